@@ -23,53 +23,66 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--join",
         required=True,
         metavar="ADDRESS",
-        help="tcp://HOST:PORT, or ipc://PATH of a coordinator on this machine",
+        help="address of the coordinator: tcp://HOST:PORT, or ipc://PATH on this machine",
     )
     parser.add_argument(
         "--rank",
         default="auto",
-        help="a number, or auto (default): JOB_COMPLETION_INDEX, SLURM_PROCID, the key's, or free",
+        help="rank of this agent: a number, or auto to take the first of JOB_COMPLETION_INDEX, "
+        "SLURM_PROCID, the rank of its key, and a free rank (default: auto)",
     )
     parser.add_argument(
-        "--inbox", default="", metavar="ADDRESS", help="where neighbours reach this agent"
+        "--inbox",
+        default="",
+        metavar="ADDRESS",
+        help="address at which neighbours reach this agent (default: a free port)",
     )
     parser.add_argument(
-        "--run", type=Path, metavar="FILE", help="this machine's own run file, which must be kept"
+        "--run",
+        type=Path,
+        metavar="FILE",
+        help="run file of this machine; the coordinator's must agree with it",
     )
     parser.add_argument(
         "--data",
         type=Path,
         metavar="FILE",
-        help="this machine's own reward log; without --run for any run that protects each reward",
+        help="reward log of this machine; without --run, for any run that protects each reward",
     )
     parser.add_argument(
         "--budget",
         type=epsilon,
         default=ALONE.budget,
         metavar="EPSILON",
-        help="with --data alone: what one reward may cost in its whole life (default: "
-        f"{ALONE.budget:g})",
+        help="with --data but not --run: largest ε that one reward may cost in all runs together "
+        f"(default: {ALONE.budget:g})",
     )
     parser.add_argument(
         "--delta",
         type=delta,
         default=ALONE.delta,
         metavar="DELTA",
-        help="with --data alone: the probability with which noise may fail a reward in its whole "
-        f"life (default: {ALONE.delta:g})",
+        help="with --data but not --run: largest probability δ with which noise may fail to "
+        f"protect one reward in all runs together (default: {ALONE.delta:g})",
     )
     parser.add_argument(
-        "--set", action="append", default=[], metavar="PATH=VALUE", help="as for posse run"
+        "--set",
+        action="append",
+        default=[],
+        metavar="PATH=VALUE",
+        help="override a key of the run file; see posse run",
     )
     parser.add_argument(
         "--wait",
         type=seconds,
         default=300.0,
         metavar="SECONDS",
-        help="how long to wait for a coordinator (default: 300)",
+        help="longest wait for a coordinator (default: 300)",
     )
     parser.add_argument(
-        "--lab", action="store_true", help="let a lab's seeded noise protect real rewards"
+        "--lab",
+        action="store_true",
+        help="allow real rewards in a lab run, whose seeded noise does not protect them",
     )
     add_capture(parser)
     web.add(parser)

@@ -28,30 +28,48 @@ _KEPT = "audited"
 
 def add(parser: argparse.ArgumentParser) -> None:
     add_run_file(parser, nargs="?")
-    parser.add_argument("--runs", type=count, metavar="N", help="on each data set (default: 4000)")
     parser.add_argument(
-        "--error", type=float, metavar="P", help="probability of finding too much (default: .01)"
+        "--runs", type=count, metavar="N", help="runs on each data set (default: 4000)"
     )
-    parser.add_argument("--epsilon", type=float, metavar="E", help="in the place of the claim's ε")
-    parser.add_argument("--delta", type=float, metavar="D", help="in the place of the claim's δ")
+    parser.add_argument(
+        "--error",
+        type=float,
+        metavar="P",
+        help="probability that the bound found is too large (default: .01)",
+    )
+    parser.add_argument(
+        "--epsilon", type=float, metavar="E", help="ε to test (default: the claim's)"
+    )
+    parser.add_argument("--delta", type=float, metavar="D", help="δ to test (default: the claim's)")
     parser.add_argument(
         "--sees",
         choices=("messages", "agent", "coordinator", "pulls"),
-        help="what the adversary sees, if not what the claim says",
+        help="what the adversary sees (default: what the claim says)",
     )
     parser.add_argument(
         "--rest",
         metavar="X,Y,…",
-        help="every other reward, by arm; 'data': the run file's own, drawn once",
+        help="value of every other reward, one for each arm; or data, for rewards drawn once from "
+        "the run file's arms (default: chosen by the audit)",
     )
-    parser.add_argument("--values", metavar="X,Y", help="the reward that differs (default: 1,0)")
-    for name, meaning in (("agent", "whose reward"), ("arm", "of which arm"),
-                          ("place", "which of its rewards, from 0")):  # fmt: skip
+    parser.add_argument(
+        "--values", metavar="X,Y", help="two values of the reward that differs (default: 1,0)"
+    )
+    for name, meaning in (
+        ("agent", "agent whose reward differs (default: 0)"),
+        ("arm", "arm of the reward that differs (default: 0)"),
+        ("place", "place of that reward among the rewards of its arm, from 0 (default: 0)"),
+    ):
         parser.add_argument(f"--{name}", type=number, default=0, metavar="N", help=meaning)
-    parser.add_argument("--captured", type=Path, metavar="FRAMES", help="look at a capture instead")
+    parser.add_argument(
+        "--captured",
+        type=Path,
+        metavar="FRAMES",
+        help="check this capture instead of auditing runs",
+    )
     parser.add_argument(
         "--strict", action="store_true",
-        help="exit code 3 where a claim is refuted, or a capture has what it should not",
+        help="exit with code 3 if a claim is refuted or a capture fails a check",
     )  # fmt: skip
     add_jobs(parser)
     add_result(parser)

@@ -19,7 +19,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_run_file(parser)
     add_changes(parser)
     parser.add_argument(
-        "--out", type=place, required=True, metavar="FRAMES", help="the file; see posse frames"
+        "--out",
+        type=place,
+        required=True,
+        metavar="FRAMES",
+        help="file for the frames; posse frames shows them",
     )
     parser.set_defaults(command=run)
 
@@ -42,13 +46,20 @@ def run(options: argparse.Namespace) -> None:
 
 
 def add_frames(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FRAMES", help="what posse capture wrote")
-    parser.add_argument("--kind", metavar="KIND", help="of this kind alone, as in Vote")
-    parser.add_argument("--plane", choices=("data", "control", "world", "session"))
-    parser.add_argument("--run", type=number, metavar="N", help="of this run alone, from 0")
-    for option, meaning in (("--from", "who sent them"), ("--to", "who they are for")):
-        parser.add_argument(option, type=_end, metavar="RANK", help=f"{meaning}; or coordinator")
-    parser.add_argument("--json", action="store_true", help="one JSON document per line")
+    parser.add_argument("file", type=Path, metavar="FRAMES", help="file that posse capture wrote")
+    parser.add_argument("--kind", metavar="KIND", help="show only frames of this kind, e.g. Vote")
+    parser.add_argument(
+        "--plane",
+        choices=("data", "control", "world", "session"),
+        help="show only frames of this plane",
+    )
+    parser.add_argument(
+        "--run", type=number, metavar="N", help="show only frames of this run, from 0"
+    )
+    for option, meaning in (("--from", "from"), ("--to", "to")):
+        whose = f"show only frames {meaning} the agent of this rank, or coordinator"
+        parser.add_argument(option, type=_end, metavar="RANK", help=whose)
+    parser.add_argument("--json", action="store_true", help="print one JSON document per line")
     parser.set_defaults(command=show)
 
 

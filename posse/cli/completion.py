@@ -11,7 +11,8 @@ from posse.papers import experiments
 
 
 def add(own: argparse.ArgumentParser) -> None:
-    own.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh", "powershell"))
+    shells = ("bash", "zsh", "fish", "tcsh", "powershell")
+    own.add_argument("shell", choices=shells, help="shell for which to print it")
     own.set_defaults(command=run)
 
 

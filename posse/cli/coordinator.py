@@ -25,7 +25,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--bind",
         required=True,
         metavar="ADDRESS",
-        help="tcp://HOST:PORT, or ipc://PATH for agents of this machine alone",
+        help="address to listen on: tcp://HOST:PORT, or ipc://PATH for agents on this machine",
     )
     add_result(parser)
     add_capture(parser)
@@ -33,7 +33,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--resume",
         type=place,
         metavar="DIR",
-        help="as --out, for a run whose coordinator was killed: it goes on",
+        help="resume a run whose coordinator was killed; DIR is its --out",
     )
     web.add(parser)
     watch.add_option(parser)

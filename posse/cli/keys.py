@@ -10,32 +10,46 @@ from posse.security.keys import COORDINATOR
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options of `posse keys`."""
-    parser.add_argument("folder", type=place, metavar="DIR", help="where to; adds what is missing")
+    parser.add_argument(
+        "folder", type=place, metavar="DIR", help="folder for the keys; keys that it has are kept"
+    )
     whose = parser.add_mutually_exclusive_group(required=True)
     whose.add_argument(
-        "--rank", type=number, metavar="RANK", help="of the agent that runs on this machine"
+        "--rank",
+        type=number,
+        metavar="RANK",
+        help="make the key pair of this agent, which runs here",
     )
     whose.add_argument(
-        "--coordinator", action="store_true", help="of the coordinator that runs on this machine"
+        "--coordinator",
+        action="store_true",
+        help="make the key pair of the coordinator, which runs here",
     )
     whose.add_argument(
-        "--agents", type=count, metavar="N", help="of a coordinator and N agents, in a folder each"
+        "--agents",
+        type=count,
+        metavar="N",
+        help="make the key pairs of a coordinator and N agents, each in its own folder",
     )
     parser.set_defaults(command=run)
 
 
 def add_allow(parser: argparse.ArgumentParser) -> None:
     """Add the options of `posse allow`."""
-    parser.add_argument("folder", type=Path, metavar="DIR", help="this machine's key folder")
-    parser.add_argument("who", type=_party, metavar="WHO", help="a rank, or coordinator")
-    parser.add_argument("public", metavar="PUBLIC", help="what posse keys printed there")
+    parser.add_argument("folder", type=Path, metavar="DIR", help="key folder of this machine")
+    parser.add_argument(
+        "who", type=_party, metavar="WHO", help="owner of the key: a rank, or coordinator"
+    )
+    parser.add_argument(
+        "public", metavar="PUBLIC", help="public key that posse keys printed on the owner's machine"
+    )
     parser.set_defaults(command=allow_one)
 
 
 def add_revoke(parser: argparse.ArgumentParser) -> None:
     """Add the options of `posse revoke`."""
-    parser.add_argument("folder", type=Path, metavar="DIR", help="the key folder")
-    parser.add_argument("rank", type=number, metavar="RANK", help="the agent's")
+    parser.add_argument("folder", type=Path, metavar="DIR", help="key folder of this machine")
+    parser.add_argument("rank", type=number, metavar="RANK", help="rank of the agent")
     parser.set_defaults(command=revoke_one)
 
 

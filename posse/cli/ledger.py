@@ -13,7 +13,7 @@ from posse.durable.lifetime import Lifetime, read
 
 def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "file", type=Path, metavar="FILE", help="a reward log, or the .ledger beside it"
+        "file", type=Path, metavar="FILE", help="reward log, or the .ledger file beside it"
     )
     add_json(parser)
     parser.set_defaults(command=run)

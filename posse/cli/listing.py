@@ -27,8 +27,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         "what",
         nargs="?",
         default="all",
-        help="systems, arms, topologies, claims, or one system, your own as MODULE:NAME "
-        "(default: all)",
+        help="systems, arms, topologies, claims, all, or one system by its name, your own as "
+        "MODULE:NAME (default: all)",
     )
     parser.set_defaults(command=run)
 

@@ -23,27 +23,27 @@ from posse.own_code import require_rooms
 from posse.printable import printable
 
 VERBS = {
-    "run": ("run:add", "run a run file: every agent, all repeats, one result"),
-    "list": ("listing:add", "systems, arms and topologies, with their parameters"),
-    "check": ("check:add", "check a run file and start nothing"),
-    "topology": ("topology:add", "describe and draw a run file's graph"),
-    "coordinator": ("coordinator:add", "wait for agents elsewhere, then run"),
+    "run": ("run:add", "run every agent and all repeats of a run file, for one result"),
+    "list": ("listing:add", "list systems, arms and topologies with their parameters"),
+    "check": ("check:add", "check and explain a run file without starting anything"),
+    "topology": ("topology:add", "describe and draw the graph of a run file"),
+    "coordinator": ("coordinator:add", "wait for agents to join from elsewhere, then run"),
     "keys": ("keys:add", "make key pairs for a coordinator and its agents"),
-    "allow": ("keys:add_allow", "write down another's public key in a key folder"),
-    "revoke": ("keys:add_revoke", "take an agent's key out of a key folder"),
-    "status": ("status:add", "who is up, what was heard, what is waited for"),
-    "watch": ("watch:add", "see a run that was started with --watch"),
+    "allow": ("keys:add_allow", "add another party's public key to a key folder"),
+    "revoke": ("keys:add_revoke", "remove an agent's public key from a key folder"),
+    "status": ("status:add", "ask a coordinator which agents are up and which it waits for"),
+    "watch": ("watch:add", "follow a run that was started with --watch"),
     "agent": ("agent:add", "join a coordinator as one agent"),
-    "ledger": ("ledger:add", "what an agent's rewards were used for and cost"),
-    "sweep": ("sweep:add", "a run file over all values of some keys"),
-    "report": ("report:add", "one page for a run's directory, or for a sweep's"),
-    "compare": ("report:add_compare", "one page for several runs on the same arms"),
+    "ledger": ("ledger:add", "show the runs that used an agent's rewards, and their cost"),
+    "sweep": ("sweep:add", "run a run file for every combination of some keys' values"),
+    "report": ("report:add", "write one page about a run, a sweep or an audit"),
+    "compare": ("report:add_compare", "write one page that compares runs on the same arms"),
     "paper": ("paper:add", "list the papers' experiments, or run them by name"),
-    "audit": ("audit:add", "what messages tell of one reward, at least"),
-    "capture": ("capture:add", "run, and write down every frame of its links"),
-    "frames": ("capture:add_frames", "show the frames of a capture, a line each"),
-    "new": ("new:add", "write a system of your own to begin with"),
-    "completion": ("completion:add", "what a shell needs to complete commands"),
+    "audit": ("audit:add", "find a lower bound on what messages reveal about one reward"),
+    "capture": ("capture:add", "run a run file and record every frame of its links"),
+    "frames": ("capture:add_frames", "show the frames of a capture, one per line"),
+    "new": ("new:add", "write a first system of your own, with run file and test"),
+    "completion": ("completion:add", "print a script for shell completion"),
 }
 """Name of a command; the function that adds its options; what the command does."""
 _LONGEST = 10_000
@@ -117,9 +117,9 @@ def parser(asked: Iterable[str] = VERBS) -> argparse.ArgumentParser:
     whole = argparse.ArgumentParser(
         prog="posse",
         description="Private multi-agent bandits, run for real: agents are processes, messages "
-        "cross real sockets, costs and disclosure are measured on the wire.",
-        epilog="Exit codes: 0 done, 1 cannot be done, 2 wrong input (nothing started), 3 a run "
-        "failed, 130 interrupted.",
+        "cross real sockets, and costs and disclosure are measured on the wire.",
+        epilog="Exit codes: 0 done, 1 this machine cannot do it, 2 wrong input (nothing was "
+        "started), 3 a run failed, 130 interrupted.",
     )
     whole.add_argument("--version", action="version", version=f"posse {__version__}{_build()}")
     volume.add(whole, default=False)
@@ -127,7 +127,10 @@ def parser(asked: Iterable[str] = VERBS) -> argparse.ArgumentParser:
     commands = whole.add_subparsers(
         title="commands", metavar="COMMAND", parser_class=environment.Parser
     )
-    verbs = {name: commands.add_parser(name, help=does) for name, (_, does) in VERBS.items()}
+    verbs = {
+        name: commands.add_parser(name, help=does, description=f"{does[0].upper()}{does[1:]}.")
+        for name, (_, does) in VERBS.items()
+    }
     for name in asked:
         resolve_name(f"posse.cli.{VERBS[name][0]}")(verbs[name])
         volume.add(verbs[name])

@@ -14,8 +14,10 @@ _FILES = {"system.py": "{name}.py", "run.toml": "run.toml", "test.py": "test_{na
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="its name, and its module's")
-    parser.add_argument("--out", type=place, metavar="DIR", help="the folder (default: ./NAME)")
+    parser.add_argument("name", metavar="NAME", help="name of the system and of its module")
+    parser.add_argument(
+        "--out", type=place, metavar="DIR", help="folder for the files (default: ./NAME)"
+    )
     parser.set_defaults(command=run)
 
 

@@ -54,23 +54,25 @@ def place(text: str) -> Path:
 
 def add_run_file(parser: argparse.ArgumentParser, **more: Any) -> None:
     """Add the run file and `--set`."""
-    parser.add_argument("file", type=Path, metavar="FILE", help="the run file (TOML)", **more)
+    parser.add_argument("file", type=Path, metavar="FILE", help="run file (TOML)", **more)
     parser.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="PATH=VALUE",
-        help="override a key of the run file, as in parameters.epsilon=0.5; PATH= takes it away",
+        help="override a key of the run file, e.g. parameters.epsilon=0.5; PATH= removes the key",
     )
 
 
 def add_changes(parser: argparse.ArgumentParser, engine: str | None = None) -> None:
     """Add the options for the keys changed most often; `engine` is the default engine."""
     engines = ("processes", "memory")
-    where = "where agents run" + (f" (default: {engine})" if engine else "")
+    own = engine or "the run file's"
+    where = f"run agents as processes or in memory (default: {own})"
     parser.add_argument("--engine", choices=engines, default=engine, help=where)
-    parser.add_argument("--seed", type=int, metavar="N", help="the seed of all randomness")
-    parser.add_argument("--repeat", type=int, metavar="N", help="how many runs")
+    for option, what in (("--seed", "seed of all randomness"), ("--repeat", "number of runs")):
+        said = f"{what} (default: the run file's)"
+        parser.add_argument(option, type=int, metavar="N", help=said)
 
 
 def changes(options: argparse.Namespace) -> list[str]:
@@ -90,7 +92,12 @@ def add_runs(parser: argparse.ArgumentParser, engine: str | None = None) -> None
 
 def add_jobs(parser: argparse.ArgumentParser) -> None:
     """Add the number of processes that share the work."""
-    parser.add_argument("--jobs", type=count, metavar="N", help="processes (default: all cores)")
+    parser.add_argument(
+        "--jobs",
+        type=count,
+        metavar="N",
+        help="number of processes that share the work (default: all cores)",
+    )
 
 
 def add_placement(parser: argparse.ArgumentParser) -> None:
@@ -98,25 +105,26 @@ def add_placement(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--on",
         metavar="dask://HOST:PORT",
-        help="place agents, or runs in memory, on the workers of this Dask scheduler",
+        help="place agents, or whole runs in memory, on the workers of this Dask scheduler",
     )
     parser.add_argument(
         "--per-worker",
         type=count,
         metavar="N",
-        help="agents on one worker at most (default: all find room, shared by workers' threads)",
+        help="largest number of agents on one worker (default: no limit; workers share all "
+        "agents by their threads)",
     )
     parser.add_argument(
         "--bind",
         default="",
         metavar="ADDRESS",
-        help="the coordinator's address, tcp://HOST:PORT, where workers reach it",
+        help="tcp://HOST:PORT at which workers reach the coordinator (default: a free port)",
     )
     parser.add_argument(
         "--coordinator",
         choices=("here", "worker"),
         default="here",
-        help="where the coordinator runs (default: here)",
+        help="run the coordinator here or on a worker (default: here)",
     )
 
 
@@ -137,19 +145,29 @@ def placement(options: argparse.Namespace) -> Placement | None:
 def add_capture(parser: argparse.ArgumentParser) -> None:
     """Add the file for frames that a process of a run on several machines sends."""
     parser.add_argument(
-        "--capture", type=Path, metavar="FRAMES", help="write down what is sent; see posse frames"
+        "--capture",
+        type=Path,
+        metavar="FRAMES",
+        help="file for every frame that this process sends; posse frames shows it",
     )
 
 
 def add_result(parser: argparse.ArgumentParser) -> None:
     """Add the folder of the result, and `--json`."""
-    parser.add_argument("--out", type=place, metavar="DIR", help="directory of the result")
+    parser.add_argument(
+        "--out",
+        type=place,
+        metavar="DIR",
+        help="directory for the result (default: a new one in runs/)",
+    )
     add_json(parser)
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Add `--json`."""
-    parser.add_argument("--json", action="store_true", help="print one JSON document, nothing else")
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON document and nothing else"
+    )
 
 
 def print_json(result: Any) -> None:

@@ -23,19 +23,37 @@ _KEPT = "repetitions"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("names", nargs="*", metavar="NAME", help="as posse paper lists them")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="experiment to run (default: list all)"
+    )
     parser.add_argument("--all", action="store_true", help="run every experiment")
-    parser.add_argument("--quick", action="store_true", help="a small form, about a minute each")
-    parser.add_argument("--engine", choices=("processes", "memory"), default="memory")
+    parser.add_argument(
+        "--quick", action="store_true", help="run the small form, about a minute each"
+    )
+    parser.add_argument(
+        "--engine",
+        choices=("processes", "memory"),
+        default="memory",
+        help="run agents as processes or in memory (default: memory)",
+    )
     parser.add_argument(
         "--estimate",
         action="store_true",
-        help="run one repetition of each point and say what all would cost",
+        help="run one repetition of each point and print what all would cost",
     )
     add_jobs(parser)
-    parser.add_argument("--out", type=place, default=Path("runs/papers"), metavar="DIR")
     parser.add_argument(
-        "--document", type=Path, metavar="FILE", help="write all outcomes in DIR as Markdown"
+        "--out",
+        type=place,
+        default=Path("runs/papers"),
+        metavar="DIR",
+        help="directory for the outcomes (default: runs/papers)",
+    )
+    parser.add_argument(
+        "--document",
+        type=Path,
+        metavar="FILE",
+        help="write all outcomes in DIR to this Markdown file",
     )
     parser.set_defaults(command=run)
 

@@ -24,14 +24,26 @@ def require() -> None:
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("directory", type=Path, metavar="DIR", help="what posse run wrote")
-    parser.add_argument("--out", type=place, metavar="FILE", help="the page (DIR/report.html)")
+    parser.add_argument(
+        "directory", type=Path, metavar="DIR", help="directory of a run, a sweep or an audit"
+    )
+    parser.add_argument(
+        "--out", type=place, metavar="FILE", help="file for the page (default: DIR/report.html)"
+    )
     parser.set_defaults(command=run)
 
 
 def add_compare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("directories", type=Path, nargs="+", metavar="DIR")
-    parser.add_argument("--out", type=place, default=Path("compare.html"), metavar="FILE")
+    parser.add_argument(
+        "directories", type=Path, nargs="+", metavar="DIR", help="directory of a run or a sweep"
+    )
+    parser.add_argument(
+        "--out",
+        type=place,
+        default=Path("compare.html"),
+        metavar="FILE",
+        help="file for the page (default: compare.html)",
+    )
     parser.set_defaults(command=compare)
 
 

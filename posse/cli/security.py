@@ -12,19 +12,22 @@ from posse.security import address as addresses
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the folder of keys, and `--insecure`."""
     parser.add_argument(
-        "--keys", type=Path, metavar="DIR", help="the folder of keys, made by posse keys"
+        "--keys",
+        type=Path,
+        metavar="DIR",
+        help="folder of keys, made by posse keys (default: none)",
     )
     parser.add_argument(
         "--wait-for-keys",
         type=seconds,
         default=0.0,
         metavar="SECONDS",
-        help="how long the folder of keys may take to appear (default: 0)",
+        help="longest wait for the folder of keys to appear (default: 0)",
     )
     parser.add_argument(
         "--insecure",
         action="store_true",
-        help="allow addresses beyond this machine without keys: everybody there may join",
+        help="allow an address beyond this machine without keys: anybody who reaches it may join",
     )
 
 

@@ -14,10 +14,19 @@ from posse.security import keys
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--join", required=True, metavar="ADDRESS", help="the coordinator's")
+    parser.add_argument(
+        "--join",
+        required=True,
+        metavar="ADDRESS",
+        help="address of the coordinator: tcp://HOST:PORT, or ipc://PATH on this machine",
+    )
     add_json(parser)
     parser.add_argument(
-        "--wait", type=seconds, default=5.0, metavar="SECONDS", help="for an answer (default: 5)"
+        "--wait",
+        type=seconds,
+        default=5.0,
+        metavar="SECONDS",
+        help="longest wait for an answer (default: 5)",
     )
     security.add(parser)
     parser.set_defaults(command=run)

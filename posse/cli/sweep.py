@@ -29,7 +29,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         action="append",
         required=True,
         metavar="PATH=A,B,C",
-        help="a key and its values; several make all combinations",
+        help="key and its values; repeat the option to run all combinations of several keys",
     )
     parser.set_defaults(command=run)
 

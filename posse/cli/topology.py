@@ -19,8 +19,16 @@ _PICTURES = (".png", ".svg")
 
 def add(parser: argparse.ArgumentParser) -> None:
     add_run_file(parser)
-    parser.add_argument("--run", type=number, default=0, metavar="N", help="the graph of run N")
-    parser.add_argument("--draw", type=Path, metavar="OUT", help="draw to OUT.png or OUT.svg")
+    parser.add_argument(
+        "--run",
+        type=number,
+        default=0,
+        metavar="N",
+        help="number of the run whose graph is shown (default: 0)",
+    )
+    parser.add_argument(
+        "--draw", type=Path, metavar="OUT", help="draw the graph to this file, a .png or .svg"
+    )
     add_json(parser)
     parser.set_defaults(command=run)
 

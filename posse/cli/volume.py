@@ -14,8 +14,8 @@ def add(parser: argparse.ArgumentParser, default: object = argparse.SUPPRESS) ->
     """Add the two exclusive options; a command keeps what is given before its name."""
     either = parser.add_mutually_exclusive_group()
     for short, long, meaning in (
-        ("-q", "--quiet", "no progress and no closing table"),
-        ("-v", "--verbose", "each run as it ends, tracebacks of defects"),
+        ("-q", "--quiet", "print no progress and no closing table"),
+        ("-v", "--verbose", "print each run as it ends, and tracebacks of defects"),
     ):
         either.add_argument(short, long, action="store_true", default=default, help=meaning)
 
@@ -26,7 +26,7 @@ def add_log(parser: argparse.ArgumentParser) -> None:
         "--log",
         choices=("text", "json"),
         default="text",
-        help="lines for people (default), or one JSON object a line",
+        help="format of the log: text, or one JSON object per line (default: text)",
     )
 
 

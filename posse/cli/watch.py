@@ -33,9 +33,11 @@ _IN_CLEAR = "who is on it reads the page and its token; better watch over ssh -L
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("url", metavar="URL", help="the address that --watch printed")
+    parser.add_argument("url", metavar="URL", help="address that --watch printed")
     parser.add_argument(
-        "--text", action="store_true", help="as text, in this terminal; else in the browser"
+        "--text",
+        action="store_true",
+        help="show the run as text in this terminal (default: in the browser)",
     )
     parser.set_defaults(command=run)
 
@@ -48,8 +50,8 @@ def add_option(parser: argparse.ArgumentParser) -> None:
         const=":0",
         type=_place,
         metavar="[HOST]:PORT",
-        help="serve a page that shows the run as it goes on, and print its address; on this "
-        "machine alone, and on a free port, if nothing else is said",
+        help="serve a live page of the run and print its address (default: only for this machine, "
+        "on a free port)",
     )
 
 

@@ -16,15 +16,15 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--http",
         metavar="[HOST]:PORT",
-        help="answer /healthz, /readyz and /metrics (for Prometheus) there; without HOST to this "
-        "machine alone",
+        help="serve /healthz, /readyz and /metrics (for Prometheus) at this address; without HOST, "
+        "only for this machine",
     )
     parser.add_argument(
         "--linger",
         type=seconds,
         default=30.0,
         metavar="SECONDS",
-        help="how long that goes on after the end, or until Ctrl-C or SIGTERM (default: 30)",
+        help="how long to serve --http after the end, or until Ctrl-C or SIGTERM (default: 30)",
     )
 
 
