@@ -68,7 +68,7 @@ class Web:
             self._server = _Server(host, port)
         except OSError as error:
             raise PosseError(
-                f"{option} {address} cannot be bound: {error.strerror}; choose another"
+                f"{option} {address} cannot be bound: {error.strerror}; choose another address"
             ) from None
         self._server.set_app(self._answer)
         self.port = self._server.server_port

@@ -87,8 +87,8 @@ class CsvArms(
         absent = [path for path in (self._log(base, rank) for rank in ranks) if not path.is_file()]
         if not absent:
             return ""
-        more = f", nor are those of {len(absent) - 1} more agents" if len(absent) > 1 else ""
-        return f"path: {absent[0]} is not there{more}"
+        more = f", nor do the logs of {len(absent) - 1} more agents" if len(absent) > 1 else ""
+        return f"path: {absent[0]} does not exist{more}"
 
     def ledger(self, base: str, rank: int) -> tuple[Path, Path]:
         """The paths of the agent's ledger and of its log, with symbolic links resolved."""

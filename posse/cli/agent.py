@@ -103,7 +103,7 @@ def delta(text: str) -> float:
     """Parse a probability that is allowed."""
     said = float(text)
     if not 0 <= said < 1:
-        raise argparse.ArgumentTypeError(f"is {text}; it must be from 0 and below 1")
+        raise argparse.ArgumentTypeError(f"is {text}; it must be at least 0 and below 1")
     return said
 
 
@@ -127,9 +127,11 @@ def run(options: argparse.Namespace) -> int:
     security.warn(options)
     plan = prepare(read(options.run, options.set)) if options.run else None
     if options.data is not None and not options.data.is_file():
-        raise InputError(f"--data {options.data}: there is no such file")
+        raise InputError(f"--data {options.data}: the file does not exist")
     if plan is not None and options.data is not None and not isinstance(plan.spec.arms, CsvArms):
-        raise InputError("--data is for arms of kind csv, and the run file has others")
+        raise InputError(
+            f"--data needs arms of kind csv, but those of {options.run} are of another kind"
+        )
     if plan is not None and options.data is None and rank >= 0:
         arms = plan.spec.arms
         if not plan.system.shares_arms and (said := arms.missing(plan.spec.base, (rank,))):
@@ -163,7 +165,7 @@ def rank_of(said: str) -> int:
             continue
         # Python refuses to convert very long digit strings
         if not value.isdecimal() or len(value) > 20 or int(value) >= MOST_AGENTS:
-            below = f"must be a number from 0 and below {MOST_AGENTS}, or auto"
-            raise InputError(f"{name} {value:.60}: {below}")
+            must = f"must be a number from 0 to {MOST_AGENTS - 1}, or auto"
+            raise InputError(f"{name} {value:.60}: {must}")
         return int(value)
     return -1

@@ -130,7 +130,7 @@ def _asked(options: argparse.Namespace) -> Audit:
     )
     if asked.runs < (least := fewest(error)):
         raise SpecError(
-            "--runs", f"is {asked.runs}: so few refute nothing, whatever they show; use {least}"
+            "--runs", f"is {asked.runs}, but so few runs can refute nothing; use at least {least}"
         )
     asked.require()
     if asked.guesses:
@@ -138,8 +138,8 @@ def _asked(options: argparse.Namespace) -> Audit:
             if given is not None:
                 raise SpecError(
                     option,
-                    f"is not for {asked.plan.spec.system}, which claims how often its best arm is "
-                    "named, on the run file's own rewards; delete it, or say --epsilon",
+                    f"does not apply to {asked.plan.spec.system}, which claims how often its best "
+                    "arm is named on the run file's rewards; leave it out, or add --epsilon",
                 )
     for case in asked.cases:
         _require_possible(case, asked)
@@ -150,7 +150,7 @@ def _cases(options: argparse.Namespace) -> list[Neighbours]:
     """The data sets named by options; none if the audit is to propose them."""
     if options.rest is None:
         if options.values is not None or options.agent or options.arm or options.place:
-            raise SpecError("--rest", "is needed where the reward that differs is named")
+            raise SpecError("--rest", "is required with --values, --agent, --arm or --place")
         return []
     levels = () if options.rest == "data" else _numbers("--rest", options.rest)
     values = _numbers("--values", options.values or "1,0")
@@ -171,8 +171,8 @@ def _require_possible(case: Neighbours, audit: Audit) -> None:
     if audit.exchanges and by_groups(audit.plan) and (case.arm or case.place):
         raise SpecError(
             "--arm",
-            f"and --place are not for {spec.system}: who of a group has which reward differs, in "
-            "the first round of the agent's first group; delete them",
+            f"and --place do not apply to {spec.system}: its two data sets exchange the rewards of "
+            "two users, in the first round of the first group of --agent; leave them out",
         )
     if case.arm >= arms:
         raise SpecError("--arm", f"is {case.arm}; the arms are 0 to {arms - 1}")
@@ -185,7 +185,7 @@ def _require_possible(case: Neighbours, audit: Audit) -> None:
     if case.place >= most:
         raise SpecError(
             "--place",
-            f"is {case.place}, from 0; of an arm there are {most} rewards at most",
+            f"is {case.place}; it must be below {most}, as an arm gives at most {most} rewards",
         )
     for option, values in (("--rest", case.levels), ("--values", case.values)):
         _require_rewards(option, values, unit=spec.arms.unit_interval)
@@ -196,8 +196,8 @@ def _require_rewards(option: str, values: tuple[float, ...], *, unit: bool) -> N
     low, high = (0.0, 1.0) if unit else (-sys.float_info.max, sys.float_info.max)
     for value in values:
         if not low <= value <= high:
-            where = "in [0, 1], as these arms' rewards do" if unit else "among the finite numbers"
-            raise SpecError(option, f"has {value:g}; it must lie {where}")
+            must = "lie in [0, 1], as these arms' rewards do" if unit else "be a finite number"
+            raise SpecError(option, f"has {value:g}; it must {must}")
 
 
 def _numbers(option: str, text: str) -> tuple[float, ...]:

@@ -80,4 +80,4 @@ def show(options: argparse.Namespace) -> None:
         print(msgspec.json.encode(frame).decode() if options.json else frame)
     if frame is None:
         kinds = sorted({frame.kind for frame in frames.read(options.file)})
-        remark(f"{options.file}: no such frame; of all its frames the kinds are {listed(kinds)}")
+        remark(f"{options.file}: no frame matches; its frames are of the kinds {listed(kinds)}")

@@ -48,14 +48,14 @@ def run(options: argparse.Namespace) -> int:
     if options.resume is not None:
         if not (options.resume / JOURNAL).exists():
             raise InputError(
-                f"--resume {options.resume}: no coordinator was killed there; give --out to begin"
+                f"--resume {options.resume}: there is no run to resume; use --out to begin one"
             )
         options.out = options.resume
     checked = plan(options, "engine.kind=processes")
     checked.require(0)
     agents = checked.spec.agents.count
     if checked.field and not options.keys:
-        raise InputError("the field needs keys: make them by posse keys DIR and add --keys DIR")
+        raise InputError("the field needs keys; make them with posse keys DIR and add --keys DIR")
     security.check("--bind", options.bind, options)
     web.check(options)
     if options.capture:

@@ -26,7 +26,7 @@ class Parser(argparse.ArgumentParser):
         """Parse the variables' options, then `args`; unknown arguments are an error."""
         found, rest = super().parse_known_args([*self._given(), *(args or ())], namespace)
         if rest:
-            self.error(f"{rest[0]} is not known; {self.prog} --help says what is")
+            self.error(f"{rest[0]} is unknown; {self.prog} --help lists all options")
         return found, rest
 
     def _given(self) -> Iterator[str]:

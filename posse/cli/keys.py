@@ -73,8 +73,8 @@ def run(options: argparse.Namespace) -> None:
     public = keys.own(options.folder, party)
     keys.allow(options.folder, who, public)
     print(
-        f"{party}.key_secret {'is made' if made else 'was there'} in {options.folder}, and stays.\n"
-        f"On every other machine: posse allow DIR {who} {public}"
+        f"{party}.key_secret {'was made' if made else 'exists already'} in {options.folder}; "
+        f"keep it there.\nOn every other machine, run: posse allow DIR {who} {public}"
     )
 
 
@@ -82,10 +82,10 @@ def allow_one(options: argparse.Namespace) -> None:
     """Trust a key from the next start on."""
     keys.allow(options.folder, options.who, keys.Public.parse(options.public))
     named = "the coordinator" if options.who == COORDINATOR else f"agent {options.who}"
-    print(f"{options.folder}: {named} is known by this key from the next start on")
+    print(f"{options.folder}: {named} is trusted by this key from the next start on")
 
 
 def revoke_one(options: argparse.Namespace) -> None:
     """Stop trusting a key from the next start on."""
     keys.revoke(options.folder, options.rank)
-    print(f"{options.folder}: agent {options.rank} is a stranger from the next start on")
+    print(f"{options.folder}: agent {options.rank} is refused from the next start on")

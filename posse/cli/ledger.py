@@ -40,7 +40,7 @@ def _show(book: Lifetime) -> None:
             f"{run.agent} of {run.agents}" if run.agent >= 0 else f"all {run.agents}",
             str(run.rewards),
             claimed + (f", δ = {run.delta:.2g}" if run.delta else ""),
-            run.ended or "not in order",
+            run.ended or "not recorded",
             Text(run.task),
         )
     console = Console()

@@ -25,16 +25,16 @@ def run(options: argparse.Namespace) -> None:
     """Write the files, without overwriting any."""
     name: str = options.name
     if not name.isidentifier() or keyword.iskeyword(name):
-        raise InputError(
-            f"posse new {name}: the name must be one that Python allows, as in my_system"
-        )
+        raise InputError(f"posse new {name}: the name must be a valid Python name, as in my_system")
     folder = options.out or Path(name)
     written = [folder / pattern.format(name=name) for pattern in _FILES.values()]
     for path in written:
         if path.exists():
-            raise InputError(f"{path} is there already; name another folder with --out")
+            raise InputError(f"{path} exists already; choose another folder with --out")
     if name in sys.stdlib_module_names or PathFinder.find_spec(name):
-        raise InputError(f"posse new {name}: is a module that is installed; take another name")
+        raise InputError(
+            f"posse new {name}: a module of this name is installed; choose another name"
+        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for source, path in zip(_FILES, written, strict=True):

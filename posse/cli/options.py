@@ -23,14 +23,14 @@ _LONGEST = 2_000_000
 def number(text: str) -> int:
     """Parse a number that counts from 0, such as a rank."""
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"is {text}; it must be a whole number from 0")
+        raise argparse.ArgumentTypeError(f"is {text}; it must be a whole number, 0 or more")
     return int(text)
 
 
 def count(text: str) -> int:
     """Parse a number of at least 1."""
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"is {text}; it must be a whole number from 1")
+        raise argparse.ArgumentTypeError(f"is {text}; it must be a whole number, 1 or more")
     return int(text)
 
 
@@ -138,7 +138,7 @@ def placement(options: argparse.Namespace) -> Placement | None:
     if options.on:
         return Placement(options.on, options.per_worker, options.bind, options.coordinator)
     if options.per_worker or options.bind or options.coordinator != "here":
-        raise InputError("--per-worker, --bind and --coordinator are for --on dask://HOST:PORT")
+        raise InputError("--per-worker, --bind and --coordinator need --on dask://HOST:PORT")
     return None
 
 
@@ -193,7 +193,7 @@ def plan(options: argparse.Namespace, *overrides: Override) -> Plan:
         for path in no_place_for(raw, given):
             put(raw, path, None)
             said = vars(options).setdefault("left_out", set())
-            if (line := f"{path} is left out: {raw['system']} has no place for it") not in said:
+            if (line := f"{path} is left out: {raw['system']} does not use it") not in said:
                 remark(line)
             said.add(line)
     return prepare(raw)

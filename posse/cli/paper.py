@@ -113,12 +113,12 @@ def _run(options: argparse.Namespace) -> int:
             if len(chosen) == 1:
                 raise
             failed.append(experiment.name)
-            print(f"{experiment.name}: not run: {error}", file=sys.stderr)
+            print(f"{experiment.name} was not run: {error}", file=sys.stderr)
             continue
         except KeyboardInterrupt:
             print(
-                f"interrupted in {experiment.name}; repetitions that were done are kept in "
-                f"{out / _KEPT}, and the same command goes on from them",
+                f"interrupted in {experiment.name}; finished repetitions are kept in "
+                f"{out / _KEPT}, and the same command resumes from them",
                 file=sys.stderr,
             )
             raise
@@ -128,7 +128,7 @@ def _run(options: argparse.Namespace) -> int:
             _write(folder / _OUTCOME, found.told)
         except OSError as error:
             failed.append(experiment.name)
-            complain(f"{folder} cannot be written ({error.strerror or error}); it found:")
+            complain(f"{folder} cannot be written ({error.strerror or error}); the outcome is:")
         _tell(found.told, folder)
     if document is not None:
         names = list(papers.experiments())
@@ -157,8 +157,8 @@ def _kept(names: list[str], out: Path, file: str, kind: Any) -> dict[str, Any]:
                 found[name] = msgspec.convert(json.loads(path.read_text()), kind)
             except ValueError as error:
                 raise InputError(
-                    f"{path}: is not what this version of posse paper writes ({error}); run "
-                    f"posse paper {name} again"
+                    f"{path} was not written by this version of posse paper ({error}); run posse "
+                    f"paper {name} again"
                 ) from None
     return found
 
@@ -180,7 +180,7 @@ def _estimate(options: argparse.Namespace) -> int:
         )
         minutes += cost.processor_seconds / 60
     if len(chosen) > 1:
-        print(f"{'all, what they share counted in each':<36} {minutes:8.1f} processor minutes")
+        print(f"{'all, with shared repetitions in each':<36} {minutes:8.1f} processor minutes")
     return 0
 
 

@@ -74,7 +74,7 @@ def compare(options: argparse.Namespace) -> None:
 
     found = [series for directory in options.directories for series in read.find(directory)]
     if len(found) < 2:
-        raise InputError("posse compare needs at least two runs; for one there is posse report")
+        raise InputError("posse compare needs at least two runs; use posse report for one")
     differ.fit(found)
     names = Counter(series.name for series in found)
     found = [

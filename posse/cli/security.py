@@ -38,13 +38,14 @@ def check(option: str, address: str, options: argparse.Namespace) -> None:
         raise InputError("--keys and --insecure contradict each other; choose one")
     if not options.keys and not options.insecure and not addresses.is_local(address):
         raise InputError(
-            f"{address} is reached from other machines and there are no keys; make them by "
-            "posse keys DIR and add --keys DIR, or add --insecure if everybody who reaches it may "
-            "join"
+            f"other machines can reach {address}, and there are no keys; make keys with posse keys "
+            "DIR and add --keys DIR, or add --insecure to let anybody who reaches it join"
         )
 
 
 def warn(options: argparse.Namespace) -> None:
     """Log that there are no keys."""
     if options.keys is None:
-        LOG.warning("there are no keys: whoever reaches this address may join and read everything")
+        LOG.warning(
+            "there are no keys: anybody who reaches this address may join and read everything"
+        )

@@ -87,7 +87,7 @@ def _ended_early(
     if found:
         remark(
             f"{len(found)} of {repeat} runs are kept in {directory.path}; the same command with "
-            f"--out {directory.path} goes on from them"
+            f"--out {directory.path} resumes from them"
         )
 
 
@@ -118,9 +118,9 @@ def _close(directory: RunDirectory, result: Result, options: argparse.Namespace,
 
 def _why(run: RunRecord) -> str:
     if run.status == "exhausted":
-        return "rewards were used up before"
+        return "the rewards were used up first"
     gone = words.gone(run)
-    return f"it could not go on without {gone}" if gone else "too few were left"
+    return f"it could not go on without {gone}" if gone else "too few agents were left"
 
 
 def show(result: Result, directory: Path, console: Console, kept: int = 0) -> None:
@@ -131,7 +131,7 @@ def show(result: Result, directory: Path, console: Console, kept: int = 0) -> No
     rows = list(words.rows(result.runs, result.warnings))
     if kept:
         rows.append(
-            ("from before", f"{kept} of {len(result.runs)} runs were kept, and not repeated")
+            ("from before", f"{kept} of {len(result.runs)} runs were kept and not repeated")
         )
     console.print(table([*rows, ("written to", str(directory))]))
 

@@ -56,10 +56,10 @@ def _show(status: CoordinatorStatus) -> None:
             f"waited for ({printable(status.waiting)})" if rank in status.waiting_for else "",
         )
     console = Console(markup=False, emoji=False)
-    going = "a run is going on" if status.running else "no run is going on"
+    going = "a run is in progress" if status.running else "no run is in progress"
     console.print(
-        f"{status.arrived} of {status.agents} agents are here, {going}, "
-        f"{status.runs_completed} complete"
+        f"{status.arrived} of {status.agents} agents are here, {going}, runs completed: "
+        f"{status.runs_completed}"
     )
     console.print(table)
     if status.refused:

@@ -40,12 +40,12 @@ def points(over: list[str]) -> list[At]:
     for axis in over:
         path, equals, text = axis.partition("=")
         if not equals or not path or "" in text.split(","):
-            raise SpecError("--over", f"'{axis}' is not path=a,b,c")
+            raise SpecError("--over", f"'{axis}' must have the form path=a,b,c")
         if path in axes:
-            raise SpecError("--over", f"{path} is there twice; give all its values at once")
+            raise SpecError("--over", f"{path} is given twice; give all its values in one --over")
         axes[path] = values = _values(text)
         if len(set(map(repr, values))) < len(values):
-            raise SpecError("--over", f"'{axis}' has a value twice")
+            raise SpecError("--over", f"'{axis}' has a value twice; delete one of them")
     return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
 
 
@@ -116,8 +116,8 @@ def _carry_out(
                 found[place] = begun
         _write(sweep, [found[place] for place in sorted(found)])
         remark(
-            f"what was done is kept in {sweep.folder}; the same command with --out {sweep.folder} "
-            "goes on from it"
+            f"finished runs are kept in {sweep.folder}; the same command with --out {sweep.folder} "
+            "resumes from them"
         )
         raise
     return [found[place] for place in sorted(found)]

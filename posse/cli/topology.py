@@ -68,7 +68,7 @@ def _load(path: Path, overrides: list[str], run: int) -> Graph:
     agents = raw["agents"].get("count") if isinstance(raw.get("agents"), dict) else None
     agents = own if agents is None else convert(agents, int, "agents.count")
     if agents is None or agents < 1:
-        raise SpecError("agents.count", "must say how many agents there are, at least 1")
+        raise SpecError("agents.count", "must be the number of agents, at least 1")
     seed = convert(raw.get("seed", 0), int, "seed")
     return lay_out(topology, agents, seed, run, raw["base"])
 

@@ -29,7 +29,7 @@ _EVERY = 5.0
 """Seconds between two states where output cannot be overwritten."""
 
 _OF_THIS_MACHINE = ("127.0.0.1", "::1", "localhost")
-_IN_CLEAR = "who is on it reads the page and its token; better watch over ssh -L"
+_IN_CLEAR = "anybody on the network path can read the page and its token; use ssh -L instead"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -60,7 +60,9 @@ def _place(address: str) -> str:
     try:
         place("--watch", address)
     except InputError as error:
-        raise argparse.ArgumentTypeError(f"{error}; without one it stands behind FILE") from None
+        raise argparse.ArgumentTypeError(
+            f"{error}; to give no address, put --watch after FILE"
+        ) from None
     return address
 
 
@@ -68,7 +70,7 @@ def run(options: argparse.Namespace) -> None:
     text.parted(options.url)
     if not options.text:
         if not webbrowser.open(options.url):
-            raise PosseError(f"there is no browser here; posse watch --text {options.url}")
+            raise PosseError(f"no browser was found; use posse watch --text {options.url}")
         return
     console = volume.closing(options)
     graph: dict[str, Any] = {}
@@ -85,7 +87,7 @@ def run(options: argparse.Namespace) -> None:
                     at = monotonic() + _EVERY
                     console.print(Text(shown), soft_wrap=True)
             elif data["failed"]:
-                raise PosseError(f"it failed: {data['failed']}")
+                raise PosseError(f"the run failed: {data['failed']}")
 
 
 @dataclass
@@ -112,7 +114,7 @@ def watching(plan: Plan, address: str | None) -> Iterator[Watch]:
     web = Web("--watch", address, answers)
     remark(f"watch it at {web.url}{path}")
     if place("--watch", address)[0] not in _OF_THIS_MACHINE:
-        remark(f"{address} is no secret way: {_IN_CLEAR}")
+        remark(f"{address} is not encrypted: {_IN_CLEAR}")
 
     def given(observe: Observer) -> dict[str, Any]:
         def both(host: CoordinatorHost) -> None:

@@ -41,11 +41,13 @@ def serve(options: argparse.Namespace, routes: Mapping[str, WSGIApplication]) ->
 
 @contextmanager
 def _lingering(made: Web, linger: float) -> Iterator[None]:
-    LOG.info("--http is answered at %s", made.url)
+    LOG.info("--http is served at %s", made.url)
     try:
         yield
         if linger:
-            LOG.info("it is over; %s is answered for %g s more, or until Ctrl-C", made.url, linger)
+            LOG.info(
+                "the command is done; %s is served for %g s more, or until Ctrl-C", made.url, linger
+            )
             streams.pause(linger)
     finally:
         made.close()

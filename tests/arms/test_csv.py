@@ -114,9 +114,9 @@ def test_what_a_machine_lacks_is_known_before_anybody_builds(tmp_path: Path) -> 
         (tmp_path / f"{rank}.csv").touch()
     assert logs.missing(str(tmp_path), [0, 2]) == ""
     assert logs.missing(str(tmp_path), []) == ""
-    assert logs.missing(str(tmp_path), range(3)) == f"path: {tmp_path}/1.csv is not there"
+    assert logs.missing(str(tmp_path), range(3)) == f"path: {tmp_path}/1.csv does not exist"
     assert logs.missing(str(tmp_path), range(5)) == (
-        f"path: {tmp_path}/1.csv is not there, nor are those of 2 more agents"
+        f"path: {tmp_path}/1.csv does not exist, nor do the logs of 2 more agents"
     )
     own = msgspec.convert({**PYTHON, "target": "lies_here.deep:Arms"}, ArmsSpec)
     assert own.missing(str(tmp_path), [0]) == (

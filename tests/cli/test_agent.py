@@ -27,7 +27,7 @@ def test_the_rank_comes_from_whoever_starts_many(
     assert rank_of("3") == 3
     for wrong in ("five", "100000", "3000000000", "9" * 5000):
         monkeypatch.setenv(name, wrong)
-        said = f"{name} {wrong[:60]}: must be a number from 0 and below 100000, or auto"
+        said = f"{name} {wrong[:60]}: must be a number from 0 to 99999, or auto"
         with pytest.raises(PosseError, match=said):
             rank_of("auto")
         with pytest.raises(PosseError, match=f"--rank {wrong[:60]}: must be a number"):
@@ -47,7 +47,7 @@ def test_a_log_that_is_not_there_is_told_before_joining(
     alone = ["agent", "--join", "tcp://127.0.0.1:1", "--wait", "0.2", "--run", str(run)]
     assert main([*alone, "--rank", "1"]) == 2
     assert "arms.path: " in (said := capsys.readouterr().err)
-    assert "rewards-1.csv is not there" in said
+    assert "rewards-1.csv does not exist" in said
     assert main([*alone, "--rank", "0"]) != 2
     # this machine's own log takes the place of the run file's
     assert main([*alone, "--rank", "1", "--data", str(tmp_path / "rewards-0.csv")]) != 2

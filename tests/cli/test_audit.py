@@ -56,7 +56,7 @@ def test_data_sets_are_refused_where_arms_are_named(option, value, tmp_path, cap
     path = tmp_path / "votes.toml"
     path.write_text(tomli_w.dumps(VOTES))
     assert main(["audit", str(path), option, value]) == 2
-    assert f"{option}: is not for corrupted-elimination" in capsys.readouterr().err
+    assert f"{option}: does not apply to corrupted-elimination" in capsys.readouterr().err
 
 
 def test_what_is_missing_is_said_whatever_is_claimed(file, tmp_path, capsys, monkeypatch):

@@ -43,7 +43,7 @@ def test_where_no_frame_is_as_asked_the_kinds_that_there_are_are_named(
     assert main(["frames", "frames", "--kind", "vote"]) == 0
     out, said = capsys.readouterr()
     assert not out
-    assert "frames: no such frame; of all its frames the kinds are" in said
+    assert "frames: no frame matches; its frames are of the kinds" in said
     assert "Vote" in said
 
 

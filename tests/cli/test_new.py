@@ -47,7 +47,7 @@ def test_a_name_that_is_none_and_a_file_that_is_there_are_refused(tmp_path, caps
     assert main(["new", "no-name", "--out", str(tmp_path)]) == 2
     assert main(["new", "mine", "--out", str(tmp_path)]) == 0
     assert main(["new", "mine", "--out", str(tmp_path)]) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "exists already" in capsys.readouterr().err
 
 
 def test_code_that_a_coordinator_names_is_not_imported(tmp_path, monkeypatch) -> None:

@@ -108,5 +108,5 @@ def test_a_run_that_ends_without_an_answer_is_kept_and_its_exit_code_is_3(
     )
     assert main(["run", str(run), "--out", str(tmp_path / "out")]) == 3
     said = capsys.readouterr().err
-    assert said.endswith("run 1 of 1 ended without an answer: rewards were used up before\n")
+    assert said.endswith("run 1 of 1 ended without an answer: the rewards were used up first\n")
     assert (tmp_path / "out" / "result.json").exists()

@@ -34,7 +34,7 @@ def test_status_shows_who_is_up_and_who_is_waited_for(
     assert 0 <= status["heard_seconds_ago"]["1"] <= passed + 0.001  # told in milliseconds
     assert main(["status", "--join", waiting.endpoint, "--keys", str(folder)]) == 0
     shown = capsys.readouterr().out
-    assert "1 of 2 agents are here, no run is going on" in shown
+    assert "1 of 2 agents are here, no run is in progress" in shown
     zero, one = [line.split() for line in shown.splitlines()[1:]]
     assert zero == ["agent", "0", "not", "here", "waited", "for", "(to", "join)"]
     assert [*one[:4], *one[5:]] == ["agent", "1", "said", "Arrived", "s", "ago"]

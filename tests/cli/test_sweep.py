@@ -85,7 +85,7 @@ def test_a_sweep_that_is_ended_goes_on(tmp_path: Path, how: int) -> None:
     assert "Traceback" not in said
     if how == signal.SIGINT:
         assert process.returncode == 130
-        assert "the same command with --out out goes on from it" in said
+        assert "the same command with --out out resumes from them" in said
     again = halting.finish(tmp_path, *command, "--out", "out")
     assert again.returncode == 0, again.stderr
     assert halting.finish(tmp_path, *command, "--out", "whole").returncode == 0
@@ -172,7 +172,7 @@ def test_a_system_is_swept_without_what_it_has_no_place_for(
     for folder in ("before", "out"):  # each command says it anew, and once for all its points
         assert main(["sweep", str(sweep_file), *over, "--out", str(tmp_path / folder)]) == 0
         said = capsys.readouterr()
-        assert said.err.count("parameters.epsilon is left out: mase has no place for it") == 1
+        assert said.err.count("parameters.epsilon is left out: mase does not use it") == 1
     for word in ("dp-mase", "arm 0", "2 of 2", "identified", " ± "):
         assert word in said.out
     assert read(next(out.glob("*system=mase*"))).spec.parameters == {}
@@ -202,7 +202,7 @@ def test_a_wrong_point_starts_nothing(sweep_file: Path, tmp_path: Path) -> None:
     assert not out.exists()
     with pytest.raises(SpecError, match="has a value twice"):
         sweep.points(["parameters.epsilon=0.1,1,1e-1"])
-    with pytest.raises(SpecError, match="is not path=a,b,c"):
+    with pytest.raises(SpecError, match="must have the form path=a,b,c"):
         sweep.points(["epsilon"])
 
 

@@ -98,7 +98,7 @@ def test_before_the_run_file_it_does_not_take_that_for_an_address(
     assert ended.value.code == 2
     said = capsys.readouterr().err
     assert "--watch run.toml: must be [HOST]:PORT" in said
-    assert "without one it stands behind FILE" in said
+    assert "to give no address, put --watch after FILE" in said
 
 
 def test_without_a_browser_the_other_way_is_named(

@@ -163,7 +163,7 @@ def test_what_cannot_be_written_is_said_and_told(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(whole, "opened", full)
     assert cli.main(["paper", "--all", "--quick", "--out", str(tmp_path), "--jobs", "1"]) == 3
     said = capsys.readouterr()
-    assert "small/quick cannot be written (No space left on device); it found:" in said.err
+    assert "small/quick cannot be written (No space left on device); the outcome is:" in said.err
     assert "more agents, more rounds" in said.out
 
 
