@@ -47,14 +47,14 @@ class Cluster:
         self._plan = prepare(source)
         agents = self._plan.spec.agents.count
         if spawn is not None and not 0 <= spawn <= agents:
-            raise InputError(f"spawn {spawn}: of {agents} agents 0 to {agents} can be started here")
+            raise InputError(f"spawn {spawn}: must be from 0 to {agents}, the number of agents")
         self._plan.require(spawn)
         if bind is not None:
             address.check("bind", bind, bind=True)
             if not address.is_local(bind):
                 raise InputError(
-                    f"bind {bind}: is reached from other machines, and a cluster has no keys; use "
-                    "posse coordinator --keys there, or an address of this machine only"
+                    f"bind {bind}: other machines can reach it, and a cluster has no keys; use an "
+                    "address of this machine only, or posse coordinator --keys"
                 )
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="posse")
         self._entered = False
@@ -84,7 +84,9 @@ class Cluster:
 
     async def __aenter__(self) -> Self:
         if self._entered:
-            raise PosseError("a cluster is up once; make another for another `async with`")
+            raise PosseError(
+                "a cluster can be entered only once; make another for another `async with`"
+            )
         self._entered = True
         if self._engine is not None:
             try:
@@ -115,7 +117,9 @@ class Cluster:
         self._require_up()
         plan = changed(self._plan, seed=seed, repeat=repeat, parameters=parameters)
         if self._engine is not None and plan.system is not self._plan.system:
-            raise PosseError(f"{plan.spec.system} changed since the cluster is up; make another")
+            raise PosseError(
+                f"{plan.spec.system} has changed since the cluster started; make another"
+            )
         records = [
             await self._await(partial(self._one, plan, number))
             for number in range(plan.spec.repeat)
@@ -127,9 +131,7 @@ class Cluster:
 
     def _require_up(self) -> None:
         if not self._up:
-            raise PosseError(
-                "the cluster is not up: await what it is to do within `async with Cluster(…)`"
-            )
+            raise PosseError("the cluster is not up; await its runs inside `async with Cluster(…)`")
 
     def _one(self, plan: Plan, number: int) -> RunRecord:
         if self._engine is not None:

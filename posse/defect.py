@@ -63,7 +63,7 @@ def _said(error: BaseException, where: str) -> str:
     try:
         text = str(error)
     except Exception:
-        text = "without a text, which raised another"
+        text = "(its text raised another error)"
     one_line = " ".join(f"{type(error).__name__}: {text}".split())
     return f"{one_line} ({where})" if where else one_line
 

@@ -64,10 +64,10 @@ def missing(target: str, folders: Sequence[str], group: str) -> str:
         return "" if target in installed(group) else _not_offered(group)
     package = target.partition(":")[0].partition(".")[0]
     if package in OUR_ROOMS and (own := _own_room(package, folders)):
-        return f"'{package}' is a package of posse's, which hides {own}; rename yours"
+        return f"'{package}' is also a package of posse, which hides {own}; rename yours"
     if package in sys.modules or PathFinder.find_spec(package, [*folders, *sys.path]):
         return ""
-    return f"there is no module '{package}' in {', '.join(folders)}, nor installed; see path = […]"
+    return f"module '{package}' is neither in {', '.join(folders)} nor installed; see path = […]"
 
 
 def sources(target: str, folders: Sequence[str]) -> list[Path]:
@@ -252,7 +252,7 @@ def require_rooms() -> None:
         found = Path(spec.origin or "") if spec is not None else Path()
         if found.resolve() != (_HOME / room / "__init__.py").resolve():
             raise PosseError(
-                f"posse's package '{room}' is hidden by {found}; rename that, or start posse from "
+                f"posse's package '{room}' is hidden by {found}; rename it, or start posse from "
                 "another folder and without it on PYTHONPATH"
             )
 
@@ -260,8 +260,8 @@ def require_rooms() -> None:
 def _not_offered(group: str) -> str:
     known = ", ".join(installed(group)) or "none"
     return (
-        f"no installed package offers it in {group} (known: {known}); code of your own is named "
-        "'module:object'"
+        f"no installed package offers it in {group} (known: {known}); name code of your own "
+        "as 'module:object'"
     )
 
 

@@ -95,7 +95,7 @@ class Plan:
         with defect.in_system(self.spec.system):
             found = wiring.network(self.spec, self.parameters, run)
             is_one = isinstance(found, Network)
-            said = found.fault(agents) if is_one else f"is {found!r:.80}, no Network"
+            said = found.fault(agents) if is_one else f"is {found!r:.80}; it must be a Network"
         if said:
             raise SpecError("system", f"the network of '{self.spec.system}' {said}")
         return found
@@ -107,7 +107,9 @@ class Plan:
         except NoBoundError as why:
             return Bound(note=f"No bound is drawn: {why}")
         if not isinstance(found, Bound):
-            raise SpecError("system", f"'{self.spec.system}' bounds {found!r}; it must be a Bound")
+            raise SpecError(
+                "system", f"the bound of '{self.spec.system}' is {found!r}; it must be a Bound"
+            )
         return found
 
     def missing(self, spawn: int | None = None) -> str:
@@ -148,11 +150,11 @@ class Plan:
         """Sentences about settings that are allowed but probably not meant."""
         claim, said = self.claim, []
         if self.field and (not claim.holds or claim.mechanism == "none"):
-            said = [f"{self.spec.system} protects no real rewards: {claim.note}"]
+            said = [f"{self.spec.system} does not protect real rewards: {claim.note}"]
         if self.clock != "virtual" and self.spec.agents.activity != ActivitySpec():
             said.append(
-                f"agents.activity counts for nothing: by the clock '{self.clock}' nobody is drawn "
-                "to be active; it is for the clock 'virtual'"
+                f"agents.activity has no effect with the clock '{self.clock}': only the clock "
+                "'virtual' draws which agent is active"
             )
         with defect.in_system(self.spec.system):
             more = self.system.advise(self.spec, self.parameters)
@@ -283,13 +285,13 @@ def check(plan: Plan, *, graph: bool = True) -> None:
     if plan.on_missing == "continue" and not system.loss.effect:
         raise SpecError(
             "engine.on_missing",
-            f"is 'continue', but {system.name} needs every agent; known: wait, end",
+            f"is 'continue', but {system.name} needs every agent; use wait or end",
         )
     for network in spec.engine.inboxes:
         try:
             ipaddress.ip_network(network)
         except ValueError as error:
-            raise SpecError("engine.inboxes", f"'{network}' is no network: {error}") from None
+            raise SpecError("engine.inboxes", f"'{network}' is not a network: {error}") from None
     try:
         if not system.shares_arms:
             spec.arms.check_agents(spec.agents.count)
@@ -309,7 +311,7 @@ def check(plan: Plan, *, graph: bool = True) -> None:
     if plan.field:
         _check_field(plan)
     if spec.topology is not None and system.wiring is None:
-        raise SpecError("topology", f"{system.name} has none; delete the table")
+        raise SpecError("topology", f"is not used by {system.name}; delete the table")
     if graph and system.wiring is not None:
         laid = spec.graph(run=0)
         if not system.wiring.components:
@@ -341,30 +343,34 @@ def _check_field(plan: Plan) -> None:
     if isinstance(system.field, LabOnly):
         raise SpecError(
             "mode",
-            f"'field' is not for {system.name}: it {system.field.why}; use it in the lab",
+            f"'field' is not for {system.name}: it {system.field.why}; use the system in the lab",
         )
     if spec.seed:
-        raise SpecError("seed", "is the lab's; in the field noise cannot be repeated. Delete it")
+        raise SpecError(
+            "seed", "is for the lab only, as noise in the field cannot be repeated; delete it"
+        )
     if spec.repeat != 1:
         raise SpecError("repeat", "must be 1 in the field: every repetition spends epsilon again")
     if spec.engine.kind == "memory":
-        raise SpecError("engine.kind", "is the lab's; in the field every agent is a process")
+        raise SpecError(
+            "engine.kind", "'memory' is for the lab only; in the field every agent is a process"
+        )
     if plan.clock != "wall":
-        raise SpecError("engine.clock", f"'{plan.clock}' is the lab's; delete it")
+        raise SpecError("engine.clock", f"'{plan.clock}' is for the lab only; delete it")
     if not isinstance(spec.arms, CsvArms | PythonArms):
         raise SpecError("arms.kind", "must be csv or python in the field: rewards are real there")
     if isinstance(spec.arms, CsvArms) and spec.arms.replace and spec.privacy.reuse != "unlimited":
         raise SpecError(
             "arms.replace",
-            "uses rows again and again, and in the field each is used once; delete it, or set "
-            '[privacy] reuse = "unlimited", by which nothing is promised over all runs',
+            "uses rows more than once, but in the field each row is used once; delete it, or set "
+            '[privacy] reuse = "unlimited", which promises nothing over all runs together',
         )
     epsilon = plan.claim.epsilon
     if spec.privacy.reuse == "budget" and (epsilon is None or not plan.claim.holds):
         raise SpecError(
             "privacy.reuse",
-            f"is 'budget', but {system.name} has no ε that could be added up, so that a reward "
-            "that is used twice can be read from the difference; delete it",
+            f"is 'budget', but {system.name} has no ε to add up, and a reward that is used twice "
+            "can be read from the difference; delete it",
         )
     if epsilon is not None and not epsilon <= spec.privacy.budget:
         raise SpecError("parameters.epsilon", TOO_MUCH.format(epsilon, spec.privacy.budget))

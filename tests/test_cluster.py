@@ -60,7 +60,7 @@ async def test_a_cancelled_run_says_nothing_and_the_cluster_goes_on(kind: str) -
 @pytest.mark.parametrize("kind", ["processes", "memory"])
 async def test_a_cluster_that_is_not_up_says_so_at_once_and_leaves_nothing(kind: str) -> None:
     cluster = posse.Cluster({**SPEC, "engine": {"kind": kind}})
-    with pytest.raises(posse.PosseError, match="not up: await .* within `async with"):
+    with pytest.raises(posse.PosseError, match="not up; await .* inside `async with"):
         await cluster.run()
     async with cluster:
         pass
@@ -73,10 +73,10 @@ async def test_a_cluster_that_is_not_up_says_so_at_once_and_leaves_nothing(kind:
 async def test_a_cluster_is_up_once_and_says_so(kind: str) -> None:
     cluster = posse.Cluster({**SPEC, "engine": {"kind": kind}})
     async with cluster:
-        with pytest.raises(posse.PosseError, match="is up once; make another"):
+        with pytest.raises(posse.PosseError, match="can be entered only once; make another"):
             await cluster.__aenter__()
         assert (await cluster.run()).runs[0].best_arm == 0
-    with pytest.raises(posse.PosseError, match="is up once; make another"):
+    with pytest.raises(posse.PosseError, match="can be entered only once; make another"):
         async with cluster:
             raise AssertionError("it was up before")
 
@@ -87,5 +87,5 @@ def test_a_wrong_specification_starts_nothing() -> None:
 
 
 def test_a_cluster_has_no_keys_and_stays_on_this_machine() -> None:
-    with pytest.raises(posse.PosseError, match="a cluster has no keys; use posse coordinator"):
+    with pytest.raises(posse.PosseError, match="a cluster has no keys; use an address"):
         posse.Cluster(SPEC, bind="tcp://0.0.0.0:*")

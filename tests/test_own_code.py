@@ -47,7 +47,7 @@ def test_what_is_missing_is_said_without_importing_what_is_there(folder: Path) -
     assert "own_bandits" not in sys.modules
     assert own_code.missing("json:loads", [str(folder)], "posse.arms") == ""
     sentence = own_code.missing("no_such_bandits.arms:x", [str(folder)], "posse.arms")
-    said = f"there is no module 'no_such_bandits' in {folder}, nor installed; see path = […]"
+    said = f"module 'no_such_bandits' is neither in {folder} nor installed; see path = […]"
     assert sentence == said
 
 
@@ -74,7 +74,8 @@ def test_a_users_package_that_ours_hides_is_named(folder: Path) -> None:
     (folder / "protocol").mkdir()
     said = own_code.missing("protocol.mine:SYSTEM", [str(folder)], "posse.systems")
     assert (
-        said == f"'protocol' is a package of posse's, which hides {folder}/protocol; rename yours"
+        said
+        == f"'protocol' is also a package of posse, which hides {folder}/protocol; rename yours"
     )
     assert own_code.missing("protocol.mine:SYSTEM", [], "posse.systems") == ""
 
@@ -94,7 +95,7 @@ def test_what_hides_a_package_of_ours_is_named(tmp_path: Path, hiding: str, code
         check=False,
     )
     name = hiding.removesuffix(".py").partition("/")[0]
-    sentence = f"posse's package '{name}' is hidden by {tmp_path / hiding}; rename that"
+    sentence = f"posse's package '{name}' is hidden by {tmp_path / hiding}; rename it"
     assert sentence in done.stderr.splitlines()[-1]
 
 
@@ -288,7 +289,9 @@ async def test_a_cluster_whose_agents_have_older_code_says_so(tmp_path: Path) ->
     async with posse.Cluster(spec(tmp_path, 0)) as cluster:
         assert (await cluster.run()).runs[0].answers == [0, 0]
         spec(tmp_path, 1)
-        with pytest.raises(PosseError, match="own_bandits:SYSTEM changed since the cluster is up"):
+        with pytest.raises(
+            PosseError, match="own_bandits:SYSTEM has changed since the cluster started"
+        ):
             await cluster.run()
 
 
@@ -296,7 +299,7 @@ def test_a_file_that_is_gone_is_a_change(tmp_path: Path) -> None:
     raw = spec(tmp_path, 0)
     prepare(raw)
     os.unlink(tmp_path / "own_bandits.py")
-    with pytest.raises(PosseError, match="there is no module 'own_bandits'"):
+    with pytest.raises(PosseError, match="module 'own_bandits' is neither in"):
         prepare(raw)
 
 

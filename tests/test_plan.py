@@ -69,7 +69,7 @@ def test_a_table_of_the_source_stays_as_it_is(tmp_path):
 @pytest.mark.parametrize("source", [None, 3, b"run.toml", ["run.toml"]])
 @pytest.mark.parametrize("call", [posse.run, posse.parse, posse.load, posse.Cluster])
 def test_what_is_no_source_is_told(call, source):
-    with pytest.raises(posse.PosseError, match="is no run file; give its path, its content"):
+    with pytest.raises(posse.PosseError, match="is not a run file; give its path, its content"):
         call(source)
 
 
@@ -103,5 +103,5 @@ def test_an_activity_that_counts_for_nothing_is_said(system, parameters, said):
         "parameters": parameters,
     }
     advice = prepare(raw).advice()
-    assert any("agents.activity counts for nothing" in sentence for sentence in advice) is said
+    assert any("agents.activity has no effect" in sentence for sentence in advice) is said
     assert not prepare({**raw, "agents": {"count": 5}}).advice()

@@ -15,8 +15,8 @@ from protocol.machine import who
 FloatArray = NDArray[np.float64]
 
 NO_NUMBER = (
-    "So is that a reward was no number in [0, 1], for that ends the run too; with arms.clip the "
-    "nearer end takes its place, the lower one where it is no number at all."
+    "Everybody also sees if a reward is not a number in [0, 1], because that ends the run too; "
+    "with arms.clip the nearer end takes its place, or the lower end if it is no number at all."
 )
 """What the end of a run reveals of real rewards that are not clipped."""
 
@@ -95,9 +95,11 @@ class RandomMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     def __post_init__(self) -> None:
         if self.random not in {"uniform", "cosine"}:
-            raise ValueError(f"random = {self.random!r} is not known; 'uniform' and 'cosine' are")
+            raise ValueError(f"random = {self.random!r} is not known; known: cosine, uniform")
         if self.spread and (self.per_agent or self.random == "cosine"):
-            raise ValueError("spread is for means that agents share; they have their own here")
+            raise ValueError(
+                "spread needs means that agents share, but here each agent has its own"
+            )
         if not self.low < self.high:
             raise ValueError(f"low = {self.low} must be less than high = {self.high}")
 
@@ -137,8 +139,8 @@ class RandomMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
                 outside.any(axis=0), generator.uniform(self.low, self.high, self.count), means
             )
         raise ArmsError(
-            f"spread = {self.spread:g} leaves no instance of {agents} agents inside [{low:g}, "
-            f"{high:g}], of {_MOST_DRAWS:,} that were drawn; give less, or means further inside"
+            f"spread = {self.spread:g}: of {_MOST_DRAWS:,} drawn instances of {agents} agents none "
+            f"lies inside [{low:g}, {high:g}]; use a smaller spread, or means further inside"
         )
 
     def _cosine(self, agents: int, generator: np.random.Generator) -> FloatArray:
@@ -221,7 +223,9 @@ class LabMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         if isinstance(self.means, RandomMeans) or not isinstance(self.means[0], list):
             return
         if len(self.means) != agents:
-            raise ValueError(f"means has {len(self.means)} rows for {agents} agents")
+            raise ValueError(
+                f"means has {len(self.means)} rows for {agents} agents; give one row per agent"
+            )
 
 
 def rescale(rewards: FloatArray, clip: tuple[float, float] | None) -> FloatArray:

@@ -62,15 +62,15 @@ class CsvArms(
                 "drawn m times is covered m times weaker."
             )
         return (
-            "Each row is used once: what is protected is its reward, where the row stands. A row "
-            "that is added, taken out or moved to another arm shifts all rows after it into other "
-            "statistics, and that is not covered."
+            "Each row is used once: its reward is protected where the row stands. Adding a row, "
+            "removing it or moving it to another arm shifts all later rows into other statistics, "
+            "which is not covered."
         )
 
     @property
     def ends(self) -> str:
         """What the end of a run may reveal of rewards."""
-        used = "That an agent's log is used up is seen by all."
+        used = "Everybody sees if an agent's log is used up."
         return used if self.clip is not None else f"{used} {NO_NUMBER}"
 
     def arm_count(self) -> int:
@@ -138,7 +138,7 @@ def _read(path: Path, count: int, who: str, *, bounded: bool) -> list[list[float
         raise LogError(f"{who}: {path} cannot be read: {error.strerror}") from None
     except csv.Error as error:
         at = f"{path}, after line {reader.line_num}"
-        raise LogError(f"{who}: {at}: is no CSV: {error}") from None
+        raise LogError(f"{who}: {at}: is not CSV: {error}") from None
     except UnicodeDecodeError as error:
         raise LogError(f"{who}: {path} is not a CSV file in UTF-8: {error}") from None
     return logs

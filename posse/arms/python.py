@@ -67,18 +67,18 @@ class PythonArms(
         if self.means is not None:
             known = LabMeans(means=self.means)
             if known.arm_count() != self.count:
-                raise ValueError(f"means are of {known.arm_count()} arms, count is {self.count}")
+                raise ValueError(f"means has {known.arm_count()} arms, but count is {self.count}")
 
     records: ClassVar[str] = (
-        "Your own arms: the guarantee per reward is one per record only if no record gives two, "
-        "and if a record that is taken out leaves the others' rewards where they were."
+        "Your own arms: the guarantee per reward is one per record only if no record gives two "
+        "rewards and if removing a record leaves all other rewards in their places."
     )
     """What a guarantee per reward means for a record."""
 
     @property
     def ends(self) -> str:
         """What the end of a run may reveal of rewards."""
-        raised = "That an agent's arms raised is seen by all, for it ends the run."
+        raised = "Everybody sees if an agent's arms raise, because that ends the run."
         return raised if self.clip is not None else f"{raised} {NO_NUMBER}"
 
     def arm_count(self) -> int:
@@ -154,12 +154,14 @@ class Python(Arms):
         except (Exception, SystemExit) as error:
             raise ArmsError(f"{call} raised {defect.said(error)}") from error
         if rewards.shape != (count,):
-            raise ArmsError(f"{call} gave shape {rewards.shape}; {count} rewards were asked for")
+            raise ArmsError(
+                f"{call} returned shape {rewards.shape}, but {count} rewards were asked for"
+            )
         if self._clip is None and not np.isfinite(rewards).all():
-            raise ArmsError(f"{call} gave a reward that is NaN or infinite")
+            raise ArmsError(f"{call} returned a reward that is NaN or infinite")
         rewards = rescale(rewards, self._clip)
         if count and (rewards.min() < 0 or rewards.max() > 1):
             raise ArmsError(
-                f"{call} gave a reward outside [0, 1]; set arms.clip = [lo, hi] if that is meant"
+                f"{call} returned a reward outside [0, 1]; set arms.clip = [lo, hi] if it is meant"
             )
         return rewards

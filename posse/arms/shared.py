@@ -77,8 +77,8 @@ class SharedArms:
         fits = len(self._pulls) == len(arms) == len(payoffs) and self._open.issuperset(arms)
         if not (fits and isfinite(earned)):
             raise LocalProtocolError(
-                f"{Played(arms, payoffs)}: each agent has an arm, which was pulled in this slot "
-                "(-1: none), and a payoff, which is a finite number"
+                f"{Played(arms, payoffs)}: each agent needs an arm that was pulled in this slot "
+                "(-1 for none), and a payoff that is a finite number"
             )
         self._open = {-1}
         self.slots += 1

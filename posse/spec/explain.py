@@ -43,7 +43,7 @@ def _plain(raw: Any, path: str, depth: int = 0) -> Any:
     if isinstance(raw, np.ndarray | np.generic):
         raw = raw.tolist()
     if depth > _DEEPEST:
-        raise SpecError(path[:_SHOWN], "is nested too deep")
+        raise SpecError(path[:_SHOWN], "is nested too deeply")
     match raw:
         case dict():
             for key in raw:
@@ -59,16 +59,16 @@ def _plain(raw: Any, path: str, depth: int = 0) -> Any:
         case float() if not math.isfinite(raw):
             raise SpecError(path, f"{raw} is not a finite number")
         case int() if abs(raw) > _MOST:
-            raise SpecError(path, "must be an integer of 64 bits at most")
+            raise SpecError(path, "must be an integer of at most 64 bits")
     return raw
 
 
 def _require_text(raw: Any, path: str) -> None:
     """Refuse text that is not UTF-8 or has a NUL: no file can hold it, and no file's name."""
     if isinstance(raw, str) and raw.encode(errors="replace").decode() != raw:
-        raise SpecError(path, f"{raw!a} has letters that are not UTF-8")
+        raise SpecError(path, f"{raw!a} has characters that are not valid UTF-8")
     if isinstance(raw, str) and "\0" in raw:
-        raise SpecError(path, f"{raw!a} has the letter NUL, which no file's name has")
+        raise SpecError(path, f"{raw!a} has the character NUL, which is not allowed")
 
 
 def nearest(name: str, known: list[str]) -> str:
@@ -96,7 +96,7 @@ def _explain(message: str, raw: Any, kind: Any, prefix: str) -> SpecError:
         known = sorted(f.encode_name for one in _structs(allowed, value) for f in one.fields)
         return SpecError(f"{path}.{key}" if path else key, f"unknown key; {nearest(key, known)}")
     if match := re.match(r"Object missing required field `(.*)`", text):
-        return SpecError(f"{path}.{match[1]}" if path else match[1], "is required and missing")
+        return SpecError(f"{path}.{match[1]}" if path else match[1], "is required but missing")
     if re.match(r"Invalid (?:enum )?value ", text):
         said = str(value)
         return SpecError(path, f"{said!r} is not known; {nearest(said, _choices(allowed))}")

@@ -20,14 +20,14 @@ RARE = 1e-3
 should be well below one over the number of rewards."""
 
 TOO_MUCH = (
-    "a reward of this run would cost ε = {:.4g} and the budget is {:g}; take a smaller epsilon, or "
-    "say that this is meant: [privacy] budget, or --budget beside --data alone"
+    "a reward of this run would cost ε = {:.4g} and the budget is {:g}; use a smaller epsilon, or "
+    "allow more by [privacy] budget, or by --budget if the agent has --data alone"
 )
 
 TOO_LIKELY = (
-    "a reward of this run would cost δ = {:.4g}, a probability with which all of it may be told, "
-    "and {:g} is allowed; take a smaller delta_prime, or say that this is meant: [privacy] delta, "
-    "or --delta beside --data alone"
+    "a reward of this run would cost δ = {:.4g}, a probability with which all of it may be "
+    "revealed, and {:g} is allowed; use a smaller delta_prime, or allow more by [privacy] delta, "
+    "or by --delta if the agent has --data alone"
 )
 
 

@@ -100,7 +100,7 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         """The graph of run `run`; `SpecError` if the run file has no topology."""
         if self.topology is None:
             raise SpecError(
-                "topology", f'{self.system} needs one; add the table, e.g. kind = "ring"'
+                "topology", f'is required by {self.system}; add the table, e.g. kind = "ring"'
             )
         return lay_out(self.topology, self.agents.count, self.seed, run, self.base)
 
@@ -122,10 +122,10 @@ def read(path: str | Path, overrides: Sequence[Override] = ()) -> dict[str, Any]
     except ValueError as error:  # also for a number with too many digits
         raise SpecError(str(path), f"is not TOML: {printable(str(error))}") from None
     except TypeError:
-        said = f"{path!r:.60} is no run file; give its path, its content as a dict, or a RunSpec"
+        said = f"{path!r:.60} is not a run file; give its path, its content as a dict, or a RunSpec"
         raise InputError(said) from None
     except RecursionError:
-        raise SpecError(str(path), "is nested too deep") from None
+        raise SpecError(str(path), "is nested too deeply") from None
     base = str(Path(path).resolve().parent)
     try:
         base.encode()
@@ -148,7 +148,7 @@ def _split(override: str) -> tuple[str, Any]:
     """Key and value of "a.b=value"; the value of "a.b=" is None."""
     path, equals, text = override.partition("=")
     if not equals:
-        raise SpecError("--set", f"'{override}' is not path=value")
+        raise SpecError("--set", f"'{override}' must have the form path=value")
     return path, parsed(text) if text.strip() else None
 
 

@@ -159,7 +159,7 @@ class Components(_Topology, frozen=True, kw_only=True, tag="components"):
         if count is None and isinstance(part, Single):
             return 1
         if count is None:
-            raise GraphError(f"components[{index}].count", "is required and missing")
+            raise GraphError(f"components[{index}].count", "is required but missing")
         if count == 0:
             raise GraphError(
                 f"components[{index}].count", "is 0: a component needs at least one agent"
@@ -190,7 +190,7 @@ class NetworkX(_Topology, frozen=True, kw_only=True, tag="networkx"):
                 made = make(**self.parameters, **drawn)
             except Exception as error:  # a generator may raise anything
                 why = str(error) or type(error).__name__
-                raise GraphError("parameters", f"of {self.generator}: {why}") from error
+                raise GraphError("parameters", f"do not suit {self.generator}: {why}") from error
             graph = _of_networkx(made, agents, self.generator, resamples=resamples)
             if graph.connected:
                 break
@@ -279,7 +279,7 @@ def _apart(graph: Graph) -> str:
     more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
     return (
         f"is not connected: agent {lost[0]}{more} cannot be reached from agent "
-        f'{graph.components[0][0]}; add edges, or use kind = "components" where the system allows'
+        f'{graph.components[0][0]}; add edges, or use kind = "components" if the system allows it'
     )
 
 
@@ -292,7 +292,9 @@ def _read_edges(where: Path) -> list[tuple[int, int]]:
         try:
             first, second = int(words[0]), int(words[1])
         except (IndexError, ValueError):
-            raise GraphError("path", f"line {number} is not two agents' ranks: {line!r}") from None
+            raise GraphError(
+                "path", f"line {number} must have the ranks of two agents: {line!r}"
+            ) from None
         edges.append((first, second))
     return edges
 

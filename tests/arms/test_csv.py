@@ -73,9 +73,9 @@ def test_what_the_end_of_a_run_tells_is_said() -> None:
     raw = {"kind": "csv", "path": "log-{rank}.csv", "count": 2}
     without = msgspec.convert(raw, ArmsSpec).ends
     with_clip = msgspec.convert({**raw, "clip": [0.0, 1.0]}, ArmsSpec).ends
-    assert with_clip == "That an agent's log is used up is seen by all."
+    assert with_clip == "Everybody sees if an agent's log is used up."
     assert without.startswith(with_clip)
-    assert "no number in [0, 1], for that ends the run" in without
+    assert "not a number in [0, 1], because that ends the run" in without
 
 
 def test_the_mark_that_a_spreadsheet_begins_a_file_with_is_no_mistake(tmp_path: Path) -> None:
@@ -120,8 +120,8 @@ def test_what_a_machine_lacks_is_known_before_anybody_builds(tmp_path: Path) -> 
     )
     own = msgspec.convert({**PYTHON, "target": "lies_here.deep:Arms"}, ArmsSpec)
     assert own.missing(str(tmp_path), [0]) == (
-        "target: 'lies_here.deep:Arms': there is no module 'lies_here' in "
-        f"{tmp_path}, nor installed; see path = […]"
+        "target: 'lies_here.deep:Arms': module 'lies_here' is neither in "
+        f"{tmp_path} nor installed; see path = […]"
     )
     assert own.missing(str(tmp_path), []) == ""
     (tmp_path / "lies_here").mkdir()

@@ -39,6 +39,6 @@ def test_a_spread_that_cannot_be_is_refused_before_anything_starts() -> None:
         "topology": {"kind": "ring"},
         "parameters": {"horizon": 50},
     }
-    said = r"^arms.means: spread = 0.9 leaves no instance of 20 agents inside \[0, 1\]"
+    said = r"^arms.means: spread = 0.9: of 1,000 drawn instances of 20 agents none lies inside"
     with pytest.raises(SpecError, match=said):
         prepare(raw)

@@ -80,9 +80,9 @@ def test_python_factory_is_told_who_asks(module: Any) -> None:
         ([0.5, np.inf], "NaN or infinite"),
         ([0.5, 1.5], r"outside \[0, 1\]; set arms.clip"),
         ([-0.1, 0.5], r"outside \[0, 1\]; set arms.clip"),
-        ([0.5], r"gave shape \(1,\); 2 rewards were asked for"),
-        ([[0.5, 0.5]], r"gave shape \(1, 2\)"),
-        (0.5, r"gave shape \(\)"),
+        ([0.5], r"returned shape \(1,\), but 2 rewards were asked for"),
+        ([[0.5, 0.5]], r"returned shape \(1, 2\)"),
+        (0.5, r"returned shape \(\)"),
         (["a", "b"], "raised ValueError"),
         (None, "shape|raised"),
     ],
@@ -109,8 +109,11 @@ def test_with_clip_what_is_no_number_is_an_end_of_the_interval(module: Any) -> N
 
 def test_what_the_end_of_a_run_tells_is_said() -> None:
     with_clip = msgspec.convert({**PYTHON, "clip": [0.0, 1.0]}, ArmsSpec).ends
-    assert with_clip == "That an agent's arms raised is seen by all, for it ends the run."
-    assert "no number in [0, 1], for that ends the run" in msgspec.convert(PYTHON, ArmsSpec).ends
+    assert with_clip == "Everybody sees if an agent's arms raise, because that ends the run."
+    assert (
+        "not a number in [0, 1], because that ends the run"
+        in msgspec.convert(PYTHON, ArmsSpec).ends
+    )
 
 
 @pytest.mark.parametrize("name", ["nowhere:arms", *map("scripted_arms:{}".format, NO_ARMS)])

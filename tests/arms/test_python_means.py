@@ -33,5 +33,5 @@ def test_regret_is_the_gap_times_the_pulls_of_the_worse_arm(tmp_path) -> None:
 
 
 def test_means_of_another_number_of_arms_are_refused(tmp_path) -> None:
-    with pytest.raises(SpecError, match=r"means are of 3 arms"):
+    with pytest.raises(SpecError, match=r"means has 3 arms"):
         prepare(arms(tmp_path, means=[0.75, 0.25, 0.5]))

@@ -80,7 +80,7 @@ def test_a_slot_is_played_by_all_with_what_was_pulled(
 ) -> None:
     arms = shared()
     arms.pull(Pull((0, 1), 1))
-    with pytest.raises(LocalProtocolError, match="each agent has an arm"):
+    with pytest.raises(LocalProtocolError, match="each agent needs an arm"):
         arms.played(played, payoffs)
     assert arms.slots == 0
 
@@ -88,7 +88,7 @@ def test_a_slot_is_played_by_all_with_what_was_pulled(
 def test_a_payoff_is_a_finite_number() -> None:
     arms = shared(means=[0.5, 0.9, 0.1])
     arms.pull(Pull((0, 1), 1))
-    with pytest.raises(LocalProtocolError, match="a payoff, which is a finite number"):
+    with pytest.raises(LocalProtocolError, match="a payoff that is a finite number"):
         arms.played((0, 1), (1.0, float("nan")))
     assert arms.slots == 0
 

@@ -41,7 +41,7 @@ def test_check_says_the_epsilon_that_is_spent_and_against_whom(
     out = capsys.readouterr().out
     assert said in out
     assert ("A run of the lab illustrates this and protects nothing" in out) is (LAB in text)
-    assert ("A row that is added, taken out or moved" in out) is (LAB not in text)
+    assert ("Adding a row, removing it or moving" in out) is (LAB not in text)
 
 
 def test_check_says_what_repetitions_over_one_log_cost(
@@ -55,7 +55,7 @@ def test_check_says_what_repetitions_over_one_log_cost(
     assert main(["check", str(path)]) == 0
     out = capsys.readouterr().out
     assert "so that all of them together cost ε = 1.5." in out
-    assert "a reward was no number in [0, 1], for that ends the run too" in out
+    assert "a reward is not a number in [0, 1], because that ends the run too" in out
 
 
 def test_check_says_what_there_is(run_file: Path, capsys: pytest.CaptureFixture[str]) -> None:

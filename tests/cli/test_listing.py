@@ -52,4 +52,4 @@ def test_list_shows_a_system_of_the_users_own(
     assert "own_listed:SYSTEM: federated epsilon-greedy" in out
     assert "explore  integer >= 1; default 1" in out
     assert main(["list", "own_missing:SYSTEM"]) == 2
-    assert "there is no module 'own_missing'" in capsys.readouterr().err
+    assert "module 'own_missing' is neither in" in capsys.readouterr().err

@@ -31,7 +31,7 @@ def test_a_system_that_is_taken_away_is_missing(
     run_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["check", str(run_file), "--set", "system="]) == 2
-    assert capsys.readouterr().err == "posse: system: is required and missing\n"
+    assert capsys.readouterr().err == "posse: system: is required but missing\n"
 
 
 @pytest.mark.parametrize("words", [["run", "ride.toml", "--out", ""], ["keys", "", "--agents=2"]])

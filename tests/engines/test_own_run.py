@@ -154,7 +154,7 @@ def test_with_data_of_its_own_delta_is_bounded_too() -> None:
         ({"agents": 1}, r"agents\.count: is 1: noise is shared"),
         ({"agents": 0}, r"agents\.count: is 0"),
         ({"agents": 10**12}, r"agents\.count: is 1000000000000"),
-        ({"clock": "virtual"}, r"engine\.clock: 'virtual' is the lab's"),
+        ({"clock": "virtual"}, r"engine\.clock: 'virtual' is for the lab only"),
     ],
 )
 def test_with_data_of_its_own_a_run_must_be_one_that_a_run_file_could_order(

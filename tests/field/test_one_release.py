@@ -126,7 +126,7 @@ def test_runs_of_anonymous_over_one_log_give_no_system_of_equations(rewards: Pat
 def test_where_no_epsilon_adds_up_no_row_is_used_again_by_a_budget(
     system: str, rewards: Path
 ) -> None:
-    with pytest.raises(PosseError, match=f"{system} has no ε that could be added up"):
+    with pytest.raises(PosseError, match=f"{system} has no ε to add up"):
         field(
             system,
             rewards,
@@ -136,7 +136,7 @@ def test_where_no_epsilon_adds_up_no_row_is_used_again_by_a_budget(
 
 
 def test_rows_are_drawn_again_and_again_only_by_a_word(rewards: Path) -> None:
-    with pytest.raises(PosseError, match=r"arms\.replace: uses rows again and again"):
+    with pytest.raises(PosseError, match=r"arms\.replace: uses rows more than once"):
         field("dp-mase", rewards, privacy={})
 
 

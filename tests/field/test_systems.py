@@ -248,7 +248,7 @@ def test_masks_hide_every_user_and_keys_are_new_in_every_run(rewards: Path) -> N
 @pytest.mark.parametrize("system", ["cooperative-ucb", "byzantine-ucb", "central", "tdfs-ucb"])
 def test_a_system_without_privacy_says_so(system: str, rewards: Path) -> None:
     (said,) = field(system, rewards).advice()
-    assert said.startswith(f"{system} protects no real rewards: ")
+    assert said.startswith(f"{system} does not protect real rewards: ")
     assert field(system, rewards, mode="lab").advice() == []
 
 

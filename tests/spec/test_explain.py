@@ -36,11 +36,11 @@ from tests.support.runfile import GOOD, changed
         ("arms.means", [[0.7, 0.5]], r"arms: means has 1 rows for 8 agents"),
         ("arms.kind", "bernouli", r"arms\.kind: 'bernouli' is not known; did you mean 'bernoulli'"),
         ("arms", {"kind": "gaussian", "means": [1.0, 2.0]}, r"arms\.clip: .*set clip = \[lo, hi\]"),
-        ("topology", {"kind": "ring"}, r"topology: dp-mase has none"),
+        ("topology", {"kind": "ring"}, r"topology: is not used by dp-mase"),
         ("engine.kind", "cloud", r"engine\.kind: 'cloud' is not known; known: memory, processes"),
         ("engine.kind", "it's", r"engine\.kind: \"it's\" is not known; known: memory, processes"),
         ("a\nb", 1, r"a\nb: unknown key; known: agents, arms"),
-        ("base", "\0", r"base: '.*x00' has the letter NUL, which no file's name has"),
+        ("base", "\0", r"base: '.*x00' has the character NUL, which is not allowed"),
         ("path", 7, r"path: is 7; it must be a list"),
         (
             "arms.means",
@@ -59,12 +59,12 @@ def test_a_mistake_is_named(path: str, value: Any, sentence: str) -> None:
 @pytest.mark.parametrize("missing", ["system", "agents", "arms"])
 def test_a_missing_table_is_named(missing: str) -> None:
     raw = {key: value for key, value in GOOD.items() if key != missing}
-    with pytest.raises(SpecError, match=f"{missing}: is required and missing"):
+    with pytest.raises(SpecError, match=f"{missing}: is required but missing"):
         prepare(raw)
 
 
 def test_a_missing_parameter_is_named() -> None:
-    with pytest.raises(SpecError, match=r"parameters\.epsilon: is required and missing"):
+    with pytest.raises(SpecError, match=r"parameters\.epsilon: is required but missing"):
         prepare({**GOOD, "parameters": {}})
 
 
@@ -81,7 +81,11 @@ def test_what_is_numpys_is_as_good_as_pythons_own() -> None:
 
 def test_letters_that_no_file_can_hold_are_named() -> None:
     raw = {**GOOD, "path": ["\udce9"]}
-    with pytest.raises(SpecError, match=r"path\[0\]: '.*udce9' has letters that are not UTF-8"):
+    with pytest.raises(
+        SpecError, match=r"path\[0\]: '.*udce9' has characters that are not valid UTF-8"
+    ):
         prepare(raw)
-    with pytest.raises(SpecError, match=r"parameters: '.*udce9' has letters that are not UTF-8"):
+    with pytest.raises(
+        SpecError, match=r"parameters: '.*udce9' has characters that are not valid UTF-8"
+    ):
         prepare(changed("parameters.\udce9", 1))

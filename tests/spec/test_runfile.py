@@ -62,7 +62,7 @@ def test_overrides_are_toml_values_or_strings(tmp_path: Path) -> None:
     assert spec.engine.kind == "memory"
     assert spec.arms.arm_count() == 3
     assert spec.base == str(tmp_path)
-    with pytest.raises(SpecError, match="--set: 'epsilon' is not path=value"):
+    with pytest.raises(SpecError, match="--set: 'epsilon' must have the form path=value"):
         prepare(read(path, ["epsilon"]))
     with pytest.raises(SpecError, match="'count' is not a table"):
         prepare(read(path, ["agents.count.x=1"]))

@@ -29,7 +29,7 @@ def test_files(tmp_path) -> None:
             5,
             {"kind": "networkx", "generator": "subgraph", "parameters": {"G": 7, "nbunch": 2}},
             "topology.parameters",
-            "of subgraph: 'int' object",
+            "do not suit subgraph: 'int' object",
         ),
         (5, {"kind": "components", "components": []}, "topology", "0 agents"),
         (

@@ -34,7 +34,7 @@ def test_a_random_generator_is_seeded_and_new_in_each_run() -> None:
     [
         ({"generator": "no_such_graph"}, "topology.generator: networkx has no generator"),
         ({"generator": "system"}, "topology.generator: networkx has no generator"),
-        ({"generator": "star_graph"}, "topology.parameters: of star_graph"),
+        ({"generator": "star_graph"}, "topology.parameters: do not suit star_graph"),
         ({"generator": "petersen_graph"}, "has 10 nodes, but agents.count is 20"),
     ],
 )

@@ -92,7 +92,7 @@ def test_what_theory_says_is_a_bound() -> None:
     plan = spec("mase", 8)
     bounds: Any = lambda spec, parameters, run: None  # noqa: E731
     system = dataclasses.replace(plan.system, bound=bounds)
-    with pytest.raises(SpecError, match="system: 'mase' bounds None; it must be a Bound"):
+    with pytest.raises(SpecError, match="system: the bound of 'mase' is None; it must be a Bound"):
         dataclasses.replace(plan, system=system).bound(0)
 
 
@@ -134,7 +134,7 @@ def test_a_package_that_cannot_be_imported_is_named_and_hides_no_other(
 @pytest.mark.parametrize(
     ("network", "said"),
     [
-        (None, "is None, no Network"),
+        (None, "is None; it must be a Network"),
         (Network([()], [{}]), "has 1 rows of neighbours and 1 of knowledge for 2 agents"),
         (Network([(1,), (2,)], [{}, {}]), "has neighbours that do not exist"),
         (Network([(1,), (-1,)], [{}, {}]), "has neighbours that do not exist"),

@@ -230,7 +230,7 @@ async def test_after_its_end_nothing_can_be_done_to_it() -> None:
 
 @pytest.mark.parametrize("spawn", [-1, 7])
 async def test_no_more_agents_are_started_than_there_are(spawn: int) -> None:
-    with pytest.raises(InputError, match=f"spawn {spawn}: of 6 agents 0 to 6"):
+    with pytest.raises(InputError, match=f"spawn {spawn}: must be from 0 to 6"):
         Cluster(STAR, spawn=spawn)
 
 
