@@ -152,7 +152,7 @@ class RunProgress(Progress):
     def joined(self, agents: int) -> None:
         """Update the number of agents that have joined."""
         if agents < self._agents:
-            self.inside(f"agents up {agents}/{self._agents}")
+            self.inside(f"{agents} of {self._agents} agents have joined")
 
     def observe(self, host: CoordinatorHost) -> None:
         """Look into the run when a message has arrived, at most every `_LOOK` seconds."""

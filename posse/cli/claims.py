@@ -13,21 +13,20 @@ from protocol.privacy import Claim
 
 _HEAD = f"""# What is claimed
 
-Written by `posse list claims > docs/claims.md`; do not edit. A test holds that the page is what
-the code claims, for M = 16 agents, K = 16 arms, T = 10,000 and ε = 1 (.1 for `private-ucb` and
-`dp-ucb-int`). `posse check RUN.toml` says it of your own run, and so do the closing table, the
-report and, in the field, each agent's own log.
+This page is written by `posse list claims > docs/claims.md`; do not edit it. A test checks that it
+is what the code claims, for M = 16 agents, K = 16 arms, T = 10,000 and ε = 1 (.1 for `private-ucb`
+and `dp-ucb-int`). `posse check RUN.toml` prints the claim of your own run, and so do the closing
+table, the report and, in the field, each agent's own log.
 
-- **Unit**: what is exchanged for something else in a neighbouring input. The value of one reward
-  is protected, its arm and place fixed: a row of a log that is taken out, or moved to another arm,
-  shifts all that come after it into other statistics. Who is behind m rewards is protected m times
-  less.
-- **Number**: ε, and δ where there is one, against that adversary, over a whole run. A second run
-  over the same rewards costs as much again; in the field a row is used in one run, unless the run
+- **Unit**: what differs between neighbouring inputs. The value of one reward is protected, its arm
+  and place fixed: removing a row from a log, or moving it to another arm, shifts all later rows
+  into other statistics. A person behind m rewards is protected m times less.
+- **Number**: ε, and δ if there is one, against that adversary, over a whole run. A second run over
+  the same rewards costs as much again; in the field a row is used in one run only, unless the run
   file says otherwise (`[privacy]`).
-- **Not covered**, in every system: who sends to whom, how much and when; the end of a run where a
-  reward is no number in [0, 1] and `arms.clip` is not set, or where the user's own arms raise; that
-  an agent's log is used up, or has a line that cannot be read.
+- **Not covered**, in every system: who sends to whom, how much and when; that a run ends because a
+  reward is not a number in [0, 1] and `arms.clip` is not set, or because the user's own arms raise;
+  that an agent's log is used up, or has a line that cannot be read.
 
 The claims are the field's. {ILLUSTRATES}
 

@@ -39,7 +39,7 @@ def rows(runs: Sequence[RunRecord], warnings: Sequence[str]) -> list[tuple[str, 
         said.append(("delay in slots", f"{slots} by round (last run)"))
     said.append(("privacy", _privacy(last.privacy)))
     if again := sum(_resent(run) for run in runs):
-        said.append(("sent again", f"{again:,} frames, over connections that were lost"))
+        said.append(("sent again", f"{again:,} frames, after connections were lost"))
     if refused := sum((Counter(run.refused) for run in runs), Counter()):
         said.append(("refused", ", ".join(f"{n} {reason}" for reason, n in refused.items())))
     if exhausted := {agent for run in runs for agent in run.exhausted}:
@@ -105,7 +105,7 @@ def _whether(arm: int, runs: Sequence[RunRecord]) -> str:
 
 def _traffic(summary: dict[str, Mean]) -> str:
     if "data_messages" not in summary:
-        return "not known here: in the field nobody reports what agents send each other"
+        return "unknown: in the field nobody reports what agents send each other"
     return (
         f"{mean_said(summary['data_messages'])} data messages, "
         f"{mean_said(summary['data_payload_bytes'])} payload bytes; "
@@ -135,7 +135,7 @@ def _spent(privacy: Privacy) -> str:
     if not claim.guarantees:
         return ""
     if spent is None:
-        return "What was spent is in each agent's own log."
+        return "Each agent's own log says what was spent."
     after = " (added up afterwards: no guarantee)" if claim.delta else ""
     most = amount(max(spent, default=0.0), claim.delta)
-    return f"Spent, by the ledger of each agent: {most} at most{after}."
+    return f"Spent, according to the ledger of each agent: at most {most}{after}."

@@ -59,12 +59,12 @@ def read(path: Path, *, secret: bool = False) -> str:
         descriptor = os.open(path, os.O_RDONLY | _NO_LINKS)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise InputError(f"{path} is a link, and links to keys are not followed") from None
+            raise InputError(f"{path} is a symbolic link; put the key file itself there") from None
         raise InputError(f"{path} cannot be read: {error.strerror}; {_MAKE}") from None
     with os.fdopen(descriptor, "rb") as file:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
-            raise InputError(f"{path} is no file")
+            raise InputError(f"{path} is not a file")
         _check_owner(path, found)
         ours = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
         readers = stat.S_IRWXO | (stat.S_IRWXG if ours else 0)
@@ -76,7 +76,7 @@ def read(path: Path, *, secret: bool = False) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:
-        raise InputError(f"{path} is not a file of posse's keys") from None
+        raise InputError(f"{path} is not a key file of posse") from None
 
 
 def write(path: Path, text: str) -> None:
@@ -94,11 +94,11 @@ def write(path: Path, text: str) -> None:
         raise InputError(f"{path} cannot be written: {error.strerror}") from None
 
 
-_MAKE = "make it by posse keys"
+_MAKE = "make it with posse keys"
 
 
 def _check_owner(path: Path, found: os.stat_result) -> None:
     if hasattr(os, "geteuid") and found.st_uid not in (0, os.geteuid()):
         raise InputError(
-            f"{path} belongs to another user (uid {found.st_uid}), who decides about it"
+            f"{path} belongs to another user (uid {found.st_uid}), who could change it"
         )

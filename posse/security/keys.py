@@ -64,7 +64,8 @@ class Public:
             both = b""
         if text == word or len(both) != 2 * _BYTES:
             raise InputError(
-                f"'{word[:100]}' is no public key; posse keys prints it, and it begins with {_WORD}"
+                f"'{word[:100]}' is not a public key; give the one that posse keys printed, which "
+                f"begins with {_WORD}"
             )
         return cls(z85.encode(both[:_BYTES]).decode(), both[_BYTES:])
 
@@ -121,8 +122,8 @@ class AgentKeys:
         lacking = [rank for rank in range(agents) if rank not in self.signers]
         if lacking:
             raise PosseError(
-                f"this agent's {ALLOWLIST} has no keys of agent {lacking[0]}, so that nothing that "
-                f"agent signs is believed; write them down by posse allow DIR {lacking[0]} PUBLIC"
+                f"this agent's {ALLOWLIST} has no keys of agent {lacking[0]}, so its signatures "
+                f"cannot be checked; add them with posse allow DIR {lacking[0]} PUBLIC"
             )
         return Signer(self.own.signing, self.signers, name)
 
@@ -191,7 +192,7 @@ def allow(folder: Path, party: str, public: Public) -> None:
     listed = _listed(folder)
     same = [rank for rank, key in listed.items() if key == public and rank != int(party)]
     if same:
-        raise InputError(f"agent {same[0]} has these keys; each needs its own")
+        raise InputError(f"agent {same[0]} has these keys already; each agent needs its own")
     _write_allowlist(folder / ALLOWLIST, {**listed, int(party): public})
 
 
@@ -226,8 +227,8 @@ def for_coordinator(folder: Path, agents: int) -> CoordinatorKeys:
     if lacking:
         raise InputError(
             f"{path} has the keys of {agents - len(lacking)} agents and the run file asks for "
-            f"{agents}; agent {lacking[0]} is the first that lacks. Write its key down by posse "
-            "allow, or make all by posse keys DIR --agents N"
+            f"{agents}; agent {lacking[0]} is the first without. Add its key with posse allow, or "
+            "make all keys with posse keys DIR --agents N"
         )
     most = max(allowed, default=-1)
     connects = [allowed[r].connects if r in allowed else "" for r in range(most + 1)]
@@ -262,8 +263,8 @@ def for_agent(folder: Path, rank: int) -> AgentKeys:
             continue
         return AgentKeys(free, keys.own, keys.coordinator, keys.signers, claim)
     raise PosseError(
-        f"all {len(found)} keys in {folder} are in use by agents that run on this machine; another "
-        "agent needs keys of its own, by posse keys"
+        f"all {len(found)} keys in {folder} are in use by agents on this machine; make keys for "
+        "another agent with posse keys"
     )
 
 
@@ -294,9 +295,9 @@ def _pair(path: Path) -> Pair:
     raw = _toml(path, files.read(path, secret=True), "a secret key of posse")
     public, secret, signing = (str(raw.get(name, "")) for name in ("public", "secret", "signing"))
     if not (_is_key(public) and _is_key(secret) and _is_key(signing)):
-        raise InputError(f"{path} is not a secret key of posse; make it by posse keys")
+        raise InputError(f"{path} is not a secret key of posse; make it with posse keys")
     if zmq.curve_public(secret.encode()).decode() != public:
-        raise InputError(f"{path}: its public key does not belong to its secret one")
+        raise InputError(f"{path}: its public key does not belong to its secret key")
     return Pair(public, secret, signing=z85.decode(signing))
 
 
@@ -317,7 +318,7 @@ def _listed(folder: Path) -> dict[int, Public]:
 def _read_allowlist(path: Path) -> dict[int, Public]:
     table = _toml(path, files.read(path), "an allowlist").get("agents", {})
     if not isinstance(table, dict) or not all(rank.isdecimal() for rank in table):
-        raise InputError(f"{path} is not an allowlist; make it by posse keys")
+        raise InputError(f"{path} is not an allowlist; make it with posse keys")
     allowed: dict[int, Public] = {}
     for rank, word in sorted((int(rank), str(word)) for rank, word in table.items()):
         public = _public(f"{path}, agent {rank}", word)
@@ -337,7 +338,7 @@ def _toml(path: Path, text: str, what: str) -> dict[str, object]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path} is not {what}: {error}; make it by posse keys") from None
+        raise InputError(f"{path} is not {what}: {error}; make it with posse keys") from None
 
 
 def _is_key(text: str) -> bool:

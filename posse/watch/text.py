@@ -53,8 +53,8 @@ def events(url: str) -> Iterator[tuple[str, dict[str, Any]]]:
         why = getattr(error, "reason", error)
         raise PosseError(f"nobody answers at {parts.netloc}: {why}") from None
     except (msgspec.DecodeError, UnicodeDecodeError):
-        raise PosseError(f"what answers at {parts.netloc} is no posse") from None
-    raise PosseError(f"{parts.netloc} answers no more")
+        raise PosseError(f"the server at {parts.netloc} is not posse") from None
+    raise PosseError(f"{parts.netloc} no longer answers")
 
 
 def lines(graph: dict[str, Any], state: dict[str, Any]) -> list[str]:

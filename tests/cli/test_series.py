@@ -40,7 +40,7 @@ def test_it_goes_on_and_the_result_is_that_of_an_undisturbed_run(
     assert "Traceback" not in said
     if how != signal.SIGKILL:
         assert process.returncode == 130
-        assert "of 4 runs are kept in out; the same command with --out out goes on" in said
+        assert "of 4 runs are kept in out; the same command with --out out resumes" in said
     kept = {path: path.stat().st_mtime_ns for path in (folder / "out" / "kept").iterdir()}
     assert 2 <= len([path for path in kept if path.suffix == ".msgpack"]) < 4
     again = halting.finish(folder, *run, "out")

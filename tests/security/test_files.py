@@ -38,7 +38,7 @@ def test_a_folder_into_which_others_may_put_keys_is_refused(folder: Path, mode: 
 def test_no_link_is_followed_when_keys_are_read(folder: Path, name: str) -> None:
     (folder / name).rename(folder / "elsewhere")
     (folder / name).symlink_to(folder / "elsewhere")
-    with pytest.raises(PosseError, match="is a link, and links to keys are not followed"):
+    with pytest.raises(PosseError, match="is a symbolic link; put the key file itself there"):
         keys.for_agent(folder, 0)
 
 
@@ -90,10 +90,10 @@ def test_of_a_mounted_secret_the_group_may_read(
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(PosseError, match="is no file"):
+    with pytest.raises(PosseError, match="is not a file"):
         files.read(tmp_path / "pipe")
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
-    with pytest.raises(PosseError, match="is not a file of posse's keys"):
+    with pytest.raises(PosseError, match="is not a key file of posse"):
         files.read(tmp_path / "bytes")
 
 

@@ -77,7 +77,7 @@ def test_a_key_that_is_revoked_is_a_strangers(tmp_path: Path) -> None:
     stranger = keys.for_agent(tmp_path, 2).own.public
     assert main(["revoke", str(tmp_path / "coordinator"), "2"]) == 0
     assert keys.for_coordinator(tmp_path, 2).rank_of(stranger) is None
-    with pytest.raises(PosseError, match=r"agent 2 is the first that lacks.*posse allow"):
+    with pytest.raises(PosseError, match=r"agent 2 is the first without.*posse allow"):
         keys.for_coordinator(tmp_path, 3)
     with pytest.raises(PosseError, match="has no agent 2"):
         keys.revoke(tmp_path / "coordinator", 2)
@@ -87,7 +87,7 @@ def test_a_key_that_is_revoked_is_a_strangers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("word", ["", "pk_", "pk_" + "A" * 85, "A" * 86, "pk_" + "!" * 86])
 def test_what_is_no_public_key_is_refused(word: str, tmp_path: Path) -> None:
-    with pytest.raises(PosseError, match="is no public key; posse keys prints it"):
+    with pytest.raises(PosseError, match="is not a public key; give the one"):
         keys.Public.parse(word)
     assert main(["allow", str(tmp_path), "3", word]) == 2
 
@@ -118,7 +118,7 @@ def test_what_is_wrong_with_a_folder_is_said(tmp_path: Path) -> None:
     known = tmp_path / "agent-0" / "coordinator.key"
     word = known.read_text()
     known.write_text("junk")
-    with pytest.raises(PosseError, match=r"agent-0/coordinator\.key: 'junk' is no public key"):
+    with pytest.raises(PosseError, match=r"agent-0/coordinator\.key: 'junk' is not a public key"):
         keys.for_agent(tmp_path, 0)
     known.write_text(word)
     allowlist = tmp_path / "coordinator" / keys.ALLOWLIST
@@ -128,7 +128,7 @@ def test_what_is_wrong_with_a_folder_is_said(tmp_path: Path) -> None:
     with pytest.raises(PosseError, match="agents 0 and 1 have the same key"):
         keys.for_coordinator(tmp_path, 2)
     allowlist.write_text(good.replace(second, "short"))
-    with pytest.raises(PosseError, match="agent 1: 'short' is no public key"):
+    with pytest.raises(PosseError, match="agent 1: 'short' is not a public key"):
         keys.for_coordinator(tmp_path, 2)
     for text in ("agents = 3", "[agents]\nx = 'y'", "="):
         allowlist.write_text(text)
@@ -142,5 +142,5 @@ def test_what_is_wrong_with_a_folder_is_said(tmp_path: Path) -> None:
         keys.for_coordinator(tmp_path, 2)
     (_, other) = (keys.for_agent(tmp_path, rank).own.secret for rank in range(2))
     secret.write_text(text.replace(keys.for_agent(tmp_path, 0).coordinator, other))
-    with pytest.raises(PosseError, match="its public key does not belong to its secret one"):
+    with pytest.raises(PosseError, match="its public key does not belong to its secret key"):
         keys.for_coordinator(tmp_path, 2)
