@@ -190,7 +190,7 @@ class Session:
     def resume(self, taken: int) -> None:
         """Send all after frame `taken` over a new connection; `SessionBroken` if that cannot be."""
         if not self.confirmed <= taken <= self.sent:
-            raise SessionBroken(f"it has taken {taken}, between {self.confirmed} and {self.sent}")
+            raise SessionBroken(f"it took {taken} frames, not {self.confirmed} to {self.sent}")
         self.confirmed = taken
         self._again()
 

@@ -161,7 +161,7 @@ class AgentProcess:
             self.host.outbox.clear()  # the journal may lack what led to these
         if self.joining.belongs:
             if field:  # the reason may quote rewards
-                reason = f"agent {self.joining.rank} cannot go on; its own log says why"
+                reason = f"agent {self.joining.rank} cannot continue; its own log says why"
             with suppress(RunFailed):  # the link may take no more
                 lines = (printable(line, 4000) for line in reason[:4000].split("\n"))
                 self._say(control.Failed("\n".join(lines), mistake and not field))
@@ -296,7 +296,7 @@ class AgentProcess:
             self._journal.add(LINKED, neighbour, b"up" if up else b"")
         if up:
             self._parted.discard(neighbour)
-            LOG.info("the link to agent %d is there again", neighbour)
+            LOG.info("the link to agent %d is up again", neighbour)
         else:
             self._parted.add(neighbour)
             LOG.warning("the link to agent %d is down", neighbour)
@@ -358,7 +358,7 @@ class AgentProcess:
         """Leave without a Goodbye if this agent's one run of the field is over; whether it does."""
         if self.host is None or not (self.host.field and self.host.done):
             return False
-        LOG.info("this agent's run is over, and its coordinator went without letting it go")
+        LOG.info("this agent's run is over and its coordinator has left, so this agent stops")
         self._left = 0
         return True
 

@@ -230,9 +230,14 @@ class Door:
                 yield fd, connection, "replaced", ""
             elif taken is None:
                 if received > STRANGERS_BYTES:
-                    yield fd, connection, "too-much", f"{received >> 20} MiB came before it joined"
+                    yield (
+                        fd,
+                        connection,
+                        "too-much",
+                        f"it sent {received >> 20} MiB before it joined",
+                    )
                 elif now > connection.since + JOIN_WITHIN:
-                    yield fd, connection, "idle", f"it did not join in {JOIN_WITHIN:g} s"
+                    yield fd, connection, "idle", f"it did not join within {JOIN_WITHIN:g} s"
                 else:
                     strangers.append((fd, connection))
             else:
@@ -240,7 +245,7 @@ class Door:
                     connection.base = received - taken
                 ahead = received - connection.base - taken
                 if ahead > most + PER_SECOND * (now - connection.since):
-                    said = f"{ahead >> 20} MiB came that make no message"
+                    said = f"it sent {ahead >> 20} MiB that make up no message"
                     yield fd, connection, "too-much", said
         yield from self._too_many(strangers)
 
@@ -254,7 +259,7 @@ class Door:
             if crowded or left > self._agents + SPARE:
                 hosts[connection.host] -= 1
                 left -= 1
-                yield fd, connection, "too-many", "too many that have not joined"
+                yield fd, connection, "too-many", "too many connections have not joined"
 
     # --- counting --------------------------------------------------------------------------------
 

@@ -69,7 +69,7 @@ class _Way(Tie):
             if self.up:
                 self._send(numbered)
         except (zmq.Again, SessionFull):
-            raise RunFailed(f"agent {self.neighbour} does not take what it is sent") from None
+            raise RunFailed(f"agent {self.neighbour} does not read what is sent to it") from None
 
 
 class _Each:

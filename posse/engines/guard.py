@@ -129,8 +129,8 @@ class RemoteGuard(Guard):
             if len(self._strangers) < _MOST_STRANGERS:
                 self._strangers.add(key)
             LOG.warning(
-                "refused %s at the inbox: its key %s is no neighbour's; only agents that the "
-                "coordinator named may connect",
+                "refused %s at the inbox: its key %s does not belong to a neighbour; only agents "
+                "that the coordinator named may connect",
                 address,
                 key,
                 extra={"about": "strangers at the inbox"},
@@ -172,11 +172,11 @@ class RemoteGuard(Guard):
         """A neighbour refused the handshake; it may not know this agent yet."""
         self._failures[told.address] += 1
         if self._failures[told.address] == _FAILED_IN_A_ROW:
-            why = "the connection is closed at once; is it up, and the way to it open?"
+            why = "it closes each connection at once; check that it runs, and the network to it"
             if told.event == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
                 why = why_failed(told.value)
             elif self._own is not None:
-                why = "it was not told of this agent's key; are both from one posse keys?"
+                why = "it does not know this agent's key; are both from the same posse keys?"
             who = "?" if rank is None else rank
             LOG.warning("agent %s at %s does not let this agent in: %s", who, told.address, why)
 

@@ -201,7 +201,7 @@ class Hub:
             if len(waiting) < left:
                 left, deadline = float(len(waiting)), now + _FAREWELL
             if now >= min(deadline, self._leave_by):
-                LOG.warning("nobody knows whether %s heard that it is over", named(waiting))
+                LOG.warning("%s did not confirm the goodbye, and may still wait", named(waiting))
                 break
             for _ in self._router.connections(self.lobby, now):
                 pass  # only so that the lobby notes lost connections

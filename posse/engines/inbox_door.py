@@ -67,12 +67,13 @@ class InboxDoor(Door):
         ahead = self._left + sum(came.values()) - self.taken - life
         if came and ahead > most * max(1, self._agents):
             fd = max(came, key=lambda one: came[one] - self._came.get(one, 0))
-            yield fd, live[fd], "too-much", "more came than this agent takes"
+            yield fd, live[fd], "too-much", "more comes in than this agent can take"
         self._came = came
         for fd, own in self._own.items():
             back = own.counts()[1]
             if not own.closed and back > BACK + BACK_PER_SECOND * (now - own.since):
-                yield fd, own, "too-much", f"{back >> 10} KiB came back, where nothing has to"
+                said = f"it sent back {back >> 10} KiB, although it has nothing to send"
+                yield fd, own, "too-much", said
 
     def close(self) -> None:
         super().close()

@@ -33,7 +33,7 @@ def ask(endpoint: str, keys: AgentKeys | None, wait: float) -> CoordinatorStatus
         frame = _answer(socket, monitor, endpoint, keys, wait)
         message = _ANSWER.decode(read_header(frame), frame)
     except (zmq.ZMQError, RemoteProtocolError) as error:
-        raise PosseError(f"{endpoint} was not understood: {error}") from None
+        raise PosseError(f"the status of {endpoint} could not be read: {error}") from None
     finally:
         socket.disable_monitor()
         monitor.close(0)
@@ -62,15 +62,15 @@ def _answer(
         if monitor in ready:
             raise PosseError(f"{endpoint} {_why_refused(keys)}")
     raise PosseError(
-        f"{endpoint} did not answer for {wait:g} s: there is no coordinator, or the key is not its "
-        "own; check the address, and that the folder of keys has its coordinator.key_secret"
+        f"{endpoint} did not answer within {wait:g} s: no coordinator runs there, or it has "
+        "another key; check the address, and that the folder of keys has its coordinator.key_secret"
     )
 
 
 def _why_refused(keys: AgentKeys | None) -> str:
     if keys is None:
-        return "asks for keys; add --keys DIR, the folder that the coordinator was started with"
+        return "requires keys; add --keys DIR, the folder that the coordinator was started with"
     return (
-        "has no keys, or another than this folder's coordinator.key_secret; use the folder that "
-        "the coordinator was started with, or --insecure if there was none"
+        "has no keys, or other keys than this folder's coordinator.key_secret; use the folder that "
+        "the coordinator was started with, or --insecure if it was started without keys"
     )

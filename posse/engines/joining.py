@@ -245,7 +245,7 @@ class Joining:
             self.timer = now + self._wait
         said = Log(
             logging.INFO,
-            f"connected to the coordinator at {self._endpoint} again",
+            f"reconnected to the coordinator at {self._endpoint}",
             "the connection",
         )
         return [GoOn(taken), *([said] if self.remote else [])]
@@ -256,11 +256,11 @@ class Joining:
         match how:
             case Closure.UNKNOWN_KEY:
                 reason = (
-                    f"{at} does not know this agent's key {self._key}: it must be in the "
+                    f"{at} does not know this agent's key {self._key}; add it to the "
                     "coordinator's allowlist.toml"
                 )
             case Closure.NOT_UNDERSTOOD:
-                reason = f"{at} was not understood: {why}"
+                reason = f"the handshake with {at} failed: {why}"
             case Closure.WITHOUT_A_WORD if self._connections or not self._key:
                 return []  # admitted before, or no keys: the network closed it
             case Closure.WITHOUT_A_WORD:
@@ -269,7 +269,7 @@ class Joining:
                     return []
                 reason = (
                     f"{at} does not have the key that this agent's coordinator.key expects; start "
-                    "it with --keys, and copy coordinator.key from there"
+                    "the coordinator with --keys, and copy its coordinator.key to this agent"
                 )
         return [Fail(reason, PosseError)]
 
@@ -279,7 +279,7 @@ class Joining:
         if not self._may_be_known or self.state is State.RESUMING:
             return []
         self._resume(now)
-        said = f"lost the coordinator at {self._endpoint}; waiting for it for {self._wait:g} s"
+        said = f"lost the coordinator at {self._endpoint}; waiting up to {self._wait:g} s for it"
         return [Log(logging.WARNING, said, "the connection")] if self.remote else []
 
     def told(self, frame: bytes, now: float) -> list[JoiningEffect]:
@@ -322,8 +322,8 @@ class Joining:
         """Take this rank; `PosseError` if the agent has another, which its log and ledger go by."""
         if self.rank not in (-1, rank):
             raise PosseError(
-                f"the coordinator takes this agent, which is agent {self.rank}, for agent {rank}; "
-                "which rewards it uses, and what is known of their use, goes by its rank"
+                f"the coordinator takes this agent for agent {rank}, but it is agent {self.rank}; "
+                "an agent keeps its rank, by which its rewards and their use so far are known"
             )
         self.rank = rank
 
@@ -331,7 +331,10 @@ class Joining:
         if not self.remote:
             return [Leave()]
         if not code:
-            return [Log(logging.INFO, "the coordinator is done and let this agent go"), Leave()]
+            return [
+                Log(logging.INFO, "the coordinator has finished and let this agent go"),
+                Leave(),
+            ]
         said = f"the coordinator gave up (exit code {code}) and let this agent go; its log says why"
         return [Log(logging.WARNING, said), Leave(code)]
 
@@ -362,16 +365,19 @@ class Joining:
         try:
             decoded = _SETUP.decode(encoded)
         except msgspec.DecodeError as error:
-            reason = f"the coordinator's configuration was not understood: {printable(str(error))}"
-            return [Fail(f"{reason}; are both of the same version of posse?", PosseError)]
+            reason = f"the coordinator's configuration cannot be decoded: {printable(str(error))}"
+            return [Fail(f"{reason}; check that both have the same posse version", PosseError)]
         if decoded.mode == "field" and decoded.clock != "wall":
             # any other clock's control messages depend on raw rewards
-            said = f"the coordinator's run goes by the clock '{decoded.clock}', which is the lab's"
-            return [Fail(f"{said}; with real rewards an agent goes by the wall's", PosseError)]
+            said = (
+                f"the coordinator's run uses clock = '{decoded.clock}', which is for the lab only"
+            )
+            return [Fail(f"{said}; real rewards need clock = 'wall'", PosseError)]
         self._be(rank)
         for other, inbox in decoded.inboxes.items():
             if self.remote and (trouble := inbox_trouble(inbox, "", ())):
-                return [Fail(f"the coordinator says of agent {other} that {trouble}", PosseError)]
+                said = f"the coordinator sent a bad address for agent {other}: {trouble}"
+                return [Fail(said, PosseError)]
         self._setup = self._orders.accept(decoded)
         self.state = State.LINKING
         self.timer = self._look_at(now)
@@ -400,7 +406,7 @@ class Joining:
         down = [n for n in self._not_listening if n not in self._said_down]
         self._said_down.update(down)
         late = ", ".join(map(str, down))
-        said = f"neighbours {late} do not listen yet; is the way to their inboxes open?"
+        said = f"no link yet to neighbours {late}; check the network to their inboxes"
         told = [Say(control.Linked(n, up=False)) for n in down]
         return [Log(logging.WARNING, said), *told] if down else []
 

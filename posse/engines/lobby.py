@@ -229,7 +229,7 @@ class Lobby:
         why = self._to_blame(suspects, now)
         silent = f"nothing was heard for {self._patience.within:g} s"
         if self.phase is Phase.GATHERING:
-            silent, why = f"nobody joined for {self._patience.within:g} s", ""
+            silent, why = f"no agent joined for {self._patience.within:g} s", ""
         late = why or f"{silent}; waiting for {named(self.missing())} {self.phase}"
         if run is None or (why and not outlives) or not run.fall_silent(self._mute(suspects)):
             return [Fail(late + trouble)]
@@ -252,7 +252,7 @@ class Lobby:
         silent = f"nothing was heard for {now - self._patience.heard:.0f} s"
         if down := self._patience.outages.beside(mute):
             links, was = listed([*map(link, down)]), "were" if len(down) > 1 else "was"
-            return f"{silent} while {links} {was} down; is the way between these agents open?"
+            return f"{silent} while {links} {was} down; check the network between these agents"
         if 0 < len(mute) < len(late):
             do = "do" if len(mute) > 1 else "does"
             return f"{silent}; {named(mute)} {do} not answer, and the others wait"
@@ -271,7 +271,7 @@ class Lobby:
                 self.roster.ended(rank)
                 return [Fail(gone(rank, absence))]
             self._lose(rank)
-            said = f"agent {rank} did not come back in {absence:g} s; the run goes on without it"
+            said = f"agent {rank} was away for {absence:g} s; the run goes on without it"
             effects.append(Log(logging.WARNING, said))
         self._patience.heard = now
         return effects
@@ -446,7 +446,7 @@ class Lobby:
         effects: list[LobbyEffect] = []
         again = member.incarnation == old.incarnation
         if not again and old.connection >= 0:
-            said = f"agent {member.rank} was started again; the older one is told to stop"
+            said = f"agent {member.rank} was started again; the older process is told to stop"
             effects.append(Log(logging.WARNING, said, f"agent {member.rank}"))
             effects.append(Reply(old.identity, control.Refused(SUPERSEDED)))
         if self.running and not self.outlives_agents:
@@ -459,7 +459,7 @@ class Lobby:
             )
             return effects
         if self._run is not None and member.rank not in self._run.dismissed:
-            said = f"agent {member.rank} begins anew; the run goes on without it"
+            said = f"agent {member.rank} starts over; the run goes on without it"
             effects.append(Log(logging.WARNING, said, f"agent {member.rank}"))
         self._lose(member.rank)
         return effects
@@ -494,11 +494,11 @@ class Lobby:
         name = link((by, about))
         if up:
             news = self._patience.outages.back(by, about)
-            return [Log(logging.INFO, f"{name} is there again", name)] * news
+            return [Log(logging.INFO, f"{name} is up again", name)] * news
         if not self._patience.outages.lost(by, about):
             return []
         self._patience.parted(now)
-        return [Log(logging.WARNING, f"{name} is down, says agent {by}", name)]
+        return [Log(logging.WARNING, f"{name} is down, as agent {by} reports", name)]
 
     def _lose(self, rank: int) -> None:
         """Let the run, if any, go on without this agent."""
@@ -508,7 +508,7 @@ class Lobby:
 
 
 def _not_let_in(rank: int, reason: str, identity: bytes, host: str) -> list[LobbyEffect]:
-    asked = str(rank) if rank >= 0 else "(rank not said)"
+    asked = str(rank) if rank >= 0 else "(no rank given)"
     at = f" at {host}" if host else ""
     return [
         Log(logging.WARNING, f"refused agent {asked}{at}: {reason}", "refused agents"),
@@ -519,6 +519,6 @@ def _not_let_in(rank: int, reason: str, identity: bytes, host: str) -> list[Lobb
 def gone(rank: int, absence: float) -> str:
     """The message for an agent that stays away from a run that needs it."""
     return (
-        f"the connection of agent {rank} was lost and it did not come back in {absence:g} s: its "
-        "process ended, or the network between it and the coordinator; start the run again"
+        f"agent {rank} lost its connection and did not come back within {absence:g} s: its process "
+        "ended, or the network between it and the coordinator failed; start the run again"
     )

@@ -50,8 +50,8 @@ class Placement:
         where = urlsplit(self.on)
         if not self.on.startswith(SCHEME) or not (where.netloc or where.path.strip("/")):
             raise InputError(
-                f"--on {self.on}: must be dask://HOST:PORT of a scheduler, as in "
-                "dask://192.0.2.1:8786, or dask:///FILE, the scheduler file that it wrote"
+                f"--on {self.on}: must be a scheduler's dask://HOST:PORT, as in "
+                "dask://192.0.2.1:8786, or dask:///FILE with the path of its scheduler file"
             )
 
 
@@ -62,7 +62,7 @@ def connect(placement: Placement) -> Iterator[Client]:
         import dask  # noqa: PLC0415
         from distributed import Client  # noqa: PLC0415
     except ImportError:
-        raise PosseError('--on dask://… needs: pip install "posse[dask]"') from None
+        raise PosseError('--on dask://… needs Dask; run: pip install "posse[dask]"') from None
     where = urlsplit(placement.on)
     protocol = "tls" if dask.config.get("distributed.comm.tls.client.cert", None) else "tcp"
     try:
@@ -125,7 +125,7 @@ def on_workers(
         try:
             yield places[future.key], future.result()
         except KilledWorker as error:
-            yield places[future.key], RunFailed(f"a run ended with its Dask worker: {error}")
+            yield places[future.key], RunFailed(f"a run ended because its Dask worker did: {error}")
 
 
 def a_worker(client: Client, placement: Placement, plan: Plan) -> str:
@@ -136,8 +136,8 @@ def a_worker(client: Client, placement: Placement, plan: Plan) -> str:
         client.wait_for_workers(needed, timeout=patience)
     except TimeoutError:
         raise PosseError(
-            f"--on {placement.on}: has {len(client.nthreads())} workers, and {needed} are needed; "
-            f"waited for {patience:g} s"
+            f"--on {placement.on}: has {len(client.nthreads())} workers after {patience:g} s, but "
+            f"{needed} are needed; start more"
         ) from None
     worker: str = next(iter(client.nthreads()))
     return worker.replace("tls://", "tcp://")

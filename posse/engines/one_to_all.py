@@ -131,4 +131,4 @@ class _All:
             self._send(self.line.wrap(data))
         except (zmq.Again, SessionFull):
             behind = min(self._ties, key=lambda tie: tie.session.confirmed)
-            raise RunFailed(f"agent {behind.neighbour} does not take what it is sent") from None
+            raise RunFailed(f"agent {behind.neighbour} does not read what is sent to it") from None

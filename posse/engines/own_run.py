@@ -28,7 +28,7 @@ class TheirRun(Orders):
         if isinstance(setup.arms, CsvArms | PythonArms):
             raise PosseError(
                 f"the coordinator's run file has arms of kind {setup.arms.__struct_config__.tag}, "
-                "and no path and no code from the network is opened; start the agent with --run "
+                "and an agent opens no path and no code from the network; start it with --run "
                 "RUN.toml, its own run file, or with --data FILE, its own reward log"
             )
         return setup
@@ -61,7 +61,7 @@ class OwnData(TheirRun):
     def accept(self, setup: AgentSetup) -> AgentSetup:
         if isinstance(setup.arms, int):
             raise PosseError(
-                f"in {setup.system} the coordinator keeps the arms, and --data has no use; "
+                f"in {setup.system} the coordinator keeps the arms, so --data has no use; "
                 "start the agent without it"
             )
         clip = setup.arms.clip if isinstance(setup.arms, CsvArms | PythonArms) else None
@@ -77,7 +77,7 @@ class OwnData(TheirRun):
         if not claim.holds or claim.epsilon is None:
             raise PosseError(
                 f"{setup.system} protects no reward by noise: {claim.note} An agent takes part in "
-                "such a run only by its own run file (--run RUN.toml)"
+                "such a run only with its own run file (--run RUN.toml)"
             )
         system = get_system(setup.system)
         spec = RunSpec(
@@ -93,7 +93,9 @@ class OwnData(TheirRun):
         try:  # an agent is not told the graph
             check(Plan(spec, system, parameters, setup.clock), graph=False)
         except SpecError as error:
-            raise PosseError(f"the coordinator's run is none for real rewards: {error}") from None
+            raise PosseError(
+                f"the coordinator's run is not meant for real rewards: {error}"
+            ) from None
 
 
 class OwnRun(TheirRun):
@@ -134,8 +136,8 @@ class OwnRun(TheirRun):
         different = [name for name, value in here.items() if getattr(setup, name) != value]
         if different:
             raise PosseError(
-                f"the coordinator's configuration differs from {', '.join(different)} of this "
-                "agent's own run file; give both the same"
+                "the coordinator's configuration differs from this agent's own run file in "
+                f"{', '.join(different)}; give both the same"
             )
         if isinstance(setup.arms, int):
             return setup
@@ -146,6 +148,6 @@ def refuse_lab(setup: AgentSetup, arms: ArmsSpec | int, *, allowed: bool) -> Non
     """`PosseError` for real rewards in a run outside the field, unless that is `allowed`."""
     if isinstance(arms, CsvArms | PythonArms) and setup.mode != "field" and not allowed:
         raise PosseError(
-            "the run is a lab's: its noise is seeded, and whoever knows the seed can take it "
-            'off real rewards; put mode = "field" into the run file, or start with --lab'
+            "the run is for the lab: its noise has a seed, and anyone who knows the seed can "
+            'subtract it from real rewards; set mode = "field" in the run file, or start with --lab'
         )

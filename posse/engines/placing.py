@@ -108,7 +108,7 @@ def _leave(server: ForkServer, folder: Path) -> None:
 def _survey(version: str, document: bytes) -> list[int] | str:
     """Run on a worker: the agents whose data is here, or why there can be none."""
     if version != posse.__version__:
-        return f"it has posse {posse.__version__}, and here it is {version}"
+        return f"it has posse {posse.__version__}, and this machine has {version}"
     try:
         plan = unpacked(document)
     except PosseError as error:
@@ -236,7 +236,7 @@ class OnWorkers(Starter):
                 for rank in set(group).difference(*able.values()):
                     group.remove(rank)
                     self._say(
-                        Died(rank, f"no Dask worker is left with the rewards of agent {rank}")
+                        Died(rank, f"none of the Dask workers left has the rewards of agent {rank}")
                     )
                 self._homes |= spread(workers, able, group)
             for rank in group:
@@ -275,7 +275,7 @@ class OnWorkers(Starter):
         except PosseError as error:
             self._say(Died(None, f"Dask worker {worker}: {error}"))
         except TimeoutError:
-            self._say(Died(None, f"Dask worker {worker} has no thread free for agents"))
+            self._say(Died(None, f"Dask worker {worker} has no free thread for agents"))
         except Exception:  # whatever Dask raises when a worker is gone
             if worker not in self._there:  # nobody watches it
                 self._lost(worker)
@@ -311,7 +311,7 @@ class OnWorkers(Starter):
         )
         for worker, able in said.items():
             if isinstance(able, str | ModuleNotFoundError):
-                raise PosseError(f"Dask worker {worker} cannot have agents: {able}")
+                raise PosseError(f"Dask worker {worker} cannot run agents: {able}")
         return {worker: set(able) for worker, able in said.items() if isinstance(able, list)}
 
 
@@ -334,7 +334,9 @@ def spread(
             raise PosseError(f"no Dask worker has the rewards of agent {rank}")
         free = [w for w in choices[rank] if load[w] < (most or len(ranks))]
         if not free:
-            raise PosseError(f"no Dask worker has room for agent {rank} with {most} on each")
+            raise PosseError(
+                f"no Dask worker has room for agent {rank} with at most {most} on each"
+            )
         homes[rank] = min(free, key=lambda w: (load[w] + 1) / threads[w])
         load[homes[rank]] += 1
     return homes

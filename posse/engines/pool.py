@@ -53,8 +53,8 @@ def on_all_cores(
                 yield places.pop(future), future.result()
         except BrokenProcessPool:
             raise RunFailed(
-                "a process that carried out runs ended: memory was short (give fewer --jobs), or a "
-                "script's own runs are not under `if __name__ == '__main__':`"
+                "a process that carried out runs ended: memory ran out (use fewer --jobs), or a "
+                "script starts its runs outside `if __name__ == '__main__':`"
             ) from None
         except BaseException:
             # no future is cancelled: the pool fails loudly over work both cancelled and lost

@@ -223,7 +223,7 @@ class ProcessEngine:
         self, plan: Plan, before: RunBeginning, kept: Journal, observe: Observer
     ) -> RunRecord:
         """Continue the run in which this coordinator was killed."""
-        LOG.info("%s goes on where its coordinator was killed", _named(plan, before.run))
+        LOG.info("%s resumes where its coordinator was killed", _named(plan, before.run))
         self._serial, self._name = before.serial, before.name
         restore(self.hub.lobby.roster, before.members)
         with kept.replay() as inputs:

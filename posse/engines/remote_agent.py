@@ -73,7 +73,7 @@ class Elsewhere(Place):
     def run_ended(self, claim: Claim, ledger: Account, delays: Delays) -> None:
         """See `Place`. What this agent did is logged here, and told to nobody else."""
         if (median := quantile(delays.histogram(), 0.5)) is not None:
-            LOG.info("what this agent was sent took %.1f ms (median)", 1e3 * median)
+            LOG.info("messages to this agent took %.1f ms (median)", 1e3 * median)
         LOG.info(
             "this run used %d rewards; its %d releases add up to %s%s%s%s",
             int(ledger.pulls.sum()),
@@ -125,8 +125,8 @@ def remote_agent(
     orders = _orders(plan, data, privacy, lab=lab)
     if rank < 0 and isinstance(orders, OwnRun) and orders.by_rank:
         raise InputError(
-            "--rank: this agent has none, and its real rewards go by it; a coordinator that chose "
-            "it could ask for them again under another; give it one, or keys, which have ranks"
+            "--rank is missing, and this agent's real rewards depend on it; a coordinator that "
+            "chose it could ask for them again under another; give a rank, or keys, which have one"
         )
     joining = Joining(
         control.Join(

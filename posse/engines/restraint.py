@@ -46,4 +46,6 @@ class Restraint:
         if self._last != (end, confirmed):
             self._last, self._until = (end, confirmed), now + DEADLINE
         elif now >= self._until:
-            raise RunFailed(f"{who(end)} confirmed nothing of what it was sent for {DEADLINE:g} s")
+            raise RunFailed(
+                f"{who(end)} confirmed none of the frames sent to it for {DEADLINE:g} s"
+            )

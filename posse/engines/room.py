@@ -41,13 +41,13 @@ def require(agents: int, spawn: int) -> None:
         if 0 <= allowed < needed:
             raise PosseError(
                 f"{agents} agents need {needed:,} {what}, and {allowed:,} are allowed here; raise "
-                f"that ({limit}), take fewer agents, or run in memory: --engine memory"
+                f"that ({limit}), use fewer agents, or run in memory: --engine memory"
             )
     free = free_memory()
     if free is not None and _MEMORY * spawn > free:
         raise PosseError(
             f"{spawn} agents need at least {_MEMORY * spawn >> 20:,} MB of memory, and "
-            f"{free >> 20:,} MB are free here; take fewer agents, or run in memory: --engine memory"
+            f"{free >> 20:,} MB are free here; use fewer agents, or run in memory: --engine memory"
         )
 
 

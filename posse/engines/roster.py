@@ -21,8 +21,8 @@ More frequent requests are not answered; an honest agent asks again after 5 s.""
 
 SAME_VERSION = "install the same version of posse for both"
 SUPERSEDED = (
-    "another agent joined later with the same key; this one stops; if both are to stay, give each "
-    "a key of its own"
+    "another agent joined later with the same key, so this one stops; to keep both, give each a "
+    "key of its own"
 )
 
 
@@ -192,7 +192,7 @@ class Roster:
         if join.incarnation:
             self._check(join, wall)
         elif not self._token or join.token != self._token:
-            raise NotAdmitted("join", "it says that it was started here, and it was not")
+            raise NotAdmitted("join", "it claims to have been started here, but was not")
         if join.incarnation in self._superseded:
             raise NotAdmitted("superseded", SUPERSEDED)
         old = self.members.get(rank)
@@ -228,7 +228,7 @@ class Roster:
         others = (m for m in self.members.values() if m.rank != member.rank)
         taken = [m.rank for m in others if m.inbox == inbox]
         if taken:
-            return f"its inbox {printable(inbox)} is agent {taken[0]}'s"
+            return f"its inbox {printable(inbox)} is already agent {taken[0]}'s"
         host = member.host
         if member.incarnation:
             return inbox_trouble(inbox, host, self._networks)
@@ -291,8 +291,8 @@ class Roster:
 
     def _beyond(self, rank: int) -> str:
         return (
-            f"rank {rank} is not below {self.agents}, agents.count in the coordinator's run file; "
-            "use a lower rank, or raise that"
+            f"rank {rank} must be below {self.agents}, which is agents.count in the coordinator's "
+            "run file; use a lower rank, or raise agents.count"
         )
 
     def _bound_rank(self, keys: CoordinatorKeys, join: control.Join, key: str) -> int:
@@ -302,7 +302,7 @@ class Roster:
         if join.rank not in (-1, rank):
             raise NotAdmitted(
                 "wrong-rank",
-                f"the key of agent {rank} does not join as agent {join.rank}; use --rank {rank}, "
+                f"the key of agent {rank} cannot join as agent {join.rank}; use --rank {rank}, "
                 f"or the key of agent {join.rank}",
             )
         if rank >= self.agents:
@@ -313,7 +313,7 @@ class Roster:
         if join.version not in ("", __version__):
             raise NotAdmitted(
                 "version",
-                f"it is of version {printable(join.version)} and this coordinator of "
+                f"it has posse {printable(join.version)} and this coordinator has "
                 f"{__version__}; {SAME_VERSION}",
             )
         off = join.wall - wall

@@ -45,7 +45,7 @@ _LINGER = 500
 
 
 class NotReading(RunFailed):
-    """An agent does not read what it is sent."""
+    """An agent does not read what is sent to it."""
 
 
 class Router:
@@ -139,7 +139,7 @@ class Router:
                 self._send(identity, _MORE)
                 self._send(numbered)
         except (zmq.Again, SessionFull):
-            raise NotReading(f"agent {member.rank} does not read what it is sent") from None
+            raise NotReading(f"agent {member.rank} does not read what is sent to it") from None
         except zmq.ZMQError:
             pass
 
@@ -185,13 +185,13 @@ class Router:
                         "handshake", f"refused a connection{self._from(told)}: {why}"
                     )
                 case _:
-                    why = "no keys, or none that is known here"
+                    why = "no keys, or keys that are not known here"
                     if not self._keyed:
-                        why = "keys and this one none"
+                        why = "keys while this one has none"
                     yield from lobby.rejected(
                         "handshake",
                         f"a connection{self._from(told)} was closed in the handshake: the other "
-                        f"side may have {why}, or it went away",
+                        f"side may have {why}, or it disconnected",
                     )
 
         while self.door.refused:

@@ -71,7 +71,7 @@ def end(context: zmq.Context[zmq.Socket[bytes]], within: float = END_WITHIN) -> 
     ending.start()
     ending.join(within)
     if ending.is_alive():
-        LOG.warning("ZeroMQ did not end within %g s, and is left as it is", within)
+        LOG.warning("ZeroMQ did not end within %g s; posse goes on without waiting for it", within)
 
 
 def configure(socket: zmq.Socket[bytes], deadline: float) -> None:
@@ -94,9 +94,9 @@ def unbound(address: str, error: zmq.ZMQError) -> PosseError:
     """The error for an address at which a socket cannot listen."""
     why = error.strerror
     if error.errno == errno.EADDRINUSE:
-        why = "the port is in use; stop who uses it, or choose another"
+        why = "the port is in use; stop the program that uses it, or choose another port"
     elif error.errno in (errno.ENODEV, errno.EADDRNOTAVAIL):
-        why = "this machine has no such address; tcp://0.0.0.0:PORT or tcp://[::]:PORT is all"
+        why = "this machine has no such address; tcp://0.0.0.0:PORT or tcp://[::]:PORT means all"
     return PosseError(f"{address} cannot be bound: {why}")
 
 
@@ -157,4 +157,4 @@ def why_failed(code: int) -> str:
                 "belongs to this coordinator"
             )
         case _:
-            return f"what was sent is not ZeroMQ's protocol (code {code:#x})"
+            return f"the other side does not speak ZeroMQ's protocol (code {code:#x})"

@@ -118,7 +118,7 @@ class Uplink(Link):
         try:
             self.session.resume(taken)
         except SessionBroken as error:
-            raise RunFailed(f"the coordinator is not the one it was: {error}") from None
+            raise RunFailed(f"the coordinator lost this agent's session: {error}") from None
         self._up = True
         self._answer()
 
@@ -126,7 +126,7 @@ class Uplink(Link):
         try:
             numbered = self.session.wrap(data)
         except SessionFull:
-            raise RunFailed("the coordinator does not take what this agent sends") from None
+            raise RunFailed("the coordinator does not read what this agent sends") from None
         if self._up:
             self._send(numbered)
 

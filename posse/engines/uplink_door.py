@@ -48,7 +48,9 @@ class UplinkDoor:
         for fd, connection in self._connections():
             if connection.counts()[1] - self.taken > most:
                 shut(fd, connection)
-                LOG.warning("closed the connection to the coordinator: more came than is taken")
+                LOG.warning(
+                    "closed the connection to the coordinator: more comes than this agent can take"
+                )
             connection.close()
         self._calm = resident()
 

@@ -65,7 +65,9 @@ def test_real_rewards_that_go_by_a_rank_need_one_of_the_agents_own(
     run.write_text(FIELD.replace('kind = "csv", path = "rewards-{rank}.csv"', arms))
     alone = ["agent", "--join", "tcp://127.0.0.1:1", "--wait", "0.2", "--run", str(run)]
     assert main(alone) == 2
-    assert "--rank: this agent has none, and its real rewards go by it" in capsys.readouterr().err
+    assert (
+        "--rank is missing, and this agent's real rewards depend on it" in capsys.readouterr().err
+    )
     if "csv" in arms:
         assert main([*alone, "--data", str(log)]) != 2
     assert main([*alone, "--set", "mode=lab"]) != 2

@@ -106,5 +106,5 @@ def test_a_log_of_json_has_nothing_else_not_even_at_a_bad_end(tmp_path, capsys, 
     assert out == ""
     assert f"waiting for 8 agents at ipc://{tmp_path}/hub" in [line["message"] for line in said]
     ends = [line["message"] for line in said if line["level"] == "error"]
-    assert ends == ["nobody joined for 0.3 s; waiting for agents 0, 1, 2, 3, 4, 5, 6, 7 to join"]
+    assert ends == ["no agent joined for 0.3 s; waiting for agents 0, 1, 2, 3, 4, 5, 6, 7 to join"]
     assert "is served for 0.1 s more, or until Ctrl-C" in said[-1]["message"]

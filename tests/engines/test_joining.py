@@ -53,7 +53,7 @@ def test_agents_with_keys_join_and_run(folder: Path, said: pytest.LogCaptureFixt
     assert c.error is None
     assert (record.status, record.best_arm) == ("identified", 0)
     assert [agent.ended() for agent in agents] == [0, 0]
-    assert said.text.count("the coordinator is done and let this agent go") == 2
+    assert said.text.count("the coordinator has finished and let this agent go") == 2
 
 
 def test_the_log_says_when_a_run_begins_how_it_ends_and_that_agents_may_go(
@@ -130,7 +130,7 @@ def test_who_came_leaves_with_the_runs_exit_code_when_others_do_not_come(
     c = Coordinator(spec("central", 2, engine={"joining": 2.0}), "tcp://127.0.0.1:*")
     agent = Agent(c.endpoint)
     c.ended()
-    assert str(c.error) == "nobody joined for 2 s; waiting for agent 1 to join"
+    assert str(c.error) == "no agent joined for 2 s; waiting for agent 1 to join"
     assert agent.ended() == 3
     assert "the coordinator gave up (exit code 3) and let this agent go" in said.text
 
@@ -144,7 +144,7 @@ def test_a_strangers_key_is_refused_on_both_sides(
     stranger = keys.AgentKeys(0, own.own, keys.for_agent(folder, 0).coordinator)
     assert Agent(c.endpoint, keys=stranger).ended() == 1
     assert "does not know this agent's key" in said.text
-    assert "must be in the coordinator's allowlist.toml" in said.text
+    assert "add it to the coordinator's allowlist.toml" in said.text
     wait_for("is not in the allowlist", said)
     assert own.own.public in said.text
     assert c.engine.hub.lobby.refused["stranger-key"] == 1
@@ -156,7 +156,7 @@ def test_no_key_is_refused_on_both_sides(folder: Path, said: pytest.LogCaptureFi
     assert Agent(c.endpoint).ended() == 1
     assert "start both with --keys" in said.text or "start it with --keys" in said.text
     wait_for("WARNING", said)  # who of both sees the mismatch first closes the connection
-    assert "one side has keys" in said.text or "may have keys and this one none" in said.text
+    assert "one side has keys" in said.text or "may have keys while this one has none" in said.text
     assert c.engine.hub.lobby.refused["handshake"] >= 1
     c.stop()
 
@@ -167,11 +167,11 @@ def test_a_key_for_a_coordinator_without_keys_is_refused(
     c = Coordinator(small(), "tcp://127.0.0.1:*")
     assert Agent(c.endpoint, keys=keys.for_agent(folder, 0)).ended() == 1
     assert (
-        "was not understood: one side has keys and the other has none" in said.text
-        or "start it with --keys, and copy coordinator.key" in said.text
+        "failed: one side has keys and the other has none" in said.text
+        or "start the coordinator with --keys, and copy its coordinator.key" in said.text
     )
     wait_for("WARNING", said)  # who of both sees the mismatch first closes the connection
-    assert "one side has keys" in said.text or "may have keys and this one none" in said.text
+    assert "one side has keys" in said.text or "may have keys while this one has none" in said.text
     assert c.engine.hub.lobby.refused["handshake"] >= 1
     c.stop()
 
@@ -184,7 +184,7 @@ def test_another_coordinators_key_is_refused_on_both_sides(
     wrong = keys.AgentKeys(0, right.own, keys.for_agent(tmp_path / "other", 0).coordinator)
     c = Coordinator(small(), "tcp://127.0.0.1:*", folder)
     assert Agent(c.endpoint, keys=wrong).ended() == 1
-    assert "copy coordinator.key from there" in said.text
+    assert "copy its coordinator.key to this agent" in said.text
     wait_for("the other side expects another coordinator key", said)
     c.stop()
 
@@ -197,8 +197,8 @@ def test_of_one_key_twice_the_newer_wins_and_the_older_is_told(
     wait_for("agent 0 joined (1 of 2)", said)
     newer = Agent(c.endpoint, keys=keys.for_agent(folder, 0))
     assert older.ended() == 1
-    assert "another agent joined later with the same key; this one stops" in said.text
-    assert "agent 0 was started again; the older one is told to stop" in said.text
+    assert "another agent joined later with the same key, so this one stops" in said.text
+    assert "agent 0 was started again; the older process is told to stop" in said.text
     other = Agent(c.endpoint, keys=keys.for_agent(folder, 1))
     assert c.ended().status == "identified"
     assert [newer.ended(), other.ended()] == [0, 0]
@@ -281,7 +281,9 @@ def test_a_port_in_use_is_said() -> None:
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", 0))
         holder.listen()
-        with pytest.raises(PosseError, match=r"cannot be bound: the port is in use; stop who"):
+        with pytest.raises(
+            PosseError, match=r"cannot be bound: the port is in use; stop the program"
+        ):
             ProcessEngine(small(), bind=f"tcp://127.0.0.1:{holder.getsockname()[1]}", spawn=0)
 
 
@@ -308,7 +310,10 @@ def test_an_inbox_in_use_is_said(said: pytest.LogCaptureFixture) -> None:
             holder.listen()
             inbox = f"tcp://127.0.0.1:{holder.getsockname()[1]}"
             assert Agent(c.endpoint, 0, inbox=inbox).ended() == 1
-        assert f"{inbox} cannot be bound: the port is in use; stop who uses it" in said.text
+        assert (
+            f"{inbox} cannot be bound: the port is in use; stop the program that uses it"
+            in said.text
+        )
         assert "defect" not in said.text
     finally:
         c.stop()
@@ -327,7 +332,7 @@ def test_an_agent_lets_in_only_the_keys_that_the_coordinator_named(
     c.ended()
     assert "nothing was heard for 3 s; waiting for agents 0, 1 to" in str(c.error)
     assert [agent.ended() for agent in agents] == [3, 3]
-    assert f"at the inbox: its key {pairs.agents[1]} is no neighbour's" in said.text
+    assert f"at the inbox: its key {pairs.agents[1]} does not belong to a neighbour" in said.text
     for refusing in (0, 1):  # neither has the key that the other was to find there
         assert re.search(rf"agent {refusing} at tcp://127.0.0.1:\d+ does not let this", said.text)
 

@@ -55,13 +55,13 @@ def test_an_agent_of_another_machine_is_welcomed_and_told_the_time_before_it_arr
 @pytest.mark.parametrize(
     ("join", "key", "kind", "reason"),
     [
-        (joining(1), "k", "wrong-rank", "the key of agent 0 does not join as agent 1; use --rank"),
+        (joining(1), "k", "wrong-rank", "the key of agent 0 cannot join as agent 1; use --rank"),
         (joining(), "other", "join", "its key is not an agent's"),
         (
             joining(version="0.0.7"),
             "k",
             "version",
-            f"it is of version 0.0.7 and this coordinator of {__version__}; install the same",
+            f"it has posse 0.0.7 and this coordinator has {__version__}; install the same",
         ),
         (joining(wall=WALL - 60.0), "k", "clock", "its clock is 60 s behind; set it (NTP)"),
         (
@@ -81,7 +81,7 @@ def test_who_is_not_let_in_is_told_why_and_so_is_the_log(
     assert isinstance(answer, Reply)
     assert isinstance(answer.message, control.Refused)
     assert answer.message.reason.startswith(reason)
-    asked = "1" if join.rank == 1 else "(rank not said)"
+    asked = "1" if join.rank == 1 else "(no rank given)"
     assert log == Log(logging.WARNING, f"refused agent {asked}: {answer.message.reason}")
     assert script.lobby.refused == {kind: 1}
     assert script.lobby.roster.members == {}
@@ -103,7 +103,7 @@ def test_of_one_key_twice_the_newer_wins_and_the_older_is_told() -> None:
     script.joins("a", key="k", start=b"old")
     effects = script.says("b", joining(incarnation=b"new"), "k")
     assert effects == [
-        Log(logging.WARNING, "agent 0 was started again; the older one is told to stop"),
+        Log(logging.WARNING, "agent 0 was started again; the older process is told to stop"),
         Reply(b"a", control.Refused(SUPERSEDED)),
         Reply(b"b", control.Welcome(0, "mase")),
     ]
@@ -182,7 +182,7 @@ def test_who_does_not_join_is_named_at_the_deadline() -> None:
     assert script.lobby.timer == 115.0
     assert script.lobby.fire(114.9) == []
     said = failed(script.lobby.fire(115.0))
-    assert said == "nobody joined for 10 s; waiting for agents 0, 2 to join"
+    assert said == "no agent joined for 10 s; waiting for agents 0, 2 to join"
 
 
 def test_of_many_who_do_not_join_twelve_are_named() -> None:
@@ -232,12 +232,12 @@ def test_a_link_that_does_not_come_up_is_waited_for_as_one_that_is_down_and_name
     script.lobby.configure([setup(0), setup(1)], script.now)
     script.now = 105.0
     assert warned(script.says("peer-0", control.Linked(1, up=False))) == [
-        "link 0–1 is down, says agent 0"
+        "link 0–1 is down, as agent 0 reports"
     ]
     assert script.lobby.timer == 105.0 + ABSENCE
     said = failed(script.lobby.fire(130.0))
     assert said == (
-        "nothing was heard for 30 s while link 0–1 was down; is the way between these agents open?"
+        "nothing was heard for 30 s while link 0–1 was down; check the network between these agents"
     )
     script.says("peer-0", control.Linked(1, up=True))
     script.says("peer-0", control.Ready())
@@ -404,8 +404,8 @@ def test_a_lost_agent_that_stays_away_ends_a_run_that_needs_it() -> None:
     assert script.lobby.timer == 125.0  # not the deadline: who is away explains the silence
     assert script.lobby.fire(124.9) == []
     assert failed(script.lobby.fire(125.0)) == (
-        "the connection of agent 1 was lost and it did not come back in 25 s: its process ended, "
-        "or the network between it and the coordinator; start the run again"
+        "agent 1 lost its connection and did not come back within 25 s: its process ended, "
+        "or the network between it and the coordinator failed; start the run again"
     )
     assert run.lost == []
 
@@ -484,7 +484,7 @@ def test_a_run_that_can_do_without_goes_on_and_the_agent_may_come_back_for_the_n
     script.closes("peer-1")
     assert run.lost == []
     assert warned(script.lobby.fire(125.0)) == [
-        "agent 1 did not come back in 25 s; the run goes on without it"
+        "agent 1 was away for 25 s; the run goes on without it"
     ]
     assert run.lost == [1]
     effects = script.joins("c", rank=1)

@@ -115,7 +115,7 @@ BAD_INBOXES = {
     "tcp://192.0.2.1:0": "is not tcp://ADDRESS:PORT",
     "tcp://192.0.2.1:70000": "is not tcp://ADDRESS:PORT",
     "tcp://198.51.100.7:7000": "is not on its own host 192.0.2.1",
-    "tcp://192.0.2.9:1": "is agent 0's",
+    "tcp://192.0.2.9:1": "is already agent 0's",
     "tcp://[2001:db8::7]:7000": "add 2001:db8::7/128 to engine.inboxes",
     "tcp://2001:db8::7:7000": "is not tcp://ADDRESS:PORT with an IPv4 address, or an IPv6",
     "tcp://[192.0.2.1]:7000": "is not tcp://ADDRESS:PORT",

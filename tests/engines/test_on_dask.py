@@ -9,7 +9,7 @@ from posse.errors import InputError, PosseError
 
 @pytest.mark.parametrize("on", ["192.0.2.1:8786", "tcp://192.0.2.1:8786", "dask://", "dask:///"])
 def test_what_is_no_cluster_is_said(on: str) -> None:
-    with pytest.raises(InputError, match="must be dask://HOST:PORT of a scheduler"):
+    with pytest.raises(InputError, match="must be a scheduler's dask://HOST:PORT"):
         Placement(on)
 
 

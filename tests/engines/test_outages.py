@@ -54,13 +54,13 @@ def test_what_brings_the_run_on_puts_the_roll_off() -> None:
 def test_a_link_that_is_down_is_said_once_and_explains_the_silence_for_the_absence() -> None:
     script, _ = standing()
     script.now = 104.0
-    assert warned(script.linked(2, 1, up=False)) == ["link 1–2 is down, says agent 2"]
+    assert warned(script.linked(2, 1, up=False)) == ["link 1–2 is down, as agent 2 reports"]
     assert script.linked(1, 2, up=False) == []
     assert script.lobby.timer == 104.0 + ABSENCE
     script.lobby.call_roll(script.lobby.roll_at)
     answers(script, [0, 1, 2, 3], 128.0)
     assert failed(script.lobby.fire(129.0)) == (
-        "nothing was heard for 29 s while link 1–2 was down; is the way between these agents open?"
+        "nothing was heard for 29 s while link 1–2 was down; check the network between these agents"
     )
 
 
@@ -71,7 +71,7 @@ def test_a_link_is_there_again_when_both_its_ends_say_so() -> None:
     assert script.linked(1, 2, up=True) == []
     (said,) = script.linked(2, 1, up=True)
     assert isinstance(said, Log)
-    assert said.text == "link 1–2 is there again"
+    assert said.text == "link 1–2 is up again"
     script.lobby.heard(script.lobby.roster.members[0], framed(control.Ready()), 106.0, moved=True)
     assert script.lobby.timer == 106.0 + DEADLINE
 
@@ -85,7 +85,7 @@ def test_what_an_agent_said_of_its_links_is_forgotten_when_it_is_started_again()
     script.says("again-1", control.Resume(1, TOKEN, b"peer-1", 2, taken, again))
     (said,) = script.linked(2, 1, up=True)
     assert isinstance(said, Log)
-    assert said.text == "link 1–2 is there again"
+    assert said.text == "link 1–2 is up again"
     assert script.linked(0, 1, up=False)  # that of 0 and 1 is there, too: so this is news
 
 

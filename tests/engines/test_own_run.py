@@ -51,7 +51,7 @@ def test_without_rewards_of_its_own_an_agent_follows_simulated_ones() -> None:
 def test_no_path_and_no_code_from_the_network_is_opened(arms: dict[str, Any], mode: str) -> None:
     setup = msgspec.structs.replace(told(central(arms=arms)), mode=mode)
     with pytest.raises(
-        PosseError, match=r"no path and no code from the network is opened; .*--run"
+        PosseError, match=r"an agent opens no path and no code from the network; .*--run"
     ):
         TheirRun().accept(setup)
 
@@ -78,7 +78,7 @@ def test_a_coordinator_that_lies_about_the_configuration_is_left(
     change: dict[str, object], named: str
 ) -> None:
     setup = msgspec.structs.replace(told(central()), **change)
-    with pytest.raises(PosseError, match=f"differs from {named} of this agent's own run file"):
+    with pytest.raises(PosseError, match=f"differs from this agent's own run file in {named}"):
         OwnRun(central(), lab=False).accept(setup)
 
 
@@ -87,9 +87,9 @@ def test_real_rewards_are_not_given_to_the_labs_noise_unless_asked(mode: str) ->
     """Whatever is not the field is the lab: a mode that nobody knows is no way around it."""
     run = central(arms=CSV)
     setup = msgspec.structs.replace(told(run), mode=mode)
-    with pytest.raises(PosseError, match="the run is a lab's: its noise is seeded"):
+    with pytest.raises(PosseError, match="the run is for the lab: its noise has a seed"):
         OwnRun(run, lab=False).accept(setup)
-    with pytest.raises(PosseError, match="the run is a lab's: its noise is seeded"):
+    with pytest.raises(PosseError, match="the run is for the lab: its noise has a seed"):
         own_data().accept(setup)
     OwnRun(run, lab=True).accept(told(run))
     own_data(lab=True).accept(told(run))

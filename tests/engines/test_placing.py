@@ -41,7 +41,9 @@ def test_an_agent_is_placed_where_its_rewards_are() -> None:
 def test_a_worker_takes_no_more_than_it_is_to() -> None:
     homes = spread({"a": 1, "b": 30}, {"a": ALL, "b": ALL}, range(8), 4)
     assert Counter(homes.values()) == {"a": 4, "b": 4}
-    with pytest.raises(PosseError, match="no Dask worker has room for agent 6 with 3 on each"):
+    with pytest.raises(
+        PosseError, match="no Dask worker has room for agent 6 with at most 3 on each"
+    ):
         spread({"a": 1, "b": 30}, {"a": ALL, "b": ALL}, range(8), 3)
 
 

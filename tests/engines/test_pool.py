@@ -67,7 +67,7 @@ def test_what_ends_first_is_told_first() -> None:
 
 
 def test_a_killed_worker_is_said() -> None:
-    with pytest.raises(RunFailed, match="a process that carried out runs ended: memory was short"):
+    with pytest.raises(RunFailed, match="a process that carried out runs ended: memory ran out"):
         list(on_all_cores(die, range(4), 2))
 
 
@@ -81,7 +81,7 @@ def test_a_script_without_a_guard_is_told_of_it(tmp_path: Path) -> None:
     ended = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
     assert ended.returncode == 1
     assert "RunFailed: a process that carried out runs ended" in ended.stderr
-    assert "not under `if __name__ == '__main__':`" in ended.stderr
+    assert "outside `if __name__ == '__main__':`" in ended.stderr
 
 
 def test_who_stops_listening_leaves_nobody() -> None:

@@ -97,7 +97,7 @@ def test_a_link_that_is_down_is_said_by_name_at_both_ends_and_ends_the_run(
     said = [record.getMessage() for record in caplog.records]
     for line in ("the link to agent 0 is down", "the link to agent 1 is down"):
         assert line in said
-    assert len([line for line in said if line.startswith("link 0–1 is down, says agent")]) == 1
+    assert len([line for line in said if line.startswith("link 0–1 is down, as agent")]) == 1
 
 
 def run_with(
@@ -197,7 +197,7 @@ def test_an_agent_that_can_say_nothing_more_ends_with_one_sentence(
     finally:
         up.stop()
     (said,) = [line.getMessage() for line in caplog.records if line.levelname == "ERROR"]
-    assert said == "the coordinator does not take what this agent sends"
+    assert said == "the coordinator does not read what this agent sends"
 
 
 @pytest.mark.slow

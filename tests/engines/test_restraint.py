@@ -59,7 +59,9 @@ def test_who_confirms_nothing_for_too_long_is_named_and_who_confirms_something_i
     slow.take(other.replies.pop())
     assert held(restraint, DEADLINE)
     restraint.look(2 * DEADLINE - 0.1)
-    with pytest.raises(RunFailed, match="agent 7 confirmed nothing of what it was sent for 300 s"):
+    with pytest.raises(
+        RunFailed, match="agent 7 confirmed none of the frames sent to it for 300 s"
+    ):
         restraint.look(2 * DEADLINE)
 
 

@@ -39,7 +39,7 @@ def test_few_descriptors_are_enough_or_a_sentence(tmp_path: Path, agents: int) -
     assert done.returncode == 1
     assert done.stderr == (
         f"posse: {agents} agents need {enough} open files in one process, and {enough - 1} are "
-        "allowed here; raise that (ulimit -Hn), take fewer agents, or run in memory: --engine "
+        "allowed here; raise that (ulimit -Hn), use fewer agents, or run in memory: --engine "
         "memory\n"
     )
 

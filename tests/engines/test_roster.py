@@ -41,7 +41,7 @@ def test_without_keys_a_connection_that_comes_back_keeps_its_rank() -> None:
         door.knock(join(incarnation=b"c"))
     with pytest.raises(NotAdmitted, match="rank 1 is taken"):
         door.knock(join(rank=1, incarnation=b"c"))
-    with pytest.raises(NotAdmitted, match="rank 2 is not below 2"):
+    with pytest.raises(NotAdmitted, match="rank 2 must be below 2"):
         door.knock(join(rank=2, incarnation=b"c"))
 
 
@@ -56,7 +56,7 @@ def test_a_wrong_token_is_refused() -> None:
 def test_a_rank_is_bound_to_its_key() -> None:
     door = Door(2, "k", "l")
     assert door.knock(join(incarnation=b"a"), "l")[0].rank == 1
-    with pytest.raises(NotAdmitted, match=r"the key of agent 0 does not join as agent 1; use"):
+    with pytest.raises(NotAdmitted, match=r"the key of agent 0 cannot join as agent 1; use"):
         door.knock(join(rank=1, incarnation=b"b"), "k")
     for other in (COORDINATOR_KEY, "stranger", ""):
         with pytest.raises(NotAdmitted, match="its key is not an agent's"):
@@ -66,7 +66,7 @@ def test_a_rank_is_bound_to_its_key() -> None:
 
 def test_a_key_beyond_the_runs_number_of_agents_is_told_so() -> None:
     door = Door(2, "k", "l", "m")
-    with pytest.raises(NotAdmitted, match=r"rank 2 is not below 2, agents\.count"):
+    with pytest.raises(NotAdmitted, match=r"rank 2 must be below 2, which is agents\.count"):
         door.knock(join(incarnation=b"a"), "m")
     assert door.knock(join(incarnation=b"a"), "l")[0].rank == 1
 

@@ -30,7 +30,7 @@ def bound(at: Path, pairs: keys.CoordinatorKeys | None = None) -> Router:
 @pytest.mark.parametrize(
     ("pairs", "why"),
     [
-        (None, "the other side may have keys and this one none"),
+        (None, "the other side may have keys while this one has none"),
         (keys.of_one_posse(1)[0], "the other side may have no keys"),
     ],
 )

@@ -49,7 +49,7 @@ def test_an_agent_that_is_killed_in_a_run_and_stays_away_is_named(folder: Path) 
         until(lambda: c.engine.hub.status().frames > 100, "a run that goes on")
         victim.kill()
         c.ended()
-    assert "the connection of agent 1 was lost and it did not come back in 1 s" in str(c.error)
+    assert "agent 1 lost its connection and did not come back within 1 s" in str(c.error)
     assert "start the run again" in str(c.error)
 
 

@@ -250,6 +250,6 @@ def test_a_killed_agent_ends_a_run_of_the_field_and_nobody_resumes_it(rewards: P
         out, trouble = coordinator.communicate(timeout=PATIENCE)
         assert coordinator.returncode == 3, out + trouble
         assert out == ""
-        assert "agent 1 was lost and it did not come back in 4 s" in trouble
+        assert "agent 1 lost its connection and did not come back within 4 s" in trouble
         for agent in (agents[0], agents[2], agents[3]):
             agent.communicate(timeout=PATIENCE)

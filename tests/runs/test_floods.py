@@ -299,7 +299,8 @@ def test_strangers_at_an_inbox_leave_few_lines_and_a_neighbour_gets_in(tmp_path:
             public, secret = (key.decode() for key in zmq.curve_keypair())
             connect(keys.Pair(public, secret))
         until(
-            lambda: "too many that have not joined" in log.read_text(), "that the door closes them"
+            lambda: "too many connections have not joined" in log.read_text(),
+            "that the door closes them",
         )
         assert here.keys is not None
         neighbour = connect(keys.for_agent(here.keys, 1).own)
@@ -396,7 +397,8 @@ def test_one_key_with_many_connections_that_say_nothing_keeps_no_agent_out(tmp_p
                 connect_with(idle[-1], pair.own.public, pair.own.secret, pair.coordinator)
                 idle[-1].connect(here.endpoint)
             until(
-                lambda: "too many that have not joined" in here.log(), "that the door closes them"
+                lambda: "too many connections have not joined" in here.log(),
+                "that the door closes them",
             )
             agents = [here.agent(rank) for rank in range(3)]
             assert here.result()["runs"][0]["best_arm"] == 0
