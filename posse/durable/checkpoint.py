@@ -105,7 +105,7 @@ class Checkpoints:
             self._at = now + max(EVERY, _SHARE * (now - since))
         except NotPlain as error:
             self._at = math.inf
-            LOG.debug("all that reaches this process is kept: %s", error)
+            LOG.debug("no checkpoint, so the journal keeps all inputs: %s", error)
 
 
 class _Writer(pickle.Pickler):
@@ -119,7 +119,7 @@ class _Writer(pickle.Pickler):
     def reducer_override(self, thing: Any) -> Any:
         # never write what cannot be read: a checkpoint replaces the inputs that led to it
         if hasattr(thing, "__qualname__") and not _is_plain(thing):
-            raise pickle.PicklingError(f"{thing} is no plain data")
+            raise pickle.PicklingError(f"{thing} is not plain data")
         if isinstance(thing, np.ndarray) and isinstance(thing.base, np.ndarray):
             return _view(thing, thing.base)
         return NotImplemented
@@ -128,7 +128,7 @@ class _Writer(pickle.Pickler):
 def _view(thing: np.ndarray, base: np.ndarray) -> Any:
     """How to make an array that is a view of another one, and stays so."""
     if not base.flags.c_contiguous:
-        raise pickle.PicklingError("a part of an array that does not lie in order")
+        raise pickle.PicklingError("the array of a view is not contiguous")
     offset = thing.__array_interface__["data"][0] - base.__array_interface__["data"][0]
     return np.ndarray, (thing.shape, thing.dtype, base, offset, thing.strides)
 
@@ -146,7 +146,7 @@ class _Reader(pickle.Unpickler):
             found = super().find_class(module, name)
             if _is_plain(found) and (found in _PLAIN or found.__module__ == module):
                 return found
-        raise pickle.UnpicklingError(f"{module}.{name} is no plain data")
+        raise pickle.UnpicklingError(f"{module}.{name} is not plain data")
 
 
 def _is_plain(made_by: Any) -> bool:

@@ -97,21 +97,23 @@ class RunDirectory:
         path = self.path / SPECIFICATION
         if not path.is_file():
             if any(self.path.glob(f"*/{SPECIFICATION}")):
-                raise InputError(f"{self.path} holds several runs; name another folder for one")
+                raise InputError(
+                    f"{self.path} holds several runs; name another folder for this one"
+                )
             return
         there = read_specification(path)
         mine = fingerprint(self._plan.spec, without=PATIENCE)
         differ = differences(fingerprint(there, without=PATIENCE), mine)
         if differ or self._plan.spec.repeat < there.repeat:
             raise InputError(
-                f"{self.path} holds another run; not the same: "
+                f"{self.path} holds another run, which differs in "
                 f"{', '.join((differ or ['repeat'])[:5])}; name another folder, or remove this one"
             )
         finished = (self.path / RESULT).exists() or (self.path / KEPT).exists()
         if self._plan.field and finished and self.store.kept("0") is None:
             raise InputError(
-                f"{self.path} holds this run, finished by other code or on other files, and in the "
-                "field no reward is used twice; name another folder for a new run"
+                f"{self.path} holds this run, finished by other code or on other files; in the "
+                "field no reward is used twice, so name another folder for a new run"
             )
 
     def _tables(self, records: list[RunRecord]) -> None:

@@ -95,7 +95,7 @@ def read(path: Path) -> Iterator[Frame]:
     reader = Reader(path)
     yield from reader.new()
     if not reader.begun:
-        raise InputError(f"{path} is no capture; posse capture writes one")
+        raise InputError(f"{path} is not a capture; posse capture writes one")
 
 
 class Reader:
@@ -104,7 +104,7 @@ class Reader:
     def __init__(self, path: Path) -> None:
         if importlib.util.find_spec("msgpack") is None:
             raise PosseError(
-                "captures are read by msgpack; install it with: "
+                "reading captures needs msgpack; install it with: "
                 'python -m pip install "posse[testing]"'
             )
         import msgpack  # noqa: PLC0415
@@ -130,7 +130,7 @@ class Reader:
         except OSError as error:
             raise InputError(f"{self._path} cannot be read: {error.strerror}") from None
         except ValueError:
-            raise InputError(f"{self._path} is no capture; posse capture writes one") from None
+            raise InputError(f"{self._path} is not a capture; posse capture writes one") from None
 
     def _whole(self) -> Iterator[Frame]:
         for row in self._rows:

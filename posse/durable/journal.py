@@ -170,8 +170,8 @@ class Journal:
                 before: T = given.popleft()
                 if not isinstance(before, kind):  # such as noise where a time was asked for
                     raise PosseError(
-                        f"the journal {self.path} tells of another course of the run than this "
-                        "one; remove the file: that run cannot go on then"
+                        f"the journal {self.path} does not match the course of this run; remove "
+                        "the file, which gives that run up"
                     )
                 return before
             answer = call(*arguments)
@@ -229,7 +229,7 @@ class Journal:
             raise self._unusable(f"cannot be written: {error.strerror}") from None
         if found.st_uid != os.geteuid() or found.st_mode & 0o077:
             # whoever can write it could make a restart create objects of posse's classes
-            raise self._unusable("is not its owner's alone (chmod 600), or somebody else's")
+            raise self._unusable("is open to others (chmod 600), or belongs to another user")
         db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=0.0)
         try:
             db.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -243,9 +243,9 @@ class Journal:
             about = dict(db.execute("SELECT name, value FROM about"))
             if (whose := about["owner"].decode()) != owner:
                 raise PosseError(
-                    f"{self.path} is the journal of another run, version or machine, or of before "
-                    f"this one was started again ({whose}, and this is {owner}); end that run "
-                    "first, or remove the file: that run cannot go on then"
+                    f"{self.path} is the journal of another run, version or machine, or from "
+                    f"before this machine's last reboot ({whose}, and this is {owner}); end that "
+                    "run first, or remove the file, which gives that run up"
                 )
             self.beginning = about.get("beginning", b"")
             self.starts = int(about.get("starts", b"-1")) + 1
@@ -262,13 +262,13 @@ class Journal:
             db.close()
             if "locked" in str(error):
                 raise PosseError(
-                    f"the journal {self.path} is another process's; let that end first, or give "
-                    "each agent rewards of its own"
+                    f"the journal {self.path} is in use by another process; let that end first, or "
+                    "give each agent rewards of its own"
                 ) from None
             raise self._unusable(f"cannot be used: {error}") from None
         except (sqlite3.Error, KeyError, ValueError):
             db.close()
-            raise self._unusable("is damaged, or no journal of posse's") from None
+            raise self._unusable("is damaged, or is not a journal of posse") from None
 
     def _write(self, statement: str, *values: object) -> None:
         assert self._db is not None
@@ -287,7 +287,7 @@ class Journal:
 
     def _unusable(self, why: str) -> PosseError:
         return PosseError(
-            f"the journal {self.path} {why}; a process that is started again goes on from it"
+            f"the journal {self.path} {why}; a process that is started again resumes from it"
         )
 
 

@@ -152,7 +152,7 @@ class Ledger(Spending):
             self._rows.append(np.flatnonzero(allowed))
         if any(arms.lengths) and not any(len(rows) for rows in self._rows):
             what = (
-                "was used in a run before, and each is used once"
+                "was used in an earlier run, and may be used only once"
                 if privacy.reuse == "never"
                 else f"would cost more than its budget, {privacy.bound}"
             )
@@ -173,8 +173,8 @@ class Ledger(Spending):
         ).fetchone()
         if drawn:
             raise PosseError(
-                f"rows of {self._data} were drawn with replacement in a run before, and nobody "
-                "knows which and how often; give this agent another log, or set [privacy] "
+                f"rows of {self._data} were drawn with replacement in an earlier run, and nobody "
+                "knows which rows and how often; give this agent another log, or set [privacy] "
                 f'reuse = "unlimited" in its own run file. posse ledger {self._data} shows the runs'
             )
 
@@ -187,21 +187,21 @@ class Ledger(Spending):
         ).fetchone()
         if privacy.reuse == "never" and runs:
             raise PosseError(
-                "this agent's own arms were used in a run before, and posse cannot tell whether "
+                "this agent's own arms were used in an earlier run, and posse cannot tell whether "
                 'they give new rewards; set [privacy] reuse = "unlimited" in its own run file if '
                 f'they do, or "budget". posse ledger {self._path} shows the runs'
             )
         if privacy.reuse == "budget" and bounded < runs:
             raise PosseError(
-                "this agent's own arms were used without any ε in a run before, and that is within "
-                'no budget; set [privacy] reuse = "unlimited" in its own run file if they give new '
-                f"rewards. posse ledger {self._path} shows the runs"
+                "this agent's own arms were used without any ε in an earlier run, which exceeds "
+                'every budget; set [privacy] reuse = "unlimited" in its own run file if they give '
+                f"new rewards. posse ledger {self._path} shows the runs"
             )
         if privacy.reuse == "budget" and not _within(task, epsilon, delta):
             more = amount(task.epsilon or 0.0, task.claim.delta)
             raise PosseError(
-                f"this agent's own arms cost {amount(epsilon, delta)} so far and this run would "
-                f"cost {more} more, beyond what [privacy] allows, {privacy.bound}. "
+                f"this agent's own arms have cost {amount(epsilon, delta)} so far and this run "
+                f"would cost {more} more, but [privacy] allows only {privacy.bound}. "
                 f"posse ledger {self._path} shows the runs"
             )
 
@@ -212,7 +212,7 @@ class Ledger(Spending):
         known = self._db.execute("SELECT size, digest FROM log").fetchone()
         if known is not None and _digest(self._data, known[0])[1] != known[1]:
             raise PosseError(
-                f"{self._data} was changed after a run used it; rows may be added at its end only, "
+                f"{self._data} was changed after a run used it; rows may be added only at its end, "
                 f"and other rewards need a file of their own. {self._path.name} counts by row"
             )
         self._db.execute("DELETE FROM log")
@@ -239,8 +239,8 @@ class Ledger(Spending):
             os.close(descriptor)
             if isinstance(error, BlockingIOError):
                 raise PosseError(
-                    f"{self._path} is held by another agent, which uses the same rewards; let it "
-                    "end first, or give each its own"
+                    f"{self._path} is in use by another agent with the same rewards; let it end "
+                    "first, or give each its own"
                 ) from None
             raise self._unwritable(error.strerror or str(error)) from None
         # the lock must outlive the connection: closing any descriptor of the file ends SQLite's own
@@ -255,8 +255,8 @@ class Ledger(Spending):
 
     def _unwritable(self, why: object) -> PosseError:
         return PosseError(
-            f"{self._path} cannot be written: {why}; an agent writes down there what its rewards "
-            "cost before it tells anything, so their folder must be writable"
+            f"{self._path} cannot be written: {why}; an agent records there what its rewards "
+            "cost before it sends any result, so their folder must be writable"
         )
 
 

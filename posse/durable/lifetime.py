@@ -84,7 +84,7 @@ def read(path: Path) -> Lifetime:
     resolved = path.resolve()
     found = resolved if resolved.suffix == SUFFIX else Path(f"{resolved}{SUFFIX}")
     if not found.is_file():
-        raise InputError(f"{found} is not there: no run of the field used {path}")
+        raise InputError(f"{found} does not exist: no field run used {path}")
     # SQLite's readers leave files beside a ledger that they may not write. A ledger without a
     # write-ahead log is not in use, so it can be read as a file that does not change
     alone = "" if Path(f"{found}-wal").exists() else "&immutable=1"

@@ -161,7 +161,7 @@ class AgentProcess:
             self.host.outbox.clear()  # the journal may lack what led to these
         if self.joining.belongs:
             if field:  # the reason may quote rewards
-                reason = f"agent {self.joining.rank} cannot continue; its own log says why"
+                reason = f"agent {self.joining.rank} cannot go on; its own log says why"
             with suppress(RunFailed):  # the link may take no more
                 lines = (printable(line, 4000) for line in reason[:4000].split("\n"))
                 self._say(control.Failed("\n".join(lines), mistake and not field))

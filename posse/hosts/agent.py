@@ -40,7 +40,7 @@ slot ahead: a few MB with a thousand of them."""
 
 ONE_RUN = (
     "the coordinator began a second run, or was started again; in the field an agent takes part in "
-    "one run, and its people decide about the next: start it again for that"
+    "one run only: to let it join the next, start it again"
 )
 
 _KEPT = 128

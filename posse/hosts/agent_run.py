@@ -197,7 +197,7 @@ class AgentRun:
                 to, message = effect.to, effect.message
                 if to != COORDINATOR and self._broadcasts:
                     raise LocalProtocolError(
-                        f"{self._system.name} says the same to all, not one to {to}"
+                        f"{self._system.name} sends to all neighbours at once; use Broadcast"
                     )
                 hears = self._server_hears if to == COORDINATOR else self._agents_hear
                 if type(message) not in hears:
@@ -210,7 +210,9 @@ class AgentRun:
                 self.endpoint.send_to_all(self._setup.neighbours, message, self.pace.now)
             elif isinstance(effect, (Pull, Explore, Ready)):
                 if order is not None:
-                    raise LocalProtocolError(f"{effect} and {order} are ordered at once")
+                    raise LocalProtocolError(
+                        f"{effect} comes beside {order}; return only one of them at a time"
+                    )
                 order = effect
                 asked: Any = effect  # typed, compiled code would take bools for ints
                 times = getattr(asked, "times", 1)
@@ -261,7 +263,7 @@ class AgentRun:
         """See `protocol.machine.ExploringMachine`."""
         if self._explorer is None:
             kind = type(self.machine).__name__
-            raise LocalProtocolError(f"{kind} orders Explore, and so must have the method `silent`")
+            raise LocalProtocolError(f"{kind} orders Explore, so it must have the method `silent`")
         return self._explorer.silent(rewards)
 
     def begin(self, arms: Arms) -> None:

@@ -24,7 +24,7 @@ class Agreement:
     def attest(self, rank: int, step: int, value: bytes) -> str:
         """Take an agent's result; return a sentence if another agent's differs, else ""."""
         if step not in self._steps and len(self._steps) >= _MOST_STEPS:
-            raise RemoteProtocolError("too-many", "steps that not all agents have come to")
+            raise RemoteProtocolError("too-many", "steps that not all agents have reached")
         digest = blake2b(value, digest_size=32).digest()
         first, held, said = self._steps.setdefault(step, (rank, digest, set()))
         if rank in said:

@@ -415,7 +415,9 @@ class CoordinatorHost:
     def _agent_finished(self, rank: int, message: control.Finished, sent_at: float) -> None:
         arm, arms = message.arm, self.plan.spec.arms.arm_count()
         if arm is not None and arm >= arms:
-            raise RemoteProtocolError("no-such-arm", f"agent {rank} answers {arm} of {arms}")
+            raise RemoteProtocolError(
+                "no-such-arm", f"agent {rank} answers {arm}, but there are {arms} arms"
+            )
         self.attendance.finish(rank, arm, printable(message.exhausted), self.now)
         if self._ending.verdict is not None:
             return
@@ -441,7 +443,7 @@ class CoordinatorHost:
         try:
             self._ending.last_word(rank, message)
         except BadReport as error:
-            why = f"agent {rank} reported what it cannot have measured: {error}"
+            why = f"agent {rank} sent a report that cannot be true: {error}"
             self.left.append((rank, why, False))
             raise
         if not self._field:
@@ -533,12 +535,12 @@ def _effect(plan: Plan, verdict: Finish, network: Network, attendance: Attendanc
     """What the loss of agents did to a run, including agents whose rewards ran out."""
     # dismissed agents do not report pulls; the coordinator counts those of shared arms
     unknown = bool(attendance.dismissed) and not (plan.field or plan.system.shares_arms)
-    totals = " Pulls, rounds and regret are without theirs." * unknown
+    totals = " Pulls, rounds and regret do not include theirs." * unknown
     if plan.on_missing != "continue" or verdict.status == "missing":
         return "The run ended there." + totals
     lost = {*attendance.dismissed, *attendance.exhausted}
     parts = len(network.parts(lost))
-    apart = f" The graph fell apart into {parts} parts, which did not hear of each other."
+    apart = f" The graph fell apart into {parts} parts, which could not hear each other."
     return plan.system.loss.effect + apart * (parts > len(network.parts())) + totals
 
 

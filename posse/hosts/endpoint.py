@@ -120,7 +120,7 @@ class Endpoint:
         if len(frame) > _LARGEST and (message.plane == Plane.DATA or self.name != COORDINATOR):
             raise LocalProtocolError(
                 f"{type(message).__name__} has {len(frame) - HEADER.size:,} bytes; a message may "
-                f"have {MAX_DATA:,}"
+                f"have {MAX_DATA:,} at most"
             )
         self.meter.count(self.name, ends, type(message), frame)
         self._outbox.append((target, frame))
@@ -132,10 +132,10 @@ class Endpoint:
 
 def unheard(message: Message, to: int, hears: Collection[type[Message]]) -> LocalProtocolError:
     """The error for a message of a kind that is not in the receiver's `hears`."""
-    by = "the server" if to == COORDINATOR else "an agent"
-    known = ", ".join(kind.__name__ for kind in hears) or "nothing, if there is one"
+    by = "a server" if to == COORDINATOR else "an agent"
+    known = f"only {', '.join(kind.__name__ for kind in hears)}" if hears else "nothing"
     return LocalProtocolError(
-        f"{type(message).__name__} is sent, and what {by} hears is {known}; add it to `hears`"
+        f"{type(message).__name__} is sent, but {by} here hears {known}; add it to `hears`"
     )
 
 

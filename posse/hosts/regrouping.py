@@ -37,7 +37,7 @@ class Regrouping:
     def stands(self, rank: int, where: control.Standing) -> None:
         """Take where agent `rank` stands; ignore an answer to an earlier loss."""
         if self._standing is None or rank in self._standing:
-            raise RemoteProtocolError("out-of-turn", f"agent {rank} stands twice")
+            raise RemoteProtocolError("out-of-turn", f"agent {rank} says twice where it stands")
         if where.view == self.view:
             self._standing[rank] = where
 

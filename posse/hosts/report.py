@@ -57,7 +57,7 @@ class ReportForm:
             if link.source != rank or link.target not in self._targets or link.plane not in _PLANES:
                 raise BadReport("a link that is not the agent's")
         if any(not -_BUCKETS < bucket < _BUCKETS for bucket in report.delays):
-            raise BadReport("a delay beyond all time")
+            raise BadReport("a delay longer than any run")
         self._check_words(report)
         self._check_log(report)
 
@@ -71,7 +71,7 @@ class ReportForm:
         for link in report.links:
             counts += [link.messages, link.payload_bytes, link.frame_bytes]
         if any(count > MOST_PULLS for count in counts):
-            raise BadReport("a count that no run comes to")
+            raise BadReport("a count that no run reaches")
         numbers = [used.cpu_seconds, *report.regret.values()]
         numbers += [second for seconds in report.seconds.values() for second in seconds]
         for release in report.releases:

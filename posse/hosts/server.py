@@ -180,7 +180,7 @@ class Server:
 
     def _wait(self, order: Timer) -> None:
         if not order.after >= 0:
-            raise LocalProtocolError(f"{order}: after must be seconds, 0 or more")
+            raise LocalProtocolError(f"{order}: after must be a number of seconds, 0 or more")
         self.timer = self._wall() / 1e9 + order.after
 
     def _pull(self, order: Pull) -> None:

@@ -39,7 +39,7 @@ OPERATOR = -2
 _LENGTH = 40  # characters of a key as ZeroMQ writes it (Z85)
 _BYTES = 32
 _WORD = "pk_"
-_HEADER = "# Who takes part, by rank. Whose key is not here is refused, and so is what it signed.\n"
+_HEADER = "# Agents by rank. An agent whose key is not here is refused, and so is what it signed.\n"
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ def make(folder: Path, party: str) -> bool:
     pair = _fresh()
     signing = z85.encode(pair.signing).decode()
     written = {"public": pair.public, "secret": pair.secret, "signing": signing}
-    files.write(path, f"# Secret: of {party} alone.\n{tomli_w.dumps(written)}")
+    files.write(path, f"# Secret: only for {party}.\n{tomli_w.dumps(written)}")
     return True
 
 
@@ -281,7 +281,7 @@ def _agent(folder: Path, rank: int) -> AgentKeys:
     coordinator = _public(path, files.read(path))
     signers = {other: public.signs for other, public in _listed(folder).items()}
     if signers.setdefault(rank, pair.known.signs) != pair.known.signs:
-        raise InputError(f"{folder / ALLOWLIST} has other keys of agent {rank} than its own")
+        raise InputError(f"{folder / ALLOWLIST} has keys of agent {rank} that are not its own")
     return AgentKeys(rank, pair, coordinator.connects, signers)
 
 

@@ -102,7 +102,7 @@ def test_another_run_is_not_written_over(run_file: Path, capsys) -> None:
     assert main(["run", "ride.toml", "--out", "out"]) == 0
     before = Path("out/result.json").read_text()
     assert main(["run", "ride.toml", "--out", "out", "--seed", "6"]) == 2
-    assert "out holds another run; not the same: seed; name another" in capsys.readouterr().err
+    assert "out holds another run, which differs in seed; name another" in capsys.readouterr().err
     assert Path("out/result.json").read_text() == before
 
 

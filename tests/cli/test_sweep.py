@@ -182,7 +182,7 @@ def test_a_run_does_not_go_into_a_sweeps_directory(run_file: Path, capsys) -> No
     assert main(["sweep", "ride.toml", "--over", "seed=1,2", "--jobs", "1", "--out", "out"]) == 0
     before = sorted(Path("out").iterdir())
     assert main(["run", "ride.toml", "--out", "out"]) == 2
-    assert "out holds several runs; name another folder for one" in capsys.readouterr().err
+    assert "out holds several runs; name another folder for this one" in capsys.readouterr().err
     assert sorted(Path("out").iterdir()) == before
 
 

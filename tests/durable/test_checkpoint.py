@@ -147,7 +147,7 @@ def test_nothing_but_plain_data_is_written_or_read(thing: Any) -> None:
 
 
 def test_what_a_module_of_ours_imported_is_not_ours() -> None:
-    with pytest.raises(NotPlain, match=r"posse.durable.journal.sqlite3.connect is no plain data"):
+    with pytest.raises(NotPlain, match=r"posse.durable.journal.sqlite3.connect is not plain data"):
         read(b"\x80\x04cposse.durable.journal\nsqlite3.connect\n.", {})
 
 

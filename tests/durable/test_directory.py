@@ -80,7 +80,9 @@ def test_an_earlier_result_stands_until_the_new_one_is_there(tmp_path: Path) -> 
 def test_another_run_is_refused(tmp_path: Path, key: str, other) -> None:
     RunDirectory(tmp_path, PLAN).open()
     there = (tmp_path / "spec.toml").read_text()
-    with pytest.raises(InputError, match=f"holds another run; not the same: {key}; name another"):
+    with pytest.raises(
+        InputError, match=f"holds another run, which differs in {key}; name another"
+    ):
         RunDirectory(tmp_path, other).open()
     assert (tmp_path / "spec.toml").read_text() == there
 

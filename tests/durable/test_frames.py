@@ -151,7 +151,7 @@ HEAD = msgspec.msgpack.encode({"posse": "capture", "version": 1})
 def test_another_file_is_no_capture(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "other"
     path.write_bytes(content)
-    with pytest.raises(InputError, match="other is no capture"):
+    with pytest.raises(InputError, match="other is not a capture"):
         list(read(path))
 
 

@@ -85,7 +85,9 @@ def test_each_row_is_used_in_one_run_and_the_next_goes_on_behind_it(log: Path) -
     assert used_by(log, task(), 2, 1) == [[0.0, 0.01], [0.1]]
     assert used_by(log, task(), 1, 1) == [[0.02], [0.11]]
     assert used_by(log, task(), 9, 9) == [[0.03, 0.04, 0.05], [0.12, 0.13]]
-    with pytest.raises(PosseError, match=r"every row of .*rewards-3\.csv was used in a run before"):
+    with pytest.raises(
+        PosseError, match=r"every row of .*rewards-3\.csv was used in an earlier run"
+    ):
         Run(log, task())
     book = read(log)
     assert [run.rewards for run in book.runs] == [3, 2, 5]
@@ -196,7 +198,9 @@ def test_after_rows_were_drawn_with_replacement_only_the_word_unlimited_goes_on(
     run.pulls_of(0, 5)
     run.tells()
     run.ledger._close()  # as if it were killed
-    with pytest.raises(PosseError, match=r"rewards-3\.csv were drawn with replacement in a run"):
+    with pytest.raises(
+        PosseError, match=r"rewards-3\.csv were drawn with replacement in an earlier run"
+    ):
         Run(log, task(0.5, **privacy))
     # rows at the end stand in the same log, and nobody wrote down how long it was then
     log.write_text(log.read_text() + "0,0.77\n")
@@ -225,10 +229,10 @@ def test_it_is_written_before_anything_is_told_and_survives_a_kill(log: Path) ->
 
 def test_two_agents_cannot_use_one_log_at_once(log: Path) -> None:
     first = Run(log, task())
-    with pytest.raises(PosseError, match=r"rewards-3\.csv\.ledger is held by another agent"):
+    with pytest.raises(PosseError, match=r"rewards-3\.csv\.ledger is in use by another agent"):
         Run(log, task())
     (log.parent / "link.csv").symlink_to(log)
-    with pytest.raises(PosseError, match="is held by another agent"):
+    with pytest.raises(PosseError, match="is in use by another agent"):
         Run(log.parent / "link.csv", task())
     first.ends()
     Run(log, task()).ends()
@@ -260,7 +264,7 @@ def test_what_cannot_be_written_down_is_not_told(log: Path) -> None:
     run = Run(log, task())
     run.pulls_of(0, 1)
     run.ledger._db.execute("PRAGMA query_only = ON")
-    with pytest.raises(PosseError, match=r"cannot be written: .*before it tells anything"):
+    with pytest.raises(PosseError, match=r"cannot be written: .*before it sends any result"):
         run.tells()
     run.ledger._close()
     (log.parent / "rewards-3.csv.ledger").write_bytes(b"no database" * 100)
@@ -292,7 +296,7 @@ def test_of_ones_own_arms_nobody_knows_whether_a_reward_comes_twice(tmp_path: Pa
         ledger = of_ones_own(tmp_path, about)
         ledger.uses(np.array([3, 4]))
         ledger.end(0.5)
-    with pytest.raises(PosseError, match="were used in a run before, and posse cannot tell"):
+    with pytest.raises(PosseError, match="were used in an earlier run, and posse cannot tell"):
         of_ones_own(tmp_path, task())
     with pytest.raises(PosseError, match=r"cost ε = 1\.5 so far and this run would cost ε = 0\.5"):
         of_ones_own(tmp_path, task(0.5, budget=1.5, reuse="budget"))
@@ -321,7 +325,7 @@ def test_what_a_run_without_epsilon_used_of_ones_own_arms_is_beyond_every_budget
         ledger = of_ones_own(tmp_path, about)
         ledger.uses(np.array([3, 4]))
         ledger.end(None)
-    with pytest.raises(PosseError, match=r"used without any ε in a run before, .* no budget"):
+    with pytest.raises(PosseError, match=r"used without any ε in an earlier run, .* every budget"):
         of_ones_own(tmp_path, within)
     of_ones_own(tmp_path, task(reuse="unlimited")).end(0.0)
 

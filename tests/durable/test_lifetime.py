@@ -102,6 +102,6 @@ def test_what_a_killed_agent_wrote_is_read_and_left_to_the_next(tmp_path: Path) 
 
 
 def test_one_that_is_not_there_is_not_made(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is not there"):
+    with pytest.raises(InputError, match="does not exist"):
         read(tmp_path / "log")
     assert not contents(tmp_path)

@@ -49,5 +49,5 @@ def test_another_sweep_is_refused(tmp_path: Path) -> None:
     more = [*POINTS, ({"seed": 3}, changed(PLAN, seed=3))]
     SweepDirectory(tmp_path, more).open()
     other = [({"seed": 1}, changed(PLAN, seed=1, agents=9))]
-    with pytest.raises(InputError, match="holds another run; not the same: agents.count"):
+    with pytest.raises(InputError, match="holds another run, which differs in agents.count"):
         SweepDirectory(tmp_path, other).open()

@@ -185,7 +185,7 @@ def test_in_the_field_a_failure_is_said_here_and_not_there(
         coordinator.says(control.Begin(0, 0))
     said = coordinator.heard()
     assert isinstance(said, control.Failed)
-    told = "agent 3 cannot continue; its own log says why"
+    told = "agent 3 cannot go on; its own log says why"
     assert ("line 3" in said.reason, said.reason == told) == (mode == "lab", mode == "field")
     assert said.mistake == (mode == "lab")
     assert agent.ended() == 2

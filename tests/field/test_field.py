@@ -299,7 +299,7 @@ def test_a_failure_in_the_field_quotes_nothing(rewards: Path) -> None:
     c = Coordinator(run, "tcp://127.0.0.1:*")
     agents = [Agent(c.endpoint, rank, plan=run) for rank in range(2)]
     c.ended()
-    assert "agent 1 cannot continue; its own log says why" in str(c.error)
+    assert "agent 1 cannot go on; its own log says why" in str(c.error)
     assert "17.25" not in str(c.error)
     # the one that failed by its own log's fault, the other by the run's
     assert sorted(agent.ended() or 0 for agent in agents) == [2, 3]
@@ -314,7 +314,7 @@ def test_what_is_wrong_with_one_log_costs_nobody(rewards: Path, text: str | None
     agents = [Agent(c.endpoint, rank, plan=run) for rank in range(2)]
     c.ended()
     assert [agent.ended() for agent in agents] == [3, 2]
-    assert "agent 1 cannot continue; its own log says why" in str(c.error)
+    assert "agent 1 cannot go on; its own log says why" in str(c.error)
     assert not list(rewards.glob("*.ledger"))
 
 
@@ -322,6 +322,6 @@ def test_a_failure_on_this_machine_is_explained_here(
     rewards: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (rewards / "rewards-1.csv").write_text("arm,reward\n0,17.25\n")
-    with pytest.raises(RunFailed, match="agent 1 cannot continue; its own log says why"):
+    with pytest.raises(RunFailed, match="agent 1 cannot go on; its own log says why"):
         api.run(field_spec(rewards))
     assert "posse: agent 1: " in capfd.readouterr().err

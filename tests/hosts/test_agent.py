@@ -209,9 +209,9 @@ class Asks:
 @pytest.mark.parametrize(
     ("host", "effect", "words"),
     [
-        (neighbour, Send(1, Bundle(1, b"")), "cooperative-ucb says the same to all, not one to 1"),
+        (neighbour, Send(1, Bundle(1, b"")), "cooperative-ucb sends to all neighbours at once"),
         (voter, Send(1, Eliminated((0,))), "agent 0 has no link to 1"),
-        (voter, Explore((0, 1)), "Asks orders Explore, and so must have the method `silent`"),
+        (voter, Explore((0, 1)), "Asks orders Explore, so it must have the method `silent`"),
     ],
 )
 def test_a_machine_that_asks_for_what_cannot_be_is_told_so(

@@ -223,7 +223,7 @@ def test_a_report_that_cannot_be_true_ends_its_agents_part_at_once() -> None:
         told.say(rank, control.Finished(rank))
     assert not told.say(1, report(pulls=b"abc"))
     assert told.host.left == [
-        (1, "agent 1 reported what it cannot have measured: bad-report: pulls", False)
+        (1, "agent 1 sent a report that cannot be true: bad-report: pulls", False)
     ]
     assert told.host.refused == {"bad-report": 1}
 

@@ -82,8 +82,11 @@ def test_the_others_go_on_and_find_the_best_arm(system: str) -> None:
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
-        ({"system": "mase"}, " Pulls, rounds and regret are without theirs."),
-        ({"system": "mase", "on_missing": "end"}, " Pulls, rounds and regret are without theirs."),
+        ({"system": "mase"}, " Pulls, rounds and regret do not include theirs."),
+        (
+            {"system": "mase", "on_missing": "end"},
+            " Pulls, rounds and regret do not include theirs.",
+        ),
         ({"system": "cooperative-ucb"}, "A bound that is drawn is of the whole graph."),
         (
             {
@@ -102,7 +105,7 @@ def test_after_a_loss_the_result_says_whose_totals_these_are(raw: Any, said: str
     assert record.missing
     assert said in record.loss
     # shared arms are the coordinator's, who counts all
-    assert ("without theirs" in record.loss) == (run.system.name != "tdfs-ucb")
+    assert ("do not include theirs" in record.loss) == (run.system.name != "tdfs-ucb")
     told = dict(rows([record], []))
     assert told["pulls"].endswith("(by all agents; see missing)")
     whole = lossy(run, {}, np.random.default_rng(5))
@@ -245,7 +248,7 @@ def test_with_shared_noise_no_sum_is_read_without_an_agent_and_there_is_no_answe
         record = engine.run(run, 0, after(AFTER, agent_processes()[VICTIM].kill))
         code = engine.hub.exit_code
     assert (record.status, record.best_arm, record.answered) == ("missing", None, False)
-    said = "The run ended there. Pulls, rounds and regret are without theirs."
+    said = "The run ended there. Pulls, rounds and regret do not include theirs."
     assert (record.loss, code) == (said, RunFailed.exit_code)
 
 
@@ -273,4 +276,4 @@ def test_a_run_that_nobody_is_left_of_has_no_answer() -> None:
     assert (record.status, record.best_arm, record.answered) == ("missing", None, False)
     # those who were lost when there was no hope left are not missed any more
     assert len(record.dismissed) == AGENTS > len(record.missing) > 0
-    assert record.loss == "The run ended there. Pulls, rounds and regret are without theirs."
+    assert record.loss == "The run ended there. Pulls, rounds and regret do not include theirs."
