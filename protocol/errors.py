@@ -20,8 +20,8 @@ class RemoteProtocolError(ProtocolError):
     def __init__(self, reason: str, detail: str = "") -> None:
         if not isinstance(reason, str) or not WORD.fullmatch(reason):
             raise LocalProtocolError(
-                f"the reason {reason!r:.80} of a refusal is no name by which it can be counted: up "
-                "to 64 letters (a to z, A to Z), digits, blanks, - and _, a letter first"
+                f"the reason {reason!r:.80} of a refusal is not a name to count it by; use up to "
+                "64 letters (a to z, A to Z), digits, blanks, - and _, a letter first"
             )
         super().__init__(f"{reason}: {detail}" if detail else reason)
         self.reason = reason

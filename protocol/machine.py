@@ -303,8 +303,8 @@ def assert_never_effect(effect: Never, machine: object, whose: str, allowed: Uni
     asked: object = effect
     named = f"the class {asked.__name__}" if isinstance(asked, type) else type(asked).__name__
     raise LocalProtocolError(
-        f"{whose} machine {type(machine).__name__} asked for {named}, which is none of its "
-        f"effects: {', '.join(kind.__name__ for kind in get_args(allowed))}"
+        f"{whose} machine {type(machine).__name__} asked for {named}, which is not one of "
+        f"its effects: {', '.join(kind.__name__ for kind in get_args(allowed))}"
     )
 
 
@@ -315,7 +315,7 @@ def no_effects(machine: object, answer: object) -> LocalProtocolError:
     """
     return LocalProtocolError(
         f"{type(machine).__name__}.handle answered {answer!r:.80}; it must be a list or a tuple of "
-        "effects, [] where there are none"
+        "effects, [] if there are none"
     )
 
 
@@ -327,8 +327,8 @@ def require_arms(order: Pull | Explore, count: int) -> None:
     )
     if not ints or not arms or min(arms) < 0 or max(arms) >= count or not 0 < times <= MOST_PULLS:
         raise LocalProtocolError(
-            f"{order} cannot be carried out: arms is a tuple of ints from 0 to {count - 1}, and "
-            "times an int from 1 to 2^53 - 1"
+            f"{order} cannot be carried out: arms must be a tuple of ints from 0 to {count - 1}, "
+            "and times an int from 1 to 2^53 - 1"
         )
 
 
@@ -356,16 +356,16 @@ def require_release(release: Release) -> None:
     )
     if not fits:
         raise LocalProtocolError(
-            f"{release!r:.200} is disclosed: it must be a Release, its mechanism of letters, "
-            "digits, blanks, - and _, its block a short line, and its numbers Python's own, finite "
-            "and 0 or more"
+            f"{release!r:.200} cannot be disclosed: it must be a Release with a mechanism of "
+            "letters, digits, blanks, - and _, a short line as block, and Python's own numbers, "
+            "finite and 0 or more"
         )
 
 
 def require_machine(made: object) -> None:
     """Raise `LocalProtocolError` unless this is a machine."""
     if isinstance(made, type) or not hasattr(made, "handle"):
-        raise LocalProtocolError(f"its machine is {made!r}, which cannot handle(event, now)")
+        raise LocalProtocolError(f"its machine is {made!r}, which has no method handle(event, now)")
 
 
 class AgentMachine(Protocol):

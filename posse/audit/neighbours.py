@@ -74,7 +74,7 @@ class _Audited:
     def _note(self, arms: tuple[int, ...], times: int, draws: int) -> None:
         self.draws += draws
         if self.draws > self.most:
-            raise RunFailed(f"on such rewards the run does not end in {self.most:,} draws")
+            raise RunFailed(f"on such rewards the run does not end within {self.most:,} draws")
         self.pulls += [(arm, times) for arm in arms]
 
     def remaining(self, arm: int) -> int | None:

@@ -162,14 +162,14 @@ class Audit:
         spec = self.plan.spec
         if self.plan.field:
             raise InputError(
-                "an audit runs on data of its own, and this is a run on real rewards; set "
+                "an audit uses data of its own, but this run file is for real rewards; set "
                 'mode = "lab", or audit what was captured: posse audit --captured FRAMES'
             )
         if sees_only_ends(self.plan, self.view):
             raise SpecError(
                 "--sees",
-                f"is '{self.view}', by which nothing is seen of {spec.system} but agents' ends: "
-                "its agents choose arms, and choices are pulls; use --sees pulls",
+                f"is '{self.view}', which shows nothing of {spec.system} but when agents end: "
+                "its agents choose arms, and choices are seen as pulls; use --sees pulls",
             )
 
     def verdict(self) -> Verdict | Guess:

@@ -71,8 +71,8 @@ def get_system(name: str) -> System:
     if own_code.is_target(name):
         raise SpecError(
             "system",
-            f"'{name}' is code, which is not taken from the network; start the agent with --run "
-            "RUN.toml, a run file of its own machine that names it",
+            f"'{name}' names code, which is not taken from the network; start the agent with --run "
+            "RUN.toml, a run file on its own machine that names it too",
         )
     if (entry := own_code.installed(_GROUP).get(name)) is not None:
         return _known(name, entry.load)

@@ -18,6 +18,6 @@ def deviation(spec: RunSpec, parameters: Any) -> list[str]:
         return []
     way = " or raise parameters.sigma" if hasattr(parameters, "sigma") else ", or set arms.clip"
     return [
-        f"arms.sd is {arms.sd:g}: confidence is for rewards of deviation {most:g} at most, so that "
-        f"arms are told apart too soon, and wrongly; lower it{way}"
+        f"arms.sd is {arms.sd:g}: confidence radii assume rewards of deviation {most:g} at most, "
+        f"so arms are told apart too soon, and wrongly; lower arms.sd{way}"
     ]

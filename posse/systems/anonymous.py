@@ -66,7 +66,7 @@ def _check_groups(
         raise SpecError(
             "agents.count",
             f"is {users}: with fewer than C + 1 = {size + 1} users an observation of C users says "
-            "nothing about any one of them, so no algorithm can learn; have more agents or lower "
+            "nothing about any one of them, so no algorithm can learn; use more agents or lower "
             "parameters.group_size",
         )
     copies = p.horizon // schedule_length(size) + 1
@@ -87,14 +87,14 @@ def _check_anonymous(spec: RunSpec, parameters: AnonymousParameters) -> None:
         raise SpecError(
             "parameters.cluster_size",
             f"is {p.cluster_size}; a cluster has at least C + 1 = {p.group_size + 1} users, and at "
-            f"most all {users}; leave it out if it is not known",
+            f"most all {users}; delete it if it is not known",
         )
     horizon = _horizon(p, users, arms)
     if batches(horizon) < 2:
         cost = _ratio(p, users, arms) * schedule_length(p.group_size)
         raise SpecError(
             "parameters.horizon",
-            f"is {p.horizon}: no batch fits in; use at least {4 * cost + 1}",
+            f"is {p.horizon}: no batch fits into it; use at least {4 * cost + 1}",
         )
 
 
@@ -103,7 +103,8 @@ def _check_sweeps(spec: RunSpec, parameters: ExploreThenCommitParameters) -> Non
     sweep = spec.arms.arm_count() * schedule_length(parameters.group_size)
     if parameters.horizon < sweep:
         raise SpecError(
-            "parameters.horizon", f"is {parameters.horizon}; one sweep alone lasts {sweep} rounds"
+            "parameters.horizon",
+            f"is {parameters.horizon}, but a single sweep lasts {sweep} rounds",
         )
 
 

@@ -212,14 +212,14 @@ def _check_private(spec: RunSpec, parameters: PrivateParameters) -> None:
         if parameters.noise_at == "destination":
             raise SpecError(
                 "parameters.noise_at",
-                "is 'destination', where nothing is released; it goes with releases = "
-                '"intervals" alone',
+                "is 'destination', which releases nothing; use it with releases = "
+                '"intervals" only',
             )
     check_turns(spec, parameters)
     if spec.mode == "field" and parameters.noise_at != "source":
         raise SpecError(
             "parameters.noise_at",
-            "is 'destination', which sends means without noise: that is the lab's. Delete it",
+            "is 'destination', which sends means without noise, for the lab only; delete it",
         )
 
 
@@ -228,14 +228,14 @@ def _check_contaminated(spec: RunSpec, parameters: ContaminatedParameters) -> No
     if spec.mode == "field" and "contamination" in spec.parameters:
         raise SpecError(
             "parameters.contamination",
-            "is the lab's: in the field nobody is told to lie. Delete it, and say in "
-            "assumed_contamination what agents shall believe",
+            "is for the lab only: in the field no agent is told to lie; delete it, and set "
+            "assumed_contamination to the share of lies that agents should assume",
         )
     if spec.mode == "field" and parameters.assumed_contamination is None:
         raise SpecError(
             "parameters.assumed_contamination",
-            "is required in the field, where the true rate of lies is not known; say what agents "
-            "shall believe, for example 0.05",
+            "is required in the field, where the true rate of lies is not known; give the share "
+            "that agents should assume, for example 0.05",
         )
     count = spec.agents.count
     match parameters.contamination.agents:
@@ -268,19 +268,19 @@ def _check_byzantine(spec: RunSpec, parameters: ByzantineParameters) -> None:
     if (arms := spec.arms.arm_count()) > MOST_NUMBERED:
         raise SpecError(
             "arms",
-            f"are {arms:,}; a message names the arm by 16 bits: {MOST_NUMBERED:,} at most",
+            f"are {arms:,}, but a message names the arm by 16 bits; use {MOST_NUMBERED:,} at most",
         )
     contamination = parameters.contamination
     if contamination.rate >= 0.5 and parameters.assumed_contamination is None:
         raise SpecError(
             "parameters.contamination.rate",
-            f"is {contamination.rate}: no estimator bears half of the rewards being lies; set "
-            "assumed_contamination to what agents shall believe",
+            f"is {contamination.rate}: no estimator withstands lies in half of the rewards; set "
+            "assumed_contamination to the share that agents should assume",
         )
     if contamination.law == "informed":
         raise SpecError(
             "parameters.contamination.law",
-            "is 'informed', which is about means; single rewards can be 'opposite'",
+            "is 'informed', which lies about means; for single rewards use 'opposite'",
         )
     _check_range(spec, parameters)
 
@@ -293,7 +293,7 @@ def _advise_byzantine(spec: RunSpec, parameters: ByzantineParameters) -> list[st
     return [
         *said,
         f"parameters.assumed_contamination is {believed}: from {TRIMS_BELOW} on nothing is "
-        "trimmed, and the plain mean bears no lies; set winsor = true",
+        "trimmed, and the plain mean withstands no lies; set winsor = true",
     ]
 
 
@@ -304,14 +304,14 @@ def _check_robust(spec: RunSpec, parameters: RobustParameters) -> None:
     if lies.law == "informed" and 0 < lies.rate < 1:
         raise SpecError(
             "parameters.contamination.rate",
-            f"is {lies.rate:g}; 'informed' lies claim all pulls there can have been, so that truth "
-            "after one is refused, for its counts go down: set rate = 1",
+            f"is {lies.rate:g}, but 'informed' lies claim the most pulls possible; a true count "
+            "after a lie is lower, and so refused; set rate = 1",
         )
     if lies.rate and lies.agents == "all" and parameters.assumed_contamination is None:
         raise SpecError(
             "parameters.contamination.agents",
-            "is 'all': no estimator bears that everybody lies; say how many do, or what agents "
-            "shall believe in assumed_contamination",
+            "is 'all', but no estimator withstands lies of all agents; say how many lie, or set "
+            "assumed_contamination to the share that agents should assume",
         )
 
 

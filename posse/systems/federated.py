@@ -68,7 +68,7 @@ def _check_rounds(spec: RunSpec, parameters: FederatedParameters) -> None:
             "smallest gap between the best arm and another",
         )
     if parameters.gap is not None and parameters.max_rounds is None:
-        raise SpecError("parameters.max_rounds", "is required with gap; or delete gap")
+        raise SpecError("parameters.max_rounds", "is required with gap; set it, or delete gap")
 
 
 def _check_cdp(spec: RunSpec, parameters: CdpParameters) -> None:
@@ -83,29 +83,29 @@ def _check_shared(spec: RunSpec, parameters: CdpParameters) -> None:
     if p.participation < 1:
         raise SpecError(
             "parameters.participation",
-            f"is {p.participation:g}, but shared noise is enough only if all agents add theirs in "
+            f"is {p.participation:g}, but shared noise suffices only if all agents add theirs in "
             "every round; delete it",
         )
     if agents < 2:
-        raise SpecError("agents.count", "is 1: noise is shared among at least two agents")
+        raise SpecError("agents.count", "is 1, but noise is shared among at least two agents")
     if arms > MAX_WORDS:
         raise SpecError("arms", f"are {arms}: a masked report holds at most {MAX_WORDS} sums")
     if shared.share < LEAST_SHARE:
         raise SpecError(
             "parameters.precision",
             f"is {p.precision}: a share of the noise has a deviation of {shared.share:.3g} words "
-            f"and needs {LEAST_SHARE:g}; take more bits",
+            f"and needs {LEAST_SHARE:g}; use more bits",
         )
     if not shared.fits(p.horizon):
         raise SpecError(
             "parameters.precision",
             f"is {p.precision}: the sum over {agents} agents of {p.horizon} rewards does not fit "
-            f"into {WORD_BITS} bits; take fewer",
+            f"into {WORD_BITS} bits; use fewer",
         )
     if spec.mode == "field" and importlib.util.find_spec("opendp") is None:
         raise SpecError(
             "parameters.noise",
-            "is 'shared', whose noise is OpenDP's in the field; run: pip install \"posse[shared]\"",
+            "is 'shared', which in the field needs OpenDP; run: pip install \"posse[shared]\"",
         )
 
 
@@ -264,8 +264,8 @@ def _advise(spec: RunSpec, parameters: FederatedParameters) -> list[str]:
     if not gaps.size or not theory.too_wide(parameters, float(gaps.min())):
         return []
     return [
-        f"parameters.gap = {parameters.gap}: the smallest gap is {gaps.min():.4g}, so that the R "
-        "rounds end before the best arms are told apart; lower it"
+        f"parameters.gap = {parameters.gap}: the smallest gap is {gaps.min():.4g}, so the R "
+        "rounds end before the best arms are told apart; lower parameters.gap"
     ]
 
 

@@ -72,7 +72,7 @@ def check_turns(spec: RunSpec, parameters: PrivateAloneParameters | RobustParame
         raise SpecError(
             "parameters.horizon",
             f"is {parameters.horizon}, but with epsilon = {parameters.epsilon} arms are pulled in "
-            f"turn for the first {turns} slots; take at least as many, or a larger epsilon",
+            f"turn for the first {turns} slots; use at least as many, or a larger epsilon",
         )
 
 

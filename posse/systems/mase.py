@@ -52,7 +52,7 @@ def _check_votes(spec: RunSpec, parameters: MaseParameters | CorruptedParameters
     if agents < needed:
         raise SpecError(
             "agents.count",
-            f"is {agents}, but an arm needs {needed} votes to leave; have at least {needed} agents",
+            f"is {agents}, but an arm needs {needed} votes to leave; use at least {needed} agents",
         )
 
 
@@ -68,7 +68,7 @@ def _advise(spec: RunSpec, parameters: BaselineParameters) -> list[str]:
     return [
         *said,
         f"arms.means: {ties} arms share the best mean, {best:.4g}: the run may never end, or names "
-        "any of them; have one best arm",
+        "any of them; make one arm the best",
     ]
 
 
@@ -175,7 +175,9 @@ SYSTEMS = (
         paper=f"{PAPER}, section 6",
         parameters=BaselineParameters,
         shape=Alone(_lone_voter),
-        field=LabOnly("sends nothing, and its end alone would tell of an agent's rewards"),
+        field=LabOnly(
+            "sends nothing, and its end alone would reveal something of an agent's rewards"
+        ),
         claim=claims.silence,
         one_form=True,
         bound=theory.independent,

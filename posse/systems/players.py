@@ -52,7 +52,8 @@ def _check(spec: RunSpec, parameters: PlayerParameters) -> None:
         )
     if (known := known_means(spec.arms)) is not None and _differ(known):
         raise SpecError(
-            "arms.means", "differ between players, who share the arms; give one list of means"
+            "arms.means",
+            "differ between players, but players share the arms; give one list of means",
         )
     if parameters.deadline >= spec.engine.deadline:
         raise SpecError(
@@ -63,15 +64,15 @@ def _check(spec: RunSpec, parameters: PlayerParameters) -> None:
     if isinstance(spec.arms, CsvArms) and "{rank}" in spec.arms.path:
         raise SpecError(
             "arms.path",
-            "names a file per agent, but players share the arms, and the coordinator draws from "
-            "them; give one file",
+            "names a file per agent, but players share the arms, from which the coordinator draws; "
+            "give one file",
         )
     p = parameters
     if isinstance(p, PrivateTdfsParameters) and p.counter != "hybrid" and p.split != "half":
         raise SpecError(
             "parameters.split",
-            f"is '{p.split}', which divides ε between the two parts of the hybrid mechanism; the "
-            f"counter '{p.counter}' has one. Delete it",
+            f"is '{p.split}', which divides ε between the two parts of the hybrid mechanism, but "
+            f"the counter '{p.counter}' has one part; delete it",
         )
     offsets = getattr(parameters, "offsets", "agreed")
     if not isinstance(offsets, str):

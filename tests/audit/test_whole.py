@@ -95,7 +95,7 @@ def test_data_sets_of_ones_own_for_sums_differ_in_who_has_what_unless_epsilon_is
 
 
 def test_nothing_is_judged_where_nothing_is_seen():
-    with pytest.raises(SpecError, match="--sees: is 'agent', by which nothing is seen of random-p"):
+    with pytest.raises(SpecError, match="--sees: is 'agent', which shows nothing of random-p"):
         Audit(plan=players("random-player"), runs=100, sees="agent").verdict()
     # without privacy it is not said how much, and pulls are what tells
     assert players("tdfs-ucb").claim.sees == "pulls"

@@ -151,7 +151,7 @@ def test_with_data_of_its_own_delta_is_bounded_too() -> None:
     [
         ({"parameters": SHARED | {"precision": 0}}, r"parameters\.precision: is 0: a share of"),
         ({"parameters": SHARED | {"participation": 0.5}}, r"parameters\.participation: is 0\.5"),
-        ({"agents": 1}, r"agents\.count: is 1: noise is shared"),
+        ({"agents": 1}, r"agents\.count: is 1, but noise is shared"),
         ({"agents": 0}, r"agents\.count: is 0"),
         ({"agents": 10**12}, r"agents\.count: is 1000000000000"),
         ({"clock": "virtual"}, r"engine\.clock: 'virtual' is for the lab only"),

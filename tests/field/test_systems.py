@@ -258,7 +258,7 @@ def test_a_system_without_privacy_says_so(system: str, rewards: Path) -> None:
         (
             "byzantine-ucb",
             {"parameters": {"contamination": {"rate": 0.1}}},
-            "nobody is told to lie",
+            "no agent is told to lie",
         ),
         ("tdfs-ucb", {"arms": arms_without_replacement()}, "players share the arms"),
     ],

@@ -158,7 +158,9 @@ def test_a_servers_order_is_for_arms_that_there_are(order: Any) -> None:
     ids=repr,
 )
 def test_what_is_disclosed_is_a_release(release: Any) -> None:
-    with pytest.raises(RunFailed, match=r"agent 0 has a defect: .* is disclosed: it must be a Rel"):
+    with pytest.raises(
+        RunFailed, match=r"agent 0 has a defect: .* cannot be disclosed: it must be a Rel"
+    ):
         run_with("central", agent=lambda context: Answers(Disclose(release)))
 
 
@@ -198,7 +200,7 @@ def test_a_timer_is_for_later(after: float) -> None:
 
 @pytest.mark.parametrize("made", [None, Answers])
 def test_what_was_made_as_a_machine_can_handle_events(made: Any) -> None:
-    said = r"defect: .*its machine is .*, which cannot handle.* \(.*test_effects\.py:\d+\)"
+    said = r"defect: .*its machine is .*, which has no method handle.* \(.*test_effects\.py:\d+\)"
     for role in ("agent", "server"):
         with pytest.raises(RunFailed, match=said):
             run_with("central", **{role: lambda context: made})

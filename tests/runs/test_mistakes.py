@@ -119,8 +119,8 @@ SIDES = {"agent": (r"agent \d", "Hello"), "server": ("the coordinator", "Reply")
 MISTAKES = {
     "raises": "ZeroDivisionError: ",
     "exits": "SystemExit: 5",
-    "no effect": "asked for str, which is none of its effects: ",
-    "the other's effect": r"asked for Timer(Fired)?, which is none of its effects: ",
+    "no effect": "asked for str, which is not one of its effects: ",
+    "the other's effect": r"asked for Timer(Fired)?, which is not one of its effects: ",
     "too large": r"{own} has 1,100,\d+ bytes; a message may have 1,048,576",
     "unheard": "Unheard is sent, but .* hears (only .*|nothing); add it to `hears`",
     "unknown field": "AttributeError: '{own}' object has no attribute 'date'",
@@ -132,7 +132,7 @@ MISTAKES = {
     "NaN noted": r"Noted\(cell=nan\) cannot be noted: ",
     "array noted": r"Noted\(cell=array.*\) cannot be noted: ",
     "status": r"Finish\(status=3, arm=0\): status must be a str",
-    "reason": "the reason 'größe' of a refusal is no name by which it can be counted: up to 64",
+    "reason": "the reason 'größe' of a refusal is not a name to count it by; use up to 64",
     "cannot be made": "KeyError: 'table'",
     "exits early": "SystemExit: 0",
 }

@@ -96,7 +96,7 @@ def test_an_agent_takes_no_system_from_the_network(own: Path) -> None:
         coordinator.terminate()
         coordinator.wait(timeout=PATIENCE)
     assert alone.returncode == 2
-    assert "'owngreedy:SYSTEM' is code, which is not taken from the network" in said
+    assert "'owngreedy:SYSTEM' names code, which is not taken from the network" in said
     assert "start the agent with --run" in said
 
 

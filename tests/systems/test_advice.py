@@ -35,7 +35,7 @@ def advice(system: str, arms: dict[str, Any], **given: Any) -> list[str]:
 @pytest.mark.parametrize("system", WIDE)
 def test_rewards_that_spread_wider_than_confidence_takes_them_to_are_told(system: str) -> None:
     (said,) = advice(system, {"sd": 5.0}, **WIDE[system])
-    assert said.startswith("arms.sd is 5: confidence is for rewards of deviation 0.5 at most")
+    assert said.startswith("arms.sd is 5: confidence radii assume rewards of deviation 0.5 at most")
     assert "arms.clip" in said or "parameters.sigma" in said
     for arms in ({"sd": 0.5}, {"sd": 5.0, "clip": [-20.0, 20.0]}):
         assert not [text for text in advice(system, arms, **WIDE[system]) if "arms.sd" in text]

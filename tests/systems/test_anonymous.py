@@ -23,7 +23,7 @@ from tests.support.anonymous import spec
         (
             {"system": "explore-then-commit", "parameters": {"horizon": 23}},
             "parameters.horizon",
-            "one sweep alone lasts 24",
+            "a single sweep lasts 24",
         ),
     ],
 )

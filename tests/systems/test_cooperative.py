@@ -109,7 +109,7 @@ def test_a_message_names_no_more_arms_than_its_number_can(arms: int, fine: bool)
     if fine:
         prepare(raw)
     else:
-        with pytest.raises(SpecError, match="^arms: are 65,537; .* 65,536 at most"):
+        with pytest.raises(SpecError, match="^arms: are 65,537, but .* 65,536 at most"):
             prepare(raw)
 
 
@@ -127,7 +127,9 @@ def test_informed_lies_are_in_every_message_and_none_is_refused(form: str) -> No
     without = {**raw, "parameters": raw["parameters"] | {"contamination": lies | {"rate": 0.0}}}
     assert memory.run(prepare(raw), 0).refused == {}
     assert memory.run(prepare(raw), 0).regret != memory.run(prepare(without), 0).regret
-    with pytest.raises(SpecError, match=r"^parameters.contamination.rate: is 0.5; .*set rate = 1"):
+    with pytest.raises(
+        SpecError, match=r"^parameters.contamination.rate: is 0.5, but .*set rate = 1"
+    ):
         prepare({**raw, "parameters": {**raw["parameters"], "contamination": lies | {"rate": 0.5}}})
 
 
