@@ -155,7 +155,7 @@ class AnonymousPlayer(AgentMachine):
             return [*noted, Finish("done", self.committed.arm)]
         order, self.playing = self.order, False
         if order is None or rewards is None:
-            raise LocalProtocolError("rewards that were not ordered")
+            raise LocalProtocolError("it was given rewards that it did not order")
         if not order.group:
             return [*noted, Send(COORDINATOR, Played(order.number))]
         if rewards.min() < 0 or rewards.max() > 1:

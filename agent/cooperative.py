@@ -231,7 +231,7 @@ class CooperativeAgent:
             self.cohort.decide()
         arm, self.arm = self.arm, None
         if arm is None:
-            raise LocalProtocolError("a turn that was not asked for")
+            raise LocalProtocolError("it was given a turn that it did not ask for")
         refused = [Refuse(reason, count=n) for reason, n in self.flood.refused.items()]
         self.flood.refused.clear()
         return [*refused, Pull((arm,), 1)]

@@ -289,7 +289,7 @@ class Eliminator(AgentMachine):
         return [
             Abort(
                 f"after {self.exchange.slot} slots of round {self.round} the means of "
-                f"{len(missing)} agents {how}, of agent {missing[0]} first"
+                f"{len(missing)} agents {how}; the first is agent {missing[0]}'s"
             )
         ]
 

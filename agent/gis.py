@@ -84,7 +84,7 @@ class Gis(ToAll):
         if sender in into:
             raise RemoteProtocolError("duplicate", "a second advertisement in a slot")
         if at[1] == 1 and origins != (sender,):
-            raise RemoteProtocolError("not-held", "in its first slot an agent has its own means")
+            raise RemoteProtocolError("not-held", "in slot 1 an agent has only its own means")
         if origins:
             check_origins(origins, self.agents)
             if at[1] > 1 and not self.said[sender].isdisjoint(origins):

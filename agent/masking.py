@@ -92,7 +92,7 @@ class SumMasker:
         it trusts the coordinator to replace none.
         """
         if keys.get(self.rank) != self.public:
-            raise RemoteProtocolError("wrong-keys", "our own public key is not among them")
+            raise RemoteProtocolError("wrong-keys", "this agent's own public key is not among them")
         self.keys = {rank: check_key(rank, word, self.signer) for rank, word in keys.items()}
 
     def begin(self, number: int, group: tuple[int, ...]) -> None:

@@ -47,7 +47,7 @@ class Flooding(ToAll):
         following = [(self.round, self.slot + 1), (self.round + 1, 1)]
         if at in (following[1:] if self.over else following[:1] if self.idle else following):
             if len(self.early) >= 2 * len(self.neighbours):
-                raise RemoteProtocolError("duplicate", "more than a slot's messages")
+                raise RemoteProtocolError("duplicate", "more messages than a slot has")
             self.early.append(event)
             return []
         if self.idle or at != (self.round, self.slot):
@@ -74,11 +74,11 @@ class Flooding(ToAll):
     def _take_means(self, sender: int, message: Data) -> None:
         check_origins(message.origins, self.agents)
         if message.slot == 1 and message.origins != (sender,):
-            raise RemoteProtocolError("not-held", "in its first slot an agent has its own means")
+            raise RemoteProtocolError("not-held", "in slot 1 an agent has only its own means")
         rows = self.signed.unpack(message.means, message.origins, self.rows.shape[1])
         known = [index for index, origin in enumerate(message.origins) if origin in self.has]
         if (rows[known] != self.rows[[message.origins[index] for index in known]]).any():
-            raise RemoteProtocolError("conflict", "other means than those that came before")
+            raise RemoteProtocolError("conflict", "means that differ from those received before")
         self.data[sender] = message.origins, rows
 
     def _end_slot(self) -> None:
@@ -158,7 +158,7 @@ class Gossip(Flooding):
             return
         assert isinstance(message, Quiet)
         if len(message.full) != (self.agents + 7) // 8 or message.since >= message.slot:
-            raise RemoteProtocolError("malformed", "who has a full list")
+            raise RemoteProtocolError("malformed", "the bits that say which lists are full")
         self.ended[event.sender] = message
 
     def _learn(self) -> None:

@@ -59,7 +59,7 @@ class Relay(Exchange):
         if not isinstance(hop, Hop):
             raise RemoteProtocolError("out-of-turn", type(hop).__name__)
         if hop.slot > self.children.get(event.sender, 0):
-            raise RemoteProtocolError("unasked", "we are not on that way to the sink")
+            raise RemoteProtocolError("unasked", "this agent is not on that path to the sink")
         at = (hop.round, hop.slot)
         if at == (self.round, self.slot) and not self.idle:
             self._take(event)
@@ -81,7 +81,7 @@ class Relay(Exchange):
             raise RemoteProtocolError("duplicate", "a second message in a slot")
         check_origins(hop.origins, self.agents)
         if hop.slot == 1 and hop.origins != (event.sender,):
-            raise RemoteProtocolError("not-held", "in its first slot an agent has its own means")
+            raise RemoteProtocolError("not-held", "in slot 1 an agent has only its own means")
         if not self.has.isdisjoint(hop.origins):
             raise RemoteProtocolError("not-new", "the same means twice")
         rows = self.signed.unpack(hop.means, hop.origins, self.rows.shape[1])

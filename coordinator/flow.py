@@ -77,7 +77,7 @@ def _point_on_face(allowed: NDArray[np.bool_], least: IntArray, most: IntArray) 
     graph = csr_array((capacity, (tails, heads)), shape=(sink + 1, sink + 1))
     result = maximum_flow(graph, source, sink)
     if result.flow_value != users:
-        raise ValueError("no whole assignment on this face")
+        raise ValueError("this face has no whole assignment")
     flow = result.flow[:users, users : users + arms].toarray()
     chosen: IntArray = flow.argmax(axis=1).astype(np.int64)
     return chosen

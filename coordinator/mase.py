@@ -159,7 +159,9 @@ class CentralEliminator(ServerMachine):
         if any(k >= self.arms for k in arms):
             raise RemoteProtocolError("no-such-arm", f"a sample of arm {max(arms)}")
         if list(arms) != sorted(set(arms)) or not set(self.alive) <= set(arms):
-            raise RemoteProtocolError("wrong-arms", "a sample must hold every arm left, once")
+            raise RemoteProtocolError(
+                "wrong-arms", "a sample must hold every arm left exactly once"
+            )
         self.sums[list(arms)] += unpack_floats(rewards, len(arms))
         self.t += 1
         means = self.sums[list(self.alive)] / self.t

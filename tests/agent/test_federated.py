@@ -132,7 +132,7 @@ def test_missing_means_abort() -> None:
     agent.handle(Received(1, Quiet(1, 2, "req")), 0.0)
     effects = agent.handle(Received(1, Quiet(1, 2, "adv")), 0.0)
     assert isinstance(effects[-1], Abort)
-    assert "of agent 2 first" in effects[-1].reason
+    assert "the first is agent 2's" in effects[-1].reason
 
 
 def behind() -> CdpAgent:

@@ -102,7 +102,9 @@ def test_withheld_means_stop_the_run_by_name() -> None:
         return message
 
     said = tampered(spec("ddp-mab", 4, {"kind": "path"}), change)
-    assert "after 3 slots of round 1 the means of 1 agents are missing, of agent 3 first" in said
+    assert (
+        "after 3 slots of round 1 the means of 1 agents are missing; the first is agent 3's" in said
+    )
 
 
 class Truncating:
