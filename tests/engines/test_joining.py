@@ -154,7 +154,7 @@ def test_a_strangers_key_is_refused_on_both_sides(
 def test_no_key_is_refused_on_both_sides(folder: Path, said: pytest.LogCaptureFixture) -> None:
     c = Coordinator(small(), "tcp://127.0.0.1:*", folder)
     assert Agent(c.endpoint).ended() == 1
-    assert "start both with --keys" in said.text or "start it with --keys" in said.text
+    assert "start both with --keys" in said.text or "start the coordinator with --keys" in said.text
     wait_for("WARNING", said)  # who of both sees the mismatch first closes the connection
     assert "one side has keys" in said.text or "may have keys while this one has none" in said.text
     assert c.engine.hub.lobby.refused["handshake"] >= 1
