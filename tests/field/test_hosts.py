@@ -279,13 +279,21 @@ def test_the_compose_file_gives_each_agent_its_own_volumes() -> None:
     assert command.endswith("--run /etc/posse/run.toml --data /data/rewards.csv")
 
 
-def test_the_shipped_run_files_find_the_best_arm_on_the_example_data(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        ("examples/compose.toml", "identified"),
+        ("deploy/kubernetes/run.toml", "identified"),
+        ("examples/field/run.toml", "identified"),
+        ("examples/field/network.toml", "horizon"),
+    ],
+)
+def test_the_shipped_run_files_find_the_best_arm_on_the_example_data(
+    name: str, status: str, tmp_path: Path
+) -> None:
     pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
-    for name in ("examples/compose.toml", "deploy/kubernetes/run.toml"):
-        folder = tmp_path / Path(name).stem
-        folder.mkdir()
-        for rank in range(8):
-            script = [sys.executable, str(ROOT / "examples/field/example_data.py")]
-            subprocess.check_call([*script, str(folder / f"rewards-{rank}.csv"), str(rank)])
-        record = memory.run(prepare({**read(ROOT / name), "base": str(folder)}), 0)
-        assert (record.status, record.best_arm) == ("identified", 0)
+    for rank in range(8):
+        script = [sys.executable, str(ROOT / "examples/field/example_data.py")]
+        subprocess.check_call([*script, str(tmp_path / f"rewards-{rank}.csv"), str(rank)])
+    record = memory.run(prepare({**read(ROOT / name), "base": str(tmp_path)}), 0)
+    assert (record.status, record.best_arm) == (status, 0)
