@@ -15,6 +15,7 @@ folders: DIR/coordinator, DIR/agent-0 and so on. DIR can be given for the folder
 
 import base64
 import binascii
+import os
 import re
 import time
 import tomllib
@@ -220,7 +221,7 @@ def for_coordinator(folder: Path, agents: int) -> CoordinatorKeys:
     """The coordinator's keys from its folder; it must know the keys of all `agents`."""
     folder = _folder_of(folder, COORDINATOR)
     files.check_folder(folder)
-    pair = _pair(folder / f"{COORDINATOR}.key_secret")
+    pair = _own(folder, COORDINATOR)
     path = folder / ALLOWLIST
     allowed = _read_allowlist(path)
     lacking = [rank for rank in range(agents) if rank not in allowed]
@@ -270,13 +271,13 @@ def for_agent(folder: Path, rank: int) -> AgentKeys:
 
 def for_operator(folder: Path) -> AgentKeys:
     """The keys by which an operator asks a coordinator for its status."""
-    pair = _pair(_folder_of(folder, COORDINATOR) / f"{COORDINATOR}.key_secret")
+    pair = _own(_folder_of(folder, COORDINATOR), COORDINATOR)
     return AgentKeys(None, pair, pair.public)
 
 
 def _agent(folder: Path, rank: int) -> AgentKeys:
     files.check_folder(folder)
-    pair = _pair(folder / f"agent-{rank}.key_secret")
+    pair = _own(folder, f"agent-{rank}")
     path = folder / f"{COORDINATOR}.key"
     coordinator = _public(path, files.read(path))
     signers = {other: public.signs for other, public in _listed(folder).items()}
@@ -288,6 +289,18 @@ def _agent(folder: Path, rank: int) -> AgentKeys:
 def _folder_of(folder: Path, party: str) -> Path:
     """A party's own folder: the one of its name below `folder`, or `folder` itself."""
     return folder / party if (folder / party).is_dir() else folder
+
+
+def _own(folder: Path, party: str) -> Pair:
+    """The pairs of a party in its folder; `InputError` for the folder of another party."""
+    path = folder / f"{party}.key_secret"
+    others = sorted(other.stem for other in folder.glob("*.key_secret"))
+    if others and not os.path.lexists(path):
+        raise InputError(
+            f"{folder} is the key folder of {others[0]} and has no {path.name}; give the key "
+            f"folder of {party}"
+        )
+    return _pair(path)
 
 
 def _pair(path: Path) -> Pair:

@@ -1,6 +1,7 @@
 """Key folders: what is in them, what is wrong with them, whose turn a shared one is."""
 
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -107,14 +108,30 @@ def test_a_shared_folder_gives_every_process_a_key_of_its_own(tmp_path: Path) ->
         holder.claim.close()
 
 
+@pytest.mark.parametrize(
+    ("given", "needed", "read"),
+    [
+        ("agent-1", "coordinator", keys.for_operator),
+        ("agent-0", "coordinator", lambda folder: keys.for_coordinator(folder, 2)),
+        ("agent-1", "agent-0", lambda folder: keys.for_agent(folder, 0)),
+        ("coordinator", "agent-0", lambda folder: keys.for_agent(folder, 0)),
+    ],
+)
+def test_the_folder_of_another_party_is_named(
+    given: str, needed: str, read: Callable[[Path], object], tmp_path: Path
+) -> None:
+    keys.create(tmp_path, 2)
+    said = rf"the key folder of {given} and has no .*key_secret; give the key folder of {needed}$"
+    with pytest.raises(PosseError, match=said):
+        read(tmp_path / given)
+
+
 def test_what_is_wrong_with_a_folder_is_said(tmp_path: Path) -> None:
     with pytest.raises(PosseError, match=r"agent-0\.key_secret cannot be read: .*posse keys"):
         keys.for_agent(tmp_path, 0)
     keys.create(tmp_path, 2)
     with pytest.raises(PosseError, match="has the keys of 2 agents and the run file asks for 3"):
         keys.for_coordinator(tmp_path, 3)
-    with pytest.raises(PosseError, match=r"agent-7\.key_secret cannot be read"):
-        keys.for_agent(tmp_path / "agent-0", 7)
     known = tmp_path / "agent-0" / "coordinator.key"
     word = known.read_text()
     known.write_text("junk")
