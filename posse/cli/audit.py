@@ -12,13 +12,14 @@ import msgspec
 from posse.audit.bounds import ERROR, fewest
 from posse.audit.captured import checks
 from posse.audit.neighbours import by_groups
-from posse.audit.whole import RUNS, Audit
+from posse.audit.whole import RUNS, Audit, Document
 from posse.cli import paths, volume
 from posse.cli.options import add_jobs, add_result, add_run_file, count, number, plan, print_json
 from posse.cli.progress import screen
 from posse.cli.series import table
 from posse.durable import frames, lock, whole
 from posse.errors import InputError, RunFailed, SpecError
+from posse.log import remark
 from posse.progress import Progress
 from protocol.privacy import Neighbours
 
@@ -84,21 +85,33 @@ def run(options: argparse.Namespace) -> int:
         raise InputError("posse audit needs a run file, or --captured FRAMES")
     audit = _asked(options)
     folder = paths.result(options.out, f"audit-{options.file.stem}")
-    name = f"audit of {audit.plan.spec.system}"
-    with lock.held(folder), Progress(name, audit.pieces, screen(options), "pieces") as progress:
-        whole.require_room(folder)
-        document = dataclasses.replace(
-            audit,
-            folder=folder / _KEPT,
-            jobs=options.jobs,
-            done=lambda before: progress.done(before=before),
-        ).document()
+    document = _carry_out(audit, folder, options)
     whole.write(folder / _AUDIT, json.dumps(msgspec.to_builtins(document), indent=1))
     if options.json:
         print_json(document)
     else:
         _show([*document.rows, ("written to", str(folder / _AUDIT))], options)
     return _code(options, document.word == "refuted")
+
+
+def _carry_out(audit: Audit, folder: Path, options: argparse.Namespace) -> Document:
+    """Audit, with each finished piece kept in the folder."""
+    name = f"audit of {audit.plan.spec.system}"
+    try:
+        with lock.held(folder), Progress(name, audit.pieces, screen(options), "pieces") as progress:
+            whole.require_room(folder)
+            return dataclasses.replace(
+                audit,
+                folder=folder / _KEPT,
+                jobs=options.jobs,
+                done=lambda before: progress.done(before=before),
+            ).document()
+    except KeyboardInterrupt:
+        remark(
+            f"finished pieces are kept in {folder}; the same command with --out {folder} resumes "
+            "from them"
+        )
+        raise
 
 
 def _code(options: argparse.Namespace, found: bool) -> int:

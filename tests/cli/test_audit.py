@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import tomli_w
 
+from posse.audit.whole import Audit
 from posse.cli.main import main
 from tests.support.planted import planted
 
@@ -68,6 +69,18 @@ def test_what_is_missing_is_said_whatever_is_claimed(file, tmp_path, capsys, mon
         asked = ["--runs", "40", "--jobs", "1", "--out", str(tmp_path / "out"), "-q"]
         assert main(["audit", str(audited), *asked]) == 1
         assert "audits need scikit-learn" in capsys.readouterr().err
+
+
+def test_an_interrupted_audit_says_where_it_goes_on(file, tmp_path, capsys, monkeypatch):
+    def interrupted(asked):
+        asked.done(False)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Audit, "document", interrupted)
+    out = tmp_path / "out"
+    assert audit(file, "--out", out) == 130
+    said = f"are kept in {out}; the same command with --out {out} resumes from them\n"
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.slow
