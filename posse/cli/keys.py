@@ -55,7 +55,11 @@ def add_revoke(parser: argparse.ArgumentParser) -> None:
 
 def _party(text: str) -> str:
     """Parse a rank, or the coordinator's name."""
-    return text if text == COORDINATOR else str(number(text))
+    if text == COORDINATOR:
+        return text
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"is {text}; it must be an agent's rank or {COORDINATOR}")
+    return str(int(text))
 
 
 def run(options: argparse.Namespace) -> None:

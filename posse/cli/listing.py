@@ -20,6 +20,10 @@ from posse.systems import get_system
 from posse.systems.base import LabOnly
 
 _SECTIONS = ("all", "systems", "arms", "topologies", "claims")
+_ARMS, _TOPOLOGIES = (
+    {kind.__struct_config__.tag: kind for kind in get_args(spec)}
+    for spec in (ArmsSpec, TopologySpec)
+)
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -27,15 +31,15 @@ def add(parser: argparse.ArgumentParser) -> None:
         "what",
         nargs="?",
         default="all",
-        help="systems, arms, topologies, claims, all, or one system by its name, your own as "
-        "MODULE:NAME (default: all)",
+        help="systems, arms, topologies, claims, all, or the name of one system, kind of arms or "
+        "topology; your own system as MODULE:NAME (default: all)",
     )
     parser.set_defaults(command=run)
 
 
 def names() -> list[str]:
     """The names that may be asked for."""
-    return [*_SECTIONS, *systems.names()]
+    return list(dict.fromkeys([*_SECTIONS, *systems.names(), *_ARMS, *_TOPOLOGIES]))
 
 
 def run(options: argparse.Namespace) -> None:
@@ -45,16 +49,16 @@ def run(options: argparse.Namespace) -> None:
         systems.find_system(what, [str(Path.cwd())])
     elif what not in names():
         raise SpecError(f"posse list {what}", f"not known; {nearest(what, names())}")
-    if what not in _SECTIONS:
+    if own_code.is_target(what) or what in systems.names():
         _system(what)
     if what == "claims":
         print(claims.text(), end="")
     if what in {"all", "systems"}:
         _systems()
-    if what in {"all", "arms"}:
-        _arms()
-    if what in {"all", "topologies"}:
-        _topologies()
+    if what in {"all", "arms", *_ARMS}:
+        _arms([what] if what in _ARMS else list(_ARMS))
+    if what in {"all", "topologies", *_TOPOLOGIES}:
+        _topologies([what] if what in _TOPOLOGIES else list(_TOPOLOGIES))
     if what == "all":
         print("\nACTIVITY  ([agents] activity = { … })\n")
         _show(ActivitySpec)
@@ -69,18 +73,18 @@ def _systems() -> None:
             print(f"\n  {name}: {error}")
 
 
-def _arms() -> None:
+def _arms(names: list[str]) -> None:
     print("\nARMS  ([arms] kind = …)")
-    for kind in get_args(ArmsSpec):
-        print(f"\n  {kind.__struct_config__.tag}")
-        _show(kind)
+    for name in names:
+        print(f"\n  {name}")
+        _show(_ARMS[name])
 
 
-def _topologies() -> None:
+def _topologies(names: list[str]) -> None:
     print("\nTOPOLOGIES  ([topology] kind = …)")
-    for kind in get_args(TopologySpec):
-        print(f"\n  {kind.__struct_config__.tag}: {(kind.__doc__ or '').splitlines()[0]}")
-        _show(kind)
+    for name in names:
+        print(f"\n  {name}: {(_TOPOLOGIES[name].__doc__ or '').splitlines()[0]}")
+        _show(_TOPOLOGIES[name])
 
 
 def _system(name: str) -> None:

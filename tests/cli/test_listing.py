@@ -40,6 +40,16 @@ def test_every_key_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert unsaid == set()
 
 
+def test_one_kind_of_arms_or_topology_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    def listed(name: str) -> list[str]:
+        assert main(["list", name]) == 0
+        return re.findall(r"^(?:[A-Z]+|  \S+?)(?=:|  | *$)", capsys.readouterr().out, re.M)
+
+    assert listed("bernoulli") == ["ARMS", "  bernoulli"]
+    assert listed("ring") == ["TOPOLOGIES", "  ring"]
+    assert listed("python") == ["ARMS", "  python", "TOPOLOGIES", "  python"]
+
+
 def test_list_shows_a_system_of_the_users_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

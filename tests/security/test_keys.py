@@ -108,6 +108,14 @@ def test_a_shared_folder_gives_every_process_a_key_of_its_own(tmp_path: Path) ->
         holder.claim.close()
 
 
+def test_who_is_allowed_is_a_rank_or_the_coordinator(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["allow", str(tmp_path), "foo", "pk_"])
+    assert "is foo; it must be an agent's rank or coordinator" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("given", "needed", "read"),
     [
