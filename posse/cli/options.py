@@ -65,11 +65,11 @@ def add_run_file(parser: argparse.ArgumentParser, **more: Any) -> None:
 
 
 def add_changes(parser: argparse.ArgumentParser, engine: str | None = None) -> None:
-    """Add the options for the keys changed most often; `engine` is the default engine."""
+    """Add the options for the keys changed most often; `engine` says the default engine."""
     engines = ("processes", "memory")
     own = engine or "the run file's"
     where = f"run agents as processes or in memory (default: {own})"
-    parser.add_argument("--engine", choices=engines, default=engine, help=where)
+    parser.add_argument("--engine", choices=engines, help=where)
     for option, what in (("--seed", "seed of all randomness"), ("--repeat", "number of runs")):
         said = f"{what} (default: the run file's)"
         parser.add_argument(option, type=int, metavar="N", help=said)

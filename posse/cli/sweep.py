@@ -23,7 +23,7 @@ from posse.spec.runfile import parsed
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    add_runs(parser, engine="memory")
+    add_runs(parser, engine="memory, unless --set or --over says engine.kind")
     parser.add_argument(
         "--over",
         action="append",
@@ -57,6 +57,8 @@ def _values(text: str) -> list[Any]:
 
 def run(options: argparse.Namespace) -> int:
     """Check every point, run what is missing, write and print the result of each."""
+    if options.engine is None:
+        options.set.insert(0, "engine.kind=memory")
     plans = [(at, plan(options, *changes(options), *at.items())) for at in points(options.over)]
     there = placement(options) is not None
     for _, checked in plans:
@@ -124,16 +126,20 @@ def _carry_out(
 
 
 def _work(sweep: SweepDirectory, options: argparse.Namespace, tasks: list[Task]) -> api.Made:
-    """Make runs: in memory, all side by side; as processes, point after point."""
+    """Make runs: those in memory all side by side, those as processes point after point."""
     on = placement(options)
-    if options.engine == "memory":
-        carried = [api.task(sweep.points[place].plan, number) for place, number in tasks]
-        yield from api.side_by_side(carried, options.jobs, on)
-        return
-    for place, group in itertools.groupby(enumerate(tasks), key=lambda item: item[1][0]):
-        indices, numbers = zip(*((index, number) for index, (_, number) in group), strict=True)
+    kinds = [sweep.points[place].plan.spec.engine.kind for place, _ in tasks]
+    here = [index for index, kind in enumerate(kinds) if kind == "memory"]
+    if here:
+        carried = [api.task(sweep.points[place].plan, n) for place, n in (tasks[i] for i in here)]
+        for at, outcome in api.side_by_side(carried, options.jobs, on):
+            yield here[at], outcome
+    others = [index for index, kind in enumerate(kinds) if kind == "processes"]
+    for place, group in itertools.groupby(others, key=lambda index: tasks[index][0]):
+        indices = [*group]
         ended = 0
         try:
+            numbers = [tasks[index][1] for index in indices]
             for at, outcome in api.runs(sweep.points[place].plan, numbers, on=on):
                 yield indices[at], outcome
                 ended += 1

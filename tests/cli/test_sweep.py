@@ -164,6 +164,18 @@ def test_as_processes_a_sweep_is_the_same(sweep_file: Path, tmp_path: Path, caps
             assert one["summary"][measure] == other["summary"][measure]
 
 
+def test_points_run_on_the_engine_that_they_name(sweep_file: Path, tmp_path: Path, capsys) -> None:
+    over = ["--over", "engine.kind=processes,memory", "--over", "seed=1,2"]
+    assert main(["sweep", str(sweep_file), *over, "--out", str(tmp_path / "over")]) == 0
+    for kind in ("processes", "memory"):
+        for seed in (1, 2):
+            runs = read(tmp_path / "over" / f"engine.kind={kind},seed={seed}").runs
+            assert [run.resources is not None for run in runs] == [kind == "processes"] * 2
+    named = ["--over", "seed=3", "--set", "engine.kind=processes", "--out", str(tmp_path / "set")]
+    assert main(["sweep", str(sweep_file), *named]) == 0
+    assert read(tmp_path / "set" / "seed=3").runs[0].resources is not None
+
+
 def test_a_system_is_swept_without_what_it_has_no_place_for(
     sweep_file: Path, tmp_path: Path, capsys
 ) -> None:
