@@ -63,7 +63,14 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 
 def encode(message: Message, run: int, source: int, sequence: int, now: float, sent: int) -> bytes:
     """The frame that carries `message`."""
-    return _pack(_MARK, message.plane, run, source, sequence, now, sent) + _encode(message)
+    try:
+        payload = _encode(message)
+    except TypeError as error:
+        raise LocalProtocolError(
+            f"{type(message).__name__} cannot be encoded: {error}; give its fields plain numbers, "
+            "by float(), int() or an array's tolist()"
+        ) from None
+    return _pack(_MARK, message.plane, run, source, sequence, now, sent) + payload
 
 
 def through_codec(messages: Sequence[Message]) -> int:

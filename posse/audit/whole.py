@@ -21,7 +21,7 @@ from posse.engines import memory
 from posse.errors import InputError, RunFailed, SpecError
 from posse.measure.numbers import number
 from posse.plan import Plan
-from protocol.privacy import Neighbours, View
+from protocol.privacy import Neighbours, View, amount
 
 RUNS = 4_000
 """Default number of runs on each of the two data sets."""
@@ -53,24 +53,30 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     guess: Guess | None
 
     @property
+    def finding(self) -> bool:
+        """Whether the claim is refuted, or a ledger adds up to more than is claimed."""
+        return self.word == "refuted" or (self.verdict is not None and self.verdict.overspent)
+
+    @property
     def rows(self) -> list[tuple[str, str]]:
         """The rows of the table for people."""
         rows = [("claim", self.claim), ("seen", _SEEN[self.sees])]
-        rows.append(("verdict", self.word))
         if (v := self.verdict) is None:
-            return [*rows, ("found", self.says), ("event", self.words)]
+            return [*rows, ("verdict", self.word), ("found", self.says), ("event", self.words)]
+        tested = "" if v.claimed is None else f", at {amount(v.claimed, v.delta)}"
+        rows.append(("verdict", f"{self.word}{tested}"))
         counts = (
             f"the event was seen in {v.hits:,} of {v.trials:,} runs on one data set, "
             f"in {v.others:,} on the other"
         )
         rows += [("found", f"ε is at least {number(v.found)}: {counts}"), ("event", self.words)]
         if v.found_delta > v.delta and v.claimed is not None:
-            rows.append(("δ", f"at least {number(v.found_delta)} at the claimed ε"))
+            rows.append(("δ", f"at least {number(v.found_delta)} at ε = {number(v.claimed)}"))
         if v.needed is not None and not v.refuted:
             rows.append(("power", f"twice the claimed ε would have shown by about {v.needed:,} "
                                   "runs on each data set"))  # fmt: skip
         if v.spent is not None and v.claimed is not None:
-            over = ", more than is claimed" if v.overspent else ""
+            over = f", more than {number(v.claimed)}" if v.overspent else ""
             rows.append(("ledger", f"ε = {number(v.spent)} in the run that spent most{over}"))
         rows += [("violation", said) for said in v.violations]
         if v.case is not None:

@@ -70,7 +70,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--strict", action="store_true",
-        help="exit with code 3 if a claim is refuted or a capture fails a check",
+        help="exit with code 3 if a claim is refuted or overspent, or a capture fails a check",
     )  # fmt: skip
     add_jobs(parser)
     add_result(parser)
@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
         print_json(document)
     else:
         _show([*document.rows, ("written to", str(folder / _AUDIT))], options)
-    return _code(options, document.word == "refuted")
+    return _code(options, document.finding)
 
 
 def _carry_out(audit: Audit, folder: Path, options: argparse.Namespace) -> Document:

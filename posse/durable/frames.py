@@ -104,8 +104,7 @@ class Reader:
     def __init__(self, path: Path) -> None:
         if importlib.util.find_spec("msgpack") is None:
             raise PosseError(
-                "reading captures needs msgpack; install it with: "
-                'python -m pip install "posse[testing]"'
+                "reading captures needs msgpack; install it with: python -m pip install msgpack"
             )
         import msgpack  # noqa: PLC0415
 

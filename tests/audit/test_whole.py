@@ -37,6 +37,26 @@ def test_of_too_many_numbers_those_are_kept_whose_means_differ_most():
     assert "299" in kept
 
 
+def test_what_a_ledger_adds_up_to_beyond_what_is_tested_is_a_finding():
+    plan = prepare({
+        "system": "dp-mase",
+        "agents": {"count": 8},
+        "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
+        "parameters": {"epsilon": 1.0},
+        "engine": {"kind": "memory"},
+    })  # fmt: skip
+    small, whole = (
+        Audit(plan=plan, runs=60, jobs=1, cases=CASE, epsilon=epsilon).document()
+        for epsilon in (0.01, None)
+    )
+    rows = dict(small.rows)
+    assert rows["verdict"] == f"{small.word}, at ε = 0.01"
+    assert rows["ledger"].endswith(", more than 0.01")
+    assert small.finding
+    assert dict(whole.rows)["verdict"] == "not refuted, at ε = 1"
+    assert not whole.finding
+
+
 def players(system, **parameters):
     """Two players, two arms, three slots."""
     return prepare({

@@ -229,3 +229,10 @@ def test_what_the_codec_does_not_hand_back_is_a_mistake_of_ours(arms: Any) -> No
 def test_strided_arrays_are_packed_in_order() -> None:
     table = np.arange(6.0).reshape(2, 3)
     assert unpack_floats(pack_floats(table[:, 1]), 2).tolist() == [1.0, 4.0]
+
+
+def test_numbers_of_numpy_are_refused_with_the_kind_and_a_way_out() -> None:
+    said = r"Vote cannot be encoded: .*numpy\.int64.*; give its fields plain numbers, by float\(\)"
+    arms: Any = (np.int64(1),)
+    with pytest.raises(LocalProtocolError, match=said):
+        encode(Vote(arms), 0, 0, 0, 0.0, 0)
