@@ -125,7 +125,7 @@ MISTAKES = {
     "unheard": "Unheard is sent, but .* hears (only .*|nothing); add it to `hears`",
     "unknown field": "AttributeError: '{own}' object has no attribute 'date'",
     "no message": "str is sent, but .* hears only .*; add it to `hears`",
-    "not to be encoded": "TypeError: Encoding objects of type object is unsupported",
+    "not to be encoded": "cannot be encoded: Encoding objects of type object is unsupported; give",
     "generator": "handle answered <generator .*; it must be a list or a tuple of effects",
     "nothing": "handle answered None; it must be a list or a tuple of effects",
     "text noted": r"Noted\(cell='text'\) cannot be noted: its time and all its cells must be f",
