@@ -31,7 +31,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="PATH=A,B,C",
         help="key and its values; repeat the option to run all combinations of several keys",
     )
-    parser.set_defaults(command=run)
+    # as the first override, so that any other wins
+    parser.set_defaults(command=run, set=["engine.kind=memory"])
 
 
 def points(over: list[str]) -> list[At]:
@@ -57,8 +58,6 @@ def _values(text: str) -> list[Any]:
 
 def run(options: argparse.Namespace) -> int:
     """Check every point, run what is missing, write and print the result of each."""
-    if options.engine is None:
-        options.set.insert(0, "engine.kind=memory")
     plans = [(at, plan(options, *changes(options), *at.items())) for at in points(options.over)]
     there = placement(options) is not None
     for _, checked in plans:

@@ -42,8 +42,7 @@ class Agreement:
     def lose(self, rank: int) -> None:
         """No step waits for this agent."""
         self._agents.discard(rank)
-        open_ = {step: held for step, held in self._steps.items() if not held[2] >= self._agents}
-        self._steps = open_
+        self._steps = {k: step for k, step in self._steps.items() if not step[2] >= self._agents}
 
 
 class Complaints:

@@ -171,6 +171,8 @@ def test_points_run_on_the_engine_that_they_name(sweep_file: Path, tmp_path: Pat
         for seed in (1, 2):
             runs = read(tmp_path / "over" / f"engine.kind={kind},seed={seed}").runs
             assert [run.resources is not None for run in runs] == [kind == "processes"] * 2
+    assert main(["sweep", str(sweep_file), "--over", "seed=3", "--out", str(tmp_path / "of")]) == 0
+    assert read(tmp_path / "of" / "seed=3").runs[0].resources is None  # in memory by default
     named = ["--over", "seed=3", "--set", "engine.kind=processes", "--out", str(tmp_path / "set")]
     assert main(["sweep", str(sweep_file), *named]) == 0
     assert read(tmp_path / "set" / "seed=3").runs[0].resources is not None
