@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol.cooperative import means_record
+from agent.cooperative import Cooperation, SharedMeans
+from agent.flooding import Flood, Known
+from protocol.cooperative import Bundle, means_record
 
 kernel = pytest.importorskip("agent.kernel", reason="posse is not compiled")
 
@@ -110,3 +112,29 @@ def test_arms_that_are_level_or_unknown_are_left_to_arrays():
     assert kernel.best(np.array([[2.0, 2.0, 1.0, 1.0]]), heard, 1.0) == -1
     assert kernel.best(np.array([[2.0, 0.0, 1.0, 0.0]]), heard, 1.0) == -1
     assert kernel.best(np.array([[2.0, 2.0, 0.5, 1.0]]), heard, 1.0) == 1
+
+
+def test_an_arm_that_few_know_is_explored_by_sqrt_2_log_t_over_N():
+    own, heard = np.array([[100.0, 1.0, 90.0, 0.0]]), np.zeros((0, 1, 4))
+    assert kernel.best(own, heard, 0.8) == 1  # .90 + .13 against 0 + 1.26
+    assert kernel.best(own, heard, 0.4) == 0  # .90 + .09 against 0 + .89
+
+
+def test_steady_slots_leave_an_agent_where_arrays_leave_it():
+    record, ends = means_record(2), []
+    for by_kernel in (True, False):
+        known, learner = Known(3, 1, record), SharedMeans(2, 3, [np.random.default_rng(0)])
+        cooperation, flood = Cooperation(learner, known), Flood(0, (1, 2), known)
+        for slot in range(1, 8):
+            flood.begin_slot()
+            for rank in (1, 2):
+                said = (rank, slot, 1, [0.25 * rank, 1 / slot], [1, slot - 1])
+                flood.take(rank, Bundle(slot, np.array([said], record).tobytes()))
+            if by_kernel and slot > 3:  # two slots alike were seen
+                assert cooperation._hear_steady(flood)
+            else:
+                learner.hear(known.merge([flood], learner))
+        known.settle()
+        ends.append([a.tobytes() for a in (learner.heard, known.tallies, known.latest)])
+        assert known.arrivals.tolist() == [[0, 14]]  # 7 slots, 2 neighbours
+    assert ends[0] == ends[1]
