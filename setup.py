@@ -1,4 +1,4 @@
-"""Compiles the modules that handle each frame and each pull, if POSSE_COMPILE is set.
+"""Compiles `agent/kernel.pyx`, and with POSSE_COMPILE what handles each frame and each pull.
 
 See "Compiled" in docs/performance.md. An editable install (`pip install -e`) is never compiled,
 because edits would have no effect.
@@ -10,6 +10,11 @@ import tomllib
 from pathlib import Path
 
 from setuptools import Extension, setup
+
+try:
+    from Cython.Build import cythonize
+except ImportError:
+    cythonize = None
 
 COMPILED = [
     "agent/byzantine",
@@ -55,20 +60,31 @@ COMPILED = [
 ]
 """Modules to compile, by file."""
 
-wanted = bool(os.environ.get("POSSE_COMPILE")) and "editable_wheel" not in sys.argv
-if not wanted:
+wanted = bool(os.environ.get("POSSE_COMPILE"))
+
+
+def kernel() -> list[Extension]:
+    """The Cython module; without a compiler an install does without it, unless it is wanted."""
+    if cythonize is None:
+        return []
+    # a fused product and sum would be rounded once less than NumPy's
+    exact = ["-ffp-contract=off"]
+    source = Extension("agent.kernel", ["agent/kernel.pyx"], extra_compile_args=exact)
+    (module,) = cythonize(source, build_dir="build/cython", quiet=True)
+    module.optional = not wanted  # `cythonize` drops it
+    return [module]
+
+
+if "editable_wheel" in sys.argv:
     setup()
+elif not wanted:
+    setup(ext_modules=kernel())
 elif {"egg_info", "dist_info"} & {*sys.argv}:  # pip asks for requirements before it installs them
     # mypy looks types up in the imported packages
     needed = tomllib.loads(Path("pyproject.toml").read_text())["project"]["dependencies"]
-    setup(setup_requires=["cython>=3.1", "mypy>=2.4", *needed])
+    setup(setup_requires=["mypy>=2.4", *needed])
 else:
-    from Cython.Build import cythonize
     from mypyc.build import mypycify
 
     files = [f"{module}.py" for module in COMPILED]
-    # a fused product and sum would be rounded once less than NumPy's
-    kernel = Extension(
-        "agent.kernel", ["agent/kernel.pyx"], extra_compile_args=["-ffp-contract=off"]
-    )
-    setup(ext_modules=mypycify(files, opt_level="2", debug_level="0") + cythonize(kernel))
+    setup(ext_modules=mypycify(files, opt_level="2", debug_level="0") + kernel())

@@ -58,7 +58,7 @@ from protocol.privacy import Release
 
 try:
     from agent import kernel
-except ImportError:  # posse is not compiled
+except ImportError:  # not compiled
     kernel = None  # type: ignore[assignment]
 
 

@@ -3,8 +3,8 @@
 
 For the few numbers of one agent, NumPy costs some forty calls per slot (`agent.flooding`,
 `agent.cooperative`). These functions compute the same, equal to the bit, because they add in the
-same order. In any unusual case they change nothing and say so, and NumPy's form decides. Only a
-compiled posse has this module (`POSSE_COMPILE`, setup.py).
+same order. In any unusual case they change nothing and say so, and NumPy's form decides, as it does
+where posse was installed without a C compiler, or is editable (setup.py).
 """
 
 from libc.math cimport isinf, isnan, sqrt

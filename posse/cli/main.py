@@ -108,8 +108,10 @@ def _said(error: PosseError, notes: list[str], verbose: bool) -> int:
 
 
 def _build() -> str:
-    compiled = [*Path(__file__).parents[1].glob("hosts/endpoint.*.so")]
-    return " (compiled)" if compiled else ""
+    packages = Path(__file__).parents[2]
+    if [*packages.glob("posse/hosts/endpoint.*.so")]:
+        return " (compiled)"
+    return " (with agent.kernel)" if [*packages.glob("agent/kernel.*.so")] else ""
 
 
 def parser(asked: Iterable[str] = VERBS) -> argparse.ArgumentParser:

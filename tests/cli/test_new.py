@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import venv
 from pathlib import Path
 
@@ -63,7 +64,7 @@ def test_code_that_a_coordinator_names_is_not_imported(tmp_path, monkeypatch) ->
 def test_the_skeleton_passes_its_test_with_an_installed_wheel(tmp_path: Path) -> None:
     alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
-    def run(*command: str) -> None:
+    def run(*command: str) -> str:
         done = subprocess.run(
             command,
             cwd=tmp_path,
@@ -74,6 +75,7 @@ def test_the_skeleton_passes_its_test_with_an_installed_wheel(tmp_path: Path) ->
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
 
     venv.create(tmp_path / "env", with_pip=True)
     python = str(tmp_path / "env" / "bin" / "python")
@@ -84,6 +86,14 @@ def test_the_skeleton_passes_its_test_with_an_installed_wheel(tmp_path: Path) ->
     (wheel,) = (tmp_path / "wheel").glob("posse-*.whl")
     run(python, "-m", "pip", "install", "-q", str(wheel), "pytest")
     posse = str(tmp_path / "env" / "bin" / "posse")
+    header = Path(sysconfig.get_path("include"), "Python.h")
+    can_compile = header.exists() and shutil.which("cc") is not None
+    assert run(posse, "--version").endswith(" (with agent.kernel)\n") is can_compile
     run(posse, "new", "mine")
     run(posse, "check", "mine/run.toml")
+    run(python, "-m", "pytest", "-q", "mine")
+    shutil.rmtree(tmp_path / "source" / "build")
+    alone["CC"] = "false"  # a machine without a compiler gets NumPy's form
+    run(python, "-m", "pip", "install", "-q", "--no-deps", "--force-reinstall", "./source")
+    assert "kernel" not in run(posse, "--version")
     run(python, "-m", "pytest", "-q", "mine")
