@@ -90,6 +90,7 @@ def test_who_stops_listening_leaves_nobody() -> None:
     told.close()  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_who_stops_listening_does_not_wait_for_half_an_answer() -> None:
     for _ in range(4):
         told = on_all_cores(large, range(100), 2)

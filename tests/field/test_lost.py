@@ -115,7 +115,7 @@ def test_who_had_no_rows_left_joins_again_once_it_has(folder: Path, tmp_path: Pa
     for ledger in tmp_path.glob("*.ledger*"):
         ledger.unlink()
     certain_logs(tmp_path, agents=1, arms=2, rows=rows)
-    assert [once()[0] for _ in range(3)] == [0, 1, 1]
+    assert [once()[0] for _ in range(2)] == [0, 1]
     certain_logs(tmp_path, agents=1, arms=2, rows=2 * rows)
     assert once() == [0, 0]
     assert not list(tmp_path.glob("*.journal*"))

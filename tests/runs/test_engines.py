@@ -13,13 +13,15 @@ from posse.errors import RunFailed
 from tests.support.patience import PATIENCE
 from tests.support.runs import BEST_ARM_SYSTEMS, agent_processes, assert_same_run, spec
 
+# M = 11 at xi = .1; the centre hears of every reward
+AGENTS = {"corrupted-elimination": 24, "central": 5}
+
 
 @pytest.mark.parametrize("transport", ["ipc", pytest.param("tcp", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("system", BEST_ARM_SYSTEMS)
 def test_same_seed_same_run(system: str, transport: str) -> None:
-    # M = 11 at xi = .1; the centre hears of every reward
-    agents = {"corrupted-elimination": 24, "central": 5}.get(system, 12)
-    run = spec(system, agents=agents, engine={"transport": transport, "deadline": 20.0})
+    setting = {"transport": transport, "deadline": 20.0}
+    run = spec(system, agents=AGENTS.get(system, 12), engine=setting)
     with ProcessEngine(run) as engine:
         for number in (0, 1):
             assert_same_run(memory.run(run, number), engine.run(run, number))
@@ -67,7 +69,8 @@ def test_the_kernel_counts_at_least_the_frames() -> None:
 @pytest.mark.parametrize("system", BEST_ARM_SYSTEMS)
 @pytest.mark.parametrize("kind", ["processes", "memory"])
 def test_wall_clock_finds_the_best_arm(system: str, kind: str) -> None:
-    run = spec(system, agents=24, engine={"kind": kind, "clock": "wall", "deadline": 20.0})
+    setting = {"kind": kind, "clock": "wall", "deadline": 20.0}
+    run = spec(system, agents=AGENTS.get(system, 12), engine=setting)
     if kind == "memory":
         record = memory.run(run, 0)
     else:

@@ -148,9 +148,9 @@ def a_report_before_the_end(host: Any, frame: bytes) -> None:
     [
         (a_second_vote, "duplicate-vote"),
         (the_same_frame_again, "replayed"),
-        (a_vote_for_no_arm, "no-such-arm"),
+        pytest.param(a_vote_for_no_arm, "no-such-arm", marks=pytest.mark.slow),
         (a_vote_in_anothers_name, "wrong-source"),
-        (a_report_before_the_end, "out-of-turn"),
+        pytest.param(a_report_before_the_end, "out-of-turn", marks=pytest.mark.slow),
     ],
 )
 def test_a_bad_agent_is_refused_and_counted_and_the_run_goes_on(
