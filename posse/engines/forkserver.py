@@ -37,6 +37,7 @@ from posse.engines import memory
 from posse.engines.agent_process import AgentProcess
 from posse.engines.board import Board, Showing
 from posse.engines.crew import Crew, Died, Starter, journal_of
+from posse.engines.immortal import make_immortal
 from posse.engines.local_agent import local_agent
 from posse.plan import Plan, prepare
 from posse.security.keys import AgentKeys, Pair
@@ -46,6 +47,8 @@ _LENGTH = struct.Struct("<I")
 _GRACE = 3.0
 _MANY = 8
 """Agents per core above which they count as many."""
+_CROWD = 32
+"""From so many agents on it pays to look at all objects once: that takes a tenth of a second."""
 _BEHIND = 5
 """Niceness added to agents: the coordinator then gets three times the core time of an agent."""
 
@@ -175,6 +178,8 @@ def _fork(crew: Crew) -> dict[int, int]:
     _ = system.agents_codec, msgspec.msgpack.Decoder(system.parameters)
     _rehearse()
     gc.collect()
+    if len(crew.ranks) >= _CROWD:
+        make_immortal()
     gc.freeze()
     # agents make few cycles: a collection every 700 objects, the default, costs more than it frees
     gc.set_threshold(50_000, 20, 20)
