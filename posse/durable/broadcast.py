@@ -34,8 +34,6 @@ class Broadcast:
         """The number that was confirmed to all peers."""
         self.sessions = tuple(_Listener(self, first, signature) for _ in range(listeners))
         self._kept: deque[bytes] = deque()
-        self._forgotten = first
-        """The highest number whose frame is dropped."""
         self._sent = first
         self._bytes = 0
         self._most_frames = most_frames
@@ -63,7 +61,8 @@ class Broadcast:
     def crowded_by(self, listener: Session) -> bool:
         """See `Session.crowded`."""
         self._forget(min(session.confirmed for session in self.sessions))
-        full = 2 * self._bytes > self._most_bytes and listener.confirmed == self._forgotten
+        slowest = listener.confirmed == self._sent - len(self._kept)
+        full = 2 * self._bytes > self._most_bytes and slowest
         return full or 2 * listener.unconfirmed > self._most_frames
 
     def leave(self, listener: Session) -> None:
@@ -72,12 +71,11 @@ class Broadcast:
 
     def after(self, number: int) -> Iterable[bytes]:
         """The kept frames after this number."""
-        return islice(self._kept, number - self._forgotten, None)
+        return islice(self._kept, len(self._kept) - (self._sent - number), None)
 
     def _forget(self, number: int) -> None:
-        for _ in range(number - self._forgotten):
+        while len(self._kept) > self._sent - number:
             self._bytes -= len(self._kept.popleft())
-        self._forgotten = number
 
 
 class _Listener(Session):
@@ -98,10 +96,11 @@ class _Listener(Session):
         """See `Session`; a peer that is gone holds nobody up."""
         return self in self._line.sessions and self._line.crowded_by(self)
 
-    def _tell(self) -> None:
+    def confirm(self) -> None:
+        """See `Session`; a frame to all may have confirmed it meanwhile."""
         self._told = max(self._told, self._line.told)
         if self.taken - self._told >= CONFIRM_EVERY:
-            self.confirm()
+            super().confirm()
 
     def _unconfirmed(self) -> Iterable[bytes]:
         return self._line.after(self.confirmed)

@@ -204,19 +204,15 @@ class Journal:
         """Close the file. What was committed stays, and nothing more is written."""
         if self._db is not None:
             self._db.close()
-            self._end()
+            self._db = None  # by now another process may have the file
+            self.beginning = b""
+            self._given.clear()
 
     def remove(self) -> None:
         """Remove the file: its process has ended, and there is nothing to go on with."""
         if self._db is not None:
-            self._db.close()
+            self.close()
             discard(self.path)
-            self._end()
-
-    def _end(self) -> None:
-        self._db = None  # by now another process may have the file
-        self.beginning = b""
-        self._given.clear()
 
     def _open(self) -> None:
         owner = self._owner

@@ -226,10 +226,6 @@ class Session:
         """Ask for all that was not taken, because this end was started again."""
         self._bare(_AGAIN)
 
-    def _tell(self) -> None:
-        """Confirm what was taken, because nothing else was sent for long."""
-        self._bare(_CONFIRM)
-
     def _again(self) -> None:
         for number, frame in enumerate(self._unconfirmed(), self.confirmed + 1):
             self.replies.append(envelope(number, self.taken) + frame)
@@ -269,7 +265,7 @@ class Session:
             if number == taken & _U32:
                 self.taken = taken
                 if taken - self._told >= CONFIRM_EVERY:
-                    self._tell()
+                    self.confirm()
                 return data[ENVELOPE_BYTES:]
             self._out_of_order(number)
             return None
