@@ -20,7 +20,6 @@ class EachLink(Links):
 
     def _begin(self) -> None:
         self._sockets: dict[int, zmq.Socket[bytes]] = {}
-        self._up: set[int] = set()
 
     def _socket_to(self, neighbour: int) -> zmq.Socket[bytes]:
         self._sockets[neighbour] = socket = self._context.socket(zmq.PUSH)
@@ -38,16 +37,12 @@ class EachLink(Links):
 
     def _let_go(self, neighbour: int) -> None:
         self._sockets.pop(neighbour).close(0)
-        self._up.discard(neighbour)
         del self._addresses[neighbour]
-
-    def changed(self, neighbour: int, *, up: bool) -> None:
-        (self._up.add if up else self._up.discard)(neighbour)
-        super().changed(neighbour, up=up)
 
     def not_listening(self) -> tuple[int, ...]:
         """See `Links`. Empty on unwatched links: ZeroMQ queues for absent peers."""
-        return tuple(n for n in self._sockets if n not in self._up) if self._watched else ()
+        up = {tie.neighbour for tie in self.ties.values() if tie.up}
+        return tuple(n for n in self._sockets if n not in up) if self._watched else ()
 
     def close(self) -> None:
         for socket in self._sockets.values():

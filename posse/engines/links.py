@@ -138,7 +138,7 @@ class Links(ABC):
         New sessions begin on all links: `rank` signs them, and frames are numbered from `first`.
         """
         for neighbour in [r for r, old in self._addresses.items() if inboxes.get(r) != old]:
-            self._let_go(neighbour)
+            self.lose(neighbour)
         for neighbour, address in inboxes.items():
             if neighbour not in self._addresses:
                 socket = self._socket_to(neighbour)

@@ -32,11 +32,11 @@ class Wire:
         socket.bind(address)
         return socket
 
-    def links(self, kind: type[Links]) -> Links:
+    def links(self, kind: type[Links], *, watched: bool = False) -> Links:
         links = kind(
             self._context,
             lambda socket, rank: None,
-            watched=False,
+            watched=watched,
             heard=lambda target, wire: wire,
         )
         self._made.append(links)
@@ -124,6 +124,24 @@ def test_a_neighbour_that_was_started_again_is_waited_for(wire: Wire, tmp_path: 
     until_heard(links, [new])
     ways[NEIGHBOURS].send(MAGIC)
     assert content(new.recv()) == MAGIC
+
+
+def test_watched_links_stay_up_until_their_neighbour_has_another_inbox(
+    wire: Wire, tmp_path: Path
+) -> None:
+    links = wire.links(EachLink, watched=True)
+    inboxes = {rank: f"ipc://{tmp_path}/{rank}" for rank in (5, 6, 7)}
+    links.connect(inboxes, 1, 0)
+    assert links.not_listening() == (5, 6, 7)
+    for rank in inboxes:
+        links.changed(rank, up=True)
+    links.changed(7, up=False)
+    assert links.not_listening() == (7,)
+    links.connect({**inboxes, 5: f"ipc://{tmp_path}/new"}, 1, 0)
+    assert sorted(links.not_listening()) == [5, 7]
+    links.lose(6)
+    links.connect(inboxes, 1, 0)
+    assert sorted(links.not_listening()) == [5, 6, 7]
 
 
 @pytest.mark.parametrize("kind", KINDS)
