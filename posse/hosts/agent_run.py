@@ -235,7 +235,8 @@ class AgentRun:
             elif isinstance(effect, Finish):
                 require_answer(effect, self._setup.arm_count)
                 order = effect
-                self._finished(effect.arm)
+                self.account.answer = effect.arm
+                self._end(control.Finished(effect.arm))
             else:
                 self._carry_out(effect)
         return order
@@ -266,20 +267,11 @@ class AgentRun:
             raise LocalProtocolError(f"{kind} orders Explore, so it must have the method `silent`")
         return self._explorer.silent(rewards)
 
-    def begin(self, arms: Arms) -> None:
-        """Enter in the ledger that the agent is about to use its own arms."""
-        setup = self._setup
-        self._spending.begin(Task.of(setup, setup.agents, self.rank, setup.claim), arms)
-
     def exhausted(self, what: str) -> None:
         """Stop because the agent's rewards are used up, and say so as `System.end` allows."""
         self._spending.uses(self.account.pulls)
         self.account.exhausted = what
         self._end(control.Finished(None, "its rewards are used up" if self.field else what))
-
-    def _finished(self, arm: int | None) -> None:
-        self.account.answer = arm
-        self._end(control.Finished(arm))
 
     def _end(self, said: control.Finished) -> None:
         """Tell the coordinator of the agent's end, in the field only what `System.end` allows."""
@@ -367,7 +359,7 @@ def _pace(
         return SharedPace(run)
     if arms is None:
         arms = arms_of(setup.arms, setup.agents, setup.base, chance)
-    run.begin(arms)
+    run._spending.begin(Task.of(setup, setup.agents, run.rank, setup.claim), arms)
     rewards = RewardBuffer(arms, setup.arm_count)
     match setup.clock:
         case "virtual":

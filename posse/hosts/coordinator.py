@@ -208,19 +208,14 @@ class CoordinatorHost:
             return self._ending.missing(), True
         if self._conductor is not None and (waiting := self._conductor.waiting()):
             return waiting, True
-        if late := self._not_standing():
+        standing = self._regrouping
+        if standing is not None and (late := standing.missing(self.attendance.counted_on())):
             return late, True
         if self._server is not None:
             gone = self.attendance.dismissed  # a user's machine may ignore `PeerLost`
             if missing := [rank for rank in self._server.missing() if rank not in gone]:
                 return missing, self.plan.system.wiring is None
         return self.attendance.slowest(), False
-
-    def _not_standing(self) -> list[int]:
-        """After a loss: the agents that have not said where they stand."""
-        if self._regrouping is None:
-            return []
-        return self._regrouping.missing(self.attendance.counted_on())
 
     # --- what happens ----------------------------------------------------------------------------
 
@@ -329,7 +324,7 @@ class CoordinatorHost:
                 raise RemoteProtocolError("dismissed", f"agent {rank}")
             if self._field:
                 # agents in the field do not report what they sent
-                endpoint.count(rank, message, frame)
+                endpoint.meter.count(rank, COORDINATOR, type(message), frame)
             elif self._heard is not None:
                 self._heard.count(rank, COORDINATOR, type(message), frame)
             if header.plane == _CONTROL:
@@ -448,7 +443,7 @@ class CoordinatorHost:
             raise
         if not self._field:
             # a report cannot include its own size
-            self._endpoint.count(rank, message, frame)
+            self._endpoint.meter.count(rank, COORDINATOR, type(message), frame)
         self._close_if_complete()
 
     # --- what the server's machine asks for, see `posse.hosts.server` -----------------------------

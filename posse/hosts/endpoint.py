@@ -125,10 +125,6 @@ class Endpoint:
         self.meter.count(self.name, ends, type(message), frame)
         self._outbox.append((target, frame))
 
-    def count(self, source: int, message: Message, frame: bytes) -> None:
-        """Count a received frame whose sender cannot or must not report what it sent."""
-        self.meter.count(source, self.name, type(message), frame)
-
 
 def unheard(message: Message, to: int, hears: Collection[type[Message]]) -> LocalProtocolError:
     """The error for a message of a kind that is not in the receiver's `hears`."""
