@@ -62,7 +62,7 @@ ELSEWHERE = [
     (
         "shells around sockets and processes: what they decide is in lobby, joining and links",
         "tests/runs/test_engines.py",
-        "posse/engines: effects inquiry local_agent memory processes",
+        "posse/engines: effects inquiry memory processes",
         "posse/engines: remote_agent sources uplink",
         "posse/hosts: agent_run report",
     ),

@@ -17,7 +17,7 @@ from posse.engines import effects
 from posse.engines.base import Tap
 from posse.engines.board import Showing
 from posse.engines.joining import Joining, State
-from posse.engines.links import Link, Wire
+from posse.engines.links import HeardWire, Link, Wire
 from posse.engines.mesh import Mesh
 from posse.engines.place import Place
 from posse.engines.recovery import (
@@ -33,7 +33,6 @@ from posse.engines.restraint import Restraint
 from posse.engines.selector import Selector
 from posse.engines.sockets import end
 from posse.engines.sources import ahead_by, of_this_machine
-from posse.engines.tap import HeardWire
 from posse.engines.uplink import Uplink
 from posse.errors import InputError, PosseError, RunFailed
 from posse.hosts.agent import ONE_RUN, AgentHost

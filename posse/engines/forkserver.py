@@ -37,11 +37,17 @@ from posse.engines import memory
 from posse.engines.agent_process import AgentProcess
 from posse.engines.board import Board, Showing
 from posse.engines.crew import Crew, Died, Starter, journal_of
+from posse.engines.guard import Guard, RemoteGuard
 from posse.engines.immortal import make_immortal
-from posse.engines.local_agent import local_agent
+from posse.engines.joining import Joining
+from posse.engines.place import Place
+from posse.engines.selector import Selector
+from posse.engines.sockets import one_context
+from posse.engines.uplink import Uplink
 from posse.plan import Plan, prepare
 from posse.security.keys import AgentKeys, Pair
 from posse.systems import find_system
+from protocol import control
 
 _LENGTH = struct.Struct("<I")
 _GRACE = 3.0
@@ -196,7 +202,7 @@ def _fork(crew: Crew) -> dict[int, int]:
                 _thread.start_new_thread(_heed, ())
                 keys = AgentKeys(rank, own, crew.coordinator, crew.signers) if own else None
                 if plan is None:
-                    agent = _beside_its_coordinator(crew, endpoint, rank, keys, many=many)
+                    agent = local_agent(crew, endpoint, rank, keys, many=many)
                 else:
                     agent = _elsewhere(crew, endpoint, rank, keys, plan, many=many)
                 if board is not None:
@@ -219,23 +225,26 @@ def _heed() -> None:
     os._exit(0)
 
 
-def _beside_its_coordinator(
-    crew: Crew, endpoint: str, rank: int, keys: AgentKeys | None, *, many: bool
+def local_agent(
+    crew: Crew, endpoint: str, rank: int, keys: AgentKeys | None = None, *, many: bool = False
 ) -> AgentProcess:
+    """An agent on the machine of its coordinator; `many`: it shares its core with many."""
+    context = one_context(many=many)
+    selector = Selector()
+    guard = Guard() if keys is None else RemoteGuard(context, selector, keys.own)
+    join = control.Join(rank, crew.token, "", os.getpid())
     journal = None
     if crew.journals:  # not synchronous: a loss of power ends the coordinator, too
         path = journal_of(crew.journals, rank)
         journal = Journal(path, f"agent {rank}", synchronous=False)
-    return local_agent(
-        endpoint,
-        rank,
-        crew.token,
-        crew.inbox.replace("{rank}", str(rank)),
-        many=many,
-        keys=keys,
-        system=crew.system,
-        tap=Capture(Path(crew.capture)) if crew.capture else None,
-        journal=journal,
+    return AgentProcess(
+        context,
+        selector,
+        Uplink(context, endpoint, keys),
+        Joining(join, time.monotonic(), system=crew.system),
+        Place(guard, crew.inbox.replace("{rank}", str(rank))),
+        Capture(Path(crew.capture)) if crew.capture else None,
+        journal,
     )
 
 

@@ -15,13 +15,15 @@ agent could subscribe to another's.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, ClassVar, Final, Protocol
 
 import zmq
 
+from posse.durable.journal import Journal
 from posse.durable.session import ENVELOPE_BYTES, Session
+from posse.engines.base import Tap
 from posse.engines.sockets import know_family
 from protocol.wire import SOURCE, name_of
 
@@ -59,6 +61,39 @@ def sender(wire: Wire) -> Callable[..., object]:
 
 Heard = Callable[[int, Wire], Wire]
 """Wraps the wire to this target, below the session, so that frames are heard."""
+
+
+class HeardWire:
+    """An agent's wire that commits the journal and calls the tap before it hands anything over.
+
+    It is below the session, so the tap also hears joining, envelopes and frames that are sent
+    again. A coordinator's frames are heard at its `Router`. `ends` gives the source of the frames
+    and their targets.
+    """
+
+    def __init__(
+        self,
+        wire: Wire,
+        tap: Tap | None,
+        journal: Journal | None,
+        ends: Callable[[], tuple[int | None, Iterable[int]]],
+    ) -> None:
+        self._wire = wire
+        self._tap = tap
+        self._journal = journal
+        self._ends = ends
+
+    def send(self, data: bytes, flags: int = 0, /) -> object:
+        """See `Wire`. A replay sends nothing: the sessions know what the other ends still miss."""
+        if self._journal is not None:
+            if self._journal.replaying:
+                return None
+            self._journal.commit()
+        if self._tap is not None:
+            source, targets = self._ends()
+            for target in targets:
+                self._tap(source, target, data)
+        return self._wire.send(data, flags)
 
 
 class Tie:

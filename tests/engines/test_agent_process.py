@@ -16,8 +16,9 @@ import zmq
 
 from posse.durable.journal import Journal
 from posse.durable.session import Session
+from posse.engines import forkserver
 from posse.engines.base import agent_setups
-from posse.engines.local_agent import local_agent
+from posse.engines.crew import Crew
 from posse.engines.remote_agent import remote_agent
 from posse.engines.roster import SUPERSEDED
 from posse.engines.sockets import end
@@ -88,8 +89,9 @@ class Coordinator:
         end(self._context)
 
 
-def serving(coordinator: Coordinator, **options: Any) -> Serving:
-    return Serving(local_agent(coordinator.endpoint, 3, "token", **options))
+def serving(coordinator: Coordinator, journals: Path | None = None, **options: Any) -> Serving:
+    crew = Crew([], "token", [], "", [], "", [], "", journals=str(journals or ""))
+    return Serving(forkserver.local_agent(crew, coordinator.endpoint, 3, **options))
 
 
 @pytest.fixture
@@ -295,17 +297,13 @@ def fails(coordinator: Coordinator, run: Plan) -> bool:
     return b"Failed" in coordinator.frame()
 
 
-def kept(folder: Path) -> Journal:
-    return Journal(folder / "kept.journal", "agent 3", synchronous=False)
-
-
 @field
 @pytest.mark.parametrize("mistake", ["file", "line", "own arms"])
 def test_an_agent_that_ended_by_a_mistake_joins_the_next_run(
     mistake: str, coordinator: Coordinator, tmp_path: Path
 ) -> None:
     run = broken(mistake, tmp_path)
-    agent = serving(coordinator, journal=kept(tmp_path))
+    agent = serving(coordinator, tmp_path)
     assert fails(coordinator, run)
     assert agent.ended() != 0
     assert not list(tmp_path.glob("*.journal*"))
@@ -313,7 +311,7 @@ def test_an_agent_that_ended_by_a_mistake_joins_the_next_run(
     del agent
     gc.collect()  # a process that ends lets go of its ledger
     coordinator.hears_another()
-    agent = serving(coordinator, journal=kept(tmp_path))
+    agent = serving(coordinator, tmp_path)
     assert not fails(coordinator, run)
     coordinator.says(control.Goodbye())
     assert agent.ended() == 0
@@ -323,7 +321,7 @@ def test_an_agent_that_ended_by_a_mistake_joins_the_next_run(
 def test_who_is_replaced_has_nothing_to_go_on_with(
     coordinator: Coordinator, tmp_path: Path
 ) -> None:
-    agent = serving(coordinator, journal=kept(tmp_path))
+    agent = serving(coordinator, tmp_path)
     coordinator.heard()
     coordinator.says(configure(broken("own arms", tmp_path)))
     assert isinstance(coordinator.heard(), control.Ready)
@@ -341,7 +339,7 @@ def test_who_has_no_coordinator_when_it_fails_can_go_on_once_it_is_mended(
     """The coordinator has not heard of it, and waits."""
     run = broken("line", tmp_path)
     mend("line", tmp_path)
-    agent = serving(coordinator, journal=kept(tmp_path))
+    agent = serving(coordinator, tmp_path)
     coordinator.heard()
     coordinator.says(configure(run))
     assert isinstance(coordinator.heard(), control.Ready)
@@ -351,7 +349,7 @@ def test_who_has_no_coordinator_when_it_fails_can_go_on_once_it_is_mended(
     coordinator.says(control.Begin(0, 1))
     assert agent.ended() == 2
     mend("line", tmp_path)
-    agent = serving(coordinator, journal=kept(tmp_path))
+    agent = serving(coordinator, tmp_path)
     assert isinstance(coordinator.heard(), control.Resume)
     coordinator.says(control.Goodbye())
     assert agent.ended() == 0
@@ -399,23 +397,24 @@ class Full(Journal):
     room = 100
 
     def _write(self, statement: str, *values: object) -> None:
-        self.room -= 1
-        if self.room < 0:
+        Full.room -= 1
+        if Full.room < 0:
             raise PosseError("the disk is full")
         super()._write(statement, *values)
 
 
 @field
 def test_what_cannot_be_written_down_is_not_told_and_the_failure_is(
-    coordinator: Coordinator, tmp_path: Path
+    coordinator: Coordinator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    journal = Full(tmp_path / "kept.journal", "agent 3", synchronous=False)
-    agent = serving(coordinator, journal=journal)
+    monkeypatch.setattr(Full, "room", 100)
+    monkeypatch.setattr(forkserver, "Journal", Full)
+    agent = serving(coordinator, tmp_path)
     mend("line", tmp_path)
     coordinator.heard()
     coordinator.says(configure(broken("none", tmp_path)))
     assert isinstance(coordinator.heard(), control.Ready)
-    journal.room = 1  # for the run that its ledger has begun
+    Full.room = 1  # for the run that its ledger has begun
     coordinator.says(control.Begin(0, 0))
     assert isinstance(coordinator.heard(), control.Failed)
     assert agent.ended() == 1

@@ -9,9 +9,10 @@ import msgspec
 import pytest
 
 from posse.engines import memory
+from posse.engines.crew import Crew
 from posse.engines.each_link import EachLink
+from posse.engines.forkserver import local_agent
 from posse.engines.links import Link
-from posse.engines.local_agent import local_agent
 from posse.engines.processes import ProcessEngine
 from posse.errors import RunFailed
 from posse.hosts.endpoint import Endpoint
@@ -134,8 +135,8 @@ def test_a_bad_neighbour_on_real_sockets_stops_the_run_by_name(
     run = spec("ddp-mab", 5, {"kind": "ring"}, engine={"deadline": 2.0})
     engine = ProcessEngine(run, spawn=4)
     with tempfile.TemporaryDirectory(prefix="b-") as folder:
-        inbox = f"ipc://{folder}/4"
-        agent = local_agent(engine.endpoint, 4, engine.token, inbox, system="ddp-mab")
+        crew = Crew([], engine.token, [], "ddp-mab", [], f"ipc://{folder}/4", [], "")
+        agent = local_agent(crew, engine.endpoint, 4)
         thread = threading.Thread(target=agent.serve)
         thread.start()
         with engine, pytest.raises(RunFailed) as error:

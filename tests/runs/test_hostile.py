@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from posse.engines.local_agent import local_agent
+from posse.engines.crew import Crew
+from posse.engines.forkserver import local_agent
 from posse.engines.processes import ProcessEngine
 from posse.hosts.coordinator import CoordinatorHost
 from posse.results.record import RunRecord
@@ -108,7 +109,8 @@ class Saboteur:
     def __init__(self, bad: Callable[[Any, bytes], None], engine: ProcessEngine, rank: int) -> None:
         self._act = bad
         self._bad: list[bytes] = []
-        self.process = local_agent(engine.endpoint, rank, engine.token)
+        crew = Crew([], engine.token, [], "mase", [], "", [], "")
+        self.process = local_agent(crew, engine.endpoint, rank)
         self._link = self.process._ways[COORDINATOR]
         self.process._ways[COORDINATOR] = self
 
