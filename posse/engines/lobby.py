@@ -385,7 +385,7 @@ class Lobby:
             self.roster.expel(member)
             return _not_let_in(member.rank, trouble, member.identity, member.host)
         member.inbox = inbox
-        member.arrived = True
+        member.takes_part = True
         self._came.add(member.rank)
         self._moved(now)
         here = self.roster.arrived()

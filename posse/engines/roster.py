@@ -55,19 +55,20 @@ class Member:
 
     `heard` is when its last frame came, in seconds of the loop's clock, and `last` the beginning of
     that frame; `answered` is when its session last sent anything but a new frame. `connection` is
-    -1 while it has none; `arrives_again` says whether it counts as arrived on the next one.
-    `resumed` is the number of its current connection. Until `resumes_until` past reconnections use
-    up the permitted rate. `session` is the coordinator's end of the link, `host` the address from
-    which it joined, `syncs` how often it asked for the time, `pid` its process if it was started
-    here, else 0. `ended`: its process is gone, or it said that it cannot go on; nobody waits for
-    its goodbye. `received`: bytes taken from it. `starts`: how often it was restarted.
+    -1 while it has none, `resumed` the number of its current one. `takes_part`: it arrived, over
+    this or an earlier connection, so its frames are for a run. Until `resumes_until` past
+    reconnections use up the permitted rate. `session` is the coordinator's end of the link, `host`
+    the address from which it joined, `syncs` how often it asked for the time, `pid` its process if
+    it was started here, else 0. `ended`: its process is gone, or it said that it cannot go on;
+    nobody waits for its goodbye. `received`: bytes taken from it. `starts`: how often it was
+    restarted.
     """
 
     rank: int
     identity: bytes
     incarnation: bytes
     inbox: str
-    arrived: bool
+    takes_part: bool
     connection: int
     heard: float
     host: str = ""
@@ -77,16 +78,15 @@ class Member:
     last: bytes = b""
     syncs: int = 0
     received: int = 0
-    arrives_again: bool = False
     resumed: int = 0
     resumes_until: float = 0.0
     starts: int = 0
     session: Session = field(default_factory=Session)
 
     @property
-    def takes_part(self) -> bool:
-        """Whether its frames are for a run, also those from before its connection was lost."""
-        return self.arrived or self.arrives_again
+    def arrived(self) -> bool:
+        """Whether it is here: it takes part and has a connection."""
+        return self.takes_part and self.connection >= 0
 
     @property
     def to_see_off(self) -> bool:
@@ -157,8 +157,6 @@ class Roster:
         for member in self.members.values():
             if member.connection == connection and member.incarnation:
                 member.connection = -1
-                member.arrives_again = member.arrived
-                member.arrived = False
                 return member
         return None
 
@@ -177,8 +175,7 @@ class Roster:
     def vacate(self, rank: int) -> None:
         """Let another process that is started here take this agent's place."""
         if (member := self.members.get(rank)) is not None:
-            member.arrives_again = member.arrived or member.arrives_again
-            member.connection, member.arrived, member.ended = -1, False, False
+            member.connection, member.ended = -1, False
             member.starts += 1
 
     def admit(
@@ -260,7 +257,6 @@ class Roster:
         member.syncs = 0
         self.by_identity.pop(member.identity, None)
         member.identity, member.connection, member.heard = peer.identity, peer.connection, now
-        member.arrived = member.arrived or member.arrives_again
         self.by_identity[peer.identity] = member
         return member
 

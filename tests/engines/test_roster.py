@@ -74,7 +74,7 @@ def test_a_key_beyond_the_runs_number_of_agents_is_told_so() -> None:
 def test_without_keys_a_rank_is_free_again_when_its_connection_is_lost() -> None:
     door = Door(1)
     member, _ = door.knock(join(incarnation=b"a"))
-    member.arrived = True
+    member.takes_part = True
     with pytest.raises(NotAdmitted, match="all 1 agents are here; for more, raise agents.count"):
         door.knock(join(incarnation=b"b"))
     assert door.roster.lost(12) is None
