@@ -31,7 +31,7 @@ from posse.engines.recovery import (
 from posse.engines.resources import ProcessResources
 from posse.engines.restraint import Restraint
 from posse.engines.selector import Selector
-from posse.engines.sockets import end
+from posse.engines.sockets import PROBE_EVERY, end
 from posse.engines.sources import ahead_by, of_this_machine
 from posse.engines.uplink import Uplink
 from posse.errors import InputError, PosseError, RunFailed
@@ -101,6 +101,7 @@ class AgentProcess:
         """The result of `serve`; None until it has ended."""
         self._left: int | None = None
         """The exit code; None until this agent may leave."""
+        self._probe_at = 0.0
         self._restraint = Restraint(self._sessions)
         self._parted: set[int] = set()
         """Neighbours whose connection is down, and those declared gone."""
@@ -220,9 +221,11 @@ class AgentProcess:
         if self.joining.state is State.LINKING and self._mesh is not None:
             self._do(self.joining.not_listening(self._mesh.links.not_listening()))
         now = time.monotonic()
-        self._uplink.mind_time(now)
-        if self._mesh is not None:
-            self._mesh.mind_time(now)
+        if now >= self._probe_at:
+            self._probe_at = now + PROBE_EVERY
+            self._uplink.probe(now)
+            if self._mesh is not None:
+                self._mesh.links.probe()
         self._restraint.look(now)
         if now >= self.joining.timer:
             self._do(self.joining.fire(now))

@@ -11,7 +11,7 @@ from posse.engines.each_link import EachLink
 from posse.engines.guard import Guard
 from posse.engines.links import Heard, Link, Links, alone, signed_by
 from posse.engines.one_to_all import OneToAll, listen
-from posse.engines.sockets import LINK_DEADLINE, PROBE_EVERY, configure, know_family, unbound
+from posse.engines.sockets import LINK_DEADLINE, configure, know_family, unbound
 from posse.hosts.agent_setup import AgentSetup
 from posse.security.zap import key_of
 from protocol.wire import name_of, sent_at
@@ -58,7 +58,6 @@ class Mesh:
             self.inbox.close()
             raise unbound(bind, error) from None
         self.address = self.inbox.getsockopt_string(zmq.LAST_ENDPOINT)
-        self._probe_at = 0.0
         self._journal = journal
         self.links: Links = kind(context, guard.link, watched=guard.watches, heard=heard)
 
@@ -137,12 +136,6 @@ class Mesh:
                 return sender, frame
             flags = zmq.NOBLOCK
         raise zmq.Again
-
-    def mind_time(self, now: float) -> None:
-        """Probe neighbours that confirm nothing; to be called often, `now` in seconds."""
-        if now >= self._probe_at:
-            self._probe_at = now + PROBE_EVERY
-            self.links.probe()
 
     def close(self) -> None:
         """Close inbox and links."""

@@ -20,7 +20,6 @@ from posse.engines.lookup import greets, unresolved
 from posse.engines.sockets import (
     HANDSHAKE_FAILURES,
     LINK_DEADLINE,
-    PROBE_EVERY,
     configure,
     happened,
     heartbeat,
@@ -72,7 +71,6 @@ class Uplink(Link):
         """Records what the session takes, if set."""
         self._up = False
         """Whether the current connection may carry frames of the session, in both directions."""
-        self._probe_at = 0.0
         fills = guarded and not endpoint.startswith("ipc:")
         if guarded or not endpoint.startswith("ipc:"):
             self.socket.setsockopt(zmq.RCVTIMEO, _LOOK_MS)
@@ -134,12 +132,11 @@ class Uplink(Link):
         """Send a frame outside the session, for the current connection only."""
         self._send(frame)
 
-    def mind_time(self, now: float) -> None:
-        """Do what is due: look up the coordinator's name, and ask for missing confirmations."""
+    def probe(self, now: float) -> None:
+        """Look up the coordinator's name if that is due, and ask for missing confirmations."""
         if now >= self._look_up_at:
             self._connect(now)
-        if self.monitor is not None and self._up and now >= self._probe_at:
-            self._probe_at = now + PROBE_EVERY
+        if self.monitor is not None and self._up:
             self.session.probe()
             self._answer()
 
