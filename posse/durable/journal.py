@@ -33,7 +33,7 @@ from posse.errors import PosseError
 
 T = TypeVar("T")
 
-FORMAT = 4
+FORMAT = 5
 """The version of the file's content."""
 
 _SCHEMA = """

@@ -39,6 +39,7 @@ def recorded(journal: Journal, sources: Sources, *, field: bool) -> Sources:
         arms=arms,
         spending=spending,
         signer=functools.cache(sources.signer),
+        noted=journal.add,
     )
     if not field:
         return clocks

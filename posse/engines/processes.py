@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from time import monotonic_ns
-from typing import Any, Self
+from typing import Self
 
 from posse.durable import journal
 from posse.durable.capture import Capture
@@ -22,7 +22,6 @@ from posse.engines.forkserver import ForkServer
 from posse.engines.hub import Hub
 from posse.engines.resources import ProcessResources
 from posse.engines.resumption import (
-    KeptCoordinatorHost,
     RunBeginning,
     brought_back,
     members_of,
@@ -191,8 +190,8 @@ class ProcessEngine:
     ) -> RunRecord:
         """Carry a run, which may continue from a journal; see `Hub.carry`."""
         self._serial += 1
-        if begun is not None and isinstance(host, KeptCoordinatorHost):
-            self.hub.on_look = shortening(begun, host, self.hub.lobby.roster)
+        if begun is not None and self._journal is not None:
+            self.hub.on_look = shortening(self._journal, begun, host, self.hub.lobby.roster)
         try:
             record = self.hub.carry(host, inputs, begun=begun is not None and bool(begun.state))
         finally:
@@ -211,13 +210,12 @@ class ProcessEngine:
         """The host of a run, restored from `state` if there is one."""
         resources = ProcessResources(self.hub.sessions)
         sources = of_this_machine(monotonic_ns, resources, self._checks)
-        options: dict[str, Any] = {"serial": self._serial, "counts": self._board is not None}
-        if self._journal is None:
-            return CoordinatorHost(plan, network, number, sources, observe, **options)
-        kept = recorded(self._journal, sources, field=plan.field)
-        if state:
-            return brought_back(self._journal, plan, kept, observe, state)
-        return KeptCoordinatorHost(self._journal, plan, network, number, kept, observe, **options)
+        if self._journal is not None:
+            sources = recorded(self._journal, sources, field=plan.field)
+            if state:
+                return brought_back(self._journal, plan, sources, observe, state)
+        counts = self._board is not None
+        return CoordinatorHost(plan, network, number, sources, observe, self._serial, counts=counts)
 
     def _go_on(
         self, plan: Plan, before: RunBeginning, kept: Journal, observe: Observer

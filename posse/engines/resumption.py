@@ -1,6 +1,6 @@
 """How a coordinator that was killed and is started again comes back to its run and its agents."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -10,12 +10,9 @@ from posse.durable.journal import FRAME, Input, Journal
 from posse.durable.session import Session, SessionState
 from posse.engines.base import Observer, Tap
 from posse.engines.roster import Member, Roster
-from posse.hosts.coordinator import CoordinatorHost
+from posse.hosts.coordinator import FIRED, LOST, CoordinatorHost
 from posse.hosts.sources import Sources
 from posse.plan import Plan
-
-_FIRED, _LOST, _SILENT = "fired", "lost", "silent"
-"""Inputs of a run's host besides frames."""
 
 
 class MemberState(msgspec.Struct, frozen=True):
@@ -84,33 +81,6 @@ def committing(journal: Journal, tap: Tap | None) -> Tap:
     return hear
 
 
-class KeptCoordinatorHost(CoordinatorHost):
-    """A coordinator's host that journals its inputs. Frames are journaled where they are taken.
-
-    An agent that is lost by falling silent is journaled as both; a replay loses it once only.
-    """
-
-    def __init__(self, journal: Journal, *arguments: Any, **options: Any) -> None:
-        self.journal = journal
-        super().__init__(*arguments, **options)
-
-    def outside(self) -> dict[str, Any]:
-        """The parts that belong to this process, by name; see `posse.durable.checkpoint`."""
-        return outside(self.journal, self.plan, self._sources, self._observe)
-
-    def fire(self) -> None:
-        self.journal.add(_FIRED, 0)
-        super().fire()
-
-    def lose(self, rank: int, why: str = "lost") -> None:
-        self.journal.add(_LOST, rank, why.encode())
-        super().lose(rank, why)
-
-    def fall_silent(self, mute: Collection[int] = ()) -> bool:
-        self.journal.add(_SILENT, 0, msgspec.msgpack.encode(list(mute)))
-        return super().fall_silent(mute)
-
-
 def outside(journal: Journal, plan: Plan, sources: Sources, observe: Observer) -> dict[str, Any]:
     """The parts of a coordinator's host that belong to its process, by name."""
     system = plan.system
@@ -125,28 +95,29 @@ def outside(journal: Journal, plan: Plan, sources: Sources, observe: Observer) -
 
 def brought_back(
     journal: Journal, plan: Plan, sources: Sources, observe: Observer, state: bytes
-) -> KeptCoordinatorHost:
+) -> CoordinatorHost:
     """The host that was written as `state`; the inputs that came since must be replayed."""
     sources = sources.coarse() if plan.field else sources
-    host: KeptCoordinatorHost = read(state, outside(journal, plan, sources, observe))
+    host: CoordinatorHost = read(state, outside(journal, plan, sources, observe))
     sources.resources.begin()
     return host
 
 
 def shortening(
-    begun: RunBeginning, host: KeptCoordinatorHost, roster: Roster
+    journal: Journal, begun: RunBeginning, host: CoordinatorHost, roster: Roster
 ) -> Callable[[], None]:
     """A function to call now and then: it makes a due checkpoint if nothing waits to be sent."""
-    checkpoints = Checkpoints(host.journal)
+    checkpoints = Checkpoints(journal)
+    named = outside(journal, host.plan, host.sources, host.observe)
     starts = {member.rank: member.starts for member in begun.members}
 
     def look() -> None:
-        if checkpoints.due and not (host.outbox or host.journal.replaying):
+        if checkpoints.due and not (host.outbox or journal.replaying):
             members = [
                 msgspec.structs.replace(m, starts=starts.get(m.rank, 0)) for m in members_of(roster)
             ]
             now = msgspec.structs.replace(begun, members=members)
-            checkpoints.make(host, host.outside(), now)
+            checkpoints.make(host, named, now)
 
     return look
 
@@ -163,9 +134,9 @@ def again(one: Input, host: CoordinatorHost, members: dict[int, Member]) -> None
             # their consequences are inputs too, and come later in the journal
             host.left.clear()
             host.linked.clear()
-    elif what == _FIRED:
+    elif what == FIRED:
         host.fire()
-    elif what == _LOST:
+    elif what == LOST:
         host.lose(whom, said.decode())
     else:
         host.fall_silent(msgspec.msgpack.decode(said, type=list[int]))

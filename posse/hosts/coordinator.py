@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 
+import msgspec
 from mypy_extensions import mypyc_attr
 
 from posse.clocks.conductor import Conductor
@@ -50,6 +51,10 @@ from protocol.wire import kind_of
 _CONTROL: Final = int(Plane.CONTROL)  # looking up an enum's member costs a call per frame
 _LINKED: Final = control.Linked.__name__
 
+FIRED, LOST, SILENT = "fired", "lost", "silent"
+"""What is noted for a journal. An agent that is lost by falling silent is noted as both; a replay
+loses it once only."""
+
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class CoordinatorHost:
@@ -88,10 +93,10 @@ class CoordinatorHost:
         self.complaints: list[str] = []
         """Sentences about messages that agents refused, until the engine takes them."""
         self.network = network
-        self._observe = observe
+        self.observe = observe
         self._field = plan.field
         sources = sources.coarse() if self._field else sources
-        self._sources = sources
+        self.sources = sources
         self._resources = sources.resources
         self._resources.begin()
         chance = Chance(sources, self._field, spec.seed, run, COORDINATOR)
@@ -230,6 +235,7 @@ class CoordinatorHost:
 
     def fire(self) -> None:
         """Fire the timer: the time of `timer` has come."""
+        self.sources.noted(FIRED, 0, b"")
         if self._server is not None:
             self._server.fire()
 
@@ -240,6 +246,7 @@ class CoordinatorHost:
 
     def lose(self, rank: int, why: str = "lost") -> None:
         """Go on without agent `rank`, or end the run; only if `outlives_agents`."""
+        self.sources.noted(LOST, rank, why.encode())
         attendance = self.attendance
         if rank in attendance.dismissed:
             return
@@ -292,6 +299,7 @@ class CoordinatorHost:
         only be waiting for others, just those in `mute` are, which did not answer when asked for a
         sign of life. If agents' ends are secret, such silence ends a run without consensus.
         """
+        self.sources.noted(SILENT, 0, msgspec.msgpack.encode(list(mute)))
         late, ended = self.suspects(), self._ending.verdict is not None
         _, known = self._awaited()
         here = len(self.attendance.present())
@@ -337,7 +345,7 @@ class CoordinatorHost:
         except RemoteProtocolError as error:
             self._refuse(rank, error)
         self._next_turn()
-        self._observe(self)
+        self.observe(self)
         return moved
 
     def hear(self, heard: Sequence[Received], now: float) -> None:
@@ -350,7 +358,7 @@ class CoordinatorHost:
             except RemoteProtocolError as error:
                 self._refuse(received.sender, error)
             self._next_turn()
-            self._observe(self)
+            self.observe(self)
 
     def _refuse(self, rank: int, error: RemoteProtocolError) -> None:
         self.refused[error.reason] += 1

@@ -55,6 +55,7 @@ class Sources:
     `spending`  opens an agent's ledger in the field, from its arms, the run file's folder, its rank
     `cohort`    the agents of a run that share this process, None if each has its own
     `near`      takes messages between hosts of this process, None if all go as frames
+    `noted`     takes what happens to a coordinator's host besides frames, for its journal
     """
 
     clock: Callable[[], int]
@@ -67,6 +68,7 @@ class Sources:
     spending: Callable[[ArmsSpec, str, int], Spending] = lambda arms, base, rank: NOT_KEPT
     cohort: Cohort | None = None
     near: Near | None = None
+    noted: Callable[[str, int, bytes], object] = lambda what, whom, said: None
 
     def coarse(self) -> "Sources":
         """For the field: clocks in whole milliseconds, to hide how long computations take."""

@@ -15,8 +15,10 @@ from posse.durable.journal import Journal
 from posse.durable.recording import RecordedSpending, recorded
 from posse.engines import memory
 from posse.engines.recovery import KeptHost, outside
-from posse.engines.resumption import KeptCoordinatorHost, brought_back
+from posse.engines.resumption import brought_back
+from posse.engines.resumption import outside as coordinators_outside
 from posse.hosts.agent_setup import AgentSetup
+from posse.hosts.coordinator import CoordinatorHost
 from posse.hosts.sources import Sources
 from posse.plan import Plan
 from posse.systems.network import Network
@@ -71,9 +73,7 @@ class CoordinatorBroughtBack:
     ) -> None:
         self._journal = Journal(Path("none"), "")
         self._sources = recorded(self._journal, replace(sources, cohort=None), field=plan.field)
-        self._host = KeptCoordinatorHost(
-            self._journal, plan, network, run, self._sources, *given, **named
-        )
+        self._host = CoordinatorHost(plan, network, run, self._sources, *given, **named)
         self._inputs = 0
 
     def __getattr__(self, name: str) -> Any:
@@ -85,12 +85,13 @@ class CoordinatorBroughtBack:
 
     def _again(self) -> None:
         host = self._host
-        state = written(host, host.outside())
+        named = coordinators_outside(self._journal, host.plan, host.sources, host.observe)
+        state = written(host, named)
         server: Any = host._server
         if server is not None and isinstance(server._spending, RecordedSpending):
             ledger: Any = server._spending._spending
             ledger._close()
-        self._host = brought_back(self._journal, host.plan, self._sources, host._observe, state)
+        self._host = brought_back(self._journal, host.plan, self._sources, host.observe, state)
         BroughtBack.times += 1
 
 
