@@ -89,7 +89,8 @@ class _Server(ServerMachine):
         raise NotImplementedError
 
     def _announce(self) -> ServerEffects:
-        raise NotImplementedError
+        """Send Active(r): the active arms I."""
+        return [Broadcast(Active(self.round, self.active))]
 
     def _take(self, sender: int, message: Message) -> ServerEffects:
         if not isinstance(message, self.reads):
@@ -157,12 +158,12 @@ class CdpServer(_Server):
         return total
 
     def _announce(self) -> ServerEffects:
-        """Send Active(r): the active arms I, and to each agent whether to upload its means."""
+        """Send Active(r), and to each agent whether to upload its means."""
         senders = self.schedule.senders
         present = [n for n in range(self.agents) if n not in self.lost]
         if senders == self.agents:
             self.asked = tuple(present)
-            return [Broadcast(Active(self.round, self.active))]
+            return _Server._announce(self)
         drawn: list[int] = self.choice.choice(self.agents, senders, replace=False).tolist()
         self.asked, self.spare = tuple(sorted(drawn)), None
         for peer in drawn:
@@ -227,6 +228,3 @@ class HdpServer(_Server):
 
     def _averaged(self) -> int:
         return sum(size for _, size in self.sinks)
-
-    def _announce(self) -> ServerEffects:
-        return [Broadcast(Active(self.round, self.active))]

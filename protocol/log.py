@@ -69,18 +69,14 @@ class Row(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, log: Log) -> list[tuple[float, Self]]:
         """The rows of this table, each with its time."""
-        rows = log.get(cls.table, [])
-        return [(now, row) for (now, *_), row in zip(rows, cls._read(rows), strict=True)]
-
-    @classmethod
-    def _read(cls, rows: list[list[float]]) -> list[Self]:
-        names = cls.__struct_fields__
+        rows, names = log.get(cls.table, []), cls.__struct_fields__
         plain: list[dict[str, Any]] = []
         for _, *cells in rows:
             if _is_open(cls):
                 cells[len(names) - 1 :] = [cells[len(names) - 1 :]]  # type: ignore[list-item]
             plain.append(dict(zip(names, cells, strict=True)))
-        return msgspec.convert(plain, list[cls], strict=False)  # type: ignore[valid-type]
+        found = msgspec.convert(plain, list[cls], strict=False)  # type: ignore[valid-type]
+        return [(now, row) for (now, *_), row in zip(rows, found, strict=True)]
 
     @classmethod
     def columns(cls, log: Log) -> list[str]:

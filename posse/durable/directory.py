@@ -101,7 +101,10 @@ class RunDirectory:
                     f"{self.path} holds several runs; name another folder for this one"
                 )
             return
-        there = read_specification(path)
+        try:
+            there = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), RunSpec)
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path} is not what posse run wrote ({error})") from None
         mine = fingerprint(self._plan.spec, without=PATIENCE)
         differ = differences(fingerprint(there, without=PATIENCE), mine)
         if differ or self._plan.spec.repeat < there.repeat:
@@ -120,14 +123,6 @@ class RunDirectory:
         for table in tables(records, self._plan.system.results.log):
             with whole.opened(self.path / f"{table.name}.csv") as file:
                 write(file, table.header, table.rows)
-
-
-def read_specification(path: Path) -> RunSpec:
-    """The specification of a run directory; `InputError` if posse did not write it."""
-    try:
-        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), RunSpec)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} is not what posse run wrote ({error})") from None
 
 
 def _without_none(data: Any) -> Any:

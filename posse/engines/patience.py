@@ -1,33 +1,32 @@
 """How long the coordinator waits, and what extends the wait. The time is passed in."""
 
 import math
+from collections.abc import Iterable
 
 _ANSWER = 10.0
 """Seconds that an agent has to answer the roll, or half the deadline if that is less: two round
 trips of the slowest links, and time for what the agent may be busy with."""
-
-Ends = tuple[int, int]
 
 
 class Outages:
     """Links between agents that are down: a link is down while an agent at either end says so."""
 
     def __init__(self) -> None:
-        self._said: dict[Ends, set[int]] = {}
+        self._said: dict[frozenset[int], set[int]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._said)
 
     def lost(self, by: int, about: int) -> bool:
         """Agent `by` lost its connection to neighbour `about`; returns whether that is news."""
-        ends = _ends(by, about)
+        ends = frozenset((by, about))
         news = ends not in self._said
         self._said.setdefault(ends, set()).add(by)
         return news
 
     def back(self, by: int, about: int) -> bool:
         """Agent `by` has a connection to `about` again; returns whether that heals the link."""
-        ends = _ends(by, about)
+        ends = frozenset((by, about))
         if ends not in self._said:
             return False
         self._said[ends].discard(by)
@@ -49,16 +48,12 @@ class Outages:
         """Forget all outages, because all links begin anew."""
         self._said.clear()
 
-    def beside(self, ranks: list[int]) -> list[Ends]:
+    def beside(self, ranks: list[int]) -> list[frozenset[int]]:
         """The links that are down, except those of the agents `ranks`."""
-        return [ends for ends in self._said if not set(ends) & set(ranks)]
+        return [ends for ends in self._said if ends.isdisjoint(ranks)]
 
 
-def _ends(one: int, other: int) -> Ends:
-    return min(one, other), max(one, other)
-
-
-def link(ends: Ends) -> str:
+def link(ends: Iterable[int]) -> str:
     """The name of a link in a sentence."""
     return "link {}–{}".format(*sorted(ends))
 

@@ -122,7 +122,10 @@ def remote_agent(
         rank = keys.rank
     own = keys.own if keys is not None else None
     configuration = fingerprint(plan.spec) if plan is not None else {}
-    orders = _orders(plan, data, privacy, lab=lab)
+    path = str(data.resolve()) if data is not None else ""
+    orders: Orders = OwnData(path, privacy, lab=lab) if path else TheirRun()
+    if plan is not None:
+        orders = OwnRun(plan, path, lab=lab)
     if rank < 0 and isinstance(orders, OwnRun) and orders.by_rank:
         raise InputError(
             "--rank is missing, and this agent's real rewards depend on it; a coordinator that "
@@ -153,14 +156,6 @@ def remote_agent(
     place = Elsewhere(RemoteGuard(context, selector, own), endpoint, inbox, wait, keys)
     uplink = Uplink(context, endpoint, keys, guarded=True)
     return AgentProcess(context, selector, uplink, joining, place, tap, kept)
-
-
-def _orders(plan: Plan | None, data: Path | None, privacy: PrivacySpec, *, lab: bool) -> Orders:
-    """The check of the coordinator's configuration, by what this agent was started with."""
-    path = str(data.resolve()) if data is not None else ""
-    if plan is not None:
-        return OwnRun(plan, path, lab=lab)
-    return OwnData(path, privacy, lab=lab) if path else TheirRun()
 
 
 def journal_of(
