@@ -40,6 +40,8 @@ def recorded(journal: Journal, sources: Sources, *, field: bool) -> Sources:
         spending=spending,
         signer=functools.cache(sources.signer),
         noted=journal.add,
+        stepped=journal.stepped,
+        arrived=journal.asked(lambda at: at, int),
     )
     if not field:
         return clocks

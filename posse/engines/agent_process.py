@@ -20,14 +20,7 @@ from posse.engines.joining import Joining, State
 from posse.engines.links import HeardWire, Link, Wire
 from posse.engines.mesh import Mesh
 from posse.engines.place import Place
-from posse.engines.recovery import (
-    LINKED,
-    Beginning,
-    Kept,
-    KeptHost,
-    again,
-    outside,
-)
+from posse.engines.recovery import LINKED, Beginning, Kept, again, outside
 from posse.engines.resources import ProcessResources
 from posse.engines.restraint import Restraint
 from posse.engines.selector import Selector
@@ -148,8 +141,7 @@ class AgentProcess:
 
     def _fail(self, reason: str, *, mistake: bool = False) -> None:
         """Report why this agent fails: in full here, to the coordinator what it may know."""
-        field = self._field or (self.host is not None and self.host.field)
-        self._place.say_failure(reason, field=field)
+        self._place.say_failure(reason, field=self._field)
         if self._journal is not None:
             if self.joining.state is State.RESUMING:
                 # the coordinator cannot be told; a restart goes on from the last commit
@@ -160,11 +152,11 @@ class AgentProcess:
         if self.host is not None:
             self.host.outbox.clear()  # the journal may lack what led to these
         if self.joining.belongs:
-            if field:  # the reason may quote rewards
+            if self._field:  # the reason may quote rewards
                 reason = f"agent {self.joining.rank} cannot go on; its own log says why"
             with suppress(RunFailed):  # the link may take no more
                 lines = (printable(line, 4000) for line in reason[:4000].split("\n"))
-                self._say(control.Failed("\n".join(lines), mistake and not field))
+                self._say(control.Failed("\n".join(lines), mistake and not self._field))
 
     # --- the loop --------------------------------------------------------------------------------
 
@@ -423,26 +415,23 @@ class AgentProcess:
 
     def _start(self, setup: AgentSetup) -> None:
         journal, rank = self._journal, self.joining.rank
-        self._field = setup.mode == "field"  # set first: making the host may fail
-        if journal is None or not (setup.mode == "field" or setup.durable):
-            self.host = AgentHost(setup, rank, self._sources(setup))
-        else:
+        sources = self._sources(setup)
+        if journal is not None and (self._field or setup.durable):
             if not journal.beginning:
                 journal.name(rank)
                 journal.begin(self._beginning(setup))
-            self.host = KeptHost(journal, setup, rank, self._recorded(journal, setup))
+            sources = recorded(journal, sources, field=self._field)
+        self.host = AgentHost(setup, rank, sources)
         self._flush(self.host)
 
     def _sources(self, setup: AgentSetup) -> Sources:
         """The host's clocks, randomness, arms and meters on this machine."""
+        self._field = setup.mode == "field"  # set first: making the host may fail
         resources = ProcessResources(self._sessions)
         clock = ahead_by(self.joining.offset)
         sources = of_this_machine(clock, resources, self._place.signer)
-        self._stamp = (sources.coarse() if setup.mode == "field" else sources).stamp
+        self._stamp = (sources.coarse() if self._field else sources).stamp
         return sources
-
-    def _recorded(self, journal: Journal, setup: AgentSetup) -> Sources:
-        return recorded(journal, self._sources(setup), field=setup.mode == "field")
 
     # --- recovery --------------------------------------------------------------------------------
 
@@ -480,16 +469,17 @@ class AgentProcess:
 
     def _shorten(self, checkpoints: Checkpoints) -> None:
         """Replace the journal's inputs by a checkpoint, if no frame waits to be sent."""
-        host, mesh = self.host, self._mesh
-        if isinstance(host, KeptHost) and not host.outbox:
+        host, mesh, journal = self.host, self._mesh, self._journal
+        if host is not None and journal is not None and journal.beginning and not host.outbox:
             kept = Kept(host, mesh.links.state if mesh is not None else None)
-            checkpoints.make(kept, host.outside(), self._beginning(host.setup))
+            named = outside(journal, host.sources, host.setup)
+            checkpoints.make(kept, named, self._beginning(host.setup))
 
     def _restore(self, journal: Journal, before: Beginning) -> None:
         """Load the last checkpoint; the caller replays later inputs."""
-        sources = self._recorded(journal, before.setup)
-        if before.setup.mode == "field":
-            sources = sources.coarse()
+        own = self._sources(before.setup)
+        sources = recorded(journal, own, field=self._field)
+        sources = sources.coarse() if self._field else sources
         kept: Kept = read(before.state, outside(journal, sources, before.setup))
         self.host = kept.host
         if self._mesh is not None:

@@ -1,6 +1,6 @@
 """How an agent that was killed and is started again comes back to its state."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -34,33 +34,10 @@ class Beginning(msgspec.Struct, frozen=True):
     state: bytes = b""
 
 
-class KeptHost(AgentHost):
-    """An agent's host that journals its inputs. Frames are journaled where sessions take them."""
-
-    def __init__(self, journal: Journal, setup: AgentSetup, rank: int, sources: Sources) -> None:
-        self._journal = journal
-        super().__init__(setup, rank, sources)
-
-    def outside(self) -> dict[str, Any]:
-        """The parts of this host that belong to its process, by name."""
-        return outside(self._journal, self._sources, self.setup)
-
-    def step(self) -> None:
-        self._journal.stepped()
-        super().step()
-
-    def receive(self, sender: int | None, frame: bytes, arrived: int = 0) -> None:
-        super().receive(sender, frame, self._journal.asked(lambda: arrived, int)())
-
-    def receive_all(self, frames: Sequence[tuple[int | None, bytes, int]]) -> None:
-        for sender, frame, arrived in frames:
-            self.receive(sender, frame, arrived)
-
-
 class Kept(NamedTuple):
     """An agent's checkpoint: its host, and its sessions with its neighbours."""
 
-    host: KeptHost
+    host: AgentHost
     mesh: Any
 
 

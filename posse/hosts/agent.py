@@ -60,8 +60,8 @@ class AgentHost:
         self.rank = rank
         self.field = setup.mode == "field"
         self.outbox: list[tuple[int, bytes]] = []
-        self._sources = sources.coarse() if self.field else sources
-        self.stamp = self._sources.stamp
+        self.sources = sources = sources.coarse() if self.field else sources
+        self._stepped, self._arrived = sources.stepped, sources.arrived
         self._system = get_system(setup.system)
         self._has_server = self._system.server is not None
         self._parameters = msgspec.convert(setup.parameters, self._system.parameters)
@@ -78,7 +78,7 @@ class AgentHost:
         self._own_arms: Arms | None = None
         if self.field and not isinstance(setup.arms, int):
             # faulty arms must end the run before it costs the others anything
-            chance = Chance(self._sources, True, 0, 0, rank)
+            chance = Chance(self.sources, True, 0, 0, rank)
             self._own_arms = arms_of(setup.arms, setup.agents, setup.base, chance)
         self.say(control.Ready())
 
@@ -149,6 +149,8 @@ class AgentHost:
 
     def step(self) -> None:
         """Carry out the order under way (clocks `slots` and `wall`)."""
+        if self._stepped is not None:
+            self._stepped()
         if self.run is not None:
             self.run.pace.step()
 
@@ -162,6 +164,8 @@ class AgentHost:
         `sender` is the peer as the transport knows it, None if it does not. `arrived` is the value
         of `stamp` when the frame arrived, 0 if that is now.
         """
+        if self._arrived is not None:
+            arrived = self._arrived(arrived)
         endpoint, run = self._endpoint, self.run
         try:
             header, message = endpoint.open(sender, frame)
@@ -178,7 +182,7 @@ class AgentHost:
     def receive_all(self, frames: Sequence[tuple[int | None, bytes, int]]) -> None:
         """As `receive` for each frame; only the last may complete the `awaited` messages."""
         endpoint, run = self._endpoint, self.run
-        if run is None or len(frames) < 2:
+        if run is None or len(frames) < 2 or self._arrived is not None:
             for sender, frame, arrived in frames:
                 self.receive(sender, frame, arrived)
             return
@@ -240,7 +244,7 @@ class AgentHost:
             raise PosseError(ONE_RUN)
         self.run, self._shown = None, False  # an error from here on belongs to the new run
         self._endpoint = self._new_endpoint(number)
-        chance = Chance(self._sources, self.field, begin.seed, begin.run, self.rank)
+        chance = Chance(self.sources, self.field, begin.seed, begin.run, self.rank)
         own, self._own_arms = self._own_arms, None
         if (begin.seed, begin.run) != (0, 0):
             own = None  # they were built for run 0
@@ -256,7 +260,7 @@ class AgentHost:
             run=run,
             peers=self._peers,
             codec=self._codec,
-            stamp=self.stamp,
+            stamp=self.sources.stamp,
             outbox=self.outbox,
-            near=self._sources.near,
+            near=self.sources.near,
         )

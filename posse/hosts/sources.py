@@ -56,6 +56,8 @@ class Sources:
     `cohort`    the agents of a run that share this process, None if each has its own
     `near`      takes messages between hosts of this process, None if all go as frames
     `noted`     takes what happens to a coordinator's host besides frames, for its journal
+    `stepped`   is told of each step of an agent's host, for its journal; None without one
+    `arrived`   records when a frame came to an agent's host, or reads it back; None without journal
     """
 
     clock: Callable[[], int]
@@ -69,6 +71,8 @@ class Sources:
     cohort: Cohort | None = None
     near: Near | None = None
     noted: Callable[[str, int, bytes], object] = lambda what, whom, said: None
+    stepped: Callable[[], None] | None = None
+    arrived: Callable[[int], int] | None = None
 
     def coarse(self) -> "Sources":
         """For the field: clocks in whole milliseconds, to hide how long computations take."""

@@ -14,9 +14,10 @@ from posse.durable.checkpoint import NotPlain, read, written
 from posse.durable.journal import Journal
 from posse.durable.recording import RecordedSpending, recorded
 from posse.engines import memory
-from posse.engines.recovery import KeptHost, outside
+from posse.engines.recovery import outside
 from posse.engines.resumption import brought_back
 from posse.engines.resumption import outside as coordinators_outside
+from posse.hosts.agent import AgentHost
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.hosts.sources import Sources
@@ -43,7 +44,7 @@ class BroughtBack:
         field = setup.mode == "field"
         self._journal = Journal(Path("none"), "")
         sources = recorded(self._journal, replace(sources, cohort=None), field=field)
-        self._host = KeptHost(self._journal, setup, rank, sources)
+        self._host = AgentHost(setup, rank, sources)
         self._setup = setup
         self._sources = sources.coarse() if field else sources
         self._inputs = rank
@@ -56,7 +57,7 @@ class BroughtBack:
         return getattr(self._host, name)
 
     def _again(self) -> None:
-        state = written(self._host, self._host.outside())
+        state = written(self._host, outside(self._journal, self._host.sources, self._setup))
         spending: Any = self._host.run and self._host.run._spending
         if isinstance(spending, RecordedSpending):  # a ledger is held by one alone
             ledger: Any = spending._spending

@@ -282,7 +282,7 @@ def test_where_ends_are_kept_back_silence_ends_the_run(rewards: Path) -> None:
 
 
 def test_times_are_whole_milliseconds_in_the_field(rewards: Path) -> None:
-    assert host_of(field_spec(rewards)).stamp() == 123_000_000
+    assert host_of(field_spec(rewards)).sources.stamp() == 123_000_000
 
 
 def test_without_the_library_the_field_says_what_to_install(

@@ -32,7 +32,7 @@ def voter(system: str = "mase", given: Sources | None = None, **changes: Any) ->
     return host
 
 
-def neighbour(rank: int = 0) -> AgentHost:
+def neighbour(rank: int = 0, given: Sources | None = None) -> AgentHost:
     """An agent of three that all are neighbours."""
     run = prepare(
         {
@@ -43,7 +43,7 @@ def neighbour(rank: int = 0) -> AgentHost:
             "parameters": {"horizon": 5, "gamma": 1},
         }
     )
-    host = AgentHost(agent_setups(run, run.network(0))[rank], rank, sources())
+    host = AgentHost(agent_setups(run, run.network(0))[rank], rank, given or sources())
     host.outbox.clear()
     return host
 
@@ -315,3 +315,19 @@ def test_frames_that_are_taken_together_are_taken_as_one_after_the_other(which: 
         host.step()
     said = [[data[HEADER.size :] for _, data in host.outbox] for host in (one, other)]
     assert said[0] == said[1]
+
+
+def test_a_journal_hears_of_each_step_and_arrival_of_frames_taken_together_too() -> None:
+    heard: list[object] = []
+
+    def arrived(at: int) -> int:
+        heard.append(at)
+        return at
+
+    told = dataclasses.replace(sources(), stepped=lambda: heard.append("step"), arrived=arrived)
+    host = neighbour(given=told)
+    host.receive(COORDINATOR, begin(), 5)
+    host.step()
+    host.receive_all([(None, bundle(1), 6), (None, bundle(2), 7)])
+    host.step()
+    assert heard == [5, "step", 6, 7, "step"]
