@@ -18,7 +18,7 @@ from posse.engines.base import Tap
 from posse.engines.crew import Died
 from posse.engines.door import AROUND, AROUND_WITH_KEYS
 from posse.engines.lobby import CATCH_UP, Lobby
-from posse.engines.resumption import again, committing
+from posse.engines.resumption import again
 from posse.engines.roster import Peer, Roster
 from posse.engines.router import NotReading, Router, outside_runs
 from posse.engines.selector import Selector
@@ -103,9 +103,9 @@ class Hub:
         self._journal = journal
         self._around = AROUND if keys is None else AROUND_WITH_KEYS
         self._router = Router(bind, engine.deadline, _LOOK, keys, agents, roster.taken)
-        heard = tap if journal is None else committing(journal, tap)
-        if heard is not None:
-            self._router.heard = lambda to, frame: heard(COORDINATOR, roster.rank_of(to), frame)
+        self._tap = tap
+        if tap is not None or journal is not None:
+            self._router.heard = self._heard
         self.endpoint = self._router.endpoint
         self._interrupted = False
         self._selector = Selector()
@@ -405,6 +405,14 @@ class Hub:
         )
 
     # --- sending ---------------------------------------------------------------------------------
+
+    def _heard(self, to: bytes, frame: bytes) -> None:
+        """Commit the inputs that a frame follows from, and let the tap hear it, before it goes."""
+        if self._journal is not None:
+            self._journal.commit()
+        if self._tap is not None:
+            member = self.lobby.roster.by_identity.get(to)
+            self._tap(COORDINATOR, None if member is None else member.rank, frame)
 
     def _flush(self) -> None:
         host = self._host

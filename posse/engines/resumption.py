@@ -8,7 +8,7 @@ import msgspec
 from posse.durable.checkpoint import Checkpoints, of_sources, read
 from posse.durable.journal import FRAME, Input, Journal
 from posse.durable.session import Session, SessionState
-from posse.engines.base import Observer, Tap
+from posse.engines.base import Observer
 from posse.engines.roster import Member, Roster
 from posse.hosts.coordinator import FIRED, LOST, CoordinatorHost
 from posse.hosts.sources import Sources
@@ -68,17 +68,6 @@ def restore(roster: Roster, members: list[MemberState]) -> None:
             starts=state.starts,
             session=session,
         )
-
-
-def committing(journal: Journal, tap: Tap | None) -> Tap:
-    """A tap that commits the inputs a frame follows from, before `tap` hears the frame."""
-
-    def hear(source: int | None, target: int | None, data: bytes) -> None:
-        journal.commit()
-        if tap is not None:
-            tap(source, target, data)
-
-    return hear
 
 
 def outside(journal: Journal, plan: Plan, sources: Sources, observe: Observer) -> dict[str, Any]:

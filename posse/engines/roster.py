@@ -136,11 +136,6 @@ class Roster:
         """The address where neighbours reach each agent that joined."""
         return {rank: member.inbox for rank, member in self.members.items()}
 
-    def rank_of(self, identity: bytes) -> int | None:
-        """The rank of the agent on this connection, None if nobody joined over it."""
-        member = self.by_identity.get(identity)
-        return None if member is None else member.rank
-
     def taken(self) -> dict[int, int]:
         """Bytes taken from each agent, by its connection. May be called from any thread."""
         return {m.connection: m.received for m in list(self.members.values())}
