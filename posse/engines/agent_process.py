@@ -20,7 +20,7 @@ from posse.engines.joining import Joining, State
 from posse.engines.links import HeardWire, Link, Wire
 from posse.engines.mesh import Mesh
 from posse.engines.place import Place
-from posse.engines.recovery import LINKED, Beginning, Kept, again, outside
+from posse.engines.recovery import LINKED, Beginning, again, outside
 from posse.engines.resources import ProcessResources
 from posse.engines.restraint import Restraint
 from posse.engines.selector import Selector
@@ -471,7 +471,7 @@ class AgentProcess:
         """Replace the journal's inputs by a checkpoint, if no frame waits to be sent."""
         host, mesh, journal = self.host, self._mesh, self._journal
         if host is not None and journal is not None and journal.beginning and not host.outbox:
-            kept = Kept(host, mesh.links.state if mesh is not None else None)
+            kept = host, mesh.links.state if mesh is not None else None
             named = outside(journal, host.sources, host.setup)
             checkpoints.make(kept, named, self._beginning(host.setup))
 
@@ -480,10 +480,9 @@ class AgentProcess:
         own = self._sources(before.setup)
         sources = recorded(journal, own, field=self._field)
         sources = sources.coarse() if self._field else sources
-        kept: Kept = read(before.state, outside(journal, sources, before.setup))
-        self.host = kept.host
+        self.host, links = read(before.state, outside(journal, sources, before.setup))
         if self._mesh is not None:
-            self._mesh.links.restore(kept.mesh)
+            self._mesh.links.restore(links)
         sources.resources.begin()
 
     def _session_with(self, end: int) -> Session:

@@ -175,9 +175,9 @@ class ProcessEngine:
 
         Then its agents can be let go, because the sessions with them are known again.
         """
-        before = None if self._journal is None else self._journal.began_as(RunBeginning)
-        if self._journal is not None and before is not None:
-            self._go_on(plan, before, self._journal, silent)
+        kept = self._journal
+        if kept is not None and (before := kept.began_as(RunBeginning)) is not None:
+            self._go_on(plan, before, kept, silent)
 
     def _carried(
         self, host: CoordinatorHost, begun: RunBeginning | None, inputs: Iterable[Input] = ()

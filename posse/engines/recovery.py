@@ -1,7 +1,7 @@
 """How an agent that was killed and is started again comes back to its state."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -22,7 +22,8 @@ class Beginning(msgspec.Struct, frozen=True):
     """The state of an agent when its host was made; its journal begins with it.
 
     `offset` and `incarnation` are as in `posse.engines.joining`, `inbox` is where it was bound, and
-    `uplink` the session with the coordinator. In a checkpoint `state` is the agent's `Kept`.
+    `uplink` the session with the coordinator. In a checkpoint `state` has the host, and the
+    sessions with the neighbours.
     """
 
     rank: int
@@ -32,13 +33,6 @@ class Beginning(msgspec.Struct, frozen=True):
     inbox: str
     uplink: SessionState
     state: bytes = b""
-
-
-class Kept(NamedTuple):
-    """An agent's checkpoint: its host, and its sessions with its neighbours."""
-
-    host: AgentHost
-    mesh: Any
 
 
 def outside(journal: Journal, sources: Sources, setup: AgentSetup) -> dict[str, Any]:

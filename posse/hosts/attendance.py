@@ -15,6 +15,7 @@ class Attendance:
     - `answers`: each agent's own arm
     - `exhausted`: agents whose rewards ran out, with the sentence (-1: the shared arms)
     - `dismissed`: agents that the run goes on without, and why; `since` has the time
+    - `finished`: agents that are done or dismissed
     """
 
     def __init__(self, rates: NDArray[np.float64]) -> None:
@@ -66,11 +67,6 @@ class Attendance:
             self.finished.add(rank)
             self._rate_of_active -= self._rates[rank]
             self._rounds_of_finished += self._rates[rank] * now
-
-    @property
-    def all_finished(self) -> bool:
-        """Whether every agent is done or dismissed."""
-        return len(self.finished) == self.agents
 
     def reached(self, rank: int, now: float) -> bool:
         """Note that an agent has come to `now`; False if that is no progress."""

@@ -437,7 +437,7 @@ class CoordinatorHost:
         """Tell the server that an agent will not act again; without one, end after the last."""
         if self._server is not None:
             self._server.tell(event, now)
-        elif self.attendance.all_finished:
+        elif len(self.attendance.finished) == self.attendance.agents:
             self.end(Finish("finished"))
 
     def _last_word(
@@ -487,7 +487,7 @@ class CoordinatorHost:
 
     def _close_if_complete(self) -> None:
         verdict, plan = self._ending.verdict, self.plan
-        if verdict is None or not self._ending.complete:
+        if verdict is None or self._ending.missing():
             return
         self._endpoint.meter.add(self._resources.links(COORDINATOR))
         attendance = self.attendance

@@ -47,11 +47,6 @@ class Ending:
             self.reports[rank] = message
         self._said.add(rank)
 
-    @property
-    def complete(self) -> bool:
-        """Whether the last word of every present agent is here."""
-        return not self.missing()
-
     def missing(self) -> list[int]:
         """The present agents whose last word is not here yet."""
         return [n for n in self._attendance.present() if n not in self._said]

@@ -33,8 +33,8 @@ def test_what_agents_say_at_their_end_is_kept() -> None:
     finished = []
     for rank, arm, shortage in ((1, 4, ""), (0, None, "arm 2 has 0 rewards left and 1 are needed")):
         attendance.finish(rank, arm, shortage, 1.0)
-        finished.append(attendance.all_finished)
-    assert finished == [False, True]
+        finished.append(sorted(attendance.finished))
+    assert finished == [[1], [0, 1]]
     assert attendance.answers == [None, 4]
     assert attendance.exhausted == {0: "arm 2 has 0 rewards left and 1 are needed"}
 
