@@ -88,7 +88,6 @@ def add(parser: argparse.ArgumentParser) -> None:
     web.add(parser)
     volume.add_log(parser)
     security.add(parser)
-    parser.set_defaults(command=run)
 
 
 def epsilon(text: str) -> float:

@@ -74,7 +74,6 @@ def add(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add_jobs(parser)
     add_result(parser)
-    parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> int:

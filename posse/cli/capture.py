@@ -25,7 +25,6 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="FRAMES",
         help="file for the frames; posse frames shows them",
     )
-    parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -60,7 +59,6 @@ def add_frames(parser: argparse.ArgumentParser) -> None:
         whose = f"show only frames {meaning} the agent of this rank, or coordinator"
         parser.add_argument(option, type=_end, metavar="RANK", help=whose)
     parser.add_argument("--json", action="store_true", help="print one JSON document per line")
-    parser.set_defaults(command=show)
 
 
 def _end(text: str) -> int:
@@ -71,7 +69,7 @@ def _end(text: str) -> int:
     return int(text)
 
 
-def show(options: argparse.Namespace) -> None:
+def run_frames(options: argparse.Namespace) -> None:
     """Read the file, and print the frames asked for."""
     link = (vars(options)["from"], options.to)
     wanted = {"link": link, "plane": options.plane, "kind": options.kind, "run": options.run}

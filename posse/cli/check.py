@@ -11,7 +11,6 @@ from posse.cli.options import add_run_file, plan
 
 def add(parser: argparse.ArgumentParser) -> None:
     add_run_file(parser)
-    parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> None:

@@ -13,7 +13,6 @@ from posse.papers import experiments
 def add(own: argparse.ArgumentParser) -> None:
     shells = ("bash", "zsh", "fish", "tcsh", "powershell")
     own.add_argument("shell", choices=shells, help="shell for which to print it")
-    own.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> None:

@@ -39,7 +39,6 @@ def add(parser: argparse.ArgumentParser) -> None:
     watch.add_option(parser)
     volume.add_log(parser)
     security.add(parser)
-    parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> int:

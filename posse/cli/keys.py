@@ -31,7 +31,6 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="make the key pairs of a coordinator and N agents, each in its own folder",
     )
-    parser.set_defaults(command=run)
 
 
 def add_allow(parser: argparse.ArgumentParser) -> None:
@@ -43,14 +42,12 @@ def add_allow(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "public", metavar="PUBLIC", help="public key that posse keys printed on the owner's machine"
     )
-    parser.set_defaults(command=allow_one)
 
 
 def add_revoke(parser: argparse.ArgumentParser) -> None:
     """Add the options of `posse revoke`."""
     parser.add_argument("folder", type=Path, metavar="DIR", help="key folder of this machine")
     parser.add_argument("rank", type=number, metavar="RANK", help="rank of the agent")
-    parser.set_defaults(command=revoke_one)
 
 
 def _party(text: str) -> str:
@@ -82,14 +79,14 @@ def run(options: argparse.Namespace) -> None:
     )
 
 
-def allow_one(options: argparse.Namespace) -> None:
+def run_allow(options: argparse.Namespace) -> None:
     """Trust a key from the next start on."""
     keys.allow(options.folder, options.who, keys.Public.parse(options.public))
     named = "the coordinator" if options.who == COORDINATOR else f"agent {options.who}"
     print(f"{options.folder}: {named} is trusted by this key from the next start on")
 
 
-def revoke_one(options: argparse.Namespace) -> None:
+def run_revoke(options: argparse.Namespace) -> None:
     """Stop trusting a key from the next start on."""
     keys.revoke(options.folder, options.rank)
     print(f"{options.folder}: agent {options.rank} is refused from the next start on")

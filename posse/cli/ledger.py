@@ -16,7 +16,6 @@ def add(parser: argparse.ArgumentParser) -> None:
         "file", type=Path, metavar="FILE", help="reward log, or the .ledger file beside it"
     )
     add_json(parser)
-    parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> None:

@@ -34,7 +34,6 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="systems, arms, topologies, claims, all, or the name of one system, kind of arms or "
         "topology; your own system as MODULE:NAME (default: all)",
     )
-    parser.set_defaults(command=run)
 
 
 def names() -> list[str]:

@@ -3,7 +3,8 @@
 In such a file, `add` adds the command's options, and `run` carries it out and returns its exit
 code: 0 the command did what it says (a run that ended without consensus is a result); 2 the input
 was wrong and nothing was started; 3 a run failed; 1 this machine cannot do it (an extra is missing,
-a port is taken, nobody answers); 130 interrupted.
+a port is taken, nobody answers); 130 interrupted. For a further verb they are `add_VERB` and
+`run_VERB`.
 """
 
 import argparse
@@ -13,8 +14,8 @@ import sys
 import traceback
 from collections.abc import Iterable
 from contextlib import ExitStack
+from importlib import import_module
 from pathlib import Path
-from pkgutil import resolve_name
 
 from posse import __version__, defect, log
 from posse.cli import environment, streams, volume
@@ -23,29 +24,29 @@ from posse.own_code import require_rooms
 from posse.printable import printable
 
 VERBS = {
-    "run": ("run:add", "run every agent and all repeats of a run file, for one result"),
-    "list": ("listing:add", "list systems, arms and topologies with their parameters"),
-    "check": ("check:add", "check and explain a run file without starting anything"),
-    "topology": ("topology:add", "describe and draw the graph of a run file"),
-    "coordinator": ("coordinator:add", "wait for agents to join from elsewhere, then run"),
-    "keys": ("keys:add", "make key pairs for a coordinator and its agents"),
-    "allow": ("keys:add_allow", "add another party's public key to a key folder"),
-    "revoke": ("keys:add_revoke", "remove an agent's public key from a key folder"),
-    "status": ("status:add", "ask a coordinator which agents are up and which it waits for"),
-    "watch": ("watch:add", "follow a run that was started with --watch"),
-    "agent": ("agent:add", "join a coordinator as one agent"),
-    "ledger": ("ledger:add", "show the runs that used an agent's rewards, and their cost"),
-    "sweep": ("sweep:add", "run a run file for every combination of some keys' values"),
-    "report": ("report:add", "write one page about a run, a sweep or an audit"),
-    "compare": ("report:add_compare", "write one page that compares runs on the same arms"),
-    "paper": ("paper:add", "list the papers' experiments, or run them by name"),
-    "audit": ("audit:add", "find a lower bound on what messages reveal about one reward"),
-    "capture": ("capture:add", "run a run file and record every frame of its links"),
-    "frames": ("capture:add_frames", "show the frames of a capture, one per line"),
-    "new": ("new:add", "write a first system of your own, with run file and test"),
-    "completion": ("completion:add", "print a script for shell completion"),
+    "run": ("run", "run every agent and all repeats of a run file, for one result"),
+    "list": ("listing", "list systems, arms and topologies with their parameters"),
+    "check": ("check", "check and explain a run file without starting anything"),
+    "topology": ("topology", "describe and draw the graph of a run file"),
+    "coordinator": ("coordinator", "wait for agents to join from elsewhere, then run"),
+    "keys": ("keys", "make key pairs for a coordinator and its agents"),
+    "allow": ("keys:allow", "add another party's public key to a key folder"),
+    "revoke": ("keys:revoke", "remove an agent's public key from a key folder"),
+    "status": ("status", "ask a coordinator which agents are up and which it waits for"),
+    "watch": ("watch", "follow a run that was started with --watch"),
+    "agent": ("agent", "join a coordinator as one agent"),
+    "ledger": ("ledger", "show the runs that used an agent's rewards, and their cost"),
+    "sweep": ("sweep", "run a run file for every combination of some keys' values"),
+    "report": ("report", "write one page about a run, a sweep or an audit"),
+    "compare": ("report:compare", "write one page that compares runs on the same arms"),
+    "paper": ("paper", "list the papers' experiments, or run them by name"),
+    "audit": ("audit", "find a lower bound on what messages reveal about one reward"),
+    "capture": ("capture", "run a run file and record every frame of its links"),
+    "frames": ("capture:frames", "show the frames of a capture, one per line"),
+    "new": ("new", "write a first system of your own, with run file and test"),
+    "completion": ("completion", "print a script for shell completion"),
 }
-"""Name of a command; the function that adds its options; what the command does."""
+"""Name of a command; its file, and the verb if the file has several; what the command does."""
 _LONGEST = 10_000
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Error codes of a disk that accepts no more data; the error does not name the file."""
@@ -134,7 +135,10 @@ def parser(asked: Iterable[str] = VERBS) -> argparse.ArgumentParser:
         for name, (_, does) in VERBS.items()
     }
     for name in asked:
-        resolve_name(f"posse.cli.{VERBS[name][0]}")(verbs[name])
+        file, _, verb = VERBS[name][0].partition(":")
+        module, end = import_module(f"posse.cli.{file}"), f"_{verb}" if verb else ""
+        getattr(module, f"add{end}")(verbs[name])
+        verbs[name].set_defaults(command=getattr(module, f"run{end}"))
         volume.add(verbs[name])
         if name in ("coordinator", "agent", "status"):
             environment.add(verbs[name])

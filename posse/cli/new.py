@@ -18,7 +18,6 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=place, metavar="DIR", help="folder for the files (default: ./NAME)"
     )
-    parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> None:

@@ -86,22 +86,6 @@ def add_runs(parser: argparse.ArgumentParser, engine: str | None = None) -> None
     add_run_file(parser)
     add_changes(parser, engine)
     add_jobs(parser)
-    add_placement(parser)
-    add_result(parser)
-
-
-def add_jobs(parser: argparse.ArgumentParser) -> None:
-    """Add the number of processes that share the work."""
-    parser.add_argument(
-        "--jobs",
-        type=count,
-        metavar="N",
-        help="number of processes that share the work (default: all cores)",
-    )
-
-
-def add_placement(parser: argparse.ArgumentParser) -> None:
-    """Add the options for running on a Dask cluster."""
     parser.add_argument(
         "--on",
         metavar="dask://HOST:PORT",
@@ -125,6 +109,17 @@ def add_placement(parser: argparse.ArgumentParser) -> None:
         choices=("here", "worker"),
         default="here",
         help="run the coordinator here or on a worker (default: here)",
+    )
+    add_result(parser)
+
+
+def add_jobs(parser: argparse.ArgumentParser) -> None:
+    """Add the number of processes that share the work."""
+    parser.add_argument(
+        "--jobs",
+        type=count,
+        metavar="N",
+        help="number of processes that share the work (default: all cores)",
     )
 
 

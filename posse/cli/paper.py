@@ -55,7 +55,6 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write all outcomes in DIR to this Markdown file",
     )
-    parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> int:

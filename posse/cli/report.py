@@ -30,7 +30,6 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=place, metavar="FILE", help="file for the page (default: DIR/report.html)"
     )
-    parser.set_defaults(command=run)
 
 
 def add_compare(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +43,6 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="file for the page (default: compare.html)",
     )
-    parser.set_defaults(command=compare)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -67,7 +65,7 @@ def run(options: argparse.Namespace) -> None:
     print(options.out)
 
 
-def compare(options: argparse.Namespace) -> None:
+def run_compare(options: argparse.Namespace) -> None:
     """Write the page of several runs on the same arms."""
     require()
     from posse.report import differ, read, several

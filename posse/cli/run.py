@@ -15,7 +15,6 @@ from posse.plan import Plan
 def add(parser: argparse.ArgumentParser) -> None:
     add_runs(parser)
     watch.add_option(parser)
-    parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> int:

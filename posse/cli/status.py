@@ -29,7 +29,6 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="longest wait for an answer (default: 5)",
     )
     security.add(parser)
-    parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> None:

@@ -32,7 +32,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="key and its values; repeat the option to run all combinations of several keys",
     )
     # as the first override, so that any other wins
-    parser.set_defaults(command=run, set=["engine.kind=memory"])
+    parser.set_defaults(set=["engine.kind=memory"])
 
 
 def points(over: list[str]) -> list[At]:
@@ -44,16 +44,12 @@ def points(over: list[str]) -> list[At]:
             raise SpecError("--over", f"'{axis}' must have the form path=a,b,c")
         if path in axes:
             raise SpecError("--over", f"{path} is given twice; give all its values in one --over")
-        axes[path] = values = _values(text)
+        together = parsed(f"[{text}]")  # values as TOML writes them, or words
+        values = together if isinstance(together, list) else [*map(parsed, text.split(","))]
+        axes[path] = values
         if len(set(map(repr, values))) < len(values):
             raise SpecError("--over", f"'{axis}' has a value twice; delete one of them")
     return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
-
-
-def _values(text: str) -> list[Any]:
-    """Values as TOML writes them, or words."""
-    together = parsed(f"[{text}]")
-    return together if isinstance(together, list) else [parsed(one) for one in text.split(",")]
 
 
 def run(options: argparse.Namespace) -> int:

@@ -30,7 +30,6 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--draw", type=Path, metavar="OUT", help="draw the graph to this file, a .png or .svg"
     )
     add_json(parser)
-    parser.set_defaults(command=run)
 
 
 def run(options: argparse.Namespace) -> None:

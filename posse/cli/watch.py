@@ -39,7 +39,6 @@ def add(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="show the run as text in this terminal (default: in the browser)",
     )
-    parser.set_defaults(command=run)
 
 
 def add_option(parser: argparse.ArgumentParser) -> None:

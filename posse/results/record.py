@@ -211,11 +211,9 @@ class RunRecord(msgspec.Struct, kw_only=True):
         slim = msgspec.structs.replace(self, links=[], ledgers=[])
         plain: dict[str, Any] = msgspec.to_builtins(slim, enc_hook=_number)
         del plain["links"], plain["ledgers"]
-        for only_if_any in ("missing", "loss"):
+        for only_if_any in ("missing", "loss", "restarts"):
             if not plain[only_if_any]:
                 del plain[only_if_any]
-        if not self.restarts:
-            del plain["restarts"]
         if plain["delay"] is not None:
             taken = plain["delay"].pop("taken", {})
             plain["delay"] |= {f"{name}_seconds": found for name, found in taken.items()}
