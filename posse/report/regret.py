@@ -142,14 +142,11 @@ def _bound(series: Series) -> Bound | None:
     each = [plan.bound(run) for run in runs]
     curves = [b.regret for b in each if b.regret is not None]
     rounds = [b.rounds for b in each if b.rounds is not None]
-
-    def regret(t: FloatArray) -> FloatArray:
-        mean: FloatArray = np.mean([curve(t) for curve in curves], axis=0)
-        return mean
-
     return replace(
         each[0],
-        regret=regret if len(curves) == len(each) else None,
+        regret=(lambda t: np.mean([curve(t) for curve in curves], axis=0))
+        if len(curves) == len(each)
+        else None,
         rounds=float(np.mean(rounds)) if len(rounds) == len(each) else None,
     )
 

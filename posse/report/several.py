@@ -36,6 +36,7 @@ def several_page(series: list[Series], title: str, kicker: str) -> Page:
         if s.failure is not None
     ]
     keys = varied(series)
+    what = ", ".join(key.removeprefix("parameters.") for key in keys) or "nothing but the seed"
     tables = [keys_of(s) for s in series]
     columns: list[tuple[str, list[Any]]] = [
         ("system", [s.spec.system for s in series]),
@@ -74,7 +75,7 @@ def several_page(series: list[Series], title: str, kicker: str) -> Page:
     return Page(
         title=title,
         kicker=kicker,
-        lead=_lead(series, keys),
+        lead=f"{len(series)} series of runs that differ in {what}.",
         alerts=alerts,
         sections=sections,
     )
@@ -105,11 +106,6 @@ def _privacy(series: list[Series], labels: list[str]) -> Section:
 
 def _told(value: Any) -> bool:
     return value not in ("–", None) and not (isinstance(value, Cell) and value.text == "–")
-
-
-def _lead(series: list[Series], keys: list[str]) -> str:
-    what = ", ".join(key.removeprefix("parameters.") for key in keys) or "nothing but the seed"
-    return f"{len(series)} series of runs that differ in {what}."
 
 
 def _cell(value: Any) -> Any:

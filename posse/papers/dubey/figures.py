@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 from posse.papers.checks import above, alike, falling, ratio, trend
-from posse.papers.experiment import Axes, Experiment, Lines, bars, curves, run_file
+from posse.papers.experiment import Axes, Experiment, bars, curves, run_file
 from posse.papers.sample import regret
 from posse.papers.statements import claim, ours
 
@@ -62,18 +62,7 @@ def central(quick: bool, arms: dict[str, Any]) -> dict[str, Any]:
 _figure = partial(Experiment, axes=curves("time (slots)", REGRET), metric=regret, repeat=(20, 100))
 _OPEN = "Cooperative, no privacy"
 _DIAMETER = 3.0
-
-
-def _figure_1c(quick: bool) -> Lines:
-    gammas: dict[float, Any] = {1.0: 1, 2.0: HALF_WAY, _DIAMETER: "diameter"}
-    return {
-        "Private ε=1": {x: private(quick, 1.0, gamma=gamma) for x, gamma in gammas.items()},
-        "Byzantine, ε=.001": {x: byzantine(quick, 1e-3, gamma) for x, gamma in gammas.items()},
-        "optimum for Private": {_DIAMETER: central(quick, ARMS)},
-        "optimum for Byzantine": {_DIAMETER: central(quick, MIDDLE)},
-    }
-
-
+_GAMMAS: dict[float, Any] = {1.0: 1, 2.0: HALF_WAY, _DIAMETER: "diameter"}
 _ASSUMED = "M = 30, p = .25, T = 150, means U[.3, .7] (in full M = 200, p = .1, T = 1000)."
 _UNTRIMMED = (
     "Corrected, an estimator that believes 1/8 or more trims nothing, for its interval never holds "
@@ -132,7 +121,12 @@ EXPERIMENTS = (
         claim("byzantine-proof: the same", "5",
               ratio(("Byzantine, ε=.001", _DIAMETER), ("optimum for Byzantine", _DIAMETER),
                     0.0, 1.25)),
-        lines=_figure_1c,
+        lines=lambda quick: {
+            "Private ε=1": {x: private(quick, 1.0, gamma=gamma) for x, gamma in _GAMMAS.items()},
+            "Byzantine, ε=.001": {x: byzantine(quick, 1e-3, gamma) for x, gamma in _GAMMAS.items()},
+            "optimum for Private": {_DIAMETER: central(quick, ARMS)},
+            "optimum for Byzantine": {_DIAMETER: central(quick, MIDDLE)},
+        },
         axes=Axes("life of a message γ (3: the diameter; 2: half of it, rounded up)", REGRET),
         repeat=(16, 100),
         assumed=f"{ASSUMED} {LIES} Optimum: one UCB1 that makes all M T pulls itself.",

@@ -5,7 +5,7 @@ from typing import Any
 
 from posse.papers.checks import above
 from posse.papers.dubey.figures import REGRET
-from posse.papers.experiment import Axes, Experiment, Lines, Runs, bars, run_file
+from posse.papers.experiment import Axes, Experiment, Runs, bars, run_file
 from posse.papers.sample import regret
 from posse.papers.statements import ours
 
@@ -61,21 +61,6 @@ def _often(quick: bool, estimator: str, share: float, **more: Any) -> Runs:
     return Runs(_run(quick, estimator, share, **more), times=2 if quick else 1)
 
 
-def _against_liars(quick: bool) -> Lines:
-    return {
-        f"{law}: {line}": {
-            0.0: _often(quick, estimator, 0.0),
-            0.2: _run(quick, estimator, 0.2, law),
-        }
-        for law in _LAWS
-        for line, estimator in ((_ROBUST, "robust"), (_MEAN, "mean"))
-    } | {
-        "opposite: byzantine-ucb, not private": {
-            share: _run(quick, "byzantine", share, "opposite") for share in (0.0, 0.2)
-        },
-    }
-
-
 EXPERIMENTS = (
     _compared(
         "robust-liars",
@@ -87,7 +72,18 @@ EXPERIMENTS = (
         ),
         ours("without liars no worse than the mean",
              above(f"informed: {_MEAN}", f"informed: {_ROBUST}", where=0)),
-        lines=_against_liars,
+        lines=lambda quick: {
+            f"{law}: {line}": {
+                0.0: _often(quick, estimator, 0.0),
+                0.2: _run(quick, estimator, 0.2, law),
+            }
+            for law in _LAWS
+            for line, estimator in ((_ROBUST, "robust"), (_MEAN, "mean"))
+        } | {
+            "opposite: byzantine-ucb, not private": {
+                share: _run(quick, "byzantine", share, "opposite") for share in (0.0, 0.2)
+            },
+        },
         axes=Axes("share of agents that lie", REGRET),
     ),
     _compared(

@@ -120,19 +120,6 @@ def _conclusions(problem: int) -> tuple[Statement, ...]:
     )  # fmt: skip
 
 
-def _figure_2(quick: bool) -> Lines:
-    etas = (0.3, 0.6, 0.9) if quick else (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-    return along(lambda problem, eta: corrupted(128, 0.0, eta, problem=problem), _PROBLEMS, etas)
-
-
-def _figure_4(quick: bool) -> Lines:
-    return panels({
-        f"{name}, {problem}": lines
-        for problem, number in _PROBLEMS.items()
-        for name, lines in _panels(number, quick).items()
-    })  # fmt: skip
-
-
 _BETAS = {f"β={beta:g}": beta for beta in (0.3, 0.5, 0.8)}
 
 
@@ -147,17 +134,6 @@ def _figure_5(quick: bool) -> Lines:
 _LAWS: dict[str, Any] = {"uniform": None, "unbalanced": {"kind": "power", "gamma": 0.8}}
 
 
-def _figure_6(quick: bool) -> Lines:
-    return {
-        f"{name}: {law}": {n: run(n, activity) for n in agents(quick)}
-        for law, activity in _LAWS.items()
-        for name, run in (
-            (_DP, lambda n, activity: _often(n, 0.1, activity=activity)),
-            (_CORRUPTED, lambda n, activity: corrupted(n, 0.05, activity=activity)),
-        )
-    }
-
-
 EXPERIMENTS = (
     _figure(
         "rio-1", "Figure 1", "Sample complexity on Problem 1",
@@ -170,7 +146,11 @@ EXPERIMENTS = (
         claim("the sample complexity and η are positively correlated", "C.2",
               trend(_PROBLEMS)),
         claim("the best arm is returned with confidence .95", "6", right(0.05)),
-        lines=_figure_2, axes=Axes("η", "rounds"), repeat=(12, 60),
+        lines=lambda quick: along(
+            lambda problem, eta: corrupted(128, 0.0, eta, problem=problem), _PROBLEMS,
+            (0.3, 0.6, 0.9) if quick else (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95),
+        ),
+        axes=Axes("η", "rounds"), repeat=(12, 60),
         assumed=f"N = 128, η from .1 to .95 (the figure's are lost; below .2 rounds grow "
         f"again). {_SPREAD}",
     ),
@@ -193,7 +173,11 @@ EXPERIMENTS = (
                   falling(*_names(f"{_CORRUPTED}, {problem}", _CORRUPTED)))
             for problem in _PROBLEMS
         ),
-        lines=_figure_4,
+        lines=lambda quick: panels({
+            f"{name}, {problem}": lines
+            for problem, number in _PROBLEMS.items()
+            for name, lines in _panels(number, quick).items()
+        }),
         assumed=f"{ASSUMED} {_SPREAD}",
     ),
     _figure(
@@ -214,7 +198,14 @@ EXPERIMENTS = (
         ),
         claim("without losing accuracy", "C.4",
               right(0.05, tuple(f"{name}: unbalanced" for name in (_DP, _CORRUPTED)))),
-        lines=_figure_6,
+        lines=lambda quick: {
+            f"{name}: {law}": {n: run(n, activity) for n in agents(quick)}
+            for law, activity in _LAWS.items()
+            for name, run in (
+                (_DP, lambda n, activity: _often(n, 0.1, activity=activity)),
+                (_CORRUPTED, lambda n, activity: corrupted(n, 0.05, activity=activity)),
+            )
+        },
         assumed=f"{ASSUMED} P(n) ∝ (n + α)^-.8 with α = 0 and n from 1; η = .9.",
     ),
 )  # fmt: skip

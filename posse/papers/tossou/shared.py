@@ -44,6 +44,9 @@ def pulls_twice(
     In the sweep arm 0 gave 1 and all others 0. The noise of arm 0's second sum is integrated in
     closed form, so that only the noise of the sweep is drawn.
     """
+    from scipy.stats import laplace  # noqa: PLC0415
+
+    below = laplace(scale=_SCALE).cdf
     swept = generator.laplace(0.0, _SCALE, (_DRAWS, ARMS))
     others = -np.sort(-swept[:, 1:], axis=1)
     first = 1.0 + swept[:, 0]
@@ -51,7 +54,7 @@ def pulls_twice(
     stays = (low < first) & (first < high)
     low, high = _between(others, ARMS + 2, 2, offset, variant)
     found = [
-        float((stays * (_below(high - first - x) - _below(low - first - x))).mean())
+        float((stays * (below(high - first - x) - below(low - first - x))).mean())
         for x in (0.0, 1.0)
     ]
     return found[0], found[1]
@@ -71,13 +74,6 @@ def _between(
 def _bonus(slot: int, n: int, variant: Any) -> float:
     """What the index adds to the mean of n rewards."""
     return sqrt(2 * log(slot) / n) + privacy_weight(slot, EPSILON) * privacy_factor(n, variant)
-
-
-def _below(x: FloatArray) -> FloatArray:
-    """The Laplace law's distribution function at this scale."""
-    half = 0.5 * np.exp(-np.abs(x) / _SCALE)
-    found: FloatArray = np.where(x < 0, half, 1 - half)
-    return found
 
 
 EXPERIMENTS = (
