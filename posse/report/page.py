@@ -1,9 +1,7 @@
 """What a page is made of, and how a number is written on it."""
 
-from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,7 @@ from posse.durable import whole
 from posse.measure.confidence import mean_ci
 from posse.measure.numbers import number, with_ci
 from posse.report.drawing import Chart
-from posse.report.palette import variables
+from posse.report.palette import csp_hash, variables
 
 MOST_ROWS = 200
 """Rows of a table on the page; the rest is in the CSV file, which is named."""
@@ -73,7 +71,6 @@ class Section:
     charts: list[Chart] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     code: str = ""
-    code_title: str = ""
 
     @property
     def split(self) -> bool:
@@ -109,18 +106,13 @@ class Page:
             light=variables("light"),
             dark=variables("dark"),
             script=Markup(script),
-            script_hash=_hash(script),
+            script_hash=csp_hash(script),
         )
         path.parent.mkdir(parents=True, exist_ok=True)
         whole.write(path, text)
         for section in self.sections:
             for chart in section.charts:
                 chart.write(path.parent / self.folder)
-
-
-def _hash(script: str) -> str:
-    """The one script that a browser is to run, as a content security policy names it."""
-    return f"sha256-{b64encode(sha256(script.encode()).digest()).decode()}"
 
 
 def some(*charts: Chart | None) -> list[Chart]:

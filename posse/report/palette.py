@@ -1,4 +1,7 @@
-"""The colours of our pages, light and dark."""
+"""What our pages share: their colours, light and dark, and how a policy names their scripts."""
+
+from base64 import b64encode
+from hashlib import sha256
 
 PALETTE = {
     "light": {
@@ -18,3 +21,8 @@ PALETTE = {
 def variables(mode: str) -> str:
     """The palette as CSS declarations."""
     return "".join(f"--{name}:{value};" for name, value in PALETTE[mode].items())
+
+
+def csp_hash(text: str) -> str:
+    """A script or style that a browser may run, as a content security policy names it."""
+    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"

@@ -43,7 +43,6 @@ def run_page(series: Series) -> Page:
         title="What was asked for",
         text=["The whole specification, with every default; it runs again as it is."],
         code=series.text,
-        code_title="spec.toml",
     )
     return Page(
         title=_headline(series),

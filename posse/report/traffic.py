@@ -73,9 +73,9 @@ def _kinds(series: Series) -> list[Kind]:
     """All kinds of messages, the paper's own first, the heaviest first."""
     total: dict[tuple[str, str], list[int]] = {}
     for run in series.runs:
-        for plane, sent in run.communication.planes.items():
-            for kind, amount in sent.kinds.items():
-                row = total.setdefault((plane.name.lower(), kind), [0, 0, 0])
+        for plane in _ORDER:
+            for kind, amount in getattr(run.communication, plane).kinds.items():
+                row = total.setdefault((plane, kind), [0, 0, 0])
                 for n, count in enumerate(msgspec.structs.astuple(amount)):
                     row[n] += count or 0
     runs = len(series.runs)

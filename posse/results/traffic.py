@@ -80,11 +80,6 @@ class Traffic(msgspec.Struct, kw_only=True):
     closed_form_by_edges: ClosedForm | UnsetType = UNSET
     cost_per_slot: float | UnsetType = UNSET
 
-    @property
-    def planes(self) -> dict[Plane, PlaneTraffic]:
-        """The traffic by plane."""
-        return {Plane.DATA: self.data, Plane.CONTROL: self.control, Plane.WORLD: self.world}
-
 
 def traffic(links: Iterable[LinkCount], *, between_agents: bool = True) -> Traffic:
     """The totals of these links; `between_agents`: whether they include links between agents."""

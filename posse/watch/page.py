@@ -2,15 +2,13 @@
 
 import hmac
 import secrets
-from base64 import b64encode
 from collections.abc import Iterable
-from hashlib import sha256
 from importlib import resources
 from string import Template
 from urllib.parse import parse_qs
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-from posse.report.palette import variables
+from posse.report.palette import csp_hash, variables
 from posse.watch.feed import Feed
 from posse.web import answer
 
@@ -59,12 +57,8 @@ def _page() -> tuple[str, str]:
     )
     text = Template((files / "page.html").read_text()).substitute(script=script, style=style)
     allowed = (
-        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}",
+        f"default-src 'none'; script-src '{csp_hash(script)}'; style-src '{csp_hash(style)}'",
         "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'",
         "frame-ancestors 'none'",
     )
     return text, "; ".join(allowed)
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
