@@ -1,5 +1,6 @@
 """Gaussian arms: rewards drawn from N(μ_k, sd²)."""
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -40,27 +41,21 @@ class GaussianArms(LabMeans, frozen=True, kw_only=True, tag_field="kind", tag="g
         return Gaussian(means, self.sd, self.clip, context.rewards)
 
 
+@dataclass(frozen=True, eq=False)
 class Gaussian(Arms):
     """One agent's Gaussian arms."""
 
-    def __init__(
-        self,
-        means: FloatArray,
-        sd: float,
-        clip: tuple[float, float] | None,
-        generator: np.random.Generator,
-    ) -> None:
-        self._means = means
-        self._sd = sd
-        self._clip = clip
-        self._generator = generator
+    means: FloatArray
+    sd: float
+    clip: tuple[float, float] | None
+    generator: np.random.Generator
 
     def draw(self, arm: int, count: int) -> FloatArray:
-        return rescale(self._generator.normal(self._means[arm], self._sd, count), self._clip)
+        return rescale(self.generator.normal(self.means[arm], self.sd, count), self.clip)
 
     def totals(self, arms: tuple[int, ...], times: int) -> FloatArray:
         """One draw per arm; with `clip`, one draw per reward, because each must be clipped."""
-        if self._clip is not None:
+        if self.clip is not None:
             return super().totals(arms, times)
-        means = times * self._means[list(arms)]
-        return self._generator.normal(means, self._sd * np.sqrt(times))
+        means = times * self.means[list(arms)]
+        return self.generator.normal(means, self.sd * np.sqrt(times))

@@ -54,10 +54,13 @@ def run(options: argparse.Namespace) -> None:
         print(claims.text(), end="")
     if what in {"all", "systems"}:
         _systems()
-    if what in {"all", "arms", *_ARMS}:
-        _arms([what] if what in _ARMS else list(_ARMS))
-    if what in {"all", "topologies", *_TOPOLOGIES}:
-        _topologies([what] if what in _TOPOLOGIES else list(_TOPOLOGIES))
+    for title, table, kinds in (("arms", "arms", _ARMS), ("topologies", "topology", _TOPOLOGIES)):
+        if what in {"all", title, *kinds}:
+            print(f"\n{title.upper()}  ([{table}] kind = …)")
+            for name in [what] if what in kinds else kinds:
+                said = f": {(kinds[name].__doc__ or '').splitlines()[0]}" * (table == "topology")
+                print(f"\n  {name}{said}")
+                _show(kinds[name])
     if what == "all":
         print("\nACTIVITY  ([agents] activity = { … })\n")
         _show(ActivitySpec)
@@ -70,20 +73,6 @@ def _systems() -> None:
             _system(name)
         except SpecError as error:  # one faulty package must not hide the other systems
             print(f"\n  {name}: {error}")
-
-
-def _arms(names: list[str]) -> None:
-    print("\nARMS  ([arms] kind = …)")
-    for name in names:
-        print(f"\n  {name}")
-        _show(_ARMS[name])
-
-
-def _topologies(names: list[str]) -> None:
-    print("\nTOPOLOGIES  ([topology] kind = …)")
-    for name in names:
-        print(f"\n  {name}: {(_TOPOLOGIES[name].__doc__ or '').splitlines()[0]}")
-        _show(_TOPOLOGIES[name])
 
 
 def _system(name: str) -> None:

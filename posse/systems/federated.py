@@ -73,11 +73,8 @@ def _check_rounds(spec: RunSpec, parameters: FederatedParameters) -> None:
 
 def _check_cdp(spec: RunSpec, parameters: CdpParameters) -> None:
     _check_rounds(spec, parameters)
-    if parameters.noise == "shared":
-        _check_shared(spec, parameters)
-
-
-def _check_shared(spec: RunSpec, parameters: CdpParameters) -> None:
+    if parameters.noise != "shared":
+        return
     p, agents, arms = parameters, spec.agents.count, spec.arms.arm_count()
     shared = noise_of(p, agents)
     if p.participation < 1:
