@@ -88,14 +88,14 @@ def _carry_out(options: argparse.Namespace) -> int:
     except (Exception, SystemExit) as error:  # a user's own code may call sys.exit
         if isinstance(error, OSError) and error.filename is not None:
             said = PosseError(f"{os.fsdecode(error.filename)} cannot be used: {error.strerror}")
-            return _said(said, [traceback.format_exc()], options.verbose)
-        if not defect.place(error):
-            if not isinstance(error, OSError) or error.errno not in _FULL:
-                raise
+        elif defect.place(error):
+            said = RunFailed(defect.said(error))
+        elif isinstance(error, OSError) and error.errno in _FULL:
             target = getattr(options, "draw", None) or getattr(options, "out", None) or "a file"
             said = PosseError(f"{target} cannot be written: {error.strerror}")
-            return _said(said, [traceback.format_exc()], options.verbose)
-        return _said(RunFailed(defect.said(error)), [traceback.format_exc()], options.verbose)
+        else:
+            raise
+        return _said(said, [traceback.format_exc()], options.verbose)
 
 
 def _said(error: PosseError, notes: list[str], verbose: bool) -> int:
