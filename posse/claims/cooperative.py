@@ -4,18 +4,20 @@ from functools import lru_cache
 
 import numpy as np
 
-from posse.claims.base import ClaimContext, released, unprotected
+from posse.claims.base import ITS_PULLS, ClaimContext, released, unprotected
 from protocol.accounting import composed
 from protocol.cooperative import (
+    AdapParameters,
     PrivateAloneParameters,
     PrivateParameters,
     privacy_bound,
+    pulls_per_release,
     release_counts,
 )
 from protocol.privacy import Claim, View
 
 _MESSAGES = "whoever reads all messages that carry the agent's means and counts"
-ONCE = (
+_ONCE = (
     "An arm's rewards fall into disjoint batches, whose mean one reward moves by at most 1/n and "
     "which is noised once, by Lap(1/(ε n)). Pulls, counts and the answer are functions of noisy "
     "means ({source})."
@@ -48,14 +50,14 @@ def private(context: ClaimContext) -> Claim:
     if p.releases == "doubling":
         return robust(context)
     if context.variant == "printed":
-        return refuted(
+        return _refuted(
             p,
             _MESSAGES,
             "messages",
             "Not satisfied as printed: the agent's own raw sums decide its pulls, and their "
             "counts are sent without noise, so that one reward can change a count for certain.",
         )
-    return of_schedule(p, release_counts(p.epsilon, p.v, p.horizon), _MESSAGES, "messages")
+    return _of_schedule(p, release_counts(p.epsilon, p.v, p.horizon), _MESSAGES, "messages")
 
 
 def robust(context: ClaimContext) -> Claim:
@@ -63,11 +65,11 @@ def robust(context: ClaimContext) -> Claim:
     return released(
         epsilon=context.parameters.epsilon,
         adversary=_MESSAGES,
-        proof=ONCE.format(source="Sajed and Sheffet 2019; Azize and Basu 2022, Lemma 1"),
+        proof=_ONCE.format(source="Sajed and Sheffet 2019; Azize and Basu 2022, Lemma 1"),
     )
 
 
-def of_schedule(
+def _of_schedule(
     p: PrivateAloneParameters, counts: tuple[int, ...], adversary: str, sees: View
 ) -> Claim:
     """Releases of an arm's mean at fixed numbers of its pulls, whatever the rewards."""
@@ -87,7 +89,7 @@ def of_schedule(
     )
 
 
-def refuted(p: PrivateAloneParameters, adversary: str, sees: View, why: str) -> Claim:
+def _refuted(p: PrivateAloneParameters, adversary: str, sees: View, why: str) -> Claim:
     """A printed claim that does not hold."""
     return Claim(
         mechanism="laplace",
@@ -98,4 +100,31 @@ def refuted(p: PrivateAloneParameters, adversary: str, sees: View, why: str) -> 
         sees=sees,
         holds=False,
         note=why,
+    )
+
+
+def private_means(context: ClaimContext) -> Claim:
+    """DP-UCB-INT."""
+    p: PrivateAloneParameters = context.parameters
+    if context.variant == "printed":
+        return _refuted(
+            p,
+            ITS_PULLS,
+            "pulls",
+            "Not satisfied as printed: the noise of an arm that is not pulled is drawn again "
+            "in every slot, without bound; see the ledger.",
+        )
+    f = pulls_per_release(p.epsilon)
+    return _of_schedule(p, tuple(range(f, p.horizon + 1, f)), ITS_PULLS, "pulls")
+
+
+def batched_means(context: ClaimContext) -> Claim:
+    """AdaP-UCB."""
+    p: AdapParameters = context.parameters
+    return released(
+        epsilon=p.epsilon,
+        adversary=ITS_PULLS,
+        sees="pulls",
+        note="Nothing is sent before the end.",
+        proof=_ONCE.format(source="Azize and Basu 2022, Theorem 6"),
     )

@@ -3,7 +3,7 @@
 from functools import partial
 
 from agent.lone import AdapUcb, LoneUcb, PrivateLoneUcb
-from posse.claims import lone as claims
+from posse.claims import cooperative as claims
 from posse.claims.base import silence
 from posse.errors import SpecError
 from posse.results import cooperative as results
@@ -13,7 +13,7 @@ from posse.systems import advice
 from posse.systems.base import ALONE, Field, System, UnitInterval
 from posse.systems.context import AgentContext
 from posse.systems.shapes import Alone
-from posse.theory import lone as theory
+from posse.theory import cooperative as theory
 from posse.theory.bounds import undrawn
 from protocol.cooperative import (
     AdapParameters,

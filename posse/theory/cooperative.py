@@ -1,4 +1,4 @@
-"""The regret of cooperation on a graph (Dubey and Pentland 2020)."""
+"""The regret of cooperation on a graph (Dubey and Pentland 2020), and of agents alone."""
 
 import math
 
@@ -6,8 +6,10 @@ import numpy as np
 
 from agent.trimmed import TRIMS_BELOW
 from posse.spec.runfile import RunSpec
-from posse.theory.bounds import Bound, NoBoundError, positive, shared_gaps
+from posse.theory.bounds import Bound, NoBoundError, positive, shared_gaps, ucb1_regret
 from protocol.cooperative import (
+    AdapParameters,
+    AloneParameters,
     ByzantineParameters,
     PrivateParameters,
     RobustParameters,
@@ -91,6 +93,19 @@ def robust_cooperation_regret(
     pulls = np.maximum(64 / found, 32 / epsilon) * logs
     once = found * (pulls_per_release(epsilon) + 24)
     regret: FloatArray = agents * (pulls + once).sum(axis=0)
+    return regret
+
+
+def adap_ucb_regret(gaps: FloatArray, t: FloatArray, epsilon: float, alpha: float) -> FloatArray:
+    """Regret of AdaP-UCB after t pulls: Σ_k (16 α log t / min(Δ_k, ε) + α / (α - 3)).
+
+    Azize and Basu, NeurIPS 2022, Theorem 7; sums over Δ_k > 0.
+    """
+    found = positive(gaps)
+    logs = np.log(np.maximum(t, 1.0))
+    regret: FloatArray = 16 * alpha * (1 / np.minimum(found, epsilon)).sum() * logs + len(
+        found
+    ) * alpha / (alpha - 3)
     return regret
 
 
@@ -200,3 +215,24 @@ def _require_borne(p: ByzantineParameters, believed: float, agents: int, gamma: 
             f"Theorem 4.3 needs ε to be no less than the rate of lies, which is {lies.rate:g}"
             f"{on_the_way}, and agents believe {believed:g}."
         )
+
+
+def ucb1(spec: RunSpec, parameters: AloneParameters, run: int) -> Bound:
+    """UCB1's bound, once for each agent."""
+    gaps = shared_gaps(spec, run)
+    return Bound(
+        label="UCB1's bound, each agent alone",
+        regret=lambda t: spec.agents.count * ucb1_regret(gaps, t),
+        note="Auer, Cesa-Bianchi and Fischer 2002, Theorem 1, once for each agent.",
+    )
+
+
+def adap_ucb(spec: RunSpec, parameters: AdapParameters, run: int) -> Bound:
+    """AdaP-UCB's bound, once for each agent."""
+    gaps = shared_gaps(spec, run)
+    p = parameters
+    return Bound(
+        label="AdaP-UCB's bound, each agent alone",
+        regret=lambda t: spec.agents.count * adap_ucb_regret(gaps, t, p.epsilon, p.alpha),
+        note="Azize and Basu 2022, Theorem 7, once for each agent.",
+    )
