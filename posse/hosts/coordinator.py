@@ -27,8 +27,7 @@ from posse.hosts.sources import Chance, Sources
 from posse.measure.traffic import Meter
 from posse.plan import Plan
 from posse.printable import blamed, printable
-from posse.results import assembly, lab
-from posse.results.assembly import Seen, right
+from posse.results.assembly import Seen, of_field, of_lab, right
 from posse.results.base import Standing
 from posse.results.record import RunRecord
 from posse.systems.network import Network
@@ -526,7 +525,7 @@ def _completed(plan: Plan, seen: Seen, reports: dict[int, control.Report]) -> Ru
     spec, verdict = plan.spec, seen.record.status
     if verdict == "missing" and seen.record.exhausted and not seen.record.missing:
         verdict = "exhausted"
-    record = assembly.record(spec, seen) if plan.field else lab.record(spec, seen, reports)
+    record = of_field(spec, seen) if plan.field else of_lab(spec, seen, reports)
     plan.system.results.finish(spec, plan.parameters, record)
     if verdict in ("missing", "exhausted"):
         record.status = verdict
