@@ -41,8 +41,7 @@ class Corruption:
             case "uniform":
                 return self.generator.random(truth.shape)
             case "opposite":
-                opposite: FloatArray = 1.0 - truth
-                return opposite
+                return 1.0 - truth
             case law:
                 default = 10.0 if law == "outlier" else 1.0
                 value = default if self.does.value is None else self.does.value

@@ -93,8 +93,7 @@ class HybridSums:
         fresh: FloatArray = self.levels[above] + self.batch[self.used]
         self.levels[level] = fresh
         self.used += 1
-        released: FloatArray = self.sums + fresh
-        return released
+        return self.sums + fresh
 
     def begun(self) -> list[Release]:
         """The releases that the last item began; none unless it was a doubling, t = T_0.

@@ -57,8 +57,7 @@ def radii(t: int, agents: int, liars: int, epsilon: float) -> tuple[FloatArray, 
 
 def _width(log_1_p: FloatArray, s: FloatArray, epsilon: float) -> FloatArray:
     """w(p), from log(1/p)."""
-    width: FloatArray = np.sqrt((log_1_p + math.log(2)) / (2 * s)) + log_1_p / (epsilon * s)
-    return width
+    return np.sqrt((log_1_p + math.log(2)) / (2 * s)) + log_1_p / (epsilon * s)
 
 
 @dataclass(slots=True)
@@ -104,5 +103,4 @@ class RobustMeans(DoublingMeans):
 
 def own_radius(log_t: float, s: FloatArray, epsilon: float) -> FloatArray:
     """sqrt(log t / s) + 2 log t / (ε s), exceeded with probability at most 2 t^-2."""
-    radius: FloatArray = np.sqrt(log_t / s) + 2 * log_t / (epsilon * s)
-    return radius
+    return np.sqrt(log_t / s) + 2 * log_t / (epsilon * s)

@@ -148,8 +148,7 @@ class RandomMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         arms = generator.standard_normal((self.count, self.dimensions))
         users /= np.linalg.norm(users, axis=1, keepdims=True)
         arms /= np.linalg.norm(arms, axis=1, keepdims=True)
-        means: FloatArray = np.clip((1.0 + users @ arms.T) / 2.0, 0.0, 1.0)
-        return means
+        return np.clip((1.0 + users @ arms.T) / 2.0, 0.0, 1.0)
 
 
 Means = list[float | list[float]] | RandomMeans
@@ -237,8 +236,7 @@ def rescale(rewards: FloatArray, clip: tuple[float, float] | None) -> FloatArray
         return rewards
     low, high = clip
     numbers = np.where(np.isnan(rewards), low, rewards)
-    scaled: FloatArray = (np.clip(numbers, low, high) - low) / (high - low)
-    return scaled
+    return (np.clip(numbers, low, high) - low) / (high - low)
 
 
 def check_clip(clip: Any) -> None:

@@ -28,8 +28,7 @@ def at_least(hits: Any, trials: int, error: float) -> FloatArray:
     from scipy.special import betaincinv  # noqa: PLC0415
 
     k = np.asarray(hits, dtype=float)
-    found: FloatArray = np.where(k > 0, betaincinv(np.maximum(k, 1), trials - k + 1, error), 0.0)
-    return found
+    return np.where(k > 0, betaincinv(np.maximum(k, 1), trials - k + 1, error), 0.0)
 
 
 def at_most(hits: Any, trials: int, error: float) -> FloatArray:

@@ -113,8 +113,7 @@ class Measured:
     def grown(self, line: str, *times: float) -> FloatArray:
         """By how much the regret of each run of a line grew between these times: a row for each."""
         runs = self.runs[line, 0.0]
-        grown: FloatArray = np.diff([[regret_at(run, t) for t in times] for run in runs]).T
-        return grown
+        return np.diff([[regret_at(run, t) for t in times] for run in runs]).T
 
     def mean(self, line: str, x: float, metric: Metric | None = None) -> tuple[float, float]:
         """Mean and 95% half-width (0 for one run, as of a computation's exact number)."""

@@ -131,8 +131,7 @@ def means_table(spec: RunSpec, run: int) -> FloatArray:
 
 def positive(gaps: FloatArray) -> FloatArray:
     """The gaps Δ_k > 0, up to rounding."""
-    found: FloatArray = gaps[gaps > _ROUNDING]
-    return found
+    return gaps[gaps > _ROUNDING]
 
 
 def ucb1_regret(gaps: FloatArray, t: FloatArray) -> FloatArray:

@@ -35,8 +35,7 @@ def plays_with_bound(*, epsilon: float, players: int, as_printed: bool) -> Plays
         noise = (8 * logs / (gap * rest * epsilon)) ** 2.25
         chance = 8 * logs / (lots * gap) ** 2
         most: FloatArray = np.maximum(noise, chance).min(axis=-1)
-        found: FloatArray = 1 + most / players + 2 * np.pi**2 / (3 * players**2)
-        return found
+        return 1 + most / players + 2 * np.pi**2 / (3 * players**2)
 
     return plays
 
