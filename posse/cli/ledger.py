@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from posse.cli.options import add_json, print_json
-from posse.durable.lifetime import Lifetime, read
+from posse.durable.lifetime import read
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -23,11 +23,7 @@ def run(options: argparse.Namespace) -> None:
     book = read(options.file)
     if options.json:
         print_json(book)
-    else:
-        _show(book)
-
-
-def _show(book: Lifetime) -> None:
+        return
     table = Table(box=None, pad_edge=False)
     for name in ("run", "began (UTC)", "agent", "rewards", "ε of each", "ended", "task"):
         table.add_column(name)

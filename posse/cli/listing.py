@@ -53,7 +53,12 @@ def run(options: argparse.Namespace) -> None:
     if what == "claims":
         print(claims.text(), end="")
     if what in {"all", "systems"}:
-        _systems()
+        print("SYSTEMS  (system = …; [parameters])")
+        for name in systems.names():
+            try:
+                _system(name)
+            except SpecError as error:  # one faulty package must not hide the other systems
+                print(f"\n  {name}: {error}")
     for title, table, kinds in (("arms", "arms", _ARMS), ("topologies", "topology", _TOPOLOGIES)):
         if what in {"all", title, *kinds}:
             print(f"\n{title.upper()}  ([{table}] kind = …)")
@@ -64,15 +69,6 @@ def run(options: argparse.Namespace) -> None:
     if what == "all":
         print("\nACTIVITY  ([agents] activity = { … })\n")
         _show(ActivitySpec)
-
-
-def _systems() -> None:
-    print("SYSTEMS  (system = …; [parameters])")
-    for name in systems.names():
-        try:
-            _system(name)
-        except SpecError as error:  # one faulty package must not hide the other systems
-            print(f"\n  {name}: {error}")
 
 
 def _system(name: str) -> None:

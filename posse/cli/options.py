@@ -20,18 +20,16 @@ _LONGEST = 2_000_000
 """Seconds; in milliseconds they fit 31 bits."""
 
 
-def number(text: str) -> int:
-    """Parse a number that counts from 0, such as a rank."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"is {text}; it must be a whole number, 0 or more")
+def number(text: str, least: int = 0) -> int:
+    """Parse a number that counts from 0, such as a rank, or from `least`."""
+    if not text.isdecimal() or int(text) < least:
+        raise argparse.ArgumentTypeError(f"is {text}; it must be a whole number, {least} or more")
     return int(text)
 
 
 def count(text: str) -> int:
     """Parse a number of at least 1."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"is {text}; it must be a whole number, 1 or more")
-    return int(text)
+    return number(text, 1)
 
 
 def seconds(text: str) -> float:

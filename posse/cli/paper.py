@@ -63,11 +63,6 @@ def run(options: argparse.Namespace) -> int:
         return _estimate(options)
     if options.names or options.all:
         return _run(options)
-    _show()
-    return 0
-
-
-def _show() -> None:
     paper = ""
     for experiment in papers.experiments().values():
         if experiment.paper != paper:
@@ -75,6 +70,7 @@ def _show() -> None:
             print(f"\n{paper}")
         print(f"  {experiment.name:<26} {experiment.figure or 'our own'}: {experiment.title}")
     print("\nposse paper NAME [--quick] [--engine processes]; posse paper --all --quick")
+    return 0
 
 
 def _chosen(names: list[str]) -> list[Any]:

@@ -8,7 +8,6 @@ from rich.table import Table
 from posse.cli import security
 from posse.cli.options import add_json, print_json, seconds
 from posse.engines.inquiry import ask
-from posse.measure.status import CoordinatorStatus
 from posse.printable import printable
 from posse.security import keys
 
@@ -40,11 +39,7 @@ def run(options: argparse.Namespace) -> None:
     status = ask(options.join, pair, options.wait)
     if options.json:
         print_json(status)
-    else:
-        _show(status)
-
-
-def _show(status: CoordinatorStatus) -> None:
+        return
     table = Table(box=None, pad_edge=False, show_header=False)
     for rank in range(status.agents):
         heard = status.heard_seconds_ago.get(rank)

@@ -4,11 +4,9 @@ import msgspec
 
 from posse.measure.numbers import short, with_ci
 from posse.report.drawing import COLOUR, Chart, canvas, large_numbers, legend, note, to_svg
-from posse.report.page import MOST_ROWS, Section, Table, some, table
+from posse.report.page import MOST_ROWS, Section, some, table
 from posse.report.read import Series
 from posse.results.record import RunRecord
-from posse.results.traffic import Traffic
-from protocol.control import LinkCount
 from protocol.machine import COORDINATOR
 from protocol.message import Plane
 
@@ -38,8 +36,26 @@ def section(series: Series) -> Section:
         key=lambda link: (-link.payload_bytes, link.source, link.target),
     )
     if heavy:
-        tables.append(_by_link(heavy, len(series.runs)))
+        runs = len(series.runs)
+        by_link = [
+            (
+                _name(link.source),
+                _name(link.target),
+                Plane(link.plane).name.lower(),
+                link.kind,
+                link.messages / runs,
+                link.payload_bytes / runs,
+                link.frame_bytes / runs,
+            )
+            for link in heavy[:MOST_ROWS]
+        ]
+        title = f"By link (the {min(len(heavy), MOST_ROWS)} heaviest of {len(heavy):,})"
+        note = "Every link of every run is in links.csv."
+        header = ("from", "to", "plane", "kind", *_COUNTS)
+        tables.append(table(title, header, by_link, note=note, folded=True))
     last = series.runs[-1].communication
+    world = last.world.messages
+    shared = f"{world:,} to and from the shared arms and " if world else ""
     return Section(
         id="traffic",
         title="What went over the wire",
@@ -48,20 +64,13 @@ def section(series: Series) -> Section:
             "coordinator's links."
             if last.data.messages is None
             else f"In the last run {last.data.messages:,} messages of the paper's own with "
-            f"{last.data.payload_bytes:,} payload bytes; beside them {_beside(last)}."
+            f"{last.data.payload_bytes:,} payload bytes; beside them {shared}"
+            f"{last.control.messages:,} of control."
         ],
         terms=[(term, with_ci(values)) for term, values in terms if values],
         charts=some(_bytes_by_kind(kinds, series.spec.mode == "field")),
         tables=tables,
     )
-
-
-def _beside(last: Traffic) -> str:
-    """The messages of a run that are not the paper's own."""
-    world = (
-        f"{last.world.messages:,} to and from the shared arms and " if last.world.messages else ""
-    )
-    return f"{world}{last.control.messages:,} of control"
 
 
 def _kernel_bytes(run: RunRecord) -> float | None:
@@ -81,27 +90,6 @@ def _kinds(series: Series) -> list[Kind]:
     runs = len(series.runs)
     means = ((*key, m / runs, p / runs, f / runs) for key, (m, p, f) in total.items())
     return sorted(means, key=lambda row: (_ORDER[row[0]], -row[4], row[1]))
-
-
-def _by_link(heavy: list[LinkCount], runs: int) -> Table:
-    return table(
-        f"By link (the {min(len(heavy), MOST_ROWS)} heaviest of {len(heavy):,})",
-        ("from", "to", "plane", "kind", *_COUNTS),
-        [
-            (
-                _name(link.source),
-                _name(link.target),
-                Plane(link.plane).name.lower(),
-                link.kind,
-                link.messages / runs,
-                link.payload_bytes / runs,
-                link.frame_bytes / runs,
-            )
-            for link in heavy[:MOST_ROWS]
-        ],
-        note="Every link of every run is in links.csv.",
-        folded=True,
-    )
 
 
 def _name(rank: int) -> str:
