@@ -82,11 +82,16 @@ class HybridSums:
         t = self.t = self.t + 1
         tau = t - self.T0
         if tau == self.T0 or t == 1:
-            self._double(t)
+            # draw the logarithmic mechanism's next number, and begin a new tree
+            self.T0 = t
+            self.levels[0] = self.levels[0] + self.noise.laplace(self.log_scale, self.streams)
+            self.levels += [self.levels[0]] * (t.bit_length() - len(self.levels))
             return self.sums + self.levels[0]
         rest = tau & (tau - 1)
         if self.used == len(self.batch):
-            self._draw(min(_BATCH, 2 * self.T0 - t))
+            steps = min(_BATCH, 2 * self.T0 - t)
+            flat = self.noise.laplace(self.node_scale, steps * self.streams)
+            self.batch, self.used = flat.reshape(steps, self.streams), 0
         # counting from 1, the lowest set bit of τ and the one above it; 0 for no bit
         level = (tau ^ rest).bit_length()
         above = (rest & -rest).bit_length()
@@ -109,18 +114,6 @@ class HybridSums:
             sensitivity = math.log2(t)
             out.append(_release(sensitivity, self.node_scale, f"rewards {t + 1} to {2 * t}"))
         return out
-
-    def _double(self, t: int) -> None:
-        """At t = 2^k, draw the logarithmic mechanism's next number and begin a new tree."""
-        self.T0 = t
-        fresh = self.noise.laplace(self.log_scale, self.streams)
-        self.levels[0] = self.levels[0] + fresh
-        self.levels += [self.levels[0]] * (t.bit_length() - len(self.levels))
-
-    def _draw(self, steps: int) -> None:
-        flat = self.noise.laplace(self.node_scale, steps * self.streams)
-        self.batch = flat.reshape(steps, self.streams)
-        self.used = 0
 
 
 @dataclass(slots=True)

@@ -123,18 +123,13 @@ def _work(tasks: list[Repetition], jobs: int | None) -> Made:
         if _is_wired(task):
             wired.setdefault(json.dumps(task.specification), []).append(place)
     for places in wired.values():
-        yield from _over_wires(tasks, places)
+        plan = prepare(tasks[places[0]].specification)
+        for index, record in api.runs(plan, [tasks[place].number for place in places]):
+            if isinstance(record, PosseError):
+                raise record
+            found = sample.of_run(record, tasks[places[index]].keep_log)
+            yield places[index], Done(sample=found, seconds=record.elapsed_seconds or 0.0)
 
 
 def _is_wired(task: Repetition) -> bool:
     return task.engine == "processes" and not isinstance(task.run, Computation)
-
-
-def _over_wires(tasks: list[Repetition], places: list[int]) -> Made:
-    """Those at these places, which have one specification."""
-    plan = prepare(tasks[places[0]].specification)
-    for index, record in api.runs(plan, [tasks[place].number for place in places]):
-        if isinstance(record, PosseError):
-            raise record
-        found = sample.of_run(record, tasks[places[index]].keep_log)
-        yield places[index], Done(sample=found, seconds=record.elapsed_seconds or 0.0)

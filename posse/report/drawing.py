@@ -190,13 +190,6 @@ def note(
     axes.annotate(text, at, xytext=away, textcoords="offset points", **look)
 
 
-def name_rows(axes: Axes, rows: Sequence[str]) -> None:
-    """The name of each row of bars, the first one on top."""
-    axes.set_yticks(range(len(rows)), [fill(row, 24) for row in rows])
-    axes.invert_yaxis()
-    axes.grid(visible=False, axis="y")
-
-
 def curve(
     axes: Axes, index: int, label: str, x: FloatArray, mean: FloatArray, half: FloatArray
 ) -> None:
@@ -218,12 +211,14 @@ def points(
 
 
 def bars(axes: Axes, rows: Sequence[tuple[str, float, float]]) -> None:
-    """A bar for each row: its name, its mean, and half of its interval."""
+    """A bar for each row, the first one on top: its name, its mean, and half of its interval."""
     for index, (_, mean, half) in enumerate(rows):
         axes.barh(index, mean, height=0.62, color=SERIES[index % len(SERIES)])
         reach = np.reshape(whiskers(mean, half), (2, 1))
         axes.errorbar([mean], [index], xerr=reach, color=COLOUR["ink"], capsize=3)
-    name_rows(axes, [name for name, _, _ in rows])
+    axes.set_yticks(range(len(rows)), [fill(name, 24) for name, _, _ in rows])
+    axes.invert_yaxis()
+    axes.grid(visible=False, axis="y")
     large_numbers(axes, x=True, y=False)
 
 

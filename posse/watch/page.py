@@ -26,7 +26,18 @@ def routes(feed: Feed) -> tuple[str, dict[str, WSGIApplication]]:
     def page(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         if not _shown(environ, token):
             return _refuse(start)
-        text, policy = _page()
+        files = resources.files("posse.watch") / "templates"
+        script = (files / "page.js").read_text()
+        style = Template((files / "style.css").read_text()).substitute(
+            light=variables("light"), dark=variables("dark")
+        )
+        text = Template((files / "page.html").read_text()).substitute(script=script, style=style)
+        allowed = (  # a browser runs no script but the page's own
+            f"default-src 'none'; script-src '{csp_hash(script)}'; style-src '{csp_hash(style)}'",
+            "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'",
+            "frame-ancestors 'none'",
+        )
+        policy = "; ".join(allowed)
         return answer(start, text, 200, "text/html", Content_Security_Policy=policy, **_HEADERS)
 
     def events(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
@@ -46,19 +57,3 @@ def _shown(environ: WSGIEnvironment, token: str) -> bool:
 
 def _refuse(start: StartResponse) -> Iterable[bytes]:
     return answer(start, "the whole address is needed, with its token, as posse printed it\n", 403)
-
-
-def _page() -> tuple[str, str]:
-    """The page, and a policy by which a browser runs no script but the page's own."""
-    files = resources.files("posse.watch") / "templates"
-    script = (files / "page.js").read_text()
-    style = Template((files / "style.css").read_text()).substitute(
-        light=variables("light"), dark=variables("dark")
-    )
-    text = Template((files / "page.html").read_text()).substitute(script=script, style=style)
-    allowed = (
-        f"default-src 'none'; script-src '{csp_hash(script)}'; style-src '{csp_hash(style)}'",
-        "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'",
-        "frame-ancestors 'none'",
-    )
-    return text, "; ".join(allowed)
