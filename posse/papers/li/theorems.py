@@ -67,20 +67,17 @@ def all_rounds(line: str, rounds: float) -> float:
 _TWENTY = 20
 
 
-def _over_graph(kind: str, **parameters: Any) -> dict[str, Any]:
-    return ddp(GRAPHS[kind], agents=_TWENTY, arms=_TEN, **parameters)
-
-
 _LINKS = {"complete": 1.0 * 190, "star": 2.0 * 19, "ring": 10.0 * 20}
 """d_G Σ d_i / 2 of each graph of 20."""
 
 
-def _free_and_cut(over: Callable[..., Any], names: Iterable[str]) -> Lines:
+def _free_and_cut(over: Callable[..., Any], links: dict[str, Any]) -> Lines:
     """Without a limit and in three rounds, the latter with a server too."""
+    twenty = partial(over, agents=_TWENTY, arms=_TEN)
     cut = {"max_rounds": 3, "gap": 0.05}
     return {
-        **{name: over(name) for name in names},
-        **{f"{name}, R = 3": over(name, **cut) for name in names},
+        **{name: twenty(of) for name, of in links.items()},
+        **{f"{name}, R = 3": twenty(of, **cut) for name, of in links.items()},
         "CDP-MAB, R = 3": cdp(_TWENTY, _TEN, **cut),
     }
 
@@ -90,10 +87,6 @@ _PARTS = {
     "four stars": (parts("star", 5, 5, 5, 5), 2),
     "four rings": (parts("ring", 5, 5, 5, 5), 2),
 }
-
-
-def _over_parts(name: str, **parameters: Any) -> dict[str, Any]:
-    return hdp(_PARTS[name][0], agents=_TWENTY, arms=_TEN, **parameters)
 
 
 def _round_at_most(name: str, less: int) -> float:
@@ -150,7 +143,7 @@ EXPERIMENTS = (
                       metric=cost)),
         claim("R rounds: the regret is that of CDP-MAB and O(M (d_G − 1)) (here: within 10 %)",
               "Corollary 1", alike("CDP-MAB, R = 3", _CUT_GRAPHS, 0.1)),
-        lines=_free_and_cut(_over_graph, _LINKS),
+        lines=_free_and_cut(ddp, {kind: GRAPHS[kind] for kind in _LINKS}),
         variants=("corrected",),
         assumed="M = 20, K = 10, T = 10⁵, ε = 1, c2 = 1; in three rounds the smallest gap is told "
         "to be .05.",
@@ -171,7 +164,7 @@ EXPERIMENTS = (
                       metric=cost_of_a_round)),
         claim("R rounds: the regret is that of CDP-MAB and O(M max d_G) (here: within 10 %)",
               "Corollary 2", alike("CDP-MAB, R = 3", _CUT_PARTS, 0.1)),
-        lines=_free_and_cut(_over_parts, _PARTS),
+        lines=_free_and_cut(hdp, {name: of for name, (of, _) in _PARTS.items()}),
         assumed="M = 20 in four components of five, K = 10, T = 10⁵, ε = 1, c1 = 50, c2 = 1; in "
         "three rounds the smallest gap is told to be .05. Of complete components a round costs "
         "c2 (M − Q) + c1 Q, which no constant makes of Corollary 2's c1 Q.",
