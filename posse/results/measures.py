@@ -33,35 +33,25 @@ class Measure:
         return run.detail.units.get(self.name, self.unit)
 
 
-RIGHT = Measure("right", lambda run: run.right, share=True)
-ROUNDS = Measure("rounds", lambda run: run.rounds, "activations, all agents together")
-SLOTS = Measure("slots", lambda run: run.slots, "each agent pulls once in each")
-PULLS = Measure("pulls", lambda run: run.pulls, "by all agents")
-REGRET = Measure("regret", lambda run: run.regret, "at the end, of all agents")
-DATA_MESSAGES = Measure(
-    "data_messages", lambda run: run.communication.data.messages, "the paper's own, a run"
-)
-DATA_BYTES = Measure(
-    "data_payload_bytes",
-    lambda run: run.communication.data.payload_bytes,
-    "payload, a run",
-    "data bytes",
-)
-CONTROL_MESSAGES = Measure("control_messages", lambda run: run.communication.control.messages)
-ELAPSED = Measure("elapsed_seconds", lambda run: run.elapsed_seconds, called="seconds")
-
 MEASURES = (
-    RIGHT,
-    ROUNDS,
-    SLOTS,
-    PULLS,
-    REGRET,
-    DATA_MESSAGES,
-    DATA_BYTES,
-    CONTROL_MESSAGES,
-    ELAPSED,
+    Measure("right", lambda run: run.right, share=True),
+    Measure("rounds", lambda run: run.rounds, "activations, all agents together"),
+    Measure("slots", lambda run: run.slots, "each agent pulls once in each"),
+    Measure("pulls", lambda run: run.pulls, "by all agents"),
+    Measure("regret", lambda run: run.regret, "at the end, of all agents"),
+    Measure("data_messages", lambda run: run.communication.data.messages, "the paper's own, a run"),
+    Measure(
+        "data_payload_bytes",
+        lambda run: run.communication.data.payload_bytes,
+        "payload, a run",
+        "data bytes",
+    ),
+    Measure("control_messages", lambda run: run.communication.control.messages),
+    Measure("elapsed_seconds", lambda run: run.elapsed_seconds, called="seconds"),
 )
 """The measures of every system; `summary` holds their means."""
+
+RIGHT, ROUNDS, SLOTS, PULLS, REGRET, DATA_MESSAGES, DATA_BYTES, *_ = MEASURES
 
 
 class Mean(msgspec.Struct):
