@@ -15,11 +15,9 @@ from posse.papers.small import SMALL
 from posse.papers.statements import Measured, Place, Statement
 from posse.plan import prepare
 from posse.progress import Progress, Screen
-from posse.results.measures import DATA_BYTES, DATA_MESSAGES, PULLS, REGRET, ROUNDS, SLOTS
+from posse.results.measures import TOTALS
 from posse.results.record import RunRecord
 from posse.systems import get_system
-
-_COMPARED = (ROUNDS, SLOTS, PULLS, REGRET, DATA_MESSAGES, DATA_BYTES)
 
 _COPIED = ("name", "paper", "figure", "title", "assumed")
 
@@ -177,6 +175,6 @@ def both_engines(system: str, variant: str) -> Agreement:
     told: list[tuple[str, Callable[[RunRecord], Any]]] = [
         ("status", lambda r: r.status),
         ("answer", lambda r: r.best_arm),
-        *((measure.name.replace("_", " "), measure.of) for measure in _COMPARED),
+        *((measure.name.replace("_", " "), measure.of) for measure in TOTALS),
     ]
     return [(f"{system}: {name}", of(runs[0]), of(runs[1])) for name, of in told]

@@ -19,14 +19,13 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from matplotlib.transforms import ScaledTranslation
 
 from posse.measure.numbers import short
-from posse.report.palette import variables
+from posse.report.palette import PALETTE, variables
 from posse.results import tables
 from protocol.machine import FloatArray
 
 T = TypeVar("T")
 
-_NAMES = ["ink", "muted", "grid", "paper", *(f"s{i}" for i in range(8)), "bad"]
-COLOUR = {name: f"#00fe{index:02x}" for index, name in enumerate(_NAMES)}
+COLOUR = {name: f"#00fe{index:02x}" for index, name in enumerate(PALETTE["light"])}
 """A stand-in for each CSS variable: matplotlib knows only fixed colours."""
 
 SERIES = [COLOUR[f"s{i}"] for i in range(8)]

@@ -9,17 +9,7 @@ from posse.measure.numbers import capital, counted, number, short, with_ci
 from posse.report import course, delay, found, network, privacy, traffic
 from posse.report.page import MOST_ROWS, Page, Section, Tile, table
 from posse.report.read import Series
-from posse.results.measures import (
-    DATA_BYTES,
-    DATA_MESSAGES,
-    MEASURES,
-    PULLS,
-    REGRET,
-    RIGHT,
-    ROUNDS,
-    SLOTS,
-    Measure,
-)
+from posse.results.measures import MEASURES, REGRET, RIGHT, TOTALS, Measure
 from posse.results.record import RunRecord
 
 
@@ -107,7 +97,7 @@ def _certainty(series: Series) -> str:
 def _tiles(series: Series) -> list[Tile]:
     tiles = [
         _tile(capital(measure.label), values, measure.counts(series.runs[-1]))
-        for measure in (ROUNDS, SLOTS, PULLS, REGRET, DATA_MESSAGES, DATA_BYTES)
+        for measure in TOTALS
         if (values := series.values(measure.of))
     ]
     ledgers = [run.privacy for run in series.runs if run.privacy is not None]

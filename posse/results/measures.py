@@ -53,6 +53,9 @@ MEASURES = (
 
 RIGHT, ROUNDS, SLOTS, PULLS, REGRET, DATA_MESSAGES, DATA_BYTES, *_ = MEASURES
 
+TOTALS = MEASURES[1:7]
+"""What a page shows first, and both engines must agree on: from rounds to bytes of data."""
+
 
 class Mean(msgspec.Struct):
     """A mean over `n` runs; `ci95` is half the width of Student's 95 % interval.

@@ -8,36 +8,32 @@ import msgspec
 
 from posse.spec.runfile import RunSpec
 
+_WAITING = (
+    "engine.absence",
+    "engine.deadline",
+    "engine.durable",
+    "engine.joining",
+    "engine.restarts",
+)
+
 _LOCAL = (
     "base",
     "path",
     "arms.path",
     "arms.target",
-    "engine.absence",
-    "engine.deadline",
-    "engine.durable",
     "engine.inboxes",
-    "engine.joining",
     "engine.on_missing",
-    "engine.restarts",
     "engine.transport",
     "privacy.budget",
     "privacy.delta",
     "privacy.reuse",
     "seed",
+    *_WAITING,
 )
 """Keys that may differ between machines: where this one keeps its arms, what it lets them cost, how
 long each end waits, and the seed, which agents receive with every run."""
 
-
-PATIENCE = (
-    "engine.absence",
-    "engine.deadline",
-    "engine.durable",
-    "engine.joining",
-    "engine.restarts",
-    "repeat",
-)
+PATIENCE = (*_WAITING, "repeat")
 """Keys without influence on the result of a single run."""
 
 
