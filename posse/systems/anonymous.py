@@ -185,6 +185,7 @@ def _explorer(context: CoordinatorContext) -> ServerMachine:
     return _server(context, ExploreThenCommit, sweeps=count)
 
 
+_PLAYER = AgentRole(_player, TO_AGENT, signs=True)
 _system = partial(System, clocks=("slots", "wall"))
 _over_groups = partial(
     _system,
@@ -205,11 +206,7 @@ SYSTEMS = (
         title="batched elimination per user from sums over groups",
         paper=f"{PAPER}, Algorithm 1",
         parameters=AnonymousParameters,
-        shape=Star(
-            AgentRole(_player, TO_AGENT, signs=True),
-            ServerRole(_eliminator, TO_COORDINATOR),
-            regret_against="own",
-        ),
+        shape=Star(_PLAYER, ServerRole(_eliminator, TO_COORDINATOR), regret_against="own"),
         check=_check_anonymous,
         advise=_advise_anonymous,
         bound=theory.BATCHED,
@@ -219,11 +216,7 @@ SYSTEMS = (
         title="sweeps of sums over groups, then every user's best arm",
         paper=f"{PAPER}, Algorithm 2",
         parameters=ExploreThenCommitParameters,
-        shape=Star(
-            AgentRole(_player, TO_AGENT, signs=True),
-            ServerRole(_explorer, TO_COORDINATOR),
-            regret_against="own",
-        ),
+        shape=Star(_PLAYER, ServerRole(_explorer, TO_COORDINATOR), regret_against="own"),
         one_form=True,
         check=_check_sweeps,
         bound=theory.EXPLORING,

@@ -315,6 +315,7 @@ def _check_robust(spec: RunSpec, parameters: RobustParameters) -> None:
         )
 
 
+_WITH_LIARS = Wiring(_network, broadcasts=True, untold=("contamination",))
 _system = partial(
     System,
     clocks=("slots",),
@@ -344,10 +345,7 @@ SYSTEMS = (
         title="cooperation with single rewards, some of them lies, and a trimmed mean",
         paper=f"{PAPER}, Algorithm 3",
         parameters=ByzantineParameters,
-        shape=Mesh(
-            AgentRole(_byzantine, (Bundle,), signs=True),
-            Wiring(_network, broadcasts=True, untold=("contamination",)),
-        ),
+        shape=Mesh(AgentRole(_byzantine, (Bundle,), signs=True), _WITH_LIARS),
         claim=claims.rewards,
         check=_check_byzantine,
         advise=_advise_byzantine,
@@ -358,10 +356,7 @@ SYSTEMS = (
         title="cooperation with noisy means, released once, of which some may be lies",
         paper=f"posse's own, after {PAPER}, Remark 6",
         parameters=RobustParameters,
-        shape=Mesh(
-            AgentRole(_robust, (Bundle,), signs=True),
-            Wiring(_network, broadcasts=True, untold=("contamination",)),
-        ),
+        shape=Mesh(AgentRole(_robust, (Bundle,), signs=True), _WITH_LIARS),
         claim=claims.robust,
         one_form=True,
         unit_interval=UnitInterval(),

@@ -1,8 +1,7 @@
 """Players that share arms and collide (Tossou and Dimitrakakis 2015)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 from agent.hybrid import HybridNodes, HybridSums
 from agent.noise import Noise
@@ -185,72 +184,58 @@ def _medium(context: CoordinatorContext) -> ServerMachine:
     )
 
 
-def _system(
-    name: str,
-    title: str,
-    where: str,
-    parameters: type[PlayerParameters],
-    agent: Callable[[AgentContext], AgentMachine],
-    **given: Any,
-) -> System:
-    return System(
-        name=name,
-        title=title,
-        paper=f"{PAPER}, {where}",
-        parameters=parameters,
-        clocks=("slots",),
-        shape=SharedArms(AgentRole(agent, TO_PLAYER), ServerRole(_medium, TO_MEDIUM)),
-        field=Field(),
-        check=_check,
-        results=PLAYERS,
-        loss=Loss(
-            "The others keep their turns, so that the arms of the missing stay free when it would "
-            "have been theirs, and regret counts them as lost; what is claimed of the others' "
-            "rewards holds."
-        ),
-        **given,
-    )
-
+_MEDIUM = ServerRole(_medium, TO_MEDIUM)
+_system = partial(
+    System,
+    clocks=("slots",),
+    field=Field(),
+    check=_check,
+    results=PLAYERS,
+    loss=Loss(
+        "The others keep their turns, so that the arms of the missing stay free when it would have "
+        "been theirs, and regret counts them as lost; what is claimed of the others' rewards holds."
+    ),
+)
 
 SYSTEMS = (
     _system(
-        "tdfs-ucb",
-        "players take turns on the best arms, no privacy",
-        "section 3.1",
-        TdfsParameters,
-        _ucb,
+        name="tdfs-ucb",
+        title="players take turns on the best arms, no privacy",
+        paper=f"{PAPER}, section 3.1",
+        parameters=TdfsParameters,
+        shape=SharedArms(AgentRole(_ucb, TO_PLAYER), _MEDIUM),
         claim=claims.nothing,
         advise=advice.deviation,
         bound=undrawn("No bound is drawn: Theorem 6 is about the private forms."),
         one_form=True,
     ),
     _system(
-        "tdfs-private-bound",
-        "noisy sums, and a term for the noise in the index",
-        "Algorithm 1",
-        PrivateTdfsParameters,
-        _private_bound,
+        name="tdfs-private-bound",
+        title="noisy sums, and a term for the noise in the index",
+        paper=f"{PAPER}, Algorithm 1",
+        parameters=PrivateTdfsParameters,
+        shape=SharedArms(AgentRole(_private_bound, TO_PLAYER), _MEDIUM),
         bound=theory.with_bound,
         claim=claims.private_sums,
         unit_interval=UnitInterval(),
     ),
     _system(
-        "tdfs-private",
-        "noisy sums that all move in every slot",
-        "Algorithm 2",
-        PrivateTdfsParameters,
-        _private,
+        name="tdfs-private",
+        title="noisy sums that all move in every slot",
+        paper=f"{PAPER}, Algorithm 2",
+        parameters=PrivateTdfsParameters,
+        shape=SharedArms(AgentRole(_private, TO_PLAYER), _MEDIUM),
         bound=theory.without_bound,
         one_form=True,
         claim=claims.private_sums,
         unit_interval=UnitInterval(),
     ),
     _system(
-        "random-player",
-        "baseline: a uniform arm in each slot",
-        "section 4",
-        PlayerParameters,
-        _random,
+        name="random-player",
+        title="baseline: a uniform arm in each slot",
+        paper=f"{PAPER}, section 4",
+        parameters=PlayerParameters,
+        shape=SharedArms(AgentRole(_random, TO_PLAYER), _MEDIUM),
         bound=undrawn("No bound is drawn: a random player's regret grows with time for ever."),
         one_form=True,
         claim=claims.silence,
