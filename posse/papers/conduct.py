@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from posse import api
-from posse.papers.experiment import SEED, Experiment, Runs
+from posse.papers.experiment import SEED, Experiment
 from posse.papers.outcome import Cost, Judged, PointMean, Told
 from posse.papers.repetitions import Repetition, run, store
 from posse.papers.small import SMALL
@@ -52,7 +52,9 @@ def repetitions(
         (
             Repetition(
                 run=of.run,
-                variant=experiment.variants[0] if _is_of_one_form(of) else variant,
+                variant=experiment.variants[0]
+                if isinstance(of.run, dict) and get_system(of.run["system"]).one_form
+                else variant,
                 engine=engine,
                 number=number,
                 keep_log=experiment.keep_log,
@@ -65,10 +67,6 @@ def repetitions(
         for place, of in points.items()
         if number < repeat * of.times and variant in of.variants
     ]
-
-
-def _is_of_one_form(of: Runs) -> bool:
-    return isinstance(of.run, dict) and get_system(of.run["system"]).one_form
 
 
 def conduct(

@@ -5,7 +5,6 @@ import numpy as np
 from posse.spec.runfile import RunSpec
 from posse.theory.bounds import Bound, run_gaps, ucb1_regret, undrawn
 from protocol.anonymous import ParallelUcbParameters
-from protocol.machine import FloatArray
 
 BATCHED = undrawn("No bound is drawn: the paper's is Õ(N C sqrt(α K T)), without constants.")
 EXPLORING = undrawn(
@@ -16,17 +15,11 @@ EXPLORING = undrawn(
 def each_alone(spec: RunSpec, parameters: ParallelUcbParameters, run: int) -> Bound:
     """UCB1's bound, summed over the users."""
     gaps = run_gaps(spec, run)
-
-    def regret(t: FloatArray) -> FloatArray:
-        # UCB1's bound is large for a tiny gap, which costs at most itself in every round
-        every: FloatArray = np.array(
-            [np.minimum(ucb1_regret(row, t), row.max() * t) for row in gaps]
-        )
-        total: FloatArray = every.sum(axis=0)
-        return total
-
     return Bound(
         label="UCB1's bound, each user alone",
-        regret=regret,
+        # UCB1's bound is large for a tiny gap, which costs at most itself in every round
+        regret=lambda t: np.sum(
+            [np.minimum(ucb1_regret(row, t), row.max() * t) for row in gaps], axis=0
+        ),
         note="Auer, Cesa-Bianchi and Fischer 2002, Theorem 1, once for each user's own means.",
     )

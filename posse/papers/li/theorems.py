@@ -52,11 +52,10 @@ def equation_26(line: str, x: float) -> float:
 def times_more(measured: Measured, lines: Iterable[str]) -> Finding:
     """The regret is at most min(M, T^(2/R) / p^1.5) times that without a limit."""
     free = measured.mean("without a limit", 0.0)[0]
-
-    def limit(line: str, rounds: float) -> float:
-        return float(free * min(_M, LONG ** (2 / rounds) / _SHARES[line] ** 1.5))
-
-    return at_most(lines, limit)(measured)
+    limited = at_most(
+        lines, lambda line, x: float(free * min(_M, LONG ** (2 / x) / _SHARES[line] ** 1.5))
+    )
+    return limited(measured)
 
 
 def all_rounds(line: str, rounds: float) -> float:
