@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 import posse
+from posse.durable import lock
+from posse.durable.batch import Piece, carry_out
 from posse.durable.capture import writing
+from posse.durable.directory import RunDirectory
 from posse.durable.journal import Journal
 from posse.engines import memory, on_dask
 from posse.engines.base import Observer, silent
@@ -67,6 +70,7 @@ def run(
     jobs: int = 1,
     capture: str | Path | None = None,
     on: str | Placement | None = None,
+    out: str | Path | None = None,
 ) -> Result:
     """Run a specification `repeat` times.
 
@@ -78,6 +82,8 @@ def run(
       cannot be observed. Each process imports the calling script, so a script must guard its own
       calls with `if __name__ == "__main__":`. Engine `processes` uses all cores anyway.
     - `capture` is a file that receives every frame of the links; `posse.testing` reads it.
+    - `out` is a folder for the result, as of `posse run --out`: runs that it has are not made
+      again, and `posse report` draws it.
     - `on` is a Dask cluster, "dask://HOST:PORT" or a `Placement`. Its workers run the agents, or
       the runs of engine `memory`. `capture` then holds the coordinator's frames only.
 
@@ -96,21 +102,40 @@ def run(
     plan.require(None if placement is None else 0)
     for sentence in plan.advice():  # before the runs: a warning may say that they never end
         LOG.warning("%s", sentence)
+    directory = None if out is None else RunDirectory(Path(out), plan).open()
+    pieces: list[Piece[int, RunRecord]] = [
+        Piece(number, str(number)) for number in range(plan.spec.repeat)
+    ]
     screen = of_notebook()
-    with RunProgress(plan, screen) as progress:
+    with ExitStack() as held, RunProgress(plan, screen) as progress:
+        if directory is not None:
+            held.enter_context(lock.held(directory.path))
+            pieces = directory.pieces()
         if observe is silent and screen.every < math.inf:
             observe = progress.observe
         given: dict[str, Any] = {"on_join": on_join, "jobs": jobs, "capture": capture}
+
+        def work(numbers: Sequence[int]) -> Made:
+            made = runs(plan, numbers, observe=observe, on=placement, **given)
+            return held.enter_context(closing(made))
+
         records: dict[int, RunRecord] = {}
-        numbers = range(plan.spec.repeat)
-        with closing(runs(plan, numbers, observe=observe, on=placement, **given)) as made:
-            for number, record in made:
-                if isinstance(record, PosseError):
-                    raise record
-                records[number] = record
-                progress.done()
-                on_record(record)
-    return plan.result([records[number] for number in numbers], links_of(plan, placement))
+        try:
+            for done in carry_out(pieces, work):
+                if isinstance(done.outcome, PosseError):
+                    raise done.outcome
+                records[done.place] = done.outcome
+                progress.done(before=done.before)
+                on_record(done.outcome)
+        except (PosseError, KeyboardInterrupt) as error:
+            if directory is not None:
+                reason = str(error) or "interrupted"
+                directory.fail(reason, [records[number] for number in sorted(records)])
+            raise
+        result = plan.result([records[n] for n in sorted(records)], links_of(plan, placement))
+        if directory is not None:
+            directory.complete(result)
+    return result
 
 
 def links_of(plan: Plan, on: Placement | None) -> Links:

@@ -1,10 +1,13 @@
 """`posse.run`: a specification in, a result out."""
 
+import json
 import logging
+from pathlib import Path
 
 import pytest
 
 import posse
+from posse.report.read import find
 from tests.support.cluster import SPEC
 from tests.support.runs import assert_same_run
 
@@ -36,3 +39,32 @@ def test_what_is_warned_of_is_said_before_the_first_run(
         result = posse.run(spec, on_record=lambda record: seen.append(caplog.messages[:]))
     assert seen == [result.warnings, result.warnings]
     assert len(result.warnings) == (sd > 0.5)
+
+
+def test_a_result_is_written_as_by_posse_run_and_read_back(tmp_path: Path) -> None:
+    spec = {**SPEC, "repeat": 2, "engine": {"kind": "memory"}}
+    result = posse.run(spec, out=tmp_path / "out")
+    (series,) = find(tmp_path / "out")
+    assert series.failure is None
+    assert [run.document() for run in series.runs] == [run.document() for run in result.runs]
+    assert json.loads((tmp_path / "out/result.json").read_text()) == json.loads(
+        json.dumps(result.document())
+    )
+    with pytest.raises(posse.PosseError, match="holds another run, which differs in seed"):
+        posse.run(spec, seed=9, out=tmp_path / "out")
+
+
+def test_runs_that_a_folder_has_are_not_made_again(tmp_path: Path) -> None:
+    spec = {**SPEC, "repeat": 2, "engine": {"kind": "memory"}}
+
+    def stop(record: posse.RunRecord) -> None:
+        raise posse.RunFailed("enough")
+
+    with pytest.raises(posse.RunFailed, match="enough"):
+        posse.run(spec, out=tmp_path, on_record=stop)
+    (series,) = find(tmp_path)
+    assert (series.failure, [run.run for run in series.runs]) == ("enough", [0])
+    result = posse.run(spec, out=tmp_path)
+    assert result.runs[0].elapsed_seconds == series.runs[0].elapsed_seconds
+    assert_same_run(result.runs[1], posse.run(spec).runs[1])
+    assert find(tmp_path)[0].failure is None
