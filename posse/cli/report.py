@@ -9,6 +9,8 @@ from pathlib import Path
 from posse.cli import paths
 from posse.cli.options import place
 from posse.errors import InputError, PosseError
+from posse.log import remark
+from posse.measure.numbers import listed
 
 _NEEDED = ("jinja2", "matplotlib")
 
@@ -59,10 +61,22 @@ def run(options: argparse.Namespace) -> None:
     elif read.is_run(directory):
         made = run_page.run_page(found[0])
     else:
+        _say_what_is_passed_over(directory)
         name = directory.resolve().name
         made = several.several_page(found, f"{name}: {len(found)} series", "posse report")
     made.write(options.out)
     print(options.out)
+
+
+def _say_what_is_passed_over(directory: Path) -> None:
+    """Name the folders in a folder of runs that hold runs of their own, such as sweeps."""
+    from posse.report import read
+
+    inner = [child for child in sorted(directory.iterdir()) if child.is_dir()]
+    passed = [one for one in inner if not read.is_run(one) and any(map(read.is_run, one.iterdir()))]
+    if passed:
+        names = listed([one.name for one in passed])
+        remark(f"not in this page: {names}; posse report draws each, posse compare several")
 
 
 def run_compare(options: argparse.Namespace) -> None:
@@ -71,6 +85,9 @@ def run_compare(options: argparse.Namespace) -> None:
     from posse.report import differ, read, several
 
     found = [series for directory in options.directories for series in read.find(directory)]
+    places = Counter(series.path.resolve() for series in found)
+    if twice := [path for path, times in places.items() if times > 1]:
+        raise InputError(f"{twice[0]} is named twice; name each run once")
     if len(found) < 2:
         raise InputError("posse compare needs at least two runs; use posse report for one")
     differ.fit(found)

@@ -82,3 +82,23 @@ def test_a_line_is_called_by_nothing_that_its_system_lacks(run_file: Path) -> No
     assert main(["report", "swept"]) == 0
     drawn = rows(Path("swept/report-figures/rounds.csv"))
     assert list(dict.fromkeys(row["line"] for row in drawn)) == ["dp-mase", "mase"]
+
+
+def test_a_sweep_beside_runs_is_named_as_passed_over(
+    run_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    over = ["--over", "parameters.epsilon=0.5,1", "--out", "all/swept", "--jobs", "1"]
+    assert main(["sweep", str(run_file), *over]) == 0
+    assert main(["run", str(run_file), "--out", "all/ride"]) == 0
+    Path("all/notes").mkdir()
+    capsys.readouterr()
+    assert main(["report", "all"]) == 0
+    assert "not in this page: swept; posse report draws each" in capsys.readouterr().err
+
+
+def test_a_run_is_not_compared_with_itself(
+    run_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", str(run_file), "--out", "ride"]) == 0
+    assert main(["compare", "ride", "./ride"]) == 2
+    assert "ride is named twice; name each run once" in capsys.readouterr().err
