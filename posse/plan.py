@@ -311,7 +311,7 @@ def check(plan: Plan, *, graph: bool = True) -> None:
     if plan.field:
         _check_field(plan)
     if spec.topology is not None and system.wiring is None:
-        raise SpecError("topology", f"is not used by {system.name}; delete the table")
+        raise SpecError("topology", f"is not used by {system.name}; leave it out")
     if graph and system.wiring is not None:
         laid = spec.graph(run=0)
         if not system.wiring.components:

@@ -8,7 +8,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posse.errors import InputError
+from posse.errors import InputError, SpecError
 from posse.log import remark
 
 if TYPE_CHECKING:
@@ -76,7 +76,13 @@ def add_changes(parser: argparse.ArgumentParser, engine: str | None = None) -> N
 def changes(options: argparse.Namespace) -> list[str]:
     """The values of these options as overrides."""
     given = {"engine.kind": options.engine, "seed": options.seed, "repeat": options.repeat}
-    return [f"{path}={value}" for path, value in given.items() if value is not None]
+    given = {path: value for path, value in given.items() if value is not None}
+    for option in ("set", "over"):
+        said = [said for said in vars(options).get(option, ()) if isinstance(said, str)]
+        for path in {one.partition("=")[0].strip() for one in said} & given.keys():
+            own = path.partition(".")[0]
+            raise SpecError(path, f"is given by --{own} and by --{option}; leave one of them out")
+    return [f"{path}={value}" for path, value in given.items()]
 
 
 def add_runs(parser: argparse.ArgumentParser, engine: str | None = None) -> None:
@@ -117,7 +123,7 @@ def add_jobs(parser: argparse.ArgumentParser) -> None:
         "--jobs",
         type=count,
         metavar="N",
-        help="number of processes that share the work (default: all cores)",
+        help="number of processes that share work in memory (default: all cores)",
     )
 
 

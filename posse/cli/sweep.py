@@ -31,8 +31,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="PATH=A,B,C",
         help="key and its values; repeat the option to run all combinations of several keys",
     )
-    # as the first override, so that any other wins
-    parser.set_defaults(set=["engine.kind=memory"])
+    # as the first override, so that any other wins; as a pair, which no user writes
+    parser.set_defaults(set=[("engine.kind", "memory")])
 
 
 def points(over: list[str]) -> list[At]:

@@ -42,3 +42,35 @@ def test_no_name_is_not_the_working_directory(
         main(words)
     assert "is empty; name a file or folder, or . for this one" in capsys.readouterr().err
     assert list(run_file.parent.iterdir()) == [run_file]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("run --engine memory --set engine.kind=processes", "engine.kind: is given by --engine"),
+        ("run --seed 1 --set seed=2", "seed: is given by --seed and by --set"),
+        ("sweep --repeat 1 --over repeat=1,2", "repeat: is given by --repeat and by --over"),
+    ],
+)
+def test_a_key_that_is_given_twice_is_refused(
+    words: str, said: str, run_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    verb, *rest = words.split()
+    assert main([verb, str(run_file), *rest, "--out", "out"]) == 2
+    assert said in capsys.readouterr().err
+    assert not Path("out").exists()
+
+
+@pytest.mark.parametrize("engine", ["memory", "processes"])
+def test_jobs_says_where_it_has_no_effect(
+    engine: str, run_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", str(run_file), "--engine", engine, "--jobs", "1", "--out", "out"]) == 0
+    assert ("--jobs has no effect" in capsys.readouterr().err) == (engine == "processes")
+
+
+def test_a_table_that_only_an_option_named_is_left_out(
+    run_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sweep", str(run_file), "--over", "topology.kind=ring,star"]) == 2
+    assert "topology: is not used by dp-mase; leave it out" in capsys.readouterr().err
