@@ -7,6 +7,7 @@ import msgspec
 from posse.claims.base import ILLUSTRATES, records
 from posse.cli.listing import in_toml
 from posse.cli.options import add_run_file, plan
+from posse.measure.numbers import counted
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -20,8 +21,8 @@ def run(options: argparse.Namespace) -> None:
     checked.network(0)  # finds mistakes that would otherwise stop a run
     print(f"{options.file}: {system.name}, {system.title} ({system.paper})")
     print(
-        f"  variant {spec.variant}; {spec.agents.count} agents; {spec.arms.arm_count()} arms; "
-        f"{spec.repeat} run{'s' * (spec.repeat > 1)}"
+        f"  variant {spec.variant}; {counted(spec.agents.count, 'agent')}; "
+        f"{counted(spec.arms.arm_count(), 'arm')}; {counted(spec.repeat, 'run')}"
         + ("" if checked.field else f" from seed {spec.seed}")
     )
     engine = f"  engine {spec.engine.kind}, clock {checked.clock}"

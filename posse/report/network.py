@@ -109,7 +109,7 @@ def draw(series: Series, used: Use) -> Chart:
         caption += f" The {len(drawn):,} heaviest are drawn, {omitted:,} are not."
     idle = agents - len({n for pair in weights for n in pair if n != COORDINATOR})
     if idle:
-        caption += f" {idle} agents sent and heard nothing."
+        caption += f" {counted(idle, 'agent')} sent and heard nothing."
     return Chart(
         name="network",
         title="The network",

@@ -36,8 +36,8 @@ def run_page(series: Series) -> Page:
     )
     return Page(
         title=_headline(series),
-        kicker=f"{spec.system} ({spec.variant}) · {paper}{spec.agents.count} agents · "
-        f"{spec.arms.arm_count()} arms · engine {spec.engine.kind} · seed {spec.seed}",
+        kicker=f"{spec.system} ({spec.variant}) · {paper}{counted(spec.agents.count, 'agent')} · "
+        f"{counted(spec.arms.arm_count(), 'arm')} · engine {spec.engine.kind} · seed {spec.seed}",
         lead=f"{title}{_certainty(series)}".strip(),
         alerts=[*_unfinished(series), *series.warnings],
         tiles=_tiles(series),

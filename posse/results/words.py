@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from posse.claims.base import ILLUSTRATES
+from posse.measure.numbers import counted
 from posse.measure.traffic import RESENT
 from posse.results.measures import PULLS, REGRET, ROUNDS, SLOTS, Mean, means
 from posse.results.record import Privacy, RunRecord
@@ -44,7 +45,9 @@ def rows(runs: Sequence[RunRecord], warnings: Sequence[str]) -> list[tuple[str, 
         said.append(("refused", ", ".join(f"{n} {reason}" for reason, n in refused.items())))
     if exhausted := {agent for run in runs for agent in run.exhausted}:
         loss = next((run.loss for run in runs if run.exhausted), "")
-        said.append(("used up", f"{len(exhausted)} agents ran out of rewards. {loss}".rstrip()))
+        said.append(
+            ("used up", f"{counted(len(exhausted), 'agent')} ran out of rewards. {loss}".rstrip())
+        )
     if missing := sorted({(one.agent, one.why) for run in runs for one in run.missing}):
         gone = ", ".join(f"agent {n} ({why})" for n, why in missing)
         loss = next(run.loss for run in runs if run.missing)

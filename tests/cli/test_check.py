@@ -191,3 +191,9 @@ def test_check_shows_parameters_of_any_type(
     monkeypatch.setattr("sys.path", [*sys.path])
     assert main(["check", str(own_run(tmp_path, "PHASE"))]) == 0
     assert '  parameters.phase = "1j"\n' in capsys.readouterr().out
+
+
+def test_one_is_not_many(run_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    alone = ["system=independent", "agents.count=1", "parameters=", "repeat=1"]
+    assert main(["check", str(run_file), *(f"--set={one}" for one in alone)]) == 0
+    assert "variant corrected; 1 agent; 3 arms; 1 run from seed 5" in capsys.readouterr().out
