@@ -55,7 +55,8 @@ class PythonArms(
     )
     clip: Clip = None
     means: Annotated[
-        list[float | list[float]] | None, Meta(description="their means, if you know them")
+        list[float | list[float]] | None,
+        Meta(description="their means after clip, if you know them"),
     ] = None
     unit_interval = True
     """Rewards outside [0, 1] are an error unless clipped."""
@@ -65,7 +66,11 @@ class PythonArms(
         if ":" in self.target and not own_code.is_target(self.target):
             raise ValueError(f"target = '{self.target}' must be 'package.module:object'")
         if self.means is not None:
-            known = LabMeans(means=self.means)
+            try:
+                known = LabMeans(means=self.means)
+            except ValueError as error:
+                after = "; state means as they are after clip" if self.clip is not None else ""
+                raise ValueError(f"{error}{after}") from None
             if known.arm_count() != self.count:
                 raise ValueError(f"means has {known.arm_count()} arms, but count is {self.count}")
 

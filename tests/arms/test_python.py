@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from posse.arms import ArmsSpec
+from posse.arms.python import PythonArms
 from posse.engines import memory
 from posse.errors import ArmsError, PosseError
 from posse.plan import prepare
@@ -136,3 +137,12 @@ def test_a_run_ends_with_the_agents_error(module: Any) -> None:
     raw = {"system": "mase", "agents": {"count": 5}, "arms": PYTHON}
     with pytest.raises(PosseError, match=r"agent 1, arm 0, call 1: .* NaN"):
         memory.run(prepare(raw), 0)
+
+
+def test_means_are_those_after_clip() -> None:
+    known = {"target": "probes:Probe", "count": 2, "clip": (0.0, 250.0)}
+    assert PythonArms(**known, means=[0.76, 0.72]).arm_count() == 2
+    with pytest.raises(
+        ValueError, match=r"must lie in \[0.0, 1.0\]; state means as they are after"
+    ):
+        PythonArms(**known, means=[190.0, 180.0])
