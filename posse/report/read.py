@@ -56,9 +56,14 @@ class Series:
     @property
     def drawn_anew(self) -> bool:
         """Whether every run has its own arms, so that their indices mean nothing across runs."""
+        return len(self.runs) > 1 and self.drawn_by_run
+
+    @property
+    def drawn_by_run(self) -> bool:
+        """Whether the run's seed draws the arms, so that another seed has other arms."""
         arms = self.spec.arms
         means = arms.means if isinstance(arms, LabMeans) else None
-        return len(self.runs) > 1 and isinstance(means, RandomMeans) and means.seed is None
+        return isinstance(means, RandomMeans) and means.seed is None
 
     def links(self, *, first: bool = False) -> list[LinkCount]:
         """The rows of links.csv, summed over the runs; of the `first` alone.

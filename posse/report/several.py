@@ -35,6 +35,11 @@ def several_page(series: list[Series], title: str, kicker: str) -> Page:
         for s in series
         if s.failure is not None
     ]
+    if len({s.spec.seed for s in series if s.drawn_by_run}) > 1:
+        alerts.append(
+            "arms.means has no seed, so each run drew its arms by its own: "
+            "those of different seeds had different arms."
+        )
     keys = varied(series)
     what = ", ".join(key.removeprefix("parameters.") for key in keys) or "nothing but the seed"
     tables = [keys_of(s) for s in series]

@@ -102,3 +102,13 @@ def test_a_run_is_not_compared_with_itself(
     assert main(["run", str(run_file), "--out", "ride"]) == 0
     assert main(["compare", "ride", "./ride"]) == 2
     assert "ride is named twice; name each run once" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+def test_seeds_that_draw_other_arms_are_told(fixed: bool, run_file: Path) -> None:
+    drawn = f"arms.means={{ random = 'uniform', count = 3{', seed = 4' * fixed} }}"
+    alone = ["--set", "system=ucb1", "--set", "parameters={ horizon = 20 }", "--set", drawn]
+    for seed in ("1", "2"):
+        assert main(["run", str(run_file), *alone, "--seed", seed, "--out", seed]) == 0
+    assert main(["compare", "1", "2"]) == 0
+    assert ("different seeds had different arms" in Path("compare.html").read_text()) != fixed
