@@ -24,7 +24,7 @@ def number(value: Any) -> str:
     if isinstance(value, float) and not math.isfinite(value):
         return "∞" if value > 0 else "-∞"
     if isinstance(value, int) or value == round(value) or abs(value) >= 1000:
-        return f"{value:,.0f}"
+        return f"{value:z,.0f}"
     return f"{value:,.3g}" if abs(value) < 100 else f"{value:,.0f}"
 
 

@@ -119,7 +119,7 @@ def _traffic(summary: dict[str, Mean]) -> str:
 def mean_said(metric: Mean, digits: int = 0) -> str:
     """A mean and, over several runs, its 95 % interval."""
     spread = f" ± {metric.ci95:,.{digits}f}" if metric.ci95 is not None else ""
-    return f"{metric.mean:,.{digits}f}{spread}"
+    return f"{metric.mean:z,.{digits}f}{spread}"  # z: a sum of payoffs may miss 0 by rounding
 
 
 def _privacy(privacy: Privacy | None) -> str:

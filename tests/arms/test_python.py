@@ -140,7 +140,7 @@ def test_a_run_ends_with_the_agents_error(module: Any) -> None:
 
 
 def test_means_are_those_after_clip() -> None:
-    known = {"target": "probes:Probe", "count": 2, "clip": (0.0, 250.0)}
+    known: dict[str, Any] = {"target": "probes:Probe", "count": 2, "clip": (0.0, 250.0)}
     assert PythonArms(**known, means=[0.76, 0.72]).arm_count() == 2
     with pytest.raises(
         ValueError, match=r"must lie in \[0.0, 1.0\]; state means as they are after"

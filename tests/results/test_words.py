@@ -3,7 +3,9 @@
 import importlib.util
 
 import posse
+from posse.measure.numbers import number
 from posse.results import words
+from posse.results.measures import Mean
 from posse.results.record import RunRecord
 
 SPEC = {
@@ -91,3 +93,9 @@ def test_of_several_arms_each_is_said_to_be_right_or_wrong():
     )
     assert found(run(3, None), run(1, None)) == "arm 3 in 1 of 2, arm 1 in 1 of 2; ended as horizon"
     assert found(run(3, True), run(3, True)) == "arm 3 in 2 of 2, right in 2 of 2; ended as horizon"
+
+
+def test_zero_has_no_sign():
+    assert words.mean_said(Mean(-1e-12, None, 1)) == "0"
+    assert number(-0.0) == "0"
+    assert number(-3.0) == "-3"
