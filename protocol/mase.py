@@ -17,6 +17,9 @@ from protocol.machine import MOST_PULLS, FloatArray, Parameters, Variant
 from protocol.message import Message
 from protocol.privacy import Epsilon
 
+LEAST_FAILURE = 1e-100
+"""K t² / δ must be finite: with an infinite radius no arm ever leaves, and the run never ends."""
+
 VoteRule = Literal["at-least", "more-than"]
 
 Arms = Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(min_length=1, max_length=10_000)]
@@ -48,7 +51,9 @@ TO_AGENT = (Eliminated,)
 class BaselineParameters(Parameters, frozen=True, kw_only=True):
     """`central` and `independent`: one successive elimination with failure probability δ."""
 
-    delta: Annotated[float, Meta(gt=0, lt=1, description="δ, failure probability")] = 0.05
+    delta: Annotated[float, Meta(ge=LEAST_FAILURE, lt=1, description="δ, failure probability")] = (
+        0.05
+    )
 
 
 _AskedRule = Annotated[
@@ -59,7 +64,9 @@ _AskedRule = Annotated[
 class MaseParameters(BaselineParameters, frozen=True, kw_only=True):
     """MASE: successive elimination as the local test, no privacy."""
 
-    beta: Annotated[float, Meta(gt=0, lt=1, description="β, failure of one agent's test")] = 0.5
+    beta: Annotated[
+        float, Meta(ge=LEAST_FAILURE, lt=1, description="β, failure of one agent's test")
+    ] = 0.5
     vote_rule: _AskedRule = None
 
 

@@ -197,3 +197,20 @@ def test_one_is_not_many(run_file: Path, capsys: pytest.CaptureFixture[str]) -> 
     alone = ["system=independent", "agents.count=1", "parameters=", "repeat=1"]
     assert main(["check", str(run_file), *(f"--set={one}" for one in alone)]) == 0
     assert "variant corrected; 1 agent; 3 arms; 1 run from seed 5" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("key", ["delta", "beta"])
+def test_a_failure_so_rare_that_no_radius_is_finite_is_refused(
+    key: str, run_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """K t² / 1e-300 overflows at t = 10^4, before an arm can leave: the run would never end."""
+    rare = [
+        "--set",
+        "system=mase",
+        "--set",
+        "agents.count=400",
+        "--set",
+        f"parameters.{key}=1e-300",
+    ]
+    assert main(["check", str(run_file), *rare]) == 2
+    assert f"parameters.{key}: is 1e-300; it must be a number >= 1e-100" in capsys.readouterr().err
