@@ -250,7 +250,17 @@ def _towards_sinks(graph: Graph) -> Network:
     return along(graph, told, server, NetworkFacts(sinks=list(sinks.sink)))
 
 
-def _advise(spec: RunSpec, parameters: FederatedParameters) -> list[str]:
+def _advise(spec: RunSpec, parameters: SingleParameters) -> list[str]:
+    p, arms = parameters, spec.arms.arm_count()
+    together = spec.agents.count if isinstance(p, FederatedParameters) else 1
+    schedule = schedule_of(p, together, arms)
+    if (slots := arms * schedule.observations(1, arms, 0)) > p.horizon:
+        return [
+            f"parameters.horizon = {p.horizon}: the first round alone takes {slots:,} slots, so "
+            "that nothing is learned; use a longer horizon or a larger epsilon"
+        ]
+    if not isinstance(p, FederatedParameters):
+        return []
     known = known_means(spec.arms)
     if known is not None and isinstance(known.means, RandomMeans):
         return []
@@ -258,10 +268,10 @@ def _advise(spec: RunSpec, parameters: FederatedParameters) -> list[str]:
         gaps = positive(mean_gaps(spec, 0))
     except NoBoundError:
         return []
-    if not gaps.size or not theory.too_wide(parameters, float(gaps.min())):
+    if not gaps.size or not theory.too_wide(p, float(gaps.min())):
         return []
     return [
-        f"parameters.gap = {parameters.gap}: the smallest gap is {gaps.min():.4g}, so the R "
+        f"parameters.gap = {p.gap}: the smallest gap is {gaps.min():.4g}, so the R "
         "rounds end before the best arms are told apart; lower parameters.gap"
     ]
 
@@ -271,6 +281,7 @@ _system = partial(
     clocks=("slots",),
     unit_interval=UnitInterval(),
     bound=theory.elimination,
+    advise=_advise,
     results=FEDERATED,
 )
 _FEWER = Loss(
@@ -285,7 +296,7 @@ _REGROUPED = Loss(
     "a loss the coordinator was told rounds, slots and arms left.",
     "continue",
 )
-_over_links = partial(_system, advise=_advise, field=PER_AGENT, claim=claims.messages)
+_over_links = partial(_system, field=PER_AGENT, claim=claims.messages)
 
 SYSTEMS = (
     _over_links(

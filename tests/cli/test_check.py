@@ -214,3 +214,15 @@ def test_a_failure_so_rare_that_no_radius_is_finite_is_refused(
     ]
     assert main(["check", str(run_file), *rare]) == 2
     assert f"parameters.{key}: is 1e-300; it must be a number >= 1e-100" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("system", ["cdp-mab", "single-mab"])
+@pytest.mark.parametrize("enough", [False, True])
+def test_a_horizon_without_a_single_round_is_told(
+    system: str, enough: bool, run_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """S(1) of one agent at ε = 1e6, T = 1000: ⌈32 log(8 · 3 · 1000)⌉ = 323, of three arms."""
+    parameters = f"parameters={{ horizon = {1000 if enough else 900}, epsilon = 1e6 }}"
+    alone = ["--set", f"system={system}", "--set", parameters, "--set", "agents.count=1"]
+    assert main(["check", str(run_file), *alone]) == 0
+    assert ("the first round alone takes" in capsys.readouterr().out) != enough
