@@ -35,11 +35,11 @@ class FederatedDetail(Detail, omit_defaults=True):
     explored: list[ExploredRow] | None = None
 
     def lines(self, run: RunRecord) -> Lines:
-        """How many arms were left after each round."""
+        """How many arms were pulled in each round."""
         if not self.explored:
             return []
-        left = ", ".join(str(row.active) for row in self.explored)
-        return [("arms left", f"{left} by round")]
+        active = ", ".join(str(row.active) for row in self.explored)
+        return [("arms explored", f"{active} by round")]
 
 
 def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:

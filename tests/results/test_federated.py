@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import posse
 from posse.engines import memory
 from posse.plan import prepare
 from protocol.federated import RoundRow
@@ -36,3 +37,18 @@ def test_a_round_of_cdp_costs_the_uploads_that_were_asked_for(tmp_path: Path, fe
     found = [(row.round, row.links, row.cost) for row in traffic.per_round]
     assert found == [(r, n, 25.0 * n) for r, n in enumerate(asked, start=1)]
     assert traffic.cost == 25.0 * sum(asked)
+
+
+def test_the_arms_of_a_round_are_those_that_it_began_with() -> None:
+    """One round of means 1 and 0 leaves one arm, of the two that it explored."""
+    run = posse.run(
+        {
+            "system": "cdp-mab",
+            "agents": {"count": 4},
+            "arms": {"kind": "bernoulli", "means": [1.0, 0.0]},
+            "parameters": {"horizon": 3000, "epsilon": 1e6},
+            "engine": {"kind": "memory"},
+        }
+    ).runs[0]
+    assert (run.rounds, run.status) == (1, "identified")
+    assert run.detail.lines(run) == [("arms explored", "2 by round")]

@@ -61,7 +61,7 @@ def test_what_players_got() -> None:
 
 def test_arms_by_round() -> None:
     explored = [ExploredRow(1, 5, 10, 10), ExploredRow(2, 2, 30, 20)]
-    assert lines(run(FederatedDetail(explored))) == {"arms left": "5, 2 by round"}
+    assert lines(run(FederatedDetail(explored))) == {"arms explored": "5, 2 by round"}
 
 
 def test_what_anonymous_users_explored_and_earned() -> None:
