@@ -17,6 +17,7 @@ def run_page(series: Series) -> Page:
     """The page of one series of runs."""
     spec, system = series.spec, series.system
     paper = f"{system.paper} · " if system is not None else ""
+    seed = "" if spec.mode == "field" else f" · seed {spec.seed}"
     title = f"{capital(system.title)}. " if system is not None else ""
     parts = (
         found.section,
@@ -37,7 +38,7 @@ def run_page(series: Series) -> Page:
     return Page(
         title=_headline(series),
         kicker=f"{spec.system} ({spec.variant}) · {paper}{counted(spec.agents.count, 'agent')} · "
-        f"{counted(spec.arms.arm_count(), 'arm')} · engine {spec.engine.kind} · seed {spec.seed}",
+        f"{counted(spec.arms.arm_count(), 'arm')} · engine {spec.engine.kind}{seed}",
         lead=f"{title}{_certainty(series)}".strip(),
         alerts=[*_unfinished(series), *series.warnings],
         tiles=_tiles(series),
@@ -136,6 +137,8 @@ def _runs(series: Series) -> Section:
         "seed": lambda run: str(run.seed),  # a name, not an amount
         "status": lambda run: run.status,
     }
+    if series.spec.mode == "field":
+        del columns["seed"]
     if any(run.right is not None for run in series.runs):
         columns["right"] = lambda run: _RIGHT[run.right]
     columns |= {measure.label: measure.of for measure in shown}

@@ -44,7 +44,9 @@ class Result(msgspec.Struct, kw_only=True):
 
     def _head(self) -> str:
         runs = counted(len(self.runs), "run")
-        return f"{self.system} ({self.variant}), {runs} in engine {self.engine}, seed {self.seed}"
+        # the field has none
+        seed = "" if self.specification.get("mode") == "field" else f", seed {self.seed}"
+        return f"{self.system} ({self.variant}), {runs} in engine {self.engine}{seed}"
 
     def to_frame(self) -> Any:
         """One row per run: seed, status, answer, whether it was right, every measure.

@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 
 from posse import api
+from posse.durable.directory import RunDirectory
 from posse.errors import LogError, PosseError, RunFailed, SpecError
 from posse.hosts.agent import AgentHost
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import Plan, prepare
+from posse.report import read, run_page
+from posse.results.record import RunRecord
 from protocol import control
 from protocol.errors import LocalProtocolError
 from protocol.machine import COORDINATOR
@@ -325,3 +328,17 @@ def test_a_failure_on_this_machine_is_explained_here(
     with pytest.raises(RunFailed, match="agent 1 cannot go on; its own log says why"):
         api.run(field_spec(rewards))
     assert "posse: agent 1: " in capfd.readouterr().err
+
+
+def test_what_a_result_of_the_field_says_and_its_page_show_no_seed(
+    rewards: Path, tmp_path: Path
+) -> None:
+    plan = field_spec(rewards)
+    result = plan.result([RunRecord(run=0, seed=0, elapsed_seconds=1.0)])
+    assert "seed" not in repr(result)
+    folder = tmp_path / "result"
+    RunDirectory(folder, plan).open().complete(result)
+    page = run_page.run_page(read.read(folder))
+    assert "seed" not in page.kicker
+    (table,) = next(one for one in page.sections if one.id == "runs").tables
+    assert table.header[:2] == ["run", "status"]
