@@ -163,6 +163,8 @@ class RemoteGuard(Guard):
                 continue
             if told.event == zmq.EVENT_DISCONNECTED and self._door is not None:
                 self._door.disconnected(told.value)
+            if told.event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                self._failures.pop(told.address, None)
             if told.event & HANDSHAKE_FAILURES:
                 self._not_let_in(told, rank)
             elif rank is not None:
@@ -178,7 +180,13 @@ class RemoteGuard(Guard):
             elif self._own is not None:
                 why = "it does not know this agent's key; are both from the same posse keys?"
             who = "?" if rank is None else rank
-            LOG.warning("agent %s at %s does not let this agent in: %s", who, told.address, why)
+            LOG.warning(
+                "agent %s at %s does not let this agent in: %s",
+                who,
+                told.address,
+                why,
+                extra={"about": f"agent {who}'s inbox"},
+            )
 
     def close(self) -> None:
         self._close_door()

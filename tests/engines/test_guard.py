@@ -1,5 +1,6 @@
 """What an agent's guard of its links holds of those that were closed: nothing."""
 
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,10 +8,11 @@ from contextlib import contextmanager
 import pytest
 import zmq
 
+from posse.engines import guard
 from posse.engines.guard import RemoteGuard
 from posse.engines.mesh import Mesh
 from posse.engines.selector import Selector
-from posse.engines.sockets import end
+from posse.engines.sockets import Happening, end
 from tests.support.remote import until
 
 SPARE = 3
@@ -46,6 +48,11 @@ class Party:
         self._selector.wait(10)
         return len(os.listdir("/proc/self/fd"))
 
+    def hears(self) -> None:
+        """A link's monitor has something to tell."""
+        with self._context.socket(zmq.PAIR) as monitor:
+            self._guard._happened(monitor)
+
     def close(self) -> None:
         self._guard.close()
         end(self._context)
@@ -75,3 +82,18 @@ def test_links_that_are_made_anew_cost_nothing(party: Party, broadcasts: bool) -
             mesh.links.connect({1: "tcp://127.0.0.1:9"}, 0, 0)
             most = most or party.holds() + SPARE
     until(lambda: party.holds() <= most, "that what was closed is given back")
+
+
+def test_a_neighbour_that_shuts_an_agent_out_later_is_named_too(
+    party: Party, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, logger="posse")
+    at, shut_out = "tcp://127.0.0.1:9", zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+    let_in = zmq.EVENT_HANDSHAKE_SUCCEEDED
+    for events in ([shut_out] * 2, [let_in], [shut_out] * 2, [let_in], [shut_out] * 3):
+        assert not caplog.records
+        came = [Happening(event, 0, at) for event in events]
+        monkeypatch.setattr(guard, "happened", lambda monitor, came=came: iter(came))
+        party.hears()
+    (line,) = caplog.messages
+    assert line.startswith(f"agent ? at {at} does not let this agent in: ")
