@@ -182,9 +182,10 @@ class Hub:
         """From now on wait at most `_HASTE` seconds for agents to confirm their Goodbye."""
         self._leave_by = min(self._leave_by, time.monotonic() + _HASTE)
 
-    def close(self) -> None:
-        """Say goodbye and free everything."""
-        LOG.info("letting all agents go (exit code %d)", self.exit_code)
+    def close(self, why: str = "") -> None:
+        """Say goodbye and free everything; `why` is said to people, if it is no success."""
+        reason = f": {why}" if why else ""
+        LOG.info("letting all agents go (exit code %d)%s", self.exit_code, reason)
         for member in self.lobby.roster.members.values():
             with suppress(PosseError):
                 self._router.send(member, outside_runs(control.Goodbye(self.exit_code)))

@@ -128,7 +128,7 @@ class ProcessEngine:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self.hub.exit_code = exit_code(error) or self.hub.exit_code
-        self.close()
+        self.close("" if error is None else str(error) or "interrupted")
 
     def run(self, plan: Plan, number: int, observe: Observer = silent) -> RunRecord:
         """Carry run `number` of a series; agents that are up are told only what is new."""
@@ -256,8 +256,11 @@ class ProcessEngine:
             journal.discard(journal_of(self._folder, rank))
         self._start([rank])
 
-    def close(self) -> None:
-        """Let every agent go and leave nothing behind; a second call does nothing."""
+    def close(self, why: str = "") -> None:
+        """Let every agent go and leave nothing behind; a second call does nothing.
+
+        `why` is told to people, if the runs failed.
+        """
         if self._closed:
             return
         self._closed = True
@@ -267,7 +270,7 @@ class ProcessEngine:
             if self._starter is not None:
                 left.callback(self._starter.close)
                 self._starter = None
-            self.hub.close()
+            self.hub.close(why)
 
     def _checks(self, agents: int, name: bytes) -> Signer | None:
         """A signer that only checks what agents sign; None without keys."""

@@ -133,6 +133,7 @@ def test_who_came_leaves_with_the_runs_exit_code_when_others_do_not_come(
     assert str(c.error) == "no agent joined for 2 s; waiting for agent 1 to join"
     assert agent.ended() == 3
     assert "the coordinator gave up (exit code 3) and let this agent go" in said.text
+    assert f"letting all agents go (exit code 3): {c.error}" in said.text
 
 
 def test_a_strangers_key_is_refused_on_both_sides(
