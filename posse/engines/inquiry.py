@@ -5,9 +5,11 @@ import time
 import msgspec
 import zmq
 
+from posse.engines.lookup import greets
 from posse.engines.sockets import HANDSHAKE_FAILURES, configure, end, know_family, monitored
 from posse.errors import PosseError
 from posse.measure.status import CoordinatorStatus
+from posse.printable import printable
 from posse.security.keys import AgentKeys
 from posse.security.zap import connect_with
 from protocol import control
@@ -32,15 +34,20 @@ def ask(endpoint: str, keys: AgentKeys | None, wait: float) -> CoordinatorStatus
         socket.send(encode(control.Ask(), run=NO_RUN, source=-1, sequence=0, now=0.0, sent=0))
         frame = _answer(socket, monitor, endpoint, keys, wait)
         message = _ANSWER.decode(read_header(frame), frame)
-    except (zmq.ZMQError, RemoteProtocolError) as error:
-        raise PosseError(f"the status of {endpoint} could not be read: {error}") from None
+        if isinstance(message, control.Status):
+            return msgspec.json.decode(message.document, type=CoordinatorStatus)
+        assert isinstance(message, control.Refused)
+        raise PosseError(f"{endpoint} does not tell its status: {printable(message.reason, 1_000)}")
+    except (zmq.ZMQError, RemoteProtocolError, msgspec.MsgspecError) as error:
+        raise PosseError(
+            f"the status of {endpoint} could not be read: {printable(str(error))}; check the "
+            "address, and that the coordinator there has the same version of posse"
+        ) from None
     finally:
         socket.disable_monitor()
         monitor.close(0)
         socket.close()
         end(context)
-    assert isinstance(message, control.Status)
-    return msgspec.json.decode(message.document, type=CoordinatorStatus)
 
 
 def _answer(
@@ -60,14 +67,19 @@ def _answer(
         if socket in ready:
             return socket.recv()
         if monitor in ready:
-            raise PosseError(f"{endpoint} {_why_refused(keys)}")
+            raise PosseError(f"{endpoint} {_why_refused(endpoint, keys)}")
     raise PosseError(
         f"{endpoint} did not answer within {wait:g} s: no coordinator runs there, or it has "
         "another key; check the address, and that the folder of keys has its coordinator.key_secret"
     )
 
 
-def _why_refused(keys: AgentKeys | None) -> str:
+def _why_refused(endpoint: str, keys: AgentKeys | None) -> str:
+    if endpoint.startswith("tcp://") and not greets(endpoint):
+        return (
+            "is no coordinator's address: another program, or a relay with nothing behind it, "
+            "answers there; check the address, and that posse coordinator runs there"
+        )
     if keys is None:
         return "requires keys; add --keys DIR, the folder that the coordinator was started with"
     return (

@@ -1,6 +1,10 @@
 """The status that a coordinator or an agent shows to operators."""
 
+from typing import Annotated
+
 import msgspec
+
+from protocol.control import MOST_AGENTS
 
 
 class CoordinatorStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -11,7 +15,7 @@ class CoordinatorStatus(msgspec.Struct, frozen=True, kw_only=True):
     go.
     """
 
-    agents: int
+    agents: Annotated[int, msgspec.Meta(ge=1, le=MOST_AGENTS)]
     arrived: int = 0
     running: bool = False
     runs_completed: int = 0

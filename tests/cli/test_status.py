@@ -1,16 +1,20 @@
 """posse status: who is up, and who is waited for."""
 
 import json
+import socket
 import threading
 import time
 from pathlib import Path
 
 import pytest
+import zmq
 
 from posse.cli.main import main
 from posse.engines.inquiry import ask
+from posse.engines.router import outside_runs
 from posse.errors import PosseError
 from posse.security import keys
+from protocol import control
 from tests.support.operator import one_joined, waiting_coordinator
 from tests.support.remote import Coordinator, free_port
 from tests.support.runs import spec
@@ -80,3 +84,42 @@ def test_who_asks_without_the_right_keys_is_told_at_once(
 def test_status_of_nobody_is_said_in_time() -> None:
     with pytest.raises(PosseError, match="no coordinator runs there"):
         ask(f"tcp://127.0.0.1:{free_port()}", None, 0.3)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (b"hello", "could not be read: short: 5 bytes; check the address, and that"),
+        (outside_runs(control.Refused("not\nyou")), r"does not tell its status: not\\nyou$"),
+        (outside_runs(control.Status(b'{"agents":')), "could not be read: Input data was trunc"),
+        (outside_runs(control.Status(b'{"agents":99999999999}')), "could not be read: Expected"),
+    ],
+)
+def test_whatever_answers_in_a_coordinators_place_is_one_sentence(answer: bytes, said: str) -> None:
+    with zmq.Context() as context, context.socket(zmq.ROUTER) as other:
+        other.setsockopt(zmq.LINGER, 0)
+        at = f"tcp://127.0.0.1:{other.bind_to_random_port('tcp://127.0.0.1')}"
+
+        def answers() -> None:
+            who, _ = other.recv_multipart()
+            other.send_multipart([who, answer])
+
+        thread = threading.Thread(target=answers)
+        thread.start()
+        with pytest.raises(PosseError, match=said):
+            ask(at, None, 60.0)
+        thread.join()
+
+
+def test_a_port_of_another_program_is_not_taken_for_a_coordinator_with_keys() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+
+        def closes() -> None:
+            for _ in range(2):
+                other.accept()[0].close()
+
+        thread = threading.Thread(target=closes)
+        thread.start()
+        with pytest.raises(PosseError, match=r"is no coordinator's address: another program, or"):
+            ask(f"tcp://127.0.0.1:{other.getsockname()[1]}", None, 60.0)
+        thread.join()
