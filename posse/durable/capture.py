@@ -13,6 +13,7 @@ for a process without a rank yet. `data` is what ZeroMQ was handed, before encry
 """
 
 import os
+import stat
 import time
 from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
@@ -37,6 +38,8 @@ class Capture:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | _AS_IT_IS | (os.O_TRUNC if new else 0)
         try:
             self._file = os.open(self.path, flags, 0o600)
+            if new and stat.S_ISREG(os.fstat(self._file).st_mode):
+                os.chmod(self.path, 0o600)  # a file that was there may be open to others
         except OSError as error:
             raise InputError(f"{path} cannot be written: {error.strerror}") from None
         if new:

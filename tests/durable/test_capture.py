@@ -1,5 +1,6 @@
 """A file of frames that several processes write."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -83,3 +84,16 @@ def test_no_file_is_written_where_none_is_named() -> None:
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="absent/frames cannot be written: No such file"):
         Capture(tmp_path / "absent" / "frames")
+
+
+def test_a_file_that_others_may_read_becomes_its_owners_alone(tmp_path: Path) -> None:
+    path = tmp_path / "frames"
+    path.touch(mode=0o644)
+    with writing(path):
+        assert path.stat().st_mode & 0o777 == 0o600
+    fifo = tmp_path / "pipe"
+    os.mkfifo(fifo, 0o644)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    with writing(fifo):
+        assert fifo.stat().st_mode & 0o777 == 0o644
+    os.close(reader)
