@@ -4,7 +4,7 @@ Everything that runs, measures, shows or writes a run receives a plan.
 """
 
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -119,12 +119,20 @@ class Plan:
         agents share arms, it checks the coordinator's, whatever `spawn` is.
         """
         count = self.spec.agents.count if spawn is None else spawn
-        ranks = (COORDINATOR,) if self.system.shares_arms else range(count)
-        if said := self.spec.arms.missing(self.spec.base, ranks):
+        if said := self.spec.arms.missing(self.spec.base, self._keepers(count)):
             return f"arms.{said}"
         if self.field and count and not noise.is_here():
             return f"mode: {noise.NEEDED}"
         return ""
+
+    def _keepers(self, count: int) -> Sequence[int]:
+        """The ranks whose arms the first `count` agents use."""
+        return (COORDINATOR,) if self.system.shares_arms else range(count)
+
+    def check_logs(self) -> None:
+        """`LogError` if a reward log on this machine has a mistake."""
+        if isinstance(self.spec.arms, CsvArms):
+            self.spec.arms.check(self.spec.base, self._keepers(self.spec.agents.count))
 
     def require(self, spawn: int | None = None) -> None:
         """`SpecError` if the first `spawn` agents (default: all) lack anything on this machine."""

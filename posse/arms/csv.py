@@ -23,6 +23,7 @@ from posse.arms.base import (
 )
 from posse.errors import LogError
 from posse.printable import printable
+from protocol.machine import who
 
 
 class CsvArms(
@@ -89,6 +90,12 @@ class CsvArms(
             return ""
         more = f", nor do the logs of {len(absent) - 1} more agents" if len(absent) > 1 else ""
         return f"path: {absent[0]} does not exist{more}"
+
+    def check(self, base: str, ranks: Sequence[int]) -> None:
+        """Raise `LogError` if a log of these agents that is on this machine has a mistake."""
+        for rank in ranks:
+            if (path := self._log(base, rank)).is_file():
+                _read(path, self.count, who(rank), bounded=self.clip is None)
 
     def ledger(self, base: str, rank: int) -> tuple[Path, Path]:
         """The paths of the agent's ledger and of its log, with symbolic links resolved."""

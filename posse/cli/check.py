@@ -19,6 +19,7 @@ def run(options: argparse.Namespace) -> None:
     checked = plan(options)
     spec, system, advice = checked.spec, checked.system, checked.advice()
     checked.network(0)  # finds mistakes that would otherwise stop a run
+    checked.check_logs()
     print(f"{options.file}: {system.name}, {system.title} ({system.paper})")
     print(
         f"  variant {spec.variant}; {counted(spec.agents.count, 'agent')}; "

@@ -226,3 +226,18 @@ def test_a_horizon_without_a_single_round_is_told(
     alone = ["--set", f"system={system}", "--set", parameters, "--set", "agents.count=1"]
     assert main(["check", str(run_file), *alone]) == 0
     assert ("the first round alone takes" in capsys.readouterr().out) != enough
+
+
+def test_check_reads_the_logs_of_rewards_that_are_on_this_machine(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run.toml"
+    run.write_text(FIELD)
+    (tmp_path / "rewards-0.csv").write_text("arm,reward\n0,1\n")
+    (tmp_path / "rewards-1.csv").write_text("arm,reward\n0,1\n2,7\n")
+    assert main(["check", str(run)]) == 2
+    wrong = f"agent 1: {tmp_path}/rewards-1.csv, line 3: has a reward outside [0, 1] for arm 2"
+    assert wrong in capsys.readouterr().err
+    assert main(["check", str(run), "--set", "arms.clip=[0, 9]"]) == 0
+    absent = f"{tmp_path}/rewards-2.csv does not exist, nor do the logs of 47 more agents"
+    assert absent in capsys.readouterr().out
