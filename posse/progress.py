@@ -151,8 +151,8 @@ class RunProgress(Progress):
 
     def joined(self, agents: int) -> None:
         """Update the number of agents that have joined."""
-        if agents < self._agents:
-            self.inside(f"{agents} of {self._agents} agents have joined")
+        some = agents < self._agents
+        self.inside(f"{agents} of {self._agents} agents have joined" if some else "")
 
     def observe(self, host: CoordinatorHost) -> None:
         """Look into the run when a message has arrived, at most every `_LOOK` seconds."""

@@ -72,6 +72,15 @@ def test_a_single_run_says_what_is_left_where_its_horizon_is_known(clock: Clock)
     assert lines[0].startswith("tdfs-ucb · ")
 
 
+def test_who_has_joined_is_said_until_all_have() -> None:
+    watch = RunProgress(prepare(SPEC), Screen())
+    agents = SPEC["agents"]["count"]
+    watch.joined(agents - 1)
+    assert watch.line.endswith(f" · {agents - 1} of {agents} agents have joined")
+    watch.joined(agents)
+    assert "joined" not in watch.line
+
+
 def test_durations() -> None:
     assert [duration(s) for s in (0.4, 99, 100, 5999, 7200)] == [
         "0 s", "99 s", "2 min", "100 min", "2.0 h",
