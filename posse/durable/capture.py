@@ -35,6 +35,7 @@ class Capture:
 
     def __init__(self, path: Path, *, new: bool = False) -> None:
         self.path = path.absolute()
+        self._failed = False
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | _AS_IT_IS | (os.O_TRUNC if new else 0)
         try:
             self._file = os.open(self.path, flags, 0o600)
@@ -46,17 +47,23 @@ class Capture:
             self._append(HEAD)
 
     def __call__(self, source: int | None, target: int | None, data: bytes) -> None:
-        """Write down a frame that is about to be handed over."""
+        """Write down a frame that is about to be handed over.
+
+        `PosseError` once, if that fails; later frames, which tell others why, go out unrecorded.
+        """
         self._append((time.time_ns(), source, target, data))
 
     def _append(self, row: object) -> None:
-        data = _encode(row)
+        if self._failed:
+            return
+        data, self._failed = _encode(row), True
         try:
             whole = os.write(self._file, data) == len(data)
         except OSError as error:
             raise PosseError(f"{self.path} cannot be written: {error.strerror}") from None
         if not whole:
             raise PosseError(f"{self.path} cannot be written: no space is left for a whole frame")
+        self._failed = False
 
     def close(self) -> None:
         """Close the file; other processes may go on."""

@@ -10,7 +10,7 @@ import msgpack
 import pytest
 
 from posse.durable.capture import Capture, writing
-from posse.errors import InputError
+from posse.errors import InputError, PosseError
 
 WRITER = """
 import sys
@@ -97,3 +97,14 @@ def test_a_file_that_others_may_read_becomes_its_owners_alone(tmp_path: Path) ->
     with writing(fifo):
         assert fifo.stat().st_mode & 0o777 == 0o644
     os.close(reader)
+
+
+def test_a_full_disk_is_said_once_so_that_others_can_still_be_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with writing(tmp_path / "frames") as capture:
+        assert capture is not None
+        monkeypatch.setattr(os, "write", lambda file, data: len(data) - 1)
+        with pytest.raises(PosseError, match="no space is left for a whole frame"):
+            capture(0, -1, b"a frame")
+        capture(0, -1, b"why this agent ends")
