@@ -308,6 +308,7 @@ class Lobby:
         """An agent left the run: it said so, or sent something impossible."""
         # an agent that was started here fails by our own mistake, not by a peer's fault
         ours = not self.roster.members[rank].incarnation
+        self.roster.members[rank].quit = True
         return [Fail(why, kind)] if ours else self._ended(rank, why)
 
     def _ended(self, rank: int, why: str) -> list[LobbyEffect]:

@@ -59,9 +59,8 @@ class Member:
     this or an earlier connection, so its frames are for a run. Until `resumes_until` past
     reconnections use up the permitted rate. `session` is the coordinator's end of the link, `host`
     the address from which it joined, `syncs` how often it asked for the time, `pid` its process if
-    it was started here, else 0. `ended`: its process is gone, or it said that it cannot go on;
-    nobody waits for its goodbye. `received`: bytes taken from it. `starts`: how often it was
-    restarted.
+    it was started here, else 0. `ended`: its process is gone, `quit`: it ended its own part; nobody
+    waits for its goodbye. `received`: bytes taken from it. `starts`: how often it was restarted.
     """
 
     rank: int
@@ -74,6 +73,7 @@ class Member:
     host: str = ""
     pid: int = 0
     ended: bool = False
+    quit: bool = False
     answered: float = 0.0
     last: bytes = b""
     syncs: int = 0
@@ -91,7 +91,7 @@ class Member:
     @property
     def to_see_off(self) -> bool:
         """Whether it is on another machine and may not know yet that it may leave."""
-        away = bool(self.incarnation) and not self.ended
+        away = bool(self.incarnation) and not (self.ended or self.quit)
         return away and self.takes_part and self.session.unconfirmed > 0
 
 
@@ -170,7 +170,8 @@ class Roster:
     def vacate(self, rank: int) -> None:
         """Let another process that is started here take this agent's place."""
         if (member := self.members.get(rank)) is not None:
-            member.connection, member.ended = -1, False
+            member.connection = -1
+            member.ended = member.quit = False
             member.starts += 1
 
     def admit(

@@ -547,6 +547,8 @@ def test_who_ends_its_own_part_ends_no_run_unless_it_was_started_here() -> None:
     effects = script.lobby.quit(0, "agent 0 cannot go on")
     assert warned(effects) == ["agent 0 cannot go on; the run goes on without it"]
     assert run.lost == [0]
+    script.lobby.roster.members[0].session.wrap(b"goodbye")
+    assert not script.lobby.roster.members[0].to_see_off
     assert script.closes("peer-0") == []  # nobody waits for it
     assert failed(script.lobby.quit(1, "no such file")) == "no such file"
     assert run.lost == [0]
