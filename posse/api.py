@@ -314,7 +314,7 @@ def serve(
         opened.callback(engine.close)  # also if `on_hub` raises
         on_hub(engine.hub)
         if kept is not None:  # not earlier: if the address is taken, nothing continued from it
-            ended.callback(kept.remove)
+            ended.push(partial(_put_away, kept))
         opened.enter_context(engine)
 
         def made(numbers: Sequence[int]) -> Made:
@@ -323,6 +323,14 @@ def serve(
             return on_engine(engine, plan, numbers, observe)
 
         yield made
+
+
+def _put_away(journal: Journal, kind: object, error: object, trace: object) -> None:
+    """Remove a journal, unless a run failed because it could not be written: it can resume."""
+    if error is not None and journal.broken:
+        journal.close()
+    else:
+        journal.remove()
 
 
 def _run_of(plan: Plan) -> str:

@@ -66,6 +66,8 @@ class Journal:
     def __init__(self, path: Path, owner: str, *, synchronous: bool = True) -> None:
         self.path = path
         self.replaying = False
+        self.broken = False
+        """Whether writing failed, such as on a full disk; what was committed before is there."""
         self.starts = 0
         """How often its process was started again."""
         self.beginning = b""
@@ -271,6 +273,7 @@ class Journal:
         try:
             self._db.execute(statement, values)
         except sqlite3.Error as error:
+            self.broken = True
             raise self._unusable(f"cannot be written: {error}") from None
 
     def _rows(self) -> list[_Row]:

@@ -183,16 +183,33 @@ class Hub:
         self._leave_by = min(self._leave_by, time.monotonic() + _HASTE)
 
     def close(self, why: str = "") -> None:
-        """Say goodbye and free everything; `why` is said to people, if it is no success."""
+        """Say goodbye and free everything; `why` is said to people, if it is no success.
+
+        If the journal failed, so that the run is to resume later, agents are not let go.
+        """
+        broken = self._journal is not None and self._journal.broken
+        if broken and why:
+            LOG.warning(
+                "all agents wait for this coordinator to resume the run: make room for its journal "
+                "and start it again by the same command"
+            )
+            away = True
+        else:
+            if broken:
+                self._router.heard = None  # the runs are over; it must not keep agents here
+            away = self._say_goodbye(why)
+        told = msgspec.structs.replace(self.snapshot.told, ended=self.exit_code)
+        self.snapshot = replace(self.snapshot, told=told)
+        self._router.close(flush=not away)
+
+    def _say_goodbye(self, why: str) -> bool:
+        """Let all agents go; returns whether there are any on other machines."""
         reason = f": {why}" if why else ""
         LOG.info("letting all agents go (exit code %d)%s", self.exit_code, reason)
         for member in self.lobby.roster.members.values():
             with suppress(PosseError):
                 self._router.send(member, outside_runs(control.Goodbye(self.exit_code)))
-        away = self._see_off()
-        told = msgspec.structs.replace(self.snapshot.told, ended=self.exit_code)
-        self.snapshot = replace(self.snapshot, told=told)
-        self._router.close(flush=not away)
+        return self._see_off()
 
     def _see_off(self) -> bool:
         """Wait for agents on other machines to confirm their Goodbye; whether there are any."""

@@ -10,12 +10,16 @@ from typing import Any
 
 import pytest
 
+from posse import api
 from posse.cli.main import main
+from posse.durable.journal import Journal
 from posse.durable.lifetime import read as lifetime
+from posse.errors import PosseError
 from posse.plan import Plan, prepare
+from posse.results.record import RunRecord
 from posse.security import keys, noise
 from tests.support import anonymous
-from tests.support.remote import Agent, Coordinator, until
+from tests.support.remote import Agent, Coordinator, free_port, until
 from tests.support.runs import certain_logs, spec
 
 
@@ -147,3 +151,30 @@ def test_where_the_server_can_do_without_it_the_run_goes_on_and_the_next_waits_f
     assert record.dismissed == {}
     assert record.status == "horizon"
     assert [agent.ended() for agent in others] == [0] * 7
+
+
+@pytest.mark.inside
+def test_a_run_whose_journal_found_no_room_resumes_when_there_is_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, at = two([0.7, 0.5]), f"tcp://127.0.0.1:{free_port()}"
+    path = tmp_path / "coordinator.journal"
+    write, room = Journal._write, iter(range(20))
+
+    def full(journal: Journal, statement: str, *values: object) -> None:
+        fits = not statement.startswith("INSERT INTO batches") or next(room, None) is not None
+        write(journal, statement if fits else "INSERT INTO nowhere VALUES (?)", *values)
+
+    monkeypatch.setattr(Journal, "_write", full)
+    agents = [Agent(at, rank, wait=60.0) for rank in range(2)]
+    no_room = pytest.raises(PosseError, match="cannot be written: no such table")
+    with no_room, api.serve(plan, bind=at, journal=path) as runs:
+        list(runs([0]))
+    assert path.exists()
+    monkeypatch.undo()
+    with api.serve(plan, bind=at, journal=path) as runs:
+        ((_, record),) = runs([0])
+    assert isinstance(record, RunRecord)
+    assert (record.best_arm, record.restarts) == (0, {-1: 1})
+    assert [agent.ended() for agent in agents] == [0, 0]
+    assert not path.exists()
