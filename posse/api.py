@@ -311,7 +311,7 @@ def serve(
             journal=kept,
             board=board,
         )
-        opened.callback(engine.close)  # also if `on_hub` raises
+        opened.push(engine)  # also if `on_hub` raises
         on_hub(engine.hub)
         if kept is not None:  # not earlier: if the address is taken, nothing continued from it
             ended.push(partial(_put_away, kept))

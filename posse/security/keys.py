@@ -264,8 +264,8 @@ def for_agent(folder: Path, rank: int) -> AgentKeys:
             continue
         return AgentKeys(free, keys.own, keys.coordinator, keys.signers, claim)
     raise PosseError(
-        f"all {len(found)} keys in {folder} are in use by agents on this machine; make keys for "
-        "another agent with posse keys"
+        f"every key in {folder} is in use by an agent on this machine; end that agent, or make "
+        "keys for another with posse keys"
     )
 
 

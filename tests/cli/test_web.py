@@ -1,7 +1,9 @@
 """--http: while a command runs, and for a while after."""
 
 import json
+import logging
 import signal
+import socket
 import subprocess
 import sys
 import urllib.error
@@ -10,6 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from posse import api
+from posse.errors import PosseError
+from posse.plan import prepare
+from posse.web import Web
 from tests.support.patience import PATIENCE
 from tests.support.remote import free_port, until
 
@@ -59,3 +65,21 @@ def test_it_is_there_before_the_run_and_after_until_a_signal_ends_it(run_file: P
         for process in (coordinator, first):
             process.kill()
             process.communicate()
+
+
+def test_a_port_that_is_taken_lets_nobody_go_with_success(
+    run_file: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="posse")
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = f":{other.getsockname()[1]}"
+        with (
+            pytest.raises(PosseError, match="cannot be bound") as error,
+            api.serve(
+                prepare(run_file),
+                bind=f"ipc://{run_file.parent}/hub",
+                on_hub=lambda hub: Web("--http", taken, {}).close(),
+            ),
+        ):
+            pass
+    assert f"letting all agents go (exit code 1): {error.value}" in caplog.messages
