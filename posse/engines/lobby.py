@@ -101,6 +101,8 @@ class Lobby:
         self._came: set[int] = set()
         """Agents that were here at some time since `gather`, and may still come back."""
         self._ready: set[int] = set()
+        self._steps: Counter[int] = Counter()
+        """In this wait: how often each agent asked to join, or for the time."""
         self._run: CoordinatorHost | None = None
         self._let_go: set[int] = set()
         """Agents replaced between runs, whose death is not reported."""
@@ -136,6 +138,7 @@ class Lobby:
 
     def _wait(self, phase: Phase, now: float) -> None:
         self.phase = phase
+        self._steps.clear()
         self._patience.begin(now, self.roster.arrived(), joining=phase is Phase.GATHERING)
 
     def replace(self, rank: int) -> None:
@@ -358,7 +361,7 @@ class Lobby:
                 return self.linked(member.rank, about, now, up=up)
             case control.Sync(sent) if member.syncs < _MOST_SYNCS:
                 member.syncs += 1
-                self._patience.heard = now
+                self._joins(member.rank, now)
                 return [Reply(peer.identity, control.Synced(sent, round(now * 1e9)))]
             case control.Arrived(inbox) if not member.arrived:
                 return self._arrived(member, inbox, now)
@@ -373,6 +376,12 @@ class Lobby:
             case _:
                 self.refused["out-of-turn"] += 1
         return []
+
+    def _joins(self, rank: int, now: float) -> None:
+        """Extend the wait before a run for an agent that joins, but not without end."""
+        self._steps[rank] += 1
+        if self._run is None and self._steps[rank] <= _MOST_SYNCS:
+            self._patience.heard = now
 
     def _moved(self, now: float) -> None:
         self._patience.counted(now, len(self._ready), self.roster.arrived())
@@ -413,7 +422,7 @@ class Lobby:
             return _not_let_in(message.rank, error.reason, peer.identity, peer.host)
         (self._came.add if member.arrived else self._came.discard)(member.rank)
         if old is None:
-            self._patience.heard = now
+            self._joins(member.rank, now)
         self._moved(now)
         self.changed = True
         effects = self._replace(member, old) if old is not None else []

@@ -89,6 +89,32 @@ def test_a_connection_that_comes_and_goes_does_not_hold_up_the_deadline_of_a_run
     assert "waiting for agent 1 to act" in failed(script.lobby.fire(script.now))
 
 
+@pytest.mark.parametrize(("running", "most"), [(True, 0), (False, 15)])
+def test_who_joins_without_end_moves_a_deadline_as_often_as_one_that_joins_once(
+    running: bool, most: int
+) -> None:
+    """It is another process each time, and now and then has an inbox that is not its own.
+
+    Its first `Join` was one of sixteen steps.
+    """
+    script = Script(keys=("k", "l"))
+    script.joins("a", key="k")
+    if running:
+        script.joins("z", key="l")
+        script.carries(Run(outlives=True))
+    moved, deadline = 0, script.lobby.timer
+    for number in range(40):
+        script.now += 0.1
+        peer = "bc"[number % 2]
+        script.says(peer, joining(incarnation=bytes([number])), "k")
+        script.says(peer, control.Sync(number))
+        if number % 3 == 0:
+            script.says(peer, control.Arrived("tcp://198.51.100.1:1"))
+        moved += script.lobby.timer != deadline
+        deadline = script.lobby.timer
+    assert moved == most
+
+
 def test_an_agent_that_resumes_without_end_is_answered_a_few_times_a_second() -> None:
     """Each time costs us all that it has not confirmed, and it a frame."""
     script = Script(keys=("k", "l"))
