@@ -6,6 +6,7 @@ from pathlib import Path
 from posse.cli.options import count, number, place
 from posse.security import keys
 from posse.security.keys import COORDINATOR
+from protocol.control import MOST_AGENTS
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -16,7 +17,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     whose = parser.add_mutually_exclusive_group(required=True)
     whose.add_argument(
         "--rank",
-        type=number,
+        type=_rank,
         metavar="RANK",
         help="make the key pair of this agent, which runs here",
     )
@@ -27,7 +28,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     whose.add_argument(
         "--agents",
-        type=count,
+        type=_agents,
         metavar="N",
         help="make the key pairs of a coordinator and N agents, each in its own folder",
     )
@@ -56,7 +57,21 @@ def _party(text: str) -> str:
         return text
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"is {text}; it must be an agent's rank or {COORDINATOR}")
-    return str(int(text))
+    return str(_rank(text))
+
+
+def _rank(text: str) -> int:
+    """Parse a rank that an agent can have."""
+    if (rank := number(text)) >= MOST_AGENTS:
+        raise argparse.ArgumentTypeError(f"is {text}; it must be from 0 to {MOST_AGENTS - 1}")
+    return rank
+
+
+def _agents(text: str) -> int:
+    """Parse a number of agents that a run can have."""
+    if (agents := count(text)) > MOST_AGENTS:
+        raise argparse.ArgumentTypeError(f"is {text}; it must be from 1 to {MOST_AGENTS}")
+    return agents
 
 
 def run(options: argparse.Namespace) -> None:
