@@ -103,7 +103,7 @@ class RunDirectory:
             return
         try:
             there = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), RunSpec)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise InputError(f"{path} is not what posse run wrote ({error})") from None
         mine = fingerprint(self._plan.spec, without=PATIENCE)
         differ = differences(fingerprint(there, without=PATIENCE), mine)

@@ -46,6 +46,9 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 _ARRAY = 1
 
+_RESUMES = "a process that is started again resumes from it, so its folder needs room for it"
+_GIVE_UP = "remove the file, which gives up the run that was to resume from it"
+
 FRAME, STEPS = "frame", "steps"
 """Inputs that every process has: data handed to a session, and a number of steps of the host."""
 
@@ -266,7 +269,7 @@ class Journal:
             raise self._unusable(f"cannot be used: {error}") from None
         except (sqlite3.Error, KeyError, ValueError):
             db.close()
-            raise self._unusable("is damaged, or is not a journal of posse") from None
+            raise self._unusable("is damaged, or is not a journal of posse", _GIVE_UP) from None
 
     def _write(self, statement: str, *values: object) -> None:
         assert self._db is not None
@@ -282,12 +285,10 @@ class Journal:
             found = self._db.execute("SELECT content FROM batches ORDER BY number")
             return [_decode(content) for (content,) in found]
         except (sqlite3.Error, msgspec.MsgspecError, ValueError, TypeError):
-            raise self._unusable("is damaged") from None
+            raise self._unusable("is damaged", _GIVE_UP) from None
 
-    def _unusable(self, why: str) -> PosseError:
-        return PosseError(
-            f"the journal {self.path} {why}; a process that is started again resumes from it"
-        )
+    def _unusable(self, why: str, do: str = _RESUMES) -> PosseError:
+        return PosseError(f"the journal {self.path} {why}; {do}")
 
 
 def is_held(path: Path) -> bool:

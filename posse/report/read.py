@@ -151,7 +151,7 @@ def read(path: Path) -> Series:
             network=msgspec.convert(document.get("network", {}), NetworkFacts),
             warnings=document.get("warnings", []),
         )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(
             f"{path}: is not what posse run wrote ({type(error).__name__}: {error})"
         ) from None

@@ -350,7 +350,7 @@ def _write_allowlist(path: Path, listed: dict[int, Public]) -> None:
 def _toml(path: Path, text: str, what: str) -> dict[str, object]:
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(f"{path} is not {what}: {error}; make it with posse keys") from None
 
 

@@ -117,8 +117,9 @@ def test_a_folder_that_is_full_is_found_at_the_start(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_posse_did_not_write_is_no_run_to_go_on_with(tmp_path: Path) -> None:
-    (tmp_path / "spec.toml").write_text("not = toml = at all")
+@pytest.mark.parametrize("text", ["not = toml = at all", "deep = " + "[" * 5000])
+def test_what_posse_did_not_write_is_no_run_to_go_on_with(text: str, tmp_path: Path) -> None:
+    (tmp_path / "spec.toml").write_text(text)
     with pytest.raises(InputError, match="is not what posse run wrote"):
         RunDirectory(tmp_path, PLAN).open()
 

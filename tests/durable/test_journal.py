@@ -277,7 +277,7 @@ def test_who_was_refused_does_not_remove_the_other_processes(path: Path) -> None
 def test_a_damaged_one_is_named(path: Path) -> None:
     path.write_bytes(b"no database at all, but long enough to be looked at as one" * 20)
     path.chmod(0o600)
-    with pytest.raises(PosseError, match="is damaged, or is not a journal of posse"):
+    with pytest.raises(PosseError, match="is damaged, or is not a journal of posse; remove"):
         opened(path)
 
 

@@ -212,7 +212,8 @@ def test_not_a_run(capsys, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "broken", ["{", "[]", '{"runs": 3}', '{"runs": [{}]}', '{"runs": [{"status": "x"}]}']
+    "broken",
+    ["{", "[" * 5000, "[]", '{"runs": 3}', '{"runs": [{}]}', '{"runs": [{"status": "x"}]}'],
 )
 def test_a_result_that_posse_did_not_write(capsys, tmp_path, run_directory, broken):
     copy = tmp_path / "copy"
