@@ -75,8 +75,20 @@ def writing(
 ) -> AbstractContextManager[Capture | None]:
     """A context with a capture, closed at the end; with None if `path` is None.
 
-    The capture begins the file anew, unless the run `goes_on` after its process was killed.
+    The capture begins the file anew, unless the run `goes_on` after its process was killed. A file
+    with anything but a capture, such as a log of rewards, is refused.
     """
     if path is None:
         return nullcontext()
+    if Path(path).is_file() and not _may_be_replaced(Path(path)):
+        raise InputError(f"{path} is there and is no capture; name another file")
     return closing(Capture(Path(path), new=not (goes_on and Path(path).exists())))
+
+
+def _may_be_replaced(path: Path) -> bool:
+    head = _encode(HEAD)
+    try:
+        with path.open("rb") as file:
+            return file.read(len(head)) in (head, b"")
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None

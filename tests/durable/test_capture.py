@@ -56,12 +56,25 @@ def test_processes_write_whole_rows_and_a_kill_loses_none_of_them(tmp_path: Path
 
 def test_a_new_capture_begins_the_file_and_another_adds_to_it(tmp_path: Path) -> None:
     path = tmp_path / "frames"
-    path.write_bytes(b"what was there")
+    with writing(path) as before:
+        assert before is not None
+        before(0, 1, b"what was there")
     with writing(path):
         added = Capture(path)
         added(0, 1, b"frame")
         added.close()
-    assert path.read_bytes().startswith(msgpack.packb({"posse": "capture", "version": 1}))
+    with path.open("rb") as file:
+        head, (*_, data) = msgpack.Unpacker(file)
+    assert (head, data) == ({"posse": "capture", "version": 1}, b"frame")
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_no_capture_is_written_over_a_log_of_rewards(tmp_path: Path, goes_on: bool) -> None:
+    path = tmp_path / "rewards.csv"
+    path.write_text("arm,reward\n0,1\n")
+    with pytest.raises(InputError, match=r"rewards\.csv is there and is no capture; name another"):
+        writing(path, goes_on=goes_on)
+    assert path.read_text() == "arm,reward\n0,1\n"
 
 
 def test_who_was_killed_and_goes_on_adds_to_what_is_there(tmp_path: Path) -> None:
