@@ -4,6 +4,8 @@ import argparse
 import os
 from pathlib import Path
 
+import msgspec
+
 from posse.arms.csv import CsvArms
 from posse.cli import security, volume, web
 from posse.cli.options import add_capture, seconds
@@ -11,7 +13,7 @@ from posse.durable.capture import writing
 from posse.engines.platform import require_processes
 from posse.errors import InputError
 from posse.measure import health
-from posse.plan import prepare
+from posse.plan import Plan, prepare
 from posse.security import keys
 from posse.spec.privacy import ALONE, MOST, PrivacySpec
 from posse.spec.runfile import read
@@ -136,6 +138,8 @@ def run(options: argparse.Namespace) -> int:
         if not plan.system.shares_arms and (said := arms.missing(plan.spec.base, (rank,))):
             raise InputError(f"arms.{said}")
     journal = journal_of(options.join, rank, plan, options.data)
+    if plan is not None and rank >= 0 and not journal.exists():
+        _check_log(plan, options.data, rank)
     with writing(options.capture, goes_on=journal.exists()) as tap:
         agent = remote_agent(
             options.join,
@@ -153,6 +157,14 @@ def run(options: argparse.Namespace) -> int:
         if options.http:
             web.serve(options, health.of_agent(agent.status))
         return agent.serve()
+
+
+def _check_log(plan: Plan, data: Path | None, rank: int) -> None:
+    """Find a mistake in this agent's log before it joins: later it would end the run of all."""
+    arms = plan.spec.arms
+    if isinstance(arms, CsvArms) and not plan.system.shares_arms:
+        own = arms if data is None else msgspec.structs.replace(arms, path=str(data.resolve()))
+        own.check(plan.spec.base, (rank,))
 
 
 def rank_of(said: str) -> int:

@@ -53,6 +53,21 @@ def test_a_log_that_is_not_there_is_told_before_joining(
     assert main([*alone, "--rank", "1", "--data", str(tmp_path / "rewards-0.csv")]) != 2
 
 
+@pytest.mark.parametrize("option", [False, True])
+def test_a_mistake_in_a_log_is_told_before_joining(
+    option: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Later the run, which needs all to begin, would end for the others too."""
+    run = tmp_path / "run.toml"
+    run.write_text(FIELD)
+    log = tmp_path / ("mine.csv" if option else "rewards-3.csv")
+    log.write_text("arm,reward\n0,1\n2,0\n")
+    alone = ["agent", "--join", "tcp://127.0.0.1:1", "--wait", "0.2", "--run", str(run)]
+    assert main([*alone, "--rank", "3", *(["--data", str(log)] if option else [])]) == 2
+    said = f"agent 3: {log}, line 3: needs an arm from 0 to 1 and a finite reward"
+    assert said in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "arms", ['kind = "csv", path = "rewards-{rank}.csv"', 'kind = "python", target = "mine:ARMS"']
 )
