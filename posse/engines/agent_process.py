@@ -284,7 +284,8 @@ class AgentProcess:
         """The connection to a neighbour was lost, or there is a new one."""
         if self._mesh is not None:
             self._mesh.links.changed(neighbour, up=up)
-        if self.host is None or self.host.done or up is not (neighbour in self._parted):
+        leaves = self.host is None or self.host.done or self._left is not None
+        if leaves or up is not (neighbour in self._parted):
             return  # at the end of a run neighbours leave at different times
         if self._journal is not None:
             self._journal.add(LINKED, neighbour, b"up" if up else b"")

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -17,6 +18,7 @@ import zmq
 from posse.durable.journal import Journal
 from posse.durable.session import Session
 from posse.engines import forkserver
+from posse.engines.agent_process import AgentProcess
 from posse.engines.base import agent_setups
 from posse.engines.crew import Crew
 from posse.engines.remote_agent import remote_agent
@@ -418,3 +420,22 @@ def test_what_cannot_be_written_down_is_not_told_and_the_failure_is(
     coordinator.says(control.Begin(0, 0))
     assert isinstance(coordinator.heard(), control.Failed)
     assert agent.ended() == 1
+
+
+@pytest.mark.inside
+@pytest.mark.parametrize(("left", "told"), [(None, [control.Linked(3, False)]), (130, [])])
+def test_who_was_let_go_does_not_complain_that_its_neighbours_are_too(
+    left: int | None, told: list[Message], caplog: pytest.LogCaptureFixture
+) -> None:
+    said: list[Message] = []
+    agent: Any = SimpleNamespace(
+        host=SimpleNamespace(done=False),
+        _left=left,
+        _mesh=None,
+        _parted=set(),
+        _journal=None,
+        _say=said.append,
+    )
+    AgentProcess._link_changed(agent, 3, up=False)
+    assert said == told
+    assert len(caplog.records) == len(told)
