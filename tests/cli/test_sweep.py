@@ -71,9 +71,8 @@ def test_values_keep_their_types() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "how", [pytest.param(signal.SIGKILL, marks=pytest.mark.slow), signal.SIGINT]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_sweep_that_is_ended_goes_on(tmp_path: Path, how: int) -> None:
     halting.prepare(tmp_path)
     command = ["sweep", "run.toml", "--over", "parameters.epsilon=2.0,4.0", "--repeat", "2"]
