@@ -191,15 +191,15 @@ class CooperativeAgent:
 
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
         """See `protocol.machine.AgentMachine`."""
-        if isinstance(event, Turn):
+        if type(event) is Turn:
             return self._act()
-        if isinstance(event, Pulled):
+        if type(event) is Pulled:
             return self._learn(event.arms[0], float(event.sums[0]))
-        if isinstance(event, Started):
+        if type(event) is Started:
             return self._go_on()
-        if isinstance(event, PeerLost):
+        if type(event) is PeerLost:
             self.flood.lose(event.peer)
-        elif isinstance(event, Received) and isinstance(event.message, Bundle):
+        elif type(event) is Received and isinstance(event.message, Bundle):
             self.flood.take(event.sender, event.message)
         else:
             told = event.message if isinstance(event, Received) else event

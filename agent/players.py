@@ -165,7 +165,7 @@ def ranked(index: list[float], j: int) -> int:
 
 def _outcome(event: AgentEvent, slot: int) -> Outcome:
     """The medium's answer to the choice of `slot`, checked."""
-    if not isinstance(event, Received):
+    if type(event) is not Received:
         raise RemoteProtocolError("out-of-turn", type(event).__name__)
     outcome = event.message
     if event.sender != COORDINATOR or not isinstance(outcome, Outcome):
@@ -202,7 +202,7 @@ class TdfsPlayer:
 
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
         """See `protocol.machine.AgentMachine`."""
-        if isinstance(event, Started):
+        if type(event) is Started:
             return [self._choose()] if self.offset else [self._draw_offset(), self._choose()]
         outcome = _outcome(event, self.slot)
         effects: list[AgentEffect] = []
@@ -246,7 +246,7 @@ class RandomPlayer:
 
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
         """See `protocol.machine.AgentMachine`."""
-        if not isinstance(event, Started):
+        if type(event) is not Started:
             _outcome(event, self.slot)
             self.slot += 1
         if self.slot > self.horizon:

@@ -75,9 +75,9 @@ class Medium:
 
     def handle(self, event: ServerEvent, now: float) -> ServerEffects:
         """See `protocol.machine.ServerMachine`."""
-        if isinstance(event, Received) and isinstance(event.message, Choice):
+        if type(event) is Received and isinstance(event.message, Choice):
             return self._choice(event.sender, event.message)
-        if isinstance(event, Pulled):
+        if type(event) is Pulled:
             return self._resolve(event)
         match event:
             case Started():

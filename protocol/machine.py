@@ -25,13 +25,14 @@ Every machine and every engine keeps these rules:
 9.  State is plain data: numbers, arrays, tuples, and the noise sampler that the machine was given.
 
 Events and effects are msgspec structs because each message makes one or more, and making a frozen
-dataclass takes five times as long.
+dataclass takes five times as long. Their kinds are told apart by `type(event) is Turn` where each
+frame or pull goes through: of a struct that is something else `isinstance` takes .09 µs, not .02.
 """
 
 from collections.abc import Sequence
 from math import inf
 from types import UnionType
-from typing import Any, Literal, Never, NoReturn, Protocol, get_args, runtime_checkable
+from typing import Any, Literal, Never, NoReturn, Protocol, final, get_args, runtime_checkable
 
 import msgspec
 import numpy as np
@@ -59,10 +60,12 @@ def who(name: int | None) -> str:
     return "the coordinator" if name == COORDINATOR else f"agent {name}"
 
 
+@final
 class Started(msgspec.Struct, frozen=True):
     """The run begins."""
 
 
+@final
 class Pulled(msgspec.Struct, frozen=True):
     """A `Pull` is complete.
 
@@ -76,6 +79,7 @@ class Pulled(msgspec.Struct, frozen=True):
     rewards: FloatArray | None = None
 
 
+@final
 class Observed(msgspec.Struct, frozen=True):
     """Rewards of one or more activations of an `Explore`, shape (len(arms), activations)."""
 
@@ -83,10 +87,12 @@ class Observed(msgspec.Struct, frozen=True):
     rewards: FloatArray
 
 
+@final
 class Turn(msgspec.Struct, frozen=True):
     """The turn of an agent that said `Ready`; its machine must now order something."""
 
 
+@final
 class Received(msgspec.Struct, frozen=True):
     """A message arrived from `sender` (a rank, or `COORDINATOR`)."""
 
@@ -94,6 +100,7 @@ class Received(msgspec.Struct, frozen=True):
     message: Message
 
 
+@final
 class PeerFinished(msgspec.Struct, frozen=True):
     """To a coordinator's machine: agent `sender` has finished and will not act again.
 
@@ -104,6 +111,7 @@ class PeerFinished(msgspec.Struct, frozen=True):
     sender: int
 
 
+@final
 class PeerLost(msgspec.Struct, frozen=True):
     """Agent `peer` is gone for the rest of the run, lost or out of rewards; the run goes on.
 
@@ -114,6 +122,7 @@ class PeerLost(msgspec.Struct, frozen=True):
     peer: int
 
 
+@final
 class Regrouped(msgspec.Struct, frozen=True):
     """After `view` losses: the graph that is left, and where all agents continue together.
 
@@ -131,6 +140,7 @@ class Regrouped(msgspec.Struct, frozen=True):
     arms: tuple[int, ...] = ()
 
 
+@final
 class TimerFired(msgspec.Struct, frozen=True):
     """To a coordinator's machine: its last `Timer` has run out."""
 
@@ -146,6 +156,7 @@ MOST_PULLS = (1 << 53) - 1
 """Limit per agent: above it a float cannot count rewards one by one, and reports are refused."""
 
 
+@final
 class Pull(msgspec.Struct, frozen=True):
     """Pull each of these arms `times` times, in turn: each arm once, then each again."""
 
@@ -154,16 +165,19 @@ class Pull(msgspec.Struct, frozen=True):
     each: bool = False
 
 
+@final
 class Explore(msgspec.Struct, frozen=True):
     """Pull each of these arms once per activation until another order replaces this one."""
 
     arms: tuple[int, ...]
 
 
+@final
 class Ready(msgspec.Struct, frozen=True):
     """The machine waits for nothing more and will order something at its next `Turn`."""
 
 
+@final
 class Send(msgspec.Struct, frozen=True):
     """Send `message` to the peer `to`."""
 
@@ -171,18 +185,21 @@ class Send(msgspec.Struct, frozen=True):
     message: Message
 
 
+@final
 class Broadcast(msgspec.Struct, frozen=True):
     """Send `message` to every agent (a coordinator) or to every neighbour (an agent)."""
 
     message: Message
 
 
+@final
 class Disclose(msgspec.Struct, frozen=True):
     """Enter a noisy release into the agent's account; this sends nothing."""
 
     release: Release
 
 
+@final
 class Note(msgspec.Struct, frozen=True):
     """Enter a row into the log of the run; this sends nothing.
 
@@ -193,6 +210,7 @@ class Note(msgspec.Struct, frozen=True):
     at: float | None = None
 
 
+@final
 class Stopwatch(msgspec.Struct, frozen=True):
     """Start or stop timing something under `name`; the lab reports the seconds."""
 
@@ -200,6 +218,7 @@ class Stopwatch(msgspec.Struct, frozen=True):
     running: bool
 
 
+@final
 class Attest(msgspec.Struct, frozen=True):
     """After `step` this agent holds `value`, which must be the same at every agent.
 
@@ -210,6 +229,7 @@ class Attest(msgspec.Struct, frozen=True):
     value: bytes
 
 
+@final
 class Refuse(msgspec.Struct, frozen=True):
     """Count `count` refusals inside a valid message, or of a message that proved bad later.
 
@@ -221,12 +241,14 @@ class Refuse(msgspec.Struct, frozen=True):
     count: int = 1
 
 
+@final
 class Abort(msgspec.Struct, frozen=True):
     """The machine cannot go on, by no fault of its own; the run ends with `reason`, a sentence."""
 
     reason: str
 
 
+@final
 class Played(msgspec.Struct, frozen=True):
     """One slot on shared arms is over: agent n pulled `arms[n]` and got `payoffs[n]`.
 
@@ -239,6 +261,7 @@ class Played(msgspec.Struct, frozen=True):
     winners: tuple[int, ...] = ()
 
 
+@final
 class Dismiss(msgspec.Struct, frozen=True):
     """The coordinator continues without this agent, for the fault that `reason` names.
 
@@ -249,6 +272,7 @@ class Dismiss(msgspec.Struct, frozen=True):
     reason: str
 
 
+@final
 class Timer(msgspec.Struct, frozen=True):
     """Hand the coordinator's machine `TimerFired` in `after` seconds; replaces its earlier timer.
 
@@ -258,6 +282,7 @@ class Timer(msgspec.Struct, frozen=True):
     after: float
 
 
+@final
 class Stand(msgspec.Struct, frozen=True):
     """After a loss, where this agent stands still until it is `Regrouped`; see there."""
 
@@ -267,6 +292,7 @@ class Stand(msgspec.Struct, frozen=True):
     arms: tuple[int, ...]
 
 
+@final
 class Finish(msgspec.Struct, frozen=True):
     """The machine is done. A coordinator's `status` becomes the run's status."""
 

@@ -92,16 +92,18 @@ def through_codec(messages: Sequence[Message]) -> int:
 def read_header(frame: bytes) -> Header:
     """The header of a frame, or `RemoteProtocolError` if it is not valid."""
     try:
-        header = Header(*_unpack(frame))
+        fields = _unpack(frame)
     except struct.error:
         raise RemoteProtocolError("short", f"{len(frame)} bytes") from None
-    if header.mark != _MARK:
-        if not header.mark.startswith(MAGIC):
+    mark: bytes = fields[0]
+    now: float = fields[5]
+    if mark != _MARK:
+        if not mark.startswith(MAGIC):
             raise RemoteProtocolError("garbage", "the frame does not begin with posse's magic")
-        raise RemoteProtocolError("version", f"version {header.mark[2]}, ours is {VERSION}")
-    if not abs(header.now) < _INFINITE:
+        raise RemoteProtocolError("version", f"version {mark[2]}, ours is {VERSION}")
+    if not abs(now) < _INFINITE:
         raise RemoteProtocolError("not-finite", "the frame's time is NaN or infinite")
-    return header
+    return Header(*fields)
 
 
 def kind_of(frame: bytes) -> str:
@@ -139,11 +141,12 @@ class Codec:
 
     def decode(self, header: Header, frame: bytes) -> Message:
         """The message in a frame with this header, or `RemoteProtocolError` if it is not valid."""
-        decoder = self._planes.get(header.plane)
+        plane = header.plane
+        decoder = self._planes.get(plane)
         if decoder is None:
-            raise RemoteProtocolError("unknown-kind", f"nothing is expected on {header.plane}")
+            raise RemoteProtocolError("unknown-kind", f"nothing is expected on {plane}")
         payload = frame[_SIZE:]
-        if len(payload) > (MAX_DATA if header.plane == _DATA else self._most):
+        if len(payload) > (MAX_DATA if plane == _DATA else self._most):
             raise RemoteProtocolError("oversize", f"{len(payload)} bytes of payload")
         try:
             return decoder.decode(payload)

@@ -38,11 +38,11 @@ class ImmediatePace(Pace):
             self._take(order)
 
     def step(self) -> None:
-        if isinstance(self.order, Ready):
+        if type(self.order) is Ready:
             self.order = None
             self._take(self._ask())
         order = self.order
-        if isinstance(order, Pull):
+        if type(order) is Pull:
             if shortage := self._rewards.shortage(order.arms, order.times):
                 self._exhaust(shortage)
                 return
@@ -51,7 +51,7 @@ class ImmediatePace(Pace):
             self._tick(order.times * len(order.arms))
             self._run.account.pulled(order.arms, order.times, self.now)
             self._take(self._run.tell(pulled, self.now))
-        elif isinstance(order, Explore):
+        elif type(order) is Explore:
             self._explore(order)
 
     def _explore(self, order: Explore) -> None:
@@ -75,7 +75,7 @@ class ImmediatePace(Pace):
         self._run.exhausted(shortage)
 
     def _take(self, order: Order | Ready | Finish | None) -> None:
-        if isinstance(order, Finish):
+        if type(order) is Finish:
             self.stop(self.now)
         elif order is not None:
             self.order = order

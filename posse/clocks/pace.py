@@ -93,7 +93,7 @@ class Pace(ABC):
     def _ask(self) -> Order | Finish | None:
         """Give the machine its turn; return its order."""
         order = self._run.tell(Turn(), self.now)
-        if isinstance(order, Ready):
+        if type(order) is Ready:
             raise LocalProtocolError("a machine says Ready where it is asked what it orders")
         return order
 
@@ -112,7 +112,7 @@ class SharedPace(Pace):
                 self._take(order)
 
     def _take(self, order: Order | Ready | Finish | None) -> None:
-        if isinstance(order, Finish):
+        if type(order) is Finish:
             self._over = True
         elif order is not None:
             raise LocalProtocolError("an agent that shares its arms has none of its own to pull")

@@ -84,7 +84,7 @@ class VirtualPace(Pace):
         self._plan = None
         self._take(self._commit(plan, plan.count))
         if self._idle and not self._over:
-            self._take(plan.order if isinstance(plan.order, Explore) else None)
+            self._take(plan.order if type(plan.order) is Explore else None)
         self._say_due()
 
     def message(self, event: Received | PeerLost | Regrouped, now: float) -> None:
@@ -97,13 +97,13 @@ class VirtualPace(Pace):
     def _message(self, event: Received | PeerLost | Regrouped, now: float) -> None:
         plan = self._plan
         # an agent with a `Pull` that is due acts before it is sent anything else
-        pulls = plan is not None and isinstance(plan.order, Pull)
+        pulls = plan is not None and type(plan.order) is Pull
         if now < self.now or (plan is not None and (now > plan.due or (pulls and now == plan.due))):
             raise RemoteProtocolError("out-of-turn", "the virtual clock leaped over this agent")
         self.now = now
         if self._over:
             return
-        if plan is not None and isinstance(plan.order, Explore):
+        if plan is not None and type(plan.order) is Explore:
             self._plan = None
             done = self._activity.elapsed(plan.start, plan.due, plan.count, now)
             if done:
@@ -126,22 +126,22 @@ class VirtualPace(Pace):
         """Carry out the plan's first `count` activations, which ended by now."""
         order = plan.order
         self._run.account.pulled(order.arms, count, self.now)
-        if isinstance(order, Explore):
+        if type(order) is Explore:
             rewards = self._rewards.take(order.arms, count)
             return self._run.tell(Observed(order.arms, rewards), self.now)
         return self._run.tell(self._rewards.pull(order), self.now)
 
     def _take(self, order: Order | Ready | Finish | None) -> None:
-        if isinstance(order, Ready):
+        if type(order) is Ready:
             order = self._ask()
         if order is None:
             return
-        if self._plan is not None and isinstance(self._plan.order, Pull):
+        if self._plan is not None and type(self._plan.order) is Pull:
             plan = self._plan
             if self._activity.elapsed(plan.start, plan.due, plan.count, self.now):
                 raise LocalProtocolError("a Pull that was begun must not be replaced")
         self._plan = None
-        if isinstance(order, Finish):
+        if type(order) is Finish:
             self._over = True
             return
         count, shortage = self._length(order)
@@ -153,7 +153,7 @@ class VirtualPace(Pace):
 
     def _length(self, order: Order) -> tuple[int, str]:
         """The activations until the order gives the machine an event, or why it cannot begin."""
-        if isinstance(order, Pull):
+        if type(order) is Pull:
             return order.times, self._rewards.shortage(order.arms, order.times)
         ahead, most = _LOOK_AHEAD
         while True:

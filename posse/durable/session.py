@@ -253,6 +253,9 @@ class Session:
 
     def take(self, data: bytes) -> bytes | None:
         """The frame in `data` if it is the next one, `data` if it has no number, else None."""
+        mark: bytes
+        number: int
+        confirmed: int  # typed, since compiled code is then twice as fast
         try:
             mark, number, confirmed = _unpack(data)
         except struct.error:

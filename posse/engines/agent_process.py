@@ -41,7 +41,7 @@ from protocol.machine import COORDINATOR
 from protocol.message import Message
 from protocol.wire import NO_RUN, encode, name_of
 
-_LISTEN_EVERY: Final = 64
+_LISTEN_EVERY: Final = 256
 """An agent checks its other sockets after this many steps, or frames from neighbours."""
 
 _LISTEN_SECONDS: Final = 0.2

@@ -45,6 +45,8 @@ class Mesh:
         kind: type[OneToAll | EachLink] = OneToAll if broadcasts else EachLink
         self.broadcasts = broadcasts
         self._guard = guard
+        self._neighbours = guard.neighbours
+        self._took = guard.took if guard.watches else None
         self._rank = rank
         self.inbox: zmq.Socket[bytes] = context.socket(kind.inbox_type)
         configure(self.inbox, LINK_DEADLINE)
@@ -69,6 +71,7 @@ class Mesh:
     def connect(self, setup: AgentSetup) -> Mapping[int, Link]:
         """Connect to the neighbours of this setup; returns the links by target."""
         self._guard.know(setup)
+        self._neighbours = self._guard.neighbours
         return self.links.connect(setup.inboxes, self._rank, setup.first)
 
     def drain(self) -> Iterator[tuple[int | None, bytes]]:
@@ -86,12 +89,11 @@ class Mesh:
         Frames of slots after `slot` are returned, too, but do not count as awaited. `stamp` gives
         the times of arrival.
         """
-        receive = self._receive
         frames: list[Arrival] = []
         awaited = max(awaited, 1)
         try:
             while awaited > 0 and len(frames) < MOST_AT_ONCE:
-                sender, frame = receive(0)
+                sender, frame = self._receive(0)
                 frames.append((sender, frame, stamp()))
                 if sent_at(frame) <= slot:
                     awaited -= 1
@@ -104,19 +106,21 @@ class Mesh:
 
         Reads at most `MOST_AT_ONCE` messages: a flood of others cannot starve the other sockets.
         """
-        neighbours, ties = self._guard.neighbours, self.links.ties
-        sender, took = None, self._guard.took
+        neighbours, ties = self._neighbours, self.links.ties
+        sender, took = None, self._took
         for _ in range(MOST_AT_ONCE):
             if neighbours is None:
                 data = self.inbox.recv(flags)
-                took(len(data))
+                if took is not None:
+                    took(len(data))
                 tie = ties.get(signed_by(data))
                 if tie is None:
                     data = alone(data)
                     tie = ties.get(signed_by(data))
             else:
                 part = self.inbox.recv(flags, copy=False)
-                took(len(part))
+                if took is not None:
+                    took(len(part))
                 sender = neighbours.get(key_of(part))
                 if sender is None:
                     flags = zmq.NOBLOCK

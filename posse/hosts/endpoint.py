@@ -93,8 +93,8 @@ class Endpoint:
 
     def arrived(self, header: Header, at: int = 0) -> None:
         """Note the delay of a frame that arrived when `stamp` showed `at`, or now if `at` is 0."""
-        if header.sent:
-            self.delays.add((at or self._stamp()) - header.sent)
+        if sent := header.sent:
+            self.delays.add((at or self._stamp()) - sent)
 
     def send(self, to: int, message: Message, now: float) -> None:
         """Encode, number and count a message to one peer."""

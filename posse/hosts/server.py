@@ -142,30 +142,30 @@ class Server:
 
     def _carry_out(self, effects: ServerEffects) -> None:
         run = self._run
-        for effect in effects:  # a class pattern takes .3 µs for what isinstance takes .02
-            if isinstance(effect, Send):
+        for effect in effects:
+            if type(effect) is Send:
                 message = effect.message
                 if type(message) not in self._agents_hear:
                     raise unheard(message, effect.to, self._agents_hear)
                 run.send(effect.to, message)
-            elif isinstance(effect, Played):
+            elif type(effect) is Played:
                 self._arms().played(effect.arms, effect.payoffs, effect.winners)
-            elif isinstance(effect, Pull):
+            elif type(effect) is Pull:
                 self._pull(effect)
-            elif isinstance(effect, Timer):
+            elif type(effect) is Timer:
                 self._wait(effect)
-            elif isinstance(effect, Note):
+            elif type(effect) is Note:
                 row, at = effect.row, effect.at
                 line = self._system.results.line(row, run.now if at is None else at)
                 self.log[row.table].append(line)
-            elif isinstance(effect, Broadcast):
+            elif type(effect) is Broadcast:
                 message = effect.message
                 if type(message) not in self._agents_hear:
                     raise unheard(message, NEIGHBOURS, self._agents_hear)
                 run.send_to_all(message)
-            elif isinstance(effect, Dismiss):
+            elif type(effect) is Dismiss:
                 run.dismiss(effect.agent, effect.reason)
-            elif isinstance(effect, Finish):
+            elif type(effect) is Finish:
                 require_answer(effect, self._count)
                 run.end(effect)
             else:

@@ -111,9 +111,9 @@ class Delays:
     def _sort(self) -> None:
         if self._unsorted:
             octaves = np.log2(np.maximum(np.array(self._unsorted, dtype=np.float64), 1.0))
-            found, counts = np.unique(np.rint(octaves * _PER_OCTAVE), return_counts=True)
-            for index, count in zip(found.astype(int).tolist(), counts.tolist(), strict=True):
-                self._histogram[index] += count
+            counts = np.bincount(np.rint(octaves * _PER_OCTAVE).astype(int))
+            for index in np.flatnonzero(counts).tolist():
+                self._histogram[index] += int(counts[index])
             self._unsorted.clear()
 
 
