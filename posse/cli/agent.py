@@ -14,7 +14,7 @@ from posse.engines.platform import require_processes
 from posse.errors import InputError
 from posse.measure import health
 from posse.plan import Plan, prepare
-from posse.security import keys
+from posse.security import keys, noise
 from posse.spec.privacy import ALONE, MOST, PrivacySpec
 from posse.spec.runfile import read
 from protocol.control import MOST_AGENTS
@@ -140,6 +140,8 @@ def run(options: argparse.Namespace) -> int:
     journal = journal_of(options.join, rank, plan, options.data)
     if plan is not None and rank >= 0 and not journal.exists():
         _check_log(plan, options.data, rank)
+    if plan.field if plan is not None else options.data is not None and not options.lab:
+        noise.require()  # without it this agent would leave the others when the run begins
     with writing(options.capture, goes_on=journal.exists()) as tap:
         agent = remote_agent(
             options.join,

@@ -27,6 +27,12 @@ def is_here() -> bool:
     return importlib.util.find_spec("pydp") is not None
 
 
+def require() -> None:
+    """`PosseError` if `python-dp` is not installed."""
+    if not is_here():
+        raise PosseError(f"mode = {NEEDED}")
+
+
 class FieldNoise(Noise):
     """Noise for real rewards: not repeatable, not predictable."""
 

@@ -1,6 +1,7 @@
 """posse agent: which rank it asks for."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,7 @@ def test_the_rank_comes_from_whoever_starts_many(
 def test_a_log_that_is_not_there_is_told_before_joining(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nobody is there to join: who went on to that would say so after the wait, with code 1."""
+    """Nobody is there to join: who went on to that would say so after the wait, with code 3."""
     run = tmp_path / "run.toml"
     run.write_text(FIELD)
     (tmp_path / "rewards-0.csv").write_text("arm,reward\n0,1\n1,0\n")
@@ -66,6 +67,22 @@ def test_a_mistake_in_a_log_is_told_before_joining(
     assert main([*alone, "--rank", "3", *(["--data", str(log)] if option else [])]) == 2
     said = f"agent 3: {log}, line 3: needs an arm from 0 to 1 and a finite reward"
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--run", "--data"])
+def test_noise_that_is_not_there_is_told_before_joining(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pydp", None)
+    run, log = tmp_path / "run.toml", tmp_path / "rewards-0.csv"
+    run.write_text(FIELD)
+    log.write_text("arm,reward\n0,1\n1,0\n")
+    given = [option, str(run if option == "--run" else log)]
+    alone = ["agent", "--join", "tcp://127.0.0.1:1", "--wait", "0.2", "--rank", "0", *given]
+    assert main(alone) == 1
+    assert 'pip install "posse[field]"' in capsys.readouterr().err
+    assert main([*alone, "--lab", *(["--set", "mode=lab"] if option == "--run" else [])]) == 3
+    assert "no coordinator answered" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
