@@ -14,6 +14,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import msgspec
@@ -37,6 +38,8 @@ _WORTH = 1.1
 
 _FINE, _DIFFERENCES = 10, 20
 """Differences are taken of numbers with more than 10 values each, unless there are more than 20."""
+
+_NEEDED = 'audits need scikit-learn; install it with: python -m pip install "posse[audit]"'
 
 Mask = NDArray[np.bool_]
 
@@ -184,14 +187,18 @@ def _columns(tables: tuple[Table, Table]) -> list[_Column]:
     ]
 
 
+def require_scikit() -> None:
+    """`PosseError` if scikit-learn is not installed; it is not loaded."""
+    if find_spec("sklearn") is None:
+        raise PosseError(_NEEDED)
+
+
 def scikit(module: str) -> Any:
     """A module of scikit-learn; `PosseError` if it is not installed."""
     try:
         return import_module(f"sklearn.{module}")
     except ImportError:
-        raise PosseError(
-            'audits need scikit-learn; install it with: python -m pip install "posse[audit]"'
-        ) from None
+        raise PosseError(_NEEDED) from None
 
 
 def _regression(tables: tuple[Table, Table]) -> list[_Column]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from posse.audit.anonymity import Heard, check
 from posse.audit.bounds import ERROR
-from posse.audit.event import Table, aligned, learn
+from posse.audit.event import Table, aligned, learn, require_scikit
 from posse.audit.guess import Guess, guessed
 from posse.audit.judge import Verdict, judge
 from posse.audit.neighbours import by_groups, exchanging, proposed
@@ -164,7 +164,7 @@ class Audit:
         )
 
     def require(self) -> None:
-        """`PosseError` if a verdict would be meaningless."""
+        """`PosseError` if a verdict would be meaningless, or scikit-learn is not installed."""
         spec = self.plan.spec
         if self.plan.field:
             raise InputError(
@@ -177,6 +177,7 @@ class Audit:
                 f"is '{self.view}', which shows nothing of {spec.system} but when agents end: "
                 "its agents choose arms, and choices are seen as pulls; use --sees pulls",
             )
+        require_scikit()
 
     def verdict(self) -> Verdict | Guess:
         """Try the cases, learn on the worst one, and judge."""
