@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     checked.require(0)
     agents = checked.spec.agents.count
     if checked.field and not options.keys:
-        raise InputError("the field needs keys; make them with posse keys DIR and add --keys DIR")
+        raise InputError("the field needs keys; make them with posse keys, and add --keys DIR")
     security.check("--bind", options.bind, options)
     web.check(options)
     if options.capture:

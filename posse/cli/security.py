@@ -38,8 +38,8 @@ def check(option: str, address: str, options: argparse.Namespace) -> None:
         raise InputError("--keys and --insecure contradict each other; choose one")
     if not options.keys and not options.insecure and not addresses.is_local(address):
         raise InputError(
-            f"other machines can reach {address}, and there are no keys; make keys with posse keys "
-            "DIR and add --keys DIR, or add --insecure to let anybody who reaches it join"
+            f"other machines can reach {address}, and there are no keys; make them with "
+            "posse keys and add --keys DIR, or add --insecure to let anybody who reaches it join"
         )
 
 
