@@ -25,6 +25,7 @@ from posse.engines.uplink import Uplink
 from posse.errors import InputError
 from posse.log import LOG
 from posse.measure.account import Account
+from posse.measure.numbers import counted
 from posse.measure.traffic import Delays, quantile
 from posse.plan import Plan
 from posse.security import address
@@ -75,11 +76,11 @@ class Elsewhere(Place):
         if (median := quantile(delays.histogram(), 0.5)) is not None:
             LOG.info("messages to this agent took %.1f ms (median)", 1e3 * median)
         LOG.info(
-            "this run used %d rewards; its %d releases add up to %s%s%s%s",
-            int(ledger.pulls.sum()),
-            sum(release.times for release in ledger.releases),
+            "this run used %s and spent %s%s by %s%s%s",
+            counted(int(ledger.pulls.sum()), "reward"),
             amount(spent(ledger.releases, claim.delta), claim.delta),
             " after the fact" if claim.delta else "",
+            counted(sum(release.times for release in ledger.releases), "release"),
             "" if ledger.answer is None else f"; this agent's arm is {ledger.answer}",
             f"; its rewards are used up: {ledger.exhausted}" if ledger.exhausted else "",
         )
