@@ -129,7 +129,9 @@ def _kind_of(info: Any) -> tuple[str, str]:
     if isinstance(info, mi.IntType | mi.FloatType):
         name = "integer" if isinstance(info, mi.IntType) else "number"
         signs = (("gt", ">"), ("ge", ">="), ("lt", "<"), ("le", "<="))
-        bounds = [f"{s} {getattr(info, a):g}" for a, s in signs if getattr(info, a) is not None]
+        bounds = [
+            f"{s} {in_toml(getattr(info, a))}" for a, s in signs if getattr(info, a) is not None
+        ]
         return " ".join([name, " and ".join(bounds)]).strip(), ""
     names: dict[Any, str] = {mi.StrType: "string", mi.BoolType: "true or false"}
     if type(info) in names:
@@ -137,6 +139,8 @@ def _kind_of(info: Any) -> tuple[str, str]:
     if isinstance(info, mi.ListType | mi.VarTupleType):
         item = info.item_type
         items = item.types if isinstance(item, mi.UnionType) else [item]
+        if len(items) > 1 and all(isinstance(one, mi.StructType) for one in items):
+            return "list of tables, each with its kind", ""
         return " or ".join(f"list of {_several(_kind_of(one)[0])}" for one in items), ""
     if isinstance(info, mi.TupleType):
         return f"[{', '.join(_kind_of(item)[0] for item in info.item_types)}]", ""
