@@ -43,7 +43,7 @@ def fresh(name: str) -> Path:
 class RunDirectory:
     """One directory per series of runs; the same series continues there where it stopped.
 
-    `spec.toml`    the specification with every default filled in; can be run as it is
+    `spec.toml`    the specification with all defaults but the parameters'; can be run as it is
     `kept/`        each run as soon as it is finished
     `result.json`  what `--json` prints; there only if the series is complete
     `failure.json` why the series is not complete
@@ -108,9 +108,12 @@ class RunDirectory:
         mine = fingerprint(self._plan.spec, without=PATIENCE)
         differ = differences(fingerprint(there, without=PATIENCE), mine)
         if differ or self._plan.spec.repeat < there.repeat:
+            said = [
+                "the run file's folder" if key == "base" else key for key in differ or ["repeat"]
+            ]
             raise InputError(
-                f"{self.path} holds another run, which differs in "
-                f"{', '.join((differ or ['repeat'])[:5])}; name another folder, or remove this one"
+                f"{self.path} holds another run, which differs in {', '.join(said[:5])}; "
+                "name another folder, or remove this one"
             )
         finished = (self.path / RESULT).exists() or (self.path / KEPT).exists()
         if self._plan.field and finished and self.store.kept("0") is None:

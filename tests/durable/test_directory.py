@@ -16,10 +16,11 @@ from posse.results.record import RunRecord
 from posse.spec.runfile import read
 from tests.support.cluster import SPEC
 
-PLAN = prepare({**SPEC, "repeat": 2, "engine": {"kind": "memory"}})
+RAW = {**SPEC, "repeat": 2, "engine": {"kind": "memory"}}
+PLAN = prepare(RAW)
 
 
-def test_the_specification_has_every_default_and_runs_again_alike(tmp_path: Path) -> None:
+def test_the_specification_runs_again_alike(tmp_path: Path) -> None:
     RunDirectory(tmp_path, PLAN).open()
     again = prepare(read(tmp_path / "spec.toml"))
     assert again.spec.parameters == PLAN.spec.parameters
@@ -75,6 +76,7 @@ def test_an_earlier_result_stands_until_the_new_one_is_there(tmp_path: Path) -> 
         ("parameters.delta", changed(PLAN, parameters={"delta": 0.25})),
         ("engine.kind", changed(PLAN, engine="processes")),
         ("repeat", changed(PLAN, repeat=1)),
+        ("the run file's folder", prepare({**RAW, "base": "/elsewhere"})),
     ],
 )
 def test_another_run_is_refused(tmp_path: Path, key: str, other) -> None:
