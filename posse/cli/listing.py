@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> None:
     if own_code.is_target(what):
         systems.find_system(what, [str(Path.cwd())])
     elif what not in names():
-        raise SpecError(f"posse list {what}", f"not known; {nearest(what, names())}")
+        raise SpecError(f"posse list {what}", f"not known; {nearest(what, names(), 'posse list')}")
     if own_code.is_target(what) or what in systems.names():
         _system(what)
     if what == "claims":

@@ -32,5 +32,7 @@ def named(name: str) -> Experiment:
     """The experiment of that name; the nearest is offered if there is none."""
     known = experiments()
     if name not in known:
-        raise SpecError(f"posse paper {name}", f"not known; {nearest(name, list(known))}")
+        raise SpecError(
+            f"posse paper {name}", f"not known; {nearest(name, list(known), 'posse paper')}"
+        )
     return known[name]

@@ -71,11 +71,11 @@ def _require_text(raw: Any, path: str) -> None:
         raise SpecError(path, f"{raw!a} has the character NUL, which is not allowed")
 
 
-def nearest(name: str, known: list[str]) -> str:
-    """A hint after an unknown name: the nearest one, and all known names."""
+def nearest(name: str, known: list[str], listed_by: str = "") -> str:
+    """A hint after an unknown name: the nearest one, and all known names or what lists them."""
     close = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean '{close[0]}'? " if close else ""
-    return f"{hint}known: {', '.join(known)}"
+    return hint + (f"see {listed_by}" if listed_by else f"known: {', '.join(known)}")
 
 
 def _explain(message: str, raw: Any, kind: Any, prefix: str) -> SpecError:

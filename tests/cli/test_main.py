@@ -19,7 +19,7 @@ from tests.support.patience import PATIENCE
         (["run", "absent.toml"], 2, "absent.toml: cannot be read"),
         (["run", "ride.toml", "--set", "parameters.epsilon=-1"], 2, "parameters.epsilon: is -1"),
         (["check", "ride.toml", "--set", "agents.count=2"], 2, "agents.count: is 2"),
-        (["list", "dp-mse"], 2, "did you mean 'dp-mase'"),
+        (["list", "dp-mse"], 2, "did you mean 'dp-mase'? see posse list\n"),
         (["coordinator", "ride.toml", "--bind", "tcp://0.0.0.0:0"], 2, "add --insecure"),
         (["agent", "--join", "tcp://10.0.0.1:7000"], 2, "add --insecure"),
         (["agent", "--join", "tcp://127.0.0.1:1", "--rank", "x"], 2, "--rank x"),

@@ -138,7 +138,7 @@ def test_the_list_names_all(capsys):
 
 def test_the_nearest_name_is_offered(capsys):
     assert cli.main(["paper", "rio-11"]) == 2
-    assert "did you mean 'rio-1'?" in capsys.readouterr().err
+    assert "did you mean 'rio-1'? see posse paper\n" in capsys.readouterr().err
 
 
 def test_an_experiment_from_the_command_line(tmp_path, capsys, monkeypatch):
