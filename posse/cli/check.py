@@ -7,6 +7,7 @@ import msgspec
 from posse.claims.base import ILLUSTRATES, records
 from posse.cli.listing import in_toml
 from posse.cli.options import add_run_file, plan
+from posse.cli.streams import wrapped
 from posse.measure.numbers import counted
 
 
@@ -20,7 +21,7 @@ def run(options: argparse.Namespace) -> None:
     spec, system, advice = checked.spec, checked.system, checked.advice()
     checked.network(0)  # finds mistakes that would otherwise stop a run
     checked.check_logs()
-    print(f"{options.file}: {system.name}, {system.title} ({system.paper})")
+    print(wrapped(f"{options.file}: {system.name}, {system.title} ({system.paper})", 2))
     print(
         f"  variant {spec.variant}; {counted(spec.agents.count, 'agent')}; "
         f"{counted(spec.arms.arm_count(), 'arm')}; {counted(spec.repeat, 'run')}"
@@ -33,13 +34,13 @@ def run(options: argparse.Namespace) -> None:
             print(f"  parameters.{name} = {in_toml(value)}")
     claim = checked.claim
     illustrates = ILLUSTRATES if claim.guarantees and not checked.field else ""
-    print(f"  claim: {claim.says}")
+    print(wrapped(f"  claim: {claim.says}", 9))
     for line in (records(spec, claim), spec.arms.ends, illustrates):
         if line:
-            print(f"         {line}")
+            print(wrapped(f"         {line}", 9))
     if checked.field:
-        print(f"  privacy: {spec.privacy.says}")
+        print(wrapped(f"  privacy: {spec.privacy.says}", 4))
     for sentence in advice:
-        print(f"  warning: {sentence}")
+        print(wrapped(f"  warning: {sentence}", 4))
     if absent := checked.missing():
-        print(f"  not on this machine: {absent}")
+        print(wrapped(f"  not on this machine: {absent}", 4))

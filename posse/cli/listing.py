@@ -12,6 +12,7 @@ from msgspec import inspect as mi
 from posse import own_code, systems
 from posse.arms import ArmsSpec
 from posse.cli import claims
+from posse.cli.streams import wrapped
 from posse.errors import SpecError
 from posse.spec.activity import ActivitySpec
 from posse.spec.explain import nearest
@@ -76,7 +77,7 @@ def _system(name: str) -> None:
     print(f"\n  {name}: {system.title}")
     print(f"    {system.paper}; clock: {', '.join(system.clocks)}")
     if isinstance(system.field, LabOnly):
-        print(f"    not for the field: it {system.field.why}")
+        print(wrapped(f"    not for the field: it {system.field.why}", 4))
     _show(system.parameters)
 
 
@@ -92,7 +93,7 @@ def _show(kind: Any) -> None:
             value = field.default_factory() if made else field.default
             default = "optional" if value is None else f"default {in_toml(value)}"
         said = ". ".join(filter(None, (f"{text}; {default}", description)))
-        print(f"      {field.encode_name:<{width}}  {said}")
+        print(wrapped(f"      {field.encode_name:<{width}}  {said}", width + 8))
 
 
 def in_toml(value: Any) -> str:

@@ -4,8 +4,10 @@ import errno
 import io
 import math
 import os
+import shutil
 import signal
 import sys
+import textwrap
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -69,6 +71,19 @@ def prepare() -> None:
         results = os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)
         sys.stdout = Output(results, encoding, "backslashreplace", line_buffering=lines)
+
+
+def wrapped(line: str, hang: int) -> str:
+    """A line; on a terminal it is broken at words, and `hang` blanks precede what follows."""
+    if not sys.stdout.isatty():
+        return line
+    return textwrap.fill(
+        line,
+        max(shutil.get_terminal_size().columns, 2 * hang),
+        subsequent_indent=" " * hang,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 class Interrupt:

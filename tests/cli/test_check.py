@@ -241,3 +241,27 @@ def test_check_reads_the_logs_of_rewards_that_are_on_this_machine(
     assert main(["check", str(run), "--set", "arms.clip=[0, 9]"]) == 0
     absent = f"{tmp_path}/rewards-2.csv does not exist, nor do the logs of 47 more agents"
     assert absent in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("word", "hang"), [("  claim: ", 9), ("  not on this machine: ", 4)])
+def test_on_a_terminal_long_lines_are_broken_under_what_they_belong_to(
+    word: str,
+    hang: int,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = tmp_path / "ride.toml"
+    path.write_text(FIELD)
+    assert main(["check", str(path)]) == 0
+    whole = capsys.readouterr().out
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "70")
+    assert main(["check", str(path)]) == 0
+    broken = capsys.readouterr().out
+    assert broken.split() == whole.split()
+    assert max(len(line) for line in whole.splitlines()) > 200
+    lines = broken.splitlines()
+    assert all(len(line) <= 70 or len(line.split()) == 1 for line in lines)
+    at = next(at for at, line in enumerate(lines) if line.startswith(word))
+    assert len(lines[at + 1]) - len(lines[at + 1].lstrip()) == hang

@@ -66,3 +66,17 @@ def test_list_shows_a_system_of_the_users_own(
     assert "explore  integer >= 1; default 1" in out
     assert main(["list", "own_missing:SYSTEM"]) == 2
     assert "module 'own_missing' is neither in" in capsys.readouterr().err
+
+
+def test_on_a_terminal_long_lines_are_broken_under_their_text(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["list", "adap-ucb"]) == 0
+    whole = capsys.readouterr().out
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "60")
+    assert main(["list", "adap-ucb"]) == 0
+    broken = capsys.readouterr().out
+    assert broken.split() == whole.split()
+    assert "      epsilon  number >= 1e-09 and <= 1e+09; required. ε,\n" in broken
+    assert f"\n{' ' * 15}privacy of one reward\n" in broken
