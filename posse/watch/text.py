@@ -51,6 +51,7 @@ def events(url: str) -> Iterator[tuple[str, dict[str, Any]]]:
         raise PosseError(f"{parts.netloc} answers {error.code}: {error.reason}") from None
     except (OSError, http.client.HTTPException) as error:
         why = getattr(error, "reason", error)
+        why = getattr(why, "strerror", None) or why
         raise PosseError(f"nobody answers at {parts.netloc}: {why}") from None
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise PosseError(f"the server at {parts.netloc} is not posse") from None

@@ -86,7 +86,7 @@ def test_a_page_that_is_served_is_read_to_its_end() -> None:
 def test_what_is_no_page_is_said_in_a_sentence() -> None:
     with pytest.raises(InputError, match="the whole address"):
         next(text.events("http://127.0.0.1:1/"))
-    with pytest.raises(PosseError, match="nobody answers at 127.0.0.1:1"):
+    with pytest.raises(PosseError, match="^nobody answers at 127.0.0.1:1: Connection refused$"):
         next(text.events("http://127.0.0.1:1/?token=x"))
     with served() as (_, url), pytest.raises(PosseError, match="answers 403"):
         next(text.events(url + "x"))
