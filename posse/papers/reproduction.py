@@ -15,7 +15,7 @@ of our own, which no paper makes, then the numbers of every experiment.
 
 - **borne out**: every comparison holds by more than the 95 % interval of its difference;
 - **undecided**: none is clearly the other way, and not all are clear; more runs may decide;
-- **not borne out**: at least one is clearly the other way, as of equals one in forty is by chance;
+- **not borne out**: at least one is clearly the other way (of equals one in forty, by chance);
 - **depends on the form**: the printed algorithm says otherwise than the corrected one.
 
 The quick form has fewer repetitions and, for long experiments, smaller networks and shorter
