@@ -63,9 +63,8 @@ def run(
                     kept += done.before
                     progress.done(before=done.before)
                     if options.verbose and not done.before:
-                        progress.say(
-                            f"run {done.place + 1} of {plan.spec.repeat}: {done.outcome!r}"
-                        )
+                        said = words.line(done.outcome)
+                        progress.say(f"run {done.place + 1} of {plan.spec.repeat}: {said}")
             except (PosseError, KeyboardInterrupt) as error:
                 _ended_early(directory, str(error) or "interrupted", found, plan.spec.repeat)
                 raise

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from posse.claims.base import ILLUSTRATES
-from posse.measure.numbers import counted
+from posse.measure.numbers import counted, number
 from posse.measure.traffic import RESENT
 from posse.results.measures import PULLS, REGRET, ROUNDS, SLOTS, Mean, means
 from posse.results.record import Privacy, RunRecord
@@ -69,6 +69,20 @@ def ending(run: RunRecord) -> str:
     found = f"arm {run.best_arm}" if run.best_arm is not None else run.sought or "no arm"
     without = f"; it went on without {gone(run)}" if run.dismissed else ""
     return f"{found} ({run.status}){without}"
+
+
+def line(run: RunRecord) -> str:
+    """How one run ended, and its totals as far as they are known."""
+    judged = {True: ", right", False: ", wrong", None: ""}[run.right]
+    totals = (
+        ("", run.rounds, " rounds"),
+        ("", run.slots, " slots"),
+        ("", run.pulls, " pulls"),
+        ("regret ", run.regret, ""),
+        ("", run.communication.data.messages, " data messages"),
+    )
+    said = [f"{before}{number(n)}{after}" for before, n, after in totals if n is not None]
+    return f"{ending(run)}{judged}; {', '.join(said)}"
 
 
 def gone(run: RunRecord) -> str:

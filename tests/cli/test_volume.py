@@ -61,7 +61,7 @@ def test_verbose_says_each_run_as_it_ends(line, capsys):
     said = capsys.readouterr()
     lines = sorted(row for row in said.err.splitlines() if row.startswith("run "))
     assert [row.split(":")[0] for row in lines] == ["run 1 of 2", "run 2 of 2"]
-    assert "status='identified', best_arm=0, right=True" in lines[0]
+    assert lines[0].startswith("run 1 of 2: arm 0 (identified), right; ")
     assert "found" in said.out
 
 

@@ -37,6 +37,16 @@ def test_a_log_says_in_a_line_how_a_run_ended():
     assert words.ending(run) == said
 
 
+def test_a_line_has_the_totals_that_are_known():
+    run = RunRecord(
+        run=0, seed=1, status="horizon", best_arm=2, slots=1200, pulls=2400, regret=1250.5
+    )
+    run.right = False
+    run.communication.data.messages = 70
+    said = "arm 2 (horizon), wrong; 1,200 slots, 2,400 pulls, regret 1,250, 70 data messages"
+    assert words.line(run) == said
+
+
 def test_a_result_without_runs_shows_what_was_asked():
     nothing = posse.Result(
         system="mase", variant="printed", engine="memory", seed=3, runs=[], specification={}
