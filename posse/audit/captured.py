@@ -16,6 +16,7 @@ from posse.audit.sums import MASKING
 from posse.audit.view import Bundles, are_floats, fields_of, numbers_in
 from posse.durable.frames import Frame
 from posse.errors import InputError
+from posse.measure.numbers import named
 from posse.plan import Plan
 from protocol import control
 from protocol.anonymous import Sums
@@ -89,15 +90,24 @@ def _kinds(heard: list[Frame], plan: Plan | None) -> Check:
     """Check that all kinds are the system's or posse's own, and none is the lab's in the field."""
     lab = plan is not None and not plan.field
     known = None if plan is None else _ALLOWED | fields_of(plan).keys() | (_LABS if lab else set())
-    wrong = {
-        f"{who(f.source)} sent `{f.kind or 'bytes that are no message'}`"
-        + ", as only the lab does" * (f.kind in _LABS)
-        for f in heard
-        if not f.kind
-        or (f.kind in _LABS and not lab)
-        or (known is not None and f.kind not in known)
-    }
-    return _check("nothing is sent but the kinds that the system has", len(heard), sorted(wrong))
+    senders: dict[str, set[int | None]] = {}
+    for f in heard:
+        unknown = known is not None and f.kind not in known
+        if not f.kind or unknown or (f.kind in _LABS and not lab):
+            senders.setdefault(f.kind, set()).add(f.source)
+    wrong = (
+        f"{_all(of)} sent `{kind or 'bytes that are no message'}`"
+        + ", as only the lab does" * (kind in _LABS)
+        for kind, of in sorted(senders.items())
+    )
+    return _check("nothing is sent but the kinds that the system has", len(heard), wrong)
+
+
+def _all(sources: set[int | None]) -> str:
+    """Those who sent something, by name."""
+    agents = sorted(one for one in sources if one is not None and one != COORDINATOR)
+    others = [who(one) for one in sources if one is None or one == COORDINATOR]
+    return ", ".join([*sorted(others), *([named(agents)] if agents else [])])
 
 
 def _sizes(heard: list[Frame]) -> Check:

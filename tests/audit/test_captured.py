@@ -71,6 +71,15 @@ def test_what_only_the_lab_sends_is_right_in_a_run_of_the_labs():
     assert "`Report`, as only the lab does" in str(wrong(report, None))
 
 
+def test_a_kind_that_many_sent_is_said_once():
+    reports = [frame(agent, "Report", plane="control") for agent in (10, 2, 1)]
+    (said,) = wrong([*reports, frame(0, "Due", plane="control")], None).values()
+    assert said == [
+        "agent 0 sent `Due`, as only the lab does",
+        "agents 1, 2, 10 sent `Report`, as only the lab does",
+    ]
+
+
 def test_signatures_of_means_that_are_passed_on_are_no_numbers():
     def passed_on(kind, values):
         rows = pack_floats(np.asarray(values))
