@@ -5,6 +5,7 @@ import webbrowser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from shlex import quote
 from time import monotonic
 from typing import Any
 
@@ -69,7 +70,7 @@ def run(options: argparse.Namespace) -> None:
     text.parted(options.url)
     if not options.text:
         if not webbrowser.open(options.url):
-            raise PosseError(f"no browser was found; use posse watch --text {options.url}")
+            raise PosseError(f"no browser was found; use posse watch --text {quote(options.url)}")
         return
     console = volume.closing(options)
     graph: dict[str, Any] = {}

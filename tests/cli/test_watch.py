@@ -108,7 +108,7 @@ def test_without_a_browser_the_other_way_is_named(
     monkeypatch.setattr("webbrowser.open", opened.append)
     assert cli.main(["watch", "http://127.0.0.1:1/?token=x"]) == 1
     assert opened == ["http://127.0.0.1:1/?token=x"]
-    assert "posse watch --text http://127.0.0.1:1/?token=x" in capsys.readouterr().err
+    assert "posse watch --text 'http://127.0.0.1:1/?token=x'\n" in capsys.readouterr().err
 
 
 def test_beyond_this_machine_it_says_who_can_read_it(
