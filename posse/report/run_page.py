@@ -32,7 +32,7 @@ def run_page(series: Series) -> Page:
     asked = Section(
         id="asked",
         title="What was asked for",
-        text=["The whole specification, with every default; it runs again as it is."],
+        text=["The run file, with defaults filled in; it runs again as it is."],
         code=series.text,
     )
     return Page(
