@@ -16,6 +16,7 @@ from posse.clocks.conductor import Conductor
 from posse.clocks.run_clock import RunClock, SharedClock, SlotClock, WallClock
 from posse.errors import RunFailed
 from posse.hosts.agreement import Agreement, Complaints
+from posse.hosts.assembly import completed
 from posse.hosts.attendance import Attendance
 from posse.hosts.ending import Ending
 from posse.hosts.endpoint import Endpoint
@@ -27,7 +28,6 @@ from posse.hosts.sources import Chance, Sources
 from posse.measure.traffic import Meter
 from posse.plan import Plan
 from posse.printable import blamed, printable
-from posse.results.assembly import Seen, of_field, of_lab, right
 from posse.results.base import Standing
 from posse.results.record import RunRecord
 from posse.systems.network import Network
@@ -507,30 +507,8 @@ class CoordinatorHost:
             network=self.network.facts,
             elapsed_seconds=self._ending.elapsed,
         )
-        seen = Seen(
-            record=record,
-            clock=plan.clock,
-            claim=plan.claim,
-            linked=plan.system.wiring is not None,
-            refused=self.refused,
-            meter=self._endpoint.meter,
-            delays=self._endpoint.delays,
-            shared=None if self._server is None else self._server.arms,
-        )
-        self.record = _completed(plan, seen, self._ending.reports)
-
-
-def _completed(plan: Plan, seen: Seen, reports: dict[int, control.Report]) -> RunRecord:
-    """The record of a run that has ended."""
-    spec, verdict = plan.spec, seen.record.status
-    if verdict == "missing" and seen.record.exhausted and not seen.record.missing:
-        verdict = "exhausted"
-    record = of_field(spec, seen) if plan.field else of_lab(spec, seen, reports)
-    plan.system.results.finish(spec, plan.parameters, record)
-    if verdict in ("missing", "exhausted"):
-        record.status = verdict
-    record.right = right(spec, record)
-    return record
+        shared = None if self._server is None else self._server.arms
+        self.record = completed(plan, record, self._endpoint, shared, self._ending.reports)
 
 
 def _effect(plan: Plan, verdict: Finish, network: Network, attendance: Attendance) -> str:

@@ -122,7 +122,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
     - `rounds`: activations as in Rio et al. (one agent pulls each of its arms), or communication
       rounds where the paper counts those. `slots`: for clock `slots`.
     - `best_arm`: the server's answer; without a server, the arm that most agents answered. `right`:
-      see `posse.results.assembly.right`.
+      see `posse.hosts.assembly.right`.
     - `answers`: each agent's own arm. `pulls_per_arm` is summed over agents.
     - `log`, `agent_logs`: what the coordinator's machine noted, and what each agent's did.
     - `exhausted`: whose arms ran out (-1: shared). `dismissed`: who was left out. Both say why.

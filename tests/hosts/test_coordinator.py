@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from posse.errors import RunFailed
+from posse.hosts.assembly import no_report
 from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import Plan
-from posse.results.assembly import no_report
 from protocol import control
 from protocol.mase import Eliminated, Vote
 from protocol.masking import PublicKey

@@ -7,10 +7,10 @@ import msgspec
 import numpy as np
 import pytest
 
+from posse.hosts.assembly import no_report
 from posse.hosts.attendance import Attendance
 from posse.hosts.ending import Ending
 from posse.hosts.report import BadReport, ReportForm
-from posse.results.assembly import no_report
 from protocol import control
 from protocol.errors import RemoteProtocolError
 from protocol.federated import LeftRow

@@ -1,22 +1,23 @@
 """Makes the record of a run from what the coordinator saw and, in the lab, the agents reported."""
 
 from collections import Counter
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from posse.arms.shared import SharedArms
 from posse.claims.base import records
+from posse.hosts.endpoint import Endpoint
 from posse.measure import regret
-from posse.measure.traffic import Delays, Meter, quantile, seconds
+from posse.measure.traffic import quantile, seconds
+from posse.plan import Plan
 from posse.results.record import Delay, Privacy, Quantiles, Resources, RunRecord
 from posse.results.traffic import traffic
-from posse.spec.runfile import Clock, RunSpec
+from posse.spec.runfile import RunSpec
 from posse.theory.bounds import MeansUnknownError, run_means
 from protocol import control
 from protocol.machine import FloatArray
-from protocol.privacy import Claim, spent
+from protocol.privacy import spent
 
 IntArray = NDArray[np.int64]
 
@@ -24,50 +25,62 @@ QUANTILES = (0.5, 0.9, 0.99, 1.0)
 _SAME = 1e-12
 
 
-@dataclass(frozen=True, kw_only=True)
-class Seen:
-    """What the coordinator knows of a run that has ended.
+def completed(
+    plan: Plan,
+    record: RunRecord,
+    endpoint: Endpoint,
+    shared: SharedArms | None,
+    reported: dict[int, control.Report],
+) -> RunRecord:
+    """The record of a run that has ended, to which the coordinator added what it saw itself.
 
-    `record` holds what the coordinator filled in during the run. `clock` is the run's clock,
-    `claim` its system's claim. `linked`: agents send each other messages. `shared`: the shared
-    arms.
+    `endpoint` counted the frames on the coordinator's links, and `shared` are the arms that all
+    agents share, if any. In the lab the links, refusals and delays of the reports are added to the
+    endpoint's. A dismissed agent counts with no pulls and no messages.
     """
+    verdict = record.status
+    if verdict == "missing" and record.exhausted and not record.missing:
+        verdict = "exhausted"
+    silence = no_report(plan.spec.arms.arm_count())
+    agents = () if plan.field else range(plan.spec.agents.count)
+    reports = [reported.get(n, silence) for n in agents]
+    for report in reports:
+        endpoint.meter.add(report.links)
+        endpoint.refused.update(report.refused)
+        endpoint.delays.histogram().update(report.delays)
+    _add_seen(plan, record, endpoint, shared)
+    if not plan.field:
+        _add_reported(plan, record, shared, reports)
+    plan.system.results.finish(plan.spec, plan.parameters, record)
+    if verdict in ("missing", "exhausted"):
+        record.status = verdict
+    record.right = right(plan.spec, record)
+    return record
 
-    record: RunRecord
-    clock: Clock
-    claim: Claim
-    linked: bool
-    refused: Counter[str]
-    meter: Meter
-    delays: Delays
-    shared: SharedArms | None
 
-
-def of_field(spec: RunSpec, seen: Seen) -> RunRecord:
-    """The record of the run; `of_lab` adds what the agents report.
+def _add_seen(plan: Plan, record: RunRecord, endpoint: Endpoint, shared: SharedArms | None) -> None:
+    """Add what the coordinator knows by itself.
 
     Agents in the field do not report pulls, regret, releases, or messages to each other. The
     coordinator knows only the messages on its own links, and the arms that all agents share.
     """
-    found = seen.record
-    found.refused = dict(seen.refused)
-    if seen.shared is not None:
-        found.slots = seen.shared.slots
-        add_pulls(found, seen.shared.pulls, seen.shared.pulls.sum(axis=1).tolist())
-    in_lab = spec.mode == "lab"
-    found.links = seen.meter.links()
-    found.communication = traffic(found.links, between_agents=in_lab or not seen.linked)
-    found.delay = _delay(seen.delays.histogram())
-    found.privacy = Privacy(
-        claim=seen.claim.promise,
-        protects=not in_lab,
-        records=records(spec, seen.claim) or None,
-        ends=spec.arms.ends or None,
-        variant=spec.variant,
+    record.refused = dict(endpoint.refused)
+    if shared is not None:
+        record.slots = shared.slots
+        add_pulls(record, shared.pulls, shared.pulls.sum(axis=1).tolist())
+    record.links = endpoint.meter.links()
+    known = not plan.field or plan.system.wiring is None
+    record.communication = traffic(record.links, between_agents=known)
+    record.delay = _delay(endpoint.delays.histogram())
+    record.privacy = Privacy(
+        claim=plan.claim.promise,
+        protects=plan.field,
+        records=records(plan.spec, plan.claim) or None,
+        ends=plan.spec.arms.ends or None,
+        variant=plan.spec.variant,
         spent_per_agent=None,
         releases_per_agent=None,
     )
-    return found
 
 
 def add_pulls(record: RunRecord, pulls: IntArray, activations: list[int]) -> None:
@@ -93,36 +106,27 @@ def _delay(histogram: Counter[int]) -> Delay | None:
     )
 
 
-def of_lab(spec: RunSpec, seen: Seen, reported: dict[int, control.Report]) -> RunRecord:
-    """The record of a lab's run; a dismissed agent counts with no pulls and no messages.
-
-    It adds the links, refusals and delays of the reports to the counters of `seen`.
-    """
-    silence = no_report(spec.arms.arm_count())
-    reports = [reported.get(n, silence) for n in range(spec.agents.count)]
-    for report in reports:
-        seen.meter.add(report.links)
-        seen.refused.update(report.refused)
-        seen.delays.histogram().update(report.delays)
-    found = of_field(spec, seen)
-    in_slots = seen.clock == "slots"
-    if seen.shared is None:
+def _add_reported(
+    plan: Plan, record: RunRecord, shared: SharedArms | None, reports: list[control.Report]
+) -> None:
+    """Add what the agents of a lab report, in the order of their ranks."""
+    in_slots = plan.clock == "slots"
+    if shared is None:
         pulls = np.array([np.frombuffer(report.pulls, dtype="<i8") for report in reports])
-        add_pulls(found, pulls, [report.activations for report in reports])
-        found.slots = max(report.slots for report in reports) if in_slots else None
+        add_pulls(record, pulls, [report.activations for report in reports])
+        record.slots = max(report.slots for report in reports) if in_slots else None
     if not in_slots:
-        found.rounds = sum(found.activations_per_agent)
-    _add_regret(found, reports, seen.shared, in_slots=in_slots)
+        record.rounds = sum(record.activations_per_agent)
+    _add_regret(record, reports, shared, in_slots=in_slots)
     if taken := _taken(reports):
-        found.delay = found.delay or Delay()
-        found.delay.taken = taken
-    if (privacy := found.privacy) is not None:
-        privacy.spent_per_agent = [spent(report.releases, seen.claim.delta) for report in reports]
+        record.delay = record.delay or Delay()
+        record.delay.taken = taken
+    if (privacy := record.privacy) is not None:
+        privacy.spent_per_agent = [spent(report.releases, plan.claim.delta) for report in reports]
         privacy.releases_per_agent = [sum(r.times for r in report.releases) for report in reports]
-    found.resources = _resources([report.resources for report in reports])
-    found.agent_logs = [report.log for report in reports]
-    found.ledgers = [report.releases for report in reports]
-    return found
+    record.resources = _resources([report.resources for report in reports])
+    record.agent_logs = [report.log for report in reports]
+    record.ledgers = [report.releases for report in reports]
 
 
 def no_report(arms: int) -> control.Report:

@@ -3,7 +3,7 @@
 import pytest
 
 import posse
-from posse.results.assembly import right
+from posse.hosts.assembly import right
 from posse.results.record import RunRecord
 
 SPEC = {
