@@ -16,9 +16,11 @@ from posse.durable.session import Session
 from posse.engines import effects
 from posse.engines.base import Tap
 from posse.engines.board import Showing
+from posse.engines.each_link import EachLink
 from posse.engines.joining import Joining, State
 from posse.engines.links import HeardWire, Link, Wire
 from posse.engines.mesh import Mesh
+from posse.engines.one_to_all import OneToAll
 from posse.engines.place import Place
 from posse.engines.recovery import LINKED, Beginning, again, outside
 from posse.engines.resources import ProcessResources
@@ -211,13 +213,13 @@ class AgentProcess:
 
     def _mind_time(self) -> None:
         if self.joining.state is State.LINKING and self._mesh is not None:
-            self._do(self.joining.not_listening(self._mesh.links.not_listening()))
+            self._do(self.joining.not_listening(self._mesh.not_listening()))
         now = time.monotonic()
         if now >= self._probe_at:
             self._probe_at = now + PROBE_EVERY
             self._uplink.probe(now)
             if self._mesh is not None:
-                self._mesh.links.probe()
+                self._mesh.probe()
         self._restraint.look(now)
         if now >= self.joining.timer:
             self._do(self.joining.fire(now))
@@ -250,7 +252,7 @@ class AgentProcess:
         LOG.warning("agent %d is gone; going on without it", neighbour)
         self._parted.add(neighbour)  # so that its link is not reported as down
         if self._mesh is not None:
-            self._mesh.links.lose(neighbour)
+            self._mesh.lose(neighbour)
 
     def _connections(self) -> None:
         if self._left is None:  # after Goodbye a closed connection is no loss
@@ -283,7 +285,7 @@ class AgentProcess:
     def _link_changed(self, neighbour: int, up: bool) -> None:
         """The connection to a neighbour was lost, or there is a new one."""
         if self._mesh is not None:
-            self._mesh.links.changed(neighbour, up=up)
+            self._mesh.changed(neighbour, up=up)
         leaves = self.host is None or self.host.done or self._left is not None
         if leaves or up is not (neighbour in self._parted):
             return  # at the end of a run neighbours leave at different times
@@ -365,24 +367,23 @@ class AgentProcess:
         bind = at or self._place.bind(system)
         if not bind:
             return ""
-        broadcasts = get_system(system).broadcasts
-        if self._mesh is not None and self._mesh.broadcasts == broadcasts:
+        kind: type[Mesh] = OneToAll if get_system(system).broadcasts else EachLink
+        if isinstance(self._mesh, kind):
             self._mesh.rename(rank)
         else:
             self._close_mesh()
-            self._mesh = Mesh(
+            self._mesh = kind(
                 self._context,
                 self._place.guard,
                 bind=bind,
                 rank=rank,
-                broadcasts=broadcasts,
                 patience_ms=_LOOK_UP_MS,
                 heard=self._heard,
                 journal=self._journal,
             )
             self._selector.watch(self._mesh.inbox, self._drain_inbox)
-            if self._mesh.links.back is not None:
-                self._selector.watch(*self._mesh.links.back)
+            if self._mesh.back is not None:
+                self._selector.watch(*self._mesh.back)
         return self._place.reached_at(self._mesh.address)
 
     def _heard(self, target: int, wire: Wire) -> Wire:
@@ -402,8 +403,8 @@ class AgentProcess:
     def _close_mesh(self) -> None:
         if self._mesh is not None:
             self._selector.forget(self._mesh.inbox)
-            if self._mesh.links.back is not None:
-                self._selector.forget(self._mesh.links.back[0])
+            if self._mesh.back is not None:
+                self._selector.forget(self._mesh.back[0])
             self._mesh.close()
             self._mesh = None
 
@@ -412,7 +413,7 @@ class AgentProcess:
         if self._mesh is None:
             return ()
         self._ways = {COORDINATOR: self._ways[COORDINATOR], **self._mesh.connect(setup)}
-        return self._mesh.links.not_listening()
+        return self._mesh.not_listening()
 
     def _start(self, setup: AgentSetup) -> None:
         journal, rank = self._journal, self.joining.rank
@@ -466,13 +467,13 @@ class AgentProcess:
                 again(one, self.host, self._session_with, self._take_unread)
                 self._flush(self.host)
         if self._mesh is not None:
-            self._mesh.links.recovered()
+            self._mesh.recovered()
 
     def _shorten(self, checkpoints: Checkpoints) -> None:
         """Replace the journal's inputs by a checkpoint, if no frame waits to be sent."""
         host, mesh, journal = self.host, self._mesh, self._journal
         if host is not None and journal is not None and journal.beginning and not host.outbox:
-            kept = host, mesh.links.state if mesh is not None else None
+            kept = host, mesh.state if mesh is not None else None
             named = outside(journal, host.sources, host.setup)
             checkpoints.make(kept, named, self._beginning(host.setup))
 
@@ -483,18 +484,18 @@ class AgentProcess:
         sources = sources.coarse() if self._field else sources
         self.host, links = read(before.state, outside(journal, sources, before.setup))
         if self._mesh is not None:
-            self._mesh.links.restore(links)
+            self._mesh.restore(links)
         sources.resources.begin()
 
     def _session_with(self, end: int) -> Session:
         if end == COORDINATOR or self._mesh is None:
             return self._uplink.session
-        return self._mesh.links.ties[name_of(end)].session
+        return self._mesh.ties[name_of(end)].session
 
     def _sessions(self) -> Iterator[tuple[int, Session]]:
         yield COORDINATOR, self._uplink.session
         if self._mesh is not None:
-            yield from self._mesh.links.sessions()
+            yield from self._mesh.sessions()
 
     # --- sending ---------------------------------------------------------------------------------
 

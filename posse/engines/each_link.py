@@ -6,14 +6,15 @@ from typing import ClassVar
 import zmq
 
 from posse.durable.session import Session, SessionFull
-from posse.engines.links import Link, Links, Tie, Wire, sender, signature
+from posse.engines.links import Link, Tie, Wire, sender, signature
+from posse.engines.mesh import Mesh
 from posse.engines.sockets import LINK_DEADLINE, configure
 from posse.errors import RunFailed
 from posse.hosts.endpoint import NEIGHBOURS
 from protocol.wire import name_of
 
 
-class EachLink(Links):
+class EachLink(Mesh):
     """One PUSH socket per neighbour."""
 
     inbox_type: ClassVar[int] = zmq.PULL
@@ -26,10 +27,10 @@ class EachLink(Links):
         configure(socket, deadline=LINK_DEADLINE)
         return socket
 
-    def _begin_sessions(self, rank: int, first: int) -> Mapping[int, Link]:
+    def _begin_sessions(self, first: int) -> Mapping[int, Link]:
         away = self.not_listening()
         ways = [
-            _Way(n, self._heard(n, socket), Session(first, signature(rank)), up=n not in away)
+            _Way(n, self._heard(n, socket), Session(first, signature(self._rank)), up=n not in away)
             for n, socket in self._sockets.items()
         ]
         self.ties = {name_of(way.neighbour): way for way in ways}
@@ -40,11 +41,12 @@ class EachLink(Links):
         del self._addresses[neighbour]
 
     def not_listening(self) -> tuple[int, ...]:
-        """See `Links`. Empty on unwatched links: ZeroMQ queues for absent peers."""
+        """See `Mesh`. Empty on unwatched links: ZeroMQ queues for absent peers."""
         up = {tie.neighbour for tie in self.ties.values() if tie.up}
-        return tuple(n for n in self._sockets if n not in up) if self._watched else ()
+        return tuple(n for n in self._sockets if n not in up) if self._guard.watches else ()
 
     def close(self) -> None:
+        super().close()
         for socket in self._sockets.values():
             socket.close()
 

@@ -1,16 +1,25 @@
-"""An agent's sockets for its neighbours: the inbox they connect to, and links to their inboxes."""
+"""An agent's sockets for its neighbours: the inbox they connect to, and links to their inboxes.
 
+Agents link in one of two ways, which the system chooses:
+
+`EachLink`  one PUSH socket per neighbour. A frame for one neighbour reaches only that neighbour.
+`OneToAll`  one XPUB socket, for systems whose agents send all neighbours the same
+            (`Wiring.broadcasts`). ZeroMQ is handed each frame once, for any number of neighbours.
+
+`OneToAll` cannot keep a frame private to one neighbour: subscribers choose their topics, so an
+agent could subscribe to another's.
+"""
+
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final
+from typing import Any, ClassVar, Final
 
 import zmq
 
 from posse.durable.journal import Journal
-from posse.durable.session import content
-from posse.engines.each_link import EachLink
+from posse.durable.session import Session, content
 from posse.engines.guard import Guard
-from posse.engines.links import Heard, Link, Links, alone, signed_by
-from posse.engines.one_to_all import OneToAll, listen
+from posse.engines.links import Heard, Link, Tie, alone, signed_by
 from posse.engines.sockets import LINK_DEADLINE, configure, know_family, unbound
 from posse.hosts.agent_setup import AgentSetup
 from posse.security.zap import key_of
@@ -23,12 +32,17 @@ Arrival = tuple[int | None, bytes, int]
 """(sender, frame, time of arrival); sender None where only the frame names it."""
 
 
-class Mesh:
-    """An agent's inbox and its `links` to neighbours.
+class Mesh(ABC):
+    """An agent's inbox and its links to neighbours; see the module's text.
 
     `rank` is -1 while not known. `patience_ms`: longest wait of `listen` for a frame. With a
-    `journal`, frames are written there before a session takes them.
+    `journal`, frames are written there before a session takes them. If the guard watches the links,
+    it reports each that comes up or goes down to `changed`.
     """
+
+    inbox_type: ClassVar[int]
+    back: tuple[zmq.Socket[bytes], Callable[[], None]] | None = None
+    """The socket to poll for neighbours' subscriptions, and its reader; None without any."""
 
     def __init__(
         self,
@@ -37,21 +51,24 @@ class Mesh:
         *,
         bind: str,
         rank: int,
-        broadcasts: bool,
         patience_ms: int,
         heard: Heard,
         journal: Journal | None = None,
     ) -> None:
-        kind: type[OneToAll | EachLink] = OneToAll if broadcasts else EachLink
-        self.broadcasts = broadcasts
+        self.ties: dict[bytes, Tie] = {}
+        """By the neighbour's name in frames."""
+        self._context = context
         self._guard = guard
         self._neighbours = guard.neighbours
         self._took = guard.took if guard.watches else None
         self._rank = rank
-        self.inbox: zmq.Socket[bytes] = context.socket(kind.inbox_type)
+        self._heard = heard
+        self._journal = journal
+        self._addresses: dict[int, str] = {}
+        """Inboxes of the neighbours with a link, by rank."""
+        self.inbox: zmq.Socket[bytes] = context.socket(self.inbox_type)
         configure(self.inbox, LINK_DEADLINE)
         self.inbox.setsockopt(zmq.RCVTIMEO, patience_ms)
-        listen(self.inbox, rank)
         guard.inbox(self.inbox)
         know_family(self.inbox, bind)
         try:
@@ -60,19 +77,95 @@ class Mesh:
             self.inbox.close()
             raise unbound(bind, error) from None
         self.address = self.inbox.getsockopt_string(zmq.LAST_ENDPOINT)
-        self._journal = journal
-        self.links: Links = kind(context, guard.link, watched=guard.watches, heard=heard)
+        self._begin()
+
+    @abstractmethod
+    def _begin(self) -> None:
+        """Make the subclass's own sockets and tables; the inbox is bound."""
 
     def rename(self, rank: int) -> None:
-        """Take another rank, and its topic."""
-        listen(self.inbox, rank, before=self._rank)
+        """Take another rank."""
         self._rank = rank
 
+    # --- the links -------------------------------------------------------------------------------
+
     def connect(self, setup: AgentSetup) -> Mapping[int, Link]:
-        """Connect to the neighbours of this setup; returns the links by target."""
+        """Link to exactly the neighbours of this setup; returns the links by target.
+
+        New sessions begin on all links; frames are numbered from `setup.first`.
+        """
         self._guard.know(setup)
         self._neighbours = self._guard.neighbours
-        return self.links.connect(setup.inboxes, self._rank, setup.first)
+        inboxes = setup.inboxes
+        for neighbour in [r for r, old in self._addresses.items() if inboxes.get(r) != old]:
+            self.lose(neighbour)
+        for neighbour, address in inboxes.items():
+            if neighbour not in self._addresses:
+                socket = self._socket_to(neighbour)
+                self._guard.link(socket, neighbour)
+                know_family(socket, address)
+                socket.connect(address)
+                self._addresses[neighbour] = address
+        return self._begin_sessions(setup.first)
+
+    @abstractmethod
+    def _socket_to(self, neighbour: int) -> zmq.Socket[bytes]:
+        """The socket to connect to this neighbour's inbox."""
+
+    @abstractmethod
+    def _begin_sessions(self, first: int) -> Mapping[int, Link]:
+        """See `connect`."""
+
+    def lose(self, neighbour: int) -> None:
+        """This neighbour is gone: send and keep nothing more for it."""
+        if (tie := self.ties.get(name_of(neighbour))) is not None and neighbour in self._addresses:
+            tie.up = False
+            self._let_go(neighbour)
+
+    @abstractmethod
+    def _let_go(self, neighbour: int) -> None:
+        """Close the link to a neighbour, and forget its address."""
+
+    @abstractmethod
+    def not_listening(self) -> tuple[int, ...]:
+        """The neighbours that do not listen yet."""
+
+    def changed(self, neighbour: int, *, up: bool) -> None:
+        """The connection to this neighbour is lost, or there is a new one (watched links only)."""
+        if (tie := self.ties.get(name_of(neighbour))) is not None:
+            tie.changed(up=up)
+
+    def sessions(self) -> Iterator[tuple[int, Session]]:
+        """The sessions with the neighbours, by rank."""
+        return ((tie.neighbour, tie.session) for tie in self.ties.values())
+
+    @property
+    def state(self) -> Any:
+        """The sessions with neighbours that are not lost, for `restore`."""
+        return {
+            t.neighbour: t.session for t in self.ties.values() if t.neighbour in self._addresses
+        }
+
+    def restore(self, state: Any) -> None:
+        """Continue these sessions; neighbours without one are lost."""
+        for tie in self.ties.values():
+            if tie.neighbour in state:
+                tie.session = state[tie.neighbour]
+            else:
+                self.lose(tie.neighbour)
+
+    def recovered(self) -> None:
+        """After a restart: ask for what was missed, and retransmit; watched links do so once up."""
+        for tie in () if self._guard.watches else self.ties.values():
+            tie.session.miss()
+            tie.changed(up=True)
+
+    def probe(self) -> None:
+        """Ask the neighbours that confirm nothing; call it every `PROBE_EVERY` seconds."""
+        for tie in self.ties.values():
+            tie.probe()
+
+    # --- what comes ------------------------------------------------------------------------------
 
     def drain(self) -> Iterator[tuple[int | None, bytes]]:
         """The frames that are here, with their senders; at most `MOST_AT_ONCE`."""
@@ -106,7 +199,7 @@ class Mesh:
 
         Reads at most `MOST_AT_ONCE` messages: a flood of others cannot starve the other sockets.
         """
-        neighbours, ties = self._neighbours, self.links.ties
+        neighbours, ties = self._neighbours, self.ties
         sender, took = None, self._took
         for _ in range(MOST_AT_ONCE):
             if neighbours is None:
@@ -144,4 +237,3 @@ class Mesh:
     def close(self) -> None:
         """Close inbox and links."""
         self.inbox.close()
-        self.links.close()

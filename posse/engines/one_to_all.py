@@ -8,9 +8,11 @@ import zmq
 
 from posse.durable.broadcast import Broadcast
 from posse.durable.session import MAGIC, SessionFull
-from posse.engines.links import TO_ONE, Link, Links, Tie, Wire, sender, signature
+from posse.engines.links import TO_ONE, Link, Tie, Wire, sender, signature
+from posse.engines.mesh import Mesh
 from posse.engines.sockets import LINK_DEADLINE, configure
 from posse.errors import RunFailed
+from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.endpoint import NEIGHBOURS
 from protocol.wire import name_of
 
@@ -20,21 +22,7 @@ def _topic(rank: int) -> bytes:
     return TO_ONE + name_of(rank)
 
 
-def listen(inbox: zmq.Socket[bytes], rank: int, before: int | None = None) -> None:
-    """Subscribe to frames for all, and to data for `rank` alone (`before`: the inbox's old rank).
-
-    PULL sockets do not need it. The second topic also tells a publisher which agent listens now.
-    """
-    if inbox.type != zmq.SUB or rank == before:
-        return
-    if before is None:
-        inbox.setsockopt(zmq.SUBSCRIBE, MAGIC)
-    else:
-        inbox.setsockopt(zmq.UNSUBSCRIBE, _topic(before))
-    inbox.setsockopt(zmq.SUBSCRIBE, _topic(rank))
-
-
-class OneToAll(Links):
+class OneToAll(Mesh):
     """One XPUB socket, connected to every neighbour's inbox, with one sequence of numbers for all.
 
     A neighbour that subscribes again has reconnected, so every frame it has not confirmed is sent
@@ -44,6 +32,9 @@ class OneToAll(Links):
     inbox_type: ClassVar[int] = zmq.SUB
 
     def _begin(self) -> None:
+        # to frames for all, and to data for this agent alone
+        self.inbox.setsockopt(zmq.SUBSCRIBE, MAGIC)
+        self.inbox.setsockopt(zmq.SUBSCRIBE, _topic(self._rank))
         self.socket: zmq.Socket[bytes] = self._context.socket(zmq.XPUB)
         configure(self.socket, deadline=LINK_DEADLINE)
         self.socket.setsockopt(zmq.XPUB_NODROP, 1)
@@ -52,15 +43,22 @@ class OneToAll(Links):
         self.back = (self.socket, self._subscriptions)
         self._listening: set[bytes] = set()
 
-    def connect(self, inboxes: dict[int, str], rank: int, first: int) -> Mapping[int, Link]:
+    def rename(self, rank: int) -> None:
+        """See `Mesh`. The new topic also tells a publisher which agent listens now."""
+        if rank != self._rank:
+            self.inbox.setsockopt(zmq.UNSUBSCRIBE, _topic(self._rank))
+            self.inbox.setsockopt(zmq.SUBSCRIBE, _topic(rank))
+        super().rename(rank)
+
+    def connect(self, setup: AgentSetup) -> Mapping[int, Link]:
         self._subscriptions()  # first read what closed inboxes sent
-        return super().connect(inboxes, rank, first)
+        return super().connect(setup)
 
     def _socket_to(self, neighbour: int) -> zmq.Socket[bytes]:
         return self.socket
 
-    def _begin_sessions(self, rank: int, first: int) -> Mapping[int, Link]:
-        self._line = line = Broadcast(first, signature(rank), len(self._addresses))
+    def _begin_sessions(self, first: int) -> Mapping[int, Link]:
+        self._line = line = Broadcast(first, signature(self._rank), len(self._addresses))
         self.ties = {
             name_of(n): Tie(
                 n, session, partial(_post, self._heard(n, self.socket), _topic(n)), up=True
@@ -86,16 +84,17 @@ class OneToAll(Links):
         self._listening.discard(_topic(neighbour))
 
     def changed(self, neighbour: int, *, up: bool) -> None:
-        """See `Links`. Nothing to do: the subscription that follows a new connection tells it."""
+        """See `Mesh`. Nothing to do: the subscription that follows a new connection tells it."""
 
     def recovered(self) -> None:
-        """See `Links`. Nothing to do: neighbours' inboxes subscribe again, and so does this one."""
+        """See `Mesh`. Nothing to do: neighbours' inboxes subscribe again, and so does this one."""
 
     def not_listening(self) -> tuple[int, ...]:
         self._subscriptions()
         return tuple(sorted(r for r in self._addresses if _topic(r) not in self._listening))
 
     def close(self) -> None:
+        super().close()
         self.socket.close()
 
     def _subscriptions(self) -> None:

@@ -5,14 +5,18 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import msgspec
 import pytest
 import zmq
 
 from posse.engines import guard
+from posse.engines.each_link import EachLink
 from posse.engines.guard import RemoteGuard
 from posse.engines.mesh import Mesh
+from posse.engines.one_to_all import OneToAll
 from posse.engines.selector import Selector
 from posse.engines.sockets import Happening, end
+from tests.support.lobby import setup
 from tests.support.remote import until
 
 SPARE = 3
@@ -28,13 +32,12 @@ class Party:
         self._guard = RemoteGuard(self._context, self._selector, None)
 
     @contextmanager
-    def mesh(self, *, broadcasts: bool) -> Iterator[Mesh]:
-        mesh = Mesh(
+    def mesh(self, kind: type[Mesh]) -> Iterator[Mesh]:
+        mesh = kind(
             self._context,
             self._guard,
             bind="tcp://127.0.0.1:*",
             rank=0,
-            broadcasts=broadcasts,
             patience_ms=50,
             heard=lambda target, wire: wire,
         )
@@ -66,20 +69,20 @@ def party() -> Iterator[Party]:
 
 
 def test_a_neighbour_that_is_somewhere_else_again_and_again_costs_nothing(party: Party) -> None:
-    with party.mesh(broadcasts=False) as mesh:
-        mesh.links.connect({1: "tcp://127.0.0.1:9"}, 0, 0)
+    with party.mesh(EachLink) as mesh:
+        mesh.connect(msgspec.structs.replace(setup(0), inboxes={1: "tcp://127.0.0.1:9"}))
         most = party.holds() + SPARE
         for port in range(10, 30):
-            mesh.links.connect({1: f"tcp://127.0.0.1:{port}"}, 0, 0)
+            mesh.connect(msgspec.structs.replace(setup(0), inboxes={1: f"tcp://127.0.0.1:{port}"}))
         until(lambda: party.holds() <= most, "that what was closed is given back")
 
 
-@pytest.mark.parametrize("broadcasts", [False, True])
-def test_links_that_are_made_anew_cost_nothing(party: Party, broadcasts: bool) -> None:
+@pytest.mark.parametrize("kind", [EachLink, OneToAll])
+def test_links_that_are_made_anew_cost_nothing(party: Party, kind: type[Mesh]) -> None:
     most = 0
     for _ in range(20):
-        with party.mesh(broadcasts=broadcasts) as mesh:
-            mesh.links.connect({1: "tcp://127.0.0.1:9"}, 0, 0)
+        with party.mesh(kind) as mesh:
+            mesh.connect(msgspec.structs.replace(setup(0), inboxes={1: "tcp://127.0.0.1:9"}))
             most = most or party.holds() + SPARE
     until(lambda: party.holds() <= most, "that what was closed is given back")
 

@@ -3,18 +3,27 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 import zmq
 
 from posse.durable.session import content
 from posse.engines.each_link import EachLink
-from posse.engines.links import Links
-from posse.engines.one_to_all import OneToAll, listen
+from posse.engines.guard import Guard
+from posse.engines.mesh import Mesh
+from posse.engines.one_to_all import OneToAll
+from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.endpoint import NEIGHBOURS
 from protocol.wire import MAGIC
+from tests.support.lobby import setup
 
 KINDS = [EachLink, OneToAll]
 WAIT_MS = 5_000
+
+
+def to(inboxes: dict[int, str]) -> AgentSetup:
+    """What agent 1 is told of its neighbours."""
+    return msgspec.structs.replace(setup(1), inboxes=inboxes)
 
 
 class Wire:
@@ -22,25 +31,27 @@ class Wire:
 
     def __init__(self) -> None:
         self._context = zmq.Context()
-        self._made: list[zmq.Socket | Links] = []
+        self._made: list[Mesh] = []
 
-    def inbox(self, kind: type[Links], address: str, rank: int) -> zmq.Socket:
-        socket = self._context.socket(kind.inbox_type)
-        self._made.append(socket)
-        socket.setsockopt(zmq.RCVTIMEO, WAIT_MS)
-        listen(socket, rank)
-        socket.bind(address)
-        return socket
-
-    def links(self, kind: type[Links], *, watched: bool = False) -> Links:
-        links = kind(
+    def mesh(self, kind: type[Mesh], address: str, rank: int, *, watched: bool = False) -> Mesh:
+        guard = Guard()
+        guard.watches = watched
+        mesh = kind(
             self._context,
-            lambda socket, rank: None,
-            watched=watched,
+            guard,
+            bind=address,
+            rank=rank,
+            patience_ms=WAIT_MS,
             heard=lambda target, wire: wire,
         )
-        self._made.append(links)
-        return links
+        self._made.append(mesh)
+        return mesh
+
+    def inbox(self, kind: type[Mesh], address: str, rank: int) -> zmq.Socket:
+        return self.mesh(kind, address, rank).inbox
+
+    def links(self, kind: type[Mesh], *, watched: bool = False) -> Mesh:
+        return self.mesh(kind, f"inproc://{len(self._made)}", 1, watched=watched)
 
     def close(self) -> None:
         for made in self._made:
@@ -55,7 +66,7 @@ def wire() -> Iterator[Wire]:
     wire.close()
 
 
-def until_heard(links: Links, inboxes: list[zmq.Socket]) -> None:
+def until_heard(links: Mesh, inboxes: list[zmq.Socket]) -> None:
     """As agents do it: a socket that is bound takes a connection when its owner looks at it."""
     poller = zmq.Poller()
     for socket in inboxes:
@@ -69,12 +80,12 @@ def until_heard(links: Links, inboxes: list[zmq.Socket]) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_neighbour_hears_every_frame_in_order(
-    wire: Wire, kind: type[Links], tmp_path: Path
+    wire: Wire, kind: type[Mesh], tmp_path: Path
 ) -> None:
     addresses = {rank: f"ipc://{tmp_path}/{rank}" for rank in (3, 8, 11)}
     inboxes = [wire.inbox(kind, address, rank) for rank, address in addresses.items()]
     links = wire.links(kind)
-    ways = links.connect(addresses, 1, 0)
+    ways = links.connect(to(addresses))
     until_heard(links, inboxes)
     frames = [MAGIC + bytes([n]) for n in range(200)]
     for frame in frames:
@@ -87,7 +98,7 @@ def test_what_is_for_one_neighbour_reaches_no_other(wire: Wire, tmp_path: Path) 
     addresses = {rank: f"ipc://{tmp_path}/{rank}" for rank in (0, 1)}
     first, second = (wire.inbox(EachLink, a, rank) for rank, a in addresses.items())
     links = wire.links(EachLink)
-    ways = links.connect(addresses, 1, 0)
+    ways = links.connect(to(addresses))
     ways[1].send(MAGIC + b"secret")
     ways[NEIGHBOURS].send(MAGIC + b"news")
     assert [content(second.recv()), content(second.recv())] == [MAGIC + b"secret", MAGIC + b"news"]
@@ -98,7 +109,7 @@ def test_a_neighbour_that_does_not_listen_yet_is_named(wire: Wire, tmp_path: Pat
     addresses = {rank: f"ipc://{tmp_path}/{rank}" for rank in (2, 4)}
     links = wire.links(OneToAll)
     here = wire.inbox(OneToAll, addresses[2], 2)
-    ways = links.connect(addresses, 1, 0)
+    ways = links.connect(to(addresses))
     poller = zmq.Poller()
     poller.register(here, zmq.POLLIN)
     for _ in range(WAIT_MS // 10):
@@ -114,11 +125,11 @@ def test_a_neighbour_that_does_not_listen_yet_is_named(wire: Wire, tmp_path: Pat
 
 def test_a_neighbour_that_was_started_again_is_waited_for(wire: Wire, tmp_path: Path) -> None:
     links = wire.links(OneToAll)
-    links.connect({5: f"ipc://{tmp_path}/old"}, 1, 0)
+    links.connect(to({5: f"ipc://{tmp_path}/old"}))
     old = wire.inbox(OneToAll, f"ipc://{tmp_path}/old", 5)
     until_heard(links, [old])
     old.close(linger=0)
-    ways = links.connect({5: f"ipc://{tmp_path}/new"}, 1, 0)
+    ways = links.connect(to({5: f"ipc://{tmp_path}/new"}))
     assert links.not_listening() == (5,)
     new = wire.inbox(OneToAll, f"ipc://{tmp_path}/new", 5)
     until_heard(links, [new])
@@ -131,34 +142,34 @@ def test_watched_links_stay_up_until_their_neighbour_has_another_inbox(
 ) -> None:
     links = wire.links(EachLink, watched=True)
     inboxes = {rank: f"ipc://{tmp_path}/{rank}" for rank in (5, 6, 7)}
-    links.connect(inboxes, 1, 0)
+    links.connect(to(inboxes))
     assert links.not_listening() == (5, 6, 7)
     for rank in inboxes:
         links.changed(rank, up=True)
     links.changed(7, up=False)
     assert links.not_listening() == (7,)
-    links.connect({**inboxes, 5: f"ipc://{tmp_path}/new"}, 1, 0)
+    links.connect(to({**inboxes, 5: f"ipc://{tmp_path}/new"}))
     assert sorted(links.not_listening()) == [5, 7]
     links.lose(6)
-    links.connect(inboxes, 1, 0)
+    links.connect(to(inboxes))
     assert sorted(links.not_listening()) == [5, 6, 7]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_to_a_neighbour_that_is_gone_nothing_more_is_sent(
-    kind: type[Links], wire: Wire, tmp_path: Path
+    kind: type[Mesh], wire: Wire, tmp_path: Path
 ) -> None:
     links = wire.links(kind)
     addresses = {rank: f"ipc://{tmp_path}/{rank}" for rank in (5, 6)}
     inboxes = [wire.inbox(kind, address, rank) for rank, address in addresses.items()]
-    ways = links.connect(addresses, 1, 0)
+    ways = links.connect(to(addresses))
     until_heard(links, inboxes)
     links.lose(5)
     links.lose(5)
     ways[NEIGHBOURS].send(MAGIC)
     assert content(inboxes[1].recv()) == MAGIC
     assert not inboxes[0].poll(100)
-    ways = links.connect(addresses, 1, 0)  # the next run has both again
+    ways = links.connect(to(addresses))  # the next run has both again
     until_heard(links, inboxes)
     ways[NEIGHBOURS].send(MAGIC)
     assert [content(inbox.recv()) for inbox in inboxes] == [MAGIC, MAGIC]
@@ -166,10 +177,10 @@ def test_to_a_neighbour_that_is_gone_nothing_more_is_sent(
 
 def test_an_agent_that_got_another_rank_listens_in_its_name(wire: Wire, tmp_path: Path) -> None:
     address = f"ipc://{tmp_path}/inbox"
-    socket = wire.inbox(OneToAll, address, 0)
-    listen(socket, 7, before=0)
+    mesh = wire.mesh(OneToAll, address, 0)
+    mesh.rename(7)
     links = wire.links(OneToAll)
-    ways = links.connect({7: address}, 1, 0)
-    until_heard(links, [socket])
+    ways = links.connect(to({7: address}))
+    until_heard(links, [mesh.inbox])
     ways[NEIGHBOURS].send(MAGIC)
-    assert content(socket.recv()) == MAGIC
+    assert content(mesh.inbox.recv()) == MAGIC

@@ -9,9 +9,10 @@ import zmq
 
 from posse.durable.journal import FRAME, Journal
 from posse.durable.session import ENVELOPE_BYTES, Session
+from posse.engines.each_link import EachLink
 from posse.engines.guard import Guard
 from posse.engines.links import signature
-from posse.engines.mesh import MOST_AT_ONCE, Mesh
+from posse.engines.mesh import MOST_AT_ONCE
 from posse.engines.sockets import end
 from protocol import control
 from protocol.wire import encode, name_of
@@ -29,12 +30,11 @@ class Inbox:
         self._context = zmq.Context()
         self.journal = Journal(folder / "journal", "agent 0", synchronous=False)
         self.journal.begin(b"linked")
-        self.mesh = Mesh(
+        self.mesh = EachLink(
             self._context,
             Guard(),
             bind="inproc://the-inbox",
             rank=0,
-            broadcasts=False,
             patience_ms=PATIENCE_MS,
             heard=lambda target, wire: wire,
             journal=self.journal,
@@ -103,7 +103,7 @@ def test_who_only_confirms_keeps_an_agent_from_its_other_sockets_for_a_moment(in
 
 
 def test_what_brings_a_session_on_is_written_down_and_nothing_else(inbox: Inbox) -> None:
-    mine = inbox.mesh.links.ties[name_of(PEER)].session
+    mine = inbox.mesh.ties[name_of(PEER)].session
     told = mine.wrap(b"something that the neighbour is told")
     frame = inbox.says()
     for _ in range(3):
