@@ -2,11 +2,11 @@
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from posse.cli import paths
 from posse.cli.options import add_json, add_run_file, number, print_json
 from posse.errors import InputError, PosseError, SpecError
-from posse.measure.graph import GraphFacts, measure
 from posse.measure.numbers import listed
 from posse.spec.explain import convert
 from posse.spec.runfile import read
@@ -43,11 +43,10 @@ def run(options: argparse.Namespace) -> None:
     if draw is not None:
         paths.file(draw)
     graph = _load(options.file, options.set, options.run)
-    facts = measure(graph)
     if options.json:
-        print_json(facts)
+        print_json(document(graph))
     else:
-        _print(facts)
+        _print(graph)
     if draw is not None:
         _picture(graph, draw)
         if not options.json:
@@ -72,20 +71,40 @@ def _load(path: Path, overrides: list[str], run: int) -> Graph:
     return lay_out(topology, agents, seed, run, raw["base"])
 
 
-def _print(facts: GraphFacts) -> None:
-    degrees, parts = facts.degrees, facts.components
-    rows = {
-        "agents": f"{facts.agents}",
-        "edges": f"{facts.edges}",
-        "degrees": f"{degrees.least} to {degrees.greatest}, mean {degrees.mean:.2f}",
-        "components": f"{len(parts)}" + (f" of sizes {listed(parts)}" if len(parts) > 1 else ""),
-        "diameter": f"{facts.diameter}",
-        "centre": listed(facts.centre),
-        "sinks": listed(facts.sinks),
-        "algebraic connectivity": f"{facts.algebraic_connectivity:.4g}",
-        "second eigenvalue": f"{facts.second_eigenvalue:.4g} (normalised adjacency)",
+def document(graph: Graph) -> dict[str, Any]:
+    """What `--json` prints; components by their sizes."""
+    degrees, sinks = graph.degrees, find_sinks(graph)
+    mean = sum(degrees) / graph.agents
+    return {
+        "agents": graph.agents,
+        "edges": graph.size,
+        "degrees": {"least": min(degrees), "mean": mean, "greatest": max(degrees)},
+        "components": [len(component) for component in graph.components],
+        "diameter": graph.diameter,
+        "centre": graph.centre,
+        "sinks": sinks.sink,
+        "eccentricities_of_sinks": sinks.eccentricity,
+        "algebraic_connectivity": graph.algebraic_connectivity(),
+        "second_eigenvalue": graph.second_eigenvalue(),
+        "resamples": graph.resamples,
     }
-    if again := facts.resamples:
+
+
+def _print(graph: Graph) -> None:
+    degrees, parts = graph.degrees, [len(component) for component in graph.components]
+    mean = sum(degrees) / graph.agents
+    rows = {
+        "agents": f"{graph.agents}",
+        "edges": f"{graph.size}",
+        "degrees": f"{min(degrees)} to {max(degrees)}, mean {mean:.2f}",
+        "components": f"{len(parts)}" + (f" of sizes {listed(parts)}" if len(parts) > 1 else ""),
+        "diameter": f"{graph.diameter}",
+        "centre": listed(graph.centre),
+        "sinks": listed(find_sinks(graph).sink),
+        "algebraic connectivity": f"{graph.algebraic_connectivity():.4g}",
+        "second eigenvalue": f"{graph.second_eigenvalue():.4g} (normalised adjacency)",
+    }
+    if again := graph.resamples:
         rows["drawn again"] = f"{again} time{'s' * (again > 1)} until connected"
     for name, value in rows.items():
         print(f"{name:<24}{value}")
