@@ -29,7 +29,6 @@ MOST_LINKS = 4_000
 
 _MOST_POINTS = 240
 _BEGINNING = (0.0, 0.0, 0.0)
-_MOST_ARMS = 200
 _FAREWELL = 2.0
 """Seconds for readers to receive the last event."""
 
@@ -126,8 +125,7 @@ class Feed:
 
     def _grown(self, view: View) -> tuple[float, float | None, float | None]:
         """The time, the group's regret by then, and the cost of the most exposed reward."""
-        at = view.rounds if self._plan.clock == "virtual" else view.now
-        board = self._board
+        at, board = view.at, self._board
         if board is None or view.status:
             return at, view.regret, view.epsilon
         shown = board.rows[board.rows[:, SHOWN] == view.serial + 1]
@@ -190,16 +188,8 @@ class Feed:
         }
         if view is not None:
             at, regret, epsilon = self._grown(view)
+            state |= view.told
             state |= {
-                "run": view.run,
-                "said": view.said,
-                "share": round(view.share, 4),
-                "finished": sorted(view.finished),
-                "lost": view.lost,
-                "votes": view.votes[:_MOST_ARMS],
-                "out": view.out,
-                "status": view.status,
-                "control": view.control,
                 "flow": self._flow(view),
                 "now": [at, regret, epsilon],
                 "grown": list(self._points),

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import Plan
@@ -20,35 +21,30 @@ _EVERY = 0.25
 _SHARE = 0.005
 """The largest share of the loop's time for making views."""
 
+_MOST_ARMS = 200
+"""Arms whose votes readers are told of."""
+
 
 @dataclass(frozen=True)
 class View:
     """The state of run `run`; it never changes.
 
-    `now` and `rounds` as in `Standing`; `said` is the family's progress line. `links` counts
-    messages of the planes `data` and `world` by (from, to, kind), `control` those of the plane
-    `control`: the coordinator's during the run, all known ones after it. `votes` counts votes
-    against each arm, `out` lists eliminated arms. `regret` is known during the run where the group
-    shares its arms. After it, `status`, `regret` and `epsilon` (of the most exposed reward) are
-    set.
+    `told` is the part of it that readers are sent as it is (`posse.watch.feed`). `at` is the time,
+    in rounds with clock `virtual`. `links` counts messages of the planes `data` and `world` by
+    (from, to, kind): the coordinator's during the run, all known ones after it. `regret` is known
+    during the run where the group shares its arms. After it, `status`, `regret` and `epsilon` (of
+    the most exposed reward) are set.
     """
 
     run: int
     serial: int
     network: Network
-    now: float
-    rounds: float
-    share: float
-    said: tuple[str, ...]
-    finished: frozenset[int]
-    lost: dict[int, str]
+    at: float
     links: dict[tuple[int, int, str], int]
-    control: int
-    votes: tuple[int, ...]
-    out: tuple[int, ...]
     regret: float | None
     epsilon: float | None
     status: str
+    told: dict[str, Any]
 
 
 class Watcher:
@@ -57,6 +53,7 @@ class Watcher:
     def __init__(self, plan: Plan) -> None:
         self.view: View | None = None
         self._says = plan.system.results.says
+        self._virtual = plan.clock == "virtual"
         self._host: CoordinatorHost | None = None
         self._at = 0.0
         self._votes: Counter[int] = Counter()
@@ -78,7 +75,7 @@ class Watcher:
         spent = record.privacy.spent_per_agent if record is not None and record.privacy else None
         rows = standing.log.get(VoteRow.table, [])
         self._votes.update(int(arm) for _, _, arm in rows[self._counted :])
-        self._counted = len(rows)
+        self._counted, shown = len(rows), min(standing.arms, _MOST_ARMS)
         links: Counter[tuple[int, int, str]] = Counter()
         control = 0
         for source, target, plane, kind, messages in _traffic(host):
@@ -86,23 +83,30 @@ class Watcher:
                 control += messages
             else:
                 links[source, target, kind] += messages
+        status = "" if record is None else record.status
+        at = standing.rounds if self._virtual else standing.now
+        if record is not None:
+            at = (record.rounds if self._virtual else record.slots) or at
         return View(
             run=host.run,
             serial=host.serial,
             network=host.network,
-            now=standing.now if record is None else record.slots or standing.now,
-            rounds=standing.rounds if record is None else record.rounds or standing.rounds,
-            share=standing.share,
-            said=tuple(self._says(standing)),
-            finished=frozenset(host.attendance.finished),
-            lost={rank: printable(why) for rank, why in host.dismissed.items()},
+            at=at,
             links=links,
-            control=control,
-            votes=tuple(self._votes[arm] for arm in range(standing.arms)) if self._votes else (),
-            out=tuple(int(arm) for _, arm in standing.log.get(EliminationRow.table, [])),
             regret=host.shared_regret if record is None else record.regret,
             epsilon=max(spent) if spent else None,
-            status="" if record is None else record.status,
+            status=status,
+            told={
+                "run": host.run,
+                "said": self._says(standing),
+                "share": round(standing.share, 4),
+                "finished": sorted(host.attendance.finished),
+                "lost": {rank: printable(why) for rank, why in host.dismissed.items()},
+                "votes": [self._votes[arm] for arm in range(shown)] if self._votes else [],
+                "out": [int(arm) for _, arm in standing.log.get(EliminationRow.table, [])],
+                "status": status,
+                "control": control,
+            },
         )
 
 
