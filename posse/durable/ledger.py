@@ -24,10 +24,8 @@ from posse.arms import Arms
 from posse.arms.csv import Csv
 from posse.durable.lifetime import SCHEMA, lifetime, over_arms
 from posse.errors import PosseError
-from posse.hosts.spending import Spending, Task
+from posse.hosts.spending import Rows, Spending, Task
 from protocol.privacy import amount
-
-Rows = NDArray[np.int64]
 
 _CHUNK = 1 << 20
 
@@ -40,16 +38,14 @@ class Ledger(Spending):
         self._data = data
         self._run = 0
         self._noted: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        self._rows: list[Rows] | None = None
-        """By arm, the rows that this run may use, in order; None where posse knows no rows."""
+        self._rows: Rows = None
+        """The rows that this run may use."""
 
-    def __getstate__(self) -> tuple[str, str, int, list[Rows] | None, NDArray[np.int64]]:
+    def __getstate__(self) -> tuple[str, str, int, Rows, NDArray[np.int64]]:
         data = "" if self._data is None else str(self._data)
         return str(self._path), data, self._run, self._rows, self._noted
 
-    def __setstate__(
-        self, state: tuple[str, str, int, list[Rows] | None, NDArray[np.int64]]
-    ) -> None:
+    def __setstate__(self, state: tuple[str, str, int, Rows, NDArray[np.int64]]) -> None:
         path, data, run, rows, self._noted = state
         self._path, self._data = Path(path), Path(data) if data else None
         if run:
@@ -57,7 +53,7 @@ class Ledger(Spending):
         else:
             self._run, self._rows = run, rows
 
-    def begin(self, task: Task, arms: Arms) -> None:
+    def begin(self, task: Task, arms: Arms) -> tuple[int, Rows]:
         self._open()
         try:
             self._db.execute("BEGIN IMMEDIATE")
@@ -77,11 +73,9 @@ class Ledger(Spending):
         except PosseError:
             self._close()
             raise
-
-    def mark(self) -> tuple[int, list[Rows] | None]:
         return self._run, self._rows
 
-    def go_on(self, run: int, rows: list[Rows] | None) -> None:
+    def go_on(self, run: int, rows: Rows) -> None:
         self._open()
         try:
             self._recognise()
@@ -121,7 +115,7 @@ class Ledger(Spending):
             self._run = 0
             self._close()
 
-    def _note(self, arm: int, rows: Rows) -> None:
+    def _note(self, arm: int, rows: NDArray[np.int64]) -> None:
         """Write down that these rows of an arm are used."""
         self._db.execute("DELETE FROM rows WHERE run = ? AND arm = ?", (self._run, arm))
         breaks = np.flatnonzero(np.diff(rows) != 1) + 1
@@ -134,7 +128,7 @@ class Ledger(Spending):
 
     def _admit(self, task: Task, arms: Arms) -> None:
         """Leave only the rows to `arms` that the run may use; `PosseError` if there are none."""
-        privacy = task.privacy
+        privacy = task.run.privacy
         if not isinstance(arms, Csv):
             self._admit_unknown(task)
             return
@@ -180,7 +174,7 @@ class Ledger(Spending):
 
     def _admit_unknown(self, task: Task) -> None:
         """`PosseError` if the user's own arms, which may give a reward twice, must not be used."""
-        privacy = task.privacy
+        privacy = task.run.privacy
         runs, bounded, epsilon, delta = self._db.execute(
             "SELECT COUNT(*), COUNT(epsilon), TOTAL(epsilon), TOTAL(delta) FROM runs"
             " WHERE rewards > 0"
@@ -262,7 +256,7 @@ class Ledger(Spending):
 
 def _within(task: Task, epsilon: Any, delta: Any) -> Any:
     """Whether rewards that have cost so much, numbers or arrays, may be used in this run too."""
-    allowed, rounding = task.privacy, 1 + 1e-12
+    allowed, rounding = task.run.privacy, 1 + 1e-12
     fits = epsilon + (task.epsilon or 0.0) <= allowed.budget * rounding
     return fits & (delta + (task.claim.delta or 0.0) <= allowed.delta * rounding)
 

@@ -13,7 +13,7 @@ from posse.arms.csv import Csv
 from posse.arms.python import Python, PythonArms
 from posse.durable.journal import Journal
 from posse.hosts.sources import Sources
-from posse.hosts.spending import NOT_KEPT, Spending, Task
+from posse.hosts.spending import NOT_KEPT, Rows, Spending, Task
 
 
 def recorded(journal: Journal, sources: Sources, *, field: bool) -> Sources:
@@ -123,15 +123,14 @@ class RecordedSpending(Spending):
         self._journal = journal
         self._spending = spending
 
-    def begin(self, task: Task, arms: Arms) -> None:
+    def begin(self, task: Task, arms: Arms) -> tuple[int, Rows]:
         """See `Spending`; a run that goes on keeps the rows that it had."""
         begun = False
 
-        def begin() -> tuple[int, list[NDArray[np.int64]] | None]:
+        def begin() -> tuple[int, Rows]:
             nonlocal begun
             begun = True
-            self._spending.begin(task, arms)
-            return self._spending.mark()
+            return self._spending.begin(task, arms)
 
         run, rows = self._journal.asked(begin, list)()
         if begun:
@@ -141,6 +140,7 @@ class RecordedSpending(Spending):
             self._spending.go_on(run, rows)
             if rows is not None and isinstance(arms, Csv):
                 arms.keep(rows)
+        return run, rows
 
     def uses(self, pulls: NDArray[np.int64]) -> None:
         """See `Spending`; the ledger already has the uses that a replay repeats."""

@@ -365,7 +365,8 @@ def _pace(
         return SharedPace(run)
     if arms is None:
         arms = arms_of(setup.arms, setup.agents, setup.base, chance)
-    run._spending.begin(Task.of(setup, setup.agents, run.rank, setup.claim), arms)
+    task = Task(run=setup, agents=setup.agents, rank=run.rank, claim=setup.claim)
+    run._spending.begin(task, arms)
     rewards = RewardBuffer(arms, setup.arm_count)
     match setup.clock:
         case "virtual":

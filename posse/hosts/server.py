@@ -226,7 +226,8 @@ def _shared_arms(plan: Plan, chance: Chance, spending: Spending) -> SharedArms:
     means = None if table is None else table[0]
     built = arms_of(arms, agents, plan.spec.base, chance)
     if plan.field:
-        spending.begin(Task.of(plan.spec, agents, COORDINATOR, plan.claim), built)
+        task = Task(run=plan.spec, agents=agents, rank=COORDINATOR, claim=plan.claim)
+        spending.begin(task, built)
     known = known_means(arms)
     scale = (0.0, 1.0) if known is None else known.scale
     return SharedArms(RewardBuffer(built, count), agents, count, means, scale)

@@ -24,9 +24,9 @@ from posse.durable.lifetime import read as lifetime
 from posse.durable.recording import RecordedNoise, RecordedSpending, recorded
 from posse.engines.sources import of_this_machine
 from posse.errors import PosseError
-from posse.hosts.spending import Spending, Task
-from posse.spec.privacy import PrivacySpec
+from posse.hosts.spending import Rows, Spending, Task
 from protocol.privacy import Claim
+from tests.support.lobby import setup
 
 
 def opened(path: Path, owner: str = "agent 3 of a run") -> Journal:
@@ -323,13 +323,10 @@ def test_clocks_are_read_back(path: Path) -> None:
 
 OWN = PythonArms(target="own:Arms", count=2)
 TASK = Task(
-    system="dp-mase",
-    variant="corrected",
-    parameters={},
+    run=setup(3),
     agents=8,
     rank=3,
     claim=Claim(mechanism="laplace", epsilon=0.5, delta=None),
-    privacy=PrivacySpec(),
 )
 
 
@@ -434,7 +431,7 @@ def test_the_ledger_has_a_run_before_the_journal_says_so(path: Path) -> None:
     one.begin(b"x")
 
     class Full(Spending):
-        def begin(self, task: Task, arms: Arms) -> None:
+        def begin(self, task: Task, arms: Arms) -> tuple[int, Rows]:
             raise PosseError("no rows are left")
 
     with pytest.raises(PosseError, match="no rows"):

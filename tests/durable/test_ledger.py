@@ -19,6 +19,7 @@ from posse.arms.python import PythonArms
 from posse.durable.ledger import Ledger
 from posse.durable.lifetime import Lifetime, over_arms, read
 from posse.errors import PosseError
+from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.spending import Task
 from posse.spec.privacy import PrivacySpec
 from protocol.privacy import Claim
@@ -39,15 +40,19 @@ def log(tmp_path: Path) -> Path:
 def task(epsilon: float | None = 0.5, cost: float | None = None, /, **privacy: Any) -> Task:
     """A run by whose claim a reward costs `epsilon`, and `cost` as δ."""
     mechanism = "none" if epsilon is None else "laplace"
-    return Task(
+    setup = AgentSetup(
         system="dp-mase",
         variant="corrected",
         parameters={"epsilon": epsilon},
         agents=8,
-        rank=3,
-        claim=Claim(mechanism=mechanism, epsilon=epsilon, delta=cost),
+        arms=2,
+        rate=1.0,
+        clock="wall",
+        base="/",
         privacy=PrivacySpec(**privacy),
     )
+    claim = Claim(mechanism=mechanism, epsilon=epsilon, delta=cost)
+    return Task(run=setup, agents=8, rank=3, claim=claim)
 
 
 class Run:
