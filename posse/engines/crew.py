@@ -11,24 +11,22 @@ from posse.spec.runfile import RunSpec
 
 
 class Crew(msgspec.Struct, frozen=True):
-    """Agents to start: one per rank, which joins the endpoint at the same index.
+    """Agents to start: by rank, the endpoint that each joins, and its key pair.
 
+    Where links need no keys there are no pairs; else `coordinator` is the coordinator's public key.
     `folders` are where a system of the user's own is imported from. `inbox` is the address pattern
-    for links between agents, with {rank}; "" without such links. `pairs` are the agents' key pairs
-    and `coordinator` the coordinator's public key, both empty where links need none;
-    `signers` as in `AgentKeys`. `capture` is the file that records frames, `journals` the folder of
-    journals; "" for none. With a `spec` the agents run on another machine than their coordinator,
-    and check its configuration against that run file. With a `board` they show their progress.
+    for links between agents, with {rank}; "" without such links. `signers` as in `AgentKeys`.
+    `capture` is the file that records frames, `journals` the folder of journals; "" for none. With
+    a `spec` the agents run on another machine than their coordinator, and check its configuration
+    against that run file. With a `board` they show their progress.
     """
 
-    endpoints: list[str]
+    agents: dict[int, tuple[str, Pair | None]]
     token: str
-    ranks: list[int]
     system: str
     folders: list[str]
     inbox: str
-    pairs: list[Pair]
-    coordinator: str
+    coordinator: str = ""
     signers: dict[int, bytes] = {}
     capture: str = ""
     journals: str = ""
@@ -37,13 +35,7 @@ class Crew(msgspec.Struct, frozen=True):
 
     def of(self, ranks: list[int]) -> "Crew":
         """The same crew with these ranks only."""
-        places = [self.ranks.index(rank) for rank in ranks]
-        return msgspec.structs.replace(
-            self,
-            ranks=ranks,
-            endpoints=[self.endpoints[place] for place in places],
-            pairs=[self.pairs[place] for place in places if self.pairs],
-        )
+        return msgspec.structs.replace(self, agents={rank: self.agents[rank] for rank in ranks})
 
 
 class Died(msgspec.Struct, frozen=True):

@@ -45,7 +45,7 @@ from posse.engines.selector import Selector
 from posse.engines.sockets import one_context
 from posse.engines.uplink import Uplink
 from posse.plan import Plan, prepare
-from posse.security.keys import AgentKeys, Pair
+from posse.security.keys import AgentKeys
 from posse.systems import find_system
 from protocol import control
 
@@ -184,21 +184,20 @@ def _fork(crew: Crew) -> dict[int, int]:
     _ = system.agents_codec, msgspec.msgpack.Decoder(system.parameters)
     _rehearse()
     gc.collect()
-    if len(crew.ranks) >= _CROWD:
+    if len(crew.agents) >= _CROWD:
         make_immortal()
     gc.freeze()
     # agents make few cycles: a collection every 700 objects, the default, costs more than it frees
     gc.set_threshold(50_000, 20, 20)
     board = None if crew.board is None else Board(crew.board)
-    pairs: list[Pair | None] = [*crew.pairs] or [None] * len(crew.ranks)
-    for rank, endpoint, own in zip(crew.ranks, crew.endpoints, pairs, strict=True):
+    for rank, (endpoint, own) in crew.agents.items():
         pid = os.fork()
         if pid == 0:
             code = 70
             try:
                 signal.set_wakeup_fd(-1)
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                many = _share_cores(rank, len(crew.ranks))
+                many = _share_cores(rank, len(crew.agents))
                 _thread.start_new_thread(_heed, ())
                 keys = AgentKeys(rank, own, crew.coordinator, crew.signers) if own else None
                 if plan is None:

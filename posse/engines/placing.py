@@ -68,8 +68,8 @@ class AgentsHere:
     def start(self, crew: bytes) -> None:
         """Start these agents; `PosseError` if there is no room for them."""
         asked = msgspec.msgpack.decode(crew, type=Crew)
-        room.require(0, len(asked.ranks))
-        self._up.update(asked.ranks)
+        room.require(0, len(asked.agents))
+        self._up.update(asked.agents)
         self._server.start(msgspec.structs.replace(asked, journals=str(self._folder)))
 
     async def deaths(self) -> list[Died]:
@@ -169,7 +169,7 @@ class OnWorkers(Starter):
     def start(self, crew: Crew) -> None:
         """See `Starter`; the first call has all agents."""
         self._crew = self._crew or crew
-        self._asked.put(crew.ranks)
+        self._asked.put(list(crew.agents))
 
     def close(self) -> None:
         self._closing = True

@@ -290,16 +290,17 @@ class ProcessEngine:
         inbox = ""
         if self._mesh and not self._elsewhere:
             inbox = f"ipc://{self._folder}/agent-{{rank}}" if self._ipc else "tcp://127.0.0.1:*"
-        ways = [self._way(rank, COORDINATOR, self.hub.endpoint) for rank in ranks]
+        pairs = dict(enumerate(self._pairs))
         self._starter.start(
             Crew(
-                endpoints=ways,
+                agents={
+                    rank: (self._way(rank, COORDINATOR, self.hub.endpoint), pairs.get(rank))
+                    for rank in ranks
+                },
                 token=self.token,
-                ranks=list(ranks),
                 system=self._spec.system,
                 folders=folders_of(self._spec.base, self._spec.path),
                 inbox=inbox,
-                pairs=[self._pairs[rank] for rank in ranks if self._pairs],
                 coordinator=self._keys.own.public if self._pairs and self._keys else "",
                 signers=self._keys.signers if self._pairs and self._keys else {},
                 capture=str(self._capture.path) if self._capture is not None else "",

@@ -92,7 +92,7 @@ class Coordinator:
 
 
 def serving(coordinator: Coordinator, journals: Path | None = None, **options: Any) -> Serving:
-    crew = Crew([], "token", [], "", [], "", [], "", journals=str(journals or ""))
+    crew = Crew({}, "token", "", [], "", journals=str(journals or ""))
     return Serving(forkserver.local_agent(crew, coordinator.endpoint, 3, **options))
 
 

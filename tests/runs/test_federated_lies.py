@@ -135,7 +135,7 @@ def test_a_bad_neighbour_on_real_sockets_stops_the_run_by_name(
     run = spec("ddp-mab", 5, {"kind": "ring"}, engine={"deadline": 2.0})
     engine = ProcessEngine(run, spawn=4)
     with tempfile.TemporaryDirectory(prefix="b-") as folder:
-        crew = Crew([], engine.token, [], "ddp-mab", [], f"ipc://{folder}/4", [], "")
+        crew = Crew({}, engine.token, "ddp-mab", [], f"ipc://{folder}/4")
         agent = local_agent(crew, engine.endpoint, 4)
         thread = threading.Thread(target=agent.serve)
         thread.start()

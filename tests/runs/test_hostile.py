@@ -109,7 +109,7 @@ class Saboteur:
     def __init__(self, bad: Callable[[Any, bytes], None], engine: ProcessEngine, rank: int) -> None:
         self._act = bad
         self._bad: list[bytes] = []
-        crew = Crew([], engine.token, [], "mase", [], "", [], "")
+        crew = Crew({}, engine.token, "mase", [], "")
         self.process = local_agent(crew, engine.endpoint, rank)
         self._link = self.process._ways[COORDINATOR]
         self.process._ways[COORDINATOR] = self
