@@ -6,8 +6,8 @@ standard input. That pipe is also the leash: only the process that runs the poss
 end. When that process dies, in whatever way, the fork server and every agent see the pipe close,
 and leave.
 
-The fork server reports each agent's death on standard output, one line "rank code". What the user's
-own code prints goes to standard error.
+The fork server reports each agent's death on standard output. What the user's own code prints goes
+to standard error.
 """
 
 import _thread
@@ -24,6 +24,8 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import msgspec
@@ -49,7 +51,9 @@ from posse.security.keys import AgentKeys
 from posse.systems import find_system
 from protocol import control
 
-_LENGTH = struct.Struct("<I")
+_DEATH = struct.Struct("<ii")
+"""Rank and exit code of an agent that died."""
+
 _GRACE = 3.0
 _MANY = 8
 """Agents per core above which they count as many."""
@@ -78,18 +82,17 @@ class ForkServer(Starter):
     """The fork server, seen from the process that runs the posse."""
 
     def __init__(self, board: Board | None = None) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _START, __name__, *own_code.import_path()],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            bufsize=0,  # poll sees the pipe only, so deaths in a buffer would be missed
-            env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
-            pass_fds=() if board is None else (board.place.fd,),
-            process_group=0,  # not a new session: the scheduler would treat that as a group
-        )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._asked, self._deaths = self._process.stdin, self._process.stdout
+        asked, self._asked = Pipe(duplex=False)
+        self._deaths, deaths = Pipe(duplex=False)
+        with asked, deaths:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", _START, __name__, *own_code.import_path()],
+                stdin=asked.fileno(),
+                stdout=deaths.fileno(),
+                env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+                pass_fds=() if board is None else (board.place.fd,),
+                process_group=0,  # not a new session: the scheduler would treat that as a group
+            )
         self.pid = self._process.pid
 
     @property
@@ -98,16 +101,13 @@ class ForkServer(Starter):
 
     def start(self, crew: Crew) -> None:
         """Fork these agents."""
-        body = msgspec.msgpack.encode(crew)
-        request = memoryview(_LENGTH.pack(len(body)) + body)
-        while request:
-            request = request[self._asked.write(request) :]
+        self._asked.send_bytes(msgspec.msgpack.encode(crew))
 
     def next_death(self) -> Died:
-        line = self._deaths.readline().split()
-        if not line:
+        try:
+            rank, code = _DEATH.unpack(self._deaths.recv_bytes())
+        except EOFError:
             return Died(None, "the process that starts the agents is gone")
-        rank, code = int(line[0]), int(line[1])
         if code < 0:
             why = f"agent {rank} was killed by {signal.Signals(-code).name}"
             return Died(rank, why, killed=True)
@@ -125,24 +125,6 @@ class ForkServer(Starter):
 
 
 # --- the fork server's own side -------------------------------------------------------------------
-
-
-def _next_crew() -> Crew | None:
-    """The next request, None if the leash is closed."""
-    head = _read(_LENGTH.size)
-    body = _read(*_LENGTH.unpack(head)) if head else b""
-    return msgspec.msgpack.decode(body, type=Crew) if body else None
-
-
-def _read(count: int) -> bytes:
-    data = b""
-    while len(data) < count:
-        # unbuffered: poll does not see what is left in a buffer
-        chunk = os.read(LEASH, count - len(data))
-        if not chunk:
-            return b""
-        data += chunk
-    return data
 
 
 def _share_cores(rank: int, agents: int) -> bool:
@@ -286,7 +268,7 @@ def _reap(ranks: dict[int, int]) -> Iterator[tuple[int, int]]:
 def main() -> None:
     """Fork agents, report deaths, and let no agent outlive the leash."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    deaths = os.dup(1)
+    leash, deaths = Connection(LEASH, writable=False), Connection(os.dup(1), readable=False)
     os.dup2(2, 1)
     # line-buffered: agents write to the same stream
     sys.stdout = open(1, "w", 1, errors="backslashreplace", closefd=False)  # noqa: SIM115
@@ -304,11 +286,13 @@ def main() -> None:
             if woken in ready:
                 os.read(woken, 4096)
                 for rank, code in _reap(ranks):
-                    os.write(deaths, f"{rank} {code}\n".encode())
+                    deaths.send_bytes(_DEATH.pack(rank, code))
             if LEASH in ready:
-                if (crew := _next_crew()) is None:
+                try:
+                    request = leash.recv_bytes()
+                except (EOFError, OSError):
                     return
-                ranks |= _fork(crew)
+                ranks |= _fork(msgspec.msgpack.decode(request, type=Crew))
     except BrokenPipeError:
         pass
     finally:
