@@ -17,7 +17,6 @@ from posse.errors import PosseError
 from posse.hosts.agent_run import AgentRun
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.endpoint import BETWEEN_RUNS, Endpoint, to_blame
-from posse.hosts.rewards import arms_of
 from posse.hosts.sources import Chance, Sources
 from posse.measure.account import Account
 from posse.measure.traffic import Delays
@@ -79,7 +78,7 @@ class AgentHost:
         if self.field and not isinstance(setup.arms, int):
             # faulty arms must end the run before it costs the others anything
             chance = Chance(self.sources, True, 0, 0, rank)
-            self._own_arms = arms_of(setup.arms, setup.agents, setup.base, chance)
+            self._own_arms = chance.arms(setup.arms, setup.agents, setup.base)
         self.say(control.Ready())
 
     def knows(self, frame: bytes) -> bool:

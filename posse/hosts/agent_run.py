@@ -16,7 +16,6 @@ from posse.clocks.pace import Order, Pace, SharedPace
 from posse.clocks.virtual import Activity, VirtualPace
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.endpoint import NEIGHBOURS, Endpoint, unheard
-from posse.hosts.rewards import arms_of, references_of
 from posse.hosts.sources import Chance
 from posse.hosts.spending import NOT_KEPT, Task
 from posse.measure.account import Account
@@ -112,9 +111,8 @@ class AgentRun:
         self._patient = self.machine if isinstance(self.machine, PatientMachine) else None
         references: dict[str, FloatArray] = {}
         if not isinstance(setup.arms, int):
-            references = references_of(
-                setup.arms, setup.agents, system.shape.regret_against, chance
-            )
+            against = system.shape.regret_against
+            references = chance.references(setup.arms, setup.agents, against)
         self.account = Account(setup.arm_count, references)
         self._spending = NOT_KEPT
         if self.field and not isinstance(setup.arms, int):
@@ -364,7 +362,7 @@ def _pace(
     if isinstance(setup.arms, int):
         return SharedPace(run)
     if arms is None:
-        arms = arms_of(setup.arms, setup.agents, setup.base, chance)
+        arms = chance.arms(setup.arms, setup.agents, setup.base)
     task = Task(run=setup, agents=setup.agents, rank=run.rank, claim=setup.claim)
     run._spending.begin(task, arms)
     rewards = RewardBuffer(arms, setup.arm_count)

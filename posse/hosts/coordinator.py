@@ -22,7 +22,6 @@ from posse.hosts.ending import Ending
 from posse.hosts.endpoint import Endpoint
 from posse.hosts.regrouping import Regrouping
 from posse.hosts.report import BadReport, ReportForm
-from posse.hosts.rewards import references_of
 from posse.hosts.server import Server
 from posse.hosts.sources import Chance, Sources
 from posse.measure.traffic import Meter
@@ -544,5 +543,5 @@ def _report_form(plan: Plan, chance: Chance) -> ReportForm | None:
     spec, system, agents = plan.spec, plan.system, plan.spec.agents.count
     references: dict[str, FloatArray] = {}
     if not system.shares_arms:
-        references = references_of(spec.arms, agents, system.shape.regret_against, chance)
+        references = chance.references(spec.arms, agents, system.shape.regret_against)
     return ReportForm(agents, spec.arms.arm_count(), references.keys(), system.results.log)

@@ -13,7 +13,6 @@ from posse.arms.buffer import RewardBuffer
 from posse.arms.shared import SharedArms
 from posse.errors import PosseError, RunFailed
 from posse.hosts.endpoint import NEIGHBOURS, unheard
-from posse.hosts.rewards import arms_of, means_of
 from posse.hosts.sources import Chance
 from posse.hosts.spending import NOT_KEPT, Spending, Task
 from posse.plan import Plan
@@ -222,9 +221,9 @@ def _machine(plan: Plan, network: Network, chance: Chance) -> ServerMachine:
 def _shared_arms(plan: Plan, chance: Chance, spending: Spending) -> SharedArms:
     """Build the arms that all agents of a run share; in the field enter the run in the ledger."""
     arms, agents, count = plan.spec.arms, plan.spec.agents.count, plan.spec.arms.arm_count()
-    table = means_of(arms, agents, chance)
+    table = chance.means(arms, agents)
     means = None if table is None else table[0]
-    built = arms_of(arms, agents, plan.spec.base, chance)
+    built = chance.arms(arms, agents, plan.spec.base)
     if plan.field:
         task = Task(run=plan.spec, agents=agents, rank=COORDINATOR, claim=plan.claim)
         spending.begin(task, built)

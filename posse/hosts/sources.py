@@ -9,12 +9,14 @@ a user's arms.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
 from agent.cohort import Cohort
 from agent.noise import Noise
-from posse.arms import Arms, ArmsContext, ArmsSpec
+from posse.arms import Arms, ArmsContext, ArmsSpec, known_means
+from posse.arms.base import FloatArray
 from posse.hosts.endpoint import Near
 from posse.hosts.spending import NOT_KEPT, Spending
 from posse.seeds import Purpose, generator
@@ -128,6 +130,40 @@ class Chance:
         ]
         own = secrets[self.rank] if self.rank >= 0 else None
         return Signer(own, {rank: public_of(s) for rank, s in enumerate(secrets)}, name)
+
+    def arms(self, spec: ArmsSpec, agents: int, base: str) -> Arms:
+        """The host's own arms; `base` is the run file's folder."""
+        context = ArmsContext(
+            rank=self.rank,
+            agents=agents,
+            run=self.run,
+            seed=self.seed,
+            base=base,
+            rewards=self.generator(Purpose.REWARDS),
+            instance=self.common(Purpose.INSTANCE),
+        )
+        return self.sources.arms(spec, context)
+
+    def means(self, spec: ArmsSpec, agents: int) -> FloatArray | None:
+        """The means of every agent, shape (agents, arms); None if they are unknown."""
+        known = known_means(spec)
+        return None if known is None else known.table(agents, self.common(Purpose.INSTANCE))
+
+    def references(
+        self, spec: ArmsSpec, agents: int, against: Literal["average", "own"]
+    ) -> dict[str, FloatArray]:
+        """The means that regret is measured against, shape (arms,); empty if unknown.
+
+        If `against` is "own", "regret" is measured against the host's own means. Otherwise it is
+        against the average over the agents, with "regret_local" against its own if they differ.
+        """
+        table = self.means(spec, agents)
+        if table is None:
+            return {}
+        own, average = table[self.rank], table.mean(axis=0)
+        if against == "own":
+            return {"regret": own}
+        return {"regret": average} | ({"regret_local": own} if (table != table[0]).any() else {})
 
     def _generator(self, rank: int, purpose: Purpose) -> np.random.Generator:
         if self.field:

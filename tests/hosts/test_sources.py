@@ -5,9 +5,9 @@ import dataclasses
 import numpy as np
 
 from posse.arms import Arms, ArmsContext, ArmsSpec
+from posse.arms.base import RandomMeans
 from posse.arms.bernoulli import BernoulliArms
 from posse.arms.csv import CsvArms
-from posse.hosts.rewards import arms_of, means_of, references_of
 from posse.hosts.sources import Chance
 from posse.seeds import Purpose, generator
 from protocol.machine import COORDINATOR
@@ -47,18 +47,18 @@ def test_the_fields_chance_is_the_operating_systems_and_nothing_else() -> None:
 
 def test_regret_is_against_the_average_and_ones_own_where_they_differ() -> None:
     own = BernoulliArms(means=[[0.1, 0.5], [0.3, 0.7], [0.8, 0.0]])
-    found = references_of(own, 3, "average", lab())
+    found = lab().references(own, 3, "average")
     assert np.allclose(found["regret"], [0.4, 0.4])
     assert found["regret_local"].tolist() == [0.8, 0.0]
-    assert references_of(own, 3, "own", lab())["regret"].tolist() == [0.8, 0.0]
+    assert lab().references(own, 3, "own")["regret"].tolist() == [0.8, 0.0]
     same = BernoulliArms(means=[0.1, 0.5])
-    assert references_of(same, 3, "average", lab()).keys() == {"regret"}
+    assert lab().references(same, 3, "average").keys() == {"regret"}
 
 
 def test_of_real_rewards_no_means_are_known() -> None:
     arms = CsvArms(path="rewards.csv", count=2)
-    assert means_of(arms, 3, lab()) is None
-    assert references_of(arms, 3, "average", lab()) == {}
+    assert lab().means(arms, 3) is None
+    assert lab().references(arms, 3, "average") == {}
 
 
 def test_arms_are_built_by_what_was_handed_in() -> None:
@@ -70,6 +70,14 @@ def test_arms_are_built_by_what_was_handed_in() -> None:
         return spec.build(context)
 
     chance = Chance(dataclasses.replace(real, arms=arms), False, 5, 1, 2)
-    made = arms_of(BernoulliArms(means=[1.0, 0.0]), 3, "/somewhere", chance)
+    made = chance.arms(BernoulliArms(means=[1.0, 0.0]), 3, "/somewhere")
     assert [made.draw(arm, 2).tolist() for arm in (0, 1)] == [[1, 1], [0, 0]]
     assert built == [(2, 3, "/somewhere")]
+
+
+def test_random_means_are_the_same_for_all_agents_of_a_run_and_new_in_the_next() -> None:
+    drawn = BernoulliArms(means=RandomMeans(random="uniform", count=2))
+    of = [Chance(sources(), False, 5, 0, rank) for rank in range(3)]
+    tables = [chance.means(drawn, 3) for chance in of]
+    assert all(np.array_equal(table, tables[0]) for table in tables)
+    assert not np.array_equal(Chance(sources(), False, 5, 1, 0).means(drawn, 3), tables[0])
