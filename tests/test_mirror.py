@@ -22,7 +22,6 @@ ELSEWHERE = [
         "posse: errors",
         "posse/engines: base crew place",
         "posse/hosts: agent_setup spending",
-        "posse/measure: status",
         "posse/systems: base context network",
     ),
     (

@@ -22,14 +22,13 @@ from posse.engines.resumption import again
 from posse.engines.roster import Peer, Roster
 from posse.engines.router import NotReading, Router, outside_runs
 from posse.engines.selector import Selector
-from posse.engines.snapshot import Snapshot
 from posse.engines.sockets import PROBE_EVERY
 from posse.errors import InputError, PosseError, RunFailed
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.log import LOG
 from posse.measure.numbers import named
-from posse.measure.status import CoordinatorStatus
+from posse.measure.status import CoordinatorStatus, Snapshot
 from posse.results.record import RunRecord
 from posse.security.keys import CoordinatorKeys
 from posse.spec.fingerprint import fingerprint

@@ -14,8 +14,7 @@ import msgspec
 import numpy as np
 
 from posse.engines.board import ACTIVATIONS, EPSILON, NOW, REGRET, SHOWN, Board, kinds
-from posse.engines.snapshot import Snapshot
-from posse.measure.status import CoordinatorStatus
+from posse.measure.status import CoordinatorStatus, Snapshot
 from posse.plan import Plan
 from posse.printable import printable
 from posse.watch.view import View, Watcher, pairs

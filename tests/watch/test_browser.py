@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from posse.engines.board import SHOWN, Board
-from posse.engines.snapshot import Snapshot
-from posse.measure.status import CoordinatorStatus
+from posse.measure.status import CoordinatorStatus, Snapshot
 from posse.plan import prepare
 from posse.watch.feed import Feed
 from posse.watch.page import routes

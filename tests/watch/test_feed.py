@@ -12,8 +12,7 @@ import pytest
 from posse import api
 from posse.engines import memory
 from posse.engines.board import Board
-from posse.engines.snapshot import Snapshot
-from posse.measure.status import CoordinatorStatus
+from posse.measure.status import CoordinatorStatus, Snapshot
 from posse.plan import Plan, prepare
 from posse.results.record import RunRecord
 from posse.watch import feed as feeds

@@ -5,8 +5,7 @@ import dataclasses
 import msgspec
 import pytest
 
-from posse.engines.snapshot import Snapshot
-from posse.measure.status import CoordinatorStatus
+from posse.measure.status import CoordinatorStatus, Snapshot
 
 TOLD = CoordinatorStatus(
     agents=3,
