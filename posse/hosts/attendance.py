@@ -1,11 +1,16 @@
-"""The agents that take part in a run, and how far each has come."""
+"""The agents that take part in a run, how far each has come, and its last word."""
 
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from posse.hosts.report import ReportForm
 from posse.results.record import Absence
+from protocol import control
+from protocol.errors import RemoteProtocolError
+from protocol.machine import Finish
 
 
 class Attendance:
@@ -16,9 +21,15 @@ class Attendance:
     - `exhausted`: agents whose rewards ran out, with the sentence (-1: the shared arms)
     - `dismissed`: agents that the run goes on without, and why; `since` has the time
     - `finished`: agents that are done or dismissed
+    - `verdict`: what ended the run; then every agent that is present has a last word
+    - `reports`: that word in the lab, checked by `form`. In the field `form` is None: an agent says
+      only that it has ended.
+    - `elapsed`: seconds from the beginning of the run to the verdict, by `clock` in nanoseconds
     """
 
-    def __init__(self, rates: NDArray[np.float64]) -> None:
+    def __init__(
+        self, rates: NDArray[np.float64], form: ReportForm | None, clock: Callable[[], int]
+    ) -> None:
         self._rates: list[float] = rates.tolist()
         self.agents = len(self._rates)
         self.answers: list[int | None] = [None] * self.agents
@@ -29,6 +40,15 @@ class Attendance:
         self._reached = [0.0] * self.agents
         self._rate_of_active = 1.0
         self._rounds_of_finished = 0.0
+        self.verdict: Finish | None = None
+        self.over = False
+        """Whether there is a verdict."""
+        self.reports: dict[int, control.Report] = {}
+        self.elapsed = 0.0
+        self._said: set[int] = set()
+        self._form = form
+        self._clock = clock
+        self._began = clock()
 
     def present(self) -> list[int]:
         """The agents that were not dismissed."""
@@ -87,3 +107,27 @@ class Attendance:
         For progress only: exact counts come with the agents' reports.
         """
         return self._rounds_of_finished + self._rate_of_active * now
+
+    # --- the end ---------------------------------------------------------------------------------
+
+    def decide(self, verdict: Finish) -> None:
+        """End the run with this verdict."""
+        self.verdict, self.over = verdict, True
+        self.elapsed = (self._clock() - self._began) * 1e-9
+
+    def last_word(self, rank: int, message: control.Report | control.Stopped) -> None:
+        """Take an agent's last word.
+
+        `RemoteProtocolError` if it is out of turn or not the first; `BadReport` if it is false.
+        """
+        reports = isinstance(message, control.Report)
+        if self.verdict is None or rank in self._said or reports != (self._form is not None):
+            raise RemoteProtocolError("out-of-turn", type(message).__name__)
+        if isinstance(message, control.Report) and self._form is not None:
+            self._form.check(rank, message)
+            self.reports[rank] = message
+        self._said.add(rank)
+
+    def silent(self) -> list[int]:
+        """The present agents whose last word is not here yet."""
+        return [n for n in self.present() if n not in self._said]

@@ -18,7 +18,6 @@ from posse.errors import RunFailed
 from posse.hosts.agreement import Agreement, Complaints
 from posse.hosts.assembly import completed
 from posse.hosts.attendance import Attendance
-from posse.hosts.ending import Ending
 from posse.hosts.endpoint import Endpoint
 from posse.hosts.regrouping import Regrouping
 from posse.hosts.report import BadReport, ReportForm
@@ -114,10 +113,10 @@ class CoordinatorHost:
         self.refused = self._endpoint.refused
         """The number of refusals so far, by reason."""
         self._heard = Meter() if counts and not self._field else None
-        self.attendance = Attendance(spec.agents.activity.rates(agents))
+        form = _report_form(plan, chance)
+        self.attendance = Attendance(spec.agents.activity.rates(agents), form, sources.clock)
         self.dismissed = self.attendance.dismissed
         """The agents that the run goes on without, and why."""
-        self._ending = Ending(self.attendance, _report_form(plan, chance), sources.clock)
         self._agreement = Agreement(agents)
         lay_out = plan.system.wiring.regroup if plan.system.wiring is not None else None
         self._regrouping = Regrouping(network.neighbours, lay_out) if lay_out is not None else None
@@ -155,12 +154,12 @@ class CoordinatorHost:
         plan = self.plan
         if plan.on_missing == "continue" or plan.system.shares_arms:
             return True
-        return self._field and self._ending.verdict is not None
+        return self._field and self.attendance.over
 
     @property
     def waits(self) -> bool:
         """Whether the run waits without limit for an agent that lost its connection."""
-        return self.plan.on_missing == "wait" and self._ending.verdict is None
+        return self.plan.on_missing == "wait" and not self.attendance.over
 
     @property
     def trouble(self) -> str:
@@ -207,8 +206,8 @@ class CoordinatorHost:
 
     def _awaited(self) -> tuple[list[int], bool]:
         """The agents waited for, and whether none of them may only be waiting for others."""
-        if self._ending.verdict is not None:
-            return self._ending.missing(), True
+        if self.attendance.over:
+            return self.attendance.silent(), True
         if self._conductor is not None and (waiting := self._conductor.waiting()):
             return waiting, True
         standing = self._regrouping
@@ -228,7 +227,7 @@ class CoordinatorHost:
             self._server.tell(Started())
         for rank in range(self.attendance.agents):
             self.send(rank, control.Begin(self.plan.spec.seed, self.run))
-        if self._ending.verdict is not None:  # from `Started`, before agents had a run to stop
+        if self.attendance.over:  # from `Started`, before agents had a run to stop
             self.send_to_all(control.Stop())
 
     def fire(self) -> None:
@@ -249,7 +248,7 @@ class CoordinatorHost:
         if rank in attendance.dismissed:
             return
         acts = rank not in attendance.finished
-        if self._ending.verdict is not None:
+        if self.attendance.over:
             attendance.dismissed[rank] = why
             self._close_if_complete()
             return
@@ -279,7 +278,7 @@ class CoordinatorHost:
     def _regroup(self, regrouping: Regrouping) -> None:
         """Let the agents that are left go on together, once all have said where they stand."""
         present = self.attendance.counted_on()
-        if not present or self._ending.verdict is not None:
+        if not present or self.attendance.over:
             return
         found = regrouping.go_on(present, together=self._server is not None)
         if found is None:
@@ -298,7 +297,7 @@ class CoordinatorHost:
         sign of life. If agents' ends are secret, such silence ends a run without consensus.
         """
         self.sources.noted(SILENT, 0, msgspec.msgpack.encode(list(mute)))
-        late, ended = self.suspects(), self._ending.verdict is not None
+        late, ended = self.suspects(), self.attendance.over
         _, known = self._awaited()
         here = len(self.attendance.present())
         if not known or (not ended and len(late) == here):
@@ -310,9 +309,9 @@ class CoordinatorHost:
         if not self._field or self.plan.system.end != "nothing" or ended:
             return False
         for rank in self.attendance.present():
-            if self._ending.verdict is None:
+            if not self.attendance.over:
                 self._gone(PeerFinished(rank))
-        return self._ending.verdict is not None
+        return self.attendance.over
 
     def receive(self, rank: int, frame: bytes) -> bool:
         """Take one frame from a joined agent; refuse and count it if the agent did something wrong.
@@ -336,7 +335,7 @@ class CoordinatorHost:
             if header.plane == _CONTROL:
                 moved = self._control(rank, message, header, frame)
             else:
-                if self._ending.verdict is None:
+                if not self.attendance.over:
                     endpoint.arrived(header)
                 self._data(Received(rank, message), header.now)
                 moved = True
@@ -348,7 +347,7 @@ class CoordinatorHost:
 
     def hear(self, heard: Sequence[Received], now: float) -> None:
         """Take decoded messages from agents in this process (lab); the last was sent at `now`."""
-        if self._server is None or self._ending.verdict is not None:
+        if self._server is None or self.attendance.over:
             return
         for received in self._server.kept(heard):
             try:
@@ -365,12 +364,12 @@ class CoordinatorHost:
     def _next_turn(self) -> None:
         """With the virtual clock: let the next agent act, once no answer is outstanding."""
         conductor = self._conductor
-        if conductor and self._ending.verdict is None and (turn := conductor.next()) is not None:
+        if conductor and not self.attendance.over and (turn := conductor.next()) is not None:
             conductor.owes(turn)
             self.send(turn, control.Advance())
 
     def _data(self, received: Received, now: float) -> None:
-        if self._server is not None and self._ending.verdict is None:
+        if self._server is not None and not self.attendance.over:
             self._clock.reached(now)
             self._server.tell(received, self._clock.now)
 
@@ -420,7 +419,7 @@ class CoordinatorHost:
                 "no-such-arm", f"agent {rank} answers {arm}, but there are {arms} arms"
             )
         self.attendance.finish(rank, arm, printable(message.exhausted), self.now)
-        if self._ending.verdict is not None:
+        if self.attendance.over:
             return
         if not (message.exhausted and self.plan.system.waits):
             self._gone(PeerFinished(rank), sent_at)
@@ -442,7 +441,7 @@ class CoordinatorHost:
         self, rank: int, message: control.Report | control.Stopped, frame: bytes
     ) -> None:
         try:
-            self._ending.last_word(rank, message)
+            self.attendance.last_word(rank, message)
         except BadReport as error:
             why = f"agent {rank} sent a report that cannot be true: {error}"
             self.left.append((rank, why, False))
@@ -476,16 +475,16 @@ class CoordinatorHost:
         """See `Serving`."""
         if exhausted:
             self.attendance.exhausted[COORDINATOR] = exhausted
-        if self._ending.verdict is None:
-            self._ending.decide(verdict)
+        if not self.attendance.over:
+            self.attendance.decide(verdict)
             if self._server is not None:
                 self._server.end()
             self.send_to_all(control.Stop())
             self._close_if_complete()
 
     def _close_if_complete(self) -> None:
-        verdict, plan = self._ending.verdict, self.plan
-        if verdict is None or self._ending.missing():
+        verdict, plan = self.attendance.verdict, self.plan
+        if verdict is None or self.attendance.silent():
             return
         self._endpoint.meter.add(self._resources.links(COORDINATOR))
         attendance = self.attendance
@@ -504,10 +503,10 @@ class CoordinatorHost:
             loss=_effect(plan, verdict, self.network, attendance) if missing or used_up else "",
             log=dict(self.log),
             network=self.network.facts,
-            elapsed_seconds=self._ending.elapsed,
+            elapsed_seconds=self.attendance.elapsed,
         )
         shared = None if self._server is None else self._server.arms
-        self.record = completed(plan, record, self._endpoint, shared, self._ending.reports)
+        self.record = completed(plan, record, self._endpoint, shared, self.attendance.reports)
 
 
 def _effect(plan: Plan, verdict: Finish, network: Network, attendance: Attendance) -> str:

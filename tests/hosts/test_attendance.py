@@ -7,7 +7,7 @@ from posse.hosts.attendance import Attendance
 
 
 def of(agents: int) -> Attendance:
-    return Attendance(np.full(agents, 1 / agents))
+    return Attendance(np.full(agents, 1 / agents), None, lambda: 0)
 
 
 def test_everybody_is_present_until_dismissed() -> None:
@@ -41,7 +41,7 @@ def test_what_agents_say_at_their_end_is_kept() -> None:
 
 def test_expected_rounds_are_those_of_each_agent_until_it_finished() -> None:
     """Agents of rates 1/2, 1/4, 1/4; the first is done at 8, and it is 20."""
-    attendance = Attendance(np.array([0.5, 0.25, 0.25]))
+    attendance = Attendance(np.array([0.5, 0.25, 0.25]), None, lambda: 0)
     assert attendance.expected_rounds(8.0) == 8.0
     attendance.finish(0, None, "", 8.0)
     assert attendance.expected_rounds(20.0) == pytest.approx(0.5 * 8 + 0.25 * 20 + 0.25 * 20)
@@ -51,7 +51,7 @@ def test_expected_rounds_are_those_of_each_agent_until_it_finished() -> None:
     ("answers", "wanted"), [([], None), ([None], None), ([2, 1, 1, 2], 1), ([3, None, 3, 0], 3)]
 )
 def test_the_commonest_answer(answers: list[int | None], wanted: int | None) -> None:
-    attendance = Attendance(np.full(len(answers), 0.5))
+    attendance = Attendance(np.full(len(answers), 0.5), None, lambda: 0)
     for rank, arm in enumerate(answers):
         attendance.finish(rank, arm, "", 1.0)
     assert attendance.commonest_answer() == wanted

@@ -9,7 +9,6 @@ import pytest
 
 from posse.hosts.assembly import no_report
 from posse.hosts.attendance import Attendance
-from posse.hosts.ending import Ending
 from posse.hosts.report import BadReport, ReportForm
 from protocol import control
 from protocol.errors import RemoteProtocolError
@@ -17,11 +16,6 @@ from protocol.federated import LeftRow
 from protocol.machine import Finish
 from protocol.mase import EliminationRow
 from protocol.privacy import Release
-
-
-def of(agents: int) -> Attendance:
-    return Attendance(np.full(agents, 1 / agents))
-
 
 FORM = ReportForm(3, 2, {"regret"}, ())
 
@@ -40,26 +34,25 @@ def report(**changes: Any) -> control.Report:
     return msgspec.structs.replace(no_report(2), **(given | changes))
 
 
-def ending(attendance: Attendance, form: ReportForm | None = FORM) -> Ending:
+def ending(agents: int, form: ReportForm | None = FORM) -> Attendance:
     clock = iter([1_000_000_000, 3_500_000_000])
-    return Ending(attendance, form, lambda: next(clock))
+    return Attendance(np.full(agents, 1 / agents), form, lambda: next(clock))
 
 
 def test_a_run_is_complete_when_all_who_are_present_had_their_last_word() -> None:
-    attendance = of(3)
-    end = ending(attendance)
+    end = ending(3)
     with pytest.raises(RemoteProtocolError, match="out-of-turn"):
         end.last_word(1, report())  # nobody said that it is over
     end.decide(Finish("horizon"))
     assert end.elapsed == 2.5
-    assert end.missing() == [0, 1, 2]
+    assert end.silent() == [0, 1, 2]
     end.last_word(1, report())
     with pytest.raises(RemoteProtocolError, match="out-of-turn"):
         end.last_word(1, report())  # it was the last
     end.last_word(0, report(links=[]))
-    assert end.missing() == [2]
-    attendance.dismissed[2] = "lost"
-    assert end.missing() == []
+    assert end.silent() == [2]
+    end.dismissed[2] = "lost"
+    assert end.silent() == []
     assert list(end.reports) == [1, 0]
 
 
@@ -67,11 +60,11 @@ def test_a_run_is_complete_when_all_who_are_present_had_their_last_word() -> Non
 def test_the_field_has_no_reports_and_the_lab_nothing_else(
     form: ReportForm | None, word: control.Report | control.Stopped
 ) -> None:
-    end = ending(of(1), form)
+    end = ending(1, form)
     end.decide(Finish("horizon"))
     with pytest.raises(RemoteProtocolError, match="out-of-turn"):
         end.last_word(0, word)
-    assert end.missing() == [0]
+    assert end.silent() == [0]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +100,7 @@ def test_the_field_has_no_reports_and_the_lab_nothing_else(
     ids=str,
 )
 def test_a_report_that_no_agent_can_have_measured_is_refused(changes: dict[str, Any]) -> None:
-    end = ending(of(3))
+    end = ending(3)
     end.decide(Finish("horizon"))
     with pytest.raises(BadReport):
         end.last_word(1, report(**changes))
