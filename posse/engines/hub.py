@@ -80,9 +80,7 @@ class Hub:
     ) -> None:
         agents, engine = spec.agents.count, spec.engine
         roster = Roster(agents, token, keys, fingerprint(spec), engine.inboxes)
-        self.lobby = Lobby(
-            roster, engine.deadline, engine.absence, engine.joining, spec.system, engine.restarts
-        )
+        self.lobby = Lobby(roster, engine, spec.system)
         self.on_join: Callable[[int], None] = lambda joined: None
         self.on_look: Callable[[], None] = lambda: None
         """Called between frames, every `_LOOK` seconds."""

@@ -44,6 +44,7 @@ from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.measure.numbers import listed, named
 from posse.printable import blamed
+from posse.spec.runfile import EngineSpec
 from posse.systems import get_system
 from protocol import control
 from protocol.errors import RemoteProtocolError
@@ -69,31 +70,21 @@ class Phase(StrEnum):
 
 
 class Lobby:
-    """See the module's text; `deadline`, `absence` and `joining` as in `Patience`.
-
-    `restarts`: how often in a run a killed agent that was started here is started again.
+    """See the module's text; `engine` says how long to wait, and how often to restart an agent.
 
     Above 300 lines: one branch for each message of joining, and the sentence each may end in.
     """
 
-    def __init__(
-        self,
-        roster: Roster,
-        deadline: float,
-        absence: float,
-        joining: float,
-        system: str,
-        restarts: int = 0,
-    ) -> None:
+    def __init__(self, roster: Roster, engine: EngineSpec, system: str) -> None:
         self.roster = roster
         self.restarts: Counter[int] = Counter()
         """How often agents were started again since the last run."""
-        self._most_restarts = restarts
+        self._most_restarts = engine.restarts
         self.refused: Counter[str] = Counter()
         self.phase = Phase.IDLE
         self.changed = False
         """Whether an agent joined since all were configured."""
-        self._patience = Patience(deadline, absence, joining)
+        self._patience = Patience(engine)
         self._system = system
         self._setups: Sequence[AgentSetup] = ()
         self._wanted: set[int] = set()

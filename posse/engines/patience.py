@@ -3,6 +3,8 @@
 import math
 from collections.abc import Iterable
 
+from posse.spec.runfile import EngineSpec
+
 _ANSWER = 10.0
 """Seconds that an agent has to answer the roll, or half the deadline if that is less: two round
 trips of the slowest links, and time for what the agent may be busy with."""
@@ -67,10 +69,9 @@ class Patience:
     last longer. `heard` is when something last moved; `outages` are the links that are down.
     """
 
-    def __init__(self, deadline: float, absence: float, joining: float) -> None:
-        self.deadline = deadline
-        self.joining = joining
-        self.absence = absence
+    def __init__(self, engine: EngineSpec) -> None:
+        self.deadline, self.joining = engine.deadline, engine.joining
+        self.absence = engine.absence
         self.heard = math.inf
         self.outages = Outages()
         self._absent: dict[int, float] = {}
@@ -82,7 +83,7 @@ class Patience:
         self._away_since = 0.0
         self._parted = math.inf
         """When a link between agents was first down in this silence; infinite if none was."""
-        self.within = deadline
+        self.within = self.deadline
         """Seconds that the silence of this wait may last."""
         self._called = -math.inf
         """When the roll was last called."""

@@ -15,8 +15,8 @@ from posse.security.keys import CoordinatorKeys, Pair
 from protocol import control
 from protocol.message import Message
 from tests.support.lobby import (
-    ABSENCE,
     DEADLINE,
+    ENGINE,
     TOKEN,
     WALL,
     Run,
@@ -173,7 +173,7 @@ def test_whom_neighbours_cannot_reach_is_let_in_where_there_are_none(
     system: str, here: list[int]
 ) -> None:
     """Its neighbours would refuse the coordinator that sent them nowhere, and end the run."""
-    lobby = Lobby(Roster(2, TOKEN), DEADLINE, ABSENCE, DEADLINE, system)
+    lobby = Lobby(Roster(2, TOKEN), ENGINE, system)
     at = Peer(b"b", "", 99, host="192.0.2.1")
     lobby.said(at, framed(joining(0, b"b")), 0.0, WALL)
     lobby.said(at, framed(control.Arrived("")), 0.0, WALL)
@@ -182,7 +182,7 @@ def test_whom_neighbours_cannot_reach_is_let_in_where_there_are_none(
 
 def test_an_inbox_elsewhere_is_the_operators_to_allow() -> None:
     roster = Roster(1, TOKEN, inboxes=("198.51.100.0/24",))
-    lobby = Lobby(roster, DEADLINE, ABSENCE, DEADLINE, "mase")
+    lobby = Lobby(roster, ENGINE, "mase")
     at = Peer(b"b", "", 99, host="192.0.2.1")
     lobby.said(at, framed(joining(0, b"b")), 0.0, WALL)
     lobby.said(at, framed(control.Arrived("tcp://198.51.100.7:7000")), 0.0, WALL)
@@ -192,11 +192,9 @@ def test_an_inbox_elsewhere_is_the_operators_to_allow() -> None:
 def test_nobody_says_that_it_was_started_here_who_was_not() -> None:
     """Such an agent would have no clock to compare, and its loss would be somebody else's."""
     for token, keys in (("", ()), (TOKEN, ("k", "l"))):
-        lobby = Lobby(Roster(2, token, None), DEADLINE, ABSENCE, DEADLINE, "mase")
+        lobby = Lobby(Roster(2, token, None), ENGINE, "mase")
         if keys:
-            lobby = Lobby(
-                Roster(2, "", CoordinatorKeys(Pair("o", ""), keys)), DEADLINE, 1.0, DEADLINE, "mase"
-            )
+            lobby = Lobby(Roster(2, "", CoordinatorKeys(Pair("o", ""), keys)), ENGINE, "mase")
         frame = framed(control.Join(0, token, "", 0))
         effects = lobby.said(Peer(b"a", "k", 1), frame, 0.0, WALL)
         assert [type(effect) for effect in effects] == [Log, Reply]

@@ -3,18 +3,20 @@
 import math
 
 from posse.engines.patience import Patience
+from posse.spec.runfile import EngineSpec
 
 DEADLINE, ABSENCE = 60.0, 30.0
+ENGINE = EngineSpec(deadline=DEADLINE, absence=ABSENCE, joining=DEADLINE)
 
 
 def waiting(now: float = 100.0, here: int = 4) -> Patience:
-    patience = Patience(DEADLINE, ABSENCE, DEADLINE)
+    patience = Patience(ENGINE)
     patience.begin(now, here)
     return patience
 
 
 def test_before_a_wait_nothing_ends() -> None:
-    assert Patience(DEADLINE, ABSENCE, DEADLINE).timer == math.inf
+    assert Patience(ENGINE).timer == math.inf
 
 
 def test_a_wait_lasts_as_long_as_nothing_moves() -> None:
@@ -102,7 +104,8 @@ def test_the_roll_is_called_once_in_a_silence_before_it_ends() -> None:
     assert patience.answered(151.0)
     patience.moved(152.0)
     assert patience.roll_at == 202.0
-    assert Patience(8.0, ABSENCE, 8.0).roll_at == math.inf
-    short = Patience(8.0, ABSENCE, 8.0)
+    hasty = EngineSpec(deadline=8.0, absence=ABSENCE, joining=8.0)
+    assert Patience(hasty).roll_at == math.inf
+    short = Patience(hasty)
     short.begin(100.0, 0)
     assert short.roll_at == 104.0  # half the deadline is less

@@ -13,6 +13,7 @@ from posse.engines.lobby import Lobby
 from posse.engines.roster import Roster
 from posse.engines.router import Router
 from posse.security import keys
+from posse.spec.runfile import EngineSpec
 from tests.support.remote import until
 
 
@@ -39,7 +40,7 @@ def test_who_goes_away_in_the_handshake_over_ipc_is_one_sentence(
 ) -> None:
     """A path has no port by which to look up where a connection came from."""
     router = bound(short / "hub", pairs)
-    lobby = Lobby(Roster(1, ""), 5.0, 5.0, 5.0, "mase")
+    lobby = Lobby(Roster(1, ""), EngineSpec(), "mase")
     said: list[str] = []
 
     def told() -> bool:

@@ -10,6 +10,7 @@ from posse.engines.roster import Peer, Roster
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.security.keys import CoordinatorKeys, Pair
+from posse.spec.runfile import EngineSpec
 from protocol import control
 from protocol.message import Message
 from protocol.wire import encode
@@ -18,6 +19,7 @@ WALL = 1e9
 DEADLINE = 10.0
 TOKEN = "of those who were started here"
 ABSENCE = 25.0
+ENGINE = EngineSpec(deadline=DEADLINE, absence=ABSENCE, joining=DEADLINE)
 
 
 class Run:
@@ -67,7 +69,8 @@ class Script:
     ) -> None:
         pairs = CoordinatorKeys(Pair("operator", ""), keys) if keys else None
         roster = Roster(agents, TOKEN, pairs, {"repeat": "1"})
-        self.lobby = Lobby(roster, DEADLINE, ABSENCE, joining, "mase")
+        engine = EngineSpec(deadline=DEADLINE, absence=ABSENCE, joining=joining)
+        self.lobby = Lobby(roster, engine, "mase")
         self.now = 100.0
         self.lobby.gather(self.now)
 
