@@ -42,6 +42,7 @@ from posse.engines.effects import (
     Say,
     Start,
 )
+from posse.engines.own_run import TheirRun
 from posse.engines.roster import SAME_VERSION
 from posse.errors import PosseError
 from posse.hosts.agent_setup import AgentSetup
@@ -91,24 +92,13 @@ class Closure(Enum):
     WITHOUT_A_WORD = 3
 
 
-class Orders:
-    """Accepts any configuration, beside the coordinator; elsewhere `OwnRun` checks it."""
-
-    def accept(self, setup: AgentSetup) -> AgentSetup:
-        """The setup that this agent follows; `PosseError` if it refuses."""
-        return setup
-
-    def remarks(self, setup: AgentSetup) -> list[Log]:
-        """Log lines to write before any reward is used."""
-        return []
-
-
 class Joining:
     """See the module's text.
 
     `join` is the agent's own `Join`. `endpoint` and `key` (its public key, "" without) are for
-    messages to people. `system` is known beforehand only beside the coordinator. `wait`: seconds
-    to wait for a coordinator.
+    messages to people. `system` is known beforehand only beside the coordinator, whose every
+    configuration is accepted; elsewhere `own_run` checks it. `wait`: seconds to wait for a
+    coordinator.
 
     Above 300 lines: every state of the table above, and what else may come in it.
     """
@@ -121,7 +111,7 @@ class Joining:
         endpoint: str = "",
         key: str = "",
         system: str = "",
-        orders: Orders | None = None,
+        own_run: TheirRun | None = None,
         wait: float = math.inf,
     ) -> None:
         self.rank = join.rank
@@ -133,7 +123,7 @@ class Joining:
         self._endpoint = endpoint
         self._key = key
         self._system = system
-        self._orders = orders or Orders()
+        self._own_run = own_run
         self._wait = wait
         self._closed_in_a_row = 0
         self._wall = 0.0
@@ -378,10 +368,12 @@ class Joining:
             if self.remote and (trouble := inbox_trouble(inbox, "", ())):
                 said = f"the coordinator sent a bad address for agent {other}: {trouble}"
                 return [Fail(said, PosseError)]
-        self._setup = self._orders.accept(decoded)
+        run = self._own_run
+        self._setup = decoded if run is None else run.accept(decoded)
         self.state = State.LINKING
         self.timer = self._look_at(now)
-        return [Forget(), *self._orders.remarks(self._setup), LinkUp(self._setup)]
+        remarks = () if run is None else run.remarks(self._setup)
+        return [Forget(), *remarks, LinkUp(self._setup)]
 
     def not_listening(self, ranks: tuple[int, ...]) -> list[JoiningEffect]:
         """These neighbours do not listen yet; with none the agent is linked."""

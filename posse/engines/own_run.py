@@ -8,7 +8,6 @@ from posse.arms import ArmsSpec
 from posse.arms.csv import CsvArms
 from posse.arms.python import PythonArms
 from posse.engines.effects import Log
-from posse.engines.joining import Orders
 from posse.errors import PosseError, SpecError
 from posse.hosts.agent_setup import AgentSetup
 from posse.plan import Plan, check
@@ -18,13 +17,14 @@ from posse.spec.runfile import AgentsSpec, RunSpec
 from posse.systems import get_system
 
 
-class TheirRun(Orders):
+class TheirRun:
     """The coordinator's run as it is, for an agent without a run file; real rewards are refused.
 
     No path and no code from the network is opened.
     """
 
     def accept(self, setup: AgentSetup) -> AgentSetup:
+        """The setup that this agent follows; `PosseError` if it refuses."""
         if isinstance(setup.arms, CsvArms | PythonArms):
             raise PosseError(
                 f"the coordinator's run file has arms of kind {setup.arms.__struct_config__.tag}, "
@@ -34,7 +34,7 @@ class TheirRun(Orders):
         return setup
 
     def remarks(self, setup: AgentSetup) -> list[Log]:
-        """See `Orders`: in the field, what this agent is about to disclose."""
+        """Log lines to write before any reward is used: what this agent discloses in the field."""
         if setup.mode != "field":
             return []
         claim = setup.claim

@@ -15,7 +15,7 @@ from posse.durable.journal import Journal, is_held
 from posse.engines.agent_process import AgentProcess
 from posse.engines.base import Tap
 from posse.engines.guard import Guard, RemoteGuard
-from posse.engines.joining import Joining, Orders
+from posse.engines.joining import Joining
 from posse.engines.lookup import own_address, reached, unresolved
 from posse.engines.own_run import OwnData, OwnRun, TheirRun
 from posse.engines.place import Place
@@ -124,10 +124,10 @@ def remote_agent(
     own = keys.own if keys is not None else None
     configuration = fingerprint(plan.spec) if plan is not None else {}
     path = str(data.resolve()) if data is not None else ""
-    orders: Orders = OwnData(path, privacy, lab=lab) if path else TheirRun()
+    own_run = OwnData(path, privacy, lab=lab) if path else TheirRun()
     if plan is not None:
-        orders = OwnRun(plan, path, lab=lab)
-    if rank < 0 and isinstance(orders, OwnRun) and orders.by_rank:
+        own_run = OwnRun(plan, path, lab=lab)
+    if rank < 0 and isinstance(own_run, OwnRun) and own_run.by_rank:
         raise InputError(
             "--rank is missing, and this agent's real rewards depend on it; a coordinator that "
             "chose it could ask for them again under another; give a rank, or keys, which have one"
@@ -145,7 +145,7 @@ def remote_agent(
         time.monotonic(),
         endpoint=endpoint,
         key=own.public if own is not None else "",
-        orders=orders,
+        own_run=own_run,
         wait=wait,
     )
     kept = None
