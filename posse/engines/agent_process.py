@@ -25,8 +25,7 @@ from posse.engines.place import Place
 from posse.engines.recovery import LINKED, Beginning, again, outside
 from posse.engines.resources import ProcessResources
 from posse.engines.restraint import Restraint
-from posse.engines.selector import Selector
-from posse.engines.sockets import PROBE_EVERY, end
+from posse.engines.sockets import PROBE_EVERY, Selector, end
 from posse.engines.sources import ahead_by, of_this_machine
 from posse.engines.uplink import Uplink
 from posse.errors import InputError, PosseError, RunFailed

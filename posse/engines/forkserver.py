@@ -43,8 +43,7 @@ from posse.engines.guard import Guard, RemoteGuard
 from posse.engines.immortal import make_immortal
 from posse.engines.joining import Joining
 from posse.engines.place import Place
-from posse.engines.selector import Selector
-from posse.engines.sockets import one_context
+from posse.engines.sockets import Selector, one_context
 from posse.engines.uplink import Uplink
 from posse.plan import Plan, prepare
 from posse.security.keys import AgentKeys

@@ -7,11 +7,11 @@ import zmq
 
 from posse.engines.door import AROUND, AROUND_WITH_KEYS, WATCHED
 from posse.engines.inbox_door import InboxDoor
-from posse.engines.selector import Selector
 from posse.engines.sockets import (
     HANDSHAKE_FAILURES,
     HANDSHAKE_MS,
     Happening,
+    Selector,
     happened,
     heartbeat,
     monitored,

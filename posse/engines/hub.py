@@ -21,8 +21,7 @@ from posse.engines.lobby import CATCH_UP, Lobby
 from posse.engines.resumption import again
 from posse.engines.roster import Peer, Roster
 from posse.engines.router import NotReading, Router, outside_runs
-from posse.engines.selector import Selector
-from posse.engines.sockets import PROBE_EVERY
+from posse.engines.sockets import PROBE_EVERY, Selector
 from posse.errors import InputError, PosseError, RunFailed
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost

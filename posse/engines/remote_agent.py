@@ -19,8 +19,7 @@ from posse.engines.joining import Joining
 from posse.engines.lookup import own_address, reached, unresolved
 from posse.engines.own_run import OwnData, OwnRun, TheirRun
 from posse.engines.place import Place
-from posse.engines.selector import Selector
-from posse.engines.sockets import one_context
+from posse.engines.sockets import Selector, one_context
 from posse.engines.uplink import Uplink
 from posse.errors import InputError
 from posse.log import LOG

@@ -55,18 +55,9 @@ def restore(roster: Roster, members: list[MemberState]) -> None:
     for state in members:
         session = Session()
         session.restore(state.session)
+        known = msgspec.structs.asdict(state) | {"session": session}
         roster.members[state.rank] = Member(
-            state.rank,
-            b"",
-            state.incarnation,
-            state.inbox,
-            takes_part=True,
-            connection=-1,
-            heard=0.0,
-            host=state.host,
-            resumed=state.resumed,
-            starts=state.starts,
-            session=session,
+            **known, identity=b"", takes_part=True, connection=-1, heard=0.0
         )
 
 

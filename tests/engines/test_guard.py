@@ -14,8 +14,7 @@ from posse.engines.each_link import EachLink
 from posse.engines.guard import RemoteGuard
 from posse.engines.mesh import Mesh
 from posse.engines.one_to_all import OneToAll
-from posse.engines.selector import Selector
-from posse.engines.sockets import Happening, end
+from posse.engines.sockets import Happening, Selector, end
 from tests.support.lobby import setup
 from tests.support.remote import until
 

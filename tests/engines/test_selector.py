@@ -2,7 +2,7 @@
 
 import os
 
-from posse.engines.selector import Selector
+from posse.engines.sockets import Selector
 
 
 def test_what_is_ready_is_handled_and_what_is_forgotten_is_not() -> None:
