@@ -66,7 +66,8 @@ class Router:
     ) -> None:
         self.heard: Callable[[bytes, bytes], object] | None = None
         self._keyed = keys is not None
-        self._turned_away: deque[tuple[str, str]] = deque()
+        self._refused: deque[tuple[str, str]] = deque()
+        """Reason and sentence for each stranger whose key was refused."""
         self._look_up_at = 0.0
         self._context = zmq.Context(io_threads=1)
         self._socket: zmq.Socket[bytes] = self._context.socket(zmq.ROUTER)
@@ -100,7 +101,9 @@ class Router:
             return Verdict.NO if keys.rank_of(key) is None else Verdict.YES
 
         def refused(address: str, key: str) -> None:
-            self._turned_away.append((address, key))
+            said = f"refused {address}: its key {key} is not in the allowlist; if it belongs here, "
+            do = "add it and start the coordinator again"
+            self._refused.append(("stranger-key", said + do))
 
         Authenticator(self._context, decide, refused)
         serve_with(self._socket, keys.own.secret)
@@ -173,12 +176,10 @@ class Router:
         """Tell the lobby which connections were lost or never let in; returns its effects."""
         for told in self.door.events():
             match told.event:
-                case zmq.EVENT_ACCEPTED:
-                    pass
+                case zmq.EVENT_ACCEPTED | zmq.EVENT_HANDSHAKE_FAILED_AUTH:
+                    pass  # of a stranger's key the authenticator says more
                 case zmq.EVENT_DISCONNECTED:
                     yield from lobby.closed(told.value, now)
-                case zmq.EVENT_HANDSHAKE_FAILED_AUTH:
-                    yield from self._strangers(lobby)
                 case zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
                     why = why_failed(told.value)
                     yield from lobby.rejected(
@@ -194,8 +195,9 @@ class Router:
                         f"side may have {why}, or it disconnected",
                     )
 
-        while self.door.refused:
-            yield from lobby.rejected(*self.door.refused.popleft())
+        for refused in (self._refused, self.door.refused):
+            while refused:
+                yield from lobby.rejected(*refused.popleft())
 
     def _from(self, told: Happening) -> str:
         """The origin of a connection that ZeroMQ has closed, for a sentence; "" if unknown."""
@@ -205,15 +207,6 @@ class Router:
         self._look_up_at = now + _LOOK_UP_EVERY
         hosts = sorted(closed_by_us(int(split(told.address)[1])))[:_NAMED]
         return f" from {' or '.join(hosts)}" if hosts else ""
-
-    def _strangers(self, lobby: Lobby) -> Iterator[LobbyEffect]:
-        while self._turned_away:
-            address, key = self._turned_away.popleft()
-            yield from lobby.rejected(
-                "stranger-key",
-                f"refused {address}: its key {key} is not in the allowlist; if it belongs here, "
-                "add it and start the coordinator again",
-            )
 
     def close(self, *, flush: bool) -> None:
         """Free everything; with `flush` frames under way have `_LINGER` to leave first."""
