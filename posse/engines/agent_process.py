@@ -387,17 +387,17 @@ class AgentProcess:
 
     def _heard(self, target: int, wire: Wire) -> Wire:
         """The wire to this target, with the tap and the journal in front."""
-        if self._tap is None and self._journal is None:
-            return wire
+        tap = self._tap
+        if tap is None:
+            return wire if self._journal is None else HeardWire(wire, None, self._journal)
 
-        def ends() -> tuple[int | None, tuple[int, ...]]:
-            rank = self.joining.rank
-            source = rank if rank >= 0 else None
-            if target != NEIGHBOURS:
-                return source, (target,)
-            return source, self.host.setup.neighbours if self.host is not None else ()
+        def hear(data: bytes) -> None:
+            host, rank = self.host, self.joining.rank
+            neighbours = host.setup.neighbours if host is not None else ()
+            for one in neighbours if target == NEIGHBOURS else (target,):
+                tap(rank if rank >= 0 else None, one, data)
 
-        return HeardWire(wire, self._tap, self._journal, ends)
+        return HeardWire(wire, hear, self._journal)
 
     def _close_mesh(self) -> None:
         if self._mesh is not None:

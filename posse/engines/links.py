@@ -7,7 +7,7 @@ place in its process (`AgentProcess`, `Hub`). Between these, sessions retransmit
 An agent has its links to neighbours from its `Mesh`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, Protocol
 
@@ -15,7 +15,6 @@ import zmq
 
 from posse.durable.journal import Journal
 from posse.durable.session import ENVELOPE_BYTES, Session
-from posse.engines.base import Tap
 from protocol.wire import SOURCE, name_of
 
 _NAME_AT: Final = ENVELOPE_BYTES + SOURCE.start
@@ -55,21 +54,15 @@ class HeardWire:
     """An agent's wire that commits the journal and calls the tap before it hands anything over.
 
     It is below the session, so the tap also hears joining, envelopes and frames that are sent
-    again. A coordinator's frames are heard at its `Router`. `ends` gives the source of the frames
-    and their targets.
+    again. A coordinator's frames are heard at its `Router`.
     """
 
     def __init__(
-        self,
-        wire: Wire,
-        tap: Tap | None,
-        journal: Journal | None,
-        ends: Callable[[], tuple[int | None, Iterable[int]]],
+        self, wire: Wire, tap: Callable[[bytes], object] | None, journal: Journal | None
     ) -> None:
         self._wire = wire
         self._tap = tap
         self._journal = journal
-        self._ends = ends
 
     def send(self, data: bytes, flags: int = 0, /) -> object:
         """See `Wire`. A replay sends nothing: the sessions know what the other ends still miss."""
@@ -78,9 +71,7 @@ class HeardWire:
                 return None
             self._journal.commit()
         if self._tap is not None:
-            source, targets = self._ends()
-            for target in targets:
-                self._tap(source, target, data)
+            self._tap(data)
         return self._wire.send(data, flags)
 
 
