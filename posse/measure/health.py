@@ -5,7 +5,8 @@ the reason in a sentence.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from posse.measure import metrics
@@ -16,7 +17,9 @@ STUCK = 30.0
 """Seconds without a turn of the run's loop after which the process counts as unhealthy."""
 
 Routes = dict[str, WSGIApplication]
-_Finding = tuple[bool, str]
+Status = TypeVar("Status", CoordinatorStatus, AgentStatus)
+_Find = Callable[[Status], tuple[bool, str]]
+"""Whether a process is as it should be, and a sentence about it as long as it has not ended."""
 
 
 def of_coordinator(status: Callable[[], CoordinatorStatus], *, field: bool) -> Routes:
@@ -24,35 +27,33 @@ def of_coordinator(status: Callable[[], CoordinatorStatus], *, field: bool) -> R
 
     In the `field` they say nothing about single agents.
     """
-    return _routes(
-        lambda: _turns(status()),
-        lambda: _all_here(status()),
-        lambda: metrics.of_coordinator(status(), field=field),
-    )
+    return _routes(status, _turns, _all_here, partial(metrics.of_coordinator, field=field))
 
 
 def of_agent(status: Callable[[], AgentStatus]) -> Routes:
     """An agent's routes; `status` is called in other threads."""
-    return _routes(
-        lambda: (True, _over(status().ended) or "it is up"),
-        lambda: _connected(status()),
-        lambda: metrics.of_agent(status()),
-    )
+    return _routes(status, lambda told: (True, "it is up"), _connected, metrics.of_agent)
 
 
 def _routes(
-    well: Callable[[], _Finding],
-    ready: Callable[[], _Finding],
-    families: Callable[[], Iterator[Any]],
+    status: Callable[[], Status],
+    well: _Find[Status],
+    ready: _Find[Status],
+    families: Callable[[Status], Iterator[Any]],
 ) -> Routes:
-    counted = metrics.application(families) if metrics.are_here() else _not_counted
-    return {"/healthz": _found(well), "/readyz": _found(ready), "/metrics": counted}
+    counted: WSGIApplication = _not_counted
+    if metrics.are_here():
+        counted = metrics.application(lambda: families(status()))
+    return {"/healthz": _found(status, well), "/readyz": _found(status, ready), "/metrics": counted}
 
 
-def _found(find: Callable[[], _Finding]) -> WSGIApplication:
+def _found(status: Callable[[], Status], find: _Find[Status]) -> WSGIApplication:
     def application(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
-        good, why = find()
-        return answer(start, f"{why}\n", 200 if good else 503)
+        told = status()
+        good, said = find(told)
+        if told.ended is not None:
+            said = f"it has ended, with exit code {told.ended}"
+        return answer(start, f"{said}\n", 200 if good else 503)
 
     return application
 
@@ -61,23 +62,17 @@ def _not_counted(environ: WSGIEnvironment, start: StartResponse) -> Iterable[byt
     return answer(start, f"{metrics.NEEDED}\n", 501)
 
 
-def _over(code: int | None) -> str:
-    return "" if code is None else f"it has ended, with exit code {code}"
-
-
-def _turns(status: CoordinatorStatus) -> _Finding:
+def _turns(status: CoordinatorStatus) -> tuple[bool, str]:
     stuck = status.running and status.turned_seconds_ago > STUCK
     said = f"its loop stands still for {status.turned_seconds_ago:.0f} s" if stuck else "it is up"
-    return not stuck, _over(status.ended) or said
+    return not stuck, said
 
 
-def _all_here(status: CoordinatorStatus) -> _Finding:
-    here = f"{status.arrived} of {status.agents} agents are here"
+def _all_here(status: CoordinatorStatus) -> tuple[bool, str]:
     ready = status.arrived == status.agents and status.ended is None
-    return ready, _over(status.ended) or here
+    return ready, f"{status.arrived} of {status.agents} agents are here"
 
 
-def _connected(status: AgentStatus) -> _Finding:
-    ready = status.connected and status.ended is None
+def _connected(status: AgentStatus) -> tuple[bool, str]:
     said = "it has its coordinator" if status.connected else "it waits for its coordinator"
-    return ready, _over(status.ended) or said
+    return status.connected and status.ended is None, said
