@@ -20,8 +20,8 @@ from posse.engines import memory, on_dask
 from posse.engines.base import Observer, silent
 from posse.engines.lookup import own_address, reached
 from posse.engines.on_dask import Placement
-from posse.engines.platform import require_processes
 from posse.engines.pool import on_all_cores
+from posse.engines.room import require_processes
 from posse.errors import PosseError
 from posse.log import LOG
 from posse.plan import Plan, Source, changed, prepare, unpacked

@@ -10,7 +10,7 @@ from posse.arms.csv import CsvArms
 from posse.cli import security, volume, web
 from posse.cli.options import add_capture, seconds
 from posse.durable.capture import writing
-from posse.engines.platform import require_processes
+from posse.engines.room import require_processes
 from posse.errors import InputError
 from posse.measure import health
 from posse.plan import Plan, prepare

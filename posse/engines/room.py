@@ -1,13 +1,14 @@
-"""Checks that this machine has room for a run's processes, before any of them is started.
+"""Checks that this machine can have a run's processes, before any of them is started.
 
 libzmq ends a process that is out of descriptors, and the system ends one that is out of memory.
 Neither says what to do.
 """
 
-import resource
+import os
+from importlib.util import find_spec
 from pathlib import Path
 
-from posse.errors import PosseError
+from posse.errors import PosseError, SpecError
 
 _PER_AGENT = 2
 """Descriptors that the coordinator needs for an agent while it joins."""
@@ -25,11 +26,23 @@ _PROC = Path("/proc")
 _CGROUP = Path("/sys/fs/cgroup")
 
 
+def require_processes() -> None:
+    """`SpecError` on a platform without `fork` and the modules that go with it."""
+    if not hasattr(os, "fork") or not all(map(find_spec, ("fcntl", "resource"))):
+        raise SpecError(
+            "engine.kind",
+            "agents as processes need Linux (os.fork, fcntl, resource); run in memory here: "
+            "--engine memory",
+        )
+
+
 def require(agents: int, spawn: int) -> None:
     """`PosseError` if there is no room for `agents`, `spawn` of them on this machine.
 
     Raises the limit of open files as far as allowed.
     """
+    import resource  # noqa: PLC0415  (Windows has none)
+
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
