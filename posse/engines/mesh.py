@@ -20,7 +20,7 @@ from posse.durable.journal import Journal
 from posse.durable.session import Session, content
 from posse.engines.guard import Guard
 from posse.engines.links import Heard, Link, Tie, alone, signed_by
-from posse.engines.sockets import LINK_DEADLINE, configure, know_family, unbound
+from posse.engines.sockets import LINK_DEADLINE, bound, configure, know_family
 from posse.hosts.agent_setup import AgentSetup
 from posse.security.zap import key_of
 from protocol.wire import name_of, sent_at
@@ -70,13 +70,7 @@ class Mesh(ABC):
         configure(self.inbox, LINK_DEADLINE)
         self.inbox.setsockopt(zmq.RCVTIMEO, patience_ms)
         guard.inbox(self.inbox)
-        know_family(self.inbox, bind)
-        try:
-            self.inbox.bind(bind)
-        except zmq.ZMQError as error:
-            self.inbox.close()
-            raise unbound(bind, error) from None
-        self.address = self.inbox.getsockopt_string(zmq.LAST_ENDPOINT)
+        self.address = bound(self.inbox, bind)
         self._begin()
 
     @abstractmethod

@@ -19,15 +19,14 @@ from posse.engines.roster import Member, Peer
 from posse.engines.sockets import (
     HANDSHAKE_MS,
     Happening,
+    bound,
     configure,
     end,
     heartbeat,
-    know_family,
     monitored,
-    unbound,
     why_failed,
 )
-from posse.errors import RunFailed
+from posse.errors import PosseError, RunFailed
 from posse.security.address import split
 from posse.security.keys import CoordinatorKeys
 from posse.security.zap import Authenticator, Verdict, host_of, key_of, serve_with
@@ -82,14 +81,11 @@ class Router:
         self._socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
         if keys is not None:
             self._guard(keys)
-        know_family(self._socket, bind)
         try:
-            self._socket.bind(bind)
-        except zmq.ZMQError as error:
-            self._socket.close()
+            self.endpoint = bound(self._socket, bind)
+        except PosseError:
             end(self._context)
-            raise unbound(bind, error) from None
-        self.endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
+            raise
         self._file = None if bind.startswith("ipc://@") else _file_at(self.endpoint)
         self._monitor = monitored(self._socket, WATCHED)
         self.door = Door(self._monitor, agents, members, guarded=not bind.startswith("ipc:"))

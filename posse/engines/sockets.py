@@ -90,14 +90,22 @@ def know_family(socket: zmq.Socket[bytes], endpoint: str) -> None:
     socket.setsockopt(zmq.IPV6, int(is_ipv6(endpoint)))
 
 
-def unbound(address: str, error: zmq.ZMQError) -> PosseError:
-    """The error for an address at which a socket cannot listen."""
-    why = error.strerror
-    if error.errno == errno.EADDRINUSE:
-        why = "the port is in use; stop the program that uses it, or choose another port"
-    elif error.errno in (errno.ENODEV, errno.EADDRNOTAVAIL):
-        why = "this machine has no such address; tcp://0.0.0.0:PORT or tcp://[::]:PORT means all"
-    return PosseError(f"{address} cannot be bound: {why}")
+def bound(socket: zmq.Socket[bytes], address: str) -> str:
+    """Make a socket listen; returns its address, with the port. `PosseError` if that fails."""
+    know_family(socket, address)
+    try:
+        socket.bind(address)
+    except zmq.ZMQError as error:
+        socket.close()
+        why = error.strerror
+        if error.errno == errno.EADDRINUSE:
+            why = "the port is in use; stop the program that uses it, or choose another port"
+        elif error.errno in (errno.ENODEV, errno.EADDRNOTAVAIL):
+            why = (
+                "this machine has no such address; tcp://0.0.0.0:PORT or tcp://[::]:PORT means all"
+            )
+        raise PosseError(f"{address} cannot be bound: {why}") from None
+    return socket.getsockopt_string(zmq.LAST_ENDPOINT)
 
 
 def heartbeat(socket: zmq.Socket[bytes]) -> None:
