@@ -55,7 +55,7 @@ fuzz: $(VENV)/dev
 
 chaos: $(VENV)/dev
 	$(BIN)/python -m pytest tests/engines/test_faults.py tests/runs/test_restarts.py \
-		tests/runs/test_killed_command.py tests/engines/test_resumption.py tests/field/test_kills.py \
+		tests/runs/test_killed_command.py tests/engines/test_recovery.py tests/field/test_kills.py \
 		tests/field/test_churn.py tests/field/test_wire.py --chaos $(MOMENTS) --timeout 3600
 
 format: $(VENV)/dev

@@ -30,11 +30,6 @@ ELSEWHERE = [
         "posse/durable: recording",
     ),
     (
-        "an agent that was killed goes on: processes that are killed show it",
-        "tests/runs/test_restarts.py",
-        "posse/engines: recovery",
-    ),
-    (
         "a family's wiring, and its words on a run: every system is run whole",
         "tests/runs/test_golden.py",
         "posse/measure: account",

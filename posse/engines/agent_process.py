@@ -22,7 +22,7 @@ from posse.engines.links import HeardWire, Link, Wire
 from posse.engines.mesh import Mesh
 from posse.engines.one_to_all import OneToAll
 from posse.engines.place import Place
-from posse.engines.recovery import LINKED, Beginning, again, outside
+from posse.engines.recovery import LINKED, Beginning, agent_again, outside_agent
 from posse.engines.resources import ProcessResources
 from posse.engines.restraint import Restraint
 from posse.engines.sockets import PROBE_EVERY, Selector, end
@@ -463,7 +463,7 @@ class AgentProcess:
                 self._start(setup)
             assert self.host is not None
             for one in inputs:
-                again(one, self.host, self._session_with, self._take_unread)
+                agent_again(one, self.host, self._session_with, self._take_unread)
                 self._flush(self.host)
         if self._mesh is not None:
             self._mesh.recovered()
@@ -473,7 +473,7 @@ class AgentProcess:
         host, mesh, journal = self.host, self._mesh, self._journal
         if host is not None and journal is not None and journal.beginning and not host.outbox:
             kept = host, mesh.state if mesh is not None else None
-            named = outside(journal, host.sources, host.setup)
+            named = outside_agent(journal, host.sources, host.setup)
             checkpoints.make(kept, named, self._beginning(host.setup))
 
     def _restore(self, journal: Journal, before: Beginning) -> None:
@@ -481,7 +481,7 @@ class AgentProcess:
         own = self._sources(before.setup)
         sources = recorded(journal, own, field=self._field)
         sources = sources.coarse() if self._field else sources
-        self.host, links = read(before.state, outside(journal, sources, before.setup))
+        self.host, links = read(before.state, outside_agent(journal, sources, before.setup))
         if self._mesh is not None:
             self._mesh.restore(links)
         sources.resources.begin()

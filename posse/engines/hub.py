@@ -18,7 +18,7 @@ from posse.engines.base import Tap
 from posse.engines.crew import Died
 from posse.engines.door import AROUND, AROUND_WITH_KEYS
 from posse.engines.lobby import CATCH_UP, Lobby
-from posse.engines.resumption import again
+from posse.engines.recovery import coordinator_again
 from posse.engines.roster import Peer, Roster
 from posse.engines.router import NotReading, Router, outside_runs
 from posse.engines.sockets import PROBE_EVERY, Selector
@@ -157,7 +157,7 @@ class Hub:
                 host.begin()
             self._flush()
             for one in inputs:
-                again(one, host, self.lobby.roster.members)
+                coordinator_again(one, host, self.lobby.roster.members)
                 self._flush()
             self._until(lambda: host.complete)
         finally:

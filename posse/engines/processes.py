@@ -20,8 +20,8 @@ from posse.engines.board import Board
 from posse.engines.crew import Crew, Starter, journal_of
 from posse.engines.forkserver import ForkServer
 from posse.engines.hub import Hub
+from posse.engines.recovery import RunBeginning, brought_back, members_of, restore, shortening
 from posse.engines.resources import ProcessResources
-from posse.engines.resumption import RunBeginning, brought_back, members_of, restore, shortening
 from posse.engines.sources import of_this_machine
 from posse.errors import PosseError, RunFailed, exit_code
 from posse.hosts.agent_setup import AgentSetup

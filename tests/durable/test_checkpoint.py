@@ -14,9 +14,7 @@ from posse.durable.checkpoint import NotPlain, read, written
 from posse.durable.journal import Journal
 from posse.durable.recording import RecordedSpending, recorded
 from posse.engines import memory
-from posse.engines.recovery import outside
-from posse.engines.resumption import brought_back
-from posse.engines.resumption import outside as coordinators_outside
+from posse.engines.recovery import brought_back, outside_agent, outside_coordinator
 from posse.hosts.agent import AgentHost
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
@@ -57,12 +55,12 @@ class BroughtBack:
         return getattr(self._host, name)
 
     def _again(self) -> None:
-        state = written(self._host, outside(self._journal, self._host.sources, self._setup))
+        state = written(self._host, outside_agent(self._journal, self._host.sources, self._setup))
         spending: Any = self._host.run and self._host.run._spending
         if isinstance(spending, RecordedSpending):  # a ledger is held by one alone
             ledger: Any = spending._spending
             ledger._close()
-        self._host = read(state, outside(self._journal, self._sources, self._setup))
+        self._host = read(state, outside_agent(self._journal, self._sources, self._setup))
         BroughtBack.times += 1
 
 
@@ -86,7 +84,7 @@ class CoordinatorBroughtBack:
 
     def _again(self) -> None:
         host = self._host
-        named = coordinators_outside(self._journal, host.plan, host.sources, host.observe)
+        named = outside_coordinator(self._journal, host.plan, host.sources, host.observe)
         state = written(host, named)
         server: Any = host._server
         if server is not None and isinstance(server._spending, RecordedSpending):

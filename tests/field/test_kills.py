@@ -20,7 +20,7 @@ from posse.engines.processes import ProcessEngine
 from posse.plan import Plan, prepare
 from posse.security.keys import create, for_agent
 from posse.spec.runfile import read as read_run
-from tests.engines.test_resumption import disturbed, logged
+from tests.engines.test_recovery import disturbed, logged
 from tests.support.field import MEANS, field, logs
 from tests.support.patience import PATIENCE
 from tests.support.remote import Agent, Coordinator, until
