@@ -257,7 +257,7 @@ def one_placed(on: Placement, leash: str, task: Task) -> RunRecord:
     with (
         worker_client() as client,
         placed(plan, client, on) as up,
-        on_dask.heeding(client, leash, up.hub.interrupt),
+        on_dask.heeding(client, leash, up.hub.interrupted.set),
     ):
         return up.run(plan, number)
 

@@ -150,10 +150,10 @@ class Cluster:
         except asyncio.CancelledError:
             self._cancelled = True
             if self._engine is not None:
-                self._engine.hub.interrupt()
+                self._engine.hub.interrupted.set()
             await asyncio.wait([future])
             future.exception()  # retrieve the error, or asyncio logs it as lost
             if self._engine is not None and self._up:
-                self._engine.hub.uninterrupt()
+                self._engine.hub.interrupted.clear()
             self._cancelled = False
             raise

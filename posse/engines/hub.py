@@ -2,6 +2,7 @@
 
 import math
 import secrets
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -103,20 +104,13 @@ class Hub:
         if tap is not None or journal is not None:
             self._router.heard = self._heard
         self.endpoint = self._router.endpoint
-        self._interrupted = False
+        self.interrupted = threading.Event()
+        """Set from another thread, it ends the wait under way with `RunFailed`."""
         self._selector = Selector()
 
     def watch(self, fd: int, describe: Callable[[], Died]) -> None:
         """Call `describe` for a death whenever `fd` is readable."""
         self._selector.watch(fd, lambda: self._deaths.append(describe()))
-
-    def interrupt(self) -> None:
-        """End the wait under way with `RunFailed`; from another thread."""
-        self._interrupted = True
-
-    def uninterrupt(self) -> None:
-        """Take `interrupt` back: the wait had ended by itself."""
-        self._interrupted = False
 
     def status(self) -> CoordinatorStatus:
         """Who is up, when each was last heard, what is awaited; from any thread."""
@@ -250,8 +244,8 @@ class Hub:
             if now >= look + _STOOD_STILL:
                 late_from = now + CATCH_UP
             look = now + _LOOK
-            if self._interrupted:
-                self.uninterrupt()
+            if self.interrupted.is_set():
+                self.interrupted.clear()
                 raise RunFailed("the run was interrupted")
             self.on_look()
             self._selector.wait(0)

@@ -92,7 +92,7 @@ class Gathering:
 
     def close(self) -> None:
         if self._thread.is_alive():
-            self.hub.interrupt()
+            self.hub.interrupted.set()
             self.ended()
         self.hub.close()
         for peer in self._peers:
@@ -150,7 +150,7 @@ def test_nobody_is_late_whose_frames_came_while_the_coordinator_stood_still(
 
 
 def test_an_interruption_ends_the_wait(gathering: Gathering) -> None:
-    gathering.hub.interrupt()
+    gathering.hub.interrupted.set()
     gathering.ended()
     assert isinstance(gathering.error, RunFailed)
     assert str(gathering.error) == "the run was interrupted"

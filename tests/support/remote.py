@@ -117,5 +117,5 @@ class Coordinator:
 
     def stop(self) -> None:
         if self._thread.is_alive():
-            self.engine.hub.interrupt()
+            self.engine.hub.interrupted.set()
         self._thread.join(PATIENCE)
