@@ -162,7 +162,7 @@ class Attested(Control, frozen=True):
 
 
 class Complaint(Control, frozen=True):
-    """An agent refused a message of its neighbour `about`."""
+    """An agent refused a message of its neighbour `about`, or of the coordinator (-1, lab only)."""
 
     about: int
     reason: ShortText

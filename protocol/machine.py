@@ -38,7 +38,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from protocol.errors import WORD, LocalProtocolError
+from protocol.errors import WORD, LocalProtocolError, RemoteProtocolError
 from protocol.log import Row
 from protocol.message import Message
 from protocol.privacy import LONGEST_BLOCK, Release
@@ -343,6 +343,13 @@ def no_effects(machine: object, answer: object) -> LocalProtocolError:
         f"{type(machine).__name__}.handle answered {answer!r:.80}; it must be a list or a tuple of "
         "effects, [] if there are none"
     )
+
+
+def refused_own(machine: object, event: object, error: RemoteProtocolError) -> LocalProtocolError:
+    """The error for a machine that refused an event which no peer sent."""
+    return LocalProtocolError(
+        f"{type(machine).__name__} refused {type(event).__name__}, which no peer sent: {error}"
+    ).with_traceback(error.__traceback__)
 
 
 def require_arms(order: Pull | Explore, count: int) -> None:

@@ -51,6 +51,7 @@ from protocol.machine import (
     Stopwatch,
     assert_never_effect,
     no_effects,
+    refused_own,
     require_answer,
     require_arms,
     require_machine,
@@ -170,9 +171,11 @@ class AgentRun:
             self.tell(event, self.pace.now)
 
     def refuse(self, error: RemoteProtocolError, blamed: int | None, count: int = 1) -> None:
-        """Count a peer's fault; report the first ten of neighbours to the coordinator."""
+        """Count a peer's fault; report the first ten to the coordinator, in the lab its own too."""
         self.endpoint.refused[error.reason] += count
         named = blamed if blamed in self._setup.neighbours else None
+        if blamed == COORDINATOR and not self.field:
+            named = blamed
         if named is not None and not self.over and self._complaints < _MOST_COMPLAINTS:
             self._complaints += 1
             self.say(control.Complaint(named, error.told(self.field)))
@@ -186,7 +189,12 @@ class AgentRun:
     ) -> Order | Ready | Finish | None:
         """Hand an event to the machine and carry out its effects; return its order, if any."""
         order: Order | Ready | Finish | None = None
-        effects = self.machine.handle(event, now)
+        try:
+            effects = self.machine.handle(event, now)
+        except RemoteProtocolError as error:
+            if isinstance(event, (Received, PeerLost, Regrouped)):
+                raise
+            raise refused_own(self.machine, event, error) from error
         if not isinstance(effects, (list, tuple)):
             raise no_effects(self.machine, effects)
         if self.field and any(isinstance(effect, _TELLING) for effect in effects):

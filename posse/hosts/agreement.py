@@ -46,13 +46,13 @@ class Agreement:
 
 
 class Complaints:
-    """The first few refusals of agents' messages, for the sentence that ends a run."""
+    """The first few refusals of messages, for the sentence that ends a run."""
 
     def __init__(self) -> None:
         self._said: dict[tuple[int, int, str], str] = {}
 
     def add(self, by: int, about: int, reason: str) -> list[str]:
-        """Note that `by` refused a message of agent `about`; a peer may have chosen `reason`.
+        """Note that `by` refused a message of `about`; a peer may have chosen `reason`.
 
         Returns the sentence in a list, empty if it is not new; text after the reason's first colon
         does not make it new.
@@ -60,7 +60,7 @@ class Complaints:
         kind = (by, about, reason.partition(":")[0])
         if kind in self._said or len(self._said) >= _NAMED:
             return []
-        self._said[kind] = f"{who(by)} refused what agent {about} sent: {printable(reason)}"
+        self._said[kind] = f"{who(by)} refused what {who(about)} sent: {printable(reason)}"
         return [self._said[kind]]
 
     def __str__(self) -> str:

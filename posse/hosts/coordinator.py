@@ -396,7 +396,7 @@ class CoordinatorHost:
                     raise RunFailed(differ + self.trouble)
                 return False
             case control.Complaint(about, reason):
-                if about not in range(attendance.agents):
+                if about != COORDINATOR and about not in range(attendance.agents):
                     raise RemoteProtocolError("no-such-agent", str(about))
                 self.complaints += self._complaints.add(rank, about, reason)
                 return False

@@ -29,16 +29,19 @@ from protocol.machine import (
     PatientMachine,
     Played,
     Pull,
+    Pulled,
     Received,
     Send,
     ServerEffect,
     ServerEffects,
     ServerEvent,
     ServerMachine,
+    Started,
     Timer,
     TimerFired,
     assert_never_effect,
     no_effects,
+    refused_own,
     require_answer,
     require_arms,
     require_machine,
@@ -129,7 +132,12 @@ class Server:
     def tell(self, event: ServerEvent, now: float | None = None) -> None:
         """Hand the machine an event of time `now` (default: the present); carry out its effects."""
         try:
-            effects = self._machine.handle(event, self._run.now if now is None else now)
+            try:
+                effects = self._machine.handle(event, self._run.now if now is None else now)
+            except RemoteProtocolError as error:
+                if isinstance(event, (Started, Pulled, TimerFired)):
+                    raise refused_own(self._machine, event, error) from error
+                raise
             if not isinstance(effects, (list, tuple)):
                 raise no_effects(self._machine, effects)
             if effects:

@@ -107,7 +107,7 @@ def test_nothing_of_a_run_before_is_taken_for_this_one() -> None:
     assert kinds(host) == ["Due"]
     host.receive(COORDINATOR, begin(run=4))
     host.receive(COORDINATOR, begin(run=3))
-    assert kinds(host) == ["Due"]
+    assert kinds(host) == ["Due", "Complaint", "Complaint"]
     assert host.refused == {"out-of-turn": 2}
 
 

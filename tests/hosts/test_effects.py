@@ -11,10 +11,12 @@ from posse import systems
 from posse.engines import memory
 from posse.errors import RunFailed
 from posse.results.record import RunRecord
+from protocol.errors import RemoteProtocolError
 from protocol.machine import (
     Abort,
     AgentEffect,
     Attest,
+    Broadcast,
     Disclose,
     Dismiss,
     Explore,
@@ -22,6 +24,7 @@ from protocol.machine import (
     Played,
     Pull,
     Ready,
+    Received,
     Refuse,
     ServerEffect,
     Stand,
@@ -29,6 +32,7 @@ from protocol.machine import (
     Stopwatch,
     Timer,
 )
+from protocol.mase import Eliminated
 from protocol.privacy import Release
 from tests.support.runs import spec, with_machines
 
@@ -67,8 +71,9 @@ def registered() -> Iterator[None]:
 
 def run_with(system: str, **machines: Any) -> RunRecord:
     systems._LOADED["own"] = with_machines(systems.get_system(system), name="own", **machines)
+    agents = 5 if system == "mase" else 2
     parameters = {"horizon": 9} if system == "tdfs-ucb" else {}
-    return memory.run(spec("own", agents=2, parameters=parameters), 0)
+    return memory.run(spec("own", agents=agents, parameters=parameters), 0)
 
 
 def test_every_effect_is_somebodys() -> None:
@@ -213,6 +218,38 @@ def test_a_class_that_cannot_be_made_from_a_context_is_named_by_its_place() -> N
 
     with pytest.raises(RunFailed, match=r"Bare\(\) takes no arguments \(.*test_effects\.py:\d+\)"):
         run_with("central", agent=Bare)
+
+
+@pytest.mark.parametrize(
+    ("role", "who", "refused"),
+    [("agent", "agent 0", "Started"), ("agent", "agent 0", "Pulled"), ("server", "the co", "Sta")],
+)
+def test_what_no_peer_sent_cannot_be_refused(role: str, who: str, refused: str) -> None:
+    class Refuses:
+        def handle(self, event: Any, now: float) -> Any:
+            if type(event).__name__.startswith(refused):
+                raise RemoteProtocolError("out-of-turn", "what is this")
+            return [Pull((0,), 1)]
+
+    said = rf"{who}.* a defect: .*Refuses refused {refused}.*, which no peer sent: out-of-turn: wh"
+    with pytest.raises(RunFailed, match=rf"{said}.* \(.*test_effects\.py:\d+\)"):
+        run_with("central", **{role: lambda context: Refuses()})
+
+
+def test_what_an_agent_refuses_of_the_coordinator_is_said() -> None:
+    class Deaf:
+        def handle(self, event: Any, now: float) -> Any:
+            if isinstance(event, Received):
+                raise RemoteProtocolError("out-of-turn", "no such round")
+            return []
+
+    class Says:
+        def handle(self, event: Any, now: float) -> Any:
+            return [Broadcast(Eliminated((1,)))] if isinstance(event, Started) else []
+
+    said = "stands still.*; agent 1 refused what the coordinator sent: out-of-turn: no such round"
+    with pytest.raises(RunFailed, match=said):
+        run_with("mase", agent=lambda context: Deaf(), server=lambda context: Says())
 
 
 def test_of_two_orders_none_is_forgotten_in_silence() -> None:
