@@ -345,6 +345,11 @@ def no_effects(machine: object, answer: object) -> LocalProtocolError:
     )
 
 
+def beside(effect: object, order: object) -> LocalProtocolError:
+    """The error for an answer with two orders, or with an order and `Finish`."""
+    return LocalProtocolError(f"{effect} comes beside {order}; return only one of them at a time")
+
+
 def refused_own(machine: object, event: object, error: RemoteProtocolError) -> LocalProtocolError:
     """The error for a machine that refused an event which no peer sent."""
     return LocalProtocolError(
@@ -365,11 +370,21 @@ def require_arms(order: Pull | Explore, count: int) -> None:
         )
 
 
+LONGEST_STATUS = 64
+"""Characters of a run's status, which tables show in a column."""
+
+
 def require_answer(finish: Finish, count: int) -> None:
     """Raise `LocalProtocolError` unless it has a status, and None or one of `count` arms."""
-    arm = finish.arm
-    if not isinstance(finish.status, str):
-        raise LocalProtocolError(f"{finish}: status must be a str")
+    arm, status = finish.arm, finish.status
+    if (
+        not isinstance(status, str)
+        or not 0 < len(status) <= LONGEST_STATUS
+        or not (status.isprintable())
+    ):
+        raise LocalProtocolError(
+            f"{finish!r:.200}: status must be a str, a word or a few ({LONGEST_STATUS} characters)"
+        )
     if arm is not None and not (isinstance(arm, int) and 0 <= arm < count):
         raise LocalProtocolError(f"{finish}: arm must be None or an int from 0 to {count - 1}")
 

@@ -50,6 +50,7 @@ from protocol.machine import (
     Stand,
     Stopwatch,
     assert_never_effect,
+    beside,
     no_effects,
     refused_own,
     require_answer,
@@ -212,14 +213,17 @@ class AgentRun:
                 self.endpoint.send(to, message, self.pace.now)
             elif type(effect) is Broadcast:
                 message = effect.message
+                if self._system.wiring is None:
+                    raise LocalProtocolError(
+                        f"{self._system.name} broadcasts, but its agents have no neighbours; use "
+                        "Send(COORDINATOR, …)"
+                    )
                 if type(message) not in self._agents_hear:
                     raise unheard(message, NEIGHBOURS, self._agents_hear)
                 self.endpoint.send_to_all(self._setup.neighbours, message, self.pace.now)
             elif type(effect) is Pull or type(effect) is Explore or type(effect) is Ready:
                 if order is not None:
-                    raise LocalProtocolError(
-                        f"{effect} comes beside {order}; return only one of them at a time"
-                    )
+                    raise beside(effect, order)
                 order = effect
                 if type(effect) is not Ready:
                     self._check(effect)
@@ -231,6 +235,8 @@ class AgentRun:
                 line = self._system.results.line(row, self.pace.now)
                 self.account.log.setdefault(row.table, []).append(line)
             elif type(effect) is Finish:
+                if order is not None:
+                    raise beside(effect, order)
                 require_answer(effect, self._setup.arm_count)
                 order = effect
                 self.account.answer = effect.arm
@@ -265,6 +271,8 @@ class AgentRun:
             case Refuse(reason, sender, count):
                 self.refuse(RemoteProtocolError(reason), sender, count)
             case Abort(reason):
+                if not isinstance(reason, str) or not reason.strip():
+                    raise LocalProtocolError(f"{effect}: reason must be a sentence")
                 # reasons name rounds and agents, never a reward
                 self.say(control.Failed(f"agent {self.rank}: {reason}"))
             case Stand(round_, begun, slot, arms):

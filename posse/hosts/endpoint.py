@@ -98,8 +98,11 @@ class Endpoint:
 
     def send(self, to: int, message: Message, now: float) -> None:
         """Encode, number and count a message to one peer."""
-        if to not in self._peers:
-            raise LocalProtocolError(f"{who(self.name)} has no link to {to}")
+        if type(to) is not int or to not in self._peers:  # 1.0 and NumPy's 1 equal 1, too
+            raise LocalProtocolError(
+                f"{who(self.name)} has no link to {to!r:.80}; the receiver must be COORDINATOR "
+                "or a rank, an int"
+            )
         if self._near is not None and message.plane == _WORLD and not self._outbox:
             self._near.append((self.name, to, message, now))
             self.meter.hand(self.name, to, message)

@@ -186,7 +186,7 @@ class Server:
         return self.arms
 
     def _wait(self, order: Timer) -> None:
-        if not order.after >= 0:
+        if not isinstance(order.after, (int, float)) or not order.after >= 0:
             raise LocalProtocolError(f"{order}: after must be a number of seconds, 0 or more")
         self.timer = self._wall() / 1e9 + order.after
 

@@ -26,6 +26,7 @@ from protocol.machine import (
     Ready,
     Received,
     Refuse,
+    Send,
     ServerEffect,
     Stand,
     Started,
@@ -195,8 +196,8 @@ def test_whom_a_server_waits_for_is_a_list(missing: Any) -> None:
         run_with("central", agent=Waits, server=Waits)
 
 
-@pytest.mark.parametrize("after", [math.nan, -1.0])
-def test_a_timer_is_for_later(after: float) -> None:
+@pytest.mark.parametrize("after", ["soon", math.nan, -1.0])
+def test_a_timer_is_for_later(after: Any) -> None:
     with pytest.raises(
         RunFailed, match=r"Timer\(.*\): after must be a number of seconds, 0 or more"
     ):
@@ -259,6 +260,43 @@ def test_of_two_orders_none_is_forgotten_in_silence() -> None:
 
     with pytest.raises(RunFailed, match="; return only one of them"):
         run_with("central", agent=lambda context: Both(None))
+
+
+@pytest.mark.parametrize("first", [Pull((0,), 1), Finish("done", 0)], ids=repr)
+def test_an_order_beside_the_end_is_not_forgotten_either(first: Any) -> None:
+    class Ends:
+        def handle(self, event: Any, now: float) -> Any:
+            return [first, Finish("done", 1)]
+
+    with pytest.raises(RunFailed, match=r"Finish\(.* comes beside .*; return only one of them"):
+        run_with("central", agent=lambda context: Ends())
+
+
+@pytest.mark.parametrize("status", ["", "x" * 65, "two\nlines", 3, None], ids=repr)
+def test_a_status_is_a_word_or_a_few(status: Any) -> None:
+    with pytest.raises(
+        RunFailed, match=r"coordinator has a defect: .*status must be a str, a word"
+    ):
+        run_with("central", server=lambda context: Answers(Finish(status)))
+
+
+@pytest.mark.parametrize("reason", ["", None], ids=repr)
+def test_who_cannot_go_on_says_why(reason: Any) -> None:
+    with pytest.raises(RunFailed, match=r"agent 0 has a defect: .*Abort.*reason must be a sente"):
+        run_with("central", agent=lambda context: Answers(Abort(reason)))
+
+
+@pytest.mark.parametrize("to", [0.0, np.int64(0), "0", 99, True, None], ids=repr)
+def test_a_message_is_for_a_rank(to: Any) -> None:
+    said = r"has no link to .*; the receiver must be COORDINATOR or a rank, an int"
+    with pytest.raises(RunFailed, match=f"the coordinator has a defect: .* {said}"):
+        run_with("mase", server=lambda context: Answers(Send(to, Eliminated((1,)))))
+
+
+def test_who_has_no_neighbours_cannot_broadcast() -> None:
+    said = r"own broadcasts, but its agents have no neighbours; use Send\(COORDINATOR, …\)"
+    with pytest.raises(RunFailed, match=f"agent 0 has a defect: .*{said}"):
+        run_with("mase", agent=lambda context: Answers(Broadcast(Eliminated((1,)))))
 
 
 @pytest.mark.parametrize("arm", [-1, 99, "x", 0.0], ids=repr)
