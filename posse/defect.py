@@ -9,7 +9,7 @@ from pathlib import Path
 from types import FunctionType
 
 from posse.errors import PosseError, SpecError
-from posse.own_code import OUR_ROOMS
+from posse.own_code import OUR_ROOMS, aside
 
 _LONGEST = 1_900
 """Characters of sentence and traceback each: both go into one message."""
@@ -29,9 +29,13 @@ def said(error: BaseException) -> str:
 
 @contextmanager
 def in_system(name: str) -> Iterator[None]:
-    """Turn an error of a system's own code into a `SpecError`: nothing has started yet."""
+    """Turn an error of a system's own code into a `SpecError`: nothing has started yet.
+
+    What it prints goes to standard error.
+    """
     try:
-        yield
+        with aside():
+            yield
     except PosseError:
         raise
     except (Exception, SystemExit) as error:  # a user's own code may call sys.exit

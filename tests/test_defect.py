@@ -46,9 +46,10 @@ arms = { kind = "bernoulli", means = [0.9, 0.1] }
 ROOT = Path(__file__).parents[1]
 
 
-def run(folder, engine, **environment):
+def run(folder, engine, *more, **environment):
+    command = ["posse", "run", "run.toml", "--engine", engine, "--out", "out", *more]
     return subprocess.run(
-        [sys.executable, "-m", "posse", "run", "run.toml", "--engine", engine, "--out", "out"],
+        [sys.executable, "-m", *command],
         cwd=folder,
         env=os.environ | environment,
         capture_output=True,
@@ -122,6 +123,70 @@ def test_what_the_users_code_prints_ends_no_run(tmp_path, engine):
     for said in ("imported\n", "pulled 0\n"):
         assert said in done.stderr
         assert said not in done.stdout
+
+
+TALKS = """
+from posse.extend import (
+    COORDINATOR, AgentRole, Broadcast, Finish, Message, MeshWithServer, Parameters, PeerFinished,
+    Received, Send, ServerRole, Started, System, Wiring, along, unprotected,
+)
+
+class Talk(Message, frozen=True):
+    pass
+
+class Asked(Parameters, frozen=True, kw_only=True):
+    def __post_init__(self):
+        print("parameters")
+
+class Agent:
+    def handle(self, event, now):
+        print("agent")
+        return [Send(COORDINATOR, Talk()), Finish("done", 0)] if event == Started() else []
+
+class Server:
+    done = 0
+
+    def handle(self, event, now):
+        print("server")
+        self.done += isinstance(event, PeerFinished)
+        return [Finish("done", 0)] if self.done == 3 else []
+
+def told(what, answer):
+    def hook(*given, **named):
+        print(what)
+        return answer(*given, **named)
+    return hook
+
+links = told("links", lambda agents, seed: [(n, n - 1) for n in range(1, agents)])
+SYSTEM = System(
+    name="talks", title="talks", paper="none", parameters=Asked, clocks=("slots",),
+    shape=MeshWithServer(
+        AgentRole(told("make agent", lambda context: Agent()), (Talk,)),
+        Wiring(told("network", lambda spec, parameters, run: along(spec.graph(run)))),
+        ServerRole(told("make server", lambda context: Server()), (Talk,)),
+    ),
+    claim=told("claim", unprotected("nothing")),
+    check=told("check", lambda spec, parameters: None),
+    advise=told("advise", lambda spec, parameters: []),
+)
+"""
+TALKING = """
+system = "talks:SYSTEM"
+agents.count = 3
+arms = { kind = "bernoulli", means = [0.9, 0.1] }
+topology = { kind = "python", target = "talks:links" }
+"""
+
+
+@pytest.mark.parametrize("engine", ["processes", "memory"])
+def test_what_a_system_prints_is_not_in_the_result(tmp_path, engine):
+    (tmp_path / "run.toml").write_text(TALKING)
+    (tmp_path / "talks.py").write_text(TALKS)
+    done = run(tmp_path, engine, "--json")
+    assert json.loads(done.stdout)["runs"][0]["status"] == "done"
+    made = {"make agent", "make server", "links", "network"}
+    asked = {"parameters", "claim", "check", "advise"}
+    assert {"agent", "server", *made, *asked} <= {*done.stderr.splitlines()}
 
 
 def test_a_defect_that_is_nowhere_in_the_users_code_has_the_innermost_line():

@@ -28,7 +28,7 @@ from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.log import LOG
 from posse.measure.numbers import named
-from posse.own_code import folders_of
+from posse.own_code import aside, folders_of
 from posse.plan import Plan
 from posse.results import words
 from posse.results.record import RunRecord
@@ -132,6 +132,10 @@ class ProcessEngine:
 
     def run(self, plan: Plan, number: int, observe: Observer = silent) -> RunRecord:
         """Carry run `number` of a series; agents that are up are told only what is new."""
+        with aside():
+            return self._run(plan, number, observe)
+
+    def _run(self, plan: Plan, number: int, observe: Observer) -> RunRecord:
         if self._journal is not None:
             before = self._journal.began_as(RunBeginning)
             if before is not None and self._serial == 0:

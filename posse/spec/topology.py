@@ -213,12 +213,12 @@ class PythonTopology(_Topology, frozen=True, kw_only=True, tag="python"):
             raise GraphError("target", f"'{self.target}': {said}")
         try:
             make = own_code.load(self.target, folders, _GROUP)
-            made = make(agents=agents, seed=int(random.integers(1 << 31)))
-            if hasattr(made, "nodes"):
-                return _of_networkx(made, agents, "its graph")
-            return graphs.from_edges(
-                agents, [(operator.index(i), operator.index(j)) for i, j in made]
-            )
+            with own_code.aside():
+                made = make(agents=agents, seed=int(random.integers(1 << 31)))
+                if hasattr(made, "nodes"):
+                    return _of_networkx(made, agents, "its graph")
+                edges = [(operator.index(i), operator.index(j)) for i, j in made]
+            return graphs.from_edges(agents, edges)
         except GraphError as error:
             raise GraphError("target", f"'{self.target}': {error}") from None
         except (Exception, SystemExit) as error:  # a user's own code may call sys.exit
