@@ -30,12 +30,29 @@ class Network:
                 f"{len(self.neighbours)} rows of neighbours and {len(self.knowledge)} of knowledge"
             )
             return f"has {rows} for {agents} agents"
-        if any(not 0 <= n < agents for near in self.neighbours for n in near):
+        ranks: list[Any] = [n for near in self.neighbours for n in near]
+        if any(type(n) is not int for n in ranks):
+            return "has neighbours that are no ints; make them so by int() or an array's tolist()"
+        if any(not 0 <= n < agents for n in ranks):
             return "has neighbours that do not exist"
+        near = [set(row) for row in self.neighbours]
+        for rank, row in enumerate(self.neighbours):
+            if rank in near[rank] or len(row) != len(near[rank]):
+                return (
+                    f"gives agent {rank} the neighbours {row!r:.80}; it must be others, each once"
+                )
+            if one_way := [n for n in row if rank not in near[n]]:
+                return (
+                    f"links agent {rank} to {one_way[0]} and not {one_way[0]} to {rank}; links "
+                    "have no direction"
+                )
         try:
             msgspec.msgpack.encode(self.knowledge)
         except TypeError as error:
-            return f"has knowledge that cannot be sent: {error}"
+            return (
+                f"has knowledge that cannot be sent: {error}; give it plain numbers, by float(), "
+                "int() or an array's tolist()"
+            )
         return ""
 
     def parts(self, without: Collection[int] = ()) -> list[tuple[int, ...]]:

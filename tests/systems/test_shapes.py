@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 
 from posse import own_code
@@ -138,6 +139,16 @@ def test_a_package_that_cannot_be_imported_is_named_and_hides_no_other(
         (Network([()], [{}]), "has 1 rows of neighbours and 1 of knowledge for 2 agents"),
         (Network([(1,), (2,)], [{}, {}]), "has neighbours that do not exist"),
         (Network([(1,), (-1,)], [{}, {}]), "has neighbours that do not exist"),
+        (Network([tuple(np.array([1])), (0,)], [{}, {}]), "has neighbours that are no ints; make"),
+        (Network([(1,), ()], [{}, {}]), "links agent 0 to 1 and not 1 to 0; links have no direct"),
+        (
+            Network([(1,), (0, 1)], [{}, {}]),
+            r"gives agent 1 the neighbours \(0, 1\); it must be ot",
+        ),
+        (
+            Network([(1, 1), (0,)], [{}, {}]),
+            r"gives agent 0 the neighbours \(1, 1\); it must be ot",
+        ),
         (Network([(1,), (0,)], [{}, {"sink": object()}]), "has knowledge that cannot be sent"),
         (Network([(1,), (0,)], [{}, {"sink": 0}]), ""),
     ],
