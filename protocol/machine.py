@@ -389,6 +389,12 @@ def require_answer(finish: Finish, count: int) -> None:
         raise LocalProtocolError(f"{finish}: arm must be None or an int from 0 to {count - 1}")
 
 
+def require_reason(abort: Abort) -> None:
+    """Raise `LocalProtocolError` unless it says why."""
+    if not isinstance(abort.reason, str) or not abort.reason.strip():
+        raise LocalProtocolError(f"{abort}: reason must be a sentence")
+
+
 def require_release(release: Release) -> None:
     """Raise `LocalProtocolError` unless this is a `Release` with possible values."""
     fits = isinstance(release, Release) and (

@@ -15,7 +15,7 @@ from posse.clocks.immediate import SlotPace, WallPace
 from posse.clocks.pace import Order, Pace, SharedPace
 from posse.clocks.virtual import Activity, VirtualPace
 from posse.hosts.agent_setup import AgentSetup
-from posse.hosts.endpoint import NEIGHBOURS, Endpoint, unheard
+from posse.hosts.endpoint import NEIGHBOURS, Endpoint, no_link, unheard
 from posse.hosts.sources import Chance
 from posse.hosts.spending import NOT_KEPT, Task
 from posse.measure.account import Account
@@ -29,6 +29,7 @@ from protocol.machine import (
     MOST_PULLS,
     Abort,
     AgentEffect,
+    AgentEffects,
     AgentEvent,
     AgentMachine,
     Attest,
@@ -56,6 +57,7 @@ from protocol.machine import (
     require_answer,
     require_arms,
     require_machine,
+    require_reason,
     require_release,
 )
 from protocol.message import Header, Message, Plane
@@ -98,6 +100,7 @@ class AgentRun:
         self._setup = setup
         self._system = system
         self._broadcasts = system.broadcasts
+        self._linked = system.wiring is not None
         self._agents_hear = system.agent.hears
         self._server_hears = system.server_hears
         self.endpoint = endpoint
@@ -190,18 +193,14 @@ class AgentRun:
     ) -> Order | Ready | Finish | None:
         """Hand an event to the machine and carry out its effects; return its order, if any."""
         order: Order | Ready | Finish | None = None
-        try:
-            effects = self.machine.handle(event, now)
-        except RemoteProtocolError as error:
-            if isinstance(event, (Received, PeerLost, Regrouped)):
-                raise
-            raise refused_own(self.machine, event, error) from error
-        if not isinstance(effects, (list, tuple)):
-            raise no_effects(self.machine, effects)
+        effects = self._effects_of(event, now)
         if self.field and any(isinstance(effect, _TELLING) for effect in effects):
             self._spending.uses(self.account.pulls)
         for effect in effects:
             if type(effect) is Send:
+                asked: Any = effect  # typed, compiled code would take bools for ints
+                if type(asked.to) is not int:
+                    raise no_link(self.rank, asked.to)
                 to, message = effect.to, effect.message
                 if to != COORDINATOR and self._broadcasts:
                     raise LocalProtocolError(
@@ -213,7 +212,7 @@ class AgentRun:
                 self.endpoint.send(to, message, self.pace.now)
             elif type(effect) is Broadcast:
                 message = effect.message
-                if self._system.wiring is None:
+                if not self._linked:
                     raise LocalProtocolError(
                         f"{self._system.name} broadcasts, but its agents have no neighbours; use "
                         "Send(COORDINATOR, …)"
@@ -245,9 +244,20 @@ class AgentRun:
                 self._carry_out(effect)
         return order
 
+    def _effects_of(self, event: AgentEvent, now: float) -> AgentEffects:
+        try:
+            effects = self.machine.handle(event, now)
+        except RemoteProtocolError as error:
+            if isinstance(event, (Received, PeerLost, Regrouped)):
+                raise
+            raise refused_own(self.machine, event, error) from error
+        if not isinstance(effects, (list, tuple)):
+            raise no_effects(self.machine, effects)
+        return effects
+
     def _check(self, order: Pull | Explore) -> None:
         """Raise `LocalProtocolError` for an order that cannot be carried out."""
-        asked: Any = order  # typed, compiled code would take bools for ints
+        asked: Any = order  # untyped as above
         times = asked.times if type(order) is Pull else 1
         if (
             type(asked.arms) is not tuple
@@ -270,11 +280,10 @@ class AgentRun:
                     self.say(control.Attested(step, value))
             case Refuse(reason, sender, count):
                 self.refuse(RemoteProtocolError(reason), sender, count)
-            case Abort(reason):
-                if not isinstance(reason, str) or not reason.strip():
-                    raise LocalProtocolError(f"{effect}: reason must be a sentence")
+            case Abort():
+                require_reason(effect)
                 # reasons name rounds and agents, never a reward
-                self.say(control.Failed(f"agent {self.rank}: {reason}"))
+                self.say(control.Failed(f"agent {self.rank}: {effect.reason}"))
             case Stand(round_, begun, slot, arms):
                 self.say(control.Standing(self._losses, round_, begun, slot, arms))
             case _:

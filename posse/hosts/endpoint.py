@@ -98,11 +98,8 @@ class Endpoint:
 
     def send(self, to: int, message: Message, now: float) -> None:
         """Encode, number and count a message to one peer."""
-        if type(to) is not int or to not in self._peers:  # 1.0 and NumPy's 1 equal 1, too
-            raise LocalProtocolError(
-                f"{who(self.name)} has no link to {to!r:.80}; the receiver must be COORDINATOR "
-                "or a rank, an int"
-            )
+        if to not in self._peers:
+            raise no_link(self.name, to)
         if self._near is not None and message.plane == _WORLD and not self._outbox:
             self._near.append((self.name, to, message, now))
             self.meter.hand(self.name, to, message)
@@ -127,6 +124,13 @@ class Endpoint:
             )
         self.meter.count(self.name, ends, type(message), frame)
         self._outbox.append((target, frame))
+
+
+def no_link(name: int, to: object) -> LocalProtocolError:
+    """The error for a message to who is no peer."""
+    return LocalProtocolError(
+        f"{who(name)} has no link to {to!r:.80}; the receiver must be COORDINATOR or a rank, an int"
+    )
 
 
 def unheard(message: Message, to: int, hears: Collection[type[Message]]) -> LocalProtocolError:

@@ -3,7 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from mypy_extensions import mypyc_attr
 
@@ -12,7 +12,7 @@ from posse.arms import known_means
 from posse.arms.buffer import RewardBuffer
 from posse.arms.shared import SharedArms
 from posse.errors import PosseError, RunFailed
-from posse.hosts.endpoint import NEIGHBOURS, unheard
+from posse.hosts.endpoint import NEIGHBOURS, no_link, unheard
 from posse.hosts.sources import Chance
 from posse.hosts.spending import NOT_KEPT, Spending, Task
 from posse.plan import Plan
@@ -151,10 +151,7 @@ class Server:
         run = self._run
         for effect in effects:
             if type(effect) is Send:
-                message = effect.message
-                if type(message) not in self._agents_hear:
-                    raise unheard(message, effect.to, self._agents_hear)
-                run.send(effect.to, message)
+                self._send(effect)
             elif type(effect) is Played:
                 self._arms().played(effect.arms, effect.payoffs, effect.winners)
             elif type(effect) is Pull:
@@ -178,6 +175,15 @@ class Server:
             else:
                 assert_never_effect(effect, self._machine, "the coordinator's", ServerEffect)
 
+    def _send(self, asked: Any) -> None:
+        # `asked` is a Send; typed, compiled code would take bools for ints
+        message = asked.message
+        if type(asked.to) is not int:
+            raise no_link(COORDINATOR, asked.to)
+        if type(message) not in self._agents_hear:
+            raise unheard(message, asked.to, self._agents_hear)
+        self._run.send(asked.to, message)
+
     def _arms(self) -> SharedArms:
         if self.arms is None:
             raise LocalProtocolError(
@@ -186,7 +192,8 @@ class Server:
         return self.arms
 
     def _wait(self, order: Timer) -> None:
-        if not isinstance(order.after, (int, float)) or not order.after >= 0:
+        asked: Any = order  # typed, compiled code would not read what is no float
+        if not isinstance(asked.after, (int, float)) or not order.after >= 0:
             raise LocalProtocolError(f"{order}: after must be a number of seconds, 0 or more")
         self.timer = self._wall() / 1e9 + order.after
 
