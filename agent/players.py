@@ -9,12 +9,13 @@ ranks that the player targeted ("total number of times").
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
+from agent.tree import TreeSums
 from protocol.errors import RemoteProtocolError
 from protocol.machine import (
     COORDINATOR,
@@ -27,8 +28,18 @@ from protocol.machine import (
     Received,
     Send,
     Started,
+    Variant,
 )
-from protocol.players import Choice, OffsetRow, Outcome, first_arm, privacy_weight, target_rank
+from protocol.players import (
+    Choice,
+    OffsetRow,
+    Outcome,
+    deviation_factor,
+    first_arm,
+    privacy_factor,
+    privacy_weight,
+    target_rank,
+)
 from protocol.privacy import Release
 
 _AHEAD = 1024
@@ -95,19 +106,17 @@ class UcbPrivateBound(Ucb):
 
     s_a / n_a + sqrt(2 log t / n_a) + (4 log t / ε) f(n_a)
 
-    `counter` makes a counter of one stream. `factor` is f; in the paper, with the hybrid mechanism,
-    it is log^1.5(n)/n.
+    `sums` has a counter of one stream for each arm. With the hybrid mechanism, that of the paper,
+    f is `privacy_factor`, on a tree `deviation_factor`.
     """
 
     epsilon: float
-    counter: Callable[[int], Counter]
-    factor: Callable[[Counter], float]
-    sums: list[Counter] = field(init=False)
+    variant: Variant
+    sums: Sequence[Counter]
     factors: list[float] = field(init=False)
 
     def __post_init__(self) -> None:
         Ucb.__post_init__(self)
-        self.sums = [self.counter(1) for _ in range(self.arms)]
         self.factors = [0.0] * self.arms
 
     def observe(self, arm: int, sample: float) -> list[Release]:
@@ -115,7 +124,10 @@ class UcbPrivateBound(Ucb):
         total = counter.insert(0, sample).item()
         n = counter.t
         self.mean[arm], self.width[arm] = total / n, 1 / math.sqrt(n)
-        self.factors[arm] = self.factor(counter)
+        if isinstance(counter, TreeSums):
+            self.factors[arm] = deviation_factor(counter.deviation, self.epsilon, n)
+        else:
+            self.factors[arm] = privacy_factor(n, self.variant)
         return [
             Release(r.mechanism, r.sensitivity, r.scale, r.epsilon, f"arm {arm}, {r.block}")
             for r in counter.begun()
@@ -131,17 +143,15 @@ class UcbPrivate(Ucb):
     """UCB-Private: in each slot the sample enters its arm's counter, and 0 enters all others.
 
     The counters' clock is t, but n_a counts real pulls only. The index has no privacy term:
-    s_a / n_a + sqrt(2 log t / n_a), `share` = 1/n_a. `counter` makes a counter of so many streams.
+    s_a / n_a + sqrt(2 log t / n_a), `share` = 1/n_a. `sums` has a stream for each arm.
     """
 
-    counter: Callable[[int], Counter]
+    sums: Counter
     share: list[float] = field(init=False)
-    sums: Counter = field(init=False)
 
     def __post_init__(self) -> None:
         Ucb.__post_init__(self)
         self.share = [0.0] * self.arms
-        self.sums = self.counter(self.arms)
 
     def observe(self, arm: int, sample: float) -> list[Release]:
         self.s = self.sums.insert(arm, sample).tolist()

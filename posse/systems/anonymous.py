@@ -123,60 +123,26 @@ def _advise_anonymous(spec: RunSpec, parameters: AnonymousParameters) -> list[st
 
 
 def _player(context: AgentContext) -> AgentMachine:
-    p = context.parameters
     private = context.secret(Purpose.PROTOCOL)
-    return AnonymousPlayer(
-        rank=context.rank,
-        arms=context.arms,
-        horizon=p.horizon,
-        precision=p.precision,
-        aggregation=p.aggregation,
-        masker=Masker(context.rank, p.group_size, private, context.signer),
-        earnings=Earnings(p.horizon),
-    )
+    masker = context.make(Masker, private=private, signer=context.signer)
+    return context.make(AnonymousPlayer, masker=masker, earnings=context.make(Earnings))
 
 
 def _ucb(context: AgentContext) -> AgentMachine:
-    horizon = context.parameters.horizon
-    ties = context.generator(Purpose.TIES)
-    return ParallelUcb(context.arms, horizon, ties, Earnings(horizon))
+    return context.make(ParallelUcb, earnings=context.make(Earnings))
 
 
 def _server(
     context: CoordinatorContext, kind: Callable[..., Learner], **given: Any
 ) -> ServerMachine:
-    p = context.parameters
-    learner = kind(
-        users=context.agents,
-        arms=context.arms,
-        group_size=p.group_size,
-        generator=context.generator(Purpose.PROTOCOL),
-        ties=context.generator(Purpose.TIES),
-        **given,
-    )
-    return AnonymousServer(
-        agents=context.agents,
-        horizon=p.horizon,
-        group_size=p.group_size,
-        precision=p.precision,
-        aggregation=p.aggregation,
-        learner=learner,
-        signer=context.signer,
-    )
+    learner = context.make(kind, users=context.agents, generator=context.draws, **given)
+    return context.make(AnonymousServer, learner=learner, signer=context.signer)
 
 
 def _eliminator(context: CoordinatorContext) -> ServerMachine:
     p: AnonymousParameters = context.parameters
-    return _server(
-        context,
-        BatchedElimination,
-        horizon=_horizon(p, context.agents, context.arms),
-        rate=p.learning_rate,
-        decomposition=p.decomposition,
-        cluster_size=p.cluster_size,
-        feedback=p.feedback,
-        variant=context.variant,
-    )
+    horizon = _horizon(p, context.agents, context.arms)
+    return _server(context, BatchedElimination, horizon=horizon, rate=p.learning_rate)
 
 
 def _explorer(context: CoordinatorContext) -> ServerMachine:

@@ -1,8 +1,9 @@
 """The contexts from which machines are built."""
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -12,9 +13,49 @@ from posse.seeds import Purpose
 from protocol.machine import OnMissing
 from protocol.signing import Signer
 
+Made = TypeVar("Made")
 
-@dataclass(frozen=True)
-class AgentContext:
+
+@dataclass(frozen=True, kw_only=True)
+class _Context:
+    """What the machines of both ends are built from."""
+
+    agents: int
+    arms: int
+    parameters: Any
+    variant: Any
+    knowledge: dict[str, Any]
+    generator: Callable[[Purpose], np.random.Generator]
+    field: bool = False
+    signer: Signer | None = None
+
+    @property
+    def ties(self) -> np.random.Generator:
+        """The generator that breaks ties."""
+        return self.generator(Purpose.TIES)
+
+    @property
+    def draws(self) -> np.random.Generator:
+        """The generator of the algorithm's own choices."""
+        return self.generator(Purpose.PROTOCOL)
+
+    def make(self, kind: Callable[..., Made], **given: Any) -> Made:
+        """A dataclass with what is `given`; what else it needs is taken by its name.
+
+        It is looked for here, then among the parameters, which have one name for one thing.
+        """
+        for needed in dataclasses.fields(kind):  # type: ignore[arg-type]
+            name, optional = needed.name, needed.default is not needed.default_factory
+            if needed.init and not optional and name not in given:
+                mine = getattr(self, name, dataclasses.MISSING)
+                given[name] = (
+                    getattr(self.parameters, name) if mine is dataclasses.MISSING else mine
+                )
+        return kind(**given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentContext(_Context):
     """What an agent's machine is built from.
 
     `neighbours` are ranks, never the graph. `knowledge` is what the system's `Wiring` tells this
@@ -24,33 +65,22 @@ class AgentContext:
     """
 
     rank: int
-    agents: int
-    arms: int
-    parameters: Any
-    variant: Any
     neighbours: tuple[int, ...]
-    knowledge: dict[str, Any]
     noise: Noise
-    generator: Callable[[Purpose], np.random.Generator]
     secret: Callable[[Purpose], bytes]
     cohort: Cohort
-    field: bool = False
-    signer: Signer | None = None
 
 
-@dataclass(frozen=True)
-class CoordinatorContext:
+@dataclass(frozen=True, kw_only=True)
+class CoordinatorContext(_Context):
     """What a coordinator's machine is built from.
 
     `on_missing`: what the run file says about the loss of an agent.
     """
 
-    agents: int
-    arms: int
-    parameters: Any
-    variant: Any
-    knowledge: dict[str, Any]
-    generator: Callable[[Purpose], np.random.Generator]
-    field: bool = False
-    signer: Signer | None = None
     on_missing: OnMissing = "end"
+
+
+def making(kind: Callable[..., Made], **given: Any) -> Callable[[_Context], Made]:
+    """Makes a machine of this kind from its context; see `make`."""
+    return lambda context: context.make(kind, **given)

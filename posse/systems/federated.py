@@ -1,14 +1,14 @@
 """Federated elimination with differential privacy (Li and Song 2022) and its baseline."""
 
 import importlib.util
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from agent.exchange import Exchange
-from agent.federated import CdpAgent, DdpAgent, HdpAgent, LoneEliminator
+from agent.federated import CdpAgent, DdpAgent, Eliminator, HdpAgent, LoneEliminator
 from agent.gis import Gis
 from agent.masking import SumMasker
 from agent.push import Flooding, Gossip
@@ -111,84 +111,62 @@ def _schedule(context: AgentContext | CoordinatorContext) -> Schedule:
 
 
 def _lone(context: AgentContext) -> AgentMachine:
-    schedule = schedule_of(context.parameters, 1, context.arms)
-    return LoneEliminator(context.arms, schedule, context.noise)
+    return context.make(LoneEliminator, schedule=schedule_of(context.parameters, 1, context.arms))
 
 
 def _cdp(context: AgentContext) -> AgentMachine:
     p: CdpParameters = context.parameters
-    arms, schedule, noise = context.arms, _schedule(context), context.noise
+    schedule = _schedule(context)
     if p.noise == "shared":
         # if the noise's library is missing, this fails before a reward is used
-        noise.discrete_gaussian(np.zeros(1, dtype=np.int64), LEAST_SHARE)
+        context.noise.discrete_gaussian(np.zeros(1, dtype=np.int64), LEAST_SHARE)
         private = context.secret(Purpose.PROTOCOL)
         masker = SumMasker(context.rank, context.agents, private, context.signer)
         shared = noise_of(p, context.agents)
-        return SharedNoiseAgent(arms, schedule, noise, masker=masker, shared=shared)
-    partial = schedule.senders < context.agents
-    return CdpAgent(arms, schedule, noise, partial=partial)
+        return context.make(SharedNoiseAgent, schedule=schedule, masker=masker, shared=shared)
+    return context.make(CdpAgent, schedule=schedule, partial=schedule.senders < context.agents)
 
 
-def _where(context: AgentContext) -> tuple[int, int, tuple[int, ...], dict[str, Any]]:
-    return context.rank, context.agents, context.neighbours, context.knowledge
+def _over_a_graph(
+    context: AgentContext, kind: type[Eliminator], exchange: Callable[..., Exchange], **given: Any
+) -> AgentMachine:
+    """An agent whose means travel by this exchange."""
+    signed = SignedRows(context.signer)
+    where = context.rank, context.agents, context.neighbours, context.knowledge
+    return context.make(
+        kind,
+        schedule=_schedule(context),
+        exchange=exchange(*where, signed=signed),
+        t_delay=context.parameters.t_delay,
+        plausible=context.field,
+        **given,
+    )
 
 
 def _ddp(context: AgentContext) -> AgentMachine:
     p: DdpParameters = context.parameters
-    where, signed = _where(context), SignedRows(context.signer)
-    exchange: Exchange
-    match p.exchange:
-        case "gis":
-            exchange = Gis(*where, signed=signed)
-        case "flooding":
-            exchange = Flooding(*where, signed=signed)
-        case _:
-            choice = context.generator(Purpose.PROTOCOL)
-            exchange = Gossip(*where, signed=signed, choice=choice)
-    return DdpAgent(
-        context.arms,
-        _schedule(context),
-        context.noise,
-        exchange,
-        p.t_delay,
-        variant=context.variant,
-        plausible=context.field,
-    )
+    if p.exchange == "gossip":
+        return _over_a_graph(context, DdpAgent, partial(Gossip, choice=context.draws))
+    return _over_a_graph(context, DdpAgent, Gis if p.exchange == "gis" else Flooding)
 
 
 def _hdp(context: AgentContext) -> AgentMachine:
-    p: HdpParameters = context.parameters
-    exchange = Relay(*_where(context), signed=SignedRows(context.signer))
-    return HdpAgent(
-        context.arms,
-        _schedule(context),
-        context.noise,
-        exchange,
-        p.t_delay,
-        component=tuple(context.knowledge["component"]),
-        plausible=context.field,
-    )
+    component = tuple(context.knowledge["component"])
+    return _over_a_graph(context, HdpAgent, Relay, component=component)
 
 
 def _cdp_server(context: CoordinatorContext) -> ServerMachine:
     p: CdpParameters = context.parameters
-    arms, agents, schedule = context.arms, context.agents, _schedule(context)
+    schedule, field = _schedule(context), context.field
     if p.noise == "shared":
-        shared = noise_of(p, agents)
-        return SharedNoiseServer(arms, agents, schedule, shared=shared, signer=context.signer)
-    choice = context.generator(Purpose.PROTOCOL)
-    return CdpServer(arms, agents, schedule, choice=choice, plausible=context.field)
+        shared, signer = noise_of(p, context.agents), context.signer
+        return context.make(SharedNoiseServer, schedule=schedule, shared=shared, signer=signer)
+    return context.make(CdpServer, schedule=schedule, choice=context.draws, plausible=field)
 
 
 def _hdp_server(context: CoordinatorContext) -> ServerMachine:
-    return HdpServer(
-        context.arms,
-        context.agents,
-        _schedule(context),
-        plausible=context.field,
-        sinks=tuple(context.knowledge["sinks"]),
-        variant=context.variant,
-    )
+    schedule, sinks = _schedule(context), tuple(context.knowledge["sinks"])
+    return context.make(HdpServer, schedule=schedule, sinks=sinks, plausible=context.field)
 
 
 def _ddp_network(spec: RunSpec, parameters: DdpParameters, run: int) -> Network:

@@ -7,11 +7,10 @@ from posse.claims import cooperative as claims
 from posse.claims.base import silence
 from posse.errors import SpecError
 from posse.results import cooperative as results
-from posse.seeds import Purpose
 from posse.spec.runfile import RunSpec
 from posse.systems import advice
 from posse.systems.base import ALONE, Field, System, UnitInterval
-from posse.systems.context import AgentContext
+from posse.systems.context import making
 from posse.systems.shapes import Alone
 from posse.theory import cooperative as theory
 from posse.theory.bounds import undrawn
@@ -22,37 +21,6 @@ from protocol.cooperative import (
     RobustParameters,
     pulls_per_release,
 )
-from protocol.machine import AgentMachine
-
-
-def _lone(context: AgentContext) -> AgentMachine:
-    ties = context.generator(Purpose.TIES)
-    return LoneUcb(context.arms, context.parameters.horizon, ties)
-
-
-def _private_lone(context: AgentContext) -> AgentMachine:
-    p: PrivateAloneParameters = context.parameters
-    return PrivateLoneUcb(
-        context.arms,
-        p.horizon,
-        context.generator(Purpose.TIES),
-        epsilon=p.epsilon,
-        v=p.v,
-        variant=context.variant,
-        noise=context.noise,
-    )
-
-
-def _adap(context: AgentContext) -> AgentMachine:
-    p: AdapParameters = context.parameters
-    return AdapUcb(
-        context.arms,
-        p.horizon,
-        context.generator(Purpose.TIES),
-        epsilon=p.epsilon,
-        alpha=p.alpha,
-        noise=context.noise,
-    )
 
 
 def check_horizon(spec: RunSpec, parameters: AloneParameters) -> None:
@@ -89,7 +57,7 @@ SYSTEMS = (
         title="baseline: UCB1, every agent alone",
         paper="Auer et al. 2002",
         parameters=AloneParameters,
-        shape=Alone(_lone),
+        shape=Alone(making(LoneUcb)),
         field=Field("bare"),
         claim=silence,
         one_form=True,
@@ -102,7 +70,7 @@ SYSTEMS = (
         title="baseline: DP-UCB-INT, every agent alone, private to whoever sees its pulls",
         paper="Tossou and Dimitrakakis 2016",
         parameters=PrivateAloneParameters,
-        shape=Alone(_private_lone),
+        shape=Alone(making(PrivateLoneUcb)),
         field=Field(),
         claim=claims.private_means,
         unit_interval=UnitInterval(),
@@ -114,7 +82,7 @@ SYSTEMS = (
         title="baseline: AdaP-UCB, every agent alone, each reward in one noisy mean",
         paper="Azize and Basu 2022",
         parameters=AdapParameters,
-        shape=Alone(_adap),
+        shape=Alone(making(AdapUcb)),
         field=Field(),
         claim=claims.batched_means,
         unit_interval=UnitInterval(),

@@ -12,11 +12,10 @@ from posse.arms.base import RandomMeans
 from posse.claims import mase as claims
 from posse.errors import SpecError
 from posse.results.mase import CENTRAL, INDEPENDENT, VOTES
-from posse.seeds import Purpose
 from posse.spec.runfile import RunSpec
 from posse.systems import advice
 from posse.systems.base import ALONE, Field, LabOnly, Loss, System, UnitInterval
-from posse.systems.context import AgentContext, CoordinatorContext
+from posse.systems.context import AgentContext, CoordinatorContext, making
 from posse.systems.shapes import AgentRole, Alone, ServerRole, Star
 from posse.theory import mase as theory
 from posse.theory.bounds import run_means
@@ -88,25 +87,16 @@ def _voter(context: AgentContext) -> AgentMachine:
     p = context.parameters
     failure = local_failure(p, context.arms, context.variant)
     eager = not (isinstance(p, CorruptedParameters) and context.variant == "printed")
-    return MaseVoter(context.arms, failure, context.noise, xi=getattr(p, "xi", 0.0), eager=eager)
-
-
-def _dp_voter(context: AgentContext) -> AgentMachine:
-    p: DpMaseParameters = context.parameters
-    return DpMaseVoter(context.arms, p.beta, p.epsilon, context.variant, context.noise)
+    return context.make(MaseVoter, failure=failure, xi=getattr(p, "xi", 0.0), eager=eager)
 
 
 def _lone_voter(context: AgentContext) -> AgentMachine:
-    return MaseVoter(context.arms, context.parameters.delta, context.noise, votes=False)
+    return context.make(MaseVoter, failure=context.parameters.delta, votes=False)
 
 
 def _tally(context: CoordinatorContext) -> ServerMachine:
     needed = votes_to_remove(context.parameters, context.arms, context.variant)
-    return MaseTally(context.arms, context.agents, needed, context.generator(Purpose.TIES))
-
-
-def _central(context: CoordinatorContext) -> ServerMachine:
-    return CentralEliminator(context.arms, context.agents, context.parameters.delta)
+    return context.make(MaseTally, needed=needed)
 
 
 _WITHOUT_VOTES = Loss(
@@ -138,7 +128,7 @@ SYSTEMS = (
         title="votes of differentially private successive eliminations",
         paper=f"{PAPER}, Algorithm 2",
         parameters=DpMaseParameters,
-        shape=Star(AgentRole(_dp_voter, TO_AGENT), ServerRole(_tally, (Vote,))),
+        shape=Star(AgentRole(making(DpMaseVoter), TO_AGENT), ServerRole(_tally, (Vote,))),
         field=Field(),
         claim=claims.private_votes,
         unit_interval=UnitInterval(unless_printed=True),
@@ -159,8 +149,8 @@ SYSTEMS = (
         paper=f"{PAPER}, section 6",
         parameters=BaselineParameters,
         shape=Star(
-            AgentRole(lambda context: RawSender(context.arms), (Eliminated,)),
-            ServerRole(_central, (Sample,)),
+            AgentRole(making(RawSender), (Eliminated,)),
+            ServerRole(making(CentralEliminator), (Sample,)),
         ),
         field=Field(),
         claim=claims.raw_rewards,

@@ -1,10 +1,9 @@
 """Players that share arms and collide (Tossou and Dimitrakakis 2015)."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
 
 from agent.hybrid import HybridNodes, HybridSums
-from agent.noise import Noise
 from agent.players import (
     Counter,
     RandomPlayer,
@@ -20,24 +19,21 @@ from posse.arms.csv import CsvArms
 from posse.claims import players as claims
 from posse.errors import SpecError
 from posse.results.players import PLAYERS
-from posse.seeds import Purpose
 from posse.spec.runfile import RunSpec
 from posse.systems import advice
 from posse.systems.base import Field, Loss, System, UnitInterval
-from posse.systems.context import AgentContext, CoordinatorContext
+from posse.systems.context import AgentContext, CoordinatorContext, making
 from posse.systems.shapes import AgentRole, ServerRole, SharedArms
 from posse.theory import players as theory
 from posse.theory.bounds import undrawn
-from protocol.machine import AgentMachine, ServerMachine, Variant
+from protocol.machine import AgentMachine, ServerMachine
 from protocol.players import (
     TO_MEDIUM,
     TO_PLAYER,
     PlayerParameters,
     PrivateTdfsParameters,
     TdfsParameters,
-    deviation_factor,
     one_sample,
-    privacy_factor,
 )
 
 PAPER = "Tossou and Dimitrakakis 2015"
@@ -105,9 +101,9 @@ def _check_offsets(offsets: tuple[int, ...], players: int) -> None:
 
 def _tdfs(context: AgentContext, index: Ucb) -> AgentMachine:
     p: TdfsParameters = context.parameters
-    player = TdfsPlayer(context.agents, context.arms, p.horizon, index)
+    player = context.make(TdfsPlayer, players=context.agents, index=index)
     if p.offsets == "found":
-        player.draws = context.generator(Purpose.PROTOCOL)
+        player.draws = context.draws
     else:
         agreed = range(1, context.agents + 1) if p.offsets == "agreed" else p.offsets
         player.offset = int(agreed[context.rank])
@@ -119,69 +115,29 @@ def _ucb(context: AgentContext) -> AgentMachine:
 
 
 def _private_bound(context: AgentContext) -> AgentMachine:
-    p: PrivateTdfsParameters = context.parameters
-    factor = _Factor(p, context.variant)
-    return _tdfs(context, UcbPrivateBound(context.arms, p.epsilon, _counters(context), factor))
+    sums = [_counter(context, 1) for _ in range(context.arms)]
+    return _tdfs(context, context.make(UcbPrivateBound, sums=sums))
 
 
 def _private(context: AgentContext) -> AgentMachine:
-    return _tdfs(context, UcbPrivate(context.arms, _counters(context)))
+    return _tdfs(context, context.make(UcbPrivate, sums=_counter(context, context.arms)))
 
 
-@dataclass(frozen=True)
-class _Counters:
-    """Makes private counters for so many streams of rewards."""
-
-    parameters: PrivateTdfsParameters
-    noise: Noise
-    field: bool
-
-    def __call__(self, streams: int) -> Counter:
-        p = self.parameters
-        match p.counter:
-            case "hybrid":
-                hybrid = HybridNodes if self.field else HybridSums
-                return hybrid(streams, p.epsilon, p.split, self.noise)
-            case "tree":
-                return TreeSums(streams, p.epsilon, p.horizon, self.noise)
-            case "honaker":
-                return HonakerSums(streams, p.epsilon, p.horizon, self.noise)
-
-
-def _counters(context: AgentContext) -> _Counters:
-    return _Counters(context.parameters, context.noise, context.field)
-
-
-@dataclass(frozen=True)
-class _Factor:
-    """The bound on the error of private sums, see `UcbPrivateBound`."""
-
-    parameters: PrivateTdfsParameters
-    variant: Variant
-
-    def __call__(self, counter: Counter) -> float:
-        if isinstance(counter, TreeSums):
-            return deviation_factor(counter.deviation, self.parameters.epsilon, counter.t)
-        return privacy_factor(counter.t, self.variant)
-
-
-def _random(context: AgentContext) -> AgentMachine:
-    p: PlayerParameters = context.parameters
-    return RandomPlayer(context.arms, p.horizon, context.generator(Purpose.PROTOCOL))
+def _counter(context: AgentContext, streams: int) -> Counter:
+    """A private counter for so many streams of rewards."""
+    p: PrivateTdfsParameters = context.parameters
+    kinds: dict[str, Callable[..., Counter]] = {
+        "hybrid": HybridNodes if context.field else HybridSums,
+        "tree": TreeSums,
+        "honaker": HonakerSums,
+    }
+    return context.make(kinds[p.counter], streams=streams)
 
 
 def _medium(context: CoordinatorContext) -> ServerMachine:
-    p: PlayerParameters = context.parameters
-    return Medium(
-        context.arms,
-        context.agents,
-        p.horizon,
-        p.collision,
-        one_sample(p, field=context.field),
-        p.deadline,
-        context.on_missing,
-        context.generator(Purpose.TIES),
-    )
+    shared = one_sample(context.parameters, field=context.field)
+    winners = context.ties
+    return context.make(Medium, players=context.agents, shared_sample=shared, winners=winners)
 
 
 _MEDIUM = ServerRole(_medium, TO_MEDIUM)
@@ -235,7 +191,7 @@ SYSTEMS = (
         title="baseline: a uniform arm in each slot",
         paper=f"{PAPER}, section 4",
         parameters=PlayerParameters,
-        shape=SharedArms(AgentRole(_random, TO_PLAYER), _MEDIUM),
+        shape=SharedArms(AgentRole(making(RandomPlayer), TO_PLAYER), _MEDIUM),
         bound=undrawn("No bound is drawn: a random player's regret grows with time for ever."),
         one_form=True,
         claim=claims.silence,

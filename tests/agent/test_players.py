@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from agent.hybrid import HybridSums
 from agent.noise import SeededNoise
-from agent.players import Counter, RandomPlayer, TdfsPlayer, Ucb, UcbPrivate, UcbPrivateBound
+from agent.players import RandomPlayer, TdfsPlayer, Ucb, UcbPrivate, UcbPrivateBound
 from agent.tree import TreeSums
 from protocol.errors import RemoteProtocolError
-from protocol.machine import COORDINATOR, Note, Received, Send, Started, TimerFired
+from protocol.machine import COORDINATOR, Note, Received, Send, Started, TimerFired, Variant
 from protocol.players import Choice, Outcome, deviation_factor, privacy_factor
 from tests.support.noise import NoNoise
 
@@ -71,11 +71,11 @@ def test_players_choose_as_the_paper_says(players, more, offset, seed):
 
     assert play(machine(Ucb(N)), samples) == naive(samples, players, offset)
     counter = partial(HybridSums, epsilon=0.5, split="half", noise=NoNoise())
-    private = UcbPrivate(N, counter)
+    private = UcbPrivate(N, counter(N))
     assert play(machine(private), samples) == naive(samples, players, offset)
-    for variant, least in (("printed", 1), ("corrected", 2)):
-        factor = partial(lambda variant, counter: privacy_factor(counter.t, variant), variant)
-        bound = UcbPrivateBound(N, 0.5, counter, factor)
+    leasts: dict[Variant, int] = {"printed": 1, "corrected": 2}
+    for variant, least in leasts.items():
+        bound = UcbPrivateBound(N, 0.5, variant, [counter(1) for _ in range(N)])
         expected = naive(
             samples,
             players,
@@ -88,8 +88,8 @@ def test_players_choose_as_the_paper_says(players, more, offset, seed):
 def test_mechanisms_run_on_the_clocks_of_the_paper():
     noise = SeededNoise(np.random.default_rng(0))
     counter = partial(HybridSums, epsilon=1.0, split="half", noise=noise)
-    bound = UcbPrivateBound(3, 1.0, counter, lambda counter: 0.0)
-    private = UcbPrivate(3, counter)
+    bound = UcbPrivateBound(3, 1.0, "corrected", [counter(1) for _ in range(3)])
+    private = UcbPrivate(3, counter(3))
     for arm in (0, 1, 1, 2, 1):
         bound.observe(arm, 1.0)
         private.observe(arm, 1.0)
@@ -106,12 +106,8 @@ def test_the_privacy_term_of_a_tree_follows_its_own_noise():
         privacy_factor(20_000, "printed"), rel=0.02
     )  # the hybrid mechanism's deviation gives the print
 
-    def factor(counter: Counter) -> float:
-        assert isinstance(counter, TreeSums)
-        return deviation_factor(counter.deviation, 0.5, counter.t)
-
-    tree = partial(TreeSums, epsilon=0.5, horizon=8, noise=noise)
-    index = UcbPrivateBound(2, 0.5, tree, factor)
+    trees = [TreeSums(1, 0.5, 8, noise) for _ in range(2)]
+    index = UcbPrivateBound(2, 0.5, "corrected", trees)
     for _ in range(3):
         index.observe(1, 0.0)
     # after three items: two nodes, each Laplace of scale 4 levels / ε

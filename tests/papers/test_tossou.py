@@ -16,7 +16,7 @@ from posse.papers.tossou import figures, shared, sums, theory
 from posse.papers.tossou.figures import RANDOM_PACE
 from posse.plan import prepare
 from protocol.machine import COORDINATOR, Received, Started
-from protocol.players import Outcome, privacy_factor
+from protocol.players import Outcome
 from tests.support.claims import plan
 from tests.support.noise import deviation
 from tests.support.papers import GENERATOR, alike_on_average, measured
@@ -164,8 +164,8 @@ def test_ucb_private_bound_is_the_plain_loop_of_its_pseudo_code(variant):
 def pulls_arm_0_twice(offset: int, sample: float, noise: SeededNoise) -> bool:
     """Whether a real player does what `shared.pulls_twice` computes, on this sample."""
     index = UcbPrivateBound(
-        shared.ARMS, shared.EPSILON, lambda n: HybridSums(n, shared.EPSILON, "half", noise),
-        lambda counter: privacy_factor(counter.t, "corrected"),
+        shared.ARMS, shared.EPSILON, "corrected",
+        [HybridSums(1, shared.EPSILON, "half", noise) for _ in range(shared.ARMS)],
     )  # fmt: skip
     player = TdfsPlayer(shared.PLAYERS, shared.ARMS, shared.ARMS + 2, index, offset=offset)
     player.handle(Started(), 0.0)

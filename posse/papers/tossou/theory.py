@@ -17,7 +17,7 @@ from posse.papers.statements import Check, Finding, Measured, claim, ours, verdi
 from posse.papers.tossou.figures import BEST, HORIZONS, MEANS, run
 from posse.theory.players import Plays, fair_sharing_regret, plays_with_bound, plays_without_bound
 from protocol.machine import COORDINATOR, Received, Send, Started
-from protocol.players import Choice, Outcome, privacy_factor
+from protocol.players import Choice, Outcome
 
 _BOUND, _PRIVATE = "Bound (Lemma 4)", "Private (Lemma 7)"
 
@@ -97,8 +97,8 @@ def wrong_targets(horizon: int, *, variant: Any, generator: np.random.Generator)
     noise = own_noise(generator)
     players = [
         TdfsPlayer(2, 4, horizon,
-                   UcbPrivateBound(4, 10.0, lambda n: HybridSums(n, 10.0, "half", noise),
-                                   lambda counter: privacy_factor(counter.t, variant)),
+                   UcbPrivateBound(4, 10.0, variant,
+                                   [HybridSums(1, 10.0, "half", noise) for _ in range(4)]),
                    offset=offset)
         for offset in (1, 2)
     ]  # fmt: skip
