@@ -35,7 +35,7 @@ class Learner(ABC):
     """Plans assignments and learns from their estimates.
 
     `alive` says which arms each user may be assigned; `sums` and `counts` are those of its
-    estimates. All have shape (N, K).
+    estimates, and `room` is how many more it takes. All have shape (N, K).
     """
 
     users: int
@@ -46,19 +46,24 @@ class Learner(ABC):
     alive: BoolArray = field(init=False)
     sums: FloatArray = field(init=False)
     counts: FloatArray = field(init=False)
+    room: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
-        self.alive = np.ones((self.users, self.arms), dtype=bool)
-        self.sums = np.zeros((self.users, self.arms))
-        self.counts = np.zeros((self.users, self.arms))
+        shape = self.users, self.arms
+        self.alive = np.ones(shape, dtype=bool)
+        self.sums, self.counts, self.room = np.zeros(shape), np.zeros(shape), np.full(shape, np.inf)
 
     @abstractmethod
     def plan(self, active: BoolArray) -> tuple[list[Assignment], list[Note]] | None:
         """The next assignments for the active users; None when it is time to commit."""
 
-    @abstractmethod
     def learn(self, users: IntArray, arm: int, means: FloatArray, copies: int) -> int:
         """Take these users' estimates of `arm`, each over `copies`; return how many it used."""
+        used = np.minimum(self.room[users, arm], copies)
+        self.room[users, arm] -= used
+        self.sums[users, arm] += used * means
+        self.counts[users, arm] += used
+        return int(used.sum())
 
     def means(self) -> FloatArray:
         """The mean estimates, shape (N, K); -∞ for arms that are not alive or have none."""
@@ -99,12 +104,10 @@ class BatchedElimination(Learner):
     variant: Variant
     batch: int = 0
     ends: list[int] = field(init=False)
-    room: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
         Learner.__post_init__(self)
         self.ends = [0, *grid(self.horizon)]
-        self.room = np.full((self.users, self.arms), np.inf)
 
     def plan(self, active: BoolArray) -> tuple[list[Assignment], list[Note]] | None:
         if self.batch:
@@ -129,13 +132,6 @@ class BatchedElimination(Learner):
             arms[active] = assignment.arms
             whole.append(Assignment(arms, assignment.copies))
         return whole, notes
-
-    def learn(self, users: IntArray, arm: int, means: FloatArray, copies: int) -> int:
-        used = np.minimum(self.room[users, arm], copies)
-        self.room[users, arm] -= used
-        self.sums[users, arm] += used * means
-        self.counts[users, arm] += used
-        return int(used.sum())
 
     def eliminate(self) -> None:
         """For each user, drop the arms that are clearly worse than its leader."""
@@ -185,11 +181,6 @@ class ExploreThenCommit(Learner):
             for s in range(self.arms):
                 arms[s, members] = (q + s) % self.arms
         return [Assignment(row, 1) for row in arms], []
-
-    def learn(self, users: IntArray, arm: int, means: FloatArray, copies: int) -> int:
-        self.sums[users, arm] += copies * means
-        self.counts[users, arm] += copies
-        return len(users) * copies
 
 
 def effective_horizon(horizon: int, ratio: int, group_size: int) -> float:
