@@ -27,7 +27,9 @@ def taken(
 
 @dataclass(slots=True)
 class Exchange:
-    """One agent's part in an exchange. In this base class nothing travels and a round has no slot.
+    """One agent's part in an exchange that gives every agent everybody's means, in d_G slots.
+
+    In this base class nothing travels, which is enough for an agent alone.
 
     `begin` starts a round, `open` a slot. `receive` then takes the neighbours' messages until the
     slot is complete and the exchange `idle` again. After the last slot the exchange is `over`.
@@ -58,8 +60,14 @@ class Exchange:
 
     @property
     def slots(self) -> int | None:
-        """The slots of a round; None if their number is not known in advance."""
-        return 0
+        """The slots of a round, d_G; None if their number is not known in advance."""
+        return self.diameter
+
+    @property
+    def diameter(self) -> int:
+        """d_G, the diameter of the graph."""
+        found: int = self.knowledge["diameter"] if self.agents > 1 else 0
+        return found
 
     @property
     def over(self) -> bool:
@@ -84,18 +92,3 @@ class Exchange:
     def receive(self, event: Received) -> AgentEffects:
         """Take a neighbour's message."""
         raise RemoteProtocolError("out-of-turn", type(event.message).__name__)
-
-
-@dataclass(slots=True)
-class ToAll(Exchange):
-    """An exchange that gives every agent everybody's means in d_G slots."""
-
-    @property
-    def diameter(self) -> int:
-        """d_G, the diameter of the graph."""
-        found: int = self.knowledge["diameter"]
-        return found
-
-    @property
-    def slots(self) -> int | None:
-        return self.diameter

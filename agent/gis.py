@@ -12,7 +12,7 @@ matter.
 import math
 from dataclasses import dataclass, field
 
-from agent.exchange import ToAll
+from agent.exchange import Exchange
 from protocol.errors import RemoteProtocolError
 from protocol.federated import Adv, Data, Quiet, Req
 from protocol.machine import AgentEffect, AgentEffects, FloatArray, Received, Send
@@ -28,7 +28,7 @@ def check_origins(origins: Origins, agents: int) -> None:
 
 
 @dataclass(slots=True)
-class Gis(ToAll):
+class Gis(Exchange):
     """One agent's part of GIS.
 
     A neighbour may be ahead by one slot's advertisement (`early`), but not by more: it cannot end a
@@ -44,7 +44,7 @@ class Gis(ToAll):
     data: dict[int, FloatArray] = field(default_factory=dict, init=False)
 
     def begin(self, round_: int, row: FloatArray, margin: float = math.inf) -> None:
-        ToAll.begin(self, round_, row, margin)
+        Exchange.begin(self, round_, row, margin)
         self.said = {j: set() for j in self.neighbours}
 
     def open(self) -> AgentEffects:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from agent.exchange import ToAll, taken
+from agent.exchange import Exchange, taken
 from agent.gis import Origins, check_origins
 from protocol.errors import RemoteProtocolError
 from protocol.federated import Data, Quiet
@@ -17,7 +17,7 @@ from protocol.machine import AgentEffect, AgentEffects, FloatArray, Received, Se
 
 
 @dataclass(slots=True)
-class Flooding(ToAll):
+class Flooding(Exchange):
     """One agent's part of flooding: d_G slots, `Data` or `Quiet` to every neighbour in each.
 
     A message for the next slot or round waits in `early` and is checked when that slot opens: the
