@@ -240,21 +240,24 @@ def hops(gamma: int | str, diameter: int) -> int:
 
 
 @lru_cache(maxsize=8)
-def release_counts(epsilon: float, v: float, last: int) -> tuple[int, ...]:
+def release_counts(
+    epsilon: float, v: float, last: int, *, as_printed: bool = False
+) -> tuple[int, ...]:
     """W_1 < W_2 < … <= `last`: the pulls of an arm after which its mean is released (Lemma 3.4).
 
     W_0 = 0 and W_{n+1} = min { x > W_n : sum_{i = W_n + 1}^{x} i^(-v/2) >= x^(-v/2) / ε }.
 
-    The lemma prints 1/(ε x^v), with which the intervals shrink. Lemma 3.6 holds for our reading: a
-    release costs x^(-v/2), at most ε times the sum over its interval, so all releases up to t cost
-    at most ε t^(1-v/2) / (1-v/2).
+    `as_printed`, the lemma to the letter, has 1/(ε x^v), with which the intervals shrink. Lemma 3.6
+    holds for our reading: a release costs x^(-v/2), at most ε times the sum over its interval, so
+    all releases up to t cost at most ε t^(1-v/2) / (1-v/2).
     """
     found = []
     total = 0.0
     for x in range(1, last + 1):
         cost = x ** (-v / 2)
         total += cost
-        if total >= cost / epsilon - _TOLERANCE:
+        due = 1 / (epsilon * x**v) if as_printed else cost / epsilon
+        if total >= due - _TOLERANCE:
             found.append(x)
             total = 0.0
     return tuple(found)

@@ -56,19 +56,8 @@ def byzantine_over_it(gap: float) -> float:
 
 
 def releases(variant: str, epsilon: float, last: int) -> list[int]:
-    """The pulls W_1 < W_2 < … at which an arm's mean is released.
-
-    `printed` is the lemma to the letter: sum_{i = W_n + 1}^{x} i^(-v/2) >= 1 / (ε x^v).
-    """
-    if variant == "corrected":
-        return list(release_counts(epsilon, V, last))
-    found, total = [], 0.0
-    for x in range(1, last + 1):
-        total += x ** (-V / 2)
-        if total >= 1 / (epsilon * x**V) - 1e-12:
-            found.append(x)
-            total = 0.0
-    return found
+    """The pulls W_1 < W_2 < … at which an arm's mean is released; `printed`: to the letter."""
+    return list(release_counts(epsilon, V, last, as_printed=variant == "printed"))
 
 
 def steps(epsilon: float, pulls: int, *, variant: Any) -> float:

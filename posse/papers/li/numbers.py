@@ -69,8 +69,7 @@ def waiting(kind: str, agents: int, *, generator: np.random.Generator) -> dict[s
         observed = total
         lost += delay * float(gaps[active[kept[:, active].argmax(axis=1)]].sum())
         average = kept[:, active].mean(axis=0)
-        radius = schedule.radius(r, len(active), observed)
-        active = active[average.max() - average < 2 * radius]
+        active = np.array(schedule.survivors(r, tuple(active), observed, average, agents))
     return {"value": lost / (2 * agents * delay), "regret": lost}
 
 
