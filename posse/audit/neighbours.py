@@ -46,13 +46,15 @@ class _Levels(Arms):
 
 @dataclass
 class _Audited:
-    """Arms with one reward replaced by `value`; `pulls` lists arm and times of each draw, in order.
+    """Arms with one reward replaced by `value`, number `place` of `arm`; None: with none so far.
 
-    Raises `RunFailed` after more than `most` draws.
+    `pulls` lists arm and times of each draw, in order. Raises `RunFailed` after more than `most`
+    draws.
     """
 
     inner: Arms
-    case: Neighbours
+    arm: int
+    place: int
     value: float | None
     simulated: bool
     pulls: list[tuple[int, int]]
@@ -66,8 +68,7 @@ class _Audited:
 
     def totals(self, arms: tuple[int, ...], times: int) -> FloatArray:
         self._note(arms, times, draws=len(arms) * _ASKING)
-        case = self.case
-        if self.value is None or case.arm not in arms or self.used > case.place:
+        if self.value is None or self.arm not in arms or self.used > self.place:
             return self.inner.totals(arms, times)
         return np.array([self._draw(arm, times).sum() for arm in arms])
 
@@ -82,28 +83,12 @@ class _Audited:
 
     def _draw(self, arm: int, count: int) -> FloatArray:
         rewards = self.inner.draw(arm, count)
-        if arm == self.case.arm and self.value is not None:
-            at = self.case.place - self.used
+        if arm == self.arm and self.value is not None:
+            at = self.place - self.used
             self.used += count
             if 0 <= at < len(rewards):
                 rewards = rewards.copy()
                 rewards[at] = self.value
-        return rewards
-
-
-@dataclass(kw_only=True)
-class _Grouped(_Audited):
-    """Arms of agent `rank`, whose next reward is replaced if `pending` has one for it."""
-
-    rank: int
-    pending: dict[int, float]
-
-    def _draw(self, arm: int, count: int) -> FloatArray:
-        rewards = self.inner.draw(arm, count)
-        value = self.pending.pop(self.rank, None)
-        if value is not None:
-            rewards = rewards.copy()
-            rewards[0] = value
         return rewards
 
 
@@ -144,7 +129,7 @@ class World:
     watched: bool
     horizon: bool
     pulls: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
-    pending: dict[int, float] = field(default_factory=dict)
+    made: dict[int, _Audited] = field(default_factory=dict)
     paired: bool = False
 
     def hear(self, frame: bytes) -> None:
@@ -157,10 +142,10 @@ class World:
         if case is None or not case.grouped or self.paired:
             return
         match _decode(frame[HEADER.size :]):
-            case ["Assign", _, _, _, list(group)] if case.agent in group:
+            case ["Assign", _, arm, _, list(group)] if case.agent in group:
                 after = group[(group.index(case.agent) + 1) % len(group)]
-                one, other = case.values[self.side], case.values[1 - self.side]
-                self.pending |= {case.agent: one, after: other}
+                for rank, side in ((case.agent, self.side), (after, 1 - self.side)):
+                    self.made[rank].arm, self.made[rank].value = arm, case.values[side]
                 self.paired = True
 
     def arms(self, spec: ArmsSpec, context: ArmsContext) -> Arms:
@@ -178,15 +163,14 @@ class World:
         pulls = self.pulls.setdefault(context.rank, [])
         ahead = inner.simulated and not self.watched
         most = math.inf if self.horizon else _MOST_DRAWS
+        one, other, place = case.values[self.side], case.values[1 - self.side], case.place
+        values = {case.exchanged: other, COORDINATOR: one, case.agent: one}
         if case.grouped:
-            rank, pending = context.rank, self.pending
-            return _Grouped(inner, case, None, ahead, pulls, most, rank=rank, pending=pending)
-        value = None
-        if context.rank in (case.agent, COORDINATOR):
-            value = case.values[self.side]
-        elif context.rank == case.exchanged:
-            value = case.values[1 - self.side]
-        return _Audited(inner, case, value, ahead, pulls, most)
+            values, place = {}, 0  # `hear` finds out whose reward is which
+        value = values.get(context.rank)
+        own = _Audited(inner, case.arm, place, value, ahead, pulls, most)
+        self.made[context.rank] = own
+        return own
 
 
 def by_groups(plan: Plan) -> bool:
