@@ -66,8 +66,7 @@ class Exchange:
     @property
     def diameter(self) -> int:
         """d_G, the diameter of the graph."""
-        found: int = self.knowledge["diameter"] if self.agents > 1 else 0
-        return found
+        return self.knowledge["diameter"] if self.agents > 1 else 0
 
     @property
     def over(self) -> bool:

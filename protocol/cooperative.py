@@ -303,8 +303,7 @@ def privacy_bound(epsilon: float, v: float, pulls: int, delta_prime: float) -> f
 
 def confidence_bonus(log: float | FloatArray, counts: FloatArray) -> FloatArray:
     """sqrt(2 log t / N_k), from log t and the counts N_k (Algorithm 2, line 6)."""
-    bonus: FloatArray = np.sqrt(2 * log / counts)
-    return bonus
+    return np.sqrt(2 * log / counts)
 
 
 def exploration_slots(arms: int, epsilon: float) -> int:

@@ -86,8 +86,7 @@ class SharedNoise:
 
     def from_words(self, words: Words) -> FloatArray:
         """The sums of rewards that words encode; noise may make them negative."""
-        sums: FloatArray = words.view(np.int64) / float(1 << self.precision)
-        return sums
+        return words.view(np.int64) / float(1 << self.precision)
 
 
 @dataclass(frozen=True, kw_only=True)
