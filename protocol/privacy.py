@@ -133,12 +133,7 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True):
         """The numbers, for the strongest adversary first; empty if the claim has no ε."""
         if self.epsilon is None:
             return ()
-        first = Guarantee(
-            adversary=self.adversary,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            formula=self.formula,
-        )
+        first = Guarantee(**{name: getattr(self, name) for name in Guarantee.__struct_fields__})
         return (first, *self.besides)
 
     @property

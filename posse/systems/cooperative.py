@@ -141,17 +141,9 @@ def _robust(context: AgentContext) -> AgentMachine:
 
 def _byzantine(context: AgentContext) -> AgentMachine:
     p: ByzantineParameters = context.parameters
-    make = partial(
-        SharedRewards,
-        context.arms,
-        [],
-        contamination=context.knowledge["assumed"],
-        sigma=p.sigma,
-        variant=context.variant,
-        winsor=p.winsor,
-        reward_range=_range(context),
-    )
-    return _cooperate(context, make)
+    assumed, between = context.knowledge["assumed"], _range(context)
+    given = {"contamination": assumed, "winsor": p.winsor, "reward_range": between}
+    return _cooperate(context, partial(context.make, SharedRewards, ties=[], **given))
 
 
 def _network(spec: RunSpec, parameters: Any, run: int, in_unit: bool = False) -> Network:
