@@ -19,7 +19,7 @@ import zmq
 
 from bench.tables import hold, in_turn, ratios, show, spread
 from posse.engines.processes import ProcessEngine
-from posse.plan import Plan, prepare
+from posse.plan import Plan
 from protocol.wire import HEADER
 from topologies.graphs import Graph
 
@@ -181,11 +181,3 @@ def compare(work: str, plan: Plan, bare: Callable[[int], Figure], rounds: int, b
     print(f"  ratio of messages/s   {spread(ratios(rates))}")
     print(f"  ratio of CPU/message  {spread(ratios(cpu))}   (ours/bare)")
     hold(f"{work}, of bare pyzmq's messages/s", median(ratios(rates)), bar)
-
-
-def compare_on_graph(work: str, raw: dict[str, Any], slots: int, rounds: int, bar: float) -> None:
-    """Compare a run file's mesh in lockstep with bare sockets on the same graph."""
-    plan = prepare(raw)
-    graph = plan.spec.graph(0)
-    frames = f"{slots} slots of {2 * graph.size:,} frames"
-    compare(f"{work}, {frames}", plan, partial(mesh, graph, slots), rounds, bar)

@@ -14,6 +14,10 @@ from posse.plan import prepare
 COUNTS = (64, 256, 1_024)
 BAR_SECONDS = 6.0
 BAR_MB = 3.0
+
+CROWD, CROWD_SECONDS, CROWD_GB = 5_000, 45.0, 16.0
+"""As many agents as fit on a large machine, and the bars."""
+
 PROBLEM_1 = [0.7, 0.5, 0.3, *[0.1] * 7]
 
 
@@ -62,3 +66,9 @@ def main() -> None:
     agents = COUNTS[-1]
     hold(f"{agents:,} agents, seconds to the answer", seconds, BAR_SECONDS, most=True)
     hold(f"{agents:,} agents, MB each", used / agents / 1e6, BAR_MB, most=True)
+
+
+def crowd() -> None:
+    seconds, used = start((CROWD,))
+    hold(f"{CROWD:,} agents, seconds to the answer", seconds, CROWD_SECONDS, most=True)
+    hold(f"{CROWD:,} agents, GB together", used / 1e9, CROWD_GB, most=True)

@@ -1,9 +1,4 @@
-"""Cooperation on a graph: the mesh against bare sockets, and the cost of the trimmed estimator.
-
-The mesh: `cooperative-ucb`, γ = 1, every agent a process, against the same number of frames of the
-same size over bare blocking PUSH and PULL sockets on the same graph. The estimator: one decision of
-Algorithm 3 with 10³ and with 10⁶ samples of each arm.
-"""
+"""The cost of a decision of Algorithm 3 by its trimmed estimator, with 10³ and 10⁶ samples."""
 
 import time
 from collections.abc import Callable
@@ -11,22 +6,11 @@ from collections.abc import Callable
 import numpy as np
 
 from agent.trimmed import TrimmedMeans
-from bench import bare
-from bench.tables import run_file, show
+from bench.tables import show
 from protocol.machine import FloatArray
-
-MESHES = ((200, 0.1, 60, 3, 0.75), (64, 0.15, 200, 5, 0.65))
-"""Agents, p of the Erdős–Rényi graph, slots, rounds, and the bar."""
 
 SAMPLES = (10**3, 10**6)
 ARMS = 5
-
-
-def mesh(agents: int, p: float, slots: int, rounds: int, bar: float) -> None:
-    topology = {"kind": "erdos-renyi", "p": p}
-    parameters = {"horizon": slots, "gamma": 1}
-    raw = run_file("cooperative-ucb", agents, parameters=parameters, topology=topology)
-    bare.compare_on_graph(f"cooperative, {agents} agents, p = {p}", raw, slots, rounds, bar)
 
 
 def _decision_us(samples: int, rewards: np.ndarray) -> float:
@@ -42,7 +26,7 @@ def _decision_us(samples: int, rewards: np.ndarray) -> float:
     return 1e6 * best
 
 
-def estimator() -> None:
+def main() -> None:
     random = np.random.default_rng(0)
     rows = []
     draws: dict[str, Callable[[int], FloatArray]] = {
@@ -59,9 +43,3 @@ def estimator() -> None:
         ["rewards", *(f"{n:,} samples" for n in SAMPLES), "ratio"],
         rows,
     )
-
-
-def main() -> None:
-    for mesh_of in MESHES:
-        mesh(*mesh_of)
-    estimator()
