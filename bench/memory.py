@@ -152,7 +152,7 @@ def cases() -> list[Case]:
         {"N": "N players", "K": "K indices", "T": "T slots"},
     )
     grow(
-        "anonymous (greedy)",
+        "anonymous (lp)",
         lambda N, K, T: _sized("anonymous", N, K, T, group_size=2, learning_rate=0.01),
         {"N": 24, "K": 4, "T": 20_000},
         {"N": "N users", "K": "K sets of groups", "T": "T rewards, in log T batches"},

@@ -13,7 +13,7 @@ def test_an_open_address_needs_keys_or_the_word(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["agent", "--join", "tcp://10.1.2.3:7000"]) == 2
-    assert "make keys with posse keys" in capsys.readouterr().err
+    assert "make them with posse keys" in capsys.readouterr().err
     assert main(["agent", "--join", "tcp://h:1", "--insecure", "--keys", str(tmp_path)]) == 2
     assert "contradict" in capsys.readouterr().err
 
@@ -30,7 +30,7 @@ def test_a_name_that_begins_like_loopback_is_not_local(
     assert not any(address.is_local(f"tcp://[{host}]:7000") for host in ("::", "2001:db8::1"))
     for command in ("status", "agent"):
         assert main([command, "--join", "tcp://127.example.org:7000"]) == 2
-        assert "there are no keys; make keys with posse keys" in capsys.readouterr().err
+        assert "there are no keys; make them with posse keys" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
