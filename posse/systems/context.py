@@ -45,12 +45,10 @@ class _Context:
         It is looked for here, then among the parameters, which have one name for one thing.
         """
         for needed in dataclasses.fields(kind):  # type: ignore[arg-type]
-            name, optional = needed.name, needed.default is not needed.default_factory
-            if needed.init and not optional and name not in given:
-                mine = getattr(self, name, dataclasses.MISSING)
-                given[name] = (
-                    getattr(self.parameters, name) if mine is dataclasses.MISSING else mine
-                )
+            name = needed.name
+            required = needed.default is needed.default_factory  # both are missing
+            if needed.init and required and name not in given:
+                given[name] = getattr(self if hasattr(self, name) else self.parameters, name)
         return kind(**given)
 
 
