@@ -41,8 +41,6 @@ class Attendance:
         self._rate_of_active = 1.0
         self._rounds_of_finished = 0.0
         self.verdict: Finish | None = None
-        self.over = False
-        """Whether there is a verdict."""
         self.reports: dict[int, control.Report] = {}
         self.elapsed = 0.0
         self._said: set[int] = set()
@@ -112,7 +110,7 @@ class Attendance:
 
     def decide(self, verdict: Finish) -> None:
         """End the run with this verdict."""
-        self.verdict, self.over = verdict, True
+        self.verdict = verdict
         self.elapsed = (self._clock() - self._began) * 1e-9
 
     def last_word(self, rank: int, message: control.Report | control.Stopped) -> None:

@@ -154,12 +154,12 @@ class CoordinatorHost:
         plan = self.plan
         if plan.on_missing == "continue" or plan.system.shares_arms:
             return True
-        return self._field and self.attendance.over
+        return self._field and self.attendance.verdict is not None
 
     @property
     def waits(self) -> bool:
         """Whether the run waits without limit for an agent that lost its connection."""
-        return self.plan.on_missing == "wait" and not self.attendance.over
+        return self.plan.on_missing == "wait" and self.attendance.verdict is None
 
     @property
     def trouble(self) -> str:
@@ -206,7 +206,7 @@ class CoordinatorHost:
 
     def _awaited(self) -> tuple[list[int], bool]:
         """The agents waited for, and whether none of them may only be waiting for others."""
-        if self.attendance.over:
+        if self.attendance.verdict is not None:
             return self.attendance.silent(), True
         if self._conductor is not None and (waiting := self._conductor.waiting()):
             return waiting, True
@@ -227,7 +227,7 @@ class CoordinatorHost:
             self._server.tell(Started())
         for rank in range(self.attendance.agents):
             self.send(rank, control.Begin(self.plan.spec.seed, self.run))
-        if self.attendance.over:  # from `Started`, before agents had a run to stop
+        if self.attendance.verdict is not None:  # from `Started`, before agents had a run to stop
             self.send_to_all(control.Stop())
 
     def fire(self) -> None:
@@ -248,7 +248,7 @@ class CoordinatorHost:
         if rank in attendance.dismissed:
             return
         acts = rank not in attendance.finished
-        if self.attendance.over:
+        if self.attendance.verdict is not None:
             attendance.dismissed[rank] = why
             self._close_if_complete()
             return
@@ -278,7 +278,7 @@ class CoordinatorHost:
     def _regroup(self, regrouping: Regrouping) -> None:
         """Let the agents that are left go on together, once all have said where they stand."""
         present = self.attendance.counted_on()
-        if not present or self.attendance.over:
+        if not present or self.attendance.verdict is not None:
             return
         found = regrouping.go_on(present, together=self._server is not None)
         if found is None:
@@ -297,7 +297,7 @@ class CoordinatorHost:
         sign of life. If agents' ends are secret, such silence ends a run without consensus.
         """
         self.sources.noted(SILENT, 0, msgspec.msgpack.encode(list(mute)))
-        late, ended = self.suspects(), self.attendance.over
+        late, ended = self.suspects(), self.attendance.verdict is not None
         _, known = self._awaited()
         here = len(self.attendance.present())
         if not known or (not ended and len(late) == here):
@@ -309,9 +309,9 @@ class CoordinatorHost:
         if not self._field or self.plan.system.end != "nothing" or ended:
             return False
         for rank in self.attendance.present():
-            if not self.attendance.over:
+            if self.attendance.verdict is None:
                 self._gone(PeerFinished(rank))
-        return self.attendance.over
+        return self.attendance.verdict is not None
 
     def receive(self, rank: int, frame: bytes) -> bool:
         """Take one frame from a joined agent; refuse and count it if the agent did something wrong.
@@ -335,7 +335,7 @@ class CoordinatorHost:
             if header.plane == _CONTROL:
                 moved = self._control(rank, message, header, frame)
             else:
-                if not self.attendance.over:
+                if self.attendance.verdict is None:
                     endpoint.arrived(header)
                 self._data(Received(rank, message), header.now)
                 moved = True
@@ -347,7 +347,7 @@ class CoordinatorHost:
 
     def hear(self, heard: Sequence[Received], now: float) -> None:
         """Take decoded messages from agents in this process (lab); the last was sent at `now`."""
-        if self._server is None or self.attendance.over:
+        if self._server is None or self.attendance.verdict is not None:
             return
         for received in self._server.kept(heard):
             try:
@@ -364,12 +364,12 @@ class CoordinatorHost:
     def _next_turn(self) -> None:
         """With the virtual clock: let the next agent act, once no answer is outstanding."""
         conductor = self._conductor
-        if conductor and not self.attendance.over and (turn := conductor.next()) is not None:
+        if conductor and self.attendance.verdict is None and (turn := conductor.next()) is not None:
             conductor.owes(turn)
             self.send(turn, control.Advance())
 
     def _data(self, received: Received, now: float) -> None:
-        if self._server is not None and not self.attendance.over:
+        if self._server is not None and self.attendance.verdict is None:
             self._clock.reached(now)
             self._server.tell(received, self._clock.now)
 
@@ -419,7 +419,7 @@ class CoordinatorHost:
                 "no-such-arm", f"agent {rank} answers {arm}, but there are {arms} arms"
             )
         self.attendance.finish(rank, arm, printable(message.exhausted), self.now)
-        if self.attendance.over:
+        if self.attendance.verdict is not None:
             return
         if not (message.exhausted and self.plan.system.waits):
             self._gone(PeerFinished(rank), sent_at)
@@ -475,7 +475,7 @@ class CoordinatorHost:
         """See `Serving`."""
         if exhausted:
             self.attendance.exhausted[COORDINATOR] = exhausted
-        if not self.attendance.over:
+        if self.attendance.verdict is None:
             self.attendance.decide(verdict)
             if self._server is not None:
                 self._server.end()
