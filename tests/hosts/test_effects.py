@@ -291,6 +291,8 @@ def test_a_message_is_for_a_rank(to: Any) -> None:
     said = r"has no link to .*; the receiver must be COORDINATOR or a rank, an int"
     with pytest.raises(RunFailed, match=f"the coordinator has a defect: .* {said}"):
         run_with("mase", server=lambda context: Answers(Send(to, Eliminated((1,)))))
+    with pytest.raises(RunFailed, match=f"agent 0 has a defect: .* {said}"):
+        run_with("mase", agent=lambda context: Answers(Send(to, Eliminated((1,)))))
 
 
 def test_who_has_no_neighbours_cannot_broadcast() -> None:
