@@ -286,7 +286,9 @@ def test_who_cannot_go_on_says_why(reason: Any) -> None:
         run_with("central", agent=lambda context: Answers(Abort(reason)))
 
 
-@pytest.mark.parametrize("to", [0.0, np.int64(0), "0", 99, True, None], ids=repr)
+@pytest.mark.parametrize(
+    "to", [0.0, -1.0, np.int64(0), np.int64(-1), "0", 99, True, None], ids=repr
+)
 def test_a_message_is_for_a_rank(to: Any) -> None:
     said = r"has no link to .*; the receiver must be COORDINATOR or a rank, an int"
     with pytest.raises(RunFailed, match=f"the coordinator has a defect: .* {said}"):
