@@ -63,7 +63,7 @@ class EchoAgent:
     left: int
 
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
-        if isinstance(event, Received):
+        if type(event) is Received:
             self.left -= 1
         if self.left == 0:
             return [Finish("done")]
@@ -78,17 +78,15 @@ class EchoServer:
     done: int = 0
 
     def handle(self, event: ServerEvent, now: float) -> ServerEffects:
-        match event:
-            case Received(sender, Request(data)):
-                if self.told is None:
-                    return [Send(sender, Reply(data))]
-                self.heard = (self.heard + 1) % self.agents
-                return [] if self.heard else [Broadcast(Reply(bytes(self.told)))]
-            case PeerFinished():
-                self.done += 1
-                return [Finish("finished")] if self.done == self.agents else []
-            case _:
-                return []
+        if type(event) is Received and type(event.message) is Request:
+            if self.told is None:
+                return [Send(event.sender, Reply(event.message.data))]
+            self.heard = (self.heard + 1) % self.agents
+            return [] if self.heard else [Broadcast(Reply(bytes(self.told)))]
+        if type(event) is PeerFinished:
+            self.done += 1
+            return [Finish("finished")] if self.done == self.agents else []
+        return []
 
 
 def _echo_agent(context: AgentContext) -> EchoAgent:
@@ -133,7 +131,7 @@ class MeshAgent:
     heard: dict[int, int] = field(default_factory=dict)
 
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
-        if isinstance(event, Received) and isinstance(event.message, MeshFrame):
+        if type(event) is Received and type(event.message) is MeshFrame:
             slot = event.message.slot
             self.heard[slot] = self.heard.get(slot, 0) + 1
             if self.heard.get(self.slot, 0) < len(self.neighbours):

@@ -23,8 +23,6 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
 class Header(msgspec.Struct, frozen=True, gc=False):
     """The fields of a frame's header, as in the table of `protocol.wire`."""
 
-    mark: bytes
-    """Magic and version."""
     plane: int
     run: int
     source: int

@@ -110,7 +110,7 @@ class _Server:
             return
         codec = self._to_agent if source == COORDINATOR else self._to_coordinator
         try:
-            message = codec.decode(header, frame)
+            message = codec.decode(header.plane, frame)
         except RemoteProtocolError as error:
             if target == COORDINATOR:
                 self._saw(1, f"agent {source}'s unknown message ({error})")

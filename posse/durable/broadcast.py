@@ -10,7 +10,7 @@ from posse.durable.session import (
     MOST_FRAMES,
     Session,
     SessionFull,
-    envelope,
+    enveloped,
 )
 
 
@@ -56,7 +56,7 @@ class Broadcast:
         for session in self.sessions:
             session.sent = self._sent
         self.told = taken
-        return envelope(self._sent, taken) + frame
+        return enveloped(frame, self._sent, taken)
 
     def crowded_by(self, listener: Session) -> bool:
         """See `Session.crowded`."""

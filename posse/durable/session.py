@@ -29,17 +29,16 @@ missing one is asked for again, with all that follow ("go back N"). Over ZeroMQ'
 happens only when a connection was lost.
 """
 
-import struct
 from collections import deque
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+from librt.strings import BytesWriter, read_i32_le, write_i32_le
 from mypy_extensions import mypyc_attr
 
-_ENVELOPE = struct.Struct("<4sII")
-ENVELOPE_BYTES: Final = _ENVELOPE.size
-_pack: Final = _ENVELOPE.pack
-_unpack: Final = _ENVELOPE.unpack_from
+from protocol.wire import signed
+
+ENVELOPE_BYTES: Final = 12
 
 MAGIC: Final = b"pn"
 """The first bytes of everything that a session sends."""
@@ -48,10 +47,10 @@ _U32: Final = 0xFFFF_FFFF
 _HALF: Final = 1 << 31
 """A number less than this ahead of another is later; any other is earlier."""
 
-FRAME: Final = MAGIC + b"\x01F"
-_CONFIRM: Final = MAGIC + b"\x01C"
-_AGAIN: Final = MAGIC + b"\x01A"
-_PROBE: Final = MAGIC + b"\x01P"
+_FRAME: Final = int.from_bytes(MAGIC + b"\x01F", "little")
+_CONFIRM: Final = int.from_bytes(MAGIC + b"\x01C", "little")
+_AGAIN: Final = int.from_bytes(MAGIC + b"\x01A", "little")
+_PROBE: Final = int.from_bytes(MAGIC + b"\x01P", "little")
 
 CONFIRM_EVERY: Final = 64
 """After so many frames taken, with nothing to send, a bare confirmation is sent. So a link on which
@@ -174,7 +173,7 @@ class Session:
         number, taken = self.sent + 1, self.taken
         self._bytes, self.sent, self._told = size + len(frame), number, taken
         kept.append(frame)
-        return _pack(FRAME, number & _U32, taken & _U32) + frame
+        return enveloped(frame, number, taken)
 
     @property
     def unconfirmed(self) -> int:
@@ -228,7 +227,7 @@ class Session:
 
     def _again(self) -> None:
         for number, frame in enumerate(self._unconfirmed(), self.confirmed + 1):
-            self.replies.append(envelope(number, self.taken) + frame)
+            self.replies.append(enveloped(frame, number, self.taken))
             self.resent_bytes += len(frame)
         self._told = self.taken
         self._asked = -1
@@ -238,8 +237,8 @@ class Session:
         self._forget()
         return self._kept
 
-    def _bare(self, mark: bytes, number: int = 0) -> None:
-        self.replies.append(_pack(mark, number & _U32, self.taken & _U32) + self._signature)
+    def _bare(self, mark: int, number: int = 0) -> None:
+        self.replies.append(enveloped(self._signature, number, self.taken, mark))
         self._told = self.taken
         self.bare += 1
 
@@ -253,31 +252,29 @@ class Session:
 
     def take(self, data: bytes) -> bytes | None:
         """The frame in `data` if it is the next one, `data` if it has no number, else None."""
-        mark: bytes
-        number: int
-        confirmed: int  # typed, since compiled code is then twice as fast
-        try:
-            mark, number, confirmed = _unpack(data)
-        except struct.error:
+        if len(data) < ENVELOPE_BYTES:
             return data
-        if mark == FRAME:
+        mark: int = read_i32_le(data, 0)
+        number: int = read_i32_le(data, 4)
+        confirmed: int = read_i32_le(data, 8)
+        if mark == _FRAME:
             new = (confirmed - self.confirmed) & _U32
             if new <= self.sent - self.confirmed:
                 self.confirmed += new
             taken = self.taken + 1
-            if number == taken & _U32:
+            if not (number - taken) & _U32:
                 self.taken = taken
                 if taken - self._told >= CONFIRM_EVERY:
                     self.confirm()
                 return data[ENVELOPE_BYTES:]
             self._out_of_order(number)
             return None
-        if mark[:2] != MAGIC:
+        if not data.startswith(MAGIC):
             return data
         self._take_bare(mark, number, confirmed)
         return None
 
-    def _take_bare(self, mark: bytes, number: int, confirmed: int) -> None:
+    def _take_bare(self, mark: int, number: int, confirmed: int) -> None:
         new = (confirmed - self.confirmed) & _U32
         if new <= self.unconfirmed:
             self.confirmed += new
@@ -297,9 +294,14 @@ class Session:
             self._bare(_AGAIN)
 
 
-def envelope(number: int, confirmed: int) -> bytes:
-    """The envelope that stands before a frame."""
-    return _pack(FRAME, number & _U32, confirmed & _U32)
+def enveloped(frame: bytes, number: int, confirmed: int, mark: int = _FRAME) -> bytes:
+    """A frame behind its envelope."""
+    data = BytesWriter()
+    write_i32_le(data, mark)
+    write_i32_le(data, signed(number))
+    write_i32_le(data, signed(confirmed))
+    data.write(frame)
+    return data.getvalue()
 
 
 def is_numbered(data: bytes) -> bool:

@@ -426,7 +426,8 @@ class Hub:
         host = self._host
         if host is not None and host.outbox:
             send, members = self._router.send, self.lobby.roster.members
-            frames, host.outbox[:] = host.outbox[:], []
+            frames = host.outbox.copy()
+            host.outbox.clear()
             for rank, frame in frames:
                 try:
                     send(members[rank], frame)

@@ -33,7 +33,7 @@ def ask(endpoint: str, keys: AgentKeys | None, wait: float) -> CoordinatorStatus
         socket.connect(endpoint)
         socket.send(encode(control.Ask(), run=NO_RUN, source=-1, sequence=0, now=0.0, sent=0))
         frame = _answer(socket, monitor, endpoint, keys, wait)
-        message = _ANSWER.decode(read_header(frame), frame)
+        message = _ANSWER.decode(read_header(frame).plane, frame)
         if isinstance(message, control.Status):
             return msgspec.json.decode(message.document, type=CoordinatorStatus)
         assert isinstance(message, control.Refused)

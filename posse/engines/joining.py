@@ -275,7 +275,7 @@ class Joining:
     def told(self, frame: bytes, now: float) -> list[JoiningEffect]:
         """A frame came from the coordinator that is not for a run's host."""
         try:
-            message = _CODEC.decode(read_header(frame), frame)
+            message = _CODEC.decode(read_header(frame).plane, frame)
         except RemoteProtocolError as error:
             if error.reason == "version" and self.state is State.JOINING:
                 said = f"{self._endpoint} speaks version {frame[2]} of the protocol and this agent"

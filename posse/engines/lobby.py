@@ -329,7 +329,7 @@ class Lobby:
             member.heard = now
             member.last = frame[:_BEGINNING]
         try:
-            message = _CODEC.decode(read_header(frame), frame)
+            message = _CODEC.decode(read_header(frame).plane, frame)
         except RemoteProtocolError as error:
             self.refused[error.reason] += 1
             if member is None and error.reason == "version":

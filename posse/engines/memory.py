@@ -169,7 +169,7 @@ class _Run:
         try:
             header = read_header(frame)
             if not header.sent:
-                self._said[source] = Received(source, self._codec.decode(header, frame))
+                self._said[source] = Received(source, self._codec.decode(header.plane, frame))
                 self._now = header.now
                 return
         except RemoteProtocolError:

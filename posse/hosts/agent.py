@@ -24,8 +24,8 @@ from posse.systems import get_system
 from protocol import control
 from protocol.errors import RemoteProtocolError
 from protocol.machine import COORDINATOR, Received
-from protocol.message import Header, Message, Plane
-from protocol.wire import HEADER
+from protocol.message import Message, Plane
+from protocol.wire import HEADER, read_header
 
 _LOBBY_KINDS = tuple(
     bytes([0xA0 + len(kind.__name__)]) + kind.__name__.encode() for kind in control.TO_JOINING
@@ -167,11 +167,11 @@ class AgentHost:
             arrived = self._arrived(arrived)
         endpoint, run = self._endpoint, self.run
         try:
-            header, message = endpoint.open(sender, frame)
+            source, plane, now, sent, message = endpoint.open(sender, frame)
             if run is None or message is None:
-                self._of_another_run(header, sender, frame)
+                self._of_another_run(sender, frame)
             else:
-                run.receive(header, message, arrived)
+                run.receive(source, plane, now, sent, message, arrived)
         except RemoteProtocolError as error:
             if run is None:
                 endpoint.refused[error.reason] += 1
@@ -186,21 +186,21 @@ class AgentHost:
                 self.receive(sender, frame, arrived)
             return
         heard: list[Received] = []
-        now = 0.0
+        last = 0.0
         for sender, frame, arrived in frames:
             try:
-                header, message = endpoint.open(sender, frame)
+                source, plane, now, sent, message = endpoint.open(sender, frame)
                 if message is None:
-                    self._of_another_run(header, sender, frame)
-                elif header.plane == _CONTROL and isinstance(message, control.Control):
-                    run.receive(header, message, arrived)
+                    self._of_another_run(sender, frame)
+                elif plane == _CONTROL and isinstance(message, control.Control):
+                    run.receive(source, plane, now, sent, message, arrived)
                 else:
-                    endpoint.arrived(header, arrived)
-                    heard.append(Received(header.source, message))
-                    now = header.now
+                    endpoint.arrived(sent, arrived)
+                    heard.append(Received(source, message))
+                    last = now
             except RemoteProtocolError as error:
                 run.refuse(error, to_blame(sender, frame))
-        run.hear(heard, now)
+        run.hear(heard, last)
 
     def hear(self, heard: Sequence[Received], now: float) -> None:
         """Take decoded messages from hosts in this process; the last was sent at `now`.
@@ -224,9 +224,10 @@ class AgentHost:
     def _now(self) -> float:
         return self.run.pace.now if self.run is not None else 0.0
 
-    def _of_another_run(self, header: Header, sender: int | None, frame: bytes) -> None:
+    def _of_another_run(self, sender: int | None, frame: bytes) -> None:
+        header = read_header(frame)
         if header.plane == _CONTROL and header.source == COORDINATOR:
-            message = self._codec.decode(header, frame)
+            message = self._codec.decode(header.plane, frame)
             if not isinstance(message, control.Begin) or header.run <= self._endpoint.run:
                 raise RemoteProtocolError("out-of-turn", type(message).__name__)
             self._begin(header.run, message)

@@ -60,7 +60,7 @@ from protocol.machine import (
     require_reason,
     require_release,
 )
-from protocol.message import Header, Message, Plane
+from protocol.message import Message, Plane
 from protocol.privacy import spent
 
 _CONTROL: Final = int(Plane.CONTROL)
@@ -129,28 +129,30 @@ class AgentRun:
         """See `AgentHost.awaited`."""
         return self._patient.awaited if self._patient is not None else 1
 
-    def receive(self, header: Header, message: Message, arrived: int) -> None:
-        """Take a message of this run; see `AgentHost.receive`."""
+    def receive(
+        self, source: int, plane: int, now: float, sent: int, message: Message, arrived: int
+    ) -> None:
+        """Take a message of this run; see `AgentHost.receive` and `Endpoint.open`."""
         # a system may count some of its own messages as control
-        if header.plane != _CONTROL or not isinstance(message, control.Control):
+        if plane != _CONTROL or not isinstance(message, control.Control):
             if not self.over:
-                self.endpoint.arrived(header, arrived)
-                self.pace.message(Received(header.source, message), header.now)
-        elif header.source != COORDINATOR:
-            raise RemoteProtocolError("control-from-agent", str(header.source))
+                self.endpoint.arrived(sent, arrived)
+                self.pace.message(Received(source, message), now)
+        elif source != COORDINATOR:
+            raise RemoteProtocolError("control-from-agent", str(source))
         elif self.over:
             raise RemoteProtocolError("out-of-turn", type(message).__name__)
         elif isinstance(message, control.Advance):
-            self.pace.advance(header.now)
+            self.pace.advance(now)
         elif isinstance(message, control.Stop):
-            self._stop(header.now)
+            self._stop(now)
         elif isinstance(message, control.Gone):
             if not message.exhausted:
                 self.gone.append(message.agent)
             self._losses += 1
-            self._tell_of_others(PeerLost(message.agent), header.now)
+            self._tell_of_others(PeerLost(message.agent), now)
         elif isinstance(message, control.Regroup):
-            self._tell_of_others(_regrouped(message), header.now)
+            self._tell_of_others(_regrouped(message), now)
         else:
             raise RemoteProtocolError("out-of-turn", type(message).__name__)
 

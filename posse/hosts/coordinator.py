@@ -42,8 +42,8 @@ from protocol.machine import (
     Regrouped,
     Started,
 )
-from protocol.message import Header, Message, Plane
-from protocol.wire import kind_of
+from protocol.message import Message, Plane
+from protocol.wire import kind_of, read_header
 
 _CONTROL: Final = int(Plane.CONTROL)  # looking up an enum's member costs a call per frame
 _LINKED: Final = control.Linked.__name__
@@ -320,11 +320,11 @@ class CoordinatorHost:
         """
         endpoint, moved = self._endpoint, False
         try:
-            header, message = endpoint.open(rank, frame)
+            _, plane, now, sent, message = endpoint.open(rank, frame)
             if message is None:
                 if kind_of(frame) != _LINKED:  # links go up and down between runs, too
-                    raise RemoteProtocolError("stale-run", f"run {header.run}")
-                message = endpoint.codec.decode(header, frame)
+                    raise RemoteProtocolError("stale-run", f"run {read_header(frame).run}")
+                message = endpoint.codec.decode(plane, frame)
             if rank in self.attendance.dismissed:
                 raise RemoteProtocolError("dismissed", f"agent {rank}")
             if self._field:
@@ -332,12 +332,12 @@ class CoordinatorHost:
                 endpoint.meter.count(rank, COORDINATOR, type(message), frame)
             elif self._heard is not None:
                 self._heard.count(rank, COORDINATOR, type(message), frame)
-            if header.plane == _CONTROL:
-                moved = self._control(rank, message, header, frame)
+            if plane == _CONTROL:
+                moved = self._control(rank, message, now, frame)
             else:
                 if self.attendance.verdict is None:
-                    endpoint.arrived(header)
-                self._data(Received(rank, message), header.now)
+                    endpoint.arrived(sent)
+                self._data(Received(rank, message), now)
                 moved = True
         except RemoteProtocolError as error:
             self._refuse(rank, error)
@@ -374,7 +374,7 @@ class CoordinatorHost:
             self._server.tell(received, self._clock.now)
 
     def _control(  # noqa: PLR0912  one for each message
-        self, rank: int, message: Message, header: Header, frame: bytes
+        self, rank: int, message: Message, now: float, frame: bytes
     ) -> bool:
         """Take a message of the control plane; return whether it is progress."""
         attendance = self.attendance
@@ -382,12 +382,10 @@ class CoordinatorHost:
             case control.Due(due) if self._conductor is not None:
                 if not self._conductor.heard(rank, due):
                     raise RemoteProtocolError("out-of-turn", "Due was not asked for")
-            case control.SlotReached() if self._hears_slots and attendance.reached(
-                rank, header.now
-            ):
-                self._clock.reached(header.now)
+            case control.SlotReached() if self._hears_slots and attendance.reached(rank, now):
+                self._clock.reached(now)
             case control.Finished() if rank not in attendance.finished:
-                self._agent_finished(rank, message, header.now)
+                self._agent_finished(rank, message, now)
             case control.Standing() if self._regrouping is not None:
                 self._regrouping.stands(rank, message)
                 self._regroup(self._regrouping)

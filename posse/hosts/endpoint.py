@@ -12,13 +12,16 @@ from mypy_extensions import mypyc_attr
 from posse.measure.traffic import Delays, Meter
 from protocol.errors import LocalProtocolError, RemoteProtocolError
 from protocol.machine import COORDINATOR, who
-from protocol.message import Header, Message, Plane
-from protocol.wire import HEADER, MAX_DATA, NO_RUN, SOURCE, Codec, encode, read_header
+from protocol.message import Message, Plane
+from protocol.wire import HEADER, MAX_DATA, NO_RUN, SOURCE, Codec, encode, header_fields
 
 Near = deque[tuple[int, int, bytes | Message, float]]
 """The queue of an engine in one process: (source, target, frame or message, time sent)."""
 
 _WORLD: Final = int(Plane.WORLD)
+
+Opened = tuple[int, int, float, int, Message | None]
+"""Source, plane, now and sent of a frame's header, and its message."""
 
 NEIGHBOURS: Final = -2
 """The target of a frame for every neighbour."""
@@ -63,7 +66,7 @@ class Endpoint:
         self.delays = Delays()
         self.refused: Counter[str] = Counter()
         self.name = name
-        self._peers = peers
+        self._peers = frozenset(peers)
         self.codec = codec
         self._stamp = stamp
         self._outbox = outbox
@@ -72,28 +75,30 @@ class Endpoint:
         self._numbers: dict[int, int] = {}
         self._last: dict[int, int] = {}
 
-    def open(self, sender: int | None, frame: bytes) -> tuple[Header, Message | None]:
-        """Header and message of a frame, once each; no message if the frame is of another run.
+    def open(self, sender: int | None, frame: bytes) -> Opened:
+        """Open a frame, once each; there is no message if the frame is of another run.
 
         `sender` is the peer as the transport knows it, None if it does not.
         """
-        header = read_header(frame)
-        source, sequence = header.source, header.sequence
+        plane, run, source, sequence, now, sent = header_fields(frame)
         if sender is not None and source != sender:
             raise RemoteProtocolError("wrong-source", f"{source} on the link of {sender}")
         if source not in self._peers:
             raise RemoteProtocolError("stranger", str(source))
-        if header.run != self.run:
-            return header, None
-        message = self.codec.decode(header, frame)
+        if run != self.run:
+            return source, plane, now, sent, None
+        message = self.codec.decode(plane, frame)
         if sequence <= self._last.get(source, -1):
             raise RemoteProtocolError("replayed", f"sequence {sequence}")
         self._last[source] = sequence
-        return header, message
+        return source, plane, now, sent, message
 
-    def arrived(self, header: Header, at: int = 0) -> None:
-        """Note the delay of a frame that arrived when `stamp` showed `at`, or now if `at` is 0."""
-        if sent := header.sent:
+    def arrived(self, sent: int, at: int = 0) -> None:
+        """Note the delay of a frame that arrived when `stamp` showed `at`, or now if `at` is 0.
+
+        `sent` is that of its header.
+        """
+        if sent:
             self.delays.add((at or self._stamp()) - sent)
 
     def send(self, to: int, message: Message, now: float) -> None:

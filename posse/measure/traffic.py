@@ -22,12 +22,13 @@ _PER_OCTAVE = 8
 _TOGETHER: Final = 1_024
 
 
-class _Counted(dict[_Row, list[int]]):
-    """[messages, frame bytes] by row; a new row starts at 0."""
+class _Count:
+    """Messages and frame bytes of one row."""
 
-    def __missing__(self, row: _Row) -> list[int]:
-        self[row] = none = [0, 0]
-        return none
+    __slots__ = ("messages", "size")
+
+    def __init__(self) -> None:
+        self.messages = self.size = 0
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -35,7 +36,7 @@ class Meter:
     """Messages, payload bytes and frame bytes per link, plane and kind, counted by the sender."""
 
     def __init__(self) -> None:
-        self._counted = _Counted()
+        self._counted: defaultdict[_Row, _Count] = defaultdict(_Count)
         self._handed: defaultdict[_Row, list[Message]] = defaultdict(list)
         self._told: list[LinkCount] = []
 
@@ -44,8 +45,8 @@ class Meter:
     ) -> None:
         """Count one frame handed to the transport, for one target or for each of several."""
         row = self._counted[source, target, kind]
-        row[0] += 1
-        row[1] += len(frame)
+        row.messages += 1
+        row.size += len(frame)
 
     def hand(self, source: int, target: int, message: Message) -> None:
         """Count a message handed to a host in this process; sizes are measured in batches."""
@@ -57,8 +58,8 @@ class Meter:
     def _count_handed(self) -> None:
         for way, handed in self._handed.items():
             row = self._counted[way]
-            row[0] += len(handed)
-            row[1] += through_codec(handed) + len(handed) * HEADER.size
+            row.messages += len(handed)
+            row.size += through_codec(handed) + len(handed) * HEADER.size
         self._handed.clear()
 
     def add(self, links: Iterable[LinkCount]) -> None:
@@ -68,20 +69,20 @@ class Meter:
     def counted(self) -> Iterator[tuple[int, int | tuple[int, ...], type[Message], int]]:
         """Source, target or targets, kind and number of messages counted here, without `add`."""
         self._count_handed()
-        for (source, target, kind), (messages, _) in self._counted.items():
-            yield source, target, kind, messages
+        for (source, target, kind), count in self._counted.items():
+            yield source, target, kind, count.messages
 
     def links(self) -> list[LinkCount]:
         """The counts so far, sorted."""
         rows: dict[tuple[int, int, int, str], list[int]] = {}
 
         def add(source: int, target: int, plane: int, kind: str, *counts: int) -> None:
-            row = rows.setdefault((source, target, plane, kind), [0, 0, 0])
-            row[:] = map(int.__add__, row, counts)
+            total = rows.setdefault((source, target, plane, kind), [0, 0, 0])
+            total[:] = map(int.__add__, total, counts)
 
         self._count_handed()
-        for (source, target, kind), (messages, size) in self._counted.items():
-            counts = (messages, size - messages * HEADER.size, size)
+        for (source, target, kind), row in self._counted.items():
+            counts = (row.messages, row.size - row.messages * HEADER.size, row.size)
             for one in target if isinstance(target, tuple) else (target,):
                 add(source, one, int(kind.plane), kind.__name__, *counts)
         for link in self._told:

@@ -58,7 +58,7 @@ class Coordinator:
 
     def heard(self) -> Message:
         frame = self.frame()
-        return CODEC.decode(read_header(frame), frame)
+        return CODEC.decode(read_header(frame).plane, frame)
 
     def frame(self) -> bytes:
         self._agent, data = self._socket.recv_multipart()

@@ -40,7 +40,7 @@ class Peer:
 
     def hears(self) -> Message:
         frame = self.socket.recv()
-        return CODEC.decode(read_header(frame), frame)
+        return CODEC.decode(read_header(frame).plane, frame)
 
     def joins(self, rank: int) -> None:
         self.says(control.Join(rank, "token", "", 1))

@@ -269,7 +269,7 @@ def test_all_that_does_not_follow_from_frames_is_handed_in(tmp_path: Path) -> No
 def test_what_is_heard_together_is_taken_as_if_it_came_one_by_one() -> None:
     said = {rank: bundle(rank) for rank in (1, 2)}
     codec = Codec((Bundle,))
-    opened = {rank: codec.decode(read_header(data), data) for rank, data in said.items()}
+    opened = {rank: codec.decode(read_header(data).plane, data) for rank, data in said.items()}
     one, other = neighbour(), neighbour()
     for host in (one, other):
         host.receive(COORDINATOR, begin())
