@@ -40,7 +40,6 @@ COMPILED = [
     "posse/engines/each_link",
     "posse/engines/hub",
     "posse/engines/links",
-    "posse/engines/lobby",
     "posse/engines/memory",
     "posse/engines/mesh",
     "posse/engines/one_to_all",
