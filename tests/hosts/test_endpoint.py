@@ -54,6 +54,13 @@ def test_an_honest_frame_is_taken_once() -> None:
     assert opened(end, 2, frame(message, 2, 0, run=7)) == message
 
 
+def test_a_frame_opens_to_its_fields_and_its_message() -> None:
+    last = 2**32 - 1
+    data = encode(Eliminated((1,)), run=7, source=1, sequence=last, now=1.5, sent=200)
+    assert endpoint().open(1, data) == (1, 0, 1.5, 200, Eliminated((1,)))
+    assert read_header(data).sequence == last
+
+
 BAD = {
     "short": (1, b"po"),
     "garbage": (1, bytes(64)),
