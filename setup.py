@@ -63,13 +63,15 @@ COMPILED = [
 wanted = bool(os.environ.get("POSSE_COMPILE"))
 
 
+EXACT = ["-ffp-contract=off"]
+"""A fused product and sum, as ARM has them, would be rounded once less than Python's and NumPy's."""
+
+
 def kernel() -> list[Extension]:
     """The Cython module; without a compiler an install does without it, unless it is wanted."""
     if cythonize is None:
         return []
-    # a fused product and sum would be rounded once less than NumPy's
-    exact = ["-ffp-contract=off"]
-    source = Extension("agent.kernel", ["agent/kernel.pyx"], extra_compile_args=exact)
+    source = Extension("agent.kernel", ["agent/kernel.pyx"], extra_compile_args=EXACT)
     (module,) = cythonize(source, build_dir="build/cython", quiet=True)
     module.optional = not wanted  # `cythonize` drops it
     return [module]
@@ -87,4 +89,7 @@ else:
     from mypyc.build import mypycify
 
     files = [f"{module}.py" for module in COMPILED]
-    setup(ext_modules=mypycify(files, opt_level="2", debug_level="0") + kernel())
+    modules = mypycify(files, opt_level="2", debug_level="0")
+    for module in modules:
+        module.extra_compile_args += EXACT
+    setup(ext_modules=modules + kernel())

@@ -18,7 +18,8 @@ How it is computed. A release is the true sum plus the noise of its parts. So `H
 true sum and, for each level j, G_j: the noise of all parts up to the last node made at that level.
 At τ with lowest set bit i, and i' the lowest set bit above it, G_i = G_i' + Lap, and the release is
 the sum plus G_i. That is one addition per item and log2(T_0) + 1 numbers, and item by item the same
-as Algorithm 4; keeping the p-sums costs log2(T_0) additions.
+as Algorithm 4; keeping the p-sums costs log2(T_0) additions. The noise does not depend on the
+items, so it is drawn and added up for up to 256 steps at once.
 
 `HybridSums` is for the lab. In the field, noise must not be drawn first and added to a number later
 (Mironov 2012). `HybridNodes` keeps the p-sums and adds noise to each as a whole, once.
@@ -55,14 +56,15 @@ class HybridSums:
     T0: int = 0
     sums: FloatArray = field(init=False)
     levels: list[FloatArray] = field(init=False)
-    batch: FloatArray = field(init=False)
+    ahead: FloatArray = field(init=False)
     used: int = 0
 
     def __post_init__(self) -> None:
         self.sums = np.zeros(self.streams)
-        # levels[0]: the logarithmic mechanism's noise; levels[j + 1]: G_j
+        # levels[0]: the logarithmic mechanism's noise; levels[j + 1]: G_j, of whole batches only
         self.levels = [np.zeros(self.streams)]
-        self.batch = np.zeros((0, self.streams))
+        # one row a step, the first of them made before
+        self.ahead = np.zeros((1, self.streams))
 
     @property
     def log_scale(self) -> float:
@@ -80,25 +82,41 @@ class HybridSums:
         """Insert x into one stream and 0 into all others; returns the new releases, (streams,)."""
         self.sums[stream] += x
         t = self.t = self.t + 1
-        tau = t - self.T0
-        if tau == self.T0 or t == 1:
+        if t == 2 * self.T0 or t == 1:
             # draw the logarithmic mechanism's next number, and begin a new tree
             self.T0 = t
             self.levels[0] = self.levels[0] + self.noise.laplace(self.log_scale, self.streams)
             self.levels += [self.levels[0]] * (t.bit_length() - len(self.levels))
-            return self.sums + self.levels[0]
-        rest = tau & (tau - 1)
-        if self.used == len(self.batch):
-            steps = min(_BATCH, 2 * self.T0 - t)
-            flat = self.noise.laplace(self.node_scale, steps * self.streams)
-            self.batch, self.used = flat.reshape(steps, self.streams), 0
-        # counting from 1, the lowest set bit of τ and the one above it; 0 for no bit
-        level = (tau ^ rest).bit_length()
-        above = (rest & -rest).bit_length()
-        fresh: FloatArray = self.levels[above] + self.batch[self.used]
-        self.levels[level] = fresh
+            self.ahead, self.used = self.levels[0][None], 0
+        elif self.used == len(self.ahead):
+            self._look_ahead(t - self.T0)
+        released: FloatArray = self.sums + self.ahead[self.used]
         self.used += 1
-        return self.sums + fresh
+        return released
+
+    def _look_ahead(self, tau: int) -> None:
+        """Draw the noise of the next steps, the first of them τ, and add it up along the tree.
+
+        All nodes of a level are added at once, from the highest level down. Only the last step of a
+        full batch may have its next higher bit in an earlier batch.
+        """
+        steps = min(_BATCH, self.T0 - tau)
+        flat = self.noise.laplace(self.node_scale, steps * self.streams)
+        noise = np.concatenate([self.ahead[-1:], flat.reshape(steps, self.streams)])
+        node = _BATCH // 2
+        while node:
+            made = noise[node : _BATCH : 2 * node]
+            made += noise[0 : _BATCH : 2 * node][: len(made)]
+            node //= 2
+        if steps == _BATCH:
+            last = tau - 1 + steps
+            rest = last & (last - 1)
+            # counting from 1, the lowest set bit of τ and the one above it; 0 for no bit
+            level = (last ^ rest).bit_length()
+            above = (rest & -rest).bit_length()
+            noise[steps] += self.levels[above]
+            self.levels[level] = noise[steps].copy()  # not a view, which keeps the batch
+        self.ahead, self.used = noise, 1
 
     def begun(self) -> list[Release]:
         """The releases that the last item began; none unless it was a doubling, t = T_0.

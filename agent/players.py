@@ -97,7 +97,8 @@ class Ucb:
     def value(self, slot: int) -> list[float]:
         """The index of each arm in `slot`; infinite for an arm not seen yet."""
         weight = math.sqrt(2 * math.log(slot))
-        return [m + weight * w for m, w in zip(self.mean, self.width, strict=True)]
+        width = self.width
+        return [m + weight * width[a] for a, m in enumerate(self.mean)]
 
 
 @dataclass(slots=True)
@@ -135,7 +136,8 @@ class UcbPrivateBound(Ucb):
 
     def value(self, slot: int) -> list[float]:
         weight = privacy_weight(slot, self.epsilon)
-        return [u + weight * f for u, f in zip(Ucb.value(self, slot), self.factors, strict=True)]
+        factors = self.factors
+        return [u + weight * factors[a] for a, u in enumerate(Ucb.value(self, slot))]
 
 
 @dataclass(slots=True)
@@ -157,8 +159,12 @@ class UcbPrivate(Ucb):
         self.s = self.sums.insert(arm, sample).tolist()
         n = self.n[arm] + 1
         self.n[arm], self.share[arm], self.width[arm] = n, 1 / n, 1 / math.sqrt(n)
-        self.mean = [s * share for s, share in zip(self.s, self.share, strict=True)]
         return self.sums.begun()
+
+    def value(self, slot: int) -> list[float]:
+        weight = math.sqrt(2 * math.log(slot))
+        s, share = self.s, self.share
+        return [s[a] * share[a] + weight * w for a, w in enumerate(self.width)]
 
 
 def ranked(index: list[float], j: int) -> int:

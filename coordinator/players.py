@@ -1,6 +1,5 @@
 """The medium: the one place where the players' choices meet (Tossou and Dimitrakakis 2015)."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -158,21 +157,25 @@ class Medium:
         """The sample that each player sees; 0 for a player that is absent."""
         values = pulled.sums.tolist()
         if self.shared_sample:
-            seen = dict(zip(pulled.arms, values, strict=True))
+            seen = {arm: values[n] for n, arm in enumerate(pulled.arms)}
             return [seen.get(arm, 0.0) for arm in self.choices]
         samples = [0.0] * self.players
         order = sorted(self.present, key=self.choices.__getitem__)
-        for i, value in zip(order, values, strict=True):
-            samples[i] = value
+        for n, i in enumerate(order):
+            samples[i] = values[n]
         return samples
 
     def _settle_collisions(self, payoffs: list[float]) -> tuple[set[int], tuple[int, ...]]:
         """Set the payoffs of losing colliders to 0; return the colliders and the winners."""
         meeting: set[int] = set()
         winners: list[int] = []
-        count = Counter(self.choices[i] for i in self.present)
-        for arm in sorted(a for a in count if count[a] > 1):
-            colliders = [i for i in self.present if self.choices[i] == arm]
+        chosen: dict[int, list[int]] = {}
+        for i in self.present:
+            chosen.setdefault(self.choices[i], []).append(i)
+        for arm in sorted(chosen):
+            colliders = chosen[arm]
+            if len(colliders) == 1:
+                continue
             winner = -1
             if self.collision == 1:
                 winner = colliders[int(self.winners.integers(len(colliders)))]

@@ -60,13 +60,13 @@ class SharedArms:
 
     def pull(self, order: Pull) -> Pulled:
         """Carry out an order; an arm that is named twice is pulled twice."""
-        one, arms = self._rewards.one, order.arms
+        buffer, arms = self._rewards, order.arms
         self._open.update(arms)
         for k in arms:
             self._drawn[k] += order.times
         if order.times == 1 and not order.each:
-            return Pulled(arms, 1, np.array([one(k) for k in arms]))
-        rewards = np.array([[one(k) for _ in range(order.times)] for k in order.arms])
+            return Pulled(arms, 1, np.array([buffer.one(k) for k in arms]))
+        rewards = np.array([[buffer.one(k) for _ in range(order.times)] for k in order.arms])
         return Pulled(order.arms, order.times, rewards.sum(axis=1), rewards if order.each else None)
 
     def played(
@@ -82,9 +82,9 @@ class SharedArms:
             )
         self._open = {-1}
         self.slots += 1
-        for row, arm in zip(self._pulls, arms, strict=True):
+        for n, arm in enumerate(arms):
             if arm >= 0:
-                row[arm] += 1
+                self._pulls[n][arm] += 1
         if self.regret is not None:
             self.regret.add(self._optimum - earned, 1, float(self.slots))
 

@@ -20,7 +20,7 @@ from posse.engines.crew import Died
 from posse.engines.door import AROUND, AROUND_WITH_KEYS
 from posse.engines.lobby import CATCH_UP, Lobby
 from posse.engines.recovery import coordinator_again
-from posse.engines.roster import Peer, Roster
+from posse.engines.roster import Member, Peer, Roster
 from posse.engines.router import NotReading, Router, outside_runs
 from posse.engines.sockets import PROBE_EVERY, Selector
 from posse.errors import InputError, PosseError, RunFailed
@@ -81,6 +81,7 @@ class Hub:
         agents, engine = spec.agents.count, spec.engine
         roster = Roster(agents, token, keys, fingerprint(spec), engine.inboxes)
         self.lobby = Lobby(roster, engine, spec.system)
+        self._patience = self.lobby.patience
         self.on_join: Callable[[int], None] = lambda joined: None
         self.on_look: Callable[[], None] = lambda: None
         """Called between frames, every `_LOOK` seconds."""
@@ -97,6 +98,8 @@ class Hub:
         self._deaths: list[Died] = []
         self._bury_at = math.inf
         self._host: CoordinatorHost | None = None
+        self._not_reading: list[tuple[int, str]] = []
+        """Agents that did not read what was sent to them, and the sentences about it."""
         self._journal = journal
         self._around = AROUND if keys is None else AROUND_WITH_KEYS
         self._router = Router(bind, engine.deadline, _LOOK, keys, agents, roster.taken)
@@ -295,12 +298,7 @@ class Hub:
             of_run = frame is not data or kind_of(frame or b"") != _RESUME
             host = self._host
             if frame is not None and host is not None and of_run and member.takes_part:
-                self.frames += 1
-                moved = host.receive(member.rank, frame)
-                self.lobby.heard(member, frame, now, moved=moved)
-                if host.left or host.linked or host.complaints:
-                    self._take_news(host, now)
-                self._flush()
+                self._hand(host, member, frame, now)
                 return now
             # for the lobby; in a run, from a member that resumes or joins for the next
             peer = Peer(identity, "", member.connection)
@@ -311,6 +309,16 @@ class Hub:
             else lobby.said(peer, frame, now, time.time())
         )
         return now
+
+    def _hand(self, host: CoordinatorHost, member: Member, frame: bytes, now: float) -> None:
+        """Hand the run's host a frame that an agent sent it."""
+        self.frames += 1
+        member.said(frame, now)
+        if host.receive(member.rank, frame):
+            self._patience.moved(now)
+        if host.left or host.linked or host.complaints:
+            self._take_news(host, now)
+        self._flush()
 
     def _take_news(self, host: CoordinatorHost, now: float) -> None:
         """Pass the host's news on: complaints, changed links, agents that left the run."""
@@ -423,16 +431,23 @@ class Hub:
             self._tap(COORDINATOR, None if member is None else member.rank, frame)
 
     def _flush(self) -> None:
+        """As `send`, and lose the agents that do not read."""
+        self.send()
+        while self._not_reading:
+            rank, why = self._not_reading.pop(0)
+            self._do(self.lobby.died(rank, why, time.monotonic()))
+
+    def send(self) -> None:
+        """Send what the host has to send."""
         host = self._host
         if host is not None and host.outbox:
-            send, members = self._router.send, self.lobby.roster.members
-            frames = host.outbox.copy()
-            host.outbox.clear()
-            for rank, frame in frames:
+            members = self.lobby.roster.members
+            for rank, frame in host.outbox:
                 try:
-                    send(members[rank], frame)
+                    self._router.send(members[rank], frame)
                 except NotReading as error:
-                    self._do(self.lobby.died(rank, str(error), time.monotonic()))
+                    self._not_reading.append((rank, str(error)))
+            host.outbox.clear()
 
     def _reply(self, peer: bytes, message: Message) -> None:
         """Answer a peer, which may be gone."""

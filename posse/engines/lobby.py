@@ -56,8 +56,6 @@ _MOST_SYNCS = 16
 """`Sync` answered per agent; an honest agent sends eight when it joins."""
 CATCH_UP = 1.0
 """Seconds for queued and retransmitted frames after a pause, before any agent is late."""
-_BEGINNING = 80
-"""Leading bytes of a frame that are enough to read its kind."""
 
 
 class Phase(StrEnum):
@@ -84,7 +82,7 @@ class Lobby:
         self.phase = Phase.IDLE
         self.changed = False
         """Whether an agent joined since all were configured."""
-        self._patience = Patience(engine)
+        self.patience = Patience(engine)
         self._system = system
         self._setups: Sequence[AgentSetup] = ()
         self._wanted: set[int] = set()
@@ -113,9 +111,9 @@ class Lobby:
         self._ready.clear()
         self._wait(Phase.CONFIGURING, now)
         if self.roster.missing():
-            self._patience.rejoin()
+            self.patience.rejoin()
         self._setups = setups
-        self._patience.outages.clear()
+        self.patience.outages.clear()
         self.changed = False
         return [self._configuration(rank) for rank in range(self.roster.agents)]
 
@@ -125,12 +123,12 @@ class Lobby:
         self._setups = ()
         self._run = run
         away = [m.rank for m in self.roster.members.values() if m.connection < 0]
-        self._patience.carry(now, away)
+        self.patience.carry(now, away)
 
     def _wait(self, phase: Phase, now: float) -> None:
         self.phase = phase
         self._steps.clear()
-        self._patience.begin(now, self.roster.arrived(), joining=phase is Phase.GATHERING)
+        self.patience.begin(now, self.roster.arrived(), joining=phase is Phase.GATHERING)
 
     def replace(self, rank: int) -> None:
         """Between runs, vacate the place of an agent started here: its death is then no loss."""
@@ -145,7 +143,7 @@ class Lobby:
     def release(self) -> None:
         """The run is over."""
         self._run = None
-        self._patience.release()
+        self.patience.release()
 
     @property
     def running(self) -> bool:
@@ -184,50 +182,50 @@ class Lobby:
     @property
     def timer(self) -> float:
         """When `fire` is to be called, in the loop's seconds."""
-        wait, run = self._patience.timer, self._run
+        wait, run = self.patience.timer, self._run
         # while an agent has no connection its absence counts, and the run's own timer stands still
-        here = run is not None and not self._patience.somebody_is_away
+        here = run is not None and not self.patience.somebody_is_away
         return min(wait, run.timer) if run is not None and here else wait
 
     @property
     def roll_at(self) -> float:
         """When `call_roll` is to be called: once in a silence, before it ends the run."""
-        return math.inf if self._run is None else self._patience.roll_at
+        return math.inf if self._run is None else self.patience.roll_at
 
     def call_roll(self, now: float) -> list[int]:
         """The agents to ask for a sign of life; an answer of the session is enough."""
-        self._patience.call_roll(now)
+        self.patience.call_roll(now)
         return self._suspects()
 
     def fire(self, now: float) -> list[LobbyEffect]:
         """The time of `timer` has come."""
         run = self._run
-        if self._patience.somebody_is_away:
+        if self.patience.somebody_is_away:
             effects = self._stays_away(now)
             self._go_on(now)
             return effects
         if run is not None and now >= run.timer:
             run.fire()
-        elif now >= self._patience.end:
+        elif now >= self.patience.end:
             return self._silence(now)
         return []
 
     def _go_on(self, now: float) -> None:
         """If every agent is connected again, the run's own timer continues where it stood."""
-        if self._run is not None and not self._patience.somebody_is_away:
-            self._run.put_off(self._patience.away_for(now), now + CATCH_UP)
+        if self._run is not None and not self.patience.somebody_is_away:
+            self._run.put_off(self.patience.away_for(now), now + CATCH_UP)
 
     def _silence(self, now: float) -> list[LobbyEffect]:
         run, outlives, suspects = self._run, self.outlives_agents, self._suspects()
         trouble = "" if run is None else run.trouble
         why = self._to_blame(suspects, now)
-        silent = f"nothing was heard for {self._patience.within:g} s"
+        silent = f"nothing was heard for {self.patience.within:g} s"
         if self.phase is Phase.GATHERING:
-            silent, why = f"no agent joined for {self._patience.within:g} s", ""
+            silent, why = f"no agent joined for {self.patience.within:g} s", ""
         late = why or f"{silent}; waiting for {named(self.missing())} {self.phase}"
         if run is None or (why and not outlives) or not run.fall_silent(self._mute(suspects)):
             return [Fail(late + trouble)]
-        self._patience.heard = now
+        self.patience.heard = now
         lost = [rank for rank in suspects if rank in run.dismissed]
         said = f"{silent}; the run goes on without {named(lost)}"
         return [Log(logging.WARNING, said)] * bool(outlives and lost)
@@ -238,13 +236,13 @@ class Lobby:
     def _mute(self, late: list[int]) -> list[int]:
         """Those of these agents that have not answered the roll."""
         known = [self.roster.members[rank] for rank in late if rank in self.roster.members]
-        return [m.rank for m in known if not self._patience.answered(max(m.heard, m.answered))]
+        return [m.rank for m in known if not self.patience.answered(max(m.heard, m.answered))]
 
     def _to_blame(self, late: list[int], now: float) -> str:
         """Which agents or links hold the others up, as a sentence; "" if unknown."""
         mute = self._mute(late)
-        silent = f"nothing was heard for {now - self._patience.heard:.0f} s"
-        if down := self._patience.outages.beside(mute):
+        silent = f"nothing was heard for {now - self.patience.heard:.0f} s"
+        if down := self.patience.outages.beside(mute):
             links, was = listed([*map(link, down)]), "were" if len(down) > 1 else "was"
             return f"{silent} while {links} {was} down; check the network between these agents"
         if 0 < len(mute) < len(late):
@@ -254,28 +252,21 @@ class Lobby:
 
     def _stays_away(self, now: float) -> list[LobbyEffect]:
         effects: list[LobbyEffect] = []
-        absence = self._patience.absence
+        absence = self.patience.absence
         if self._run is not None and self._run.waits:
             return [
                 Log(logging.WARNING, f"agent {rank} is away; the run waits until it comes back")
-                for rank in self._patience.wait_on(now)
+                for rank in self.patience.wait_on(now)
             ]
-        for rank in self._patience.overdue(now):
+        for rank in self.patience.overdue(now):
             if not self.outlives_agents:
                 self.roster.ended(rank)
                 return [Fail(gone(rank, absence))]
             self._lose(rank)
             said = f"agent {rank} was away for {absence:g} s; the run goes on without it"
             effects.append(Log(logging.WARNING, said))
-        self._patience.heard = now
+        self.patience.heard = now
         return effects
-
-    def heard(self, member: Member, frame: bytes, now: float, *, moved: bool) -> None:
-        """A connected agent sent a frame for the run; `moved`: the frame advanced the run."""
-        member.heard = now
-        member.last = frame[:_BEGINNING]
-        if moved:
-            self._patience.moved(now)
 
     # --- events ----------------------------------------------------------------------------------
 
@@ -318,7 +309,7 @@ class Lobby:
         self.restarts[rank] += 1
         self._vacate(rank)
         if self.running:
-            self._patience.left(rank, now)
+            self.patience.left(rank, now)
         said = f"{why}; it is started again"
         return [Log(logging.WARNING, said, f"agent {rank}"), Restart(rank)]
 
@@ -326,8 +317,7 @@ class Lobby:
         """A frame came from a peer; `wall` is this machine's clock, in seconds since 1970."""
         member = self.roster.by_identity.get(peer.identity)
         if member is not None:
-            member.heard = now
-            member.last = frame[:_BEGINNING]
+            member.said(frame, now)
         try:
             message = _CODEC.decode(read_header(frame).plane, frame)
         except RemoteProtocolError as error:
@@ -372,10 +362,10 @@ class Lobby:
         """Extend the wait before a run for an agent that joins, but not without end."""
         self._steps[rank] += 1
         if self._run is None and self._steps[rank] <= _MOST_SYNCS:
-            self._patience.heard = now
+            self.patience.heard = now
 
     def _moved(self, now: float) -> None:
-        self._patience.counted(now, len(self._ready), self.roster.arrived())
+        self.patience.counted(now, len(self._ready), self.roster.arrived())
 
     def _arrived(self, member: Member, inbox: str, now: float) -> list[LobbyEffect]:
         trouble = self.roster.inbox_trouble(member, inbox)
@@ -432,11 +422,11 @@ class Lobby:
             return []  # this `Resume` came over a connection that is replaced
         if member.arrived:
             self._came.add(member.rank)
-        if self._patience.returned(member.rank, now):
+        if self.patience.returned(member.rank, now):
             self._go_on(now)
         if member.incarnation and asked.starts > member.starts:
             self.restarts[member.rank] += 1
-            self._patience.outages.unsay(member.rank)
+            self.patience.outages.unsay(member.rank)
         member.starts = asked.starts
         said = f"agent {member.rank} is back over a new connection"
         about = f"agent {member.rank}"
@@ -478,10 +468,10 @@ class Lobby:
         if self._run is not None and member.rank in self._run.dismissed:
             return []
         if self.running:
-            self._patience.left(member.rank, now)
-            then = f"waiting {self._patience.absence:g} s for it to come back"
+            self.patience.left(member.rank, now)
+            then = f"waiting {self.patience.absence:g} s for it to come back"
         else:
-            self._patience.rejoin()
+            self.patience.rejoin()
         said = f"the connection of agent {member.rank} was lost; {then}"
         return [Log(logging.WARNING, said, f"agent {member.rank}")]
 
@@ -494,16 +484,16 @@ class Lobby:
             return []
         name = link((by, about))
         if up:
-            news = self._patience.outages.back(by, about)
+            news = self.patience.outages.back(by, about)
             return [Log(logging.INFO, f"{name} is up again", name)] * news
-        if not self._patience.outages.lost(by, about):
+        if not self.patience.outages.lost(by, about):
             return []
-        self._patience.parted(now)
+        self.patience.parted(now)
         return [Log(logging.WARNING, f"{name} is down, as agent {by} reports", name)]
 
     def _lose(self, rank: int) -> None:
         """Let the run, if any, go on without this agent."""
-        self._patience.forget(rank)
+        self.patience.forget(rank)
         if self._run is not None:
             self._run.lose(rank)
 

@@ -5,6 +5,7 @@ import secrets
 import signal
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from functools import partial
 from time import monotonic_ns
 from typing import Self
@@ -208,7 +209,9 @@ class ProcessEngine:
         """The host of a run, restored from `state` if there is one."""
         resources = ProcessResources(self.hub.sessions)
         sources = of_this_machine(monotonic_ns, resources, self._checks)
-        if self._journal is not None:
+        if self._journal is None:
+            sources = replace(sources, at_once=self.hub.send)
+        else:  # which commits once for all frames of an input
             sources = recorded(self._journal, sources, field=plan.field)
             if state:
                 return brought_back(self._journal, plan, sources, observe, state)

@@ -3,7 +3,7 @@
 import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from posse import __version__
 from posse.durable.session import Session
@@ -24,6 +24,9 @@ SUPERSEDED = (
     "another agent joined later with the same key, so this one stops; to keep both, give each a "
     "key of its own"
 )
+
+_BEGINNING: Final = 80
+"""Leading bytes of a frame that are enough to read its kind."""
 
 
 class NotAdmitted(Exception):
@@ -87,6 +90,11 @@ class Member:
     def arrived(self) -> bool:
         """Whether it is here: it takes part and has a connection."""
         return self.takes_part and self.connection >= 0
+
+    def said(self, frame: bytes, now: float) -> None:
+        """Note that it sent this frame."""
+        self.heard = now
+        self.last = frame[:_BEGINNING]
 
     @property
     def to_see_off(self) -> bool:

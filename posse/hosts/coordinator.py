@@ -94,6 +94,7 @@ class CoordinatorHost:
         self._field = plan.field
         sources = sources.coarse() if self._field else sources
         self.sources = sources
+        self._at_once = sources.at_once
         self._resources = sources.resources
         self._resources.begin()
         chance = Chance(sources, self._field, spec.seed, run, COORDINATOR)
@@ -456,6 +457,8 @@ class CoordinatorHost:
         self._endpoint.send(to, message, self._clock.now)
         if self._conductor is not None and message.plane != _CONTROL:
             self._conductor.owes(to)
+        if self._at_once is not None:
+            self._at_once()
 
     def send_to_all(self, message: Message) -> None:
         """See `Serving`."""

@@ -57,6 +57,8 @@ class Sources:
     `spending`  opens an agent's ledger in the field, from its arms, the run file's folder, its rank
     `cohort`    the agents of a run that share this process, None if each has its own
     `near`      takes messages between hosts of this process, None if all go as frames
+    `at_once`   carries what is in a coordinator's outbox, so that the first of several agents has
+                its frame while the others' are made; None if all wait for the host to return
     `noted`     takes what happens to a coordinator's host besides frames, for its journal
     `stepped`   is told of each step of an agent's host, for its journal; None without one
     `arrived`   records when a frame came to an agent's host, or reads it back; None without journal
@@ -72,6 +74,7 @@ class Sources:
     spending: Callable[[ArmsSpec, str, int], Spending] = lambda arms, base, rank: NOT_KEPT
     cohort: Cohort | None = None
     near: Near | None = None
+    at_once: Callable[[], None] | None = None
     noted: Callable[[str, int, bytes], object] = lambda what, whom, said: None
     stepped: Callable[[], None] | None = None
     arrived: Callable[[int], int] | None = None

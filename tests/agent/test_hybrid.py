@@ -199,4 +199,4 @@ def test_memory_is_logarithmic():
     for t in range(1, 5000):
         sums.insert(0, 1.0)
         assert len(sums.levels) == math.floor(math.log2(t)) + 1
-        assert len(sums.batch) <= 256
+        assert len(sums.ahead) <= 257

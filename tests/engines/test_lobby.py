@@ -303,9 +303,10 @@ def test_frames_of_the_run_move_its_deadline() -> None:
     script.all_join()
     script.carries(Run())
     member = script.lobby.roster.members[0]
-    script.lobby.heard(member, framed(control.Due(1.0)), 107.0, moved=True)
+    member.said(framed(control.Due(1.0)), 107.0)
+    script.lobby.patience.moved(107.0)
     assert (script.lobby.timer, member.heard) == (117.0, 107.0)
-    script.lobby.heard(member, framed(control.Due(1.0)), 108.0, moved=False)
+    member.said(framed(control.Due(1.0)), 108.0)
     assert (script.lobby.timer, member.heard) == (117.0, 108.0)
 
 
@@ -313,7 +314,7 @@ def test_what_was_heard_last_is_kept_only_as_far_as_its_kind_is_read() -> None:
     script = Script()
     script.all_join()
     member = script.lobby.roster.members[0]
-    script.lobby.heard(member, framed(control.Finished(1)) + bytes(1 << 20), 0.0, moved=True)
+    member.said(framed(control.Finished(1)) + bytes(1 << 20), 0.0)
     assert kind_of(member.last) == "Finished"
     assert len(member.last) < 100
 

@@ -47,7 +47,8 @@ def test_what_brings_the_run_on_puts_the_roll_off() -> None:
     script, _ = standing()
     script.lobby.call_roll(105.0)
     member = script.lobby.roster.members[0]
-    script.lobby.heard(member, framed(control.Ready()), 107.0, moved=True)
+    member.said(framed(control.Ready()), 107.0)
+    script.lobby.patience.moved(107.0)
     assert script.lobby.roll_at == 107.0 + DEADLINE / 2
 
 
@@ -72,7 +73,7 @@ def test_a_link_is_there_again_when_both_its_ends_say_so() -> None:
     (said,) = script.linked(2, 1, up=True)
     assert isinstance(said, Log)
     assert said.text == "link 1–2 is up again"
-    script.lobby.heard(script.lobby.roster.members[0], framed(control.Ready()), 106.0, moved=True)
+    script.lobby.patience.moved(106.0)
     assert script.lobby.timer == 106.0 + DEADLINE
 
 
