@@ -64,7 +64,7 @@ wanted = bool(os.environ.get("POSSE_COMPILE"))
 
 
 EXACT = ["-ffp-contract=off"]
-"""A fused product and sum, as ARM has them, would be rounded once less than Python's and NumPy's."""
+"""A fused product and sum, which ARM has, would be rounded once less than Python's and NumPy's."""
 
 
 def kernel() -> list[Extension]:

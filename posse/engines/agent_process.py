@@ -40,7 +40,7 @@ from posse.systems import get_system
 from protocol import control
 from protocol.machine import COORDINATOR
 from protocol.message import Message
-from protocol.wire import NO_RUN, encode, name_of
+from protocol.wire import NO_RUN, encode
 
 _LISTEN_EVERY: Final = 256
 """An agent checks its other sockets after this many steps, or frames from neighbours."""
@@ -489,7 +489,7 @@ class AgentProcess:
     def _session_with(self, end: int) -> Session:
         if end == COORDINATOR or self._mesh is None:
             return self._uplink.session
-        return self._mesh.ties[name_of(end)].session
+        return self._mesh.ties[end].session
 
     def _sessions(self) -> Iterator[tuple[int, Session]]:
         yield COORDINATOR, self._uplink.session

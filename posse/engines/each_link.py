@@ -11,7 +11,6 @@ from posse.engines.mesh import Mesh
 from posse.engines.sockets import LINK_DEADLINE, configure
 from posse.errors import RunFailed
 from posse.hosts.endpoint import NEIGHBOURS
-from protocol.wire import name_of
 
 
 class EachLink(Mesh):
@@ -33,7 +32,7 @@ class EachLink(Mesh):
             _Way(n, self._heard(n, socket), Session(first, signature(self._rank)), up=n not in away)
             for n, socket in self._sockets.items()
         ]
-        self.ties = {name_of(way.neighbour): way for way in ways}
+        self.ties = {way.neighbour: way for way in ways}
         return {**{way.neighbour: way for way in ways}, NEIGHBOURS: _Each(tuple(ways))}
 
     def _let_go(self, neighbour: int) -> None:

@@ -12,9 +12,11 @@ from contextlib import suppress
 from typing import Final, Protocol
 
 import zmq
+from librt.strings import read_i32_le
 
 from posse.durable.journal import Journal
 from posse.durable.session import ENVELOPE_BYTES, Session
+from protocol.machine import COORDINATOR
 from protocol.wire import SOURCE, name_of
 
 _NAME_AT: Final = ENVELOPE_BYTES + SOURCE.start
@@ -113,9 +115,12 @@ class Tie:
         self.session.replies.clear()
 
 
-def signed_by(data: bytes) -> bytes:
-    """The sender's name in received bytes: in a frame's header, else in the session's signature."""
-    return data[_NAME_AT:_NAME_END]
+def signed_by(data: bytes) -> int:
+    """The sender's rank in received bytes: in a frame's header, else in the session's signature.
+
+    Bytes too short to have one are nobody's, as the coordinator's come another way.
+    """
+    return read_i32_le(data, _NAME_AT) if len(data) >= _NAME_END else COORDINATOR
 
 
 def alone(data: bytes) -> bytes:

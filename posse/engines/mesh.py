@@ -23,7 +23,7 @@ from posse.engines.links import Heard, Link, Tie, alone, signed_by
 from posse.engines.sockets import LINK_DEADLINE, bound, configure, know_family
 from posse.hosts.agent_setup import AgentSetup
 from posse.security.zap import key_of
-from protocol.wire import name_of, sent_at
+from protocol.wire import sent_at
 
 MOST_AT_ONCE: Final = 1_024
 """Most messages read at a time, however many are awaited: bounds the memory that peers can fill."""
@@ -55,8 +55,8 @@ class Mesh(ABC):
         heard: Heard,
         journal: Journal | None = None,
     ) -> None:
-        self.ties: dict[bytes, Tie] = {}
-        """By the neighbour's name in frames."""
+        self.ties: dict[int, Tie] = {}
+        """By the neighbour's rank."""
         self._context = context
         self._guard = guard
         self._neighbours = guard.neighbours
@@ -67,6 +67,7 @@ class Mesh(ABC):
         self._addresses: dict[int, str] = {}
         """Inboxes of the neighbours with a link, by rank."""
         self.inbox: zmq.Socket[bytes] = context.socket(self.inbox_type)
+        self._receive_part = self.inbox.recv
         configure(self.inbox, LINK_DEADLINE)
         self.inbox.setsockopt(zmq.RCVTIMEO, patience_ms)
         guard.inbox(self.inbox)
@@ -112,7 +113,7 @@ class Mesh(ABC):
 
     def lose(self, neighbour: int) -> None:
         """This neighbour is gone: send and keep nothing more for it."""
-        if (tie := self.ties.get(name_of(neighbour))) is not None and neighbour in self._addresses:
+        if (tie := self.ties.get(neighbour)) is not None and neighbour in self._addresses:
             tie.up = False
             self._let_go(neighbour)
 
@@ -126,7 +127,7 @@ class Mesh(ABC):
 
     def changed(self, neighbour: int, *, up: bool) -> None:
         """The connection to this neighbour is lost, or there is a new one (watched links only)."""
-        if (tie := self.ties.get(name_of(neighbour))) is not None:
+        if (tie := self.ties.get(neighbour)) is not None:
             tie.changed(up=up)
 
     def sessions(self) -> Iterator[tuple[int, Session]]:
@@ -193,11 +194,11 @@ class Mesh(ABC):
 
         Reads at most `MOST_AT_ONCE` messages: a flood of others cannot starve the other sockets.
         """
-        neighbours, ties = self._neighbours, self.ties
+        neighbours, ties, receive = self._neighbours, self.ties, self._receive_part
         sender, took = None, self._took
         for _ in range(MOST_AT_ONCE):
             if neighbours is None:
-                data = self.inbox.recv(flags)
+                data = receive(flags)
                 if took is not None:
                     took(len(data))
                 tie = ties.get(signed_by(data))
@@ -205,7 +206,7 @@ class Mesh(ABC):
                     data = alone(data)
                     tie = ties.get(signed_by(data))
             else:
-                part = self.inbox.recv(flags, copy=False)
+                part = receive(flags, copy=False)
                 if took is not None:
                     took(len(part))
                 sender = neighbours.get(key_of(part))
@@ -213,7 +214,7 @@ class Mesh(ABC):
                     flags = zmq.NOBLOCK
                     continue
                 data = alone(part.bytes)
-                tie = ties.get(name_of(sender))
+                tie = ties.get(sender)
             if tie is None:
                 return sender, content(data)  # a stranger's, which the host refuses
             journal, session = self._journal, tie.session

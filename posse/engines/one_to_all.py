@@ -8,7 +8,7 @@ import zmq
 
 from posse.durable.broadcast import Broadcast
 from posse.durable.session import MAGIC, SessionFull
-from posse.engines.links import TO_ONE, Link, Tie, Wire, sender, signature
+from posse.engines.links import TO_ONE, Link, Tie, Wire, sender, signature, signed_by
 from posse.engines.mesh import Mesh
 from posse.engines.sockets import LINK_DEADLINE, configure
 from posse.errors import RunFailed
@@ -60,9 +60,7 @@ class OneToAll(Mesh):
     def _begin_sessions(self, first: int) -> Mapping[int, Link]:
         self._line = line = Broadcast(first, signature(self._rank), len(self._addresses))
         self.ties = {
-            name_of(n): Tie(
-                n, session, partial(_post, self._heard(n, self.socket), _topic(n)), up=True
-            )
+            n: Tie(n, session, partial(_post, self._heard(n, self.socket), _topic(n)), up=True)
             for n, session in zip(self._addresses, line.sessions, strict=True)
         }
         wire = self._heard(NEIGHBOURS, self.socket)
@@ -79,7 +77,7 @@ class OneToAll(Mesh):
         super().restore(sessions)
 
     def _let_go(self, neighbour: int) -> None:
-        self._line.leave(self.ties[name_of(neighbour)].session)
+        self._line.leave(self.ties[neighbour].session)
         self.socket.disconnect(self._addresses.pop(neighbour))
         self._listening.discard(_topic(neighbour))
 
@@ -107,7 +105,10 @@ class OneToAll(Mesh):
             topic = said[1:]
             if said[:1] == b"\x01":
                 self._listening.add(topic)
-                if (tie := self.ties.get(topic.removeprefix(TO_ONE))) is not None:
+                if (
+                    topic.startswith(TO_ONE)
+                    and (tie := self.ties.get(signed_by(topic))) is not None
+                ):
                     tie.changed(up=True)
             else:
                 self._listening.discard(topic)

@@ -1,11 +1,11 @@
 """Traffic, counted where it is sent, and delays, measured where it arrives."""
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final
 
 import msgspec
-import numpy as np
 from mypy_extensions import mypyc_attr
 
 from protocol.control import LinkCount
@@ -18,8 +18,13 @@ RESENT, CONFIRMATION = "Resent", "Confirmation"
 _Row = tuple[int, int | tuple[int, ...], type[Message]]
 """Source, target or targets, and kind."""
 
-_PER_OCTAVE = 8
+_PER_OCTAVE: Final = 8
+"""Buckets of delays per factor of two."""
+_PER_E: Final = _PER_OCTAVE / math.log(2)
+_LAST: Final = 64 * _PER_OCTAVE
+"""The bucket of 2^64 nanoseconds, more than which clocks do not differ."""
 _TOGETHER: Final = 1_024
+"""Messages handed over whose sizes are measured at once."""
 
 
 class _Count:
@@ -92,30 +97,24 @@ class Meter:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Delays:
-    """A histogram of delays, filled in batches because that costs little per frame."""
+    """A histogram of delays."""
 
     def __init__(self) -> None:
         self._histogram: Counter[int] = Counter()
-        self._unsorted: list[int] = []
+        self._fresh = [0] * (_LAST + 1)
 
     def add(self, nanoseconds: int) -> None:
         """Add the delay of one frame."""
-        self._unsorted.append(nanoseconds)
-        if len(self._unsorted) == _TOGETHER:
-            self._sort()
+        bucket = int(_PER_E * math.log(float(max(nanoseconds, 1))) + 0.5)
+        self._fresh[min(bucket, _LAST)] += 1
 
     def histogram(self) -> Counter[int]:
         """Delays per bucket: eight buckets per factor of two, each 9 % wide."""
-        self._sort()
+        for bucket, count in enumerate(self._fresh):
+            if count:
+                self._histogram[bucket] += count
+                self._fresh[bucket] = 0
         return self._histogram
-
-    def _sort(self) -> None:
-        if self._unsorted:
-            octaves = np.log2(np.maximum(np.array(self._unsorted, dtype=np.float64), 1.0))
-            counts = np.bincount(np.rint(octaves * _PER_OCTAVE).astype(int))
-            for index in np.flatnonzero(counts).tolist():
-                self._histogram[index] += int(counts[index])
-            self._unsorted.clear()
 
 
 def seconds(index: int) -> float:

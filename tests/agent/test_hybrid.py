@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agent.hybrid import HybridNodes, HybridSums
@@ -56,6 +56,7 @@ def algorithm_4(stream, epsilon, split, generator):
     stream=st.lists(st.floats(0, 1), min_size=1, max_size=700),
     seed=st.integers(0, 2**32),
 )
+@example(stream=[0.3, 0.9] * 1400, seed=1)  # batches of noise that build on earlier ones
 @settings(max_examples=25)
 def test_releases_are_those_of_algorithm_4(mechanism, split, stream, seed):
     sums = mechanism(1, 0.7, split, SeededNoise(np.random.default_rng(seed)))

@@ -13,13 +13,17 @@ import zmq
 from posse.durable.session import Session
 from posse.engines.crew import Died
 from posse.engines.hub import Hub
+from posse.engines.processes import ProcessEngine
+from posse.engines.roster import Member
+from posse.engines.router import NotReading, Router
 from posse.engines.sockets import end
 from posse.errors import RunFailed
 from posse.plan import prepare
 from protocol import control
 from protocol.message import Message
-from protocol.wire import Codec, encode, read_header
+from protocol.wire import Codec, encode, kind_of, read_header
 from tests.support.patience import PATIENCE
+from tests.support.players import spec as players
 from tests.support.remote import until
 
 CODEC = Codec((control.Welcome, control.Refused, control.Synced, control.Status))
@@ -228,3 +232,27 @@ def test_one_that_goes_before_it_is_answered_does_no_harm(gathering: Gathering) 
     gathering.ended()
     assert gathering.error is None
     assert set(gathering.hub.lobby.refused) <= {"join", "unreachable", "connection-dropped"}
+
+
+@pytest.mark.inside
+def test_who_does_not_read_is_lost_once_what_was_under_way_is_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The coordinator sends while its host still makes frames for others."""
+    send, sent = Router.send, 0
+
+    def fails(router: Router, member: Member, frame: bytes) -> None:
+        nonlocal sent
+        if member.rank == 1 and kind_of(frame) == "Outcome":
+            sent += 1
+            if sent == 20:
+                raise NotReading("agent 1 does not read what is sent to it")
+        send(router, member, frame)
+
+    monkeypatch.setattr(Router, "send", fails)
+    run = players("random-player", 3, horizon=60, engine={"on_missing": "continue"})
+    with ProcessEngine(run) as engine:
+        record = engine.run(run, 0)
+    assert list(record.dismissed) == [1]
+    assert record.status == "horizon"
+    assert record.slots == 60

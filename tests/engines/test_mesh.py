@@ -15,7 +15,7 @@ from posse.engines.links import signature
 from posse.engines.mesh import MOST_AT_ONCE
 from posse.engines.sockets import end
 from protocol import control
-from protocol.wire import encode, name_of
+from protocol.wire import encode
 from tests.support.lobby import setup
 
 PATIENCE_MS = 5_000
@@ -103,7 +103,7 @@ def test_who_only_confirms_keeps_an_agent_from_its_other_sockets_for_a_moment(in
 
 
 def test_what_brings_a_session_on_is_written_down_and_nothing_else(inbox: Inbox) -> None:
-    mine = inbox.mesh.ties[name_of(PEER)].session
+    mine = inbox.mesh.ties[PEER].session
     told = mine.wrap(b"something that the neighbour is told")
     frame = inbox.says()
     for _ in range(3):

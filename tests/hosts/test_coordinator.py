@@ -1,6 +1,7 @@
 """The coordinator's host without sockets: turns, ends, losses and hostile agents."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -46,6 +47,23 @@ def report(arms: int = 10, **changes: Any) -> control.Report:
     """Of an agent that did nothing."""
     measured = {"regret": {"regret": 0.0}, "curve": {"regret": bytes(24)}}
     return msgspec.structs.replace(no_report(arms), **(measured | changes))
+
+
+def test_each_frame_can_leave_before_the_next_is_made() -> None:
+    run, left = players("random-player", 3), list[list[int]]()
+
+    def carry() -> None:
+        left.append([to for to, _ in host.outbox])
+        host.outbox.clear()
+
+    host = CoordinatorHost(run, run.network(0), 0, replace(sources(), at_once=carry))
+    host.begin()
+    assert left == [[0], [1], [2]]
+    for rank in range(3):
+        assert len(left) == 3
+        host.receive(rank, frame(Choice(1, 0), rank, 0))
+    assert left[3:] == [[0], [1], [2]]
+    assert not host.outbox
 
 
 def test_the_earliest_acts_when_all_have_said_when() -> None:
