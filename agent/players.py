@@ -163,7 +163,7 @@ class UcbPrivate(Ucb):
 
     def value(self, slot: int) -> list[float]:
         weight = math.sqrt(2 * math.log(slot))
-        s, share = self.s, self.share
+        s, share = self.s, self.share  # means are not kept: in each slot all would change
         return [s[a] * share[a] + weight * w for a, w in enumerate(self.width)]
 
 

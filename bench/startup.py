@@ -75,8 +75,8 @@ def crowd() -> None:
     _, used = start((few,))
     needed, free = used / few * CROWD / 1e9, _available() / 1e9
     if needed > min(free, CROWD_GB):
-        hold(f"{CROWD:,} agents, GB together (not run)", needed, CROWD_GB, most=True)
-        print(f"  {free:.1f} GB are free")
+        bar = f"bar <= {CROWD_GB:g}, {free:.1f} are free"
+        print(f"  {CROWD:,} agents would take {needed:.1f} GB, {bar}: not run")
         return
     seconds, used = start((CROWD,))
     hold(f"{CROWD:,} agents, seconds to the answer", seconds, CROWD_SECONDS, most=True)

@@ -28,12 +28,14 @@ class EachLink(Mesh):
 
     def _begin_sessions(self, first: int) -> Mapping[int, Link]:
         away = self.not_listening()
-        ways = [
-            _Way(n, self._heard(n, socket), Session(first, signature(self._rank)), up=n not in away)
+        ways = {
+            n: _Way(
+                n, self._heard(n, socket), Session(first, signature(self._rank)), up=n not in away
+            )
             for n, socket in self._sockets.items()
-        ]
-        self.ties = {way.neighbour: way for way in ways}
-        return {**{way.neighbour: way for way in ways}, NEIGHBOURS: _Each(tuple(ways))}
+        }
+        self.ties = {**ways}
+        return {**ways, NEIGHBOURS: _Each(tuple(ways.values()))}
 
     def _let_go(self, neighbour: int) -> None:
         self._sockets.pop(neighbour).close(0)

@@ -160,6 +160,7 @@ class Hub:
         finally:
             self.lobby.release()
             self._host = None
+            self._not_reading.clear()
             self._completed += host.complete
             self._publish(time.monotonic())
         record = host.record

@@ -72,7 +72,7 @@ class Elsewhere(Place):
 
     def run_ended(self, claim: Claim, ledger: Account, delays: Delays) -> None:
         """See `Place`. What this agent did is logged here, and told to nobody else."""
-        if (median := quantile(delays.histogram(), 0.5)) is not None:
+        if (median := quantile(delays.histogram, 0.5)) is not None:
             LOG.info("messages to this agent took %.1f ms (median)", 1e3 * median)
         LOG.info(
             "this run used %s and spent %s%s by %s%s%s",

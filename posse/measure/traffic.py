@@ -21,8 +21,7 @@ _Row = tuple[int, int | tuple[int, ...], type[Message]]
 _PER_OCTAVE: Final = 8
 """Buckets of delays per factor of two."""
 _PER_E: Final = _PER_OCTAVE / math.log(2)
-_LAST: Final = 64 * _PER_OCTAVE
-"""The bucket of 2^64 nanoseconds, more than which clocks do not differ."""
+"""Buckets per factor of e."""
 _TOGETHER: Final = 1_024
 """Messages handed over whose sizes are measured at once."""
 
@@ -97,24 +96,15 @@ class Meter:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Delays:
-    """A histogram of delays."""
+    """Delays per bucket in `histogram`: eight buckets per factor of two, each 9 % wide."""
 
     def __init__(self) -> None:
-        self._histogram: Counter[int] = Counter()
-        self._fresh = [0] * (_LAST + 1)
+        self.histogram: Counter[int] = Counter()
 
     def add(self, nanoseconds: int) -> None:
         """Add the delay of one frame."""
-        bucket = int(_PER_E * math.log(float(max(nanoseconds, 1))) + 0.5)
-        self._fresh[min(bucket, _LAST)] += 1
-
-    def histogram(self) -> Counter[int]:
-        """Delays per bucket: eight buckets per factor of two, each 9 % wide."""
-        for bucket, count in enumerate(self._fresh):
-            if count:
-                self._histogram[bucket] += count
-                self._fresh[bucket] = 0
-        return self._histogram
+        delay: float = nanoseconds if nanoseconds > 0 else 1
+        self.histogram[int(_PER_E * math.log(delay) + 0.5)] += 1
 
 
 def seconds(index: int) -> float:

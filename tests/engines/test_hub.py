@@ -253,6 +253,6 @@ def test_who_does_not_read_is_lost_once_what_was_under_way_is_done(
     run = players("random-player", 3, horizon=60, engine={"on_missing": "continue"})
     with ProcessEngine(run) as engine:
         record = engine.run(run, 0)
-    assert list(record.dismissed) == [1]
+    assert record.dismissed == {1: "lost"}
     assert record.status == "horizon"
     assert record.slots == 60

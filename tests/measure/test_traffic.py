@@ -98,7 +98,7 @@ def histogram_of(nanoseconds: list[int]) -> Counter[int]:
     delays = Delays()
     for delay in nanoseconds:
         delays.add(delay)
-    return delays.histogram()
+    return delays.histogram
 
 
 @given(st.integers(1, 10**13))
