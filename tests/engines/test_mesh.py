@@ -102,6 +102,14 @@ def test_who_only_confirms_keeps_an_agent_from_its_other_sockets_for_a_moment(in
     assert heard(inbox) == [frame]
 
 
+def test_bytes_too_short_to_name_a_sender_reach_the_host_as_they_are(inbox: Inbox) -> None:
+    short = [b"", b"pn", bytes(11), bytes(23)]
+    for data in short:
+        inbox.sends(data)
+    frame = inbox.says()
+    assert heard(inbox, len(short) + 1) == [*short, frame]
+
+
 def test_what_brings_a_session_on_is_written_down_and_nothing_else(inbox: Inbox) -> None:
     mine = inbox.mesh.ties[PEER].session
     told = mine.wrap(b"something that the neighbour is told")
