@@ -103,7 +103,7 @@ class Delays:
 
     def add(self, nanoseconds: int) -> None:
         """Add the delay of one frame."""
-        delay: float = nanoseconds if nanoseconds > 0 else 1
+        delay = float(nanoseconds if nanoseconds > 0 else 1)
         self.histogram[int(_PER_E * math.log(delay) + 0.5)] += 1
 
 
