@@ -66,10 +66,6 @@ class Table:
             out[:, to] = self.values[:, of]
         return out
 
-    def only(self, names: tuple[str, ...]) -> "Table":
-        """A table of these columns alone."""
-        return Table(names, self.columns(names), self.spent)
-
 
 def aligned(tables: Sequence[Table]) -> tuple[tuple[str, ...], list[FloatArray]]:
     """All names of the tables, and each table's columns by these names."""
@@ -151,7 +147,7 @@ class _Column:
     values: tuple[FloatArray, FloatArray]
 
 
-def learn(tables: tuple[Table, Table], delta: float = 0.0) -> tuple[Event, float]:
+def learn(tables: Sequence[Table], delta: float = 0.0) -> tuple[Event, float]:
     """The event that best tells the two data sets apart, and its bound on ε among these runs.
 
     Both tables must have the same number of rows.
@@ -172,7 +168,7 @@ def learn(tables: tuple[Table, Table], delta: float = 0.0) -> tuple[Event, float
     return best, bound
 
 
-def _columns(tables: tuple[Table, Table]) -> list[_Column]:
+def _columns(tables: Sequence[Table]) -> list[_Column]:
     """Every number, and every difference of two unless there are too many."""
     names, (one, other) = aligned(tables)
     singly = [_Column({name: 1.0}, {}, (one[:, i], other[:, i])) for i, name in enumerate(names)]
@@ -201,7 +197,7 @@ def scikit(module: str) -> Any:
         raise PosseError(_NEEDED) from None
 
 
-def _regression(tables: tuple[Table, Table]) -> list[_Column]:
+def _regression(tables: Sequence[Table]) -> list[_Column]:
     """The weighted sum of scikit-learn's logistic regression; none for fewer than two numbers.
 
     A missing number is replaced by its mean.
@@ -233,7 +229,7 @@ def _regression(tables: tuple[Table, Table]) -> list[_Column]:
 
 def _scan(
     columns: list[_Column],
-    tables: tuple[Table, Table],
+    tables: Sequence[Table],
     within: Event,
     delta: float,
     of: int | None = None,

@@ -66,7 +66,8 @@ def guessed(bench: Bench, claimed: float, sees: View, runs: int, error: float = 
     )
     means = _means(bench.plan)
     half = runs // 2
-    learned, tested = bench.own(sees, 0, half), bench.own(sees, half, half)
+    (learned,) = bench.tables(None, sees, 0, half)
+    (tested,) = bench.tables(None, sees, half, half)
     names = [name for name in learned.names if len(np.unique(learned.columns((name,)))) > 1][:_MOST]
     told, x = _of_arms(learned, tuple(names), len(means))
     model.fit(x.reshape(-1, len(told)), _is_best(means, 0, half).ravel())

@@ -3,6 +3,8 @@
 An audit can refute a claim; it cannot prove one.
 """
 
+from collections.abc import Sequence
+
 import msgspec
 
 from posse.audit.bounds import ERROR, delta_at_least, epsilon_at_least, runs_needed
@@ -73,8 +75,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def judge(
-    learned: tuple[Table, Table],
-    tested: tuple[Table, Table],
+    learned: Sequence[Table],
+    tested: Sequence[Table],
     claimed: float | None,
     delta: float = 0.0,
     error: float = ERROR,

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 import msgspec
 import numpy as np
 
-from posse.arms import Arms, ArmsContext, ArmsSpec
+from posse.arms import Arms, ArmsContext, ArmsSpec, LabMeans
 from posse.arms.base import FloatArray
+from posse.arms.gaussian import Gaussian
 from posse.errors import RunFailed
 from posse.plan import Plan
 from posse.seeds import Purpose, generator
@@ -29,19 +30,6 @@ _LEVELS = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (0.5, 0.5))
 """Constant rewards around the one that differs: its own arm's, and all other arms'."""
 
 _decode = msgspec.msgpack.Decoder().decode
-
-
-class _Levels(Arms):
-    """Arms that each give one constant reward."""
-
-    def __init__(self, levels: tuple[float, ...]) -> None:
-        self._levels = levels
-
-    def draw(self, arm: int, count: int) -> FloatArray:
-        return np.full(count, self._levels[min(arm, len(self._levels) - 1)])
-
-    def totals(self, arms: tuple[int, ...], times: int) -> FloatArray:
-        return np.array([self._levels[min(k, len(self._levels) - 1)] * times for k in arms])
 
 
 @dataclass
@@ -92,24 +80,6 @@ class _Audited:
         return rewards
 
 
-class _Ordered(Arms):
-    """The `inner` arms in another order: arm k is its arm `order[k]`."""
-
-    def __init__(self, inner: Arms, order: tuple[int, ...]) -> None:
-        self._inner = inner
-        self._order = order
-        self.simulated = inner.simulated
-
-    def draw(self, arm: int, count: int) -> FloatArray:
-        return self._inner.draw(self._order[arm], count)
-
-    def totals(self, arms: tuple[int, ...], times: int) -> FloatArray:
-        return self._inner.totals(tuple(self._order[k] for k in arms), times)
-
-    def remaining(self, arm: int) -> int | None:
-        return self._inner.remaining(self._order[arm])
-
-
 def order(run: int, arms: int) -> tuple[int, ...]:
     """The order of the run file's arms in a run without a case: entry k stands at place k."""
     return tuple(np.random.default_rng(run).permutation(arms).tolist())
@@ -119,9 +89,9 @@ def order(run: int, arms: int) -> tuple[int, ...]:
 class World:
     """The arms of one run on data set `side`; `pulls` lists what each agent pulled, by rank.
 
-    Without a case they are the run file's own, in an order drawn for the run. With `watched`, pulls
-    are part of the view, so rewards are drawn one by one as they are used. `horizon` says whether
-    the run ends whatever its rewards are.
+    Without a case they are those of the run file, which gives one list of means, in an order drawn
+    for the run. With `watched`, pulls are part of the view, so rewards are drawn one by one as they
+    are used. `horizon` says whether the run ends whatever its rewards are.
     """
 
     case: Neighbours | None
@@ -152,10 +122,15 @@ class World:
         """See `Sources.arms`."""
         case = self.case
         if case is None:
-            return _Ordered(spec.build(context), order(context.run, spec.arm_count()))
+            assert isinstance(spec, LabMeans)
+            assert isinstance(spec.means, list)
+            means = [spec.means[k] for k in order(context.run, spec.arm_count())]
+            return msgspec.structs.replace(spec, means=means).build(context)
         inner: Arms
         if case.levels:
-            inner = _Levels(case.levels)
+            last = len(case.levels) - 1
+            levels = np.array([case.levels[min(k, last)] for k in range(spec.arm_count())])
+            inner = Gaussian(levels, sd=0.0, clip=None, generator=context.rewards)
         else:
             rewards = generator(context.seed, 0, context.rank, Purpose.REWARDS)
             instance = generator(context.seed, 0, COORDINATOR, Purpose.INSTANCE)

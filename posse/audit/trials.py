@@ -1,7 +1,7 @@
 """Runs in memory on audited data sets, on all cores; each piece is kept when it is done."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -107,26 +107,18 @@ class Bench:
     done: Callable[[bool], None] = lambda before: None
 
     def tables(
-        self, case: Neighbours, sees: View, first: int, count: int, keep: tuple[str, ...] = ()
-    ) -> tuple[Table, Table]:
-        """The views of `count` runs on each data set of a case, numbered from `first`."""
-        one, other = self._carried_out(case, (0, 1), sees, first, count, keep)
-        return one, other
-
-    def own(self, sees: View, first: int, count: int) -> Table:
-        """The views of `count` runs on the run file's own rewards."""
-        return self._carried_out(None, (0,), sees, first, count, ())[0]
-
-    def _carried_out(
         self,
         case: Neighbours | None,
-        sides: Sequence[int],
         sees: View,
         first: int,
         count: int,
-        keep: tuple[str, ...],
+        keep: tuple[str, ...] = (),
     ) -> list[Table]:
-        """A table for each data set."""
+        """The views of `count` runs on each data set of a case, numbered from `first`.
+
+        Without a case there is one data set, the run file's own.
+        """
+        sides = (0,) if case is None else (0, 1)
         document = msgspec.msgpack.encode(self.plan.spec)
         trials = [
             Trial(

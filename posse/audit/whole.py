@@ -1,9 +1,8 @@
 """The audit of a plan: choose the data sets, learn the event, give the verdict."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -93,23 +92,19 @@ _SEEN: dict[View, str] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Audit:
+class Audit(Bench):
     """A request for an audit: `runs` on each data set, half of them for learning.
 
     `epsilon`, `delta`, `sees` and `cases` replace the claim's numbers, its adversary's view, and
     the data sets.
     """
 
-    plan: Plan
     runs: int = RUNS
     error: float = ERROR
     epsilon: float | None = None
     delta: float | None = None
     sees: View | None = None
     cases: Sequence[Neighbours] = ()
-    folder: Path | None = None
-    jobs: int | None = None
-    done: Callable[[bool], None] = lambda before: None
 
     @property
     def view(self) -> View:
@@ -183,33 +178,32 @@ class Audit:
         """Try the cases, learn on the worst one, and judge."""
         self.require()
         claim, sees, claimed = self.plan.claim, self.view, self.claimed
-        bench = Bench(self.plan, self.folder, self.jobs, self.done)
         if self.guesses and claim.guess is not None:
-            return guessed(bench, claim.guess, sees, self.runs, self.error)
+            return guessed(self, claim.guess, sees, self.runs, self.error)
         sums = claim.mechanism == "aggregation"
         if claimed is None and sums:
             claimed = 0.0  # the claim is that nothing shows who of a sum reported what
         delta = self.delta if self.delta is not None else claim.delta or 0.0
-        case, keep = self._worst(bench, sees, delta)
+        case, keep = self._worst(delta)
         half = self.runs // 2
-        learned = bench.tables(case, sees, _FIRST, half, keep)
-        tested = bench.tables(case, sees, _FIRST + half, half, keep)
+        learned = self.tables(case, sees, _FIRST, half, keep)
+        tested = self.tables(case, sees, _FIRST + half, half, keep)
         found = judge(learned, tested, claimed, delta, self.error)
         violations = observed_alone(self.plan) if sums else []
         return msgspec.structs.replace(found, case=case, violations=violations)
 
-    def _worst(self, bench: Bench, sees: View, delta: float) -> tuple[Neighbours, tuple[str, ...]]:
+    def _worst(self, delta: float) -> tuple[Neighbours, tuple[str, ...]]:
         """The case whose data sets differ most in a few runs, and the numbers to keep."""
         tried: list[tuple[float, Neighbours, tuple[str, ...]]] = []
         failed: list[RunFailed] = []
         for case in self.tried:
             try:
-                pair = bench.tables(case, sees, 0, _PILOT)
+                pair = self.tables(case, self.view, 0, _PILOT)
             except RunFailed as error:  # some algorithms never end when all arms are alike
                 failed.append(error)
             else:
                 keep = telling(pair)
-                few = (pair[0].only(keep), pair[1].only(keep))
+                few = [Table(keep, table.columns(keep)) for table in pair]
                 tried.append((learn(few, delta)[1], case, keep))
         if not tried:
             raise failed[0]
@@ -217,7 +211,7 @@ class Audit:
         return worst, keep
 
 
-def telling(pair: tuple[Table, Table]) -> tuple[str, ...]:
+def telling(pair: Sequence[Table]) -> tuple[str, ...]:
     """The names of numbers that vary and do not duplicate another, at most `_MOST_NUMBERS`.
 
     If there are more, those whose means differ most between the data sets.

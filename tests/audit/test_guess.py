@@ -33,12 +33,12 @@ class Seen(Bench):
 
     tell: Any = None
 
-    def own(self, sees, first, count):
+    def tables(self, case, sees, first, count, keep=()):
         rows = []
         for number in range(first, first + count):
             stands = np.argsort(order(run_of(number), len(MEANS)))  # of the best arm first
             rows.append(self.tell(stands))
-        return Table(tuple(rows[0]), np.array([list(row.values()) for row in rows], dtype=float))
+        return [Table(tuple(rows[0]), np.array([[*row.values()] for row in rows], dtype=float))]
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_the_best_arm_is_named_as_often_as_what_is_seen_allows(tell, least, most
 def test_arms_stand_in_the_order_that_is_known():
     """A note says whether arm 0 gave 1, as the better arm always does."""
     plan = prepare(planted("other") | {"arms": {"kind": "bernoulli", "means": [1.0, 0.0]}})
-    table = Bench(plan, jobs=1).own("messages", 0, 20)
+    (table,) = Bench(plan, jobs=1).tables(None, "messages", 0, 20)
     said = table.columns(("`hash of note` of agent 0's first `Told`",))[:, 0]
     better = np.array([order(run_of(number), 2)[0] == 0 for number in range(20)])
     assert 0 < better.sum() < 20
