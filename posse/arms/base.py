@@ -161,7 +161,11 @@ Clip = Annotated[
 """See `check_clip` for the allowed values."""
 
 
-class LabMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ArmsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The table `[arms]` of a run file: a subclass per kind, with its keys as fields."""
+
+
+class LabMeans(ArmsTable, frozen=True, kw_only=True):
     """Arms with known means: one list for all agents, one list per agent, or `RandomMeans`."""
 
     means: Annotated[

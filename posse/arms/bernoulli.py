@@ -1,5 +1,7 @@
 """Bernoulli arms: reward 1 with probability μ_k, else 0."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from posse.arms.base import Arms, ArmsContext, FloatArray, LabMeans
@@ -16,17 +18,17 @@ class BernoulliArms(LabMeans, frozen=True, kw_only=True, tag_field="kind", tag="
         return Bernoulli(means, context.rewards)
 
 
+@dataclass(frozen=True, eq=False)
 class Bernoulli(Arms):
     """One agent's Bernoulli arms."""
 
-    def __init__(self, means: FloatArray, generator: np.random.Generator) -> None:
-        self._means = means
-        self._generator = generator
+    means: FloatArray
+    generator: np.random.Generator
 
     def draw(self, arm: int, count: int) -> FloatArray:
-        rewards: FloatArray = (self._generator.random(count) < self._means[arm]).astype(float)
+        rewards: FloatArray = (self.generator.random(count) < self.means[arm]).astype(float)
         return rewards
 
     def totals(self, arms: tuple[int, ...], times: int) -> FloatArray:
         """Draw each sum from its binomial law."""
-        return self._generator.binomial(times, self._means[list(arms)]).astype(float)
+        return self.generator.binomial(times, self.means[list(arms)]).astype(float)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from posse.arms.base import (
     NO_NUMBER,
     Arms,
     ArmsContext,
+    ArmsTable,
     Clip,
     FloatArray,
     check_clip,
@@ -26,14 +26,7 @@ from posse.printable import printable
 from protocol.machine import who
 
 
-class CsvArms(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="kind",
-    tag="csv",
-):
+class CsvArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="csv"):
     """`path`: the log, relative to the run file; `{rank}` becomes the agent's rank.
 
     `count`: K; the column `arm` numbers arms from 0 to K - 1. Each row is one reward. Rows are used

@@ -1,6 +1,7 @@
 """The user's own arms: a Python object with `pull(arm, count) -> rewards`."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -15,6 +16,7 @@ from posse.arms.base import (
     NO_NUMBER,
     Arms,
     ArmsContext,
+    ArmsTable,
     Clip,
     FloatArray,
     LabMeans,
@@ -27,14 +29,7 @@ _GROUP = "posse.arms"
 """The entry point group in which installed packages offer arms."""
 
 
-class PythonArms(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag_field="kind",
-    tag="python",
-):
+class PythonArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="python"):
     """`target = "package.module:object"`, imported in the agent's own process.
 
     An installed package may offer it by a name of its own (entry points `posse.arms`). The object
@@ -129,42 +124,41 @@ def _seed(context: ArmsContext) -> int:
     return int(np.random.SeedSequence([context.seed, context.run]).generate_state(1)[0])
 
 
+@dataclass(eq=False)
 class Python(Arms):
-    """The user's own arms of one agent."""
+    """The user's own arms of one agent, `target`; sentences about it have its `name` and `who`."""
 
     simulated = False
-
-    def __init__(self, target: Any, name: str, clip: tuple[float, float] | None, who: str) -> None:
-        self._target = target
-        self._name = name
-        self._clip = clip
-        self._who = who
-        self._calls = 0
+    target: Any
+    name: str
+    clip: tuple[float, float] | None
+    who: str
+    calls: int = 0
 
     def skip(self, given: NDArray[np.int64]) -> None:
         """Tell an object that was made again how many rewards of each arm were used."""
-        if not hasattr(self._target, "skip"):
+        if not hasattr(self.target, "skip"):
             return
         try:
-            self._target.skip(given.tolist())
+            self.target.skip(given.tolist())
         except (Exception, SystemExit) as error:
-            call = f"{self._who}: {self._name}.skip({given.tolist()})"
+            call = f"{self.who}: {self.name}.skip({given.tolist()})"
             raise ArmsError(f"{call} raised {defect.said(error)}") from error
 
     def draw(self, arm: int, count: int) -> FloatArray:
-        self._calls += 1
-        call = f"{self._who}, arm {arm}, call {self._calls}: {self._name}.pull({arm}, {count})"
+        self.calls += 1
+        call = f"{self.who}, arm {arm}, call {self.calls}: {self.name}.pull({arm}, {count})"
         try:
-            rewards = np.asarray(self._target.pull(arm, count), dtype=float)
+            rewards = np.asarray(self.target.pull(arm, count), dtype=float)
         except (Exception, SystemExit) as error:
             raise ArmsError(f"{call} raised {defect.said(error)}") from error
         if rewards.shape != (count,):
             raise ArmsError(
                 f"{call} returned shape {rewards.shape}, but {count} rewards were asked for"
             )
-        if self._clip is None and not np.isfinite(rewards).all():
+        if self.clip is None and not np.isfinite(rewards).all():
             raise ArmsError(f"{call} returned a reward that is NaN or infinite")
-        rewards = rescale(rewards, self._clip)
+        rewards = rescale(rewards, self.clip)
         if count and (rewards.min() < 0 or rewards.max() > 1):
             raise ArmsError(
                 f"{call} returned a reward outside [0, 1]; set arms.clip = [lo, hi] if it is meant"
