@@ -88,17 +88,17 @@ def _check(
 
 def _kinds(heard: list[Frame], plan: Plan | None) -> Check:
     """Check that all kinds are the system's or posse's own, and none is the lab's in the field."""
-    lab = plan is not None and not plan.field
-    known = None if plan is None else _ALLOWED | fields_of(plan).keys() | (_LABS if lab else set())
     senders: dict[str, set[int | None]] = {}
     for f in heard:
-        unknown = known is not None and f.kind not in known
-        if not f.kind or unknown or (f.kind in _LABS and not lab):
-            senders.setdefault(f.kind, set()).add(f.source)
+        senders.setdefault(f.kind, set()).add(f.source)
+    known = senders.keys() - _LABS if plan is None else _ALLOWED | fields_of(plan).keys()
+    if plan is not None and not plan.field:
+        known = known | _LABS
     wrong = (
         f"{_all(of)} sent `{kind or 'bytes that are no message'}`"
         + ", as only the lab does" * (kind in _LABS)
         for kind, of in sorted(senders.items())
+        if not kind or kind not in known
     )
     return _check("nothing is sent but the kinds that the system has", len(heard), wrong)
 
