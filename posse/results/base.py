@@ -56,11 +56,6 @@ _OURS = ("runs", "agents", "links", "regret")
 """Tables of every result."""
 
 
-def agents_done(standing: Standing) -> Sequence[str]:
-    """The progress line of a system whose agents end independently."""
-    return [f"{standing.finished} of {standing.agents} agents done", standing.time()]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Results:
     """What a system adds to the record of a run.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from posse.measure.numbers import counted
-from posse.results.base import Results, Standing, agents_done
+from posse.results.base import Results, Standing
 from posse.results.record import Detail, Lines, RunRecord
 from posse.spec.runfile import RunSpec
 from protocol.mase import EliminationRow, VoteRow
@@ -21,14 +21,12 @@ class ServerDetail(Detail):
 
 
 def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
-    """Fill in the record of a server's run, which may have ended because rewards ran out."""
     record.detail = ServerDetail()
     if record.best_arm is None and record.used_up:
         record.status = "exhausted"
 
 
 def _complete_independent(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
-    """Fill in the record of a run in which every agent has its own answer."""
     answers = set(record.answers) - {None}
     if answers:
         record.status = "identified" if len(answers) == 1 else "no_consensus"
@@ -46,10 +44,14 @@ def _votes(standing: Standing) -> Sequence[str]:
     return [left, f"{len(standing.log.get(VoteRow.table, ())):,} votes", time]
 
 
+def _agents_done(standing: Standing) -> Sequence[str]:
+    return [f"{standing.finished} of {standing.agents} agents done", standing.time()]
+
+
 VOTES = Results(
     log=(VoteRow, EliminationRow), progress=_votes, complete=_complete, detail=ServerDetail
 )
 CENTRAL = Results(
     log=(EliminationRow,), progress=_eliminations, complete=_complete, detail=ServerDetail
 )
-INDEPENDENT = Results(progress=agents_done, complete=_complete_independent)
+INDEPENDENT = Results(progress=_agents_done, complete=_complete_independent)

@@ -42,11 +42,9 @@ class PlayersDetail(Detail, omit_defaults=True):
 
 
 def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
-    """Fill in the record from the medium's notes."""
-    rewards = RewardsRow.of(record.log)
-    collisions = CollisionsRow.of(record.log)
-    record.detail = PlayersDetail()
+    rewards, collisions = RewardsRow.of(record.log), CollisionsRow.of(record.log)
     if not rewards:
+        record.detail = PlayersDetail()
         return
     final = list(rewards[-1][1].player)
     met = list(collisions[-1][1].player)

@@ -179,11 +179,9 @@ class RunRecord(msgspec.Struct, kw_only=True):
 
         It did not if too few agents were left, or the rewards ran out before anything was found.
         """
-        if self.status not in ("missing", "exhausted"):
+        if self.best_arm is not None or self.status not in ("missing", "exhausted"):
             return True
-        if self.status == "missing":
-            return self.best_arm is not None
-        return self.best_arm is not None or any(arm is not None for arm in self.answers)
+        return self.status == "exhausted" and any(arm is not None for arm in self.answers)
 
     @property
     def sought(self) -> str:
