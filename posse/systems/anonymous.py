@@ -18,8 +18,7 @@ from posse.errors import SpecError
 from posse.results.anonymous import ANONYMOUS, PARALLEL
 from posse.seeds import Purpose
 from posse.spec.runfile import RunSpec
-from posse.systems import advice
-from posse.systems.base import ALONE, Field, Loss, System, UnitInterval
+from posse.systems.base import ALONE, Field, Loss, System, UnitInterval, advise_deviation
 from posse.systems.context import AgentContext, CoordinatorContext
 from posse.systems.shapes import AgentRole, Alone, ServerRole, Star
 from posse.theory import anonymous as theory
@@ -196,7 +195,7 @@ SYSTEMS = (
         field=Field("bare"),
         claim=silence,
         one_form=True,
-        advise=advice.deviation,
+        advise=advise_deviation,
         bound=theory.each_alone,
         results=PARALLEL,
         loss=ALONE,

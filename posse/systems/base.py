@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from posse.arms import GaussianArms
 from posse.claims.base import Claiming
 from posse.results.base import PLAIN, Results
 from posse.spec.runfile import Clock, RunSpec
 from posse.systems.shapes import AgentRole, ServerRole, Shape, SharedArms, Wiring
-from posse.theory.bounds import Theory, undrawn
+from posse.theory.bounds import DEVIATION, Theory, undrawn
 from protocol import control
 from protocol.machine import OnMissing, Parameters
 from protocol.message import Message
@@ -75,6 +76,22 @@ ALONE = Loss(
 
 NO_THEORY = undrawn("")
 """The bound of a system without theory."""
+
+
+def advise_deviation(spec: RunSpec, parameters: Any) -> list[str]:
+    """Advise if rewards spread wider than confidence radii assume.
+
+    Radii assume 1/2-subgaussian rewards, as in [0, 1], or of deviation `sigma` if the system has
+    that parameter.
+    """
+    arms, most = spec.arms, getattr(parameters, "sigma", DEVIATION)
+    if not isinstance(arms, GaussianArms) or arms.clip is not None or arms.sd <= most:
+        return []
+    way = " or raise parameters.sigma" if hasattr(parameters, "sigma") else ", or set arms.clip"
+    return [
+        f"arms.sd is {arms.sd:g}: confidence radii assume rewards of deviation {most:g} at most, "
+        f"so arms are told apart too soon, and wrongly; lower arms.sd{way}"
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)

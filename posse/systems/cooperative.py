@@ -26,8 +26,7 @@ from posse.results import cooperative as results
 from posse.results.record import NetworkFacts
 from posse.seeds import Purpose, generator
 from posse.spec.runfile import RunSpec
-from posse.systems import advice
-from posse.systems.base import Field, Loss, System, UnitInterval
+from posse.systems.base import Field, Loss, System, UnitInterval, advise_deviation
 from posse.systems.context import AgentContext
 from posse.systems.lone import check_horizon, check_turns
 from posse.systems.network import Network, along
@@ -55,11 +54,19 @@ from protocol.privacy import FARTHEST
 PAPER = "Dubey and Pentland 2020"
 
 
-def _cooperate(context: AgentContext, make: Callable[..., Learner]) -> AgentMachine:
-    """Make an agent; all agents of this process share one learner, by `make`, with a row each."""
+def _cooperate(
+    context: AgentContext,
+    kind: Callable[..., Learner],
+    between: tuple[float, float] | None,
+    **given: Any,
+) -> AgentMachine:
+    """Make an agent; all agents of this process share one learner of this kind, with a row each.
+
+    It refuses what others say if it is not `between` these two numbers.
+    """
 
     def common(rows: int) -> Cooperation:
-        learner = make(rows=rows)
+        learner = context.make(kind, ties=[], reward_range=between, rows=rows, **given)
         signed = context.signer is not None
         gamma = int(context.knowledge["gamma"])
         known = Known(context.agents, gamma, learner.message.dtype, rows, signed)
@@ -89,19 +96,8 @@ def _noisy_range(context: AgentContext, widest: float) -> tuple[float, float] | 
     return (-FARTHEST * widest, 1 + FARTHEST * widest) if context.field else None
 
 
-def _by_means(
-    context: AgentContext,
-    kind: Callable[..., SharedMeans],
-    between: tuple[float, float] | None,
-    **given: Any,
-) -> AgentMachine:
-    """Make an agent that decides by means and refuses those outside `between`."""
-    make = partial(kind, context.arms, context.agents, [], reward_range=between, **given)
-    return _cooperate(context, make)
-
-
 def _sharing(context: AgentContext) -> AgentMachine:
-    return _by_means(context, SharedMeans, _range(context))
+    return _cooperate(context, SharedMeans, _range(context))
 
 
 def _private(context: AgentContext) -> AgentMachine:
@@ -116,7 +112,7 @@ def _private(context: AgentContext) -> AgentMachine:
         if p.noise_at == "destination" and not context.field:
             # real rewards never leave without noise, even if the coordinator asks for it
             kind = NoiseAtDestination
-    return _by_means(
+    return _cooperate(
         context,
         kind,
         _noisy_range(context, widest),
@@ -129,21 +125,20 @@ def _private(context: AgentContext) -> AgentMachine:
 
 def _robust(context: AgentContext) -> AgentMachine:
     p: RobustParameters = context.parameters
-    liars = most_liars(context.knowledge["assumed"], context.agents)
-    return _by_means(
-        context,
-        DoublingMeans if p.estimator == "mean" else partial(RobustMeans, liars=liars),
-        _noisy_range(context, 1 / p.epsilon),
-        epsilon=p.epsilon,
-        releases=doubling_counts(p.horizon),
-    )
+    kind: type[PrivateMeans] = DoublingMeans
+    given = {"epsilon": p.epsilon, "releases": doubling_counts(p.horizon)}
+    if p.estimator != "mean":
+        kind = RobustMeans
+        given["liars"] = most_liars(context.knowledge["assumed"], context.agents)
+    return _cooperate(context, kind, _noisy_range(context, 1 / p.epsilon), **given)
 
 
 def _byzantine(context: AgentContext) -> AgentMachine:
     p: ByzantineParameters = context.parameters
-    assumed, between = context.knowledge["assumed"], _range(context)
-    given = {"contamination": assumed, "winsor": p.winsor, "reward_range": between}
-    return _cooperate(context, partial(context.make, SharedRewards, ties=[], **given))
+    assumed = context.knowledge["assumed"]
+    return _cooperate(
+        context, SharedRewards, _range(context), contamination=assumed, winsor=p.winsor
+    )
 
 
 def _network(spec: RunSpec, parameters: Any, run: int, in_unit: bool = False) -> Network:
@@ -278,7 +273,7 @@ def _check_byzantine(spec: RunSpec, parameters: ByzantineParameters) -> None:
 
 
 def _advise_byzantine(spec: RunSpec, parameters: ByzantineParameters) -> list[str]:
-    p, said = parameters, advice.deviation(spec, parameters)
+    p, said = parameters, advise_deviation(spec, parameters)
     believed = p.contamination.rate if p.assumed_contamination is None else p.assumed_contamination
     if spec.variant == "printed" or p.winsor or believed < TRIMS_BELOW:
         return said
@@ -367,7 +362,7 @@ SYSTEMS = (
         claim=claims.means,
         one_form=True,
         check=_check_cooperative,
-        advise=advice.deviation,
+        advise=advise_deviation,
         bound=undrawn("No bound is drawn: the paper states none for the form without privacy."),
     ),
 )

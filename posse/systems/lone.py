@@ -8,8 +8,7 @@ from posse.claims.base import silence
 from posse.errors import SpecError
 from posse.results import cooperative as results
 from posse.spec.runfile import RunSpec
-from posse.systems import advice
-from posse.systems.base import ALONE, Field, System, UnitInterval
+from posse.systems.base import ALONE, Field, System, UnitInterval, advise_deviation
 from posse.systems.context import making
 from posse.systems.shapes import Alone
 from posse.theory import cooperative as theory
@@ -62,7 +61,7 @@ SYSTEMS = (
         claim=silence,
         one_form=True,
         check=check_horizon,
-        advise=advice.deviation,
+        advise=advise_deviation,
         bound=theory.ucb1,
     ),
     _system(

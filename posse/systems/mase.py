@@ -13,8 +13,7 @@ from posse.claims import mase as claims
 from posse.errors import SpecError
 from posse.results.mase import CENTRAL, INDEPENDENT, VOTES
 from posse.spec.runfile import RunSpec
-from posse.systems import advice
-from posse.systems.base import ALONE, Field, LabOnly, Loss, System, UnitInterval
+from posse.systems.base import ALONE, Field, LabOnly, Loss, System, UnitInterval, advise_deviation
 from posse.systems.context import AgentContext, CoordinatorContext, making
 from posse.systems.shapes import AgentRole, Alone, ServerRole, Star
 from posse.theory import mase as theory
@@ -56,7 +55,7 @@ def _check_votes(spec: RunSpec, parameters: MaseParameters | CorruptedParameters
 
 
 def _advise(spec: RunSpec, parameters: BaselineParameters) -> list[str]:
-    said, known = advice.deviation(spec, parameters), known_means(spec.arms)
+    said, known = advise_deviation(spec, parameters), known_means(spec.arms)
     if known is None or isinstance(known.means, RandomMeans):
         return said
     means = run_means(spec, 0)
@@ -99,18 +98,17 @@ def _tally(context: CoordinatorContext) -> ServerMachine:
     return context.make(MaseTally, needed=needed)
 
 
-_WITHOUT_VOTES = Loss(
-    "No arm leaves by fewer votes than without a loss, and what the missing voted counts: the "
-    "answer holds as claimed.",
-    "continue",
-)
-_WITHOUT_SAMPLES = Loss(
-    "The samples that the missing sent count: the answer holds as claimed.", "continue"
-)
-
 _system = partial(System, clocks=("virtual", "wall"), advise=_advise)
 _votes = partial(
-    _system, check=_check_votes, bound=theory.votes, results=VOTES, loss=_WITHOUT_VOTES
+    _system,
+    check=_check_votes,
+    bound=theory.votes,
+    results=VOTES,
+    loss=Loss(
+        "No arm leaves by fewer votes than without a loss, and what the missing voted counts: the "
+        "answer holds as claimed.",
+        "continue",
+    ),
 )
 
 SYSTEMS = (
@@ -157,7 +155,9 @@ SYSTEMS = (
         one_form=True,
         bound=theory.central,
         results=CENTRAL,
-        loss=_WITHOUT_SAMPLES,
+        loss=Loss(
+            "The samples that the missing sent count: the answer holds as claimed.", "continue"
+        ),
     ),
     _system(
         name="independent",

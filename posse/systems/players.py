@@ -20,8 +20,7 @@ from posse.claims import players as claims
 from posse.errors import SpecError
 from posse.results.players import PLAYERS
 from posse.spec.runfile import RunSpec
-from posse.systems import advice
-from posse.systems.base import Field, Loss, System, UnitInterval
+from posse.systems.base import Field, Loss, System, UnitInterval, advise_deviation
 from posse.systems.context import AgentContext, CoordinatorContext, making
 from posse.systems.shapes import AgentRole, ServerRole, SharedArms
 from posse.theory import players as theory
@@ -161,7 +160,7 @@ SYSTEMS = (
         parameters=TdfsParameters,
         shape=SharedArms(AgentRole(_ucb, TO_PLAYER), _MEDIUM),
         claim=claims.nothing,
-        advise=advice.deviation,
+        advise=advise_deviation,
         bound=undrawn("No bound is drawn: Theorem 6 is about the private forms."),
         one_form=True,
     ),
