@@ -9,6 +9,7 @@ import numpy as np
 
 from agent.cohort import Cohort
 from agent.noise import Noise
+from posse.claims.base import ClaimContext
 from posse.seeds import Purpose
 from protocol.machine import OnMissing
 from protocol.signing import Signer
@@ -17,16 +18,11 @@ Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Context:
-    """What the machines of both ends are built from."""
+class _Context(ClaimContext):
+    """What the machines of both ends are built from: what their claim depends on, and their own."""
 
-    agents: int
-    arms: int
-    parameters: Any
-    variant: Any
     knowledge: dict[str, Any]
     generator: Callable[[Purpose], np.random.Generator]
-    field: bool = False
     signer: Signer | None = None
 
     @property
