@@ -34,7 +34,7 @@ ELSEWHERE = [
         "tests/runs/test_golden.py",
         "posse/measure: account",
         "posse/results: anonymous cooperative mase players result",
-        "posse/systems: lone mase",
+        "posse/systems: mase",
     ),
     (
         "theory of each system: no run is above its bound",

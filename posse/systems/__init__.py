@@ -12,8 +12,15 @@ from posse.systems.base import System
 
 _FAMILIES = {
     "mase": ("mase", "dp-mase", "corrupted-elimination", "central", "independent"),
-    "cooperative": ("private-ucb", "byzantine-ucb", "robust-private-ucb", "cooperative-ucb"),
-    "lone": ("ucb1", "dp-ucb-int", "adap-ucb"),
+    "cooperative": (
+        "private-ucb",
+        "byzantine-ucb",
+        "robust-private-ucb",
+        "cooperative-ucb",
+        "ucb1",
+        "dp-ucb-int",
+        "adap-ucb",
+    ),
     "players": ("tdfs-ucb", "tdfs-private-bound", "tdfs-private", "random-player"),
     "anonymous": ("anonymous", "explore-then-commit", "parallel-ucb"),
     "federated": ("cdp-mab", "ddp-mab", "hdp-mab", "single-mab"),

@@ -1,4 +1,7 @@
-"""Private and byzantine-proof cooperation on a graph (Dubey and Pentland 2020), and baselines."""
+"""Private and byzantine-proof cooperation on a graph (Dubey and Pentland 2020), and baselines.
+
+The baselines learn alone (Auer et al. 2002; Tossou and Dimitrakakis 2016; Azize and Basu 2022).
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -18,34 +21,39 @@ from agent.cooperative import (
 from agent.corruption import Corruption
 from agent.destination import NoiseAtDestination
 from agent.flooding import Flood, Known
+from agent.lone import AdapUcb, LoneUcb, PrivateLoneUcb
 from agent.robust import RobustMeans
 from agent.trimmed import TRIMS_BELOW
 from posse.claims import cooperative as claims
+from posse.claims.base import silence
 from posse.errors import SpecError
 from posse.results import cooperative as results
 from posse.results.record import NetworkFacts
 from posse.seeds import Purpose, generator
 from posse.spec.runfile import RunSpec
-from posse.systems.base import Field, Loss, System, UnitInterval, advise_deviation
-from posse.systems.context import AgentContext
-from posse.systems.lone import check_horizon, check_turns
+from posse.systems.base import ALONE, Field, Loss, System, UnitInterval, advise_deviation
+from posse.systems.context import AgentContext, making
 from posse.systems.network import Network, along
-from posse.systems.shapes import AgentRole, Mesh, Wiring
+from posse.systems.shapes import AgentRole, Alone, Mesh, Wiring
 from posse.theory import cooperative as theory
 from posse.theory.bounds import undrawn
 from protocol.cooperative import (
     MOST_NUMBERED,
+    AdapParameters,
+    AloneParameters,
     Bundle,
     ByzantineParameters,
     ContaminatedParameters,
     Contamination,
     CooperativeParameters,
+    PrivateAloneParameters,
     PrivateParameters,
     RobustParameters,
     doubling_counts,
     hops,
     most_liars,
     noise_scale,
+    pulls_per_release,
     release_counts,
 )
 from protocol.machine import COORDINATOR, AgentMachine
@@ -188,8 +196,34 @@ def _liars(contamination: Contamination, spec: RunSpec, run: int) -> list[int]:
     return contamination.liars(count, draw)
 
 
+def _check_horizon(spec: RunSpec, parameters: AloneParameters) -> None:
+    """Refuse a horizon in which not every arm can be tried once."""
+    arms = spec.arms.arm_count()
+    if parameters.horizon < arms:
+        raise SpecError(
+            "parameters.horizon",
+            f"is {parameters.horizon}, but trying each of {arms} arms once takes {arms} slots",
+        )
+
+
+def _check_turns(spec: RunSpec, parameters: PrivateAloneParameters | RobustParameters) -> None:
+    """Refuse a horizon that ends before every arm has been released once."""
+    turns = spec.arms.arm_count() * pulls_per_release(parameters.epsilon)
+    if parameters.horizon < turns:
+        raise SpecError(
+            "parameters.horizon",
+            f"is {parameters.horizon}, but with epsilon = {parameters.epsilon} arms are pulled in "
+            f"turn for the first {turns} slots; use at least as many, or a larger epsilon",
+        )
+
+
+def _check_alone(spec: RunSpec, parameters: PrivateAloneParameters) -> None:
+    _check_horizon(spec, parameters)
+    _check_turns(spec, parameters)
+
+
 def _check_private(spec: RunSpec, parameters: PrivateParameters) -> None:
-    check_horizon(spec, parameters)
+    _check_horizon(spec, parameters)
     if parameters.releases == "doubling":
         if spec.variant == "printed":
             raise SpecError(
@@ -202,7 +236,7 @@ def _check_private(spec: RunSpec, parameters: PrivateParameters) -> None:
                 "is 'destination', which releases nothing; use it with releases = "
                 '"intervals" only',
             )
-    check_turns(spec, parameters)
+    _check_turns(spec, parameters)
     if spec.mode == "field" and parameters.noise_at != "source":
         raise SpecError(
             "parameters.noise_at",
@@ -211,7 +245,7 @@ def _check_private(spec: RunSpec, parameters: PrivateParameters) -> None:
 
 
 def _check_contaminated(spec: RunSpec, parameters: ContaminatedParameters) -> None:
-    check_horizon(spec, parameters)
+    _check_horizon(spec, parameters)
     if spec.mode == "field" and "contamination" in spec.parameters:
         raise SpecError(
             "parameters.contamination",
@@ -246,7 +280,7 @@ def _check_range(spec: RunSpec, parameters: CooperativeParameters | ByzantinePar
 
 
 def _check_cooperative(spec: RunSpec, parameters: CooperativeParameters) -> None:
-    check_horizon(spec, parameters)
+    _check_horizon(spec, parameters)
     _check_range(spec, parameters)
 
 
@@ -286,7 +320,7 @@ def _advise_byzantine(spec: RunSpec, parameters: ByzantineParameters) -> list[st
 
 def _check_robust(spec: RunSpec, parameters: RobustParameters) -> None:
     _check_contaminated(spec, parameters)
-    check_turns(spec, parameters)
+    _check_turns(spec, parameters)
     lies = parameters.contamination
     if lies.law == "informed" and 0 < lies.rate < 1:
         raise SpecError(
@@ -303,7 +337,7 @@ def _check_robust(spec: RunSpec, parameters: RobustParameters) -> None:
 
 
 _WITH_LIARS = Wiring(_network, broadcasts=True, untold=("contamination",))
-_system = partial(
+_cooperation = partial(
     System,
     clocks=("slots",),
     field=Field(),
@@ -314,9 +348,10 @@ _system = partial(
         "continue",
     ),
 )
+_alone = partial(System, clocks=("slots",), results=results.ALONE, loss=ALONE)
 
 SYSTEMS = (
-    _system(
+    _cooperation(
         name="private-ucb",
         title="cooperation with noisy means released at intervals",
         paper=f"{PAPER}, Algorithms 1 and 2",
@@ -327,7 +362,7 @@ SYSTEMS = (
         check=_check_private,
         bound=theory.private,
     ),
-    _system(
+    _cooperation(
         name="byzantine-ucb",
         title="cooperation with single rewards, some of them lies, and a trimmed mean",
         paper=f"{PAPER}, Algorithm 3",
@@ -338,7 +373,7 @@ SYSTEMS = (
         advise=_advise_byzantine,
         bound=theory.byzantine,
     ),
-    _system(
+    _cooperation(
         name="robust-private-ucb",
         title="cooperation with noisy means, released once, of which some may be lies",
         paper=f"posse's own, after {PAPER}, Remark 6",
@@ -350,7 +385,7 @@ SYSTEMS = (
         check=_check_robust,
         bound=theory.robust,
     ),
-    _system(
+    _cooperation(
         name="cooperative-ucb",
         title="cooperation with means and counts as they are, no privacy",
         paper=f"{PAPER}, section 5",
@@ -364,5 +399,43 @@ SYSTEMS = (
         check=_check_cooperative,
         advise=advise_deviation,
         bound=undrawn("No bound is drawn: the paper states none for the form without privacy."),
+    ),
+    _alone(
+        name="ucb1",
+        title="baseline: UCB1, every agent alone",
+        paper="Auer et al. 2002",
+        parameters=AloneParameters,
+        shape=Alone(making(LoneUcb)),
+        field=Field("bare"),
+        claim=silence,
+        one_form=True,
+        check=_check_horizon,
+        advise=advise_deviation,
+        bound=theory.ucb1,
+    ),
+    _alone(
+        name="dp-ucb-int",
+        title="baseline: DP-UCB-INT, every agent alone, private to whoever sees its pulls",
+        paper="Tossou and Dimitrakakis 2016",
+        parameters=PrivateAloneParameters,
+        shape=Alone(making(PrivateLoneUcb)),
+        field=Field(),
+        claim=claims.private_means,
+        unit_interval=UnitInterval(),
+        check=_check_alone,
+        bound=undrawn("No bound is drawn: what is known of DP-UCB-INT is O(log T + 1/ε)."),
+    ),
+    _alone(
+        name="adap-ucb",
+        title="baseline: AdaP-UCB, every agent alone, each reward in one noisy mean",
+        paper="Azize and Basu 2022",
+        parameters=AdapParameters,
+        shape=Alone(making(AdapUcb)),
+        field=Field(),
+        claim=claims.batched_means,
+        unit_interval=UnitInterval(),
+        one_form=True,
+        check=_check_horizon,
+        bound=theory.adap_ucb,
     ),
 )
