@@ -239,26 +239,23 @@ def _scan(
     The best first; conditions without a bound are left out. `of`: the likelier data set, if given.
     """
     inside = [within.holds(table) for table in tables]
-    thresholds, counts, where = [], [], []
+    counts: list[NDArray[Any]] = [np.zeros((2, 0))]
+    where: list[tuple[int, bool, float]] = []
     for place, column in enumerate(columns):
         values = [v[m & ~np.isnan(v)] for v, m in zip(column.values, inside, strict=True)]
         steps = _steps(np.concatenate(values))
-        below = [np.searchsorted(np.sort(v), steps, side="right") for v in values]
-        for above in (False, True):
-            hits = [len(v) - b if above else b for v, b in zip(values, below, strict=True)]
-            thresholds.append(steps)
-            counts.append(np.stack(hits))
-            where += [(place, above)] * len(steps)
-    if not where:
-        return []
-    steps, counted = np.concatenate(thresholds), np.concatenate(counts, axis=1)
+        below = np.stack([np.searchsorted(np.sort(v), steps, side="right") for v in values])
+        for above, hits in ((False, below), (True, [[len(v)] for v in values] - below)):
+            counts.append(hits)
+            where += [(place, above, step) for step in steps.tolist()]
+    counted = np.concatenate(counts, axis=1)
     best: dict[int, tuple[Condition, float, int]] = {}
     for side in (0, 1) if of is None else (of,):
         # the luckiest of many candidates is taken, so each bound needs a smaller error
-        likelier, other = counted[side], counted[1 - side]
-        bounds = epsilon_at_least(likelier, other, len(inside[0]), delta, ERROR / len(steps))
+        error = ERROR / max(len(where), 1)
+        bounds = epsilon_at_least(counted[side], counted[1 - side], len(inside[0]), delta, error)
         for i in np.argsort(-bounds, kind="stable"):
-            place, above = where[i]
+            place, above, threshold = where[i]
             if bounds[i] <= 0:
                 break
             if place not in best or bounds[i] > best[place][1]:
@@ -266,7 +263,7 @@ def _scan(
                     weights=columns[place].weights,
                     missing=columns[place].missing,
                     above=above,
-                    threshold=float(steps[i]),
+                    threshold=threshold,
                 )
                 best[place] = (condition, float(bounds[i]), side)
     return sorted(best.values(), key=lambda found: -found[1] * _readable(found[0]))
