@@ -158,7 +158,10 @@ MOST_PULLS = (1 << 53) - 1
 
 @final
 class Pull(msgspec.Struct, frozen=True):
-    """Pull each of these arms `times` times, in turn: each arm once, then each again."""
+    """Pull each of these arms `times` times, in turn: each arm once, then each again.
+
+    Only arms that all agents share may be named more than once.
+    """
 
     arms: tuple[int, ...]
     times: int

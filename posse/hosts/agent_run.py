@@ -269,6 +269,10 @@ class AgentRun:
             or type(asked.arms[0]) is not int  # bools equal ints, but index as a mask
         ):
             require_arms(order, self._setup.arm_count)
+            if len(set(order.arms)) < len(order.arms):  # both would get the same rewards
+                raise LocalProtocolError(
+                    f"{order} cannot be carried out: an agent names each of its own arms once"
+                )
             self._ordered.add(order.arms)
 
     def _carry_out(self, effect: Stopwatch | Attest | Refuse | Abort | Stand) -> None:

@@ -121,6 +121,12 @@ def test_an_order_is_for_arms_that_there_are(order: Any) -> None:
         run_with("central", agent=lambda context: Answers(order))
 
 
+@pytest.mark.parametrize("order", [Pull((0, 1, 0), 2), Explore((1, 1))], ids=repr)
+def test_an_order_names_each_of_an_agents_own_arms_once(order: Any) -> None:
+    with pytest.raises(RunFailed, match=r"agent 0 has a defect: .*names each of its own arms"):
+        run_with("central", agent=lambda context: Answers(order))
+
+
 NO_TIMES: list[Any] = [0, -3, HALF, np.int64(2), 1 << 55, True]
 NO_ARMS: list[Any] = [(False, True), (np.int64(0), np.int64(1))]
 
