@@ -22,7 +22,7 @@ as Algorithm 4; keeping the p-sums costs log2(T_0) additions. The noise does not
 items, so it is drawn and added up for up to 256 steps at once.
 
 `HybridSums` is for the lab. In the field, noise must not be drawn first and added to a number later
-(Mironov 2012). `HybridNodes` keeps the p-sums and adds noise to each as a whole, once.
+(Mironov 2012). `HybridNodes` keeps the p-sums (`agent.tree`), each noised once, as a whole.
 """
 
 import math
@@ -32,6 +32,7 @@ from typing import Literal
 import numpy as np
 
 from agent.noise import Noise
+from agent.tree import TreeSums
 from protocol.machine import FloatArray
 from protocol.privacy import Release
 
@@ -136,42 +137,31 @@ class HybridSums:
 
 @dataclass(slots=True)
 class HybridNodes(HybridSums):
-    """The same mechanism for the field: keeps p-sums, each noised by `Noise.noisy` when complete.
+    """The same mechanism for the field: every release is a sum of noisy values only.
 
-    `beta` is the logarithmic mechanism's last release and `since` the sum of the items after it.
-    `nodes[j]` is the sum of 2^j items and `noisy[j]` its noisy value. Every release is a sum of
-    noisy values only.
+    `beta` is the logarithmic mechanism's last release, `since` the sum of the items after it, and
+    `tree` the present binary mechanism, of T_0 - 1 items.
     """
 
     beta: FloatArray = field(init=False)
     since: FloatArray = field(init=False)
-    nodes: dict[int, FloatArray] = field(default_factory=dict)
-    noisy: dict[int, FloatArray] = field(default_factory=dict)
+    tree: TreeSums = field(init=False)
 
     def __post_init__(self) -> None:
         HybridSums.__post_init__(self)
         self.beta = np.zeros(self.streams)
         self.since = np.zeros(self.streams)
+        self.tree = TreeSums(self.streams, self.epsilon, 0, self.noise)
 
     def insert(self, stream: int, x: float) -> FloatArray:
-        item = np.zeros(self.streams)
-        item[stream] = x
+        self.since[stream] += x
         t = self.t = self.t + 1
-        tau = t - self.T0
-        self.since = self.since + item
-        if tau == self.T0 or t == 1:
+        if t == 2 * self.T0 or t == 1:
             self.beta = self.beta + self.noise.noisy(self.since, 1.0, self.log_scale)
             self.T0, self.since = t, np.zeros(self.streams)
-            self.nodes, self.noisy = {}, {}
+            self.tree = TreeSums(self.streams, self.epsilon, t - 1, self.noise, self.node_scale)
             return self.beta
-        level = (tau & -tau).bit_length() - 1
-        for j in range(level):
-            item = item + self.nodes.pop(j)
-            del self.noisy[j]
-        self.nodes[level] = item
-        self.noisy[level] = self.noise.noisy(item, 1.0, self.node_scale)
-        released: FloatArray = self.beta + np.sum(list(self.noisy.values()), axis=0)
-        return released
+        return self.beta + self.tree.insert(stream, x)
 
 
 def _release(sensitivity: float, scale: float, block: str) -> Release:

@@ -11,10 +11,10 @@ ranks that the player targeted ("total number of times").
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 
+from agent.hybrid import HybridSums
 from agent.tree import TreeSums
 from protocol.errors import RemoteProtocolError
 from protocol.machine import (
@@ -23,7 +23,6 @@ from protocol.machine import (
     AgentEffects,
     AgentEvent,
     Disclose,
-    FloatArray,
     Note,
     Received,
     Send,
@@ -45,25 +44,8 @@ from protocol.privacy import Release
 _AHEAD = 1024
 _NOTHING: list[Release] = []
 
-
-class Counter(Protocol):
-    """Private running sums of one or several streams of rewards on one clock t.
-
-    The hybrid mechanism (agent/hybrid.py) or a tree over a known horizon (agent/tree.py).
-    """
-
-    @property
-    def t(self) -> int:
-        """The number of items inserted so far."""
-        ...
-
-    def insert(self, stream: int, x: float) -> FloatArray:
-        """Insert x into one stream and 0 into all others; returns the new releases, (streams,)."""
-        ...
-
-    def begun(self) -> list[Release]:
-        """The noisy releases that the last item began, for the agent's account."""
-        ...
+Counter = HybridSums | TreeSums
+"""Private running sums of one or several streams of rewards on one clock t."""
 
 
 @dataclass(slots=True)

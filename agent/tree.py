@@ -28,27 +28,27 @@ from protocol.privacy import Release
 class TreeSums:
     """Binary mechanisms over `streams` streams of at most `horizon` rewards in [0, 1], one clock t.
 
-    `nodes[j]` is the sum of 2^j items and `noisy[j]` its noisy value. Each node is noised once, as
-    a whole, so this is safe in the field too.
+    `scale` is that of a node's noise, (floor(log2 T) + 1)/ε unless it is given. `nodes[j]` is the
+    sum of 2^j items and `noisy[j]` its noisy value. Each node is noised once, as a whole, so this
+    is safe in the field too.
     """
 
     streams: int
     epsilon: float
     horizon: int
     noise: Noise
+    scale: float = 0.0
     t: int = 0
     nodes: dict[int, FloatArray] = field(default_factory=dict)
     noisy: dict[int, FloatArray] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.scale = self.scale or self.levels / self.epsilon
 
     @property
     def levels(self) -> int:
         """floor(log2 T) + 1."""
         return self.horizon.bit_length()
-
-    @property
-    def scale(self) -> float:
-        """The scale of a node's noise."""
-        return self.levels / self.epsilon
 
     @property
     def deviation(self) -> float:
@@ -91,6 +91,7 @@ class HonakerSums(TreeSums):
     variances: list[float] = field(init=False)
 
     def __post_init__(self) -> None:
+        TreeSums.__post_init__(self)
         self.variances = [1.0]
         while len(self.variances) < self.levels:
             self.variances.append(1 / (1 + 1 / (2 * self.variances[-1])))
