@@ -7,10 +7,10 @@ from operator import itemgetter
 
 import numpy as np
 
-from agent.cooperative import best, by_turn_or_index
-from agent.flooding import Faults
+from agent.cooperative import best
+from agent.flooding import Faults, Learner
 from agent.trimmed import TrimmedMeans
-from agent.ways import IntArray, Mask, News, Records
+from agent.ways import IntArray, News, Records
 from protocol.cooperative import reward_record
 from protocol.machine import AgentEffect, FloatArray, Variant
 
@@ -19,7 +19,7 @@ LARGEST_REWARD = 1e12
 
 
 @dataclass(slots=True)
-class SharedRewards:
+class SharedRewards(Learner):
     """`byzantine-ucb`: agents send their raw rewards and decide by trimmed means.
 
     In slots t <= K, A_t = t. Then A_t = argmax_k μ_R(S_k, δ) + σ sqrt(ε) + σ sqrt(log(1/δ) / N)
@@ -51,14 +51,10 @@ class SharedRewards:
         self.message = np.zeros(self.rows, dtype=reward_record())
 
     def choose(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
-        """See `Learner.choose`."""
         self._keep_own()
-        return by_turn_or_index(
-            [t - 1 if t <= self.arms else None for t in slots], slots, rows, self.by_index
-        )
+        return Learner.choose(self, slots, rows)
 
     def by_index(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
-        """The arm of each agent in its slot t > K."""
         delta = [1 / t**2 for t in slots]
         log = np.array([[math.log(1 / d)] for d in delta])
         if len(self.samples) == 1:
@@ -79,18 +75,12 @@ class SharedRewards:
         return best(index, [self.ties[row] for row in rows])
 
     def learn(self, arm: int, reward: float, row: int = 0) -> list[AgentEffect]:
-        """See `Learner.learn`."""
         self.pulls[row, arm] += 1
         self.own.append((row, arm, reward))
         self.message[row] = (0, 0, 0, arm, reward)
         return []
 
-    def hear_steady(self, bundles: list[bytes], slot: int, at: IntArray) -> bool:
-        """See `agent.cooperative.Learner.hear_steady`."""
-        return False
-
     def hear(self, news: News) -> None:
-        """See `Learner.hear`."""
         self._keep_own()
         arms = news.records["arm"].astype(np.int64).take(news.pick)
         self._keep(news.row, arms, news.records["reward"].take(news.pick))
@@ -114,14 +104,9 @@ class SharedRewards:
                 samples.add(arms[start:end], rewards[start:end])
 
     def faults(self, records: Records) -> Faults:
-        """See `agent.flooding.Contents`."""
         reward = records["reward"]
         yield "no-such-arm", records["arm"] >= self.arms
         yield "not-finite", ~(np.abs(reward) <= LARGEST_REWARD)
         if self.reward_range is not None:
             low, high = self.reward_range
             yield "out-of-range", (reward < low) | (reward > high)
-
-    def contradictions(self, news: News) -> Mask | None:
-        """See `agent.flooding.Contents`: one reward cannot contradict another."""
-        return None

@@ -13,15 +13,15 @@ The baselines without communication, `ucb1`, `dp-ucb-int` and `adap-ucb`, are in
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 
 from agent.corruption import Corruption
-from agent.flooding import Contents, Faults, Flood, Known
+from agent.flooding import Faults, Flood, Known, Learner
 from agent.noise import Noise
 from agent.ways import IntArray, Mask, News, Records
 from protocol.cooperative import (
@@ -62,42 +62,6 @@ except ImportError:  # not compiled
     kernel = None  # type: ignore[assignment]
 
 
-class Learner(Contents, Protocol):
-    """What the agents of a cohort learn and decide, with one row of state per agent.
-
-    Slots t count from 1.
-    """
-
-    pulls: FloatArray
-    """n_k, shape (rows, K)."""
-
-    message: Records
-    """Each agent's own message of this slot, without its envelope; shape (rows,)."""
-
-    ties: list[np.random.Generator]
-    """The generator by which each agent breaks ties."""
-
-    def choose(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
-        """A_t, the arm to pull, for each agent of `rows` in its slot."""
-        ...
-
-    def learn(self, arm: int, reward: float, row: int = 0) -> list[AgentEffect]:
-        """Learn an agent's own reward; returns the releases that follow."""
-        ...
-
-    def hear(self, news: News) -> None:
-        """Learn new messages, each of them once per agent."""
-        ...
-
-    def hear_steady(self, bundles: list[bytes], slot: int, at: IntArray) -> bool:
-        """As `hear`, for one agent and a steady slot: all neighbours' own messages, as a slot ago.
-
-        `bundles` has one bundle per neighbour, by rank; `at` is `News.at` of the slot before.
-        Returns False, and changes nothing, unless compiled code can take them without refusing any.
-        """
-        ...
-
-
 def best(index: FloatArray, ties: Sequence[np.random.Generator]) -> list[int]:
     """The argmax of each row; ties are broken at random."""
     arms = []
@@ -109,20 +73,6 @@ def best(index: FloatArray, ties: Sequence[np.random.Generator]) -> list[int]:
             leaders = [arm for arm, value in enumerate(row) if value == highest]
             arms.append(leaders[of.integers(len(leaders))])
     return arms
-
-
-def by_turn_or_index(
-    in_turn: Sequence[int | None],
-    slots: Sequence[int],
-    rows: Sequence[int],
-    by_index: Callable[[Sequence[int], Sequence[int]], list[int]],
-) -> list[int]:
-    """Each agent's arm in its slot: that of `in_turn`, or the best by index if it is None."""
-    late = [i for i, arm in enumerate(in_turn) if arm is None]
-    if late and len(late) == len(in_turn):
-        return by_index(slots, rows)
-    arms = iter(by_index([slots[i] for i in late], [rows[i] for i in late]) if late else ())
-    return [next(arms) if arm is None else arm for arm in in_turn]
 
 
 @dataclass(slots=True)
@@ -263,7 +213,7 @@ class Told:
 
 
 @dataclass(slots=True)
-class SharedMeans:
+class SharedMeans(Learner):
     """`cooperative-ucb`: every agent sends its raw means and counts in each slot.
 
     It pulls argmax_k μ̂_k + sqrt(2 log t / N_k) with
@@ -321,15 +271,6 @@ class SharedMeans:
         """Views of the counts and the sums, K each, in arrays of 2K."""
         return numbers[..., : self.arms], numbers[..., self.arms :]
 
-    def choose(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
-        """See `Learner.choose`."""
-        in_turn = {t: self.in_turn(t) for t in set(slots)}
-        return by_turn_or_index([in_turn[t] for t in slots], slots, rows, self.by_index)
-
-    def in_turn(self, t: int) -> int | None:
-        """The arm to pull in slot t <= K; None afterwards."""
-        return t - 1 if t <= self.arms else None
-
     def by_index(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
         """Algorithm 2, lines 6 to 8. An arm without a mean from anybody comes first."""
         if self.rows == 1 and (arm := self.best_alone(math.log(slots[0]))) >= 0:
@@ -367,7 +308,6 @@ class SharedMeans:
         return total
 
     def learn(self, arm: int, reward: float, row: int = 0) -> list[AgentEffect]:
-        """See `Learner.learn`."""
         at = row, arm
         n = self.pulls[at] = self.pulls[at] + 1
         s = self.sums[at] = self.sums[at] + reward
@@ -376,7 +316,6 @@ class SharedMeans:
         return []
 
     def hear(self, news: News) -> None:
-        """See `Learner.hear`."""
         means, counts = self.numbers(news.records)
         told = np.concatenate((counts, counts * means), axis=1)
         none = np.isnan(told)
@@ -396,7 +335,6 @@ class SharedMeans:
             heard[last.places] = told.take(news.pick, axis=0)
 
     def hear_steady(self, bundles: list[bytes], slot: int, at: IntArray) -> bool:
-        """See `Learner.hear_steady`."""
         last = self.last
         if kernel is None or last is None or not last.straight or last.at is not at:
             return False
@@ -428,7 +366,6 @@ class SharedMeans:
         return np.array_equal(places, range(heard)) and np.array_equal(news.pick, range(said))
 
     def faults(self, records: Records) -> Faults:
-        """See `agent.flooding.Contents`."""
         means, counts = self.numbers(records)
         if self.reward_range is None:
             if np.count_nonzero(infinite := np.isinf(means)):
@@ -441,7 +378,7 @@ class SharedMeans:
         yield "counts-above-time", counts.dot(self.ones) > records["created"]
 
     def contradictions(self, news: News) -> Mask | None:
-        """See `agent.flooding.Contents`: an origin's counts never go down."""
+        """See `Learner.contradictions`: an origin's counts never go down."""
         _, counts = self.numbers(news.records)
         last = self.last
         if last is not None and news.at is last.at and not np.count_nonzero(counts < last.counts):

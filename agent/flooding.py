@@ -13,14 +13,15 @@ import struct
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
+from mypy_extensions import mypyc_attr
 
 from agent.ways import IntArray, Mask, News, Records, State, Steady, Ways, first_of
 from protocol.cooperative import Bundle
 from protocol.errors import RemoteProtocolError
-from protocol.machine import Received
+from protocol.machine import AgentEffect, FloatArray, Received
 from protocol.signing import SIGNATURE_BYTES, Signer
 
 Faults = Iterable[tuple[str, Mask]]
@@ -28,16 +29,65 @@ Faults = Iterable[tuple[str, Mask]]
 _ENVELOPE: Final = struct.Struct("<IIH")
 
 
-class Contents(Protocol):
-    """Checks the content of messages; flooding itself reads only their envelopes."""
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Learner:
+    """What the agents of a cohort learn and decide, with one row of state per agent.
+
+    `pulls` has n_k, shape (rows, K). `message` has each agent's own message of this slot, without
+    its envelope, shape (rows,). `ties` has the generator by which each agent breaks ties. Slots t
+    count from 1.
+    """
+
+    __slots__ = ()
+
+    arms: int
+    pulls: FloatArray
+    message: Records
+    ties: list[np.random.Generator]
+
+    def choose(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
+        """A_t, the arm to pull, for each agent of `rows` in its slot."""
+        turn = {t: self.in_turn(t) for t in set(slots)}
+        in_turn = [turn[t] for t in slots]
+        late = [i for i, arm in enumerate(in_turn) if arm is None]
+        if late and len(late) == len(in_turn):
+            return self.by_index(slots, rows)
+        arms = iter(
+            self.by_index([slots[i] for i in late], [rows[i] for i in late]) if late else ()
+        )
+        return [next(arms) if arm is None else arm for arm in in_turn]
+
+    def in_turn(self, t: int) -> int | None:
+        """The arm to pull in slot t <= K; None afterwards."""
+        return t - 1 if t <= self.arms else None
+
+    def by_index(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
+        """The arm of the largest index for each agent of `rows` in its slot."""
+        raise NotImplementedError
+
+    def learn(self, arm: int, reward: float, row: int = 0) -> list[AgentEffect]:
+        """Learn an agent's own reward; returns the releases that follow."""
+        raise NotImplementedError
+
+    def hear(self, news: News) -> None:
+        """Learn new messages, each of them once per agent."""
+        raise NotImplementedError
+
+    def hear_steady(self, bundles: list[bytes], slot: int, at: IntArray) -> bool:
+        """As `hear`, for one agent and a steady slot: all neighbours' own messages, as a slot ago.
+
+        `bundles` has one bundle per neighbour, by rank; `at` is `News.at` of the slot before.
+        Returns False, and changes nothing, unless compiled code can take them without refusing any.
+        """
+        return False
 
     def faults(self, records: Records) -> Faults:
         """Faults of messages by themselves: each reason with a mask of the records it holds for."""
-        ...
+        raise NotImplementedError
 
     def contradictions(self, news: News) -> Mask | None:
         """Which of the news contradict what these agents heard before; None if none does."""
-        ...
+        return None
 
 
 @dataclass(slots=True)
@@ -200,7 +250,7 @@ class Known:
         self.floods.append(flood)
         return len(self.floods) - 1
 
-    def merge(self, floods: Sequence[Flood], learner: Contents) -> News:
+    def merge(self, floods: Sequence[Flood], learner: Learner) -> News:
         """The messages of this slot's bundles that are new, each once per agent, in order of rows.
 
         `floods` are in the same slot and in the order of their rows. This also prepares what they
@@ -240,7 +290,7 @@ class Known:
             self.latest[steady.new.at] = steady.slot - steady.age_of_new
 
     def _merge(
-        self, floods: Sequence[Flood], records: Records, ways: Ways, learner: Contents
+        self, floods: Sequence[Flood], records: Records, ways: Ways, learner: Learner
     ) -> News:
         slot, tallies = floods[0].slot, self.tallies.copy()
         unknown = ways.locate(records["origin"].astype(np.int64))
@@ -291,7 +341,7 @@ class Known:
             ways.state = state
         return news
 
-    def _wrong(self, news: News, learner: Contents) -> bool:
+    def _wrong(self, news: News, learner: Learner) -> bool:
         """Whether any of these must be refused for content or signature."""
         return (
             any(np.count_nonzero(mask) for _, mask in learner.faults(news.records))

@@ -14,13 +14,12 @@ from agent.cooperative import (
     Cooperation,
     CooperativeAgent,
     DoublingMeans,
-    Learner,
     PrivateMeans,
     SharedMeans,
 )
 from agent.corruption import Corruption
 from agent.destination import NoiseAtDestination
-from agent.flooding import Flood, Known
+from agent.flooding import Flood, Known, Learner
 from agent.lone import AdapUcb, LoneUcb, PrivateLoneUcb
 from agent.robust import RobustMeans
 from agent.trimmed import TRIMS_BELOW

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agent.cooperative import SharedMeans
-from agent.flooding import Flood, Known
+from agent.flooding import Flood, Known, Learner
 from protocol.cooperative import Bundle, means_record
 from protocol.errors import RemoteProtocolError
 from protocol.machine import Received
@@ -37,7 +37,7 @@ def connected_graphs(draw):
     return from_edges(M, [*tree, *((i, j) for i, j in more if i != j)])
 
 
-class Echo:
+class Echo(Learner):
     """A learner that says nothing and notes when it decided and what had been heard by then."""
 
     def __init__(self, arms: int) -> None:
@@ -54,18 +54,12 @@ class Echo:
     def learn(self, arm, reward, row=0):
         return []
 
-    def hear_steady(self, bundles, slot, at):
-        return False
-
     def hear(self, news):
         for record in news.records[news.pick]:
             self.heard.setdefault(int(record["origin"]), []).append(int(record["created"]))
 
     def faults(self, records):
         return ()
-
-    def contradictions(self, news):
-        return None
 
 
 def alone(*neighbours: int, agents: int = 4, gamma: int = 2, arms: int = 2) -> Flood:

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from agent.cooperative import Cooperation, CooperativeAgent, Learner, SharedMeans
-from agent.flooding import Flood, Known
+from agent.cooperative import Cooperation, CooperativeAgent, SharedMeans
+from agent.flooding import Flood, Known, Learner
 from agent.ways import News, Records
 from protocol.cooperative import Bundle
 from protocol.errors import RemoteProtocolError
