@@ -1,15 +1,22 @@
 """The base of all exchanges, by which means travel between neighbours slot by slot."""
 
 import math
+import struct
 from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
 
-from agent.signed import SignedRows
 from protocol.errors import RemoteProtocolError
+from protocol.federated import check_plausible
 from protocol.machine import AgentEffect, AgentEffects, FloatArray, Received, Refuse
+from protocol.signing import SIGNATURE_BYTES, Signer
+from protocol.wire import pack_floats, unpack_floats
+
+Origins = tuple[int, ...]
+
+_ROUND = struct.Struct("<q")
 
 
 def taken(
@@ -38,6 +45,10 @@ class Exchange:
     means arrived in the slot before, at first the agent itself. `links` counts the links used.
     `knowledge` is what the agent was told of the graph. `members` are the agents that take part:
     after a loss a new exchange is made, with new knowledge.
+
+    With a `signer` means travel with their origin's signature of the run, the round and the
+    numbers, so that who passes them on cannot change them; `signatures` has those known of this
+    round. Means of others may lie outside [0, 1] by `margin`.
     """
 
     rank: int
@@ -45,7 +56,7 @@ class Exchange:
     neighbours: tuple[int, ...] = ()
     knowledge: dict[str, Any] = field(default_factory=dict)
     _: KW_ONLY
-    signed: SignedRows = field(default_factory=SignedRows)
+    signer: Signer | None = None
     round: int = field(default=0, init=False)
     slot: int = field(default=-1, init=False)
     idle: bool = field(default=True, init=False)
@@ -54,6 +65,8 @@ class Exchange:
     has: set[int] = field(default_factory=set, init=False)
     fresh: tuple[int, ...] = field(default=(), init=False)
     rows: FloatArray = field(default_factory=lambda: np.zeros((0, 0)), init=False)
+    signatures: dict[int, bytes] = field(default_factory=dict, init=False)
+    margin: float = field(default=math.inf, init=False)
 
     def __post_init__(self) -> None:
         self.members = tuple(self.knowledge.get("members", range(self.agents)))
@@ -74,14 +87,13 @@ class Exchange:
         return self.slot in (-1, self.slots)
 
     def begin(self, round_: int, row: FloatArray, margin: float = math.inf) -> None:
-        """Begin a round with this agent's own means, `row`, shape (arms,).
-
-        Means of others are refused if they lie more than `margin` outside [0, 1].
-        """
+        """Begin a round with this agent's own means, `row`, shape (arms,)."""
         self.round, self.slot, self.links = round_, 0, 0
         self.rows = np.zeros((self.agents, len(row)))
         self.rows[self.rank] = row
-        self.signed.begin(self.rank, round_, row, margin)
+        self.margin, self.signatures = margin, {}
+        if self.signer is not None:
+            self.signatures[self.rank] = self.signer.sign(b"means", self._signed(row))
         self.has, self.fresh = {self.rank}, (self.rank,)
 
     def open(self) -> AgentEffects:
@@ -91,3 +103,36 @@ class Exchange:
     def receive(self, event: Received) -> AgentEffects:
         """Take a neighbour's message."""
         raise RemoteProtocolError("out-of-turn", type(event.message).__name__)
+
+    def pack(self, origins: Origins) -> bytes:
+        """The means of these agents as bytes: the numbers, then a signature each if agents sign."""
+        means = pack_floats(self.rows[list(origins)])
+        return means + b"".join(self.signatures[n] for n in origins if self.signer is not None)
+
+    def unpack(self, data: bytes, origins: Origins) -> FloatArray:
+        """The means of these agents from a peer's bytes, shape (len(origins), arms).
+
+        Raises `RemoteProtocolError` for any fault in them.
+        """
+        arms = self.rows.shape[1]
+        end = len(data)
+        if self.signer is not None:
+            end = max(0, end - SIGNATURE_BYTES * len(origins))
+        rows = unpack_floats(data[:end], len(origins) * arms).reshape(-1, arms)
+        check_plausible(rows, self.margin)
+        if self.signer is None:
+            return rows
+        starts = range(end, len(data), SIGNATURE_BYTES)
+        signed = {n: data[at : at + SIGNATURE_BYTES] for n, at in zip(origins, starts, strict=True)}
+        for origin, row in zip(origins, rows, strict=True):
+            self.signer.check(origin, b"means", self._signed(row), signed[origin])
+        self.signatures.update(signed)
+        return rows
+
+    def check_origins(self, origins: Origins) -> None:
+        """Refuse a list of agents that is not sorted, unique and known."""
+        if list(origins) != sorted(set(origins)) or origins[-1] >= self.agents:
+            raise RemoteProtocolError("no-such-agent", "a list of agents must be sorted and known")
+
+    def _signed(self, row: FloatArray) -> bytes:
+        return _ROUND.pack(self.round) + pack_floats(row)

@@ -12,19 +12,11 @@ matter.
 import math
 from dataclasses import dataclass, field
 
-from agent.exchange import Exchange
+from agent.exchange import Exchange, Origins
 from protocol.errors import RemoteProtocolError
 from protocol.federated import Adv, Data, Quiet, Req
 from protocol.machine import AgentEffect, AgentEffects, FloatArray, Received, Send
 from protocol.message import Message
-
-Origins = tuple[int, ...]
-
-
-def check_origins(origins: Origins, agents: int) -> None:
-    """Refuse a list of agents that is not sorted, unique and known."""
-    if list(origins) != sorted(set(origins)) or origins[-1] >= agents:
-        raise RemoteProtocolError("no-such-agent", "a list of agents must be sorted and known")
 
 
 @dataclass(slots=True)
@@ -86,7 +78,7 @@ class Gis(Exchange):
         if at[1] == 1 and origins != (sender,):
             raise RemoteProtocolError("not-held", "in slot 1 an agent has only its own means")
         if origins:
-            check_origins(origins, self.agents)
+            self.check_origins(origins)
             if at[1] > 1 and not self.said[sender].isdisjoint(origins):
                 raise RemoteProtocolError("not-new", "the same means advertised twice")
         if at[1] > 1:
@@ -99,7 +91,7 @@ class Gis(Exchange):
         if sender in self.asked:
             raise RemoteProtocolError("duplicate", "a second request in a slot")
         if origins:
-            check_origins(origins, self.agents)
+            self.check_origins(origins)
             if not set(origins) <= set(self.fresh):
                 raise RemoteProtocolError("not-advertised", "a request for what was not offered")
         self.asked[sender] = origins
@@ -109,7 +101,7 @@ class Gis(Exchange):
             raise RemoteProtocolError("unasked", f"data of round, slot {at}")
         if sender in self.data:
             raise RemoteProtocolError("duplicate", "the same data twice")
-        self.data[sender] = self.signed.unpack(means, origins, self.rows.shape[1])
+        self.data[sender] = self.unpack(means, origins)
 
     def _advance(self) -> AgentEffects:
         effects: list[AgentEffect] = []
@@ -141,7 +133,7 @@ class Gis(Exchange):
     def _deliver(self) -> AgentEffects:
         """Stage DATA: send each neighbour the means that it asked for."""
         return [
-            Send(j, Data(self.round, self.slot, asked, self.signed.pack(self.rows, asked)))
+            Send(j, Data(self.round, self.slot, asked, self.pack(asked)))
             for j, asked in sorted(self.asked.items())
             if asked
         ]

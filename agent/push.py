@@ -6,14 +6,15 @@
 
 import math
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
-from agent.exchange import Exchange, taken
-from agent.gis import Origins, check_origins
+from agent.exchange import Exchange, Origins, taken
 from protocol.errors import RemoteProtocolError
-from protocol.federated import Data, Quiet
+from protocol.federated import Data, Hop, InSlot, Quiet
 from protocol.machine import AgentEffect, AgentEffects, FloatArray, Received, Send
+from protocol.message import Message
 
 
 @dataclass(slots=True)
@@ -21,12 +22,16 @@ class Flooding(Exchange):
     """One agent's part of flooding: d_G slots, `Data` or `Quiet` to every neighbour in each.
 
     A message for the next slot or round waits in `early` and is checked when that slot opens: the
-    active arms may not be known before.
+    active arms may not be known before. It is found by its round, slot, sender and kind.
     """
+
+    reads: ClassVar[tuple[type[InSlot], ...]] = (Data, Quiet)
 
     data: dict[int, tuple[Origins, FloatArray]] = field(default_factory=dict, init=False)
     ended: dict[int, Quiet | None] = field(default_factory=dict, init=False)
-    early: list[Received] = field(default_factory=list, init=False)
+    early: dict[tuple[int, int, int, type[Message]], Received] = field(
+        default_factory=dict, init=False
+    )
     sent: set[int] = field(default_factory=set, init=False)
 
     def open(self) -> AgentEffects:
@@ -34,33 +39,44 @@ class Flooding(Exchange):
         self.idle = False
         self.data, self.ended = {}, {}
         said = self._say()
-        early, self.early = self.early, []
-        refusals = taken(early, self._take)
-        self._end_slot()
+        now = [place for place in self.early if place[:2] == (self.round, self.slot)]
+        refusals = taken(map(self.early.pop, now), self._take)
+        self._close()
         return [*said, *refusals]
 
     def receive(self, event: Received) -> AgentEffects:
         message = event.message
-        if not isinstance(message, Data | Quiet):
+        if not isinstance(message, self.reads):
             raise RemoteProtocolError("out-of-turn", type(message).__name__)
         at = (message.round, message.slot)
-        following = [(self.round, self.slot + 1), (self.round + 1, 1)]
-        if at in (following[1:] if self.over else following[:1] if self.idle else following):
-            if len(self.early) >= 2 * len(self.neighbours):
-                raise RemoteProtocolError("duplicate", "more messages than a slot has")
-            self.early.append(event)
-            return []
-        if self.idle or at != (self.round, self.slot):
-            raise RemoteProtocolError("out-of-turn", f"round, slot {at}")
-        self._take(event)
-        self._end_slot()
+        if at == (self.round, self.slot) and not self.idle:
+            self._take(event)
+            self._close()
+        else:
+            self._keep(event, at)
         return []
+
+    def _close(self) -> None:
+        """End the slot if all of its messages are here."""
+        if self._complete:
+            self._end_slot()
+            self.idle = True
+
+    def _keep(self, event: Received, at: tuple[int, int]) -> None:
+        """Keep a message that came early."""
+        following = [(self.round, self.slot + 1), (self.round + 1, 1)]
+        place = (*at, event.sender, type(event.message))
+        if at not in (following[1:] if self.over else following[:1] if self.idle else following):
+            raise RemoteProtocolError("out-of-turn", f"round, slot {at}")
+        if place in self.early:
+            raise RemoteProtocolError("duplicate", "more messages than a slot has")
+        self.early[place] = event
 
     def _say(self) -> AgentEffects:
         at = (self.round, self.slot)
         if not self.fresh:
             return [Send(j, Quiet(*at, "push")) for j in self.neighbours]
-        data = Data(*at, self.fresh, self.signed.pack(self.rows, self.fresh))
+        data = Data(*at, self.fresh, self.pack(self.fresh))
         self.sent = set(self.neighbours)
         return [Send(j, data) for j in self.neighbours]
 
@@ -71,19 +87,25 @@ class Flooding(Exchange):
             self._take_means(event.sender, event.message)
         self.ended[event.sender] = None
 
-    def _take_means(self, sender: int, message: Data) -> None:
-        check_origins(message.origins, self.agents)
+    def check_held(self, sender: int, message: Data | Hop) -> None:
+        """Refuse means of unknown agents, or of others in slot 1."""
+        self.check_origins(message.origins)
         if message.slot == 1 and message.origins != (sender,):
             raise RemoteProtocolError("not-held", "in slot 1 an agent has only its own means")
-        rows = self.signed.unpack(message.means, message.origins, self.rows.shape[1])
+
+    def _take_means(self, sender: int, message: Data) -> None:
+        self.check_held(sender, message)
+        rows = self.unpack(message.means, message.origins)
         known = [index for index, origin in enumerate(message.origins) if origin in self.has]
         if (rows[known] != self.rows[[message.origins[index] for index in known]]).any():
             raise RemoteProtocolError("conflict", "means that differ from those received before")
         self.data[sender] = message.origins, rows
 
+    @property
+    def _complete(self) -> bool:
+        return len(self.ended) == len(self.neighbours)
+
     def _end_slot(self) -> None:
-        if self.idle or len(self.ended) < len(self.neighbours):
-            return
         self.links += sum(
             1 for j in self.neighbours if j > self.rank and (j in self.sent or j in self.data)
         )
@@ -96,11 +118,6 @@ class Flooding(Exchange):
                     self.has.add(origin)
         self.fresh = tuple(sorted(fresh))
         self.sent = set()
-        self._learn()
-        self.idle = True
-
-    def _learn(self) -> None:
-        """Learn what else the slot's messages tell."""
 
 
 @dataclass(slots=True)
@@ -141,7 +158,7 @@ class Gossip(Flooding):
         if news:
             self.known[chosen].update(news)
             self.sent = {chosen}
-            effects.append(Send(chosen, Data(*at, news, self.signed.pack(self.rows, news))))
+            effects.append(Send(chosen, Data(*at, news, self.pack(news))))
         bits = np.zeros(self.agents, dtype=np.uint8)
         bits[list(self.full)] = 1
         quiet = Quiet(*at, "push", np.packbits(bits).tobytes(), self.since)
@@ -161,7 +178,8 @@ class Gossip(Flooding):
             raise RemoteProtocolError("malformed", "the bits that say which lists are full")
         self.ended[event.sender] = message
 
-    def _learn(self) -> None:
+    def _end_slot(self) -> None:
+        Flooding._end_slot(self)
         for sender, (origins, _) in self.data.items():
             self.known[sender].update(origins)
         if self.rank not in self.full and len(self.has) == len(self.members):

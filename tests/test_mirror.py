@@ -77,7 +77,6 @@ ELSEWHERE = [
     ),
     ("both ends over a fake link", "tests/coordinator/test_shared.py", "agent: shared"),
     ("what codecs carry", "tests/protocol/test_wire.py", "protocol: message"),
-    ("what the ways of means share", "tests/agent/test_gis.py", "agent: exchange"),
     (
         "what posse new writes, and what that imports",
         "tests/cli/test_new.py",

@@ -14,7 +14,6 @@ from agent.masking import SumMasker
 from agent.push import Flooding, Gossip
 from agent.sac import Relay
 from agent.shared import SharedNoiseAgent
-from agent.signed import SignedRows
 from coordinator.federated import CdpServer, HdpServer
 from coordinator.shared import SharedNoiseServer
 from posse.arms import known_means
@@ -131,12 +130,11 @@ def _over_a_graph(
     context: AgentContext, kind: type[Eliminator], exchange: Callable[..., Exchange], **given: Any
 ) -> AgentMachine:
     """An agent whose means travel by this exchange."""
-    signed = SignedRows(context.signer)
     where = context.rank, context.agents, context.neighbours, context.knowledge
     return context.make(
         kind,
         schedule=_schedule(context),
-        exchange=exchange(*where, signed=signed),
+        exchange=exchange(*where, signer=context.signer),
         t_delay=context.parameters.t_delay,
         plausible=context.field,
         **given,
