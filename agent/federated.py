@@ -441,26 +441,23 @@ class CdpAgent(_Served):
         return Send(COORDINATOR, Means(self.round, pack_floats(self.mean)))
 
 
-@dataclass(slots=True)
 class HdpAgent(_Served):
     """HDP-MAB (Algorithm 5): a component's means go to its sink, their average to the server.
 
-    `component` has the agents whose means a sink waits for; it is empty at other agents.
+    A sink is told its `component`, the agents whose means it waits for; it is empty at others.
     """
-
-    component: tuple[int, ...] = ()
 
     def _regroup(self, event: Regrouped) -> AgentEffects:
         if event.view == self.view:
-            self.component = tuple(event.knowledge["component"])
             self.decisions.clear()
         return _Served._regroup(self, event)
 
     def _shared(self) -> AgentEffects:
         exchange = self.exchange
-        if not self.component:
+        component = list(exchange.knowledge["component"])
+        if not component:
             return self._go_on()
-        if lack := self._lack_of(self.component, f"did not reach sink {exchange.rank}"):
+        if lack := self._lack_of(component, f"did not reach sink {exchange.rank}"):
             return lack
-        average = exchange.rows[list(self.component)].mean(axis=0)
+        average = exchange.rows[component].mean(axis=0)
         return [Send(COORDINATOR, SinkMeans(self.round, pack_floats(average))), *self._go_on()]

@@ -36,7 +36,7 @@ class SharedNoiseServer(CdpServer):
 
     A sum that lacks a report cannot be unmasked, because the masks of the absent agent do not
     cancel. So a lost agent ends the run as `missing`, unless one arm is left. `average` is ȳ over
-    all agents, from `counted` observations of each arm.
+    all agents of each of the K arms, from `counted` observations.
     """
 
     shared: SharedNoise
@@ -46,7 +46,6 @@ class SharedNoiseServer(CdpServer):
     seeds: dict[int, bytes] = field(default_factory=dict)
     counted: int = 0
     average: FloatArray = field(default_factory=lambda: np.zeros(0))
-    latest: FloatArray = field(default_factory=lambda: np.zeros(0))
 
     def handle(self, event: ServerEvent, now: float) -> ServerEffects:
         match event:
@@ -99,9 +98,9 @@ class SharedNoiseServer(CdpServer):
         self.seeds[sender] = seed
         if len(self.seeds) < self.agents:
             return []
-        self.latest = self.shared.from_words(self._add_up())
+        effects = self._decide()
         self.reports, self.seeds = {}, {}
-        return self._decide()
+        return effects
 
     def _add_up(self) -> Words:
         """The sum of all reports without the self-masks; the pairwise masks cancel."""
@@ -110,14 +109,10 @@ class SharedNoiseServer(CdpServer):
             total += report - keystream(self.seeds[agent], self.round, len(report))
         return total
 
-    def _decide(self) -> ServerEffects:
-        before = self.active
-        effects = CdpServer._decide(self)
-        self.counted = self.observed
-        self.average = self.average[[before.index(arm) for arm in self.active]]
-        return effects
-
     def _average(self) -> FloatArray:
         """ȳ = (S(r-1) ȳ + the round's sum / M) / S(r)."""
-        self.average = (self.counted * self.average + self.latest / self.agents) / self.observed
-        return self.average
+        active, latest = list(self.active), self.shared.from_words(self._add_up())
+        before = self.counted * self.average[active]
+        average: FloatArray = (before + latest / self.agents) / self.observed
+        self.average[active], self.counted = average, self.observed
+        return average

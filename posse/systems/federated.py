@@ -149,8 +149,7 @@ def _ddp(context: AgentContext) -> AgentMachine:
 
 
 def _hdp(context: AgentContext) -> AgentMachine:
-    component = tuple(context.knowledge["component"])
-    return _over_a_graph(context, HdpAgent, Relay, component=component)
+    return _over_a_graph(context, HdpAgent, Relay)
 
 
 def _cdp_server(context: CoordinatorContext) -> ServerMachine:

@@ -1,6 +1,5 @@
 """Means that others pass on: what a relay can change, and what is plausible."""
 
-
 import numpy as np
 import pytest
 
