@@ -450,19 +450,16 @@ class PrivateMeans(SharedMeans):
 
     def release(self, arm: int, n: int, row: int) -> list[AgentEffect]:
         """Release the arm's mean after n = W_i pulls: noised once, it goes into the message."""
-        release = mean_release(arm, n, self.v)
-        mean = self.sums[row, arm : arm + 1] / n
-        noisy = self.noise[row].noisy(mean, release.sensitivity, release.scale)
-        self.say(row, arm, float(noisy[0]), n)
+        size, release = self.covers(arm, n)
+        at, mean = (row, arm), self.sums[row, arm : arm + 1] / size
+        noisy = float(self.noise[row].noisy(mean, release.sensitivity, release.scale)[0])
+        self.released_sums[at], self.released_counts[at] = size * noisy, size
+        self.said_means[at], self.said_counts[at] = noisy, size
         return [Disclose(release)]
 
-    def say(self, row: int, arm: int, mean: float, n: int) -> None:
-        """Make this released mean of n rewards the one that the agent uses and sends."""
-        at = row, arm
-        self.released_sums[at] = n * mean
-        self.released_counts[at] = n
-        self.said_means[at] = mean
-        self.said_counts[at] = n
+    def covers(self, arm: int, n: int) -> tuple[int, Release]:
+        """How many rewards the release after n pulls covers, and its entry in the account."""
+        return n, mean_release(arm, n, self.v)
 
 
 @dataclass(slots=True)
@@ -491,14 +488,13 @@ class DoublingMeans(PrivateMeans):
         return confidence_bonus(log, N) + private
 
     def release(self, arm: int, n: int, row: int) -> list[AgentEffect]:
-        """See `PrivateMeans.release`: the mean of the rewards since the last release."""
-        size = max(1, n // 2)
-        release = batch_release(arm, n, size, self.epsilon)
-        batch = self.sums[row, arm : arm + 1] / size
-        mean = float(self.noise[row].noisy(batch, release.sensitivity, release.scale)[0])
+        effects = PrivateMeans.release(self, arm, n, row)
         self.sums[row, arm] = 0.0
-        self.say(row, arm, mean, size)
-        return [Disclose(release)]
+        return effects
+
+    def covers(self, arm: int, n: int) -> tuple[int, Release]:
+        size = max(1, n // 2)
+        return size, batch_release(arm, n, size, self.epsilon)
 
 
 def batch_release(arm: int, last: int, size: int, epsilon: float) -> Release:

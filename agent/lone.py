@@ -12,7 +12,7 @@ import numpy as np
 
 from agent.cooperative import batch_release, best, mean_release
 from agent.noise import Noise
-from protocol.cooperative import confidence_bonus, exploration_slots, noise_scale, pulls_per_release
+from protocol.cooperative import confidence_bonus, exploration_slots, pulls_per_release
 from protocol.errors import RemoteProtocolError
 from protocol.machine import (
     AgentEffect,
@@ -63,9 +63,11 @@ class LoneUcb(AgentMachine):
 
     def choose(self, t: int) -> int:
         """A_t, the arm of slot t, from 1."""
-        if t <= self.arms:
-            return t - 1
-        return self.leader(self.sums / self.pulls + confidence_bonus(math.log(t), self.pulls))
+        return t - 1 if t <= self.arms else self.leader(self.index_at(t))
+
+    def index_at(self, t: int) -> FloatArray:
+        """Each arm's index in slot t."""
+        return self.sums / self.pulls + confidence_bonus(math.log(t), self.pulls)
 
     def leader(self, index: FloatArray) -> int:
         """The argmax; ties are broken at random."""
@@ -129,9 +131,10 @@ class PrivateLoneUcb(LoneUcb):
 
     def _release(self, arm: int) -> None:
         n = int(self.pulls[arm])
+        release = mean_release(arm, n, self.v)
         mean = self.sums[arm : arm + 1] / n
-        self.noisy_means[arm] = self.noise.noisy(mean, 1 / n, noise_scale(n, self.v))[0]
-        self.redrawn.append(Disclose(mean_release(arm, n, self.v)))
+        self.noisy_means[arm] = self.noise.noisy(mean, release.sensitivity, release.scale)[0]
+        self.redrawn.append(Disclose(release))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -159,12 +162,9 @@ class AdapUcb(LoneUcb):
         self.lengths = np.zeros(self.arms)
         self.noisy_means = np.zeros(self.arms)
 
-    def choose(self, t: int) -> int:
-        if t <= self.arms:
-            return t - 1
+    def index_at(self, t: int) -> FloatArray:
         log, n = self.alpha * math.log(t), self.lengths
-        index = self.noisy_means + np.sqrt(log / (2 * n)) + log / (self.epsilon * n)
-        return self.leader(index)
+        return self.noisy_means + np.sqrt(log / (2 * n)) + log / (self.epsilon * n)
 
     def episode(self, arm: int) -> int:
         return min(self._doubling(arm), self.horizon - self.t)

@@ -1,9 +1,4 @@
-"""The agents of best-arm identification with private communications (Rio et al. 2023).
-
-`MaseVoter`    MASE with successive elimination, Corrupted Elimination, and `independent`
-`DpMaseVoter`  DP-MASE
-`RawSender`    `central`: sends every reward to the coordinator
-"""
+"""The agents of best-arm identification with private communications (Rio et al. 2023)."""
 
 from dataclasses import dataclass, field
 
@@ -122,10 +117,10 @@ class MaseVoter(ExploringMachine):
         losers = eliminable(self.local, means, 2 * float(radius))
         effects: list[AgentEffect] = []
         if losers and self.votes:
-            sent = (
-                self.noise.bernoulli(1 - self.xi, len(losers)) if self.xi else [True] * len(losers)
-            )
-            vote = tuple(k for k, nu in zip(losers, sent, strict=True) if nu)
+            vote = losers
+            if self.xi:
+                sent = self.noise.bernoulli(1 - self.xi, len(losers))
+                vote = tuple(k for k, nu in zip(losers, sent, strict=True) if nu)
             if vote:
                 effects.append(Send(COORDINATOR, Vote(vote)))
         if self.eager:
@@ -133,10 +128,7 @@ class MaseVoter(ExploringMachine):
         remaining = tuple(k for k in self.local if k not in losers)
         if len(remaining) == 1:
             return [*effects, Finish("done", remaining[0])]
-        before, self.local = self.local, tuple(k for k in remaining if k not in self.dead)
-        if not self.local:
-            return [*effects, Finish("done")]
-        return effects if self.local == before else [*effects, Explore(self.local)]
+        return self._go_on(effects, without=self.dead | set(losers))
 
     @property
     def _due(self) -> bool:
@@ -148,7 +140,7 @@ class MaseVoter(ExploringMachine):
         if local == self.local:
             return effects
         self.local = local
-        if len(local) <= 1:
+        if not local or (self.eager and len(local) == 1):
             return [*effects, Finish("done", local[0] if local else None)]
         return [*effects, Explore(local)]
 

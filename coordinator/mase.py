@@ -1,8 +1,4 @@
-"""The coordinators of best-arm identification with private communications (Rio et al. 2023).
-
-`MaseTally`          counts votes (MASE, DP-MASE, Corrupted Elimination)
-`CentralEliminator`  one successive elimination over every raw reward (`central`)
-"""
+"""The coordinators of best-arm identification with private communications (Rio et al. 2023)."""
 
 from dataclasses import dataclass, field
 
@@ -48,7 +44,7 @@ def _eliminated(gone: tuple[int, ...], alive: tuple[int, ...]) -> list[ServerEff
 
 @dataclass(slots=True)
 class MaseTally(ServerMachine):
-    """The coordinator of MASE (Algorithm 1, lines 10 and 12 to 14).
+    """The coordinator of MASE (Algorithm 1, lines 10 and 12 to 14) and of Algorithms 2 and 3.
 
     `voters[k]` are the λ_k agents that voted against arm k; k leaves G at `needed` votes. The last
     arm of G never leaves. Otherwise G could become empty: two arms may cross the threshold in one

@@ -49,7 +49,8 @@ class Row(msgspec.Struct, frozen=True):
         Raises `LocalProtocolError` for anything but finite numbers: such a table could not be read
         back.
         """
-        values = [now, *self.cells()]
+        *first, last = msgspec.structs.astuple(self)
+        values = [now, *first, *(last if _is_open(type(self)) else (last,))]
         if not {*map(type, values)} <= _PLAIN:
             values = [*map(_plain, values)]
         if not all(-_MOST < v < _MOST if type(v) is int else isfinite(v) for v in values):
@@ -58,13 +59,6 @@ class Row(msgspec.Struct, frozen=True):
                 "numbers, and ints below 2^63"
             )
         return values
-
-    def cells(self) -> list[float]:
-        """The row as it stands in a `Log`, without the time."""
-        values = msgspec.structs.astuple(self)
-        if _is_open(type(self)):
-            values = (*values[:-1], *values[-1])
-        return list(values)
 
     @classmethod
     def of(cls, log: Log) -> list[tuple[float, Self]]:

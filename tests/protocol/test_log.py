@@ -46,7 +46,7 @@ def test_rows_come_back_from_their_cells(noted: list[tuple[float, Row]]) -> None
 
 def test_cells_and_columns_of_an_open_row() -> None:
     rows = [Open(3, (1, 2)), Open(4, ())]
-    log = {"open": [[0.5, *row.cells()] for row in rows]}
+    log = {"open": [row.line(0.5) for row in rows]}
     assert log["open"] == [[0.5, 3, 1, 2], [0.5, 4]]
     assert Open.columns(log) == ["number", "arm_0", "arm_1"]
     assert OnlyOpen.columns({"only-open": [[0.5, 1.0, 2.0, 3.0]]}) == [

@@ -222,7 +222,7 @@ class Link:
         return check(self.heard, 3, 8)
 
     def named(self, name: str) -> list[tuple[float, ...]]:
-        return [tuple(note.row.cells()) for note in self.notes if note.row.table == name]
+        return [tuple(note.row.line(0.0)[1:]) for note in self.notes if note.row.table == name]
 
 
 class Script(Learner):
