@@ -1,8 +1,4 @@
-"""The agents of anonymous bandits (Esfandiari, Mirrokni and Schneider 2022).
-
-`AnonymousPlayer`  plays what it is assigned and reports only within groups (Algorithms 1 and 2)
-`ParallelUcb`      UCB1 for each user alone, the yardstick without anonymity
-"""
+"""The agents of anonymous bandits (Esfandiari, Mirrokni and Schneider 2022)."""
 
 from dataclasses import dataclass, field
 

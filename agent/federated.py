@@ -1,11 +1,4 @@
-"""The agents of federated elimination (Li and Song 2022).
-
-`Eliminator`      their base: rounds of exploration, the private mean, the horizon
-`LoneEliminator`  `single-mab`: decides by its own mean
-`CdpAgent`        CDP-MAB: sends its mean to the server, which decides
-`DdpAgent`        DDP-MAB: exchanges means with its neighbours until it has all, then decides
-`HdpAgent`        HDP-MAB: means travel to sinks, which send averages to the server, which decides
-"""
+"""The agents of federated elimination (Li and Song 2022)."""
 
 import math
 from collections.abc import Collection

@@ -12,7 +12,12 @@ import numpy as np
 
 from agent.cooperative import batch_release, best, mean_release
 from agent.noise import Noise
-from protocol.cooperative import confidence_bonus, exploration_slots, pulls_per_release
+from protocol.cooperative import (
+    confidence_bonus,
+    episode_radius,
+    exploration_slots,
+    pulls_per_release,
+)
 from protocol.errors import RemoteProtocolError
 from protocol.machine import (
     AgentEffect,
@@ -163,8 +168,8 @@ class AdapUcb(LoneUcb):
         self.noisy_means = np.zeros(self.arms)
 
     def index_at(self, t: int) -> FloatArray:
-        log, n = self.alpha * math.log(t), self.lengths
-        return self.noisy_means + np.sqrt(log / (2 * n)) + log / (self.epsilon * n)
+        log = self.alpha * math.log(t)
+        return self.noisy_means + episode_radius(log, self.lengths, self.epsilon)
 
     def episode(self, arm: int) -> int:
         return min(self._doubling(arm), self.horizon - self.t)

@@ -1,8 +1,5 @@
 """The players of time-division fair sharing (Tossou and Dimitrakakis 2015).
 
-`TdfsPlayer`    TDFS with its index: UCB (no noise), UCB-Private-Bound or UCB-Private
-`RandomPlayer`  a uniformly random arm in each slot
-
 A player learns from its arm's sample, which it sees even if it collided. It never learns from its
 payoff: a collision would count as a reward of 0 and bias the mean. Statistics are pooled over all
 ranks that the player targeted ("total number of times").

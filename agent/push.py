@@ -1,8 +1,4 @@
-"""Flooding and gossip, which send means unasked; GIS is compared with them.
-
-`Flooding`  sends all new means to every neighbour, in every slot
-`Gossip`    sends one random neighbour the means that it is not known to have, in every slot
-"""
+"""Flooding and gossip, which send means unasked; GIS is compared with them."""
 
 import math
 from dataclasses import dataclass, field
@@ -19,7 +15,7 @@ from protocol.message import Message
 
 @dataclass(slots=True)
 class Flooding(Exchange):
-    """One agent's part of flooding: d_G slots, `Data` or `Quiet` to every neighbour in each.
+    """One agent's part of flooding: in each of d_G slots all new means to every neighbour.
 
     A message for the next slot or round waits in `early` and is checked when that slot opens: the
     active arms may not be known before. It is found by its round, slot, sender and kind.
@@ -124,6 +120,7 @@ class Flooding(Exchange):
 class Gossip(Flooding):
     """One agent's part of gossip, until every agent has all means and knows that all have them.
 
+    In every slot it sends one random neighbour the means that it is not known to have.
     An agent ends each slot with a `Quiet` to every neighbour: who is known to have all means
     (`full`), and since which slot F the last of them (`since`). d_G slots after F all agents know F
     and stop together; this part is the clock's, not the paper's.

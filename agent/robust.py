@@ -14,6 +14,7 @@ import numpy as np
 
 from agent.cooperative import DoublingMeans, best
 from agent.ways import IntArray
+from protocol.cooperative import episode_radius
 from protocol.machine import FloatArray
 
 
@@ -87,7 +88,7 @@ class RobustMeans(DoublingMeans):
         sums = np.concatenate([self.weighted[:, of], self.released_sums[None, of]])
         with np.errstate(divide="ignore", invalid="ignore"):
             means = np.where(counts > 0, sums / counts, np.inf)
-            own = means[-1] + own_radius(math.log(t), counts[-1], self.epsilon)
+            own = means[-1] + episode_radius(2 * math.log(t), counts[-1], self.epsilon)
         radius, cut = radii(t, self.agents + 1, self.liars, self.epsilon)
         m = np.stack([np.count_nonzero(counts >= 2.0**i, axis=0) for i in range(radius.shape[1])])
         least = radius[m, np.arange(len(m))[:, None, None]].argmin(axis=0)
@@ -99,8 +100,3 @@ class RobustMeans(DoublingMeans):
         joint = np.where(kept, means, 0.0).sum(axis=0) / np.maximum(kept.sum(axis=0), 1)
         bounds: FloatArray = np.minimum(own, joint + radius[m, least])
         return bounds
-
-
-def own_radius(log_t: float, s: FloatArray, epsilon: float) -> FloatArray:
-    """sqrt(log t / s) + 2 log t / (ε s), exceeded with probability at most 2 t^-2."""
-    return np.sqrt(log_t / s) + 2 * log_t / (epsilon * s)

@@ -1,8 +1,4 @@
-"""The servers of federated elimination (Li and Song 2022): they average means and drop arms.
-
-`CdpServer`  averages the means of the agents it asked (Algorithm 1, lines 12 to 15)
-`HdpServer`  averages the sinks' averages (Algorithm 5, lines 13 to 16)
-"""
+"""The servers of federated elimination (Li and Song 2022): they average means and drop arms."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -135,11 +131,12 @@ class _Server(ServerMachine):
 
 @dataclass(slots=True)
 class CdpServer(_Server):
-    """CDP-MAB. With `senders` < M it draws that many agents in each round and asks only them.
+    """CDP-MAB (Algorithm 1, lines 12 to 15).
 
-    If an agent is lost before its means arrive, the next agent in `spare` replaces it: the others,
-    in an order drawn once per round. So the replacement is the same whether the server learns of
-    the loss before the round or during it.
+    With `senders` < M it draws that many agents in each round and asks only them. If an agent is
+    lost before its means arrive, the next agent in `spare` replaces it: the others, in an order
+    drawn once per round. So the replacement is the same whether the server learns of the loss
+    before the round or during it.
     """
 
     reads = Means
@@ -194,7 +191,9 @@ class CdpServer(_Server):
 
 @dataclass(slots=True, kw_only=True)
 class HdpServer(_Server):
-    """HDP-MAB. A sink's average weighs M_q/M; the paper prints 1/Q, wrong where sizes differ.
+    """HDP-MAB (Algorithm 5, lines 13 to 16).
+
+    A sink's average weighs M_q/M; the paper prints 1/Q, wrong where sizes differ.
 
     `sinks` holds pairs (sink, M_q). After a loss the server drops the round's averages and waits
     until `Regrouped` names the new sinks.

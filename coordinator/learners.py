@@ -1,8 +1,4 @@
-"""How a server learns from anonymous estimates and plans the next assignments.
-
-`BatchedElimination`  Algorithm 1 of Esfandiari et al. 2022: BaSE (Gao et al. 2019) for every user
-`ExploreThenCommit`   Algorithm 2
-"""
+"""How a server learns from anonymous estimates and plans the next assignments."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -84,7 +80,9 @@ class Learner(ABC):
 
 @dataclass(slots=True, kw_only=True)
 class BatchedElimination(Learner):
-    """Batches b = 1 … B - 1: meet demand D_b = t_b - t_{b-1}, then drop arms user by user.
+    """Algorithm 1 of Esfandiari et al. 2022: BaSE (Gao et al. 2019) for every user.
+
+    Batches b = 1 … B - 1: meet demand D_b = t_b - t_{b-1}, then drop arms user by user.
 
     User i drops arm j when max_l μ̂_il - μ̂_ij >= sqrt(c (4C+1) log(HKN) / τ), where τ is the smaller
     of the two arms' numbers of estimates. The leader stays, and so does an arm without feedback.
@@ -161,7 +159,7 @@ class BatchedElimination(Learner):
 
 @dataclass(slots=True, kw_only=True)
 class ExploreThenCommit(Learner):
-    """m sweeps of K assignments, then every user's best mean.
+    """Algorithm 2: m sweeps of K assignments, then every user's best mean.
 
     A sweep forms g = min(K, ⌊N / (C+1)⌋ ) random groups. In its step s, group q plays arm
     (q + s) mod K, so each user gets exactly one estimate of each arm per sweep.

@@ -306,6 +306,14 @@ def confidence_bonus(log: float | FloatArray, counts: FloatArray) -> FloatArray:
     return np.sqrt(2 * log / counts)
 
 
+def episode_radius(log: float, length: FloatArray, epsilon: float) -> FloatArray:
+    """sqrt(x / 2n) + x / (ε n), x = α log t, for a mean of n rewards with Lap(1/(ε n)).
+
+    Azize and Basu 2022, equation 7. The mean is farther off with probability at most 2 t^-α.
+    """
+    return np.sqrt(log / (2 * length)) + log / (epsilon * length)
+
+
 def exploration_slots(arms: int, epsilon: float) -> int:
     """K ⌈1/ε⌉, the slots in which arms are pulled in turn (Algorithm 2, line 2)."""
     return arms * pulls_per_release(epsilon)

@@ -89,16 +89,6 @@ def threshold(delta: float, failure: float) -> int:
     return max(1, math.ceil(math.log(delta) / math.log(failure) - 1e-12))
 
 
-def votes_needed(m: int, rule: VoteRule | None, variant: Variant) -> int:
-    """The number of votes that removes an arm.
-
-    The pseudo-code prints λ_k > M, the proofs use "at least M votes"; `corrected` follows the
-    proofs.
-    """
-    rule = rule or ("at-least" if variant == "corrected" else "more-than")
-    return m if rule == "at-least" else m + 1
-
-
 def corrupted_failure(eta: float, xi: float, arms: int, delta: float, variant: Variant) -> float:
     """η_ξ = 1 - (1-η)/(1-ξ)^(K-1), the failure probability left to one agent's test.
 
@@ -125,11 +115,15 @@ def votes_to_remove(
     """The number of votes that removes an arm.
 
     The print computes M from log η, but its Proposition 5.3 and the threshold effect need log η_ξ.
+    The pseudo-code prints λ_k > M, the proofs use "at least M votes"; `corrected` follows the
+    proofs.
     """
     failure = local_failure(parameters, arms, variant)
     if isinstance(parameters, CorruptedParameters) and variant == "printed":
         failure = parameters.eta
-    return votes_needed(threshold(parameters.delta, failure), parameters.vote_rule, variant)
+    m = threshold(parameters.delta, failure)
+    rule = parameters.vote_rule or ("at-least" if variant == "corrected" else "more-than")
+    return m if rule == "at-least" else m + 1
 
 
 def successive_elimination_radius(t: Any, arms: int, failure: float) -> Any:

@@ -7,14 +7,13 @@ at most. Makers of graphs raise `GraphError` for parameters that give none.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 MOST_RESAMPLES = 1_000
 """Draws after which the parameters of a random graph are refused."""
-
-UNREACHABLE = -1
 
 
 class GraphError(ValueError):
@@ -61,12 +60,9 @@ class Graph:
         found = []
         for start in range(self.agents):
             if start not in seen:
-                component = {start}
-                frontier = [start]
-                while frontier:
-                    frontier = [j for i in frontier for j in self._fresh(i, component)]
-                seen |= component
-                found.append(tuple(sorted(component)))
+                component = sorted(chain.from_iterable(self._layers(start, self.agents)))
+                seen.update(component)
+                found.append(tuple(component))
         return tuple(found)
 
     @property
@@ -82,21 +78,10 @@ class Graph:
 
     def distances_from(self, source: int) -> NDArray[np.int64]:
         """sd(source, j) for every j, shape (M,); -1 if j is in another component."""
-        distance = np.full(self.agents, UNREACHABLE)
-        distance[source] = 0
-        everyone = len(self.components[self.component_of[source]])
-        seen = {source}
-        frontier = [source]
-        steps = 0
-        while frontier and len(seen) < everyone:
-            steps += 1
-            reached: list[int] = []
-            for i in frontier:
-                reached += self._fresh(i, seen)
-                if len(seen) == everyone:
-                    break
-            distance[reached] = steps
-            frontier = reached
+        distance = np.full(self.agents, -1)
+        component = self.components[self.component_of[source]]
+        for steps, layer in enumerate(self._layers(source, len(component))):
+            distance[layer] = steps
         return distance
 
     @cached_property
@@ -144,10 +129,19 @@ class Graph:
         scale = 1.0 / np.sqrt(np.array(self.degrees, dtype=float))
         return float(np.linalg.eigvalsh(self.adjacency() * scale[:, None] * scale)[-2])
 
-    def _fresh(self, i: int, seen: set[int]) -> list[int]:
-        fresh = [j for j in self.neighbours[i] if j not in seen]
-        seen.update(fresh)
-        return fresh
+    def _layers(self, start: int, count: int) -> Iterator[list[int]]:
+        """The agents at distance 0, 1, 2, … from `start`, until `count` of them are found."""
+        seen, layer = {start}, [start]
+        while layer:
+            yield layer
+            reached: list[int] = []
+            for i in layer:
+                if len(seen) == count:
+                    break
+                fresh = [j for j in self.neighbours[i] if j not in seen]
+                seen.update(fresh)
+                reached += fresh
+            layer = reached
 
 
 def from_edges(agents: int, edges: Iterable[tuple[int, int]], resamples: int = 0) -> Graph:

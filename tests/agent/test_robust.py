@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.noise import SeededNoise
-from agent.robust import RobustMeans, own_radius, radii
-from protocol.cooperative import doubling_counts
+from agent.robust import RobustMeans, radii
+from protocol.cooperative import doubling_counts, episode_radius
 
 
 def learner(agents: int, liars: int, arms: int = 2, epsilon: float = 1.0) -> RobustMeans:
@@ -71,7 +71,7 @@ def test_no_lie_raises_an_arm_above_the_agents_own_bound() -> None:
     for _ in range(64):
         one.learn(0, 0.5)
         one.learn(1, 0.5)
-    own = one.released_sums / 32 + own_radius(math.log(200), np.full((1, 2), 32.0), 1.0)
+    own = one.released_sums / 32 + episode_radius(2 * math.log(200), np.full((1, 2), 32.0), 1.0)
     one.counts[:], one.weighted[:] = 100, 100 * 1e6
     assert (one.bounds(200, np.array([0])) <= own).all()
 

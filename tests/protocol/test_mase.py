@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.mase import corrupted_failure, epoch_length, epoch_radius, threshold, votes_needed
+from protocol.machine import Variant
+from protocol.mase import (
+    MaseParameters,
+    VoteRule,
+    corrupted_failure,
+    epoch_length,
+    epoch_radius,
+    threshold,
+    votes_to_remove,
+)
 
 
 @pytest.mark.parametrize(("beta", "votes"), [(0.3, 3), (0.5, 5), (0.8, 14), (0.9, 29)])
@@ -20,10 +29,13 @@ def test_threshold_of_an_exact_power_is_not_rounded_up() -> None:
 
 
 def test_vote_rule_follows_the_variant_unless_told() -> None:
-    assert votes_needed(5, None, "corrected") == 5
-    assert votes_needed(5, None, "printed") == 6
-    assert votes_needed(5, "more-than", "corrected") == 6
-    assert votes_needed(5, "at-least", "printed") == 5
+    def votes(rule: VoteRule | None, variant: Variant) -> int:
+        return votes_to_remove(MaseParameters(delta=2**-5, beta=0.5, vote_rule=rule), 3, variant)
+
+    assert votes(None, "corrected") == 5
+    assert votes(None, "printed") == 6
+    assert votes("more-than", "corrected") == 6
+    assert votes("at-least", "printed") == 5
 
 
 @pytest.mark.parametrize(("xi", "eta_xi"), [(0.0, 0.9), (0.05, 0.8413), (0.1, 0.7419)])
