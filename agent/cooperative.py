@@ -90,7 +90,7 @@ class Cooperation:
         heard = [agent.flood for agent in due if agent.flood.slot and agent.flood.neighbours]
         for slot in sorted({flood.slot for flood in heard}):
             of_slot = [flood for flood in heard if flood.slot == slot]
-            if len(of_slot) > 1 or not self._hear_steady(of_slot[0]):
+            if len(of_slot) > 1 or not self.known.hear_steady(of_slot[0], self.learner):
                 self.learner.hear(self.known.merge(of_slot, self.learner))
         for agent in due:
             agent.flood.begin_slot()
@@ -98,17 +98,6 @@ class Cooperation:
         arms = self.learner.choose(slots, [agent.flood.row for agent in due])
         for agent, arm in zip(due, arms, strict=True):
             agent.arm = arm
-
-    def _hear_steady(self, flood: Flood) -> bool:
-        """See `Learner.hear_steady`."""
-        steady = self.known.steady_at(flood.slot)
-        if steady is None:
-            return False
-        bundles = [flood.bundles[rank] for rank in flood.neighbours]
-        if not self.learner.hear_steady(bundles, flood.slot, steady.new.at):
-            return False
-        steady.slot += 1
-        return True
 
 
 _READY: Final[AgentEffects] = (Ready(),)

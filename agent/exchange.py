@@ -107,7 +107,9 @@ class Exchange:
     def pack(self, origins: Origins) -> bytes:
         """The means of these agents as bytes: the numbers, then a signature each if agents sign."""
         means = pack_floats(self.rows[list(origins)])
-        return means + b"".join(self.signatures[n] for n in origins if self.signer is not None)
+        if self.signer is None:
+            return means
+        return means + b"".join(self.signatures[origin] for origin in origins)
 
     def unpack(self, data: bytes, origins: Origins) -> FloatArray:
         """The means of these agents from a peer's bytes, shape (len(origins), arms).

@@ -274,12 +274,18 @@ class Known:
         ways.steady = None
         return self._merge(floods, records, ways, learner)
 
-    def steady_at(self, slot: int) -> Steady | None:
-        """The steady state that this slot may continue; None if messages are signed or relayed."""
+    def hear_steady(self, flood: Flood, learner: Learner) -> bool:
+        """See `Learner.hear_steady`; never where messages are signed or relayed."""
         if self.gamma > 1 or self.signed or self.ways is None:
-            return None
+            return False
         steady = self.ways.steady
-        return steady if steady is not None and steady.slot + 1 == slot else None
+        if steady is None or steady.slot + 1 != flood.slot:
+            return False
+        bundles = [flood.bundles[rank] for rank in flood.neighbours]
+        if not learner.hear_steady(bundles, flood.slot, steady.new.at):
+            return False
+        steady.slot += 1
+        return True
 
     def settle(self) -> None:
         """Bring `latest` and `passed` up to date after slots that repeated the one before."""

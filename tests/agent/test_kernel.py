@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.cooperative import Cooperation, SharedMeans
+from agent.cooperative import SharedMeans
 from agent.flooding import Flood, Known
 from protocol.cooperative import Bundle, means_record
 
@@ -124,14 +124,14 @@ def test_steady_slots_leave_an_agent_where_arrays_leave_it():
     record, ends = means_record(2), []
     for by_kernel in (True, False):
         known, learner = Known(3, 1, record), SharedMeans(2, 3, [np.random.default_rng(0)])
-        cooperation, flood = Cooperation(learner, known), Flood(0, (1, 2), known)
+        flood = Flood(0, (1, 2), known)
         for slot in range(1, 8):
             flood.begin_slot()
             for rank in (1, 2):
                 said = (rank, slot, 1, [0.25 * rank, 1 / slot], [1, slot - 1])
                 flood.take(rank, Bundle(slot, np.array([said], record).tobytes()))
             if by_kernel and slot > 3:  # two slots alike were seen
-                assert cooperation._hear_steady(flood)
+                assert known.hear_steady(flood, learner)
             else:
                 learner.hear(known.merge([flood], learner))
         known.settle()
