@@ -32,18 +32,14 @@ class SharedRewards(Learner):
     `own` has the agents' own rewards that `samples` lacks, as (row, arm, reward).
     """
 
-    arms: int
-    ties: list[np.random.Generator]
     contamination: float
     sigma: float
     variant: Variant
     winsor: bool = False
     reward_range: tuple[float, float] | None = None
     rows: int = 1
-    pulls: FloatArray = field(init=False)
     samples: list[TrimmedMeans] = field(init=False)
     own: list[tuple[int, int, float]] = field(default_factory=list)
-    message: Records = field(init=False)
 
     def __post_init__(self) -> None:
         self.pulls = np.zeros((self.rows, self.arms))

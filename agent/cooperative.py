@@ -219,13 +219,10 @@ class SharedMeans(Learner):
     A product with `ones`, K of them, adds up counts.
     """
 
-    arms: int
     agents: int
-    ties: list[np.random.Generator]
     reward_range: tuple[float, float] | None = None
     rows: int = 1
     mine: FloatArray = field(init=False)
-    pulls: FloatArray = field(init=False)
     sums: FloatArray = field(init=False)
     heard: FloatArray = field(init=False)
     counts: FloatArray = field(init=False)
@@ -233,7 +230,6 @@ class SharedMeans(Learner):
     origins: IntArray = field(init=False)
     read: tuple[Records, FloatArray, FloatArray] | None = None
     last: Told | None = None
-    message: Records = field(init=False)
     ones: FloatArray = field(init=False)
     said_means: FloatArray = field(init=False)
     said_counts: FloatArray = field(init=False)

@@ -30,6 +30,7 @@ _ENVELOPE: Final = struct.Struct("<IIH")
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
+@dataclass(slots=True)
 class Learner:
     """What the agents of a cohort learn and decide, with one row of state per agent.
 
@@ -38,12 +39,10 @@ class Learner:
     count from 1.
     """
 
-    __slots__ = ()
-
     arms: int
-    pulls: FloatArray
-    message: Records
     ties: list[np.random.Generator]
+    pulls: FloatArray = field(init=False)
+    message: Records = field(init=False)
 
     def choose(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
         """A_t, the arm to pull, for each agent of `rows` in its slot."""

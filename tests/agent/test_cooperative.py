@@ -38,8 +38,8 @@ class Fixed(NoNoise):
 def private(variant, noise, epsilon=0.5, arms=2, v=1.1):
     return PrivateMeans(
         arms,
-        3,
         [np.random.default_rng(0)],
+        3,
         epsilon=epsilon,
         v=v,
         variant=variant,
@@ -111,7 +111,7 @@ def test_the_noise_has_the_law_of_the_ledger() -> None:
 
 
 def test_the_index_by_hand_leaves_out_what_has_no_mean() -> None:
-    learner = SharedMeans(2, 3, [np.random.default_rng(0)])
+    learner = SharedMeans(2, [np.random.default_rng(0)], 3)
     learner.learn(0, 1.0)
     learner.learn(1, 0.0)
     heard = np.zeros(2, dtype=means_record(2))
@@ -128,7 +128,7 @@ def test_the_index_by_hand_leaves_out_what_has_no_mean() -> None:
 
 
 def test_what_was_heard_of_each_stays_its_own_whoever_is_heard_of_next() -> None:
-    learner = SharedMeans(2, 4, [np.random.default_rng(0)])
+    learner = SharedMeans(2, [np.random.default_rng(0)], 4)
     found = []
     for said in ({2: [3, 1]}, {1: [2, 2]}, {3: [1, 4], 2: [5, 1], 1: [2, 7]}):
         heard = np.zeros(len(said), dtype=means_record(2))
@@ -155,7 +155,7 @@ def test_arms_in_turn_at_first(variant, first) -> None:
 def test_doubling_releases_are_disjoint_and_cost_epsilon_in_all() -> None:
     draws = np.random.default_rng(3)
     learner = DoublingMeans(
-        2, 1, [np.random.default_rng(0)], epsilon=0.5,
+        2, [np.random.default_rng(0)], 1, epsilon=0.5,
         noise=[SeededNoise(np.random.default_rng(3))], releases=doubling_counts(70),
     )  # fmt: skip
     rewards = np.random.default_rng(4).random(70)
@@ -180,7 +180,7 @@ def test_doubling_releases_are_disjoint_and_cost_epsilon_in_all() -> None:
 
 def test_the_doubling_index_has_a_term_for_the_noise_of_all_means_it_is_made_of() -> None:
     learner = DoublingMeans(
-        2, 3, [np.random.default_rng(0)], epsilon=0.5,
+        2, [np.random.default_rng(0)], 3, epsilon=0.5,
         noise=[SeededNoise(np.random.default_rng(3))], releases=doubling_counts(70),
     )  # fmt: skip
     learner.learn(0, 1.0)

@@ -27,8 +27,8 @@ class Counted(NoNoise):
 def learner(noise: Counted, variant: Variant = "corrected") -> NoiseAtDestination:
     return NoiseAtDestination(
         2,
-        4,
         [np.random.default_rng(0)],
+        4,
         epsilon=0.5,
         v=1.1,
         variant=variant,

@@ -180,7 +180,7 @@ def test_a_refused_message_changes_nothing(reason) -> None:
 
 
 def test_counts_that_go_down_are_refused() -> None:
-    learner = SharedMeans(2, 4, [np.random.default_rng(0)])
+    learner = SharedMeans(2, [np.random.default_rng(0)], 4)
     flood = alone(1, gamma=1)
     record = np.zeros(1, dtype=means_record(2))
     record["means"], record["origin"], record["life"] = 0.5, 1, 1
@@ -336,7 +336,7 @@ def test_a_merge_is_that_of_one_message_after_the_other(gamma, bundles) -> None:
 @settings(max_examples=60)
 @given(st.binary(max_size=12 * 34))
 def test_no_bytes_break_the_merge(data) -> None:
-    learner = SharedMeans(2, 4, [np.random.default_rng(0)])
+    learner = SharedMeans(2, [np.random.default_rng(0)], 4)
     flood = alone(1, 2)
     flood.begin_slot()
     size = means_record(2).itemsize

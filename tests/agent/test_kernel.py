@@ -123,7 +123,7 @@ def test_an_arm_that_few_know_is_explored_by_sqrt_2_log_t_over_N():
 def test_steady_slots_leave_an_agent_where_arrays_leave_it():
     record, ends = means_record(2), []
     for by_kernel in (True, False):
-        known, learner = Known(3, 1, record), SharedMeans(2, 3, [np.random.default_rng(0)])
+        known, learner = Known(3, 1, record), SharedMeans(2, [np.random.default_rng(0)], 3)
         flood = Flood(0, (1, 2), known)
         for slot in range(1, 8):
             flood.begin_slot()

@@ -14,7 +14,7 @@ from protocol.cooperative import doubling_counts, episode_radius
 
 def learner(agents: int, liars: int, arms: int = 2, epsilon: float = 1.0) -> RobustMeans:
     means = RobustMeans(
-        arms, agents, [np.random.default_rng(0)], epsilon=epsilon, liars=liars,
+        arms, [np.random.default_rng(0)], agents, epsilon=epsilon, liars=liars,
         noise=[SeededNoise(np.random.default_rng(1))], releases=doubling_counts(1000),
     )  # fmt: skip
     means.make_room(np.arange(agents))
@@ -89,7 +89,7 @@ def test_the_bound_is_rarely_below_the_mean(liars) -> None:
     2,000 agents, each with own means of 20 others, `liars` of whom say the least they can.
     """
     draws, mu, others, rows = np.random.default_rng(7), 0.5, 20, 2000
-    one = RobustMeans(1, others, [], rows=rows, epsilon=1.0, liars=liars)
+    one = RobustMeans(1, [], others, rows=rows, epsilon=1.0, liars=liars)
     one.make_room(np.arange(others))
     said = draws.binomial(64, mu, (others, rows, 1)) / 64 + draws.laplace(
         0, 1 / 64, (others, rows, 1)

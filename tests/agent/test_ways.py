@@ -45,7 +45,7 @@ class Two:
     def __init__(self, *, keeps: bool) -> None:
         self.keeps, self.kept = keeps, 0
         ties = [np.random.default_rng(0)] * 2
-        self.learner = SharedMeans(2, 6, ties, (0.0, 1.0), 2)
+        self.learner = SharedMeans(2, ties, 6, (0.0, 1.0), 2)
         self.known = Known(6, GAMMA, means_record(2), 2)
         self.floods = [Flood(rank, (1, 2), self.known) for rank in (0, 5)]
 

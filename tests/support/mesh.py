@@ -62,9 +62,9 @@ def means_agents(
     """Agents of `cooperative-ucb`, each for itself or all `together` in one cohort."""
     M = graph.agents
     ties = [np.random.default_rng(rank) for rank in range(M)]
-    learners: list[Learner] = [SharedMeans(arms, M, ties, (0.0, 1.0), M)] * M
+    learners: list[Learner] = [SharedMeans(arms, ties, M, (0.0, 1.0), M)] * M
     if not together:
-        learners = [SharedMeans(arms, M, [of], (0.0, 1.0)) for of in ties]
+        learners = [SharedMeans(arms, [of], M, (0.0, 1.0)) for of in ties]
     return agents_with(graph, gamma, horizon, learners)
 
 

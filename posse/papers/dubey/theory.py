@@ -116,7 +116,7 @@ def message(
 
     def release(changed: bool) -> bool:
         agent = PrivateMeans(
-            2, 1, [ties], epsilon=epsilon, variant=variant, noise=[noise], releases=due
+            2, [ties], 1, epsilon=epsilon, variant=variant, noise=[noise], releases=due
         )
         pulled = []
         for t, reward in enumerate((float(changed), 0.5, 0.0), start=1):
