@@ -1,26 +1,20 @@
 """Sessions with several peers that get the same frames, numbered and kept once for all."""
 
-from collections import deque
 from collections.abc import Iterable
 from itertools import islice
 
-from posse.durable.session import (
-    CONFIRM_EVERY,
-    MOST_BYTES,
-    MOST_FRAMES,
-    Session,
-    SessionFull,
-    enveloped,
-)
+from posse.durable.session import CONFIRM_EVERY, MOST_BYTES, MOST_FRAMES, Session
 
 
-class Broadcast:
-    """One sequence of numbers, from `first` on, and a session with each of `listeners` peers.
+class Broadcast(Session):
+    """What all of `listeners` peers are sent, from `first` on, and a session with each of them.
 
     A frame confirms the same number to all peers: the least that was taken from any of them, as all
     count from the same number. In lockstep that is all but the last frame. Frames are kept until
     every peer has confirmed them.
     """
+
+    __slots__ = ("sessions",)
 
     def __init__(
         self,
@@ -30,39 +24,27 @@ class Broadcast:
         most_frames: int = MOST_FRAMES,
         most_bytes: int = MOST_BYTES,
     ) -> None:
-        self.told = first
-        """The number that was confirmed to all peers."""
+        super().__init__(first, signature, most_frames, most_bytes)
         self.sessions = tuple(_Listener(self, first, signature) for _ in range(listeners))
-        self._kept: deque[bytes] = deque()
-        self._sent = first
-        self._bytes = 0
-        self._most_frames = most_frames
-        self._most_bytes = most_bytes
 
     def wrap(self, frame: bytes) -> bytes:
-        """Number and keep a frame; returns the data for the connections. Or `SessionFull`."""
+        """See `Session`; the data are for all connections."""
         taken = self.sessions[0].taken if self.sessions else 0
-        confirmed = self._sent
+        confirmed = self.sent
         for session in self.sessions:
             taken = min(taken, session.taken)
             confirmed = min(confirmed, session.confirmed)
-        self._forget(confirmed)
-        self._bytes += len(frame)
-        if self._bytes > self._most_bytes or len(self._kept) >= self._most_frames:
-            self._bytes -= len(frame)
-            raise SessionFull
-        self._kept.append(frame)
-        self._sent += 1
+        self.taken, self.confirmed = taken, confirmed
+        data = super().wrap(frame)
         for session in self.sessions:
-            session.sent = self._sent
-        self.told = taken
-        return enveloped(frame, self._sent, taken)
+            session.sent = self.sent
+        return data
 
     def crowded_by(self, listener: Session) -> bool:
         """See `Session.crowded`."""
-        self._forget(min(session.confirmed for session in self.sessions))
-        slowest = listener.confirmed == self._sent - len(self._kept)
-        full = 2 * self._bytes > self._most_bytes and slowest
+        self.confirmed = min(session.confirmed for session in self.sessions)
+        self._forget()
+        full = 2 * self._bytes > self._most_bytes and listener.confirmed == self.confirmed
         return full or 2 * listener.unconfirmed > self._most_frames
 
     def leave(self, listener: Session) -> None:
@@ -71,11 +53,7 @@ class Broadcast:
 
     def after(self, number: int) -> Iterable[bytes]:
         """The kept frames after this number."""
-        return islice(self._kept, len(self._kept) - (self._sent - number), None)
-
-    def _forget(self, number: int) -> None:
-        while len(self._kept) > self._sent - number:
-            self._bytes -= len(self._kept.popleft())
+        return islice(self._kept, len(self._kept) - (self.sent - number), None)
 
 
 class _Listener(Session):
@@ -98,7 +76,7 @@ class _Listener(Session):
 
     def confirm(self) -> None:
         """See `Session`; a frame to all may have confirmed it meanwhile."""
-        self._told = max(self._told, self._line.told)
+        self._told = max(self._told, self._line._told)
         if self.taken - self._told >= CONFIRM_EVERY:
             super().confirm()
 
