@@ -5,13 +5,13 @@ clock, if there are any, and gathers the closing reports. Clocks and randomness 
 `posse.hosts.sources`); it reads no others.
 """
 
-import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 
 import msgspec
 from mypy_extensions import mypyc_attr
 
+from posse.arms.shared import SharedArms
 from posse.clocks.conductor import Conductor
 from posse.clocks.run_clock import RunClock, SharedClock, SlotClock, WallClock
 from posse.errors import RunFailed
@@ -82,7 +82,7 @@ class CoordinatorHost:
     ) -> None:
         self.plan = plan
         self.run = run
-        spec, server = plan.spec, plan.system.server
+        spec = plan.spec
         self.outbox: list[tuple[int, bytes]] = []
         self.record: RunRecord | None = None
         self.left: list[tuple[int, str, bool]] = []
@@ -122,11 +122,12 @@ class CoordinatorHost:
         lay_out = plan.system.wiring.regroup if plan.system.wiring is not None else None
         self._regrouping = Regrouping(network.neighbours, lay_out) if lay_out is not None else None
         self._complaints = Complaints()
-        self._server = None if server is None else Server(plan, network, chance, self)
-        self.log: Log = {} if self._server is None else self._server.log
+        self._server = Server(plan, network, chance, self)
+        self.log: Log = self._server.log
+        self._alone = plan.system.server is None
         # agents need not report their slot if a server waits for their messages
-        self._hears_slots = server is None or plan.clock == "slots"
-        self._clock = _run_clock(plan, self._server, sources)
+        self._hears_slots = self._alone or plan.clock == "slots"
+        self._clock = _run_clock(plan, self._server.arms, sources)
         self._conductor = self._clock if isinstance(self._clock, Conductor) else None
 
     # --- what an engine asks ---------------------------------------------------------------------
@@ -144,7 +145,7 @@ class CoordinatorHost:
     @property
     def timer(self) -> float:
         """When to call `fire`, in seconds of the clock `Sources.clock` (infinite: never)."""
-        return math.inf if self._server is None else self._server.timer
+        return self._server.timer
 
     @property
     def outlives_agents(self) -> bool:
@@ -183,7 +184,7 @@ class CoordinatorHost:
     @property
     def shared_regret(self) -> float | None:
         """The group's regret so far; None unless all share arms whose means are known."""
-        arms = self._server.arms if self._server is not None else None
+        arms = self._server.arms
         return arms.regret.total if arms is not None and arms.regret is not None else None
 
     def traffic(self) -> Iterator[tuple[int, int, type[Message], int]]:
@@ -214,18 +215,16 @@ class CoordinatorHost:
         standing = self._regrouping
         if standing is not None and (late := standing.missing(self.attendance.counted_on())):
             return late, True
-        if self._server is not None:
-            gone = self.attendance.dismissed  # a user's machine may ignore `PeerLost`
-            if missing := [rank for rank in self._server.missing() if rank not in gone]:
-                return missing, self.plan.system.wiring is None
+        gone = self.attendance.dismissed  # a user's machine may ignore `PeerLost`
+        if missing := [rank for rank in self._server.missing() if rank not in gone]:
+            return missing, self.plan.system.wiring is None
         return self.attendance.slowest(), False
 
     # --- what happens ----------------------------------------------------------------------------
 
     def begin(self) -> None:
         """Start the run."""
-        if self._server is not None:
-            self._server.tell(Started())
+        self._server.tell(Started())
         for rank in range(self.attendance.agents):
             self.send(rank, control.Begin(self.plan.spec.seed, self.run))
         if self.attendance.verdict is not None:  # from `Started`, before agents had a run to stop
@@ -234,13 +233,11 @@ class CoordinatorHost:
     def fire(self) -> None:
         """Fire the timer: the time of `timer` has come."""
         self.sources.noted(FIRED, 0, b"")
-        if self._server is not None:
-            self._server.fire()
+        self._server.fire()
 
     def put_off(self, seconds: float, not_before: float) -> None:
         """Postpone `timer` by the `seconds` that agents were away, at least to `not_before`."""
-        if self._server is not None:
-            self._server.timer = max(self._server.timer + seconds, not_before)
+        self._server.timer = max(self._server.timer + seconds, not_before)
 
     def lose(self, rank: int, why: str = "lost") -> None:
         """Go on without agent `rank`, or end the run; only if `outlives_agents`."""
@@ -281,12 +278,11 @@ class CoordinatorHost:
         present = self.attendance.counted_on()
         if not present or self.attendance.verdict is not None:
             return
-        found = regrouping.go_on(present, together=self._server is not None)
+        found = regrouping.go_on(present, together=not self._alone)
         if found is None:
             return
         network, told = found
-        if self._server is not None:
-            self._server.tell(Regrouped(regrouping.view, network.server))
+        self._server.tell(Regrouped(regrouping.view, network.server))
         for rank, order in told.items():
             self.send(rank, order)
 
@@ -348,7 +344,7 @@ class CoordinatorHost:
 
     def hear(self, heard: Sequence[Received], now: float) -> None:
         """Take decoded messages from agents in this process (lab); the last was sent at `now`."""
-        if self._server is None or self.attendance.verdict is not None:
+        if self.attendance.verdict is not None:
             return
         for received in self._server.kept(heard):
             try:
@@ -370,7 +366,7 @@ class CoordinatorHost:
             self.send(turn, control.Advance())
 
     def _data(self, received: Received, now: float) -> None:
-        if self._server is not None and self.attendance.verdict is None:
+        if self.attendance.verdict is None:
             self._clock.reached(now)
             self._server.tell(received, self._clock.now)
 
@@ -431,9 +427,8 @@ class CoordinatorHost:
 
     def _gone(self, event: PeerFinished | PeerLost, now: float | None = None) -> None:
         """Tell the server that an agent will not act again; without one, end after the last."""
-        if self._server is not None:
-            self._server.tell(event, now)
-        elif len(self.attendance.finished) == self.attendance.agents:
+        self._server.tell(event, now)
+        if self._alone and len(self.attendance.finished) == self.attendance.agents:
             self.end(Finish("finished"))
 
     def _last_word(
@@ -478,8 +473,7 @@ class CoordinatorHost:
             self.attendance.exhausted[COORDINATOR] = exhausted
         if self.attendance.verdict is None:
             self.attendance.decide(verdict)
-            if self._server is not None:
-                self._server.end()
+            self._server.end()
             self.send_to_all(control.Stop())
             self._close_if_complete()
 
@@ -495,7 +489,7 @@ class CoordinatorHost:
             run=self.run,
             seed=plan.spec.seed,
             status=verdict.status,
-            best_arm=verdict.arm if self._server is not None else attendance.commonest_answer(),
+            best_arm=attendance.commonest_answer() if self._alone else verdict.arm,
             pulls=None,
             answers=attendance.answers,
             exhausted=attendance.exhausted,
@@ -506,8 +500,7 @@ class CoordinatorHost:
             network=self.network.facts,
             elapsed_seconds=self.attendance.elapsed,
         )
-        shared = None if self._server is None else self._server.arms
-        self.record = completed(plan, record, self._endpoint, shared, self.attendance.reports)
+        self.record = completed(plan, record, self._endpoint, self._server.arms, attendance.reports)
 
 
 def _effect(plan: Plan, verdict: Finish, network: Network, attendance: Attendance) -> str:
@@ -523,10 +516,9 @@ def _effect(plan: Plan, verdict: Finish, network: Network, attendance: Attendanc
     return plan.system.loss.effect + apart * (parts > len(network.parts())) + totals
 
 
-def _run_clock(plan: Plan, server: Server | None, sources: Sources) -> RunClock:
-    """The coordinator's clock."""
-    if server is not None and server.arms is not None:
-        return SharedClock(server.arms)
+def _run_clock(plan: Plan, shared: SharedArms | None, sources: Sources) -> RunClock:
+    if shared is not None:
+        return SharedClock(shared)
     match plan.clock:
         case "virtual":
             return Conductor(plan.spec.agents.count)

@@ -74,12 +74,23 @@ class Serving(Protocol):
         ...
 
 
+class Nobody:
+    """The machine of a system without a server: it hears who is gone, and asks for nothing."""
+
+    __slots__ = ()
+
+    def handle(self, event: ServerEvent, now: float) -> ServerEffects:
+        """See `ServerMachine`."""
+        return ()
+
+
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Server:
     """Carries out the effects of the server's machine.
 
     `log` has the rows that it noted. `timer` is when to call `fire`, in seconds of the clock
-    `Sources.clock` (infinite: never). `arms` are those that all agents share, else None.
+    `Sources.clock` (infinite: never). `arms` are those that all agents share, else None. Where a
+    system has no server, its machine is `Nobody`.
     """
 
     def __init__(self, plan: Plan, network: Network, chance: Chance, run: Serving) -> None:
@@ -213,7 +224,8 @@ class Server:
 def _machine(plan: Plan, network: Network, chance: Chance) -> ServerMachine:
     """Make the server's machine; `RunFailed` if that fails."""
     server = plan.system.server
-    assert server is not None
+    if server is None:
+        return Nobody()
     context = CoordinatorContext(
         agents=plan.spec.agents.count,
         arms=plan.spec.arms.arm_count(),
