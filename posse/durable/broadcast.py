@@ -3,9 +3,12 @@
 from collections.abc import Iterable
 from itertools import islice
 
+from mypy_extensions import mypyc_attr
+
 from posse.durable.session import CONFIRM_EVERY, MOST_BYTES, MOST_FRAMES, Session
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Broadcast(Session):
     """What all of `listeners` peers are sent, from `first` on, and a session with each of them.
 
@@ -56,6 +59,7 @@ class Broadcast(Session):
         return islice(self._kept, len(self._kept) - (self.sent - number), None)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class _Listener(Session):
     """The session with one of the peers. Only answers and frames sent again go to it alone."""
 

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posse.durable.broadcast import Broadcast
+from posse.durable.checkpoint import read, written
 from posse.durable.session import CONFIRM_EVERY, LATE, Session, SessionFull
 
 AGENTS = range(3)
@@ -126,6 +127,18 @@ def test_no_more_is_kept_than_the_bounds_say() -> None:
         for session in line.sessions:
             session.resume(1)
         line.wrap(b"6")
+
+
+def test_a_checkpoint_has_a_line_with_all_its_sessions() -> None:
+    before = Broadcast(0, b"", 2)
+    for _ in range(3):
+        before.wrap(b"frame")
+    before.sessions[0].confirmed = 2
+    line = read(written(before, {}), {})
+    line.sessions[1].resume(1)
+    assert line.wrap(b"frame") == before.wrap(b"frame")
+    assert [session.unconfirmed for session in line.sessions] == [2, 3]
+    assert [session.resent for session in line.sessions] == [0, 2]
 
 
 def test_without_ends_nothing_is_kept() -> None:
