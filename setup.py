@@ -29,7 +29,6 @@ COMPILED = [
     "coordinator/players",
     "posse/arms/buffer",
     "posse/arms/shared",
-    "posse/clocks/conductor",
     "posse/clocks/immediate",
     "posse/clocks/pace",
     "posse/clocks/run_clock",

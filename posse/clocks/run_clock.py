@@ -1,6 +1,8 @@
 """The coordinator's clock in a run: one class for each kind of clock."""
 
+import math
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable
 
 from posse.arms.shared import SharedArms
@@ -9,8 +11,7 @@ from posse.arms.shared import SharedArms
 class RunClock(ABC):
     """The coordinator's clock in one run; `now` is in the unit of the run's clock.
 
-    With the clocks in this module agents act as soon as they can; only the virtual clock
-    (`posse.clocks.conductor`) gives them turns.
+    Agents act as soon as they can; only the virtual clock gives them turns.
     """
 
     @property
@@ -57,3 +58,53 @@ class WallClock(RunClock):
     @property
     def now(self) -> float:
         return (self._clock() - self._began) * 1e-9
+
+
+class Conductor(RunClock):
+    """Clock `virtual`: the earliest agent acts once no answer is outstanding.
+
+    An agent answers every frame that may change its plans (its turn, a data message) with one
+    `Due`, so traffic grows with what agents do, never with how often they pull.
+    """
+
+    def __init__(self, agents: int) -> None:
+        self._due = [math.inf] * agents
+        self._owed: Counter[int] = Counter(range(agents))
+        self._now = 0.0
+
+    @property
+    def now(self) -> float:
+        return self._now
+
+    def owes(self, agent: int) -> None:
+        """Expect one more `Due` from the agent, which was sent a frame that it answers."""
+        self._owed[agent] += 1
+
+    def heard(self, agent: int, due: float) -> bool:
+        """Take the agent's next time; False if it was not asked for, or is in the past."""
+        if not self._owed[agent] or not due >= self._now:
+            return False
+        self._owed[agent] -= 1
+        if not self._owed[agent]:
+            del self._owed[agent]
+        self._due[agent] = due
+        return True
+
+    def forget(self, agent: int) -> None:
+        """Drop an agent that will not act again, with the answers that it owes."""
+        del self._owed[agent]
+        self._due[agent] = math.inf
+
+    def waiting(self) -> list[int]:
+        """The agents whose answer is outstanding."""
+        return sorted(self._owed)
+
+    def next(self) -> int | None:
+        """Move the clock to the earliest agent; None if answers are outstanding or nobody acts."""
+        if self._owed:
+            return None
+        soonest = min(self._due)
+        if math.isinf(soonest):
+            return None
+        self._now = soonest
+        return self._due.index(soonest)

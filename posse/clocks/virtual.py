@@ -55,7 +55,7 @@ class _Plan:
 
 
 class VirtualPace(Pace):
-    """The pace of the clock `virtual`; see `posse.clocks.conductor` for the coordinator's side.
+    """The pace of the clock `virtual`; see `posse.clocks.run_clock` for the coordinator's side.
 
     For an `Explore` it reads ahead in the buffer to the activation that makes the machine act. If a
     message comes earlier, it draws how many activations precede it from their exact law

@@ -12,8 +12,7 @@ import msgspec
 from mypy_extensions import mypyc_attr
 
 from posse.arms.shared import SharedArms
-from posse.clocks.conductor import Conductor
-from posse.clocks.run_clock import RunClock, SharedClock, SlotClock, WallClock
+from posse.clocks.run_clock import Conductor, RunClock, SharedClock, SlotClock, WallClock
 from posse.errors import RunFailed
 from posse.hosts.agreement import Agreement, Complaints
 from posse.hosts.assembly import completed

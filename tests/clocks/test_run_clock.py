@@ -1,8 +1,13 @@
 """What time it is in a run, for the coordinator."""
 
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from posse.arms.shared import SharedArms
-from posse.clocks.conductor import Conductor
-from posse.clocks.run_clock import SharedClock, SlotClock, WallClock
+from posse.clocks.run_clock import Conductor, SharedClock, SlotClock, WallClock
 from protocol.machine import Pull
 from tests.support.paced import buffer
 
@@ -34,3 +39,54 @@ def test_what_agents_reach_does_not_move_the_virtual_clock() -> None:
     clock = Conductor(3)
     clock.reached(100.0)
     assert clock.now == 0.0
+
+
+@given(st.lists(st.lists(st.floats(0.001, 10), min_size=1, max_size=8), min_size=1, max_size=6))
+def test_agents_act_in_the_order_of_their_times(gaps: list[list[float]]) -> None:
+    """Against a plain sort of every agent's times."""
+    times = []
+    for agent, steps in enumerate(gaps):
+        at = 0.0
+        for step in steps:
+            at += step
+            times.append((at, agent))
+    waiting = {agent: [t for t, a in times if a == agent] for agent in range(len(gaps))}
+    conductor = Conductor(len(gaps))
+    for agent in waiting:
+        assert conductor.next() is None
+        assert conductor.heard(agent, waiting[agent].pop(0))
+    acted = []
+    while (turn := conductor.next()) is not None:
+        acted.append((conductor.now, turn))
+        conductor.owes(turn)
+        assert conductor.next() is None
+        due = waiting[turn].pop(0) if waiting[turn] else math.inf
+        assert conductor.heard(turn, due)
+    assert acted == sorted(times)
+
+
+def test_nobody_acts_while_an_answer_is_owed() -> None:
+    conductor = Conductor(2)
+    conductor.heard(0, 1.0)
+    assert conductor.waiting() == [1]
+    assert conductor.next() is None
+    conductor.heard(1, 2.0)
+    assert conductor.next() == 0
+
+
+@pytest.mark.parametrize("due", [math.nan, 0.5])
+def test_a_time_that_has_passed_is_not_taken(due: float) -> None:
+    conductor = Conductor(1)
+    conductor.heard(0, 1.0)
+    conductor.next()
+    conductor.owes(0)
+    assert not conductor.heard(0, due)
+    assert conductor.waiting() == [0]
+
+
+def test_an_answer_that_was_not_asked_for_is_not_taken() -> None:
+    conductor = Conductor(1)
+    assert conductor.heard(0, 1.0)
+    assert not conductor.heard(0, 0.1)
+    assert conductor.next() == 0
+    assert conductor.now == 1.0
