@@ -13,6 +13,7 @@ import hashlib
 import os
 import sqlite3
 import weakref
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 from posse.arms import Arms
 from posse.arms.csv import Csv
 from posse.durable.lifetime import SCHEMA, lifetime, over_arms
+from posse.durable.lock import take
 from posse.errors import PosseError
 from posse.hosts.spending import Rows, Spending, Task
 from protocol.privacy import amount
@@ -215,37 +217,30 @@ class Ledger(Spending):
     # --- the file --------------------------------------------------------------------------------
 
     def _open(self) -> None:
-        import fcntl  # noqa: PLC0415  (Windows has none, and has no field)
-
-        try:
-            descriptor = os.open(
-                self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
-            )
-        except OSError as error:
-            raise self._unwritable(error.strerror or str(error)) from None
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.fchmod(descriptor, 0o600)
-            self._db = sqlite3.connect(
-                self._path, isolation_level=None, check_same_thread=False, timeout=10.0
-            )
-        except OSError as error:
-            os.close(descriptor)
-            if isinstance(error, BlockingIOError):
-                raise PosseError(
-                    f"{self._path} is in use by another agent with the same rewards; let it end "
-                    "first, or give each its own"
-                ) from None
-            raise self._unwritable(error.strerror or str(error)) from None
-        # the lock must outlive the connection: closing any descriptor of the file ends SQLite's own
-        self._close = weakref.finalize(self, _close, self._db, descriptor)
-        try:
-            for pragma in ("journal_mode = WAL", "synchronous = FULL"):
-                self._db.execute(f"PRAGMA {pragma}")
-            self._db.executescript(SCHEMA)
-        except sqlite3.Error as error:
-            self._close()
-            raise self._unwritable(error) from None
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        with ExitStack() as opened:
+            try:
+                descriptor = os.open(self._path, flags, 0o600)
+                # closed last: closing any descriptor of the file ends SQLite's own locks
+                opened.callback(os.close, descriptor)
+                if not take(descriptor):
+                    raise PosseError(
+                        f"{self._path} is in use by another agent with the same rewards; let it "
+                        "end first, or give each its own"
+                    )
+                os.fchmod(descriptor, 0o600)
+                self._db = sqlite3.connect(
+                    self._path, isolation_level=None, check_same_thread=False, timeout=10.0
+                )
+                opened.callback(self._db.close)
+                for pragma in ("journal_mode = WAL", "synchronous = FULL"):
+                    self._db.execute(f"PRAGMA {pragma}")
+                self._db.executescript(SCHEMA)
+            except OSError as error:
+                raise self._unwritable(error.strerror or str(error)) from None
+            except sqlite3.Error as error:
+                raise self._unwritable(error) from None
+            self._close = weakref.finalize(self, opened.pop_all().close)
 
     def _unwritable(self, why: object) -> PosseError:
         return PosseError(
@@ -259,11 +254,6 @@ def _within(task: Task, epsilon: Any, delta: Any) -> Any:
     allowed, rounding = task.run.privacy, 1 + 1e-12
     fits = epsilon + (task.epsilon or 0.0) <= allowed.budget * rounding
     return fits & (delta + (task.claim.delta or 0.0) <= allowed.delta * rounding)
-
-
-def _close(connection: sqlite3.Connection, descriptor: int) -> None:
-    connection.close()
-    os.close(descriptor)
 
 
 def _digest(path: Path, size: int | None = None) -> tuple[int, bytes]:
