@@ -323,7 +323,4 @@ def _decode(row: bytes) -> _Row:
         kind, shape, data = msgspec.msgpack.decode(content)
         return np.frombuffer(data, dtype=kind).reshape(shape).copy()
 
-    inputs, answers = msgspec.msgpack.decode(
-        row, type=tuple[list[Input], list[Any]], ext_hook=array
-    )
-    return inputs, answers
+    return msgspec.msgpack.decode(row, type=_Row, ext_hook=array)

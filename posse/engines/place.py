@@ -1,10 +1,10 @@
 """What depends on where an agent runs."""
 
 import sys
+from collections import Counter
 
 from posse.engines.guard import Guard
 from posse.measure.account import Account
-from posse.measure.traffic import Delays
 from protocol.privacy import Claim
 from protocol.signing import Signer
 
@@ -44,5 +44,5 @@ class Place:
         """The signer for this agent in the run `name`; None here, where agents have no keys."""
         return None
 
-    def run_ended(self, claim: Claim, ledger: Account, delays: Delays) -> None:
+    def run_ended(self, claim: Claim, ledger: Account, delays: Counter[int]) -> None:
         """A field run is over: `ledger` has what this agent did, `delays` how long frames took."""

@@ -4,6 +4,7 @@ import hashlib
 import re
 import secrets
 import time
+from collections import Counter
 from pathlib import Path
 
 import msgspec
@@ -25,7 +26,7 @@ from posse.errors import InputError
 from posse.log import LOG
 from posse.measure.account import Account
 from posse.measure.numbers import counted
-from posse.measure.traffic import Delays, quantile
+from posse.measure.traffic import quantile
 from posse.plan import Plan
 from posse.security import address
 from posse.security.keys import AgentKeys
@@ -70,9 +71,9 @@ class Elsewhere(Place):
     def say_failure(self, reason: str, *, field: bool) -> None:
         LOG.error("%s", reason)
 
-    def run_ended(self, claim: Claim, ledger: Account, delays: Delays) -> None:
+    def run_ended(self, claim: Claim, ledger: Account, delays: Counter[int]) -> None:
         """See `Place`. What this agent did is logged here, and told to nobody else."""
-        if (median := quantile(delays.histogram, 0.5)) is not None:
+        if (median := quantile(delays, 0.5)) is not None:
             LOG.info("messages to this agent took %.1f ms (median)", 1e3 * median)
         LOG.info(
             "this run used %s and spent %s%s by %s%s%s",

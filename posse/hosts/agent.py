@@ -19,7 +19,6 @@ from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.endpoint import BETWEEN_RUNS, Endpoint, to_blame
 from posse.hosts.sources import Chance, Sources
 from posse.measure.account import Account
-from posse.measure.traffic import Delays
 from posse.systems import get_system
 from protocol import control
 from protocol.errors import RemoteProtocolError
@@ -130,8 +129,8 @@ class AgentHost:
         return self._endpoint.refused
 
     @property
-    def delays(self) -> Delays:
-        """The delays of the frames that this agent received in this run."""
+    def delays(self) -> Counter[int]:
+        """The delays of the frames that this agent received in this run; see `Endpoint`."""
         return self._endpoint.delays
 
     def take_gone(self) -> list[int]:

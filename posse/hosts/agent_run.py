@@ -341,7 +341,7 @@ class AgentRun:
             regret={name: r.total for name, r in account.regret.items()},
             curve={name: r.curve().tobytes() for name, r in account.regret.items()},
             links=self.endpoint.meter.links() + self._resources.links(self.rank),
-            delays=dict(self.endpoint.delays.histogram),
+            delays=dict(self.endpoint.delays),
             refused=dict(self.endpoint.refused),
             releases=account.releases,
             log=account.log,

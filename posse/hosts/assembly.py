@@ -47,7 +47,7 @@ def completed(
     for report in reports:
         endpoint.meter.add(report.links)
         endpoint.refused.update(report.refused)
-        endpoint.delays.histogram.update(report.delays)
+        endpoint.delays.update(report.delays)
     _add_seen(plan, record, endpoint, shared)
     if not plan.field:
         _add_reported(plan, record, shared, reports)
@@ -71,7 +71,7 @@ def _add_seen(plan: Plan, record: RunRecord, endpoint: Endpoint, shared: SharedA
     record.links = endpoint.meter.links()
     known = not plan.field or plan.system.wiring is None
     record.communication = traffic(record.links, between_agents=known)
-    record.delay = _delay(endpoint.delays.histogram)
+    record.delay = _delay(endpoint.delays)
     record.privacy = Privacy(
         claim=plan.claim.promise,
         protects=plan.field,

@@ -9,7 +9,7 @@ from typing import Final
 
 from mypy_extensions import mypyc_attr
 
-from posse.measure.traffic import Delays, Meter
+from posse.measure.traffic import Meter, bucket
 from protocol.errors import LocalProtocolError, RemoteProtocolError
 from protocol.machine import COORDINATOR, who
 from protocol.message import Message, Plane
@@ -63,7 +63,8 @@ class Endpoint:
         self.run = run
         self._stated = NO_RUN if run == BETWEEN_RUNS else run
         self.meter = Meter()
-        self.delays = Delays()
+        self.delays: Counter[int] = Counter()
+        """The delays of frames, by their `bucket`."""
         self.refused: Counter[str] = Counter()
         self.name = name
         self._peers = frozenset(peers)
@@ -99,7 +100,7 @@ class Endpoint:
         `sent` is that of its header.
         """
         if sent:
-            self.delays.add((at or self._stamp()) - sent)
+            self.delays[bucket((at or self._stamp()) - sent)] += 1
 
     def send(self, to: int, message: Message, now: float) -> None:
         """Encode, number and count a message to one peer."""

@@ -94,17 +94,10 @@ class Meter:
         return [LinkCount(*key, *row) for key, row in sorted(rows.items())]
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
-class Delays:
-    """Delays per bucket in `histogram`: eight buckets per factor of two, each 9 % wide."""
-
-    def __init__(self) -> None:
-        self.histogram: Counter[int] = Counter()
-
-    def add(self, nanoseconds: int) -> None:
-        """Add the delay of one frame."""
-        delay = float(nanoseconds if nanoseconds > 0 else 1)
-        self.histogram[int(_PER_E * math.log(delay) + 0.5)] += 1
+def bucket(nanoseconds: int) -> int:
+    """The bucket of a delay: eight buckets per factor of two, each 9 % wide."""
+    delay = float(nanoseconds if nanoseconds > 0 else 1)
+    return int(_PER_E * math.log(delay) + 0.5)
 
 
 def seconds(index: int) -> float:
