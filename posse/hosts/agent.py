@@ -26,9 +26,7 @@ from protocol.machine import COORDINATOR, Received
 from protocol.message import Message, Plane
 from protocol.wire import HEADER, read_header
 
-_LOBBY_KINDS = tuple(
-    bytes([0xA0 + len(kind.__name__)]) + kind.__name__.encode() for kind in control.TO_JOINING
-)
+_LOBBY_KINDS = tuple(msgspec.msgpack.encode(kind.__name__) for kind in control.TO_JOINING)
 _CONTROL: Final = int(Plane.CONTROL)
 _CONTROL_BYTE: Final = bytes([_CONTROL])
 

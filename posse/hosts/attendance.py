@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from posse.clocks.run_clock import WallClock
 from posse.hosts.report import ReportForm
 from posse.results.record import Absence
 from protocol import control
@@ -45,8 +46,7 @@ class Attendance:
         self.elapsed = 0.0
         self._said: set[int] = set()
         self._form = form
-        self._clock = clock
-        self._began = clock()
+        self._wall = WallClock(clock)
 
     def present(self) -> list[int]:
         """The agents that were not dismissed."""
@@ -111,7 +111,7 @@ class Attendance:
     def decide(self, verdict: Finish) -> None:
         """End the run with this verdict."""
         self.verdict = verdict
-        self.elapsed = (self._clock() - self._began) * 1e-9
+        self.elapsed = self._wall.now
 
     def last_word(self, rank: int, message: control.Report | control.Stopped) -> None:
         """Take an agent's last word.

@@ -256,8 +256,7 @@ class CoordinatorHost:
             self.end(Finish("missing"))
         elif acts:
             self._go_on_without(rank)
-        if self._regrouping is not None:
-            self._regroup(self._regrouping)
+        self._regroup()
         self._next_turn()
 
     def _go_on_without(self, rank: int, *, exhausted: bool = False) -> None:
@@ -272,10 +271,10 @@ class CoordinatorHost:
                 self.send(other, control.Gone(rank, exhausted))
         self._gone(PeerLost(rank))
 
-    def _regroup(self, regrouping: Regrouping) -> None:
+    def _regroup(self) -> None:
         """Let the agents that are left go on together, once all have said where they stand."""
-        present = self.attendance.counted_on()
-        if not present or self.attendance.verdict is not None:
+        present, regrouping = self.attendance.counted_on(), self._regrouping
+        if regrouping is None or not present or self.attendance.verdict is not None:
             return
         found = regrouping.go_on(present, together=not self._alone)
         if found is None:
@@ -384,7 +383,7 @@ class CoordinatorHost:
                 self._agent_finished(rank, message, now)
             case control.Standing() if self._regrouping is not None:
                 self._regrouping.stands(rank, message)
-                self._regroup(self._regrouping)
+                self._regroup()
             case control.Attested(step, value):
                 if differ := self._agreement.attest(rank, step, value):
                     raise RunFailed(differ + self.trouble)
@@ -421,8 +420,7 @@ class CoordinatorHost:
             self.end(Finish("exhausted"))
         else:
             self._go_on_without(rank, exhausted=True)
-            if self._regrouping is not None:
-                self._regroup(self._regrouping)
+            self._regroup()
 
     def _gone(self, event: PeerFinished | PeerLost, now: float | None = None) -> None:
         """Tell the server that an agent will not act again; without one, end after the last."""

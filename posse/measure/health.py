@@ -41,10 +41,11 @@ def _routes(
     ready: _Find[Status],
     families: Callable[[Status], Iterator[Any]],
 ) -> Routes:
-    counted: WSGIApplication = _not_counted
-    if metrics.are_here():
-        counted = metrics.application(lambda: families(status()))
-    return {"/healthz": _found(status, well), "/readyz": _found(status, ready), "/metrics": counted}
+    return {
+        "/healthz": _found(status, well),
+        "/readyz": _found(status, ready),
+        "/metrics": metrics.application(lambda: families(status())),
+    }
 
 
 def _found(status: Callable[[], Status], find: _Find[Status]) -> WSGIApplication:
@@ -56,10 +57,6 @@ def _found(status: Callable[[], Status], find: _Find[Status]) -> WSGIApplication
         return answer(start, f"{said}\n", 200 if good else 503)
 
     return application
-
-
-def _not_counted(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
-    return answer(start, f"{metrics.NEEDED}\n", 501)
 
 
 def _turns(status: CoordinatorStatus) -> tuple[bool, str]:

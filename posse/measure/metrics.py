@@ -1,26 +1,31 @@
 """Metrics for Prometheus: what a process itself sees of the run, and nothing about rewards."""
 
-import importlib.util
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 from wsgiref.types import WSGIApplication
 
 from posse.measure.status import AgentStatus, CoordinatorStatus
+from posse.web import answer
 
 _COARSE = 1_000
 """In the field the count of frames is rounded down to a multiple of this."""
 
-NEEDED = 'metrics need: pip install "posse[metrics]"'
-
-
-def are_here() -> bool:
-    """Whether prometheus_client is installed."""
-    return importlib.util.find_spec("prometheus_client") is not None
+_NEEDED = 'metrics need: pip install "posse[metrics]"\n'
 
 
 def application(families: Callable[[], Iterator[Any]]) -> WSGIApplication:
-    """Serves these families and the process's own: processor, memory, open files."""
-    from prometheus_client import CollectorRegistry, ProcessCollector, make_wsgi_app  # noqa: PLC0415
+    """Serves these families and the process's own: processor, memory, open files.
+
+    Without prometheus_client it answers what to install.
+    """
+    try:
+        from prometheus_client import (  # noqa: PLC0415
+            CollectorRegistry,
+            ProcessCollector,
+            make_wsgi_app,
+        )
+    except ImportError:
+        return lambda environ, start: answer(start, _NEEDED, 501)
 
     class Families:
         def collect(self) -> Iterator[Any]:

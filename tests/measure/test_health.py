@@ -1,10 +1,11 @@
 """Whether a coordinator or an agent is well, and ready."""
 
+import sys
 from typing import Any
 
 import pytest
 
-from posse.measure import health, metrics
+from posse.measure import health
 from posse.measure.health import Routes
 from posse.measure.status import AgentStatus, CoordinatorStatus
 
@@ -63,7 +64,7 @@ def test_an_agent_is_ready_while_it_has_its_coordinator() -> None:
 
 
 def test_without_its_library_metrics_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics, "are_here", lambda: False)
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
     assert asked(of(), "/metrics") == (
         501,
         'metrics need: pip install "posse[metrics]"\n',
