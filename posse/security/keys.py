@@ -17,6 +17,7 @@ import base64
 import binascii
 import os
 import re
+import struct
 import time
 import tomllib
 from dataclasses import dataclass, field
@@ -37,7 +38,6 @@ COORDINATOR = "coordinator"
 OPERATOR = -2
 """The rank of an operator, who holds the coordinator's own secret key."""
 
-_LENGTH = 40  # characters of a key as ZeroMQ writes it (Z85)
 _BYTES = 32
 _WORD = "pk_"
 _HEADER = "# Agents by rank. An agent whose key is not here is refused, and so is what it signed.\n"
@@ -355,10 +355,7 @@ def _toml(path: Path, text: str, what: str) -> dict[str, object]:
 
 
 def _is_key(text: str) -> bool:
-    if len(text) != _LENGTH:
-        return False
     try:
-        z85.decode(text)
-    except (ValueError, KeyError):
+        return len(z85.decode(text)) == _BYTES
+    except (ValueError, KeyError, struct.error):  # the last for five characters above 2^32 - 1
         return False
-    return True

@@ -1,5 +1,6 @@
 """Key folders: what is in them, what is wrong with them, whose turn a shared one is."""
 
+import re
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -162,9 +163,14 @@ def test_what_is_wrong_with_a_folder_is_said(tmp_path: Path) -> None:
     allowlist.write_text(good)
     secret = tmp_path / "coordinator" / "coordinator.key_secret"
     text = secret.read_text()
-    secret.write_text(text.replace("secret", "serect"))
-    with pytest.raises(PosseError, match="is not a secret key of posse"):
-        keys.for_coordinator(tmp_path, 2)
+    # the second has as many characters as a key, which are no bytes
+    for broken in (
+        text.replace("secret", "serect"),
+        re.sub("signing = .*", f"signing = '{'#' * 40}'", text),
+    ):
+        secret.write_text(broken)
+        with pytest.raises(PosseError, match="is not a secret key of posse"):
+            keys.for_coordinator(tmp_path, 2)
     (_, other) = (keys.for_agent(tmp_path, rank).own.secret for rank in range(2))
     secret.write_text(text.replace(keys.for_agent(tmp_path, 0).coordinator, other))
     with pytest.raises(PosseError, match="its public key does not belong to its secret key"):
