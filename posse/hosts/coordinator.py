@@ -11,11 +11,8 @@ from typing import Final
 import msgspec
 from mypy_extensions import mypyc_attr
 
-from posse.arms.shared import SharedArms
-from posse.clocks.run_clock import Conductor, RunClock, SharedClock, SlotClock, WallClock
 from posse.errors import RunFailed
 from posse.hosts.agreement import Agreement, Complaints
-from posse.hosts.assembly import completed
 from posse.hosts.attendance import Attendance
 from posse.hosts.endpoint import Endpoint
 from posse.hosts.regrouping import Regrouping
@@ -29,7 +26,7 @@ from posse.results.base import Standing
 from posse.results.record import RunRecord
 from posse.systems.network import Network
 from protocol import control
-from protocol.errors import LocalProtocolError, RemoteProtocolError
+from protocol.errors import RemoteProtocolError
 from protocol.log import Log
 from protocol.machine import (
     COORDINATOR,
@@ -57,7 +54,7 @@ class CoordinatorHost:
     """The coordinator's side of one run: decodes agents' frames and runs the server's machine.
 
     - `outbox`: frames to be carried, as (rank, frame), oldest first
-    - `record`: set when the run is complete; `log` has the rows that the machine noted
+    - `log`: the rows that the machine noted
     - `observe`: called with this host after each frame, for progress
     - `linked`: agents' news of their links, as (rank, neighbour, whether it is up)
     - `left`: agents that ended their own part, as (rank, why, whether by a mistake in a file)
@@ -83,7 +80,6 @@ class CoordinatorHost:
         self.run = run
         spec = plan.spec
         self.outbox: list[tuple[int, bytes]] = []
-        self.record: RunRecord | None = None
         self.left: list[tuple[int, str, bool]] = []
         self.linked: list[tuple[int, int, bool]] = []
         self.complaints: list[str] = []
@@ -93,9 +89,7 @@ class CoordinatorHost:
         self._field = plan.field
         sources = sources.coarse() if self._field else sources
         self.sources = sources
-        self._at_once = sources.at_once
-        self._resources = sources.resources
-        self._resources.begin()
+        sources.resources.begin()
         chance = Chance(sources, self._field, spec.seed, run, COORDINATOR)
         agents = spec.agents.count
         self.serial = run if serial is None else serial
@@ -121,25 +115,29 @@ class CoordinatorHost:
         lay_out = plan.system.wiring.regroup if plan.system.wiring is not None else None
         self._regrouping = Regrouping(network.neighbours, lay_out) if lay_out is not None else None
         self._complaints = Complaints()
-        self._server = Server(plan, network, chance, self)
+        self._server = Server(plan, network, chance, self._endpoint, self.attendance)
         self.log: Log = self._server.log
         self._alone = plan.system.server is None
         # agents need not report their slot if a server waits for their messages
         self._hears_slots = self._alone or plan.clock == "slots"
-        self._clock = _run_clock(plan, self._server.arms, sources)
-        self._conductor = self._clock if isinstance(self._clock, Conductor) else None
+        self._conductor = self._server.conductor
 
     # --- what an engine asks ---------------------------------------------------------------------
 
     @property
     def now(self) -> float:
         """The time, in the unit of the run's clock."""
-        return self._clock.now
+        return self._server.clock.now
+
+    @property
+    def record(self) -> RunRecord | None:
+        """The record of the run, once it is complete."""
+        return self._server.record
 
     @property
     def complete(self) -> bool:
         """Whether the run is over and has its `record`."""
-        return self.record is not None
+        return self._server.record is not None
 
     @property
     def timer(self) -> float:
@@ -225,9 +223,9 @@ class CoordinatorHost:
         """Start the run."""
         self._server.tell(Started())
         for rank in range(self.attendance.agents):
-            self.send(rank, control.Begin(self.plan.spec.seed, self.run))
+            self._server.send(rank, control.Begin(self.plan.spec.seed, self.run))
         if self.attendance.verdict is not None:  # from `Started`, before agents had a run to stop
-            self.send_to_all(control.Stop())
+            self._server.send_to_all(control.Stop())
 
     def fire(self) -> None:
         """Fire the timer: the time of `timer` has come."""
@@ -247,17 +245,17 @@ class CoordinatorHost:
         acts = rank not in attendance.finished
         if self.attendance.verdict is not None:
             attendance.dismissed[rank] = why
-            self._close_if_complete()
+            self._server.close_if_complete()
             return
         attendance.dismiss(rank, why, self.now)
         if self._conductor is not None:
             self._conductor.forget(rank)
         if not attendance.present():
-            self.end(Finish("missing"))
+            self._server.end(Finish("missing"))
         elif acts:
             self._go_on_without(rank)
         self._regroup()
-        self._next_turn()
+        self._server.next_turn()
 
     def _go_on_without(self, rank: int, *, exhausted: bool = False) -> None:
         """Tell the server, and the agents that must know, that `rank` will not act again."""
@@ -268,7 +266,7 @@ class CoordinatorHost:
             must_know = range(self.attendance.agents)
         for other in self.attendance.counted_on():
             if other in must_know:
-                self.send(other, control.Gone(rank, exhausted))
+                self._server.send(other, control.Gone(rank, exhausted))
         self._gone(PeerLost(rank))
 
     def _regroup(self) -> None:
@@ -282,7 +280,7 @@ class CoordinatorHost:
         network, told = found
         self._server.tell(Regrouped(regrouping.view, network.server))
         for rank, order in told.items():
-            self.send(rank, order)
+            self._server.send(rank, order)
 
     def fall_silent(self, mute: Collection[int] = ()) -> bool:
         """Handle a deadline without progress; False if the run can neither go on nor end in order.
@@ -332,11 +330,11 @@ class CoordinatorHost:
             else:
                 if self.attendance.verdict is None:
                     endpoint.arrived(sent)
-                self._data(Received(rank, message), now)
+                self._server.take(Received(rank, message), now)
                 moved = True
         except RemoteProtocolError as error:
             self._refuse(rank, error)
-        self._next_turn()
+        self._server.next_turn()
         self.observe(self)
         return moved
 
@@ -346,27 +344,15 @@ class CoordinatorHost:
             return
         for received in self._server.kept(heard):
             try:
-                self._data(received, now)
+                self._server.take(received, now)
             except RemoteProtocolError as error:
                 self._refuse(received.sender, error)
-            self._next_turn()
+            self._server.next_turn()
             self.observe(self)
 
     def _refuse(self, rank: int, error: RemoteProtocolError) -> None:
         self.refused[error.reason] += 1
         self._complaints.add(COORDINATOR, rank, error.told(self._field))
-
-    def _next_turn(self) -> None:
-        """With the virtual clock: let the next agent act, once no answer is outstanding."""
-        conductor = self._conductor
-        if conductor and self.attendance.verdict is None and (turn := conductor.next()) is not None:
-            conductor.owes(turn)
-            self.send(turn, control.Advance())
-
-    def _data(self, received: Received, now: float) -> None:
-        if self.attendance.verdict is None:
-            self._clock.reached(now)
-            self._server.tell(received, self._clock.now)
 
     def _control(  # noqa: PLR0912  one for each message
         self, rank: int, message: Message, now: float, frame: bytes
@@ -378,7 +364,7 @@ class CoordinatorHost:
                 if not self._conductor.heard(rank, due):
                     raise RemoteProtocolError("out-of-turn", "Due was not asked for")
             case control.SlotReached() if self._hears_slots and attendance.reached(rank, now):
-                self._clock.reached(now)
+                self._server.clock.reached(now)
             case control.Finished() if rank not in attendance.finished:
                 self._agent_finished(rank, message, now)
             case control.Standing() if self._regrouping is not None:
@@ -417,7 +403,7 @@ class CoordinatorHost:
         if not (message.exhausted and self.plan.system.waits):
             self._gone(PeerFinished(rank), sent_at)
         elif self.plan.on_missing != "continue":
-            self.end(Finish("exhausted"))
+            self._server.end(Finish("exhausted"))
         else:
             self._go_on_without(rank, exhausted=True)
             self._regroup()
@@ -426,7 +412,7 @@ class CoordinatorHost:
         """Tell the server that an agent will not act again; without one, end after the last."""
         self._server.tell(event, now)
         if self._alone and len(self.attendance.finished) == self.attendance.agents:
-            self.end(Finish("finished"))
+            self._server.end(Finish("finished"))
 
     def _last_word(
         self, rank: int, message: control.Report | control.Stopped, frame: bytes
@@ -440,89 +426,7 @@ class CoordinatorHost:
         if not self._field:
             # a report cannot include its own size
             self._endpoint.meter.count(rank, COORDINATOR, type(message), frame)
-        self._close_if_complete()
-
-    # --- what the server's machine asks for, see `posse.hosts.server` -----------------------------
-
-    def send(self, to: int, message: Message) -> None:
-        """See `Serving`."""
-        self._endpoint.send(to, message, self._clock.now)
-        if self._conductor is not None and message.plane != _CONTROL:
-            self._conductor.owes(to)
-        if self._at_once is not None:
-            self._at_once()
-
-    def send_to_all(self, message: Message) -> None:
-        """See `Serving`."""
-        for rank in self.attendance.present():
-            self.send(rank, message)
-
-    def dismiss(self, agent: int, reason: str) -> None:
-        """See `Serving`."""
-        if agent not in range(self.plan.spec.agents.count):
-            raise LocalProtocolError(f"there is no agent {agent} to dismiss")
-        self.attendance.dismiss(agent, reason, self.now)
-        self.refused[reason] += 1
-
-    def end(self, verdict: Finish, exhausted: str = "") -> None:
-        """See `Serving`."""
-        if exhausted:
-            self.attendance.exhausted[COORDINATOR] = exhausted
-        if self.attendance.verdict is None:
-            self.attendance.decide(verdict)
-            self._server.end()
-            self.send_to_all(control.Stop())
-            self._close_if_complete()
-
-    def _close_if_complete(self) -> None:
-        verdict, plan = self.attendance.verdict, self.plan
-        if verdict is None or self.attendance.silent():
-            return
-        self._endpoint.meter.add(self._resources.links(COORDINATOR))
-        attendance = self.attendance
-        missing = attendance.absences(self.now)
-        used_up = plan.system.waits and attendance.exhausted
-        record = RunRecord(
-            run=self.run,
-            seed=plan.spec.seed,
-            status=verdict.status,
-            best_arm=attendance.commonest_answer() if self._alone else verdict.arm,
-            pulls=None,
-            answers=attendance.answers,
-            exhausted=attendance.exhausted,
-            dismissed=attendance.dismissed,
-            missing=missing,
-            loss=_effect(plan, verdict, self.network, attendance) if missing or used_up else "",
-            log=dict(self.log),
-            network=self.network.facts,
-            elapsed_seconds=self.attendance.elapsed,
-        )
-        self.record = completed(plan, record, self._endpoint, self._server.arms, attendance.reports)
-
-
-def _effect(plan: Plan, verdict: Finish, network: Network, attendance: Attendance) -> str:
-    """What the loss of agents did to a run, including agents whose rewards ran out."""
-    # dismissed agents do not report pulls; the coordinator counts those of shared arms
-    unknown = bool(attendance.dismissed) and not (plan.field or plan.system.shares_arms)
-    totals = " Pulls, rounds and regret do not include theirs." * unknown
-    if plan.on_missing != "continue" or verdict.status == "missing":
-        return "The run ended there." + totals
-    lost = {*attendance.dismissed, *attendance.exhausted}
-    parts = len(network.parts(lost))
-    apart = f" The graph fell apart into {parts} parts, which could not hear each other."
-    return plan.system.loss.effect + apart * (parts > len(network.parts())) + totals
-
-
-def _run_clock(plan: Plan, shared: SharedArms | None, sources: Sources) -> RunClock:
-    if shared is not None:
-        return SharedClock(shared)
-    match plan.clock:
-        case "virtual":
-            return Conductor(plan.spec.agents.count)
-        case "slots":
-            return SlotClock()
-        case "wall":
-            return WallClock(sources.clock)
+        self._server.close_if_complete()
 
 
 def _report_form(plan: Plan, chance: Chance) -> ReportForm | None:

@@ -1,9 +1,9 @@
-"""The server of one run: its machine, the machine's effects, and the shared arms, if any."""
+"""The server of one run: its machine, the machine's effects, and the run's clock and end."""
 
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Final
 
 from mypy_extensions import mypyc_attr
 
@@ -11,13 +11,18 @@ from posse import defect
 from posse.arms import known_means
 from posse.arms.buffer import RewardBuffer
 from posse.arms.shared import SharedArms
+from posse.clocks.run_clock import Conductor, RunClock, SharedClock, SlotClock, WallClock
 from posse.errors import PosseError, RunFailed
-from posse.hosts.endpoint import NEIGHBOURS, no_link, unheard
-from posse.hosts.sources import Chance
+from posse.hosts.assembly import completed
+from posse.hosts.attendance import Attendance
+from posse.hosts.endpoint import NEIGHBOURS, Endpoint, no_link, unheard
+from posse.hosts.sources import Chance, Sources
 from posse.hosts.spending import NOT_KEPT, Spending, Task
 from posse.plan import Plan
+from posse.results.record import RunRecord
 from posse.systems.context import CoordinatorContext
 from posse.systems.network import Network
+from protocol import control
 from protocol.errors import LocalProtocolError, RemoteProtocolError
 from protocol.machine import (
     COORDINATOR,
@@ -46,32 +51,9 @@ from protocol.machine import (
     require_arms,
     require_machine,
 )
-from protocol.message import Message
+from protocol.message import Message, Plane
 
-
-class Serving(Protocol):
-    """What a server needs from the run that it serves."""
-
-    @property
-    def now(self) -> float:
-        """The time, in the unit of the run's clock."""
-        ...
-
-    def send(self, to: int, message: Message) -> None:
-        """Send an agent a message."""
-        ...
-
-    def send_to_all(self, message: Message) -> None:
-        """Send a message to every agent that takes part."""
-        ...
-
-    def dismiss(self, agent: int, reason: str) -> None:
-        """Go on without this agent, for the fault that `reason` names."""
-        ...
-
-    def end(self, verdict: Finish, exhausted: str = "") -> None:
-        """End the run; `exhausted` is the sentence about shared arms that ran out, else ""."""
-        ...
+_CONTROL: Final = int(Plane.CONTROL)
 
 
 class Nobody:
@@ -86,22 +68,36 @@ class Nobody:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Server:
-    """Carries out the effects of the server's machine.
+    """The server's machine in one run, and all that it may ask for, up to the end of the run.
 
-    `log` has the rows that it noted. `timer` is when to call `fire`, in seconds of the clock
-    `Sources.clock` (infinite: never). `arms` are those that all agents share, else None. Where a
-    system has no server, its machine is `Nobody`.
+    - `attendance`: the agents that take part; `clock`: the run's, and `conductor` if it is virtual
+    - `log`: the rows that the machine noted; `record`: set when the run is complete
+    - `timer`: when to call `fire`, in seconds of the clock `Sources.clock` (infinite: never)
+    - `arms`: those that all agents share, else None
+
+    Where a system has no server, the machine is `Nobody`.
     """
 
-    def __init__(self, plan: Plan, network: Network, chance: Chance, run: Serving) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        network: Network,
+        chance: Chance,
+        endpoint: Endpoint,
+        attendance: Attendance,
+    ) -> None:
+        self.attendance = attendance
         self.log: defaultdict[str, list[list[float]]] = defaultdict(list)
+        self.record: RunRecord | None = None
         self.timer = math.inf
         self.arms: SharedArms | None = None
-        self._over = False
-        self._run = run
+        self._plan = plan
         self._system = plan.system
+        self._network = network
+        self._run = chance.run
+        self._endpoint = endpoint
+        self._sources = chance.sources
         self._agents_hear = plan.system.agent.hears
-        self._wall = chance.sources.clock
         self._spending = NOT_KEPT
         self._field = plan.field
         self._count = plan.spec.arms.arm_count()
@@ -112,6 +108,8 @@ class Server:
             self.arms = _shared_arms(plan, chance, self._spending)
         self._machine = _machine(plan, network, chance)
         self._patient = self._machine if isinstance(self._machine, PatientMachine) else None
+        self.clock = _run_clock(plan, self.arms, chance.sources)
+        self.conductor = self.clock if isinstance(self.clock, Conductor) else None
 
     def kept(self, heard: Sequence[Received]) -> Sequence[Received]:
         """Let a patient machine keep messages that came together; return those still to tell it."""
@@ -131,20 +129,27 @@ class Server:
     def fire(self) -> None:
         """Tell the machine that the time of `timer` has come."""
         self.timer = math.inf
-        if not self._over:
+        if self.attendance.verdict is None:
             self.tell(TimerFired())
 
-    def end(self) -> None:
-        """Stop timers and close the ledger: there is a verdict."""
-        self._over = True
-        self.timer = math.inf
-        self._spending.end(None)
+    def take(self, received: Received, now: float) -> None:
+        """Hand the machine a message that was sent at `now`, unless the run has ended."""
+        if self.attendance.verdict is None:
+            self.clock.reached(now)
+            self.tell(received)
+
+    def next_turn(self) -> None:
+        """With the virtual clock: let the next agent act, once no answer is outstanding."""
+        conductor = self.conductor
+        if conductor and self.attendance.verdict is None and (turn := conductor.next()) is not None:
+            conductor.owes(turn)
+            self.send(turn, control.Advance())
 
     def tell(self, event: ServerEvent, now: float | None = None) -> None:
         """Hand the machine an event of time `now` (default: the present); carry out its effects."""
         try:
             try:
-                effects = self._machine.handle(event, self._run.now if now is None else now)
+                effects = self._machine.handle(event, self.clock.now if now is None else now)
             except RemoteProtocolError as error:
                 if isinstance(event, (Started, Pulled, TimerFired)):
                     raise refused_own(self._machine, event, error) from error
@@ -159,7 +164,6 @@ class Server:
             raise RunFailed.told(defect.of("the coordinator", error, self._machine)) from error
 
     def _carry_out(self, effects: ServerEffects) -> None:
-        run = self._run
         for effect in effects:
             if type(effect) is Send:
                 self._send(effect)
@@ -171,20 +175,69 @@ class Server:
                 self._wait(effect)
             elif type(effect) is Note:
                 row, at = effect.row, effect.at
-                line = self._system.results.line(row, run.now if at is None else at)
+                line = self._system.results.line(row, self.clock.now if at is None else at)
                 self.log[row.table].append(line)
             elif type(effect) is Broadcast:
                 message = effect.message
                 if type(message) not in self._agents_hear:
                     raise unheard(message, NEIGHBOURS, self._agents_hear)
-                run.send_to_all(message)
+                self.send_to_all(message)
             elif type(effect) is Dismiss:
-                run.dismiss(effect.agent, effect.reason)
+                self._dismiss(effect.agent, effect.reason)
             elif type(effect) is Finish:
                 require_answer(effect, self._count)
-                run.end(effect)
+                self.end(effect)
             else:
                 assert_never_effect(effect, self._machine, "the coordinator's", ServerEffect)
+
+    def send(self, to: int, message: Message) -> None:
+        """Send an agent a message."""
+        self._endpoint.send(to, message, self.clock.now)
+        if self.conductor is not None and message.plane != _CONTROL:
+            self.conductor.owes(to)
+        if self._sources.at_once is not None:
+            self._sources.at_once()
+
+    def send_to_all(self, message: Message) -> None:
+        """Send a message to every agent that takes part."""
+        for rank in self.attendance.present():
+            self.send(rank, message)
+
+    def end(self, verdict: Finish, exhausted: str = "") -> None:
+        """End the run; `exhausted` is the sentence about shared arms that ran out, else ""."""
+        if exhausted:
+            self.attendance.exhausted[COORDINATOR] = exhausted
+        if self.attendance.verdict is None:
+            self.attendance.decide(verdict)
+            self.timer = math.inf
+            self._spending.end(None)
+            self.send_to_all(control.Stop())
+            self.close_if_complete()
+
+    def close_if_complete(self) -> None:
+        """Make the `record` once there is a verdict and all present agents' last words are here."""
+        plan, attendance, verdict = self._plan, self.attendance, self.attendance.verdict
+        if verdict is None or attendance.silent():
+            return
+        self._endpoint.meter.add(self._sources.resources.links(COORDINATOR))
+        missing = attendance.absences(self.clock.now)
+        used_up = plan.system.waits and attendance.exhausted
+        record = RunRecord(
+            run=self._run,
+            seed=plan.spec.seed,
+            status=verdict.status,
+            best_arm=attendance.commonest_answer() if plan.system.server is None else verdict.arm,
+            pulls=None,
+            answers=attendance.answers,
+            exhausted=attendance.exhausted,
+            dismissed=attendance.dismissed,
+            missing=missing,
+            loss=_effect(plan, verdict, self._network, attendance) if missing or used_up else "",
+            log=dict(self.log),
+            network=self._network.facts,
+            elapsed_seconds=attendance.elapsed,
+        )
+        self.record = completed(plan, record, self._endpoint, self.arms, attendance.reports)
 
     def _send(self, asked: Any) -> None:
         # `asked` is a Send; typed, compiled code would take bools for ints
@@ -193,7 +246,13 @@ class Server:
             raise no_link(COORDINATOR, asked.to)
         if type(message) not in self._agents_hear:
             raise unheard(message, asked.to, self._agents_hear)
-        self._run.send(asked.to, message)
+        self.send(asked.to, message)
+
+    def _dismiss(self, agent: int, reason: str) -> None:
+        if agent not in range(self.attendance.agents):
+            raise LocalProtocolError(f"there is no agent {agent} to dismiss")
+        self.attendance.dismiss(agent, reason, self.clock.now)
+        self._endpoint.refused[reason] += 1
 
     def _arms(self) -> SharedArms:
         if self.arms is None:
@@ -206,14 +265,14 @@ class Server:
         asked: Any = order  # typed, compiled code would not read what is no float
         if not isinstance(asked.after, (int, float)) or not order.after >= 0:
             raise LocalProtocolError(f"{order}: after must be a number of seconds, 0 or more")
-        self.timer = self._wall() / 1e9 + order.after
+        self.timer = self._sources.clock() / 1e9 + order.after
 
     def _pull(self, order: Pull) -> None:
         arms = self._arms()
         if min(order.arms, default=-1) < 0 or max(order.arms) >= self._count or order.times < 1:
             require_arms(order, self._count)  # raises; alone it would take three times as long
         if shortage := arms.shortage(order):
-            self._run.end(Finish("exhausted"), shortage)
+            self.end(Finish("exhausted"), shortage)
         else:
             pulled = arms.pull(order)
             if self._field:
@@ -257,3 +316,28 @@ def _shared_arms(plan: Plan, chance: Chance, spending: Spending) -> SharedArms:
     known = known_means(arms)
     scale = (0.0, 1.0) if known is None else known.scale
     return SharedArms(RewardBuffer(built, count), agents, count, means, scale)
+
+
+def _effect(plan: Plan, verdict: Finish, network: Network, attendance: Attendance) -> str:
+    """What the loss of agents did to a run, including agents whose rewards ran out."""
+    # dismissed agents do not report pulls; the coordinator counts those of shared arms
+    unknown = bool(attendance.dismissed) and not (plan.field or plan.system.shares_arms)
+    totals = " Pulls, rounds and regret do not include theirs." * unknown
+    if plan.on_missing != "continue" or verdict.status == "missing":
+        return "The run ended there." + totals
+    lost = {*attendance.dismissed, *attendance.exhausted}
+    parts = len(network.parts(lost))
+    apart = f" The graph fell apart into {parts} parts, which could not hear each other."
+    return plan.system.loss.effect + apart * (parts > len(network.parts())) + totals
+
+
+def _run_clock(plan: Plan, shared: SharedArms | None, sources: Sources) -> RunClock:
+    if shared is not None:
+        return SharedClock(shared)
+    match plan.clock:
+        case "virtual":
+            return Conductor(plan.spec.agents.count)
+        case "slots":
+            return SlotClock()
+        case "wall":
+            return WallClock(sources.clock)
