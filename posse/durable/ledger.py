@@ -13,7 +13,8 @@ import hashlib
 import os
 import sqlite3
 import weakref
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -56,8 +57,7 @@ class Ledger(Spending):
             self._run, self._rows = run, rows
 
     def begin(self, task: Task, arms: Arms) -> tuple[int, Rows]:
-        self._open()
-        try:
+        with self._opened():
             self._db.execute("BEGIN IMMEDIATE")
             self._recognise()
             self._admit(task, arms)
@@ -69,21 +69,11 @@ class Ledger(Spending):
             self._run = int(cursor.lastrowid or 0)
             self._noted = np.zeros(0, dtype=np.int64)
             self._db.execute("COMMIT")
-        except sqlite3.Error as error:
-            self._close()
-            raise self._unwritable(error) from None
-        except PosseError:
-            self._close()
-            raise
         return self._run, self._rows
 
     def go_on(self, run: int, rows: Rows) -> None:
-        self._open()
-        try:
+        with self._opened():
             self._recognise()
-        except PosseError:
-            self._close()
-            raise
         self._run, self._rows = run, rows
 
     def uses(self, pulls: NDArray[np.int64]) -> None:
@@ -216,7 +206,9 @@ class Ledger(Spending):
 
     # --- the file --------------------------------------------------------------------------------
 
-    def _open(self) -> None:
+    @contextmanager
+    def _opened(self) -> Iterator[None]:
+        """Open the file; it stays open after the block, unless that fails."""
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         with ExitStack() as opened:
             try:
@@ -236,6 +228,7 @@ class Ledger(Spending):
                 for pragma in ("journal_mode = WAL", "synchronous = FULL"):
                     self._db.execute(f"PRAGMA {pragma}")
                 self._db.executescript(SCHEMA)
+                yield
             except OSError as error:
                 raise self._unwritable(error.strerror or str(error)) from None
             except sqlite3.Error as error:
