@@ -323,4 +323,5 @@ def _decode(row: bytes) -> _Row:
         kind, shape, data = msgspec.msgpack.decode(content)
         return np.frombuffer(data, dtype=kind).reshape(shape).copy()
 
-    return msgspec.msgpack.decode(row, type=_Row, ext_hook=array)
+    found: _Row = msgspec.msgpack.decode(row, type=_Row, ext_hook=array)
+    return found

@@ -64,7 +64,6 @@ def _own(plan: Plan) -> Iterator[Path]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """All strings in plain data."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):

@@ -389,7 +389,6 @@ def _machine(
 def _pace(
     run: AgentRun, setup: AgentSetup, system: System, chance: Chance, arms: Arms | None
 ) -> Pace:
-    """The pace of the run's clock."""
     if isinstance(setup.arms, int):
         return SharedPace(run)
     if arms is None:

@@ -315,7 +315,6 @@ def _pair(path: Path) -> Pair:
 
 
 def _public(where: object, word: str) -> Public:
-    """The public keys of another party, from a file."""
     try:
         return Public.parse(word.strip())
     except InputError as error:
