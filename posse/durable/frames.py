@@ -4,7 +4,6 @@ Nothing here knows posse's messages, or the code that writes them: it shows what
 language can read.
 """
 
-import importlib.util
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -102,11 +101,12 @@ class Reader:
     """Reads a capture while it grows."""
 
     def __init__(self, path: Path) -> None:
-        if importlib.util.find_spec("msgpack") is None:
+        try:
+            import msgpack  # noqa: PLC0415
+        except ImportError:
             raise PosseError(
                 "reading captures needs msgpack; install it with: python -m pip install msgpack"
-            )
-        import msgpack  # noqa: PLC0415
+            ) from None
 
         self.begun = False
         """Whether the file's first row was read."""

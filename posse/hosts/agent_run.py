@@ -115,13 +115,12 @@ class AgentRun:
         self._explorer = self.machine if isinstance(self.machine, ExploringMachine) else None
         self._patient = self.machine if isinstance(self.machine, PatientMachine) else None
         references: dict[str, FloatArray] = {}
+        self._spending = NOT_KEPT
         if not isinstance(setup.arms, int):
             against = system.shape.regret_against
             references = chance.references(setup.arms, setup.agents, against)
+            self._spending = chance.spending(setup.arms, setup.base)
         self.account = Account(setup.arm_count, references)
-        self._spending = NOT_KEPT
-        if self.field and not isinstance(setup.arms, int):
-            self._spending = chance.sources.spending(setup.arms, setup.base, self.rank)
         self.pace = _pace(self, setup, system, chance, arms)
 
     @property

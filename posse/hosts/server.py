@@ -97,14 +97,13 @@ class Server:
         self._run = chance.run
         self._endpoint = endpoint
         self._sources = chance.sources
+        self._at_once = chance.sources.at_once
         self._agents_hear = plan.system.agent.hears
         self._spending = NOT_KEPT
         self._field = plan.field
         self._count = plan.spec.arms.arm_count()
         if plan.system.shares_arms:
-            if plan.field:
-                spec = plan.spec
-                self._spending = chance.sources.spending(spec.arms, spec.base, COORDINATOR)
+            self._spending = chance.spending(plan.spec.arms, plan.spec.base)
             self.arms = _shared_arms(plan, chance, self._spending)
         self._machine = _machine(plan, network, chance)
         self._patient = self._machine if isinstance(self._machine, PatientMachine) else None
@@ -195,8 +194,8 @@ class Server:
         self._endpoint.send(to, message, self.clock.now)
         if self.conductor is not None and message.plane != _CONTROL:
             self.conductor.owes(to)
-        if self._sources.at_once is not None:
-            self._sources.at_once()
+        if self._at_once is not None:
+            self._at_once()
 
     def send_to_all(self, message: Message) -> None:
         """Send a message to every agent that takes part."""
@@ -310,9 +309,8 @@ def _shared_arms(plan: Plan, chance: Chance, spending: Spending) -> SharedArms:
     table = chance.means(arms, agents)
     means = None if table is None else table[0]
     built = chance.arms(arms, agents, plan.spec.base)
-    if plan.field:
-        task = Task(run=plan.spec, agents=agents, rank=COORDINATOR, claim=plan.claim)
-        spending.begin(task, built)
+    task = Task(run=plan.spec, agents=agents, rank=COORDINATOR, claim=plan.claim)
+    spending.begin(task, built)
     known = known_means(arms)
     scale = (0.0, 1.0) if known is None else known.scale
     return SharedArms(RewardBuffer(built, count), agents, count, means, scale)

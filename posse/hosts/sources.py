@@ -147,6 +147,10 @@ class Chance:
         )
         return self.sources.arms(spec, context)
 
+    def spending(self, spec: ArmsSpec, base: str) -> Spending:
+        """The ledger of the host's rewards; the lab has none."""
+        return self.sources.spending(spec, base, self.rank) if self.field else NOT_KEPT
+
     def means(self, spec: ArmsSpec, agents: int) -> FloatArray | None:
         """The means of every agent, shape (agents, arms); None if they are unknown."""
         known = known_means(spec)
