@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from mypy_extensions import mypyc_attr
 from numpy.typing import NDArray
 
 from protocol.cooperative import ENVELOPE
@@ -58,6 +59,7 @@ class State:
         )
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Steady:
     """What follows from a slot's envelopes, while each slot repeats them, created one slot later.
 
@@ -101,6 +103,7 @@ def first_of(key: IntArray) -> Mask:
     return mask
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Ways:
     """Who sent what to whom in a slot.
 

@@ -3,6 +3,7 @@
 from math import isfinite
 
 import numpy as np
+from mypy_extensions import mypyc_attr
 from numpy.typing import NDArray
 
 from posse.arms.base import FloatArray
@@ -12,6 +13,7 @@ from protocol.errors import LocalProtocolError
 from protocol.machine import Played, Pull, Pulled
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class SharedArms:
     """One set of arms for the whole group, pulled by the coordinator's machine.
 

@@ -7,6 +7,8 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 
+from mypy_extensions import mypyc_attr
+
 from posse.arms.buffer import RewardBuffer
 from posse.clocks.pace import Order, Pace, Paced
 from protocol import control
@@ -22,6 +24,7 @@ _SAY_SECONDS = 5.0
 """Seconds between two signs of life. Their times depend on nothing but the clock."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class ImmediatePace(Pace):
     """Carries out an order at the next `step`; subclasses say how much time that takes."""
 
@@ -85,6 +88,7 @@ class ImmediatePace(Pace):
         """Set `now` after so many pulls (0 or more)."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class SlotPace(ImmediatePace):
     """The pace of the clock `slots`: time is the number of the agent's pulls."""
 
@@ -97,6 +101,7 @@ class SlotPace(ImmediatePace):
             self._run.say(control.SlotReached())
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class WallPace(ImmediatePace):
     """The pace of the clock `wall`: seconds since the run began, by `clock` in nanoseconds.
 

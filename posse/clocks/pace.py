@@ -102,6 +102,7 @@ class Pace(ABC):
         """Replace the order under way by the machine's new one, if any."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class SharedPace(Pace):
     """The pace of an agent without own arms: the coordinator's messages carry the time."""
 

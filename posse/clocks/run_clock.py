@@ -5,9 +5,12 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
 
+from mypy_extensions import mypyc_attr
+
 from posse.arms.shared import SharedArms
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class RunClock(ABC):
     """The coordinator's clock in one run; `now` is in the unit of the run's clock.
 
@@ -37,6 +40,7 @@ class SlotClock(RunClock):
         self._furthest = max(self._furthest, now)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class SharedClock(RunClock):
     """The clock where all agents share the arms: the number of slots played."""
 
@@ -48,6 +52,7 @@ class SharedClock(RunClock):
         return float(self._arms.slots)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class WallClock(RunClock):
     """Clock `wall`: seconds since the run began, by `clock` in nanoseconds."""
 
@@ -60,6 +65,7 @@ class WallClock(RunClock):
         return (self._clock() - self._began) * 1e-9
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Conductor(RunClock):
     """Clock `virtual`: the earliest agent acts once no answer is outstanding.
 

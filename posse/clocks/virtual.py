@@ -54,6 +54,7 @@ class _Plan:
     count: int
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class VirtualPace(Pace):
     """The pace of the clock `virtual`; see `posse.clocks.run_clock` for the coordinator's side.
 

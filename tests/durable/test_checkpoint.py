@@ -5,14 +5,23 @@ import pickle
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic_ns
 from typing import Any
 
 import numpy as np
 import pytest
 
+from agent.ways import Ways
+from posse.arms.shared import SharedArms
+from posse.clocks.immediate import SlotPace, WallPace
+from posse.clocks.pace import SharedPace
+from posse.clocks.run_clock import Conductor, SharedClock, WallClock
+from posse.clocks.virtual import Activity, VirtualPace
+from posse.durable.broadcast import Broadcast
 from posse.durable.checkpoint import NotPlain, read, written
 from posse.durable.journal import Journal
 from posse.durable.recording import RecordedSpending, recorded
+from posse.durable.session import Session
 from posse.engines import memory
 from posse.engines.recovery import brought_back, outside_agent, outside_coordinator
 from posse.hosts.agent import AgentHost
@@ -23,6 +32,7 @@ from posse.plan import Plan
 from posse.systems.network import Network
 from tests.runs.test_golden import CASES
 from tests.support.golden import taken, without_clock_and_chance, write_logs
+from tests.support.paced import Run, buffer
 
 EVERY = 7
 """Inputs of a host after which it is brought back."""
@@ -119,6 +129,18 @@ def test_who_was_brought_back_goes_on_as_it_was(
     monkeypatch.setattr(BroughtBack, "times", 0)
     assert taken(CASES[name]["run"]) == expected
     assert BroughtBack.times > 0
+
+
+def test_what_hosts_are_made_of_comes_back_compiled_too() -> None:
+    run, rewards = Run(print), buffer()
+    activity = Activity(1.0, np.random.default_rng(0))
+    for one in (
+        *(Conductor(2), SharedClock(SharedArms(buffer(), 2, 2, None)), WallClock(monotonic_ns)),
+        *(SharedPace(run), SlotPace(run, rewards), WallPace(run, rewards, monotonic_ns, False)),
+        *(VirtualPace(run, rewards, activity), Session(1), Broadcast(1, b"", 2)),
+        Ways([(1,), (0,)], 2, 2, 8, ([0, 1], [], [8, 8])),
+    ):
+        assert type(pickle.loads(pickle.dumps(one))) is type(one)
 
 
 class Harmful:
