@@ -18,7 +18,7 @@ from posse.engines.base import Tap
 from posse.engines.board import Showing
 from posse.engines.each_link import EachLink
 from posse.engines.joining import Joining, State
-from posse.engines.links import HeardWire, Link, Wire
+from posse.engines.links import Link, Send
 from posse.engines.mesh import Mesh
 from posse.engines.one_to_all import OneToAll
 from posse.engines.place import Place
@@ -90,7 +90,7 @@ class AgentProcess:
         uplink.through(self._heard)
         uplink.journal = journal
         self._mesh: Mesh | None = None
-        self._ways: dict[int, Link] = {COORDINATOR: uplink}
+        self._ways: dict[int, Link] = {COORDINATOR: uplink.send}
         self.exit_code: int | None = None
         """The result of `serve`; None until it has ended."""
         self._left: int | None = None
@@ -385,19 +385,29 @@ class AgentProcess:
                 self._selector.watch(*self._mesh.back)
         return self._place.reached_at(self._mesh.address)
 
-    def _heard(self, target: int, wire: Wire) -> Wire:
-        """The wire to this target, with the tap and the journal in front."""
-        tap = self._tap
-        if tap is None:
-            return wire if self._journal is None else HeardWire(wire, None, self._journal)
+    def _heard(self, target: int, send: Send) -> Send:
+        """Commit the journal and call the tap before anything is sent to this target.
 
-        def hear(data: bytes) -> None:
-            host, rank = self.host, self.joining.rank
-            neighbours = host.setup.neighbours if host is not None else ()
-            for one in neighbours if target == NEIGHBOURS else (target,):
-                tap(rank if rank >= 0 else None, one, data)
+        This is below the session, so the tap also hears joining, envelopes and frames that are sent
+        again. A coordinator's frames are heard at its `Router`.
+        """
+        tap, journal = self._tap, self._journal
+        if tap is None and journal is None:
+            return send
 
-        return HeardWire(wire, hear, self._journal)
+        def hear(data: bytes, flags: int = 0) -> object:
+            if journal is not None:
+                if journal.replaying:
+                    return None  # the sessions know what the other ends still miss
+                journal.commit()
+            if tap is not None:
+                host, rank = self.host, self.joining.rank
+                neighbours = host.setup.neighbours if host is not None else ()
+                for one in neighbours if target == NEIGHBOURS else (target,):
+                    tap(rank if rank >= 0 else None, one, data)
+            return send(data, flags)
+
+        return hear
 
     def _close_mesh(self) -> None:
         if self._mesh is not None:
@@ -506,7 +516,7 @@ class AgentProcess:
             if journal is not None and not journal.replaying:
                 journal.commit()  # before sessions number frames that may not leave yet
             for target, frame in host.outbox:
-                ways[target].send(frame)
+                ways[target](frame)
             host.outbox.clear()
 
     def _say(self, message: Message) -> None:

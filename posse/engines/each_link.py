@@ -6,7 +6,7 @@ from typing import ClassVar
 import zmq
 
 from posse.durable.session import Session, SessionFull
-from posse.engines.links import Link, Tie, Wire, sender, signature
+from posse.engines.links import Link, Send, Tie, sender, signature
 from posse.engines.mesh import Mesh
 from posse.engines.sockets import LINK_DEADLINE, configure
 from posse.errors import RunFailed
@@ -30,12 +30,20 @@ class EachLink(Mesh):
         away = self.not_listening()
         ways = {
             n: _Way(
-                n, self._heard(n, socket), Session(first, signature(self._rank)), up=n not in away
+                n,
+                self._heard(n, sender(socket)),
+                Session(first, signature(self._rank)),
+                up=n not in away,
             )
             for n, socket in self._sockets.items()
         }
         self.ties = {**ways}
-        return {**ways, NEIGHBOURS: _Each(tuple(ways.values()))}
+        self._ways = tuple(ways.values())
+        return {**{n: way.send for n, way in ways.items()}, NEIGHBOURS: self._send_to_each}
+
+    def _send_to_each(self, data: bytes) -> None:
+        for way in self._ways:
+            way.send(data)
 
     def _let_go(self, neighbour: int) -> None:
         self._sockets.pop(neighbour).close(0)
@@ -57,25 +65,15 @@ class _Way(Tie):
 
     __slots__ = ("_send",)
 
-    def __init__(self, neighbour: int, wire: Wire, session: Session, *, up: bool) -> None:
-        super().__init__(neighbour, session, lambda data: wire.send(data, zmq.NOBLOCK), up=up)
-        self._send = sender(wire)
+    def __init__(self, neighbour: int, send: Send, session: Session, *, up: bool) -> None:
+        super().__init__(neighbour, session, lambda data: send(data, zmq.NOBLOCK), up=up)
+        self._send = send
 
-    def send(self, data: bytes, /) -> None:
+    def send(self, data: bytes) -> None:
+        """Send a frame; see `Link`."""
         try:
             numbered = self.session.wrap(data)
             if self.up:
                 self._send(numbered)
         except (zmq.Again, SessionFull):
             raise RunFailed(f"agent {self.neighbour} does not read what is sent to it") from None
-
-
-class _Each:
-    """Link to all neighbours: sends on each link in turn."""
-
-    def __init__(self, links: tuple[Link, ...]) -> None:
-        self._links = links
-
-    def send(self, data: bytes, /) -> None:
-        for link in self._links:
-            link.send(data)

@@ -1,7 +1,7 @@
 """Links: how frames leave a process to the coordinator, to one agent, or to all neighbours.
 
 A host addresses a frame by rank, `COORDINATOR` or `NEIGHBOURS`, and does not know its carrier. Each
-target has a `Link`, whose `send` takes frames in order. Frames that arrive reach the host at one
+target has a `Link`, a function that takes frames in order. Frames that arrive reach the host at one
 place in its process (`AgentProcess`, `Hub`). Between these, sessions retransmit lost frames.
 
 An agent has its links to neighbours from its `Mesh`.
@@ -9,12 +9,11 @@ An agent has its links to neighbours from its `Mesh`.
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final, Protocol
+from typing import Final
 
 import zmq
 from librt.strings import read_i32_le
 
-from posse.durable.journal import Journal
 from posse.durable.session import ENVELOPE_BYTES, Session
 from protocol.machine import COORDINATOR
 from protocol.wire import SOURCE, name_of
@@ -27,54 +26,19 @@ TO_ONE: Final = b"pt" + bytes(_NAME_AT - 2)
 name their sender; a receiver cannot confuse them, as it has no session with itself."""
 
 
-class Link(Protocol):
-    """A way to one peer, or to all neighbours at once."""
+Link = Callable[[bytes], object]
+"""Sends a frame to one peer, or to all neighbours at once; frames arrive in the order sent."""
 
-    def send(self, data: bytes, /) -> object:
-        """Send a frame; frames arrive in the order sent."""
-        ...
+Send = Callable[..., object]
+"""Hands bytes to a socket; ZeroMQ's flags may follow them."""
 
-
-class Wire(Protocol):
-    """Carries bytes to one peer, or to all neighbours at once; a ZeroMQ socket is a wire."""
-
-    def send(self, data: bytes, flags: int = 0, /) -> object:
-        """Send bytes; `flags` are ZeroMQ's."""
-        ...
+Heard = Callable[[int, Send], Send]
+"""Wraps what sends to this target, below the session, so that frames are heard."""
 
 
-def sender(wire: Wire) -> Callable[..., object]:
-    """The wire's `send`; of a socket the base class's, without pyzmq's checks on each frame."""
-    return super(zmq.Socket, wire).send if isinstance(wire, zmq.Socket) else wire.send
-
-
-Heard = Callable[[int, Wire], Wire]
-"""Wraps the wire to this target, below the session, so that frames are heard."""
-
-
-class HeardWire:
-    """An agent's wire that commits the journal and calls the tap before it hands anything over.
-
-    It is below the session, so the tap also hears joining, envelopes and frames that are sent
-    again. A coordinator's frames are heard at its `Router`.
-    """
-
-    def __init__(
-        self, wire: Wire, tap: Callable[[bytes], object] | None, journal: Journal | None
-    ) -> None:
-        self._wire = wire
-        self._tap = tap
-        self._journal = journal
-
-    def send(self, data: bytes, flags: int = 0, /) -> object:
-        """See `Wire`. A replay sends nothing: the sessions know what the other ends still miss."""
-        if self._journal is not None:
-            if self._journal.replaying:
-                return None
-            self._journal.commit()
-        if self._tap is not None:
-            self._tap(data)
-        return self._wire.send(data, flags)
+def sender(socket: zmq.Socket[bytes]) -> Send:
+    """The `send` of a socket's base class, without pyzmq's checks on each frame."""
+    return super(zmq.Socket, socket).send
 
 
 class Tie:

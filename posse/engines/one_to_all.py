@@ -1,6 +1,6 @@
 """Links for agents that send the same frames to all their neighbours."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -8,7 +8,7 @@ import zmq
 
 from posse.durable.broadcast import Broadcast
 from posse.durable.session import MAGIC, SessionFull
-from posse.engines.links import TO_ONE, Link, Tie, Wire, sender, signature, signed_by
+from posse.engines.links import TO_ONE, Link, Send, Tie, sender, signature, signed_by
 from posse.engines.mesh import Mesh
 from posse.engines.sockets import LINK_DEADLINE, configure
 from posse.errors import RunFailed
@@ -59,13 +59,20 @@ class OneToAll(Mesh):
 
     def _begin_sessions(self, first: int) -> Mapping[int, Link]:
         self._line = line = Broadcast(first, signature(self._rank), len(self._addresses))
+        send = sender(self.socket)
         self.ties = {
-            n: Tie(n, session, partial(_post, self._heard(n, self.socket), _topic(n)), up=True)
+            n: Tie(n, session, partial(_post, self._heard(n, send), _topic(n)), up=True)
             for n, session in zip(self._addresses, line.sessions, strict=True)
         }
-        wire = self._heard(NEIGHBOURS, self.socket)
-        self._all = _All(wire, line, self.ties.values())
-        return {NEIGHBOURS: self._all}
+        self._send = self._heard(NEIGHBOURS, send)
+        return {NEIGHBOURS: self._send_to_all}
+
+    def _send_to_all(self, data: bytes) -> None:
+        try:
+            self._send(self._line.wrap(data))
+        except (zmq.Again, SessionFull):
+            behind = min(self.ties.values(), key=lambda tie: tie.session.confirmed)
+            raise RunFailed(f"agent {behind.neighbour} does not read what is sent to it") from None
 
     @property
     def state(self) -> Any:
@@ -73,7 +80,6 @@ class OneToAll(Mesh):
 
     def restore(self, state: Any) -> None:
         self._line, sessions = state
-        self._all.line = self._line
         super().restore(sessions)
 
     def _let_go(self, neighbour: int) -> None:
@@ -114,21 +120,5 @@ class OneToAll(Mesh):
                 self._listening.discard(topic)
 
 
-def _post(wire: Wire, topic: bytes, data: bytes) -> None:
-    wire.send(topic + data, zmq.NOBLOCK)
-
-
-class _All:
-    """The link to all neighbours: `line` numbers each frame, and the socket takes it once."""
-
-    def __init__(self, wire: Wire, line: Broadcast, ties: Collection[Tie]) -> None:
-        self._send = sender(wire)
-        self.line = line
-        self._ties = ties
-
-    def send(self, data: bytes, /) -> None:
-        try:
-            self._send(self.line.wrap(data))
-        except (zmq.Again, SessionFull):
-            behind = min(self._ties, key=lambda tie: tie.session.confirmed)
-            raise RunFailed(f"agent {behind.neighbour} does not read what is sent to it") from None
+def _post(send: Send, topic: bytes, data: bytes) -> None:
+    send(topic + data, zmq.NOBLOCK)

@@ -15,7 +15,7 @@ from posse.durable.session import Session, SessionBroken, SessionFull, is_number
 from posse.engines.door import AROUND, AROUND_WITH_KEYS
 from posse.engines.effects import JoiningEffect
 from posse.engines.joining import Closure, Joining
-from posse.engines.links import Heard, Link, sender
+from posse.engines.links import Heard, sender
 from posse.engines.lookup import greets, unresolved
 from posse.engines.sockets import (
     HANDSHAKE_FAILURES,
@@ -42,8 +42,8 @@ _LOOK_UP_EVERY = 1.0
 _WATCHED = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | HANDSHAKE_FAILURES
 
 
-class Uplink(Link):
-    """See the module's text. As a `Link` it takes the frames of the session.
+class Uplink:
+    """See the module's text. Its `send` is the `Link` to the coordinator.
 
     `guarded`: the coordinator was started by others, who may start it again. Over tcp it must not
     be able to fill this machine's memory.
@@ -101,8 +101,8 @@ class Uplink(Link):
             raise PosseError(f"{self._endpoint} is not an address: {error.strerror}") from None
 
     def through(self, heard: Heard) -> None:
-        """Send through the wire that `heard` puts before the socket."""
-        self._send = sender(heard(COORDINATOR, self.socket))
+        """Send through what `heard` puts before the socket."""
+        self._send = heard(COORDINATOR, self._send)
 
     # --- the session -----------------------------------------------------------------------------
 
@@ -120,7 +120,8 @@ class Uplink(Link):
         self._up = True
         self._answer()
 
-    def send(self, data: bytes, /) -> None:
+    def send(self, data: bytes) -> None:
+        """Send a frame of the session; see `Link`."""
         try:
             numbered = self.session.wrap(data)
         except SessionFull:

@@ -38,7 +38,7 @@ class Party:
             bind="tcp://127.0.0.1:*",
             rank=0,
             patience_ms=50,
-            heard=lambda target, wire: wire,
+            heard=lambda target, send: send,
         )
         try:
             yield mesh

@@ -42,7 +42,7 @@ class Wire:
             bind=address,
             rank=rank,
             patience_ms=WAIT_MS,
-            heard=lambda target, wire: wire,
+            heard=lambda target, send: send,
         )
         self._made.append(mesh)
         return mesh
@@ -89,7 +89,7 @@ def test_every_neighbour_hears_every_frame_in_order(
     until_heard(links, inboxes)
     frames = [MAGIC + bytes([n]) for n in range(200)]
     for frame in frames:
-        ways[NEIGHBOURS].send(frame)
+        ways[NEIGHBOURS](frame)
     for socket in inboxes:
         assert [content(socket.recv()) for _ in frames] == frames
 
@@ -99,8 +99,8 @@ def test_what_is_for_one_neighbour_reaches_no_other(wire: Wire, tmp_path: Path) 
     first, second = (wire.inbox(EachLink, a, rank) for rank, a in addresses.items())
     links = wire.links(EachLink)
     ways = links.connect(to(addresses))
-    ways[1].send(MAGIC + b"secret")
-    ways[NEIGHBOURS].send(MAGIC + b"news")
+    ways[1](MAGIC + b"secret")
+    ways[NEIGHBOURS](MAGIC + b"news")
     assert [content(second.recv()), content(second.recv())] == [MAGIC + b"secret", MAGIC + b"news"]
     assert content(first.recv()) == MAGIC + b"news"
 
@@ -119,7 +119,7 @@ def test_a_neighbour_that_does_not_listen_yet_is_named(wire: Wire, tmp_path: Pat
     assert links.not_listening() == (4,)
     late = wire.inbox(OneToAll, addresses[4], 4)
     until_heard(links, [here, late])
-    ways[NEIGHBOURS].send(MAGIC)
+    ways[NEIGHBOURS](MAGIC)
     assert (content(here.recv()), content(late.recv())) == (MAGIC, MAGIC)
 
 
@@ -133,7 +133,7 @@ def test_a_neighbour_that_was_started_again_is_waited_for(wire: Wire, tmp_path: 
     assert links.not_listening() == (5,)
     new = wire.inbox(OneToAll, f"ipc://{tmp_path}/new", 5)
     until_heard(links, [new])
-    ways[NEIGHBOURS].send(MAGIC)
+    ways[NEIGHBOURS](MAGIC)
     assert content(new.recv()) == MAGIC
 
 
@@ -166,12 +166,12 @@ def test_to_a_neighbour_that_is_gone_nothing_more_is_sent(
     until_heard(links, inboxes)
     links.lose(5)
     links.lose(5)
-    ways[NEIGHBOURS].send(MAGIC)
+    ways[NEIGHBOURS](MAGIC)
     assert content(inboxes[1].recv()) == MAGIC
     assert not inboxes[0].poll(100)
     ways = links.connect(to(addresses))  # the next run has both again
     until_heard(links, inboxes)
-    ways[NEIGHBOURS].send(MAGIC)
+    ways[NEIGHBOURS](MAGIC)
     assert [content(inbox.recv()) for inbox in inboxes] == [MAGIC, MAGIC]
 
 
@@ -182,5 +182,5 @@ def test_an_agent_that_got_another_rank_listens_in_its_name(wire: Wire, tmp_path
     links = wire.links(OneToAll)
     ways = links.connect(to({7: address}))
     until_heard(links, [mesh.inbox])
-    ways[NEIGHBOURS].send(MAGIC)
+    ways[NEIGHBOURS](MAGIC)
     assert content(mesh.inbox.recv()) == MAGIC

@@ -36,7 +36,7 @@ class Inbox:
             bind="inproc://the-inbox",
             rank=0,
             patience_ms=PATIENCE_MS,
-            heard=lambda target, wire: wire,
+            heard=lambda target, send: send,
             journal=self.journal,
         )
         self.mesh.connect(SETUP)

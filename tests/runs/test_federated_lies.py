@@ -108,18 +108,17 @@ def test_withheld_means_stop_the_run_by_name() -> None:
     )
 
 
-class Truncating:
+def truncating(link: Link) -> Link:
     """A link that cuts a number off the means that go over it."""
 
-    def __init__(self, link: Link) -> None:
-        self._link = link
-
-    def send(self, frame: bytes) -> None:
+    def send(frame: bytes) -> None:
         if kind_of(frame) == "Data":
             kind, round_, slot, origins, means = msgspec.msgpack.decode(frame[HEADER.size :])
             body = [kind, round_, slot, origins, means[:-8]]
             frame = frame[: HEADER.size] + msgspec.msgpack.encode(body)
-        self._link.send(frame)
+        link(frame)
+
+    return send
 
 
 @pytest.mark.slow
@@ -128,10 +127,10 @@ def test_a_bad_neighbour_on_real_sockets_stops_the_run_by_name(
 ) -> None:
     connect = EachLink.connect
 
-    def truncating(self: EachLink, *setup: Any) -> Mapping[int, Link]:
-        return {to: Truncating(link) for to, link in connect(self, *setup).items()}
+    def connects(self: EachLink, *setup: Any) -> Mapping[int, Link]:
+        return {to: truncating(link) for to, link in connect(self, *setup).items()}
 
-    monkeypatch.setattr(EachLink, "connect", truncating)
+    monkeypatch.setattr(EachLink, "connect", connects)
     run = spec("ddp-mab", 5, {"kind": "ring"}, engine={"deadline": 2.0})
     engine = ProcessEngine(run, spawn=4)
     with tempfile.TemporaryDirectory(prefix="b-") as folder:

@@ -112,10 +112,10 @@ class Saboteur:
         crew = Crew({}, engine.token, "mase", [], "")
         self.process = local_agent(crew, engine.endpoint, rank)
         self._link = self.process._ways[COORDINATOR]
-        self.process._ways[COORDINATOR] = self
+        self.process._ways[COORDINATOR] = self.send
 
     def send(self, frame: bytes) -> None:
-        self._link.send(frame)
+        self._link(frame)
         host = self.process.host
         if host is not None and kind_of(frame) == "Vote" and not any(f is frame for f in self._bad):
             behind = len(host.outbox)
