@@ -99,7 +99,8 @@ class AgentProcess:
         self._restraint = Restraint(self._sessions)
         self._parted: set[int] = set()
         """Neighbours whose connection is down, and those declared gone."""
-        place.guard.link_changed = self._link_changed
+        if place.guard is not None:
+            place.guard.link_changed = self._link_changed
         selector.watch(uplink.socket, self._drain_uplink)
         if uplink.monitor is not None:
             selector.watch(uplink.monitor, self._connections)
@@ -131,7 +132,8 @@ class AgentProcess:
             self._fail(defect.of(who, error) if host is None else host.defect(error))
             return RunFailed.exit_code
         finally:
-            self._place.guard.close()
+            if self._place.guard is not None:
+                self._place.guard.close()
             self._uplink.close()
             if self._mesh is not None:
                 self._mesh.close()

@@ -52,7 +52,7 @@ class EachLink(Mesh):
     def not_listening(self) -> tuple[int, ...]:
         """See `Mesh`. Empty on unwatched links: ZeroMQ queues for absent peers."""
         up = {tie.neighbour for tie in self.ties.values() if tie.up}
-        return tuple(n for n in self._sockets if n not in up) if self._guard.watches else ()
+        return () if self._guard is None else tuple(n for n in self._sockets if n not in up)
 
     def close(self) -> None:
         super().close()

@@ -39,7 +39,7 @@ from posse.engines import memory
 from posse.engines.agent_process import AgentProcess
 from posse.engines.board import Board, Showing
 from posse.engines.crew import Crew, Died, Starter, journal_of
-from posse.engines.guard import Guard, RemoteGuard
+from posse.engines.guard import Guard
 from posse.engines.immortal import make_immortal
 from posse.engines.joining import Joining
 from posse.engines.place import Place
@@ -211,7 +211,7 @@ def local_agent(
     """An agent on the machine of its coordinator; `many`: it shares its core with many."""
     context = one_context(many=many)
     selector = Selector()
-    guard = Guard() if keys is None else RemoteGuard(context, selector, keys.own)
+    guard = None if keys is None else Guard(context, selector, keys.own)
     join = control.Join(rank, crew.token, "", os.getpid())
     journal = None
     if crew.journals:  # not synchronous: a loss of power ends the coordinator, too

@@ -1,4 +1,7 @@
-"""Access control between agents: whom an inbox lets in, and how an agent gets into others'."""
+"""Access control between agents: whom an inbox lets in, and how an agent gets into others'.
+
+On one machine, in a private folder, there is none: a neighbour's address is enough.
+"""
 
 from collections import Counter
 from collections.abc import Callable
@@ -40,50 +43,21 @@ _MOST_STRANGERS = 1_000
 
 
 class Guard:
-    """On one machine, in a private folder or on loopback: a neighbour's address is enough.
+    """Watches the links, and logs which neighbours refuse this agent.
 
-    `neighbours` has ranks by public key, None where neighbours have no keys.
+    With keys (`own` is this agent's pair) it lets in only keys that the coordinator named:
+    `neighbours` has their ranks by key, None without keys. `link_changed` is called with a
+    neighbour's rank when the link to it comes up or goes down.
     """
-
-    neighbours: dict[str, int] | None = None
-    watches = False
-    """Whether `link_changed` is called when a link comes up or goes down."""
-
-    def __init__(self) -> None:
-        self.link_changed: Callable[[int, bool], None] = lambda rank, up: None
-
-    def know(self, setup: AgentSetup) -> None:
-        """Learn the neighbours and their keys."""
-
-    def inbox(self, socket: zmq.Socket[bytes]) -> None:
-        """Prepare an inbox; to be called before `bind`."""
-
-    def took(self, size: int) -> None:
-        """Count `size` bytes as taken from the inbox."""
-
-    def link(self, socket: zmq.Socket[bytes], rank: int) -> None:
-        """Prepare a socket for its next connection, to this neighbour."""
-
-    def close(self) -> None:
-        """Close the monitors and the inbox's door."""
-
-
-class RemoteGuard(Guard):
-    """Between machines: watches the links, and logs which neighbours refuse this agent.
-
-    With keys (`own` is this agent's pair) it lets in only keys that the coordinator named.
-    """
-
-    watches = True
 
     def __init__(
         self, context: zmq.Context[zmq.Socket[bytes]], selector: Selector, own: Pair | None
     ) -> None:
-        super().__init__()
+        self.link_changed: Callable[[int, bool], None] = lambda rank, up: None
         self._context = context
         self._selector = selector
         self._own = own
-        self.neighbours = None if own is None else {}
+        self.neighbours: dict[str, int] | None = None if own is None else {}
         self._keys: dict[int, str] = {}
         self._ranks: dict[str, int] = {}
         self._strangers: set[str] = set()
@@ -94,6 +68,7 @@ class RemoteGuard(Guard):
         self._door: InboxDoor | None = None
 
     def know(self, setup: AgentSetup) -> None:
+        """Learn the neighbours and their keys."""
         if self._door is not None:
             self._door.know(len(setup.inboxes))
         self._keys = setup.keys
@@ -102,6 +77,7 @@ class RemoteGuard(Guard):
             self.neighbours = {key: rank for rank, key in setup.keys.items()}
 
     def inbox(self, socket: zmq.Socket[bytes]) -> None:
+        """Prepare an inbox; to be called before `bind`."""
         self._close_door()
         socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
         socket.setsockopt(zmq.RCVHWM, 0)  # see `posse.engines.door`
@@ -113,6 +89,7 @@ class RemoteGuard(Guard):
         self._door = InboxDoor(self._inbox)
 
     def took(self, size: int) -> None:
+        """Count `size` bytes as taken from the inbox."""
         if self._door is not None:
             self._door.taken += size + (AROUND if self._own is None else AROUND_WITH_KEYS)
 
@@ -137,6 +114,7 @@ class RemoteGuard(Guard):
             )
 
     def link(self, socket: zmq.Socket[bytes], rank: int) -> None:
+        """Prepare a socket for its next connection, to this neighbour."""
         if self._own is not None:
             connect_with(socket, self._own.public, self._own.secret, self._keys[rank])
         socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
@@ -189,6 +167,7 @@ class RemoteGuard(Guard):
             )
 
     def close(self) -> None:
+        """Close the monitors and the inbox's door."""
         self._close_door()
         for monitor, socket in self._monitors.items():
             if not socket.closed:

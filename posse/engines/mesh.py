@@ -36,8 +36,8 @@ class Mesh(ABC):
     """An agent's inbox and its links to neighbours; see the module's text.
 
     `rank` is -1 while not known. `patience_ms`: longest wait of `listen` for a frame. With a
-    `journal`, frames are written there before a session takes them. If the guard watches the links,
-    it reports each that comes up or goes down to `changed`.
+    `journal`, frames are written there before a session takes them. A `guard` watches the links,
+    and reports each that comes up or goes down to `changed`.
     """
 
     inbox_type: ClassVar[int]
@@ -47,7 +47,7 @@ class Mesh(ABC):
     def __init__(
         self,
         context: zmq.Context[zmq.Socket[bytes]],
-        guard: Guard,
+        guard: Guard | None,
         *,
         bind: str,
         rank: int,
@@ -59,8 +59,8 @@ class Mesh(ABC):
         """By the neighbour's rank."""
         self._context = context
         self._guard = guard
-        self._neighbours = guard.neighbours
-        self._took = guard.took if guard.watches else None
+        self._neighbours = None if guard is None else guard.neighbours
+        self._took = None if guard is None else guard.took
         self._rank = rank
         self._heard = heard
         self._journal = journal
@@ -70,7 +70,8 @@ class Mesh(ABC):
         self._receive_part = self.inbox.recv
         configure(self.inbox, LINK_DEADLINE)
         self.inbox.setsockopt(zmq.RCVTIMEO, patience_ms)
-        guard.inbox(self.inbox)
+        if guard is not None:
+            guard.inbox(self.inbox)
         self.address = bound(self.inbox, bind)
         self._begin()
 
@@ -89,15 +90,18 @@ class Mesh(ABC):
 
         New sessions begin on all links; frames are numbered from `setup.first`.
         """
-        self._guard.know(setup)
-        self._neighbours = self._guard.neighbours
+        guard = self._guard
+        if guard is not None:
+            guard.know(setup)
+            self._neighbours = guard.neighbours
         inboxes = setup.inboxes
         for neighbour in [r for r, old in self._addresses.items() if inboxes.get(r) != old]:
             self.lose(neighbour)
         for neighbour, address in inboxes.items():
             if neighbour not in self._addresses:
                 socket = self._socket_to(neighbour)
-                self._guard.link(socket, neighbour)
+                if guard is not None:
+                    guard.link(socket, neighbour)
                 know_family(socket, address)
                 socket.connect(address)
                 self._addresses[neighbour] = address
@@ -151,7 +155,7 @@ class Mesh(ABC):
 
     def recovered(self) -> None:
         """After a restart: ask for what was missed, and retransmit; watched links do so once up."""
-        for tie in () if self._guard.watches else self.ties.values():
+        for tie in self.ties.values() if self._guard is None else ():
             tie.session.miss()
             tie.changed(up=True)
 

@@ -15,7 +15,7 @@ class Place:
     `posse.engines.remote_agent` has the place of an agent on another machine.
     """
 
-    def __init__(self, guard: Guard, inbox: str) -> None:
+    def __init__(self, guard: Guard | None, inbox: str) -> None:
         self.guard = guard
         self._inbox = inbox
 

@@ -15,7 +15,7 @@ from posse.arms.python import PythonArms
 from posse.durable.journal import Journal, is_held
 from posse.engines.agent_process import AgentProcess
 from posse.engines.base import Tap
-from posse.engines.guard import Guard, RemoteGuard
+from posse.engines.guard import Guard
 from posse.engines.joining import Joining
 from posse.engines.lookup import own_address, reached, unresolved
 from posse.engines.own_run import OwnData, OwnRun, TheirRun
@@ -154,7 +154,7 @@ def remote_agent(
         kept = Journal(journal, _owner(endpoint, rank, configuration), synchronous=safe)
     context = one_context(many=many)
     selector = Selector()
-    place = Elsewhere(RemoteGuard(context, selector, own), endpoint, inbox, wait, keys)
+    place = Elsewhere(Guard(context, selector, own), endpoint, inbox, wait, keys)
     uplink = Uplink(context, endpoint, keys, guarded=True)
     return AgentProcess(context, selector, uplink, joining, place, tap, kept)
 

@@ -11,7 +11,7 @@ import zmq
 
 from posse.engines import guard
 from posse.engines.each_link import EachLink
-from posse.engines.guard import RemoteGuard
+from posse.engines.guard import Guard
 from posse.engines.mesh import Mesh
 from posse.engines.one_to_all import OneToAll
 from posse.engines.sockets import Happening, Selector, end
@@ -28,7 +28,7 @@ class Party:
     def __init__(self) -> None:
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._selector = Selector()
-        self._guard = RemoteGuard(self._context, self._selector, None)
+        self._guard = Guard(self._context, self._selector, None)
 
     @contextmanager
     def mesh(self, kind: type[Mesh]) -> Iterator[Mesh]:

@@ -12,6 +12,7 @@ from posse.engines.each_link import EachLink
 from posse.engines.guard import Guard
 from posse.engines.mesh import Mesh
 from posse.engines.one_to_all import OneToAll
+from posse.engines.sockets import Selector
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.endpoint import NEIGHBOURS
 from protocol.wire import MAGIC
@@ -32,10 +33,12 @@ class Wire:
     def __init__(self) -> None:
         self._context = zmq.Context()
         self._made: list[Mesh] = []
+        self._guards: list[Guard] = []
 
     def mesh(self, kind: type[Mesh], address: str, rank: int, *, watched: bool = False) -> Mesh:
-        guard = Guard()
-        guard.watches = watched
+        guard = Guard(self._context, Selector(), None) if watched else None
+        if guard is not None:
+            self._guards.append(guard)
         mesh = kind(
             self._context,
             guard,
@@ -56,6 +59,8 @@ class Wire:
     def close(self) -> None:
         for made in self._made:
             made.close()
+        for guard in self._guards:
+            guard.close()
         self._context.destroy(linger=0)
 
 

@@ -10,7 +10,6 @@ import zmq
 from posse.durable.journal import FRAME, Journal
 from posse.durable.session import ENVELOPE_BYTES, Session
 from posse.engines.each_link import EachLink
-from posse.engines.guard import Guard
 from posse.engines.links import signature
 from posse.engines.mesh import MOST_AT_ONCE
 from posse.engines.sockets import end
@@ -32,7 +31,7 @@ class Inbox:
         self.journal.begin(b"linked")
         self.mesh = EachLink(
             self._context,
-            Guard(),
+            None,
             bind="inproc://the-inbox",
             rank=0,
             patience_ms=PATIENCE_MS,
