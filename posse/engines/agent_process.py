@@ -18,7 +18,7 @@ from posse.engines.base import Tap
 from posse.engines.board import Showing
 from posse.engines.each_link import EachLink
 from posse.engines.joining import Joining, State
-from posse.engines.links import Link, Send
+from posse.engines.links import Link, Send, outside_runs
 from posse.engines.mesh import Mesh
 from posse.engines.one_to_all import OneToAll
 from posse.engines.place import Place
@@ -40,7 +40,6 @@ from posse.systems import get_system
 from protocol import control
 from protocol.machine import COORDINATOR
 from protocol.message import Message
-from protocol.wire import NO_RUN, encode
 
 _LISTEN_EVERY: Final = 256
 """An agent checks its other sockets after this many steps, or frames from neighbours."""
@@ -528,6 +527,5 @@ class AgentProcess:
             self.host.say(message)
             self._flush(self.host)
             return
-        rank = self.joining.rank
-        frame = encode(message, run=NO_RUN, source=rank, sequence=0, now=0.0, sent=0)
+        frame = outside_runs(message, self.joining.rank)
         (self._uplink.say if of_one_connection else self._uplink.send)(frame)

@@ -18,10 +18,11 @@ from posse.engines import effects
 from posse.engines.base import Tap
 from posse.engines.crew import Died
 from posse.engines.door import AROUND, AROUND_WITH_KEYS
+from posse.engines.links import outside_runs
 from posse.engines.lobby import CATCH_UP, Lobby
 from posse.engines.recovery import coordinator_again
 from posse.engines.roster import Member, Peer, Roster
-from posse.engines.router import NotReading, Router, outside_runs
+from posse.engines.router import NotReading, Router
 from posse.engines.sockets import PROBE_EVERY, Selector
 from posse.errors import InputError, PosseError, RunFailed
 from posse.hosts.agent_setup import AgentSetup

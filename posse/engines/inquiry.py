@@ -5,6 +5,7 @@ import time
 import msgspec
 import zmq
 
+from posse.engines.links import outside_runs
 from posse.engines.lookup import greets
 from posse.engines.sockets import HANDSHAKE_FAILURES, configure, end, know_family, monitored
 from posse.errors import PosseError
@@ -14,7 +15,7 @@ from posse.security.keys import AgentKeys
 from posse.security.zap import connect_with
 from protocol import control
 from protocol.errors import RemoteProtocolError
-from protocol.wire import NO_RUN, Codec, encode, read_header
+from protocol.wire import Codec, read_header
 
 _ANSWER = Codec((control.Status, control.Refused))
 
@@ -31,7 +32,7 @@ def ask(endpoint: str, keys: AgentKeys | None, wait: float) -> CoordinatorStatus
     try:
         know_family(socket, endpoint)
         socket.connect(endpoint)
-        socket.send(encode(control.Ask(), run=NO_RUN, source=-1, sequence=0, now=0.0, sent=0))
+        socket.send(outside_runs(control.Ask()))
         frame = _answer(socket, monitor, endpoint, keys, wait)
         message = _ANSWER.decode(read_header(frame).plane, frame)
         if isinstance(message, control.Status):

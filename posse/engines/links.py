@@ -16,7 +16,8 @@ from librt.strings import read_i32_le
 
 from posse.durable.session import ENVELOPE_BYTES, Session
 from protocol.machine import COORDINATOR
-from protocol.wire import SOURCE, name_of
+from protocol.message import Message
+from protocol.wire import NO_RUN, SOURCE, encode, name_of
 
 _NAME_AT: Final = ENVELOPE_BYTES + SOURCE.start
 _NAME_END: Final = ENVELOPE_BYTES + SOURCE.stop
@@ -24,7 +25,6 @@ _NAME_END: Final = ENVELOPE_BYTES + SOURCE.stop
 TO_ONE: Final = b"pt" + bytes(_NAME_AT - 2)
 """Begins what `OneToAll` sends to one neighbour. The neighbour's name follows, where other frames
 name their sender; a receiver cannot confuse them, as it has no session with itself."""
-
 
 Link = Callable[[bytes], object]
 """Sends a frame to one peer, or to all neighbours at once; frames arrive in the order sent."""
@@ -95,3 +95,8 @@ def alone(data: bytes) -> bytes:
 def signature(rank: int) -> bytes:
     """The signature of this agent's sessions, padded so that the name is where frames have it."""
     return bytes(SOURCE.start) + name_of(rank)
+
+
+def outside_runs(message: Message, source: int = COORDINATOR) -> bytes:
+    """A frame that belongs to no run."""
+    return encode(message, run=NO_RUN, source=source, sequence=0, now=0.0, sent=0)

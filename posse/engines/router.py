@@ -12,7 +12,7 @@ import zmq
 from posse.durable.session import SessionBroken, SessionFull
 from posse.engines.door import WATCHED, Door
 from posse.engines.effects import LobbyEffect
-from posse.engines.links import sender
+from posse.engines.links import outside_runs, sender
 from posse.engines.lobby import Lobby
 from posse.engines.lookup import closed_by_us
 from posse.engines.roster import Member, Peer
@@ -31,9 +31,7 @@ from posse.security.address import split
 from posse.security.keys import CoordinatorKeys
 from posse.security.zap import Authenticator, Verdict, host_of, key_of, serve_with
 from protocol import control
-from protocol.machine import COORDINATOR
 from protocol.message import Message
-from protocol.wire import NO_RUN, encode
 
 _MORE: Final = int(zmq.SNDMORE)
 _LOOK_UP_EVERY = 1.0
@@ -217,11 +215,6 @@ class Router:
         if self._file is not None and _file_at(self.endpoint) == self._file:
             with suppress(OSError):
                 os.unlink(self._file[0])
-
-
-def outside_runs(message: Message) -> bytes:
-    """A frame that belongs to no run."""
-    return encode(message, run=NO_RUN, source=COORDINATOR, sequence=0, now=0.0, sent=0)
 
 
 def _file_at(endpoint: str) -> tuple[str, int] | None:

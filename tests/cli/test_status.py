@@ -11,7 +11,7 @@ import zmq
 
 from posse.cli.main import main
 from posse.engines.inquiry import ask
-from posse.engines.router import outside_runs
+from posse.engines.links import outside_runs
 from posse.errors import PosseError
 from posse.security import keys
 from protocol import control
