@@ -18,6 +18,7 @@ import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
@@ -150,8 +151,10 @@ class OnWorkers(Starter):
         self._look, self._told = os.pipe()
         self._crew: Crew | None = None
         """All agents. An agent that is restarted gets the same settings from it."""
-        self._asked: SimpleQueue[list[int] | str | None] = SimpleQueue()
-        """Tasks for the thread: ranks to start, a worker that is gone, or None to end."""
+        self._waiting: deque[int] = deque()
+        """Agents to start."""
+        self._tasks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        """What the thread is to do; None ends it."""
         self._closing = False
         ranks = range(plan.spec.agents.count)
         self._homes = spread(self._workers(), self._survey(), ranks, per_worker)
@@ -169,11 +172,12 @@ class OnWorkers(Starter):
     def start(self, crew: Crew) -> None:
         """See `Starter`; the first call has all agents."""
         self._crew = self._crew or crew
-        self._asked.put(list(crew.agents))
+        self._waiting.extend(crew.agents)
+        self._tasks.put(self._start_waiting)
 
     def close(self) -> None:
         self._closing = True
-        self._asked.put(None)
+        self._tasks.put(None)
         for ended in [actor.close() for actor in self._there.values()]:
             with suppress(Exception):  # the worker is gone, and its agents with it
                 ended.result(timeout=_GOES)
@@ -191,27 +195,20 @@ class OnWorkers(Starter):
         thread.start()
 
     def _carry_out(self) -> None:
-        """Do the tasks in `_asked` until None comes."""
-        while (asked := self._asked.get()) is not None:
+        """Do the tasks until None comes."""
+        while (task := self._tasks.get()) is not None:
             try:
-                if isinstance(asked, str):
-                    self._lost(asked)
-                    continue
-                assert self._crew is not None
-                for worker, ranks in self._places(self._with_those_behind(asked)).items():
-                    self._start(worker, self._crew.of(ranks))
+                task()
             except Exception as error:  # whatever Dask raises
                 self._say(Died(None, f"agents cannot be placed on the Dask cluster: {error}"))
 
-    def _with_those_behind(self, ranks: list[int]) -> list[int]:
-        """These ranks and those queued next: the agents of a dead worker come one by one."""
+    def _start_waiting(self) -> None:
+        """Start all agents that wait: those of a dead worker come one by one."""
         time.sleep(_LOOK)
-        behind = [self._asked.get() for _ in range(self._asked.qsize())]
-        for asked in behind:
-            if not isinstance(asked, list):
-                self._asked.put(asked)
-        more = [rank for asked in behind if isinstance(asked, list) for rank in asked]
-        return list(dict.fromkeys([*ranks, *more]))
+        waiting = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        assert self._crew is not None
+        for worker, ranks in self._places(list(dict.fromkeys(waiting))).items():
+            self._start(worker, self._crew.of(ranks))
 
     def _watch(self, worker: str) -> None:
         """Report deaths on a worker, until the worker itself dies."""
@@ -223,7 +220,7 @@ class OnWorkers(Starter):
                         raise RunFailed(died.why)
                     self._say(died)
         except Exception:  # whatever Dask raises when a worker is gone
-            self._asked.put(worker)
+            self._tasks.put(partial(self._lost, worker))
 
     def _places(self, ranks: list[int]) -> dict[str, list[int]]:
         """These agents by the worker on which to start them."""
