@@ -10,49 +10,40 @@ _ANSWER = 10.0
 trips of the slowest links, and time for what the agent may be busy with."""
 
 
-class Outages:
-    """Links between agents that are down: a link is down while an agent at either end says so."""
-
-    def __init__(self) -> None:
-        self._said: dict[frozenset[int], set[int]] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._said)
+class Outages(dict[frozenset[int], set[int]]):
+    """Links between agents that are down, each with the agents at its ends that say so."""
 
     def lost(self, by: int, about: int) -> bool:
         """Agent `by` lost its connection to neighbour `about`; returns whether that is news."""
         ends = frozenset((by, about))
-        news = ends not in self._said
-        self._said.setdefault(ends, set()).add(by)
+        news = ends not in self
+        self.setdefault(ends, set()).add(by)
         return news
 
     def back(self, by: int, about: int) -> bool:
         """Agent `by` has a connection to `about` again; returns whether that heals the link."""
         ends = frozenset((by, about))
-        if ends not in self._said:
+        if ends not in self:
             return False
-        self._said[ends].discard(by)
-        if self._said[ends]:
+        self[ends].discard(by)
+        if self[ends]:
             return False
-        del self._said[ends]
+        del self[ends]
         return True
 
     def unsay(self, rank: int) -> None:
         """Withdraw what an agent said: it was restarted and does not know what it said before."""
-        for ends in [ends for ends in self._said if rank in ends]:
+        for ends in [ends for ends in self if rank in ends]:
             self.back(rank, sum(ends) - rank)
 
     def forget(self, rank: int) -> None:
         """Drop the links of an agent that is gone."""
-        self._said = {ends: said for ends, said in self._said.items() if rank not in ends}
-
-    def clear(self) -> None:
-        """Forget all outages, because all links begin anew."""
-        self._said.clear()
+        for ends in [ends for ends in self if rank in ends]:
+            del self[ends]
 
     def beside(self, ranks: list[int]) -> list[frozenset[int]]:
         """The links that are down, except those of the agents `ranks`."""
-        return [ends for ends in self._said if ends.isdisjoint(ranks)]
+        return [ends for ends in self if ends.isdisjoint(ranks)]
 
 
 def link(ends: Iterable[int]) -> str:
