@@ -14,12 +14,10 @@ EXPLORING = undrawn(
 
 def each_alone(spec: RunSpec, parameters: ParallelUcbParameters, run: int) -> Bound:
     """UCB1's bound, summed over the users."""
-    gaps = run_gaps(spec, run)
+    users = [(row.max(), ucb1_regret(row)) for row in run_gaps(spec, run)]
     return Bound(
         label="UCB1's bound, each user alone",
         # UCB1's bound is large for a tiny gap, which costs at most itself in every round
-        regret=lambda t: np.sum(
-            [np.minimum(ucb1_regret(row, t), row.max() * t) for row in gaps], axis=0
-        ),
+        regret=lambda t: np.sum([np.minimum(bound(t), most * t) for most, bound in users], axis=0),
         note="Auer, Cesa-Bianchi and Fischer 2002, Theorem 1, once for each user's own means.",
     )

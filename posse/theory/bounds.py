@@ -134,12 +134,15 @@ def positive(gaps: FloatArray) -> FloatArray:
     return gaps[gaps > _ROUNDING]
 
 
-def ucb1_regret(gaps: FloatArray, t: FloatArray) -> FloatArray:
+def logarithmic(slope: float, once: float) -> Curve:
+    """`slope` log t + `once`; log t is 0 up to t = 1."""
+    return lambda t: slope * np.log(np.maximum(t, 1.0)) + once
+
+
+def ucb1_regret(gaps: FloatArray) -> Curve:
     """Regret of UCB1 after t pulls: 8 Σ_k log t / Δ_k + (1 + π²/3) Σ_k Δ_k.
 
     Auer, Cesa-Bianchi and Fischer, Machine Learning 47, 2002, Theorem 1; sums over Δ_k > 0.
     """
     found = positive(gaps)
-    logs = np.log(np.maximum(t, 1.0))
-    regret: FloatArray = 8 * (1 / found).sum() * logs + (1 + math.pi**2 / 3) * found.sum()
-    return regret
+    return logarithmic(8 * (1 / found).sum(), (1 + math.pi**2 / 3) * found.sum())

@@ -6,7 +6,15 @@ import numpy as np
 
 from agent.trimmed import TRIMS_BELOW
 from posse.spec.runfile import RunSpec
-from posse.theory.bounds import Bound, NoBoundError, positive, shared_gaps, ucb1_regret
+from posse.theory.bounds import (
+    Bound,
+    Curve,
+    NoBoundError,
+    logarithmic,
+    positive,
+    shared_gaps,
+    ucb1_regret,
+)
 from protocol.cooperative import (
     AdapParameters,
     AloneParameters,
@@ -25,8 +33,8 @@ PAPER = "Dubey and Pentland 2020"
 
 
 def private_cooperation_regret(
-    gaps: FloatArray, t: FloatArray, *, cliques: int, agents: int, gamma: int, epsilon: float
-) -> FloatArray:
+    gaps: FloatArray, *, cliques: int, agents: int, gamma: int, epsilon: float
+) -> Curve:
     """Regret of all agents of Private Multi-Agent UCB after t slots.
 
     Dubey and Pentland 2020, Theorem 3.7, with χ̄ = `cliques` the clique cover of G_γ:
@@ -37,46 +45,35 @@ def private_cooperation_regret(
     equation 31 sums over the cliques of the cover.
     """
     found = positive(gaps)
-    logs = np.log(np.maximum(t, 1.0))
     once = cliques * (agents * gamma + 2) + agents * (1 / epsilon + zeta(1.5))
-    regret: FloatArray = cliques * 8 * (1 / found).sum() * logs + found.sum() * once
-    return regret
+    return logarithmic(cliques * 8 * (1 / found).sum(), found.sum() * once)
 
 
 def byzantine_cooperation_regret(
-    gaps: FloatArray,
-    t: FloatArray,
-    *,
-    cliques: int,
-    agents: int,
-    gamma: int,
-    sigma: float,
-    epsilon: float,
-) -> FloatArray:
+    gaps: FloatArray, *, cliques: int, agents: int, gamma: int, sigma: float, epsilon: float
+) -> Curve:
     """Regret of all agents of Byzantine-Proof Multi-Agent UCB after t slots.
 
     Dubey and Pentland 2020, Theorem 4.3, with χ̄ = `cliques` the clique cover of G_γ:
 
         χ̄ Σ_k 4σ² log t / (Δ_k - 2σ sqrt ε)² + (3M + γ χ̄ (M - 1)) Σ_k Δ_k.
 
-    `ValueError` unless 2σ sqrt ε < Δ_k for all k, which event (C) of the proof needs; the theorem
-    prints the condition ε < Δ_min / 2σ. Equation 51 also has the factor Δ_k in the first sum.
-    Equation 40 has 4σ², but equation 38 with Algorithm 3's δ = 1/t² gives 8σ, four times as much
-    at σ = 1/2.
+    `NoBoundError` unless some Δ_k > 0 and 2σ sqrt ε is below all of them, which event (C) of the
+    proof needs; the theorem prints the condition ε < Δ_min / 2σ. Equation 51 also has the factor
+    Δ_k in the first sum. Equation 40 has 4σ², but equation 38 with Algorithm 3's δ = 1/t² gives 8σ,
+    four times as much at σ = 1/2.
     """
     found = positive(gaps)
     room = found - 2 * sigma * math.sqrt(epsilon)
-    if (room <= 0).any():
-        raise ValueError("2σ sqrt ε is not below every gap")
-    logs = np.log(np.maximum(t, 1.0))
+    if not room.size or (room <= 0).any():
+        raise NoBoundError(
+            "Theorem 4.3 needs every gap to be above 2σ sqrt(ε), and here one is not."
+        )
     once = 3 * agents + gamma * cliques * (agents - 1)
-    regret: FloatArray = cliques * (4 * sigma**2 / room**2).sum() * logs + once * found.sum()
-    return regret
+    return logarithmic(cliques * (4 * sigma**2 / room**2).sum(), once * found.sum())
 
 
-def robust_cooperation_regret(
-    gaps: FloatArray, t: FloatArray, *, agents: int, epsilon: float
-) -> FloatArray:
+def robust_cooperation_regret(gaps: FloatArray, *, agents: int, epsilon: float) -> Curve:
     """Regret of all agents of `robust-private-ucb` after t slots, whatever a share f of them says.
 
     Our own result. An agent's index of an arm is never above the bound from its own rewards, which
@@ -89,24 +86,19 @@ def robust_cooperation_regret(
         M Σ_k (max(64 log t / Δ_k, 32 log t / ε) + Δ_k (⌈1/ε⌉ + 24)).
     """
     found = positive(gaps)[:, None]
-    logs = np.log(np.maximum(np.atleast_1d(t), 1.0))
-    pulls = np.maximum(64 / found, 32 / epsilon) * logs
+    slopes = np.maximum(64 / found, 32 / epsilon)
     once = found * (pulls_per_release(epsilon) + 24)
-    regret: FloatArray = agents * (pulls + once).sum(axis=0)
-    return regret
+    return lambda t: agents * (slopes * np.log(np.maximum(t, 1.0)) + once).sum(axis=0)
 
 
-def adap_ucb_regret(gaps: FloatArray, t: FloatArray, epsilon: float, alpha: float) -> FloatArray:
+def adap_ucb_regret(gaps: FloatArray, epsilon: float, alpha: float) -> Curve:
     """Regret of AdaP-UCB after t pulls: Σ_k (16 α log t / min(Δ_k, ε) + α / (α - 3)).
 
     Azize and Basu, NeurIPS 2022, Theorem 7; sums over Δ_k > 0.
     """
     found = positive(gaps)
-    logs = np.log(np.maximum(t, 1.0))
-    regret: FloatArray = 16 * alpha * (1 / np.minimum(found, epsilon)).sum() * logs + len(
-        found
-    ) * alpha / (alpha - 3)
-    return regret
+    slope = 16 * alpha * (1 / np.minimum(found, epsilon)).sum()
+    return logarithmic(slope, len(found) * alpha / (alpha - 3))
 
 
 def clique_cover(graph: Graph, gamma: int) -> int:
@@ -128,9 +120,9 @@ def private(spec: RunSpec, parameters: PrivateParameters, run: int) -> Bound:
     """Theorem 3.7, and whether its proof covers this run."""
     p, agents = parameters, spec.agents.count
     if p.noise_at == "destination":
-        return Bound(note="No bound is drawn: Theorem 3.7 is about noise at the source.")
+        raise NoBoundError("Theorem 3.7 is about noise at the source.")
     if p.releases == "doubling":
-        return Bound(note="No bound is drawn: none is known of cooperation by doubling batches.")
+        raise NoBoundError("none is known of cooperation by doubling batches.")
     gaps = shared_gaps(spec, run)
     graph = spec.graph(run)
     gamma = hops(p.gamma, graph.diameter)
@@ -140,8 +132,8 @@ def private(spec: RunSpec, parameters: PrivateParameters, run: int) -> Bound:
         uncovered.append(f"that γ < 1/ε (here γ = {gamma}, 1/ε = {1 / p.epsilon:g})")
     return Bound(
         label="Theorem 3.7",
-        regret=lambda t: private_cooperation_regret(
-            gaps, t, cliques=cliques, agents=agents, gamma=gamma, epsilon=p.epsilon
+        regret=private_cooperation_regret(
+            gaps, cliques=cliques, agents=agents, gamma=gamma, epsilon=p.epsilon
         ),
         note=f"{PAPER}, Theorem 3.7, with {cliques} cliques in G_γ (greedily). It is not proved "
         f"for this run: its proof takes {' and '.join(uncovered)}.",
@@ -151,7 +143,7 @@ def private(spec: RunSpec, parameters: PrivateParameters, run: int) -> Bound:
 def robust(spec: RunSpec, parameters: RobustParameters, run: int) -> Bound:
     """The bound that each agent has by itself, which lies cannot worsen."""
     if parameters.estimator == "mean":
-        return Bound(note="No bound is drawn: a mean bears no lies.")
+        raise NoBoundError("a mean bears no lies.")
     gaps, agents = shared_gaps(spec, run), spec.agents.count
     lies, share = parameters.contamination, parameters.assumed_contamination
     liars = len(lies.liars(agents))
@@ -163,9 +155,7 @@ def robust(spec: RunSpec, parameters: RobustParameters, run: int) -> Bound:
         )
     return Bound(
         label="each agent alone",
-        regret=lambda t: robust_cooperation_regret(
-            gaps, t, agents=agents, epsilon=parameters.epsilon
-        ),
+        regret=robust_cooperation_regret(gaps, agents=agents, epsilon=parameters.epsilon),
         note="Ours, for each agent alone; what cooperation gains is shown, not proved. It takes "
         "the batches that are put together as if they were chosen before they were seen.",
     )
@@ -181,11 +171,9 @@ def byzantine(spec: RunSpec, parameters: ByzantineParameters, run: int) -> Bound
     believed = p.assumed_contamination
     epsilon = p.contamination.rate if believed is None else believed
     _require_borne(p, epsilon, agents, gamma)
-    if not positive(gaps).size or 2 * p.sigma * math.sqrt(epsilon) >= positive(gaps).min():
-        return Bound(
-            note="No bound is drawn: Theorem 4.3 needs every gap to be above 2σ sqrt(ε), and here "
-            "one is not."
-        )
+    regret = byzantine_cooperation_regret(
+        gaps, cliques=cliques, agents=agents, gamma=gamma, sigma=p.sigma, epsilon=epsilon
+    )
     if spec.variant == "corrected" and not p.winsor and epsilon >= TRIMS_BELOW:
         raise NoBoundError(
             f"who believes that {TRIMS_BELOW:g} or more are lies trims nothing, and Theorem 4.3 is "
@@ -193,9 +181,7 @@ def byzantine(spec: RunSpec, parameters: ByzantineParameters, run: int) -> Bound
         )
     return Bound(
         label="Theorem 4.3",
-        regret=lambda t: byzantine_cooperation_regret(
-            gaps, t, cliques=cliques, agents=agents, gamma=gamma, sigma=p.sigma, epsilon=epsilon
-        ),
+        regret=regret,
         note=f"{PAPER}, Theorem 4.3, with {cliques} cliques in G_γ (greedily). It rests on Theorem "
         "4.2, which fails on Bernoulli rewards of some means, and its 4σ² is 8σ by its equation "
         "38, four times as much at σ = 1/2.",
@@ -219,20 +205,19 @@ def _require_borne(p: ByzantineParameters, believed: float, agents: int, gamma: 
 
 def ucb1(spec: RunSpec, parameters: AloneParameters, run: int) -> Bound:
     """UCB1's bound, once for each agent."""
-    gaps = shared_gaps(spec, run)
+    alone = ucb1_regret(shared_gaps(spec, run))
     return Bound(
         label="UCB1's bound, each agent alone",
-        regret=lambda t: spec.agents.count * ucb1_regret(gaps, t),
+        regret=lambda t: spec.agents.count * alone(t),
         note="Auer, Cesa-Bianchi and Fischer 2002, Theorem 1, once for each agent.",
     )
 
 
 def adap_ucb(spec: RunSpec, parameters: AdapParameters, run: int) -> Bound:
     """AdaP-UCB's bound, once for each agent."""
-    gaps = shared_gaps(spec, run)
-    p = parameters
+    alone = adap_ucb_regret(shared_gaps(spec, run), parameters.epsilon, parameters.alpha)
     return Bound(
         label="AdaP-UCB's bound, each agent alone",
-        regret=lambda t: spec.agents.count * adap_ucb_regret(gaps, t, p.epsilon, p.alpha),
+        regret=lambda t: spec.agents.count * alone(t),
         note="Azize and Basu 2022, Theorem 7, once for each agent.",
     )

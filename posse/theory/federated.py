@@ -100,12 +100,12 @@ def elimination(spec: RunSpec, parameters: SingleParameters, run: int) -> Bound:
     p, agents, arms = parameters, spec.agents.count, spec.arms.arm_count()
     gaps, rows = mean_gaps(spec, run), run_gaps(spec, run)
     if not isinstance(p, FederatedParameters) and (rows != rows[0]).any():
-        return Bound(
-            note="No bound is drawn: alone an agent goes to its own best arm, so that its regret "
-            "against the average means grows for ever."
+        raise NoBoundError(
+            "alone an agent goes to its own best arm, so that its regret against the average means "
+            "grows for ever."
         )
     if isinstance(p, DdpParameters) and p.exchange == "gossip":
-        return Bound(note="No bound is drawn: gossip has no fixed delay.")
+        raise NoBoundError("gossip has no fixed delay.")
     if isinstance(p, HdpParameters) and spec.variant == "printed" and (rows != rows[0]).any():
         sizes = {len(part) for part in spec.graph(run).components}
         if len(sizes) > 1:

@@ -79,11 +79,10 @@ def votes(spec: RunSpec, parameters: MaseParameters | CorruptedParameters, run: 
     p, arms = parameters, spec.arms.arm_count()
     gap = _smallest_gap(spec, run)
     if len(set(spec.agents.activity.rates(spec.agents.count))) > 1:
-        return Bound(note="No bound is drawn: Proposition 5.3 is about equally active agents.")
+        raise NoBoundError("Proposition 5.3 is about equally active agents.")
     if isinstance(p, CorruptedParameters) and p.xi:
-        return Bound(
-            note="No bound is drawn: the proof of Proposition 5.3 does not account for the votes "
-            "that are withheld."
+        raise NoBoundError(
+            "the proof of Proposition 5.3 does not account for the votes that are withheld."
         )
     failure, votes = local_failure(p, arms, spec.variant), votes_to_remove(p, arms, spec.variant)
     if isinstance(p, DpMaseParameters):

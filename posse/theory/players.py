@@ -94,7 +94,7 @@ def _fair_sharing(
     require_law(spec)
     means = run_means(spec, run)
     if parameters.counter != "hybrid":
-        return Bound(note="No bound is drawn: Theorem 6 is about the hybrid mechanism.")
+        raise NoBoundError("Theorem 6 is about the hybrid mechanism.")
     best = np.sort(means)[::-1][: spec.agents.count]
     if positive(-np.diff(best)).size + 1 < best.size:
         raise NoBoundError(

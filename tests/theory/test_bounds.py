@@ -20,7 +20,7 @@ GAPS = np.array([0.0, 0.5, 0.25])
 
 def test_ucb1_by_hand():
     # 8 log(e²) (2 + 4) + (1 + π²/3) (0.5 + 0.25)
-    found = bounds.ucb1_regret(GAPS, np.array([math.e**2]))
+    found = bounds.ucb1_regret(GAPS)(np.array([math.e**2]))
     assert found == pytest.approx([96 + (1 + math.pi**2 / 3) * 0.75])
 
 

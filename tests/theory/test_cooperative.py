@@ -7,38 +7,38 @@ import pytest
 
 from posse.plan import prepare
 from posse.theory import cooperative
+from posse.theory.bounds import NoBoundError
 from topologies import graphs
 
 GAPS = np.array([0.0, 0.5, 0.25])
+E = np.array([math.e])
 
 
 def test_private_cooperation_by_hand():
     # χ̄ = 2, M = 10, γ = 1, ε = .5: 2 · 8 · 6 log T + .75 (2 · 12 + 10 (2 + ζ(1.5)))
-    found = cooperative.private_cooperation_regret(
-        GAPS, np.array([math.e]), cliques=2, agents=10, gamma=1, epsilon=0.5
-    )
-    assert found == pytest.approx([96 + 0.75 * (24 + 10 * (2 + 2.6123753486854883))])
+    found = cooperative.private_cooperation_regret(GAPS, cliques=2, agents=10, gamma=1, epsilon=0.5)
+    assert found(E) == pytest.approx([96 + 0.75 * (24 + 10 * (2 + 2.6123753486854883))])
 
 
 def test_byzantine_cooperation_by_hand():
     # χ̄ = 2, M = 10, γ = 3, σ = .5, ε = .01, so 2σ sqrt ε = .1: 4σ² / .4² + 4σ² / .15²
     leading = 2 * (1 / 0.4**2 + 1 / 0.15**2)
     found = cooperative.byzantine_cooperation_regret(
-        GAPS, np.array([math.e]), cliques=2, agents=10, gamma=3, sigma=0.5, epsilon=0.01
+        GAPS, cliques=2, agents=10, gamma=3, sigma=0.5, epsilon=0.01
     )
-    assert found == pytest.approx([leading + (30 + 3 * 2 * 9) * 0.75])
-    with pytest.raises(ValueError, match="every gap"):
+    assert found(E) == pytest.approx([leading + (30 + 3 * 2 * 9) * 0.75])
+    with pytest.raises(NoBoundError, match="every gap"):
         cooperative.byzantine_cooperation_regret(
-            GAPS, np.array([2.0]), cliques=2, agents=10, gamma=3, sigma=0.5, epsilon=0.0625
+            GAPS, cliques=2, agents=10, gamma=3, sigma=0.5, epsilon=0.0625
         )
 
 
 def test_robust_cooperation_by_hand():
     # M = 10, log t = 1: 64 / .5 and 64 / .25 are above 32 / ε = 64; .75 (⌈1/ε⌉ + 24)
-    found = cooperative.robust_cooperation_regret(GAPS, np.array([math.e]), agents=10, epsilon=0.5)
-    assert found == pytest.approx([10 * (128 + 256 + 0.75 * 26)])
-    small = cooperative.robust_cooperation_regret(GAPS, np.array([math.e]), agents=1, epsilon=0.1)
-    assert small == pytest.approx([320 + 320 + 0.75 * 34])
+    found = cooperative.robust_cooperation_regret(GAPS, agents=10, epsilon=0.5)
+    assert found(E) == pytest.approx([10 * (128 + 256 + 0.75 * 26)])
+    small = cooperative.robust_cooperation_regret(GAPS, agents=1, epsilon=0.1)
+    assert small(E) == pytest.approx([320 + 320 + 0.75 * 34])
 
 
 @pytest.mark.parametrize(
