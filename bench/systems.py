@@ -8,20 +8,16 @@ from dataclasses import dataclass, field
 
 from posse.extend import (
     COORDINATOR,
-    AgentContext,
     AgentEffects,
     AgentEvent,
     AgentRole,
     Broadcast,
-    CoordinatorContext,
     Finish,
     Mesh,
     Message,
-    Network,
     Parameters,
     PeerFinished,
     Received,
-    RunSpec,
     Send,
     ServerEffects,
     ServerEvent,
@@ -32,6 +28,7 @@ from posse.extend import (
     along,
     unprotected,
 )
+from posse.systems.context import making
 
 
 class Request(Message, frozen=True):
@@ -60,12 +57,12 @@ class EchoParameters(Parameters, frozen=True, kw_only=True):
 @dataclass(slots=True)
 class EchoAgent:
     size: int
-    left: int
+    messages: int
 
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
         if type(event) is Received:
-            self.left -= 1
-        if self.left == 0:
+            self.messages -= 1
+        if self.messages == 0:
             return [Finish("done")]
         return [Send(COORDINATOR, Request(bytes(self.size)))]
 
@@ -89,21 +86,13 @@ class EchoServer:
         return []
 
 
-def _echo_agent(context: AgentContext) -> EchoAgent:
-    return EchoAgent(context.parameters.size, context.parameters.messages)
-
-
-def _echo_server(context: CoordinatorContext) -> EchoServer:
-    return EchoServer(context.agents, context.parameters.told)
-
-
 ECHO = System(
     name="bench-echo",
     title="request and reply, for benchmarks",
     paper="none",
     parameters=EchoParameters,
     clocks=("wall",),
-    shape=Star(AgentRole(_echo_agent, (Reply,)), ServerRole(_echo_server, (Request,))),
+    shape=Star(AgentRole(making(EchoAgent), (Reply,)), ServerRole(making(EchoServer), (Request,))),
     claim=unprotected(""),
 )
 
@@ -125,7 +114,7 @@ class MeshParameters(Parameters, frozen=True, kw_only=True):
 @dataclass(slots=True)
 class MeshAgent:
     neighbours: tuple[int, ...]
-    data: bytes
+    size: int
     slots: int
     slot: int = 0
     heard: dict[int, int] = field(default_factory=dict)
@@ -140,17 +129,8 @@ class MeshAgent:
             self.slot += 1
         if self.slot == self.slots:
             return [Finish("done")]
-        frame = MeshFrame(self.slot, self.data)
+        frame = MeshFrame(self.slot, bytes(self.size))
         return [Send(n, frame) for n in self.neighbours]
-
-
-def _network(spec: RunSpec, parameters: MeshParameters, run: int) -> Network:
-    return along(spec.graph(run))
-
-
-def _mesh_agent(context: AgentContext) -> MeshAgent:
-    p: MeshParameters = context.parameters
-    return MeshAgent(context.neighbours, bytes(p.size), p.slots)
 
 
 MESH = System(
@@ -159,6 +139,9 @@ MESH = System(
     paper="none",
     parameters=MeshParameters,
     clocks=("slots",),
-    shape=Mesh(AgentRole(_mesh_agent, (MeshFrame,)), Wiring(_network)),
+    shape=Mesh(
+        AgentRole(making(MeshAgent), (MeshFrame,)),
+        Wiring(lambda spec, parameters, run: along(spec.graph(run))),
+    ),
     claim=unprotected(""),
 )

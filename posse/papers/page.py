@@ -16,7 +16,6 @@ from posse.report.drawing import (
     canvas,
     curve,
     large_numbers,
-    legend,
     points,
     to_svg,
 )
@@ -178,7 +177,6 @@ def _chart(
         else:
             axes.set(ylim=scale, xlabel=how.x, ylabel=how.y)
             large_numbers(axes, x=how.shape == "curves" or "x" in how.log)
-            legend(figure, axes)
         svg = to_svg(figure, file, experiment.title)
     return Chart(
         name=file,

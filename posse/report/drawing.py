@@ -112,9 +112,13 @@ def canvas(height: float = 3.3, width: float = WIDTH) -> Iterator[tuple[Figure, 
 
 
 def to_svg(figure: Figure, name: str, label: str) -> str:
-    """The figure as an `<svg>` element: no size of its own, named colours, short numbers."""
+    """The figure, with its legend, as an `<svg>` element.
+
+    It has no size of its own, named colours and short numbers.
+    """
     out = io.StringIO()
     with mpl.rc_context({**_STYLE, "svg.hashsalt": name}):
+        _legend(figure, figure.axes[0])
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     svg = out.getvalue()
     svg = svg[svg.index("<svg") :]
@@ -158,7 +162,7 @@ def large_numbers(axes: Axes, *, x: bool = False, y: bool = True) -> None:
             axes.yaxis.set_minor_formatter(few if high < 30 * low else NullFormatter())
 
 
-def legend(figure: Figure, axes: Axes) -> None:
+def _legend(figure: Figure, axes: Axes) -> None:
     """Below the axes, where it hides nothing, if there is more than one series.
 
     The figure grows by what it takes, so that the axes keep their height under many series.

@@ -17,7 +17,6 @@ from posse.report.drawing import (
     canvas,
     curve,
     large_numbers,
-    legend,
     thin,
     to_svg,
 )
@@ -83,7 +82,6 @@ def regret(all_series: list[Series], names: Sequence[str] = ("measured",)) -> Ch
         axes.set(xlabel=f"time ({' or '.join(sorted(units))})", ylabel="cumulative regret")
         axes.set(xlim=(0, None), ylim=(min(0.0, axes.get_ylim()[0]), None))
         large_numbers(axes, x=True)
-        legend(figure, axes)
     runs = [len(curves) for _, _, curves in shown]
     least, most = min(runs), max(runs)
     caption = of_runs(least, most)

@@ -9,7 +9,7 @@ from posse.measure.confidence import mean_ci
 from posse.measure.numbers import capital
 from posse.report import privacy
 from posse.report.differ import CHANCE, apart, brief, keys_of, names, varied
-from posse.report.drawing import Chart, bars, canvas, large_numbers, legend, points, to_svg
+from posse.report.drawing import Chart, bars, canvas, large_numbers, points, to_svg
 from posse.report.page import Cell, Page, Section, mean_cell, some, table
 from posse.report.read import Series
 from posse.report.regret import regret
@@ -159,7 +159,6 @@ def _against(
             axes.set_xscale("log")
         axes.set(xlabel=axis.removeprefix("parameters."), ylabel=label)
         large_numbers(axes)
-        legend(figure, axes)
     return Chart(
         name=name,
         title=capital(label),

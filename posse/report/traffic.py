@@ -3,7 +3,7 @@
 import msgspec
 
 from posse.measure.numbers import short, with_ci
-from posse.report.drawing import COLOUR, Chart, canvas, large_numbers, legend, note, to_svg
+from posse.report.drawing import COLOUR, Chart, canvas, large_numbers, note, to_svg
 from posse.report.page import MOST_ROWS, Section, some, table
 from posse.report.read import Series
 from posse.results.record import RunRecord
@@ -114,7 +114,6 @@ def _bytes_by_kind(kinds: list[Kind], field: bool) -> Chart | None:
         axes.margins(x=0.16)
         axes.set_xlabel("bytes handed to ZeroMQ, a run")
         large_numbers(axes, x=True, y=False)
-        legend(figure, axes)
     return Chart(
         name="bytes",
         title="Bytes by kind",

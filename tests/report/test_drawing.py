@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from posse.report.drawing import canvas, curve, large_numbers, legend, to_svg
+from posse.report.drawing import canvas, curve, large_numbers, to_svg
 
 
 def drawn(series: int) -> tuple[float, float]:
@@ -13,7 +13,6 @@ def drawn(series: int) -> tuple[float, float]:
     with canvas() as (figure, axes):
         for index in range(series):
             curve(axes, index, f"count = {index}, means = [0.6, 0.5, 0.55]", times, times, zeros)
-        legend(figure, axes)
         to_svg(figure, "legend", "")
         return figure.get_figheight(), axes.get_position().height * figure.get_figheight()
 
