@@ -12,12 +12,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from statistics import median
 from typing import Any
 
 import zmq
 
-from bench.tables import hold, in_turn, ratios, show, spread
+from bench import tables
 from posse.engines.processes import ProcessEngine
 from posse.plan import Plan
 from protocol.wire import HEADER
@@ -32,13 +31,11 @@ class Figure:
     seconds: float
     cpu: float
 
-    @property
-    def rate(self) -> float:
-        return self.messages / self.seconds
 
-    @property
-    def cpu_us(self) -> float:
-        return 1e6 * self.cpu / self.messages
+_FIGURES: dict[str, tuple[Callable[[Figure], float], str]] = {
+    "messages/s": (lambda figure: figure.messages / figure.seconds, "{:,.0f}"),
+    "CPU us/message": (lambda figure: 1e6 * figure.cpu / figure.messages, "{:.1f}"),
+}
 
 
 def ours(engine: ProcessEngine, plan: Plan) -> tuple[Figure, int]:
@@ -169,15 +166,6 @@ def compare(work: str, plan: Plan, bare: Callable[[int], Figure], rounds: int, b
     with ProcessEngine(plan) as engine:
         _, size = ours(engine, plan)  # warm
         ways = {"posse": lambda: ours(engine, plan)[0], "bare pyzmq": lambda: bare(size)}
-        both = in_turn(rounds, ways)
-    rates = {name: [figure.rate for figure in figures] for name, figures in both.items()}
-    cpu = {name: [figure.cpu_us for figure in figures] for name, figures in both.items()}
-    show(
-        f"{work}; frames of {size} bytes ({HEADER.size} of them header), {rounds} rounds: median "
-        "(least-greatest)",
-        ["", "messages/s", "CPU us/message"],
-        [[name, spread(rates[name], "{:,.0f}"), spread(cpu[name], "{:.1f}")] for name in both],
-    )
-    print(f"  ratio of messages/s   {spread(ratios(rates))}")
-    print(f"  ratio of CPU/message  {spread(ratios(cpu))}   (ours/bare)")
-    hold(f"{work}, of bare pyzmq's messages/s", median(ratios(rates)), bar)
+        title = f"{work}; frames of {size} bytes ({HEADER.size} of them header)"
+        ratio, _ = tables.compare(title, rounds, ways, _FIGURES)
+    tables.hold(f"{work}, of bare pyzmq's messages/s", ratio, bar)

@@ -9,12 +9,11 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
 
-from bench.tables import hold, in_turn, ratios, run_file, show, spread
+from bench.tables import compare, hold, run_file
 from posse.durable.journal import Journal
 from posse.engines.processes import ProcessEngine
 from posse.engines.remote_agent import remote_agent
@@ -104,28 +103,16 @@ def real(system: str, folder: Path) -> Plan:
 
 
 def main() -> None:
-    took = in_turn(ROUNDS, {
-        "without keys": partial(seconds, echo),
-        "with keys": partial(seconds, echo, keyed=True),
-    })  # fmt: skip
-    show(
-        "four agents over tcp, messages/s: median (least-greatest)",
-        ["", "messages/s"],
-        [
-            [name, spread([8 * MESSAGES / each for each in times], "{:,.0f}")]
-            for name, times in took.items()
-        ],
-    )
-    hold("with keys, of the messages/s without", median(ratios(took)), BAR_KEYS)
-    rows, held = [], []
+    keys = {"with keys": partial(seconds, echo, keyed=True), "without": partial(seconds, echo)}
+    rate = {"messages/s": (lambda took: 8 * MESSAGES / took, "{:,.0f}")}
+    (ratio,) = compare("four agents over tcp", ROUNDS, keys, rate)
+    hold("with keys, of the messages/s without", ratio, BAR_KEYS)
     for system in SYSTEMS:
         make = partial(real, system)
-        both = in_turn(ROUNDS, {
-            "with": partial(seconds, make, journals=True),
+        journals = {
+            "with journals": partial(seconds, make, journals=True),
             "without": partial(seconds, make),
-        })  # fmt: skip
-        rows.append([system, *map(spread, both.values())])
-        held.append((f"journals, {system}, of the time without", median(ratios(both))))
-    show(f"journals, {AGENTS} agents, seconds", ["system", "with", "without"], rows)
-    for work, ratio in held:
-        hold(work, ratio, BAR_JOURNALS, most=True)
+        }
+        title = f"{system}, {AGENTS} agents"
+        (ratio,) = compare(title, ROUNDS, journals, {"seconds": (float, "{:.2f}")})
+        hold(f"journals, {system}, of the time without", ratio, BAR_JOURNALS, most=True)

@@ -30,57 +30,40 @@ def _case(
 _TENTH = {"kind": "erdos-renyi", "p": 0.1}
 _TEN = [0.1, 0.1, 0.1, 0.1, 0.2, 0.55, 0.1, 0.1, 0.1, 0.1]
 
-CASES: tuple[tuple[str, dict[str, Any], float | None], ...] = (
-    (
-        "cooperative-ucb, 60 agents, p = .1, γ = 2, T = 300",
-        _case("cooperative-ucb", 60, topology=_TENTH, horizon=300, gamma=2),
-        0.6,
-    ),
-    (
-        "cooperative-ucb, 200 agents, p = .1, γ = 1, T = 1,000",
-        _case("cooperative-ucb", 200, topology=_TENTH, horizon=1000, gamma=1),
-        6.0,
-    ),
-    (
-        "private-ucb, 200 agents, p = .1, γ = 2, T = 200",
-        _case("private-ucb", 200, topology=_TENTH, horizon=200, gamma=2, epsilon=0.5),
-        None,
-    ),
-    (
-        "byzantine-ucb, 60 agents, p = .1, γ = 2, T = 300",
-        _case("byzantine-ucb", 60, topology=_TENTH, horizon=300, gamma=2),
-        None,
-    ),
-    *(
-        (
-            f"{system}, 3 players, T = 20,000",
-            _case(system, 3, _TEN, horizon=20_000, **more),
-            bar,
-        )
+
+def _on_graph(system: str, agents: int, **given: Any) -> dict[str, Any]:
+    return _case(system, agents, topology=_TENTH, **given)
+
+
+def _users(how: str, rate: float) -> dict[str, Any]:
+    given: dict[str, Any] = {"decomposition": how, "feedback": "demand", "learning_rate": rate}
+    found = figures.anonymous(100, figures.UNIFORM, 10**5, **given)
+    return found | {"seed": 1, "engine": {"kind": "memory"}}
+
+
+CASES: dict[str, tuple[dict[str, Any], float | None]] = {
+    "cooperative-ucb, 60 agents, p = .1, γ = 2, T = 300":
+        (_on_graph("cooperative-ucb", 60, horizon=300, gamma=2), 0.6),
+    "cooperative-ucb, 200 agents, p = .1, γ = 1, T = 1,000":
+        (_on_graph("cooperative-ucb", 200, horizon=1000, gamma=1), 6.0),
+    "private-ucb, 200 agents, p = .1, γ = 2, T = 200":
+        (_on_graph("private-ucb", 200, horizon=200, gamma=2, epsilon=0.5), None),
+    "byzantine-ucb, 60 agents, p = .1, γ = 2, T = 300":
+        (_on_graph("byzantine-ucb", 60, horizon=300, gamma=2), None),
+    **{
+        f"{system}, 3 players, T = 20,000": (_case(system, 3, _TEN, horizon=20_000, **more), bar)
         for system, more, bar in (
             ("tdfs-ucb", {}, 0.4),
             ("tdfs-private-bound", {"epsilon": 1.0}, None),
             ("tdfs-private", {"epsilon": 1.0}, None),
         )
-    ),
-    *(
-        (
-            f"anonymous, {how}, 100 users, 5 arms, T = 10^5",
-            figures.anonymous(
-                100,
-                figures.UNIFORM,
-                10**5,
-                decomposition=how,
-                feedback="demand",
-                learning_rate=rate,
-            )
-            | {"seed": 1, "engine": {"kind": "memory"}},
-            2.0,
-        )
+    },
+    **{
+        f"anonymous, {how}, 100 users, 5 arms, T = 10^5": (_users(how, rate), 2.0)
         for how, rate in (("greedy", 0.0025), ("random", 0.02), ("lp", 0.02))
-    ),
-)
-"""Name and run file, and the largest number of processor seconds, if there is a bar."""
+    },
+}  # fmt: skip
+"""By name the run file, and the largest number of processor seconds, if there is a bar."""
 
 
 def seconds(raw: dict[str, Any], number: int = 0) -> float:
@@ -92,19 +75,15 @@ def seconds(raw: dict[str, Any], number: int = 0) -> float:
 
 
 def main() -> None:
-    rows, bars = [], []
-    for name, raw, bar in CASES:
-        taken = [seconds(raw) for _ in range(ROUNDS)]
-        rows.append([name, spread(taken)])
-        if bar is not None:
-            bars.append((name, median(taken), bar))
+    taken = {name: [seconds(raw) for _ in range(ROUNDS)] for name, (raw, _) in CASES.items()}
     show(
         f"one repetition in memory, processor seconds, {ROUNDS} rounds: median (least-greatest)",
         ["", "seconds"],
-        rows,
+        [[name, spread(values)] for name, values in taken.items()],
     )
-    for name, taken_by, bar in bars:
-        hold(name, taken_by, bar, most=True)
+    for name, (_, bar) in CASES.items():
+        if bar is not None:
+            hold(name, median(taken[name]), bar, most=True)
 
 
 def _sized(

@@ -7,14 +7,13 @@ that other load affects both. It also measures the cost of an insertion into the
 """
 
 import time
-from statistics import median
 
 import numpy as np
 
 from agent.hybrid import HybridSums
 from agent.noise import SeededNoise
 from bench import bare
-from bench.tables import hold, in_turn, ratios, run_file, spread
+from bench.tables import compare, hold, run_file
 from posse.engines.processes import ProcessEngine
 from posse.plan import prepare
 from protocol.machine import COORDINATOR
@@ -61,11 +60,10 @@ def slot_latency(system: str) -> None:
             slots = engine.run(plan, 0).slots
             return (time.perf_counter() - began) / slots
 
-        took = in_turn(ROUNDS, {"posse": our_slot, "bare blocking sockets": bare_slot})
-    said = (f"{name} {spread([1e6 * s for s in each], '{:.0f}')} us" for name, each in took.items())
-    work = f"slot of {PLAYERS} players, {system}"
-    print(f"{work}: {'; '.join(said)}; ratio {spread(ratios(took))}")
-    hold(f"{work}, of bare sockets' time", median(ratios(took)), BAR, most=True)
+        work = f"slot of {PLAYERS} players, {system}"
+        ways = {"posse": our_slot, "bare blocking sockets": bare_slot}
+        (ratio,) = compare(work, ROUNDS, ways, {"us": (lambda seconds: 1e6 * seconds, "{:.0f}")})
+    hold(f"{work}, of bare sockets' time", ratio, BAR, most=True)
 
 
 def insertions() -> None:

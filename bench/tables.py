@@ -20,18 +20,33 @@ def run_file(
     return {"system": system, "seed": 1, "agents": {"count": agents}, "arms": arms, **more}
 
 
-def in_turn(rounds: int, ways: Mapping[str, Callable[[], T]]) -> dict[str, list[T]]:
-    """The results of each way in each round. The ways alternate, so that other load affects all."""
-    found: dict[str, list[T]] = {name: [] for name in ways}
+def compare(
+    title: str,
+    rounds: int,
+    ways: Mapping[str, Callable[[], T]],
+    figures: Mapping[str, tuple[Callable[[T], float], str]],
+) -> list[float]:
+    """Show what two ways give, and the ratios of the first to the second; return their medians.
+
+    The ways alternate, so that other load affects both. `figures`: by name how to take a figure
+    from what a way gives, and its form.
+    """
+    given: dict[str, list[T]] = {name: [] for name in ways}
     for _ in range(rounds):
         for name, way in ways.items():
-            found[name].append(way())
-    return found
-
-
-def ratios(found: Mapping[str, Sequence[float]]) -> list[float]:
-    """The ratio of the first way to the second, round by round."""
-    return [one / other for one, other in zip(*found.values(), strict=True)]
+            given[name].append(way())
+    rows, ratios = [[name] for name in ways], []
+    for of, form in figures.values():
+        taken = [[of(each) for each in made] for made in given.values()]
+        for row, values in zip(rows, taken, strict=True):
+            row.append(spread(values, form))
+        ratios.append([one / other for one, other in zip(*taken, strict=True)])
+    show(
+        f"{title}, {rounds} rounds: median (least-greatest)",
+        ["", *figures],
+        [*rows, ["ratio", *map(spread, ratios)]],
+    )
+    return [median(ratio) for ratio in ratios]
 
 
 def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

@@ -7,12 +7,13 @@ import subprocess
 import sys
 import tempfile
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 
-from bench.tables import in_turn, ratios, run_file, show, spread
+from bench.tables import compare, run_file
 from posse.watch import text
 
 AGENTS, REPEAT, ROUNDS = 64, 4, 8
@@ -49,7 +50,6 @@ def cost(folder: Path, *, watched: bool) -> tuple[float, float]:
 
 
 def main() -> None:
-    rows = []
     for system, more in SYSTEMS.items():
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
@@ -58,12 +58,5 @@ def main() -> None:
             ways = {
                 way: partial(cost, folder, watched=way == "watched") for way in ("watched", "plain")
             }
-            found = in_turn(ROUNDS, ways)
-        for at, what in enumerate(("processor", "elapsed")):
-            took = {way: [each[at] for each in costs] for way, costs in found.items()}
-            rows.append([f"{system}, {what}", *map(spread, took.values()), spread(ratios(took))])
-    show(
-        f"{AGENTS} agents, {REPEAT} runs, seconds: median (least-greatest)",
-        ["", "watched", "plain", "ratio"],
-        rows,
-    )
+            seconds = {"processor": (itemgetter(0), "{:.2f}"), "elapsed": (itemgetter(1), "{:.2f}")}
+            compare(f"{system}, {AGENTS} agents, {REPEAT} runs, seconds", ROUNDS, ways, seconds)
