@@ -5,7 +5,6 @@ DP-UCB-INT, which no message shows by themselves, are audited as the machines ma
 """
 
 import itertools
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,16 +26,6 @@ from protocol.privacy import Neighbours
 _TWO = {"kind": "bernoulli", "means": [0.9, 0.1]}
 _GAUSS = {"kind": "gaussian", "means": [0.9, 0.1]}
 _MANY = {"kind": "bernoulli", "means": [0.7, *[0.5] * 4, *[0.3] * 5]}
-_HALF = Neighbours(levels=(0.5, 0.5))
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """A run file, how many runs on each data set in the quick form, and what else is asked."""
-
-    run: dict[str, Any]
-    runs: int
-    more: dict[str, Any] = field(default_factory=dict)
 
 
 def _run(
@@ -55,27 +44,30 @@ _VOTES = {"epsilon": 1.0, "delta": 0.5}
 _EVERY = 20
 """Slots between two averages that are looked at."""
 
-ASKED = {
-    "dp-mase": _Asked(_run("dp-mase", 1, _VOTES), 3_000),
-    "dp-mase, unbounded rewards": _Asked(
-        _run("dp-mase", 2, _VOTES, _GAUSS, variant="printed"), 600
+_ASKED: dict[str, tuple[Any, ...]] = {
+    "dp-mase": (3_000, _run("dp-mase", 1, _VOTES)),
+    "dp-mase, unbounded rewards": (600, _run("dp-mase", 2, _VOTES, _GAUSS, variant="printed")),
+    "corrupted-elimination, η": (400, _run("corrupted-elimination", 32, {}, _MANY)),
+    "private-ucb, corrected": (1_500, _run("private-ucb", 2, _FEW, topology=_PATH)),
+    "private-ucb, printed": (
+        4_000, _run("private-ucb", 2, _FEW, topology=_PATH, variant="printed"), None, (0.5, 0.5)
     ),
-    "corrupted-elimination, η": _Asked(_run("corrupted-elimination", 32, {}, _MANY), 400),
-    "private-ucb, corrected": _Asked(_run("private-ucb", 2, _FEW, topology=_PATH), 1_500),
-    "private-ucb, printed": _Asked(
-        _run("private-ucb", 2, _FEW, topology=_PATH, variant="printed"), 4_000, {"cases": (_HALF,)}
-    ),
-    "masked sums": _Asked(_run("anonymous", 6, {"group_size": 2, "horizon": 100}), 600),
-    "cdp-mab, M ε": _Asked(_run("cdp-mab", 4, _CENTRAL), 2_000),
-    "cdp-mab, ε": _Asked(_run("cdp-mab", 4, _CENTRAL), 1_000, {"epsilon": 0.5}),
-}
-"""By line; the full form makes ten times as many runs."""
+    "masked sums": (600, _run("anonymous", 6, {"group_size": 2, "horizon": 100})),
+    "cdp-mab, M ε": (2_000, _run("cdp-mab", 4, _CENTRAL)),
+    "cdp-mab, ε": (1_000, _run("cdp-mab", 4, _CENTRAL), 0.5),
+}  # fmt: skip
+"""By line what `audited` is given, in the quick form; the full form makes ten times the runs."""
 
 
-def audited(line: str, times: int) -> dict[str, Any]:
-    """The verdict on the claim of a run file."""
-    asked = ASKED[line]
-    audit = Audit(plan=prepare(asked.run), runs=asked.runs * times, jobs=1, **asked.more)
+def audited(
+    runs: int, run: dict[str, Any], epsilon: float | None = None, levels: Any = None
+) -> dict[str, Any]:
+    """The verdict on the claim of a run file, or on `epsilon`, by so many runs on each data set.
+
+    `levels`: what all other rewards are, by arm; by default the claim's own data sets are tried.
+    """
+    cases = (Neighbours(levels=levels),) if levels else ()
+    audit = Audit(plan=prepare(run), runs=runs, epsilon=epsilon, cases=cases, jobs=1)
     return _told(audit.verdict())
 
 
@@ -145,7 +137,7 @@ def noisy_means(trials: int, form: Any, *, generator: np.random.Generator) -> di
 def _lines(quick: bool) -> Lines:
     times, trials = (1, 5_000) if quick else (10, 100_000)
     return {
-        **{line: Computation(audited, line, times) for line in ASKED},
+        **{line: Computation(audited, n * times, *of) for line, (n, *of) in _ASKED.items()},
         "dp-ucb-int, corrected": Computation(noisy_means, trials // 4, "corrected"),
         "dp-ucb-int, printed": Computation(noisy_means, trials // 4, "printed"),
         "hybrid mechanism, split": Computation(hybrid, trials, "half"),

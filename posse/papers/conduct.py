@@ -97,7 +97,7 @@ def conduct(
         variant: Measured(variant, experiment.metric) for variant in experiment.variants
     }
     for task, variant, place in wanted:
-        measured[variant].runs.setdefault(place, []).append(done[task.name].sample)
+        measured[variant].runs.setdefault(place, []).append(done[task.name])
         measured[variant].settings[place] = task.run
     axes = experiment.axes
     told = Told(

@@ -61,17 +61,9 @@ class Repetition:
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Done:
-    """What a repetition gave, and the processor seconds it took."""
-
-    sample: Sample
-    seconds: float
-
-
-def store(folder: Path) -> Store[Done]:
+def store(folder: Path) -> Store[Sample]:
     """The repetitions in a folder; those that other code made do not count."""
-    decode = msgspec.msgpack.Decoder(Done).decode
+    decode = msgspec.msgpack.Decoder(Sample).decode
     return Store(folder, our_code(), msgspec.msgpack.encode, decode)
 
 
@@ -84,15 +76,14 @@ def _text_of(module: str) -> str:
     return digest(Path(str(importlib.import_module(name).__file__)) for name in names)
 
 
-def one(task: Repetition) -> Done:
+def one(task: Repetition) -> Sample:
     """One repetition in memory."""
     began = time.process_time()
     if isinstance(task.run, Computation):
-        found = Sample(status="computed", numbers=task.run(task.variant, task.number))
-    else:
-        record = memory.run(prepare(task.specification), task.number)
-        found = sample.of_run(record, task.keep_log)
-    return Done(sample=found, seconds=time.process_time() - began)
+        numbers = task.run(task.variant, task.number)
+        return Sample(status="computed", numbers=numbers, seconds=time.process_time() - began)
+    record = memory.run(prepare(task.specification), task.number)
+    return sample.of_run(record, task.keep_log, time.process_time() - began)
 
 
 def run(
@@ -100,7 +91,7 @@ def run(
     folder: Path | None,
     done: Callable[[bool], None],
     jobs: int | None = None,
-) -> list[Done]:
+) -> list[Sample]:
     """All of them, in order; `done` hears of each as it ends, and whether it was kept before.
 
     `folder`: where they are kept, and found.
@@ -110,10 +101,7 @@ def run(
     return outcomes(pieces, lambda missing: _work(missing, jobs), done)
 
 
-Made = Iterator[tuple[int, Done | PosseError]]
-
-
-def _work(tasks: list[Repetition], jobs: int | None) -> Made:
+def _work(tasks: list[Repetition], jobs: int | None) -> Iterator[tuple[int, Sample | PosseError]]:
     """In memory on all cores; over wires those of one specification by the same agents."""
     cores = [place for place, task in enumerate(tasks) if not _is_wired(task)]
     for place, done in on_all_cores(one, [tasks[place] for place in cores], jobs):
@@ -127,8 +115,8 @@ def _work(tasks: list[Repetition], jobs: int | None) -> Made:
         for index, record in api.runs(plan, [tasks[place].number for place in places]):
             if isinstance(record, PosseError):
                 raise record
-            found = sample.of_run(record, tasks[places[index]].keep_log)
-            yield places[index], Done(sample=found, seconds=record.elapsed_seconds or 0.0)
+            keep, seconds = tasks[places[index]].keep_log, record.elapsed_seconds or 0.0
+            yield places[index], sample.of_run(record, keep, seconds)
 
 
 def _is_wired(task: Repetition) -> bool:

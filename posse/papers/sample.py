@@ -18,7 +18,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
     `cost` and `communications` are what the run counted of links and of rounds, `messages` what
     agents sent to the coordinator. `numbers` is what a computation gave, by name; `log` is there
-    only if the experiment keeps it.
+    only if the experiment keeps it. `seconds` is the processor time it took.
     """
 
     status: str
@@ -33,10 +33,11 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     messages: int | None = None
     numbers: dict[str, Any] = {}
     log: dict[str, list[list[float]]] = {}
+    seconds: float = 0.0
 
 
-def of_run(record: RunRecord, keep_log: bool) -> Sample:
-    """The sample of a run."""
+def of_run(record: RunRecord, keep_log: bool, seconds: float) -> Sample:
+    """The sample of a run that took so many processor seconds."""
     told = record.communication
     return Sample(
         status=record.status,
@@ -50,6 +51,7 @@ def of_run(record: RunRecord, keep_log: bool) -> Sample:
         communications=told.rounds,
         messages=told.links.agent_coordinator,
         log=record.log if keep_log else {},
+        seconds=seconds,
     )
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from posse.papers import audits, named
+from posse.papers import named
 
 HOLD = {
     "dp-mase",
@@ -35,7 +35,3 @@ def test_the_hybrid_mechanism_is_told_apart_quickly(split: str) -> None:
     found = POINTS[f"hybrid mechanism, {'split' if split == 'half' else 'unsplit'}"]("corrected", 1)
     assert found["refuted"] is (split == "tossou")
     assert found["found"] > 0.5
-
-
-def test_every_claim_has_its_line() -> None:
-    assert set(audits.ASKED) < set(POINTS)

@@ -216,7 +216,7 @@ def test_the_error_of_a_counter_is_that_of_its_noise(counter: str) -> None:
 @pytest.mark.parametrize(("share", "answer"), [(0.9, "borne out"), (1.1, "undecided")])
 def test_a_bound_above_all_there_can_be_decides_nothing(share, answer):
     runs = measured(a={0: [1.0, 1.1]})
-    decided = theory.telling(lambda variant: share, at_most("a", 2.0))(runs)
+    decided = theory.telling("a", lambda line, variant: share, at_most("a", 2.0))(runs)
     assert decided.answer == answer
     assert ("no run could fail" in decided.said) == (answer == "undecided")
 
@@ -226,5 +226,5 @@ def test_after_twenty_thousand_slots_all_bounds_are_above_what_there_can_be():
     runs = Measured("printed", plays.metric)
     for line, raw in plays.lines.items():
         run = memory.run(prepare({**raw, "seed": 1, "variant": "printed"}), 0)
-        runs.runs[line, 0.0], runs.settings[line, 0.0] = [of_run(run, keep_log=False)], raw
+        runs.runs[line, 0.0], runs.settings[line, 0.0] = [of_run(run, keep_log=False, seconds=0.0)], raw
     assert [said.check(runs).answer for said in plays.statements] == ["undecided"] * 4

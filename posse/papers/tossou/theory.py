@@ -1,7 +1,6 @@
 """Lemmas 4, 5 and 7 and Theorem 6 of Tossou and Dimitrakakis 2015, with their constants."""
 
 from collections.abc import Callable
-from functools import partial
 from math import exp, log, sqrt
 from typing import Any
 
@@ -37,12 +36,14 @@ def over_trivial(name: str, t: float, epsilon: float, players: int, *, variant: 
 
 
 @check
-def telling(measured: Measured, share: Callable[[str], float], decide: Check) -> Finding:
+def telling(
+    measured: Measured, line: str, share: Callable[[str, str], float], decide: Check
+) -> Finding:
     """What is decided, if a run could fail: undecided where the bound is more than there can be.
 
-    `share`: the bound of a form over what nobody can exceed.
+    `share`: the bound of a line in a form over what nobody can exceed.
     """
-    found, over = decide(measured), share(measured.variant)
+    found, over = decide(measured), share(line, measured.variant)
     if over < 1:
         return found
     said = f"{found.said}; the bound is {over:,.3g} times what nobody can exceed: no run could fail"
@@ -67,16 +68,6 @@ _LEMMAS = {_BOUND: "Lemma 4", _PRIVATE: "Lemma 7"}
 def most_plays_allowed(line: str, x: float) -> float:
     """τ^D as printed of the arms of mean .1, at T = 20,000 and ε = 1."""
     return float(_plays(line, 1.0, 1, "printed")(0.45, np.array([float(_T)]))[0])
-
-
-def _plays_over_slots(line: str, variant: str) -> float:
-    """τ^D over T."""
-    return most_plays_allowed(line, 0.0) / _T
-
-
-def _regret_over_trivial(line: str, variant: str) -> float:
-    """Theorem 6 over T μ*."""
-    return over_trivial(line, _T, 1.0, 1, variant=variant)
 
 
 def most_plays(sample: Sample) -> float:
@@ -183,12 +174,14 @@ EXPERIMENTS = (
         "Plays of a suboptimal arm against their bounds",
         *(
             claim(f"{name}: at most τ^D plays of any arm", lemma,
-                  telling(partial(_plays_over_slots, name), at_most(name, most_plays_allowed)))
+                  telling(name, lambda line, variant: most_plays_allowed(line, 0.0) / _T,
+                          at_most(name, most_plays_allowed)))
             for name, lemma in _LEMMAS.items()
         ),
         *(
             claim(f"{name}: the regret is below its bound", "Theorem 6",
-                  telling(partial(_regret_over_trivial, name), under_theory(name)))
+                  telling(name, lambda line, form: over_trivial(line, _T, 1.0, 1, variant=form),
+                          under_theory(name)))
             for name in _LEMMAS
         ),
         lines={
