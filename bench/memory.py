@@ -9,6 +9,7 @@ tell its cost from posse's.
 import math
 import time
 from collections.abc import Sequence
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -94,63 +95,53 @@ def _sized(
     return _case(system, N, [0.9] + [0.3] * (K - 1), graph, **horizon, **given)
 
 
-Case = tuple[str, str, dict[str, Any], dict[str, Any], str]
-
-
-def cases() -> list[Case]:
-    """Family, what grows, the smaller run, the larger one, and the work of the algorithm itself."""
-    found: list[Case] = []
-
-    def grow(family: str, make: Any, small: dict[str, int], own: dict[str, str]) -> None:
-        for name, work in own.items():
-            large = small | {name: small[name] * FACTOR}
-            found.append((family, name, make(**small), make(**large), work))
-
-    grow(
-        "mase (dp-mase)",
-        lambda N, K: _sized("dp-mase", N, K, delta=0.05, epsilon=0.25, beta=0.5),
-        {"N": 64, "K": 4},
-        {"N": "N votes an arm", "K": "K arms to drop"},
-    )
-    for gamma in (1, 2):
-        grow(
-            f"cooperative (cooperative-ucb, γ = {gamma})",
-            lambda gamma=gamma, **size: _sized("cooperative-ucb", **size, gamma=gamma),
-            {"N": 50, "K": 5, "T": 100, "degree": 6},
+GROWING: dict[str, tuple[Any, dict[str, tuple[int, str]]]] = {
+    "mase (dp-mase)": (
+        partial(_sized, "dp-mase", delta=0.05, epsilon=0.25, beta=0.5),
+        {"N": (64, "N votes an arm"), "K": (4, "K arms to drop")},
+    ),
+    **{
+        f"cooperative (cooperative-ucb, γ = {gamma})": (
+            partial(_sized, "cooperative-ucb", gamma=gamma),
             {
-                "N": "N agents, who know N each",
-                "K": "K numbers a message",
-                "T": "T slots",
-                "degree": "edges" if gamma == 1 else "edges, each with its end's neighbours",
+                "N": (50, "N agents, who know N each"),
+                "K": (5, "K numbers a message"),
+                "T": (100, "T slots"),
+                "degree": (6, edges),
             },
         )
-    grow(
-        "players (tdfs-ucb)",
-        lambda N, K, T: _sized("tdfs-ucb", N, K, T),
-        {"N": 3, "K": 16, "T": 2_000},
-        {"N": "N players", "K": "K indices", "T": "T slots"},
-    )
-    grow(
-        "anonymous (lp)",
-        lambda N, K, T: _sized("anonymous", N, K, T, group_size=2, learning_rate=0.01),
-        {"N": 24, "K": 4, "T": 20_000},
-        {"N": "N users", "K": "K sets of groups", "T": "T rewards, in log T batches"},
-    )
-    grow(
-        "federated (cdp-mab)",
-        lambda N, K, T: _sized("cdp-mab", N, K, T, epsilon=1.0),
-        {"N": 16, "K": 16, "T": 20_000},
-        {"N": "N sums", "K": "K sums", "T": "log T rounds"},
-    )
-    return found
+        for gamma, edges in ((1, "edges"), (2, "edges, each with its end's neighbours"))
+    },
+    "players (tdfs-ucb)": (
+        partial(_sized, "tdfs-ucb"),
+        {"N": (3, "N players"), "K": (16, "K indices"), "T": (2_000, "T slots")},
+    ),
+    "anonymous (lp)": (
+        partial(_sized, "anonymous", group_size=2, learning_rate=0.01),
+        {
+            "N": (24, "N users"),
+            "K": (4, "K sets of groups"),
+            "T": (20_000, "T rewards, in log T batches"),
+        },
+    ),
+    "federated (cdp-mab)": (
+        partial(_sized, "cdp-mab", epsilon=1.0),
+        {"N": (16, "N sums"), "K": (16, "K sums"), "T": (20_000, "log T rounds")},
+    ),
+}
+"""By family how its run file is made, and of each size the smaller one and what grows with it in
+the algorithm itself."""
 
 
 def growth() -> None:
     rows = []
-    for family, name, small, large, work in cases():
-        low, high = (min(seconds(raw) for _ in range(ROUNDS)) for raw in (small, large))
-        exponent = math.log(high / low) / math.log(FACTOR)
-        rows.append([family, name, f"{low:.3f}", f"{high:.3f}", f"{exponent:.2f}", work])
+    for family, (make, sizes) in GROWING.items():
+        small = {name: size for name, (size, _) in sizes.items()}
+        for name, (size, work) in sizes.items():
+            raws = make(**small), make(**small | {name: size * FACTOR})
+            low, high = (min(seconds(raw) for _ in range(ROUNDS)) for raw in raws)
+            exponent = f"{math.log(high / low) / math.log(FACTOR):.2f}"
+            rows.append([family, name, f"{low:.3f}", f"{high:.3f}", exponent, work])
     show(
         f"growth of a repetition in memory, processor seconds, least of {ROUNDS}; sizes x {FACTOR}",
         ["", "grows", "small", "large", "exponent", "the algorithm's own work"],
