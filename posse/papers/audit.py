@@ -19,7 +19,7 @@ from posse.papers.statements import Finding, Measured, verdict
 QUICK, FULL = 20_000, 200_000
 """Releases on each of the two inputs."""
 
-ASSUMED = (
+AUDITED = (
     f"Error rate of an audit {ERROR:g}; {QUICK:,} releases on each input (quick) or {FULL:,}. The "
     "machines are the real ones."
 )

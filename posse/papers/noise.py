@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from posse.errors import PosseError
-from posse.papers.audit import ASSUMED, audits, counted, mechanisms, own_noise, spends
+from posse.papers.audit import AUDITED, audits, counted, mechanisms, own_noise, spends
 from posse.papers.statements import Finding, Measured, ours
 
 
@@ -74,6 +74,6 @@ EXPERIMENTS = (
              spends("numpy")),
         ours("the field's noise (Google's library) is", field_spends),
         lines=mechanisms({"numpy": (numpy_noise, 1.0), "python-dp": (field_noise, 1.0)}),
-        assumed=f"{ASSUMED} ε = 1, Laplace noise on 1 and on 0.",
+        assumed=f"{AUDITED} ε = 1, Laplace noise on 1 and on 0.",
     ),
 )  # fmt: skip

@@ -4,9 +4,9 @@ import pytest
 
 from posse.papers import noise as bits
 from posse.papers.dubey import theory as dubey
-from posse.papers.li import noise as li
-from posse.papers.rio import voting as rio
-from posse.papers.tossou import sums as tossou
+from posse.papers.li import theory as li
+from posse.papers.rio import theory as rio
+from posse.papers.tossou import theory as tossou
 from tests.support.papers import GENERATOR
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from posse.papers import checks
 from posse.papers.experiment import panel
-from posse.papers.li import theorems
+from posse.papers.li import theory
 from posse.papers.sample import Sample, named, regret, regret_at
 from posse.papers.statements import Measured
 from tests.support.papers import counted, measured
@@ -196,5 +196,5 @@ def test_regret_above_the_bound_refutes_it():
         runs = Measured("corrected", regret)
         curve = [[0.0, 0.0], [1.0, 1.0], [10.0, last]]
         runs.runs["a", 0.0] = [Sample(status="horizon", curve=curve)]
-        runs.settings["a", 0.0] = theorems.FREE
+        runs.settings["a", 0.0] = theory.FREE
         assert checks.under_theory("a")(runs).answer == answer

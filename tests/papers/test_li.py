@@ -6,7 +6,7 @@ import random
 import pytest
 
 from posse.engines import memory
-from posse.papers.li import central, noise, numbers, structures, theorems
+from posse.papers.li import figures, theory
 from posse.papers.sample import Sample, regret
 from posse.papers.statements import Measured
 from posse.plan import prepare
@@ -15,24 +15,24 @@ from tests.support.papers import GENERATOR, alike_on_average
 
 def test_the_solution_loses_nothing_and_the_prints_do():
     for p in (0.2, 1.0):
-        solved = numbers.loss("2 log T / log(M p^1.5)", p)
+        solved = theory.loss("2 log T / log(M p^1.5)", p)
         assert solved == pytest.approx(1.0)
-    assert numbers.loss("log T / log pM", 1.0) == pytest.approx(50)
+    assert theory.loss("log T / log pM", 1.0) == pytest.approx(50)
 
 
 def test_the_deviation_of_noise_in_a_late_round():
-    found = [noise.deviation(3, generator=GENERATOR(n)) for n in (1, 2)]
+    found = [theory.deviation(3, generator=GENERATOR(n)) for n in (1, 2)]
     assert found == pytest.approx([1, 1], abs=0.25)
 
 
 def test_the_cost_of_a_round_by_edges():
     # five complete graphs of 20: 5 · 190 edges and five links of cost 50
-    assert structures.by_edges("case 1: five complete") == 950 + 250
-    assert structures.by_edges("case 6: alone") == 5000
+    assert figures.by_edges("case 1: five complete") == 950 + 250
+    assert figures.by_edges("case 6: alone") == 5000
 
 
 def test_a_star_waits_one_slot():
-    found = numbers.waiting("star", 10, generator=GENERATOR(3))
+    found = theory.waiting("star", 10, generator=GENERATOR(3))
     assert found["value"] == pytest.approx(found["regret"] / 20)
     assert found["value"] < 1
 
@@ -47,13 +47,13 @@ def test_what_is_linear_once_the_own_arm_is_found(of, answer):
     runs.runs["a", 0.0] = [
         Sample(status="horizon", curve=[[t, scale * of(t)] for t in times]) for scale in (1, 1.1)
     ]
-    assert central.linear("a")(runs).answer == answer
+    assert figures.linear("a")(runs).answer == answer
 
 
 def test_the_proofs_sum_falls_with_rounds_and_grows_with_fewer_agents():
-    at = [theorems.equation_26("p=1", r) for r in (2, 3, 4, 5)]
+    at = [theory.equation_26("p=1", r) for r in (2, 3, 4, 5)]
     assert at == sorted(at, reverse=True)
-    assert theorems.equation_26("p=0.6", 3) > at[1]
+    assert theory.equation_26("p=0.6", 3) > at[1]
 
 
 MEANS, M, T, EPSILON = [0.8, 0.55, 0.3], 4, 3000, 0.1

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from posse.engines import memory
-from posse.papers.rio import rounds, voting
+from posse.papers.rio import theory
 from posse.papers.sample import Sample
 from posse.plan import prepare
 from posse.theory.mase import samples_of_epochs
@@ -19,37 +19,37 @@ def test_the_adversary_by_hand():
     votes: list[list[float]] = [[1, 0, k] for k in range(1, 10)]
     votes += [[2, 2, 0], *[[3.0, 3.0, k] for k in range(1, 6)]]
     sample = Sample(status="identified", answers=[None] * 4, log={"votes": votes})
-    assert voting.success(sample) == pytest.approx((1 + 0.1 + 0 + 0.2) / 4)
-    assert voting.erred(sample) == 1 / 4
+    assert theory.success(sample) == pytest.approx((1 + 0.1 + 0 + 0.2) / 4)
+    assert theory.erred(sample) == 1 / 4
 
 
 def test_some_m_of_n_by_hand():
     # M = 2 of N = 3 at β = 1/2: 4 of 8
-    assert voting.majority(3, 0.5, 2) == pytest.approx(0.5)
+    assert theory.majority(3, 0.5, 2) == pytest.approx(0.5)
 
 
 def test_the_promise_of_proposition_4_3():
     # I_{1-p}(T - S, 1 + S) = P(Bin(T, p) <= S)
     slowest, samples = 256.0, samples_of_epochs(0.2, 10, 0.5, 0.25)
-    late = binom.cdf(samples, round(rounds.at_most_rounds("", slowest)), 1 / slowest)
-    assert rounds.promised(slowest) == pytest.approx(0.95 * (1 - late) ** 5, rel=1e-3)
+    late = binom.cdf(samples, round(theory.at_most_rounds("", slowest)), 1 / slowest)
+    assert theory.promised(slowest) == pytest.approx(0.95 * (1 - late) ** 5, rel=1e-3)
 
 
 def test_proposition_5_2_with_the_proofs_m():
     # log .05 / log .9 = 28.4; α = 0: P(Bin(29, .95) = 29) δ, whatever η_ξ is
-    assert voting.bound(0.05, 0) == pytest.approx(0.95**29 * 0.05)
+    assert theory.bound(0.05, 0) == pytest.approx(0.95**29 * 0.05)
 
 
 def test_all_of_n_agents_are_given_agents():
-    votes = rounds.AGENTS
-    found = rounds.exact(votes)
-    assert found == pytest.approx(rounds.formula(votes), rel=1e-9)
+    votes = theory.AGENTS
+    found = theory.exact(votes)
+    assert found == pytest.approx(theory.formula(votes), rel=1e-9)
 
 
 def test_the_fifth_of_equally_active_agents():
-    assert rounds.slowest_voter(0.0) == pytest.approx(256)
+    assert theory.slowest_voter(0.0) == pytest.approx(256)
     weights = [n**-0.8 for n in range(1, 257)]
-    assert rounds.slowest_voter(0.8) == pytest.approx(sum(weights) / 5**-0.8)
+    assert theory.slowest_voter(0.8) == pytest.approx(sum(weights) / 5**-0.8)
 
 
 MEANS, ETA, XI, DELTA, N = [0.9, 0.3, 0.2], 0.6, 0.15, 0.2, 12

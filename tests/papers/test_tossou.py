@@ -12,7 +12,7 @@ from posse.engines import memory
 from posse.papers.checks import at_most
 from posse.papers.sample import Sample, of_run, regret
 from posse.papers.statements import Measured
-from posse.papers.tossou import figures, shared, sums, theory
+from posse.papers.tossou import figures, theory
 from posse.papers.tossou.figures import RANDOM_PACE
 from posse.plan import prepare
 from protocol.machine import COORDINATOR, Received, Started
@@ -77,7 +77,7 @@ def test_starving_by_hand():
 
 def test_how_far_beyond_its_own_delta_by_hand():
     # 20 rewards: one node of scale 8, beyond x on one side with e^(-x/8) / 2
-    found = sums.over_delta(20)
+    found = theory.over_delta(20)
     assert found == pytest.approx(math.exp(-4 * math.log(20) ** 2.5 / 8) / 2 * 20**4)
 
 
@@ -162,16 +162,16 @@ def test_ucb_private_bound_is_the_plain_loop_of_its_pseudo_code(variant):
 
 
 def pulls_arm_0_twice(offset: int, sample: float, noise: SeededNoise) -> bool:
-    """Whether a real player does what `shared.pulls_twice` computes, on this sample."""
+    """Whether a real player does what `theory.pulls_twice` computes, on this sample."""
     index = UcbPrivateBound(
-        shared.ARMS, shared.EPSILON, "corrected",
-        [HybridSums(1, shared.EPSILON, "half", noise) for _ in range(shared.ARMS)],
+        theory.ARMS, theory.EPSILON, "corrected",
+        [HybridSums(1, theory.EPSILON, "half", noise) for _ in range(theory.ARMS)],
     )  # fmt: skip
-    player = TdfsPlayer(shared.PLAYERS, shared.ARMS, shared.ARMS + 2, index, offset=offset)
+    player = TdfsPlayer(theory.PLAYERS, theory.ARMS, theory.ARMS + 2, index, offset=offset)
     player.handle(Started(), 0.0)
-    for slot in range(1, shared.ARMS + 2):
-        seen = float(player.arm == 0) if slot <= shared.ARMS else sample
-        if slot > shared.ARMS and player.arm != 0:
+    for slot in range(1, theory.ARMS + 2):
+        seen = float(player.arm == 0) if slot <= theory.ARMS else sample
+        if slot > theory.ARMS and player.arm != 0:
             return False
         told = Outcome(slot, seen, seen, True)
         player.handle(Received(COORDINATOR, told), float(slot))
@@ -183,7 +183,7 @@ def test_the_computed_choices_are_those_of_real_players(offset: int, sample: flo
     """Wrong once in ten thousand."""
     trials, noise = 4000, SeededNoise(GENERATOR(11))
     hits = sum(pulls_arm_0_twice(offset, sample, noise) for _ in range(trials))
-    chance = shared.pulls_twice(offset, variant="corrected", generator=GENERATOR(12))[int(sample)]
+    chance = theory.pulls_twice(offset, variant="corrected", generator=GENERATOR(12))[int(sample)]
     assert abs(hits - trials * chance) < 3.9 * math.sqrt(trials * chance * (1 - chance))
 
 
@@ -191,11 +191,11 @@ def test_a_sample_that_all_saw_tells_all_choices_more_than_epsilon() -> None:
     """66a882c claimed ε against whoever sees all choices, with one sample for all that collide."""
 
     def ratio(*offsets: int) -> float:
-        return shared.log_ratio(offsets, variant="corrected", generator=GENERATOR(13))["value"]
+        return theory.log_ratio(offsets, variant="corrected", generator=GENERATOR(13))["value"]
 
-    assert max(map(ratio, (1, 2, 3, 4))) <= shared.EPSILON
+    assert max(map(ratio, (1, 2, 3, 4))) <= theory.EPSILON
     together = ratio(1, 2, 3, 4)
-    assert 1.5 * shared.EPSILON < together <= shared.PLAYERS * shared.EPSILON
+    assert 1.5 * theory.EPSILON < together <= theory.PLAYERS * theory.EPSILON
     claim = plan("tdfs-private-bound", parameters={"horizon": 100, "epsilon": 4.0}).claim
     assert together <= claim.epsilon == 16.0
 
@@ -203,13 +203,13 @@ def test_a_sample_that_all_saw_tells_all_choices_more_than_epsilon() -> None:
 @pytest.mark.parametrize("counter", ["hybrid", "tree", "honaker"])
 def test_the_error_of_a_counter_is_that_of_its_noise(counter: str) -> None:
     """Against the mean of the variances of the numbers that releases are made of."""
-    made = sums.made(counter, SeededNoise(GENERATOR(0)))
+    made = theory.made(counter, SeededNoise(GENERATOR(0)))
     variances = []
     for _ in range(64):
         made.insert(0, 0.0)
         variances.append(deviation(made) ** 2)
     wanted = math.sqrt(sum(variances[32:]) / 32)
-    found = [sums.error(counter, 64, generator=GENERATOR(s)) for s in range(40)]
+    found = [theory.error(counter, 64, generator=GENERATOR(s)) for s in range(40)]
     assert math.sqrt(sum(x * x for x in found) / 40) == pytest.approx(wanted, rel=0.1)
 
 
@@ -226,5 +226,8 @@ def test_after_twenty_thousand_slots_all_bounds_are_above_what_there_can_be():
     runs = Measured("printed", plays.metric)
     for line, raw in plays.lines.items():
         run = memory.run(prepare({**raw, "seed": 1, "variant": "printed"}), 0)
-        runs.runs[line, 0.0], runs.settings[line, 0.0] = [of_run(run, keep_log=False, seconds=0.0)], raw
+        runs.runs[line, 0.0], runs.settings[line, 0.0] = (
+            [of_run(run, keep_log=False, seconds=0.0)],
+            raw,
+        )
     assert [said.check(runs).answer for said in plays.statements] == ["undecided"] * 4

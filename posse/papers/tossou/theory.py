@@ -1,22 +1,25 @@
-"""Lemmas 4, 5 and 7 and Theorem 6 of Tossou and Dimitrakakis 2015, with their constants."""
+"""What Tossou and Dimitrakakis 2015 prove, with its constants, and the noisy sums it rests on."""
 
 from collections.abc import Callable
-from math import exp, log, sqrt
-from typing import Any
+from functools import partial
+from math import exp, inf, log, log2, sqrt
+from typing import Any, Literal
 
 import numpy as np
 
 from agent.hybrid import HybridSums
-from agent.players import TdfsPlayer, UcbPrivateBound
-from posse.papers.audit import own_noise
-from posse.papers.checks import at_most, check, rate, under_theory
-from posse.papers.experiment import Axes, Computation, Experiment, Runs, along, bars
+from agent.noise import Noise
+from agent.players import Counter, TdfsPlayer, UcbPrivateBound
+from agent.tree import HonakerSums, TreeSums
+from posse.papers.audit import AUDITED, audit, audits, mechanisms, own_noise, spends
+from posse.papers.checks import at_most, check, falling, rate, under_theory
+from posse.papers.experiment import Axes, Computation, Experiment, Runs, along, bars, computed
 from posse.papers.sample import Sample
 from posse.papers.statements import Check, Finding, Measured, claim, ours, verdict
 from posse.papers.tossou.figures import BEST, HORIZONS, MEANS, run
 from posse.theory.players import Plays, fair_sharing_regret, plays_with_bound, plays_without_bound
-from protocol.machine import COORDINATOR, Received, Send, Started
-from protocol.players import Choice, Outcome
+from protocol.machine import COORDINATOR, FloatArray, Received, Send, Started
+from protocol.players import Choice, Outcome, privacy_factor, privacy_weight, target_rank
 
 _BOUND, _PRIVATE = "Bound (Lemma 4)", "Private (Lemma 7)"
 
@@ -148,6 +151,144 @@ def fed(epsilon: float) -> Check:
     return rate("best arm", 0.05, where=epsilon, of=lambda s: (int(best_pulls(s) <= 1), 1))
 
 
+_DELTA, _SUMS = 0.05, 2000
+_LENGTHS = (7, 20, 100, 500, 1500)
+_OWN = "constant 1, δ = t⁻⁴: over δ"
+
+
+def missed(constant: float, length: int, *, generator: np.random.Generator) -> dict[str, Any]:
+    """How often the sum of n rewards is off by more than c (1/ε) log^1.5(n) log(1/δ); ε = 1."""
+    sums = HybridSums(_SUMS, 1.0, "half", own_noise(generator))
+    error = np.zeros(_SUMS)
+    for _ in range(length):
+        error = sums.insert(0, 0.0)
+    bound = constant * log(length) ** 1.5 * log(1 / _DELTA)
+    hits = int((np.abs(error) > bound).sum())
+    return {"value": hits / _SUMS, "hits": hits, "of": _SUMS}
+
+
+def over_delta(length: int) -> float:
+    """How many times δ = t^-4 it happens with the constant 1 and t = n rewards, at least; ε = 1.
+
+    Of m nodes of scale b alone, whose sum is b times the difference of two Gamma(m) numbers: it is
+    beyond a number at least half as often with more noise added, and on either side.
+    """
+    from scipy.integrate import quad  # noqa: PLC0415
+    from scipy.stats import gamma  # noqa: PLC0415
+
+    doubled = 1 << (length.bit_length() - 1)
+    m, b = (length - doubled).bit_count(), 2 * log2(doubled)
+    far = 4 * log(length) ** 2.5 / b
+    beyond, _ = quad(lambda y: gamma.pdf(y, m) * gamma.sf(far + y, m), 0, inf)
+    return float(beyond * length**4)
+
+
+_STREAMS = 40
+_TREES = {"tree": TreeSums, "honaker": HonakerSums}
+_NAMES = ("hybrid", *_TREES)
+
+
+def made(counter: str, noise: Noise) -> Counter:
+    """A counter of 40 streams that are never longer than T, ε = 1."""
+    if counter == "hybrid":
+        return HybridSums(_STREAMS, 1.0, "half", noise)
+    return _TREES[counter](_STREAMS, 1.0, _T, noise)
+
+
+def error(counter: str, t: int, *, generator: np.random.Generator) -> float:
+    """The root of the mean square error of the releases in (t/2, t], ε = 1, T = 20,000."""
+    sums = made(counter, own_noise(generator))
+    squares = [np.mean(sums.insert(0, 0.0) ** 2) for _ in range(t)]
+    return float(np.sqrt(np.mean(squares[t // 2 :])))
+
+
+def tree(
+    trials: int, epsilon: float, of: Literal["tree", "honaker"], *, generator: np.random.Generator
+) -> dict[str, Any]:
+    """The sums of x, 0, 0, 0 over a horizon of 4, for x = 1 and x = 0.
+
+    x is in a node of each of the three levels, which the releases at 1, 2 and 4 disclose; Honaker's
+    estimates blend a node with its children, whose known part is taken off. S: each exceeds what x
+    adds to it. For the tree the probabilities' ratio is e^ε exactly.
+    """
+    noise = own_noise(generator)
+    # how much of a node's estimate is its own noisy sum, by level (agent/tree.py)
+    own = (1.0, 1.0, 1.0) if of == "tree" else (1.0, 2 / 3, 4 / 7)
+
+    def release(changed: bool) -> bool:
+        sums = _TREES[of](1, epsilon, 4, noise)
+        one, two, _, four = (float(sums.insert(0, x)[0]) for x in (float(changed), 0.0, 0.0, 0.0))
+        seen = (one, two - (1 - own[1]) * one, four - (1 - own[2]) * two)
+        return all(part > weight for part, weight in zip(seen, own, strict=True))
+
+    return audit(trials, release, epsilon)
+
+
+EPSILON, PLAYERS, ARMS = 4.0, 4, 8
+_DRAWS = 200_000
+_SCALE = 2 / EPSILON
+"""Of the logarithmic mechanism's numbers: an arm's first two sums have no other noise."""
+
+_ONE = {f"player {offset} alone": (offset,) for offset in range(1, PLAYERS + 1)}
+_ALL = {"all four players": tuple(range(1, PLAYERS + 1))}
+
+
+def log_ratio(
+    offsets: tuple[int, ...], *, variant: Any, generator: np.random.Generator
+) -> dict[str, Any]:
+    """The logarithm of P(S | 1) / P(S | 0) for the choices of these players together.
+
+    Neighbours differ in one sample, arm 0's in slot N + 1: 1 or 0. S: all of them pull arm 0 in
+    slots N + 1 and N + 2. With agreed offsets a player's choices depend on its own samples and
+    noise alone, so that the probabilities multiply.
+    """
+    both = [pulls_twice(offset, variant=variant, generator=generator) for offset in offsets]
+    return {
+        "value": sum(log(one / zero) for zero, one in both),
+        "of a player": [list(pair) for pair in both],
+    }
+
+
+def pulls_twice(
+    offset: int, *, variant: Any, generator: np.random.Generator
+) -> tuple[float, float]:
+    """How likely UCB-Private-Bound pulls arm 0 in slots N + 1 and N + 2, if N + 1 gives it 0, or 1.
+
+    In the sweep arm 0 gave 1 and all others 0. The noise of arm 0's second sum is integrated in
+    closed form, so that only the noise of the sweep is drawn.
+    """
+    from scipy.stats import laplace  # noqa: PLC0415
+
+    below = laplace(scale=_SCALE).cdf
+    swept = generator.laplace(0.0, _SCALE, (_DRAWS, ARMS))
+    others = -np.sort(-swept[:, 1:], axis=1)
+    first = 1.0 + swept[:, 0]
+    low, high = _between(others, ARMS + 1, 1, offset, variant)
+    stays = (low < first) & (first < high)
+    low, high = _between(others, ARMS + 2, 2, offset, variant)
+    found = [
+        float((stays * (below(high - first - x) - below(low - first - x))).mean())
+        for x in (0.0, 1.0)
+    ]
+    return found[0], found[1]
+
+
+def _between(
+    others: FloatArray, slot: int, n: int, offset: int, variant: Any
+) -> tuple[FloatArray, FloatArray]:
+    """Where arm 0's sum of n rewards must lie for it to have the rank that the player targets."""
+    ahead = target_rank(slot, offset, PLAYERS) - 1
+    edge = np.full((len(others), 1), np.inf)
+    indices = np.hstack([edge, others + _bonus(slot, 1, variant), -edge])
+    sums = n * (indices - _bonus(slot, n, variant))
+    return sums[:, ahead + 1], sums[:, ahead]
+
+
+def _bonus(slot: int, n: int, variant: Any) -> float:
+    """What the index adds to the mean of n rewards."""
+    return sqrt(2 * log(slot) / n) + privacy_weight(slot, EPSILON) * privacy_factor(n, variant)
+
+
 EXPERIMENTS = (
     Experiment(
         "tossou-bound", "Theorem 6", "Theorem 6 against what nobody can exceed",
@@ -226,5 +367,57 @@ EXPERIMENTS = (
         axes=Axes("ε", "pulls of the best arm", "x"), metric=best_pulls, repeat=(60, 100),
         assumed="One player, T = 20,000 (quick: 3,000). The printed term is 0 at n = 1, where the "
         "noise is not.",
+    ),
+    computed(
+        "tossou-sums", "Algorithm 1, equations 9 and 10",
+        "How often the bound on a noisy sum fails",
+        claim("a sum is off by more than (1/ε) log(1/δ) log^1.5 n with probability at most δ",
+              "Algorithm 1 with equations 9, 10", rate("constant 1", _DELTA)),
+        claim("the same for its own δ = t⁻⁴ (here: t = n; how often over δ, at least)",
+              "Algorithm 1", at_most(_OWN, 1.0)),
+        ours("with the constant 3 it is so", rate("constant 3", _DELTA)),
+        lines={
+            **along(partial(Computation, missed), {"constant 1": 1.0, "constant 3": 3.0}, _LENGTHS),
+            _OWN: {n: Computation(over_delta, n) for n in _LENGTHS},
+        },
+        axes=Axes("rewards n", "share of sums beyond the bound", "xy"), repeat=(5, 20),
+        limit=_DELTA,
+        assumed="Hybrid mechanism, ε = 1 split in half, δ = .05 but for the last. Equations 9 and "
+        "10, after Chan, Shi and Song's Corollary 4.8, are an O(.); Algorithm 1 takes the constant "
+        "1.",
+    ),
+    computed(
+        "tossou-counters", "", "The error of a noisy sum, by what keeps it",
+        ours("from t = 1,024 on a tree with the known horizon errs less than the hybrid mechanism, "
+             "and with Honaker's estimate less still",
+             falling(*_NAMES, where=lambda t: t >= 1024)),
+        ours("up to t = 64 the hybrid mechanism, whose first trees are small, errs least",
+             falling("tree", "hybrid", where=lambda t: t <= 64)),
+        lines=along(partial(Computation, error), _NAMES, [2**k for k in range(3, 15)]),
+        axes=Axes("rewards t", "error of the sum", "xy"), repeat=(5, 40),
+        assumed="ε = 1, T = 20,000; root of the mean square of the noise over (t/2, t]. The hybrid "
+        "mechanism does not know T, the trees do.",
+    ),
+    audits(
+        "tossou-counters-audit", "", "How much privacy counters on a tree spend",
+        *(
+            ours(f"`counter = \"{name}\"` is ε-differentially private", spends(name))
+            for name in _TREES
+        ),
+        lines=mechanisms({name: (tree, 1.0, name) for name in _TREES}),
+        assumed=f"{AUDITED} The sums of four rewards, ε = 1.",
+    ),
+    computed(
+        "tossou-shared", "Corollary 3", "What all choices tell of a sample that all players saw",
+        claim("all choices together are M ε-private", "Corollary 3",
+              at_most(_ALL, PLAYERS * EPSILON)),
+        ours("they are ε-private though all players saw the sample", at_most(_ALL, EPSILON)),
+        ours("the choices of one player alone are", at_most(_ONE, EPSILON)),
+        lines={line: Computation(log_ratio, of) for line, of in (_ALL | _ONE).items()},
+        axes=bars("log of the ratio of probabilities"), repeat=(5, 20), limit=EPSILON,
+        assumed="UCB-Private-Bound, ε = 4, M = 4, N = 8, agreed offsets. In slot 9, the first "
+        "after the sweep, all four pull arm 0 and see one sample of it, 1 or 0; in slot 10 all "
+        "pull it again. The sample is in one noisy number of each player, ε/2, so that two slots "
+        "tell at most M ε / 2 = 8. Where each has a sample of its own, one player's bar is all.",
     ),
 )  # fmt: skip
