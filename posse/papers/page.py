@@ -122,23 +122,19 @@ def draw(experiment: Experiment, measured: dict[str, Measured]) -> list[Chart]:
 
     The variants of a panel are drawn on one scale.
     """
-    panels: dict[str, None] = {}
-    for runs in measured.values():
-        panels |= dict.fromkeys(map(panel, runs.lines()))
-    return [chart for name in panels for chart in _panel(experiment, measured, name)]
-
-
-def _panel(experiment: Experiment, measured: dict[str, Measured], name: str) -> list[Chart]:
-    distinct: dict[str, tuple[Series, list[str]]] = {}
-    for variant, runs in measured.items():
-        if series := _series(experiment, runs, name):
-            key = str([(line, rows.tolist()) for line, rows in series])
-            distinct.setdefault(key, (series, []))[1].append(variant)
-    with canvas() as (_, axes):
-        for series, _ in distinct.values():
-            _plot(experiment, axes, series)
-        scale = axes.get_xlim() if experiment.axes.shape == "bars" else axes.get_ylim()
-    return [_chart(experiment, *of, scale, name) for of in distinct.values()]
+    charts = []
+    for name in dict.fromkeys(panel(line) for runs in measured.values() for line in runs.lines()):
+        distinct: dict[str, tuple[Series, list[str]]] = {}
+        for variant, runs in measured.items():
+            if series := _series(experiment, runs, name):
+                key = str([(line, rows.tolist()) for line, rows in series])
+                distinct.setdefault(key, (series, []))[1].append(variant)
+        with canvas() as (_, axes):
+            for series, _ in distinct.values():
+                _plot(experiment, axes, series)
+            scale = axes.get_xlim() if experiment.axes.shape == "bars" else axes.get_ylim()
+        charts += [_chart(experiment, *of, scale, name) for of in distinct.values()]
+    return charts
 
 
 def _series(experiment: Experiment, measured: Measured, name: str) -> Series:
