@@ -7,8 +7,9 @@ from pathlib import Path
 import msgspec
 
 from posse.arms.csv import CsvArms
-from posse.cli import security, volume, web
-from posse.cli.options import add_capture, seconds
+from posse.cli import security, web
+from posse.cli.options import add_capture, add_join, add_log, add_set, begin_log, seconds
+from posse.cli.parser import Parser
 from posse.durable.capture import writing
 from posse.engines.room import require_processes
 from posse.errors import InputError
@@ -20,75 +21,48 @@ from posse.spec.runfile import read
 from protocol.control import MOST_AGENTS
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--join",
-        required=True,
-        metavar="ADDRESS",
-        help="address of the coordinator: tcp://HOST:PORT, or ipc://PATH on this machine",
-    )
-    parser.add_argument(
-        "--rank",
+def add(parser: Parser) -> None:
+    add_join(parser)
+    parser.option(
+        "--rank RANK",
+        "rank of this agent: a number, or auto to take the first of JOB_COMPLETION_INDEX, "
+        "SLURM_PROCID, the rank of its key, and a free rank",
         default="auto",
-        help="rank of this agent: a number, or auto to take the first of JOB_COMPLETION_INDEX, "
-        "SLURM_PROCID, the rank of its key, and a free rank (default: auto)",
     )
-    parser.add_argument(
-        "--inbox",
+    parser.option(
+        "--inbox ADDRESS",
+        "address at which neighbours reach this agent (default: a free port)",
         default="",
-        metavar="ADDRESS",
-        help="address at which neighbours reach this agent (default: a free port)",
     )
-    parser.add_argument(
-        "--run",
+    parser.option(
+        "--run FILE", "run file of this machine; the coordinator's must agree with it", type=Path
+    )
+    parser.option(
+        "--data FILE",
+        "reward log of this machine; without --run, for any run that protects each reward",
         type=Path,
-        metavar="FILE",
-        help="run file of this machine; the coordinator's must agree with it",
     )
-    parser.add_argument(
-        "--data",
-        type=Path,
-        metavar="FILE",
-        help="reward log of this machine; without --run, for any run that protects each reward",
-    )
-    parser.add_argument(
-        "--budget",
+    parser.option(
+        "--budget EPSILON",
+        "with --data but not --run: largest ε that one reward may cost in all runs together",
         type=epsilon,
         default=ALONE.budget,
-        metavar="EPSILON",
-        help="with --data but not --run: largest ε that one reward may cost in all runs together "
-        f"(default: {ALONE.budget:g})",
     )
-    parser.add_argument(
-        "--delta",
+    parser.option(
+        "--delta DELTA",
+        "with --data but not --run: largest probability δ with which noise may fail to protect one "
+        "reward in all runs together",
         type=delta,
         default=ALONE.delta,
-        metavar="DELTA",
-        help="with --data but not --run: largest probability δ with which noise may fail to "
-        f"protect one reward in all runs together (default: {ALONE.delta:g})",
     )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="PATH=VALUE",
-        help="override a key of the run file; see posse run",
-    )
-    parser.add_argument(
-        "--wait",
-        type=seconds,
-        default=300.0,
-        metavar="SECONDS",
-        help="longest wait for a coordinator (default: 300)",
-    )
-    parser.add_argument(
-        "--lab",
-        action="store_true",
-        help="allow real rewards in a lab run, whose seeded noise does not protect them",
+    add_set(parser, "override a key of the run file; see posse run")
+    parser.option("--wait SECONDS", "longest wait for a coordinator", type=seconds, default=300.0)
+    parser.option(
+        "--lab", "allow real rewards in a lab run, whose seeded noise does not protect them"
     )
     add_capture(parser)
     web.add(parser)
-    volume.add_log(parser)
+    add_log(parser)
     security.add(parser)
 
 
@@ -110,7 +84,7 @@ def delta(text: str) -> float:
 
 def run(options: argparse.Namespace) -> int:
     """Join, take part in every run, leave."""
-    volume.begin_log(options, "agent", insecure=options.keys is None)
+    begin_log(options, "agent", insecure=options.keys is None)
     require_processes()
     from posse.engines.remote_agent import journal_of, remote_agent
 
@@ -124,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
     pair = keys.for_agent(options.keys, rank) if options.keys else None
     rank = pair.rank if pair is not None and pair.rank is not None else rank
     if rank >= 0:
-        volume.begin_log(options, f"agent {rank}", insecure=pair is None)
+        begin_log(options, f"agent {rank}", insecure=pair is None)
     security.warn(options)
     plan = prepare(read(options.run, options.set)) if options.run else None
     if options.data is not None and not options.data.is_file():

@@ -13,8 +13,18 @@ from posse.audit.bounds import ERROR, fewest
 from posse.audit.captured import checks
 from posse.audit.neighbours import by_groups
 from posse.audit.whole import RUNS, Audit, Document
-from posse.cli import paths, volume
-from posse.cli.options import add_jobs, add_result, add_run_file, count, number, plan, print_json
+from posse.cli import paths
+from posse.cli.options import (
+    add_jobs,
+    add_result,
+    add_run_file,
+    console_of,
+    count,
+    number,
+    plan,
+    print_json,
+)
+from posse.cli.parser import Parser
 from posse.cli.progress import screen
 from posse.cli.series import table
 from posse.durable import frames, lock, whole
@@ -27,51 +37,36 @@ _AUDIT = "audit.json"
 _KEPT = "audited"
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add(parser: Parser) -> None:
     add_run_file(parser, nargs="?")
-    parser.add_argument(
-        "--runs", type=count, metavar="N", help="runs on each data set (default: 4000)"
+    parser.option("--runs N", "runs on each data set", type=count, default=RUNS)
+    parser.option(
+        "--error P", "probability that the bound found is too large (default: .01)", type=float
     )
-    parser.add_argument(
-        "--error",
-        type=float,
-        metavar="P",
-        help="probability that the bound found is too large (default: .01)",
-    )
-    parser.add_argument(
-        "--epsilon", type=float, metavar="E", help="ε to test (default: the claim's)"
-    )
-    parser.add_argument("--delta", type=float, metavar="D", help="δ to test (default: the claim's)")
-    parser.add_argument(
+    parser.option("--epsilon E", "ε to test (default: the claim's)", type=float)
+    parser.option("--delta D", "δ to test (default: the claim's)", type=float)
+    parser.option(
         "--sees",
+        "what the adversary sees (default: what the claim says)",
         choices=("messages", "agent", "coordinator", "pulls"),
-        help="what the adversary sees (default: what the claim says)",
     )
-    parser.add_argument(
-        "--rest",
-        metavar="X,Y,…",
-        help="value of every other reward, one for each arm; or data, for rewards drawn once from "
-        "the run file's arms (default: chosen by the audit)",
+    parser.option(
+        "--rest X,Y,…",
+        "value of every other reward, one for each arm; or data, for rewards drawn once from the "
+        "run file's arms (default: chosen by the audit)",
     )
-    parser.add_argument(
-        "--values", metavar="X,Y", help="two values of the reward that differs (default: 1,0)"
-    )
+    parser.option("--values X,Y", "two values of the reward that differs (default: 1,0)")
     for name, meaning in (
-        ("agent", "agent whose reward differs (default: 0)"),
-        ("arm", "arm of the reward that differs (default: 0)"),
-        ("place", "place of that reward among the rewards of its arm, from 0 (default: 0)"),
+        ("agent", "agent whose reward differs"),
+        ("arm", "arm of the reward that differs"),
+        ("place", "place of that reward among the rewards of its arm, from 0"),
     ):
-        parser.add_argument(f"--{name}", type=number, default=0, metavar="N", help=meaning)
-    parser.add_argument(
-        "--captured",
-        type=Path,
-        metavar="FRAMES",
-        help="check this capture instead of auditing runs",
+        parser.option(f"--{name} N", meaning, type=number, default=0)
+    parser.option("--captured FRAMES", "check this capture instead of auditing runs", type=Path)
+    parser.option(
+        "--strict",
+        "exit with code 3 if a claim is refuted or overspent, or a capture fails a check",
     )
-    parser.add_argument(
-        "--strict", action="store_true",
-        help="exit with code 3 if a claim is refuted or overspent, or a capture fails a check",
-    )  # fmt: skip
     add_jobs(parser)
     add_result(parser)
 
@@ -119,7 +114,7 @@ def _code(options: argparse.Namespace, found: bool) -> int:
 
 
 def _show(rows: list[tuple[str, str]], options: argparse.Namespace) -> None:
-    volume.closing(options).print(table(rows))
+    console_of(options).print(table(rows))
 
 
 def _asked(options: argparse.Namespace) -> Audit:
@@ -133,7 +128,7 @@ def _asked(options: argparse.Namespace) -> Audit:
         raise SpecError("--delta", f"is {options.delta}; it must be at least 0 and below 1")
     asked = Audit(
         plan=plan(options, "engine.kind=memory"),
-        runs=options.runs or RUNS,
+        runs=options.runs,
         error=error,
         epsilon=options.epsilon,
         delta=options.delta,

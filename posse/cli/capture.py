@@ -6,8 +6,9 @@ from pathlib import Path
 import msgspec
 
 from posse import api
-from posse.cli import paths, volume
-from posse.cli.options import add_changes, add_run_file, changes, number, place, plan
+from posse.cli import paths
+from posse.cli.options import add_changes, add_run_file, changes, console_of, number, place, plan
+from posse.cli.parser import Parser
 from posse.cli.progress import screen
 from posse.durable import frames
 from posse.log import remark
@@ -15,15 +16,11 @@ from posse.measure.numbers import listed
 from posse.progress import RunProgress
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add(parser: Parser) -> None:
     add_run_file(parser)
     add_changes(parser)
-    parser.add_argument(
-        "--out",
-        type=place,
-        required=True,
-        metavar="FRAMES",
-        help="file for the frames; posse frames shows them",
+    parser.option(
+        "--out FRAMES", "file for the frames; posse frames shows them", type=place, required=True
     )
 
 
@@ -41,24 +38,22 @@ def run(options: argparse.Namespace) -> None:
             capture=file,
         )
     said = f"the frames are in {file}; posse frames {file} shows them"
-    volume.closing(options).print(said, soft_wrap=True, highlight=False)
+    console_of(options).print(said, soft_wrap=True, highlight=False)
 
 
-def add_frames(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FRAMES", help="file that posse capture wrote")
-    parser.add_argument("--kind", metavar="KIND", help="show only frames of this kind, e.g. Vote")
-    parser.add_argument(
+def add_frames(parser: Parser) -> None:
+    parser.option("file FRAMES", "file that posse capture wrote", type=Path)
+    parser.option("--kind KIND", "show only frames of this kind, e.g. Vote")
+    parser.option(
         "--plane",
+        "show only frames of this plane",
         choices=("data", "control", "world", "session"),
-        help="show only frames of this plane",
     )
-    parser.add_argument(
-        "--run", type=number, metavar="N", help="show only frames of this run, from 0"
-    )
-    for option, meaning in (("--from", "from"), ("--to", "to")):
-        whose = f"show only frames {meaning} the agent of this rank, or coordinator"
-        parser.add_argument(option, type=_end, metavar="RANK", help=whose)
-    parser.add_argument("--json", action="store_true", help="print one JSON document per line")
+    parser.option("--run N", "show only frames of this run, from 0", type=number)
+    for end in ("from", "to"):
+        whose = f"show only frames {end} the agent of this rank, or coordinator"
+        parser.option(f"--{end} RANK", whose, type=_end)
+    parser.option("--json", "print one JSON document per line")
 
 
 def _end(text: str) -> int:

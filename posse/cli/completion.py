@@ -7,12 +7,13 @@ import shtab
 
 from posse.cli import listing
 from posse.cli.main import parser
+from posse.cli.parser import Parser
 from posse.papers import experiments
 
 
-def add(own: argparse.ArgumentParser) -> None:
+def add(own: Parser) -> None:
     shells = ("bash", "zsh", "fish", "tcsh", "powershell")
-    own.add_argument("shell", choices=shells, help="shell for which to print it")
+    own.option("shell", "shell for which to print it", choices=shells)
 
 
 def run(options: argparse.Namespace) -> None:

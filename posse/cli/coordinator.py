@@ -6,8 +6,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from posse import api
-from posse.cli import paths, security, series, streams, volume, watch, web
-from posse.cli.options import add_capture, add_result, add_run_file, place, plan
+from posse.cli import paths, security, series, streams, watch, web
+from posse.cli.options import add_capture, add_log, add_result, add_run_file, begin_log, place, plan
+from posse.cli.parser import Parser
 from posse.engines.hub import Hub
 from posse.errors import InputError
 from posse.log import LOG
@@ -19,31 +20,27 @@ from posse.security import keys
 JOURNAL = "coordinator.journal"
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add(parser: Parser) -> None:
     add_run_file(parser)
-    parser.add_argument(
-        "--bind",
+    parser.option(
+        "--bind ADDRESS",
+        "address to listen on: tcp://HOST:PORT, or ipc://PATH for agents on this machine",
         required=True,
-        metavar="ADDRESS",
-        help="address to listen on: tcp://HOST:PORT, or ipc://PATH for agents on this machine",
     )
     add_result(parser)
     add_capture(parser)
-    parser.add_argument(
-        "--resume",
-        type=place,
-        metavar="DIR",
-        help="resume a run whose coordinator was killed; DIR is its --out",
+    parser.option(
+        "--resume DIR", "resume a run whose coordinator was killed; DIR is its --out", type=place
     )
     web.add(parser)
     watch.add_option(parser)
-    volume.add_log(parser)
+    add_log(parser)
     security.add(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Wait for all agents, run, write the result, release the agents."""
-    volume.begin_log(options, "coordinator", insecure=options.keys is None)
+    begin_log(options, "coordinator", insecure=options.keys is None)
     if options.resume is not None:
         if not (options.resume / JOURNAL).exists():
             raise InputError(

@@ -4,51 +4,36 @@ import argparse
 from pathlib import Path
 
 from posse.cli.options import count, number, place
+from posse.cli.parser import Parser
 from posse.security import keys
 from posse.security.keys import COORDINATOR
 from protocol.control import MOST_AGENTS
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `posse keys`."""
-    parser.add_argument(
-        "folder", type=place, metavar="DIR", help="folder for the keys; keys that it has are kept"
-    )
+def add(parser: Parser) -> None:
+    parser.option("folder DIR", "folder for the keys; keys that it has are kept", type=place)
     whose = parser.add_mutually_exclusive_group(required=True)
-    whose.add_argument(
-        "--rank",
-        type=_rank,
-        metavar="RANK",
-        help="make the key pair of this agent, which runs here",
+    parser.option(
+        "--rank RANK", "make the key pair of this agent, which runs here", whose, type=_rank
     )
-    whose.add_argument(
-        "--coordinator",
-        action="store_true",
-        help="make the key pair of the coordinator, which runs here",
-    )
-    whose.add_argument(
-        "--agents",
+    parser.option("--coordinator", "make the key pair of the coordinator, which runs here", whose)
+    parser.option(
+        "--agents N",
+        "make the key pairs of a coordinator and N agents, each in its own folder",
+        whose,
         type=_agents,
-        metavar="N",
-        help="make the key pairs of a coordinator and N agents, each in its own folder",
     )
 
 
-def add_allow(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `posse allow`."""
-    parser.add_argument("folder", type=Path, metavar="DIR", help="key folder of this machine")
-    parser.add_argument(
-        "who", type=_party, metavar="WHO", help="owner of the key: a rank, or coordinator"
-    )
-    parser.add_argument(
-        "public", metavar="PUBLIC", help="public key that posse keys printed on the owner's machine"
-    )
+def add_allow(parser: Parser) -> None:
+    parser.option("folder DIR", "key folder of this machine", type=Path)
+    parser.option("who WHO", "owner of the key: a rank, or coordinator", type=_party)
+    parser.option("public PUBLIC", "public key that posse keys printed on the owner's machine")
 
 
-def add_revoke(parser: argparse.ArgumentParser) -> None:
-    """Add the options of `posse revoke`."""
-    parser.add_argument("folder", type=Path, metavar="DIR", help="key folder of this machine")
-    parser.add_argument("rank", type=number, metavar="RANK", help="rank of the agent")
+def add_revoke(parser: Parser) -> None:
+    parser.option("folder DIR", "key folder of this machine", type=Path)
+    parser.option("rank RANK", "rank of the agent", type=number)
 
 
 def _party(text: str) -> str:

@@ -8,13 +8,12 @@ from rich.table import Table
 from rich.text import Text
 
 from posse.cli.options import add_json, print_json
+from posse.cli.parser import Parser
 from posse.durable.lifetime import read
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "file", type=Path, metavar="FILE", help="reward log, or the .ledger file beside it"
-    )
+def add(parser: Parser) -> None:
+    parser.option("file FILE", "reward log, or the .ledger file beside it", type=Path)
     add_json(parser)
 
 

@@ -12,6 +12,7 @@ from msgspec import inspect as mi
 from posse import own_code, systems
 from posse.arms import ArmsSpec
 from posse.cli import claims
+from posse.cli.parser import Parser
 from posse.cli.streams import wrapped
 from posse.errors import SpecError
 from posse.spec.activity import ActivitySpec
@@ -27,13 +28,13 @@ _ARMS, _TOPOLOGIES = (
 )
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+def add(parser: Parser) -> None:
+    parser.option(
         "what",
+        "systems, arms, topologies, claims, all, or the name of one system, kind of arms or "
+        "topology; your own system as MODULE:NAME",
         nargs="?",
         default="all",
-        help="systems, arms, topologies, claims, all, or the name of one system, kind of arms or "
-        "topology; your own system as MODULE:NAME (default: all)",
     )
 
 

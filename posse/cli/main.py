@@ -18,7 +18,9 @@ from importlib import import_module
 from pathlib import Path
 
 from posse import __version__, defect, log
-from posse.cli import environment, streams, volume
+from posse.cli import streams
+from posse.cli.options import add_volume
+from posse.cli.parser import Parser
 from posse.errors import INTERRUPTED, PosseError, RunFailed
 from posse.own_code import require_rooms
 from posse.printable import printable
@@ -125,11 +127,9 @@ def parser(asked: Iterable[str] = VERBS) -> argparse.ArgumentParser:
         "started), 3 a run failed, 130 interrupted.",
     )
     whole.add_argument("--version", action="version", version=f"posse {__version__}{_build()}")
-    volume.add(whole, default=False)
+    add_volume(whole, default=False)
     whole.set_defaults(command=lambda options: whole.print_help())
-    commands = whole.add_subparsers(
-        title="commands", metavar="COMMAND", parser_class=environment.Parser
-    )
+    commands = whole.add_subparsers(title="commands", metavar="COMMAND", parser_class=Parser)
     verbs = {
         name: commands.add_parser(name, help=does, description=f"{does[0].upper()}{does[1:]}.")
         for name, (_, does) in VERBS.items()
@@ -139,7 +139,7 @@ def parser(asked: Iterable[str] = VERBS) -> argparse.ArgumentParser:
         module, end = import_module(f"posse.cli.{file}"), f"_{verb}" if verb else ""
         getattr(module, f"add{end}")(verbs[name])
         verbs[name].set_defaults(command=getattr(module, f"run{end}"))
-        volume.add(verbs[name])
+        add_volume(verbs[name])
         if name in ("coordinator", "agent", "status"):
-            environment.add(verbs[name])
+            verbs[name].add_variables()
     return whole

@@ -8,16 +8,15 @@ from importlib.resources import files
 from pathlib import Path
 
 from posse.cli.options import place
+from posse.cli.parser import Parser
 from posse.errors import InputError
 
 _FILES = {"system.py": "{name}.py", "run.toml": "run.toml", "test.py": "test_{name}.py"}
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="name of the system and of its module")
-    parser.add_argument(
-        "--out", type=place, metavar="DIR", help="folder for the files (default: ./NAME)"
-    )
+def add(parser: Parser) -> None:
+    parser.option("name NAME", "name of the system and of its module")
+    parser.option("--out DIR", "folder for the files (default: ./NAME)", type=place)
 
 
 def run(options: argparse.Namespace) -> None:

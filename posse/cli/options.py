@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from posse import log
+from posse.cli.parser import Parser
 from posse.errors import InputError, SpecError
-from posse.log import remark
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from posse.engines.on_dask import Placement
     from posse.plan import Plan
     from posse.spec.runfile import Override
@@ -50,27 +54,37 @@ def place(text: str) -> Path:
     return Path(text)
 
 
-def add_run_file(parser: argparse.ArgumentParser, **more: Any) -> None:
+def add_run_file(parser: Parser, **more: Any) -> None:
     """Add the run file and `--set`."""
-    parser.add_argument("file", type=Path, metavar="FILE", help="run file (TOML)", **more)
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="PATH=VALUE",
-        help="override a key of the run file, e.g. parameters.epsilon=0.5; PATH= removes the key",
+    parser.option("file FILE", "run file (TOML)", type=Path, **more)
+    add_set(
+        parser,
+        "override a key of the run file, e.g. parameters.epsilon=0.5; PATH= removes the key",
     )
 
 
-def add_changes(parser: argparse.ArgumentParser, engine: str | None = None) -> None:
+def add_set(parser: Parser, text: str) -> None:
+    parser.option("--set PATH=VALUE", text, action="append", default=[])
+
+
+def add_changes(parser: Parser, engine: str = "the run file's") -> None:
     """Add the options for the keys changed most often; `engine` says the default engine."""
-    engines = ("processes", "memory")
-    own = engine or "the run file's"
-    where = f"run agents as processes or in memory (default: {own})"
-    parser.add_argument("--engine", choices=engines, help=where)
-    for option, what in (("--seed", "seed of all randomness"), ("--repeat", "number of runs")):
-        said = f"{what} (default: the run file's)"
-        parser.add_argument(option, type=int, metavar="N", help=said)
+    add_engine(parser, f" (default: {engine})")
+    parser.option("--seed N", "seed of all randomness (default: the run file's)", type=int)
+    parser.option("--repeat N", "number of runs (default: the run file's)", type=int)
+
+
+def add_engine(parser: Parser, said: str = "", **more: Any) -> None:
+    text = f"run agents as processes or in memory{said}"
+    parser.option("--engine", text, choices=("processes", "memory"), **more)
+
+
+def add_join(parser: Parser) -> None:
+    parser.option(
+        "--join ADDRESS",
+        "address of the coordinator: tcp://HOST:PORT, or ipc://PATH on this machine",
+        required=True,
+    )
 
 
 def changes(options: argparse.Namespace) -> list[str]:
@@ -85,45 +99,40 @@ def changes(options: argparse.Namespace) -> list[str]:
     return [f"{path}={value}" for path, value in given.items()]
 
 
-def add_runs(parser: argparse.ArgumentParser, engine: str | None = None) -> None:
+def add_runs(parser: Parser, engine: str = "the run file's") -> None:
     """Add the options for what to run, how and where, and for the result."""
     add_run_file(parser)
     add_changes(parser, engine)
     add_jobs(parser)
-    parser.add_argument(
-        "--on",
-        metavar="dask://HOST:PORT",
-        help="place agents, or whole runs in memory, on the workers of this Dask scheduler",
+    parser.option(
+        "--on dask://HOST:PORT",
+        "place agents, or whole runs in memory, on the workers of this Dask scheduler",
     )
-    parser.add_argument(
-        "--per-worker",
+    parser.option(
+        "--per-worker N",
+        "largest number of agents on one worker (default: no limit; workers share all agents by "
+        "their threads)",
         type=count,
-        metavar="N",
-        help="largest number of agents on one worker (default: no limit; workers share all "
-        "agents by their threads)",
     )
-    parser.add_argument(
-        "--bind",
+    parser.option(
+        "--bind ADDRESS",
+        "tcp://HOST:PORT at which workers reach the coordinator (default: a free port)",
         default="",
-        metavar="ADDRESS",
-        help="tcp://HOST:PORT at which workers reach the coordinator (default: a free port)",
     )
-    parser.add_argument(
+    parser.option(
         "--coordinator",
+        "run the coordinator here or on a worker",
         choices=("here", "worker"),
         default="here",
-        help="run the coordinator here or on a worker (default: here)",
     )
     add_result(parser)
 
 
-def add_jobs(parser: argparse.ArgumentParser) -> None:
-    """Add the number of processes that share the work."""
-    parser.add_argument(
-        "--jobs",
+def add_jobs(parser: Parser) -> None:
+    parser.option(
+        "--jobs N",
+        "number of processes that share work in memory (default: all cores)",
         type=count,
-        metavar="N",
-        help="number of processes that share work in memory (default: all cores)",
     )
 
 
@@ -141,32 +150,55 @@ def placement(options: argparse.Namespace) -> Placement | None:
     return None
 
 
-def add_capture(parser: argparse.ArgumentParser) -> None:
+def add_capture(parser: Parser) -> None:
     """Add the file for frames that a process of a run on several machines sends."""
-    parser.add_argument(
-        "--capture",
+    parser.option(
+        "--capture FRAMES",
+        "file for every frame that this process sends; posse frames shows it",
         type=Path,
-        metavar="FRAMES",
-        help="file for every frame that this process sends; posse frames shows it",
     )
 
 
-def add_result(parser: argparse.ArgumentParser) -> None:
+def add_result(parser: Parser) -> None:
     """Add the folder of the result, and `--json`."""
-    parser.add_argument(
-        "--out",
-        type=place,
-        metavar="DIR",
-        help="directory for the result (default: a new one in runs/)",
-    )
+    parser.option("--out DIR", "directory for the result (default: a new one in runs/)", type=place)
     add_json(parser)
 
 
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """Add `--json`."""
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON document and nothing else"
+def add_json(parser: Parser) -> None:
+    parser.option("--json", "print one JSON document and nothing else")
+
+
+def add_volume(parser: argparse.ArgumentParser, default: object = argparse.SUPPRESS) -> None:
+    """Add how much is printed; a command keeps what is given before its name."""
+    either = parser.add_mutually_exclusive_group()
+    for short, long, meaning in (
+        ("-q", "--quiet", "print no progress and no closing table"),
+        ("-v", "--verbose", "print each run as it ends, and tracebacks of defects"),
+    ):
+        either.add_argument(short, long, action="store_true", default=default, help=meaning)
+
+
+def add_log(parser: Parser) -> None:
+    """Add the format of the log of a process, on standard error."""
+    parser.option(
+        "--log",
+        "format of the log: text, or one JSON object per line",
+        choices=("text", "json"),
+        default="text",
     )
+
+
+def begin_log(options: argparse.Namespace, who: str, *, insecure: bool) -> None:
+    """Begin to write the log."""
+    log.begin(who, insecure, logging.WARNING if options.quiet else logging.INFO, options.log)
+
+
+def console_of(options: argparse.Namespace) -> Console:
+    """The console for the outcome: standard output."""
+    from rich.console import Console
+
+    return Console(quiet=options.quiet, markup=False, emoji=False)
 
 
 def print_json(result: Any) -> None:
@@ -193,6 +225,6 @@ def plan(options: argparse.Namespace, *overrides: Override) -> Plan:
             put(raw, path, None)
             said = vars(options).setdefault("left_out", set())
             if (line := f"{path} is left out: {raw['system']} does not use it") not in said:
-                remark(line)
+                log.remark(line)
             said.add(line)
     return prepare(raw)

@@ -10,7 +10,8 @@ import msgspec
 
 from posse import papers
 from posse.cli import paths, report
-from posse.cli.options import add_jobs, place
+from posse.cli.options import add_engine, add_jobs, place
+from posse.cli.parser import Parser
 from posse.cli.progress import screen
 from posse.durable import lock, whole
 from posse.errors import InputError, PosseError
@@ -22,39 +23,17 @@ _OUTCOME, _COST = "outcome.json", "cost.json"
 _KEPT = "repetitions"
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "names", nargs="*", metavar="NAME", help="experiment to run (default: list all)"
-    )
-    parser.add_argument("--all", action="store_true", help="run every experiment")
-    parser.add_argument(
-        "--quick", action="store_true", help="run the small form, about a minute each"
-    )
-    parser.add_argument(
-        "--engine",
-        choices=("processes", "memory"),
-        default="memory",
-        help="run agents as processes or in memory (default: memory)",
-    )
-    parser.add_argument(
-        "--estimate",
-        action="store_true",
-        help="run one repetition of each point and print what all would cost",
-    )
+def add(parser: Parser) -> None:
+    parser.option("names NAME", "experiment to run (default: list all)", nargs="*")
+    parser.option("--all", "run every experiment")
+    parser.option("--quick", "run the small form, about a minute each")
+    add_engine(parser, default="memory")
+    parser.option("--estimate", "run one repetition of each point and print what all would cost")
     add_jobs(parser)
-    parser.add_argument(
-        "--out",
-        type=place,
-        default=Path("runs/papers"),
-        metavar="DIR",
-        help="directory for the outcomes (default: runs/papers)",
+    parser.option(
+        "--out DIR", "directory for the outcomes", type=place, default=Path("runs/papers")
     )
-    parser.add_argument(
-        "--document",
-        type=Path,
-        metavar="FILE",
-        help="write all outcomes in DIR to this Markdown file",
-    )
+    parser.option("--document FILE", "write all outcomes in DIR to this Markdown file", type=Path)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from posse.cli import paths
 from posse.cli.options import place
+from posse.cli.parser import Parser
 from posse.errors import InputError, PosseError
 from posse.log import remark
 from posse.measure.numbers import listed
@@ -25,26 +26,14 @@ def require() -> None:
         )
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "directory", type=Path, metavar="DIR", help="directory of a run, a sweep or an audit"
-    )
-    parser.add_argument(
-        "--out", type=place, metavar="FILE", help="file for the page (default: DIR/report.html)"
-    )
+def add(parser: Parser) -> None:
+    parser.option("directory DIR", "directory of a run, a sweep or an audit", type=Path)
+    parser.option("--out FILE", "file for the page (default: DIR/report.html)", type=place)
 
 
-def add_compare(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "directories", type=Path, nargs="+", metavar="DIR", help="directory of a run or a sweep"
-    )
-    parser.add_argument(
-        "--out",
-        type=place,
-        default=Path("compare.html"),
-        metavar="FILE",
-        help="file for the page (default: compare.html)",
-    )
+def add_compare(parser: Parser) -> None:
+    parser.option("directories DIR", "directory of a run or a sweep", type=Path, nargs="+")
+    parser.option("--out FILE", "file for the page", type=place, default=Path("compare.html"))
 
 
 def run(options: argparse.Namespace) -> None:

@@ -4,30 +4,23 @@ import argparse
 from pathlib import Path
 
 from posse.cli.options import seconds
+from posse.cli.parser import Parser
 from posse.errors import InputError
 from posse.log import LOG
 from posse.security import address as addresses
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    """Add the folder of keys, and `--insecure`."""
-    parser.add_argument(
-        "--keys",
-        type=Path,
-        metavar="DIR",
-        help="folder of keys, made by posse keys (default: none)",
-    )
-    parser.add_argument(
-        "--wait-for-keys",
+def add(parser: Parser) -> None:
+    parser.option("--keys DIR", "folder of keys, made by posse keys (default: none)", type=Path)
+    parser.option(
+        "--wait-for-keys SECONDS",
+        "longest wait for the folder of keys to appear",
         type=seconds,
         default=0.0,
-        metavar="SECONDS",
-        help="longest wait for the folder of keys to appear (default: 0)",
     )
-    parser.add_argument(
+    parser.option(
         "--insecure",
-        action="store_true",
-        help="allow an address beyond this machine without keys: anybody who reaches it may join",
+        "allow an address beyond this machine without keys: anybody who reaches it may join",
     )
 
 

@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.table import Table
 
 from posse import api
-from posse.cli import paths, volume
+from posse.cli import paths
+from posse.cli.options import console_of
 from posse.cli.progress import screen
 from posse.cli.watch import watching
 from posse.durable import batch, lock, whole
@@ -105,7 +106,7 @@ def _close(directory: RunDirectory, result: Result, options: argparse.Namespace,
         json.dump(result.document(), sys.stdout)
         print(flush=True)
     else:
-        show(result, directory.path, volume.closing(options), kept)
+        show(result, directory.path, console_of(options), kept)
     if failed:
         return 1
     without = [run for run in result.runs if not run.answered]

@@ -6,27 +6,17 @@ from rich.console import Console
 from rich.table import Table
 
 from posse.cli import security
-from posse.cli.options import add_json, print_json, seconds
+from posse.cli.options import add_join, add_json, print_json, seconds
+from posse.cli.parser import Parser
 from posse.engines.inquiry import ask
 from posse.printable import printable
 from posse.security import keys
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--join",
-        required=True,
-        metavar="ADDRESS",
-        help="address of the coordinator: tcp://HOST:PORT, or ipc://PATH on this machine",
-    )
+def add(parser: Parser) -> None:
+    add_join(parser)
     add_json(parser)
-    parser.add_argument(
-        "--wait",
-        type=seconds,
-        default=5.0,
-        metavar="SECONDS",
-        help="longest wait for an answer (default: 5)",
-    )
+    parser.option("--wait SECONDS", "longest wait for an answer", type=seconds, default=5.0)
     security.add(parser)
 
 

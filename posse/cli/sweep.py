@@ -10,8 +10,9 @@ from typing import Any
 from rich.table import Table
 
 from posse import api
-from posse.cli import paths, volume
-from posse.cli.options import add_runs, changes, placement, plan, print_json
+from posse.cli import paths
+from posse.cli.options import add_runs, changes, console_of, placement, plan, print_json
+from posse.cli.parser import Parser
 from posse.cli.progress import screen
 from posse.durable import batch, lock, whole
 from posse.durable.sweep import At, PointResult, SweepDirectory, Task
@@ -22,14 +23,13 @@ from posse.results import words
 from posse.spec.runfile import parsed
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add(parser: Parser) -> None:
     add_runs(parser, engine="memory, unless --set or --over says engine.kind")
-    parser.add_argument(
-        "--over",
+    parser.option(
+        "--over PATH=A,B,C",
+        "key and its values; repeat the option to run all combinations of several keys",
         action="append",
         required=True,
-        metavar="PATH=A,B,C",
-        help="key and its values; repeat the option to run all combinations of several keys",
     )
     # as the first override, so that any other wins; as a pair, which no user writes
     parser.set_defaults(set=[("engine.kind", "memory")])
@@ -154,7 +154,7 @@ def _show(found: list[PointResult], sweep: SweepDirectory, options: argparse.Nam
         means = [one.summary.get(name) for name in shown]
         cells = ["" if mean is None else words.mean_said(mean) for mean in means]
         table.add_row(*map(str, one.at.values()), *_answer(one), *cells)
-    console = volume.closing(options)
+    console = console_of(options)
     console.print(table)
     said = f"written to {sweep.folder}; posse report {sweep.folder} draws it"
     console.print(said, soft_wrap=True, highlight=False)

@@ -6,6 +6,7 @@ from typing import Any
 
 from posse.cli import paths
 from posse.cli.options import add_json, add_run_file, number, print_json
+from posse.cli.parser import Parser
 from posse.errors import InputError, PosseError, SpecError
 from posse.measure.numbers import listed
 from posse.spec.explain import convert
@@ -17,18 +18,10 @@ from topologies.sinks import find_sinks
 _PICTURES = (".png", ".svg")
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add(parser: Parser) -> None:
     add_run_file(parser)
-    parser.add_argument(
-        "--run",
-        type=number,
-        default=0,
-        metavar="N",
-        help="number of the run whose graph is shown (default: 0)",
-    )
-    parser.add_argument(
-        "--draw", type=Path, metavar="OUT", help="draw the graph to this file, a .png or .svg"
-    )
+    parser.option("--run N", "number of the run whose graph is shown", type=number, default=0)
+    parser.option("--draw OUT", "draw the graph to this file, a .png or .svg", type=Path)
     add_json(parser)
 
 

@@ -12,7 +12,8 @@ from typing import Any
 from rich.live import Live
 from rich.text import Text
 
-from posse.cli import volume
+from posse.cli.options import console_of
+from posse.cli.parser import Parser
 from posse.engines.base import Observer
 from posse.engines.board import Board
 from posse.engines.hub import Hub
@@ -33,25 +34,20 @@ _OF_THIS_MACHINE = ("127.0.0.1", "::1", "localhost")
 _IN_CLEAR = "anybody on the network path can read the page and its token; use ssh -L instead"
 
 
-def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("url", metavar="URL", help="address that --watch printed")
-    parser.add_argument(
-        "--text",
-        action="store_true",
-        help="show the run as text in this terminal (default: in the browser)",
-    )
+def add(parser: Parser) -> None:
+    parser.option("url URL", "address that --watch printed")
+    parser.option("--text", "show the run as text in this terminal (default: in the browser)")
 
 
-def add_option(parser: argparse.ArgumentParser) -> None:
+def add_option(parser: Parser) -> None:
     """Add `--watch`: whether and where a run can be watched."""
-    parser.add_argument(
-        "--watch",
+    parser.option(
+        "--watch [HOST]:PORT",
+        "serve a live page of the run and print its address (default: only for this machine, on a "
+        "free port)",
         nargs="?",
         const=":0",
         type=_place,
-        metavar="[HOST]:PORT",
-        help="serve a live page of the run and print its address (default: only for this machine, "
-        "on a free port)",
     )
 
 
@@ -72,7 +68,7 @@ def run(options: argparse.Namespace) -> None:
         if not webbrowser.open(options.url):
             raise PosseError(f"no browser was found; use posse watch --text {quote(options.url)}")
         return
-    console = volume.closing(options)
+    console = console_of(options)
     graph: dict[str, Any] = {}
     at = 0.0
     with Live(console=console, auto_refresh=False) as live:

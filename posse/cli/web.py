@@ -7,24 +7,23 @@ from wsgiref.types import WSGIApplication
 
 from posse.cli import streams
 from posse.cli.options import seconds
+from posse.cli.parser import Parser
 from posse.log import LOG
 from posse.web import Web, place
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add(parser: Parser) -> None:
     """Add the address, and how long it is served."""
-    parser.add_argument(
-        "--http",
-        metavar="[HOST]:PORT",
-        help="serve /healthz, /readyz and /metrics (for Prometheus) at this address; without HOST, "
-        "only for this machine",
+    parser.option(
+        "--http [HOST]:PORT",
+        "serve /healthz, /readyz and /metrics (for Prometheus) at this address; without HOST, only "
+        "for this machine",
     )
-    parser.add_argument(
-        "--linger",
+    parser.option(
+        "--linger SECONDS",
+        "how long to serve --http after the end, or until Ctrl-C or SIGTERM",
         type=seconds,
         default=30.0,
-        metavar="SECONDS",
-        help="how long to serve --http after the end, or until Ctrl-C or SIGTERM (default: 30)",
     )
 
 

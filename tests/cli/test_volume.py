@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import posse
-from posse.cli import series, volume
+from posse.cli import options, series
 from posse.cli.main import main
 
 RIDE = """
@@ -89,7 +89,7 @@ def test_only_one_of_both(capsys):
 def test_what_a_peer_or_a_path_says_is_no_markup(capsys):
     result = posse.run("ride.toml", repeat=1)
     result.runs[0].refused = {"[/nope]": 1, "[link=http://evil.example]posse[/link]": 2}
-    series.show(result, Path("runs/[/x]"), volume.closing(argparse.Namespace(quiet=False)))
+    series.show(result, Path("runs/[/x]"), options.console_of(argparse.Namespace(quiet=False)))
     shown = capsys.readouterr().out
     assert "1 [/nope], 2 [link=http://evil.example]posse[/link]" in shown
     assert "runs/[/x]" in shown

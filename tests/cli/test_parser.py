@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from posse.cli import main
-from posse.cli.environment import Parser
+from posse.cli.parser import Parser
 
 JOIN = ("agent", "--join", "tcp://127.0.0.1:7000")
 

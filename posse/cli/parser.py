@@ -1,6 +1,7 @@
-"""Options from environment variables, for container launchers: `POSSE_JOIN` stands for `--join`.
+"""The parser of a command, whose options may also come from environment variables.
 
-The command line takes precedence. For an option that may be repeated, both count.
+These are for container launchers: `POSSE_JOIN` stands for `--join`. The command line takes
+precedence. For an option that may be repeated, both count.
 """
 
 import argparse
@@ -16,11 +17,45 @@ _YES, _NO = ("1", "true", "yes"), ("0", "false", "no")
 
 
 class Parser(argparse.ArgumentParser):
-    """The parser of a command; after `add`, it also takes options from variables."""
+    """The parser of a command; after `add_variables`, it also takes options from variables."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.variables: dict[str, argparse.Action] = {}
+
+    def option(
+        self,
+        name: str,
+        text: str,
+        among: argparse._MutuallyExclusiveGroup | None = None,
+        **more: Any,
+    ) -> None:
+        """Add an option as its help shows it, "--wait SECONDS"; without a value it is a switch.
+
+        An argument is "dest METAVAR". `more` is as for `add_argument`; the help ends with the
+        default.
+        """
+        flag, _, value = name.partition(" ")
+        if value:
+            more["metavar"] = value
+        elif flag.startswith("--") and "choices" not in more:
+            more["action"] = "store_true"
+        if (default := more.get("default")) not in (None, "", []):
+            said = f"{default:g}" if isinstance(default, float) else default
+            text = f"{text} (default: {said})"
+        (among or self).add_argument(flag, help=text, **more)
+
+    def add_variables(self) -> None:
+        """Allow variables for all options of this command, and name them in its help."""
+        actions = [one for one in self._actions if not isinstance(one, argparse._HelpAction)]
+        self.variables = {
+            "POSSE_" + ("RUN" if one.dest == _RUN_FILE else one.dest.upper()): one
+            for one in actions
+        }
+        for name, action in self.variables.items():
+            action.help = f"{action.help} [{name}]"
+            if not action.option_strings and (text := os.environ.get(name)):
+                action.nargs, action.required, action.default = "?", False, text
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse the variables' options, then `args`; unknown arguments are an error."""
@@ -49,15 +84,3 @@ class Parser(argparse.ArgumentParser):
         except argparse.ArgumentError as error:
             self.error(f"{name}={text}: {error.message}")
         return [f"{option}={value}" for value in values]
-
-
-def add(parser: Parser) -> None:
-    """Allow variables for all options of this command, and name them in its help."""
-    actions = [one for one in parser._actions if not isinstance(one, argparse._HelpAction)]
-    parser.variables = {
-        "POSSE_" + ("RUN" if one.dest == _RUN_FILE else one.dest.upper()): one for one in actions
-    }
-    for name, action in parser.variables.items():
-        action.help = f"{action.help} [{name}]"
-        if not action.option_strings and (text := os.environ.get(name)):
-            action.nargs, action.required, action.default = "?", False, text
