@@ -7,11 +7,12 @@ import msgspec
 from posse.claims.base import ILLUSTRATES, records
 from posse.cli.listing import in_toml
 from posse.cli.options import add_run_file, plan
+from posse.cli.parser import Parser
 from posse.cli.streams import wrapped
 from posse.measure.numbers import counted
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add(parser: Parser) -> None:
     add_run_file(parser)
 
 

@@ -9,11 +9,12 @@ from typing import Any
 from posse import api
 from posse.cli import series, watch
 from posse.cli.options import add_runs, changes, placement, plan
+from posse.cli.parser import Parser
 from posse.log import remark
 from posse.plan import Plan
 
 
-def add(parser: argparse.ArgumentParser) -> None:
+def add(parser: Parser) -> None:
     add_runs(parser)
     watch.add_option(parser)
 
