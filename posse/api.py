@@ -90,14 +90,8 @@ def run(
     The warnings of `posse check` go to the logger "posse" and to the result's `warnings`. Raises
     `SpecError` before anything starts, `RunFailed` or `ArmsError` if a run fails.
     """
-    plan = changed(
-        source,
-        seed=seed,
-        repeat=repeat,
-        agents=agents,
-        engine=engine,
-        parameters=parameters,
-    )
+    keys = {"seed": seed, "repeat": repeat, "agents.count": agents, "engine.kind": engine}
+    plan = changed(source, keys, parameters)
     placement = Placement(on) if isinstance(on, str) else on
     plan.require(None if placement is None else 0)
     for sentence in plan.advice():  # before the runs: a warning may say that they never end

@@ -115,7 +115,7 @@ class Cluster:
         Cancelling it ends the run; the cluster stays up for further runs.
         """
         self._require_up()
-        plan = changed(self._plan, seed=seed, repeat=repeat, parameters=parameters)
+        plan = changed(self._plan, {"seed": seed, "repeat": repeat}, parameters)
         if self._engine is not None and plan.system is not self._plan.system:
             raise PosseError(
                 f"{plan.spec.system} has changed since the cluster started; make another"

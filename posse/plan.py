@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -235,24 +235,17 @@ def no_place_for(raw: dict[str, Any], given: dict[str, Any]) -> list[str]:
 
 
 def changed(
-    source: Source,
-    *,
-    seed: int | None = None,
-    repeat: int | None = None,
-    agents: int | None = None,
-    engine: Literal["processes", "memory"] | None = None,
-    parameters: Mapping[str, Any] | None = None,
+    source: Source, given: Mapping[str, Any], parameters: Mapping[str, Any] | None = None
 ) -> Plan:
-    """The plan with another seed, number of runs or agents, engine, or some other parameters.
+    """The plan with the values `given` by their keys, as "agents.count", unless they are None.
 
-    An override may supply what the source lacks.
+    Single `parameters` may be given too. An override may supply what the source lacks.
     """
-    given = {"seed": seed, "repeat": repeat, "agents.count": agents, "engine.kind": engine}
-    given = {path: value for path, value in given.items() if value is not None}
-    if not given and parameters is None:
+    values = {path: value for path, value in given.items() if value is not None}
+    if not values and parameters is None:
         return prepare(source)
     raw = _raw(source)
-    for path, value in given.items():
+    for path, value in values.items():
         put(raw, path, value)
     if parameters is not None:
         if not isinstance(parameters, Mapping):
@@ -264,16 +257,11 @@ def changed(
 
 def _raw(source: Source) -> dict[str, Any]:
     """A source as plain data whose keys may be set."""
-    match source:
-        case Plan():
-            return _raw(source.spec)
-        case RunSpec():
-            raw: dict[str, Any] = msgspec.to_builtins(source)
-            return raw
-        case dict():
-            return dict(source)
-        case _:
-            return read(source)
+    spec = source.spec if isinstance(source, Plan) else source
+    if isinstance(spec, RunSpec):
+        raw: dict[str, Any] = msgspec.to_builtins(spec)
+        return raw
+    return dict(spec) if isinstance(spec, dict) else read(spec)
 
 
 def _folders(raw: dict[str, Any]) -> list[str]:

@@ -22,13 +22,14 @@ SPEC: dict[str, Any] = {
 
 def test_what_is_given_anew_is_changed_and_nothing_else():
     plan = prepare(SPEC)
-    other = changed(plan, seed=2, repeat=3, agents=9, engine="processes", parameters={"epsilon": 1})
+    given = {"seed": 2, "repeat": 3, "agents.count": 9, "engine.kind": "processes"}
+    other = changed(plan, given, {"epsilon": 1})
     assert (other.spec.seed, other.spec.repeat) == (2, 3)
     assert (other.spec.agents.count, other.spec.engine.kind) == (9, "processes")
     assert other.spec.parameters == {"epsilon": 1, "delta": 0.1}
     assert other.spec.arms == plan.spec.arms
     assert plan.spec.parameters == {"epsilon": 0.5, "delta": 0.1}
-    assert changed(plan) is plan
+    assert changed(plan, {}) is plan
 
 
 @pytest.mark.parametrize(
@@ -58,12 +59,12 @@ def test_what_is_given_may_be_what_the_source_lacks():
 
 def test_a_table_of_the_source_stays_as_it_is(tmp_path):
     source = SPEC | {"agents": {"count": 8}}
-    assert changed(source, agents=9, parameters={"epsilon": 1}).spec.agents.count == 9
+    assert changed(source, {"agents.count": 9}, {"epsilon": 1}).spec.agents.count == 9
     assert (source["agents"], source["parameters"]["epsilon"]) == ({"count": 8}, 0.5)
     (tmp_path / "run.toml").write_text(
         'system = "mase"\narms.kind = "bernoulli"\narms.means = [0.9, 0]'
     )
-    assert changed(str(tmp_path / "run.toml"), agents=9).spec.base == str(tmp_path)
+    assert changed(str(tmp_path / "run.toml"), {"agents.count": 9}).spec.base == str(tmp_path)
 
 
 @pytest.mark.parametrize("source", [None, 3, b"run.toml", ["run.toml"]])

@@ -72,10 +72,10 @@ def test_an_earlier_result_stands_until_the_new_one_is_there(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("key", "other"),
     [
-        ("seed", changed(PLAN, seed=99)),
-        ("parameters.delta", changed(PLAN, parameters={"delta": 0.25})),
-        ("engine.kind", changed(PLAN, engine="processes")),
-        ("repeat", changed(PLAN, repeat=1)),
+        ("seed", changed(PLAN, {"seed": 99})),
+        ("parameters.delta", changed(PLAN, {}, {"delta": 0.25})),
+        ("engine.kind", changed(PLAN, {"engine.kind": "processes"})),
+        ("repeat", changed(PLAN, {"repeat": 1})),
         ("the run file's folder", prepare({**RAW, "base": "/elsewhere"})),
     ],
 )

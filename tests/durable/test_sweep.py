@@ -12,7 +12,7 @@ from posse.plan import changed, prepare
 from tests.support.cluster import SPEC
 
 PLAN = prepare({**SPEC, "repeat": 2, "engine": {"kind": "memory"}})
-POINTS = [({"seed": seed}, changed(PLAN, seed=seed)) for seed in (1, 2)]
+POINTS = [({"seed": seed}, changed(PLAN, {"seed": seed})) for seed in (1, 2)]
 
 
 def test_names_are_told_apart_and_fit_into_a_file_system() -> None:
@@ -46,8 +46,8 @@ def test_a_point_is_written_when_its_last_run_ends(tmp_path: Path) -> None:
 
 def test_another_sweep_is_refused(tmp_path: Path) -> None:
     SweepDirectory(tmp_path, POINTS).open()
-    more = [*POINTS, ({"seed": 3}, changed(PLAN, seed=3))]
+    more = [*POINTS, ({"seed": 3}, changed(PLAN, {"seed": 3}))]
     SweepDirectory(tmp_path, more).open()
-    other = [({"seed": 1}, changed(PLAN, seed=1, agents=9))]
+    other = [({"seed": 1}, changed(PLAN, {"seed": 1, "agents.count": 9}))]
     with pytest.raises(InputError, match="holds another run, which differs in agents.count"):
         SweepDirectory(tmp_path, other).open()
