@@ -104,14 +104,6 @@ class Progress:
         """Say what goes on in the current piece, and which share of it is done, if known."""
         self._inside, self._share = what, share
 
-    def say(self, line: str) -> None:
-        """Show a sentence that stays."""
-        self._screen.say(line)
-
-    def warn(self, line: str) -> None:
-        """Show a warning that stays."""
-        self._screen.warn(line)
-
     @property
     def line(self) -> str:
         """The line as of now."""

@@ -47,9 +47,10 @@ def run(
     with lock.held(directory.path), ExitStack() as running:
         whole.require_room(directory.path)
         directory.open()
-        with RunProgress(plan, screen(options)) as progress, watching(plan, options.watch) as watch:
+        shown = screen(options)
+        with RunProgress(plan, shown) as progress, watching(plan, options.watch) as watch:
             for advice in plan.advice():  # before the runs: there may never be a result
-                progress.warn(advice)
+                shown.warn(advice)
 
             def work(numbers: Sequence[int]) -> api.Made:
                 given = watch.given(progress.observe)
@@ -65,7 +66,7 @@ def run(
                     progress.done(before=done.before)
                     if options.verbose and not done.before:
                         said = words.line(done.outcome)
-                        progress.say(f"run {done.place + 1} of {plan.spec.repeat}: {said}")
+                        shown.say(f"run {done.place + 1} of {plan.spec.repeat}: {said}")
             except (PosseError, KeyboardInterrupt) as error:
                 _ended_early(directory, str(error) or "interrupted", found, plan.spec.repeat)
                 raise
