@@ -33,6 +33,7 @@ class Fault:
         self.delay = 0.0
         self.share = 0.0
         self.whole = asyncio.Event()
+        self.whole.set()
         self.open: set[StreamWriter] = set()
         self._random = random.Random(f"{min(a, b)} {max(a, b)}")
 
@@ -97,10 +98,9 @@ class Relays:
         async def close() -> None:
             for server in self._servers:
                 server.close()
-            tasks = list(self._tasks)
-            for task in tasks:
+            for task in self._tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.gather(*self._tasks, return_exceptions=True)
             await asyncio.sleep(0)  # lets aborted connections finish closing
 
         self._do(close())
@@ -112,11 +112,7 @@ class Relays:
         return asyncio.run_coroutine_threadsafe(what, self._loop).result(_DEADLINE)
 
     def _fault(self, a: int, b: int) -> Fault:
-        ends = frozenset((a, b))
-        if ends not in self._faults:
-            self._faults[ends] = Fault(a, b)
-            self._faults[ends].settle()
-        return self._faults[ends]
+        return self._faults.setdefault(frozenset((a, b)), Fault(a, b))
 
     async def _listen(self, who: int, whom: int, address: str) -> str:
         fault = self._fault(who, whom)
