@@ -23,6 +23,7 @@ MOST_BYTES = 4 << 20
 
 Clock = Literal["virtual", "slots", "wall"]
 Mode = Literal["lab", "field"]
+Seconds = Annotated[float, Meta(gt=0, le=1e9)]
 
 
 class AgentsSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -39,22 +40,16 @@ class EngineSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     transport: Literal["ipc", "tcp"] = "ipc"
     clock: Clock | None = None
     deadline: Annotated[
-        float, Meta(gt=0, le=1e9, description="seconds without any message that end the run")
+        Seconds, Meta(description="seconds without any message that end the run")
     ] = 60.0
     joining: Annotated[
-        float,
-        Meta(
-            gt=0,
-            le=1e9,
-            description="seconds in which another agent must join, until all have",
-        ),
+        Seconds, Meta(description="seconds in which another agent must join, until all have")
     ] = 600.0
     sign: Annotated[
         bool, Meta(description="in the lab too, sign what others pass on; in the field it is")
     ] = False
     absence: Annotated[
-        float,
-        Meta(gt=0, le=1e9, description="seconds an agent whose connection is lost may be away"),
+        Seconds, Meta(description="seconds an agent whose connection is lost may be away")
     ] = 120.0
     on_missing: Annotated[
         OnMissing | None,
