@@ -67,7 +67,6 @@ def add(parser: Parser) -> None:
 
 
 def epsilon(text: str) -> float:
-    """Parse a budget."""
     said = float(text)
     if not 0 < said <= MOST:
         raise argparse.ArgumentTypeError(f"is {text}; it must be above 0 and at most {MOST:g}")
@@ -75,7 +74,6 @@ def epsilon(text: str) -> float:
 
 
 def delta(text: str) -> float:
-    """Parse a probability that is allowed."""
     said = float(text)
     if not 0 <= said < 1:
         raise argparse.ArgumentTypeError(f"is {text}; it must be at least 0 and below 1")

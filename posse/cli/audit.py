@@ -72,7 +72,6 @@ def add(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Audit a run file, or check a capture."""
     if options.captured is not None:
         return _captured(options)
     if options.file is None:

@@ -25,7 +25,6 @@ def add(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Run, and say where the frames are."""
     checked = plan(options, *changes(options))
     checked.require()
     file = paths.file(options.out)
@@ -65,7 +64,6 @@ def _end(text: str) -> int:
 
 
 def run_frames(options: argparse.Namespace) -> None:
-    """Read the file, and print the frames asked for."""
     link = (vars(options)["from"], options.to)
     wanted = {"link": link, "plane": options.plane, "kind": options.kind, "run": options.run}
     frame = None

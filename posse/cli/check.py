@@ -17,7 +17,6 @@ def add(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print what a checked run file means."""
     checked = plan(options)
     spec, system, advice = checked.spec, checked.system, checked.advice()
     checked.network(0)  # finds mistakes that would otherwise stop a run

@@ -100,7 +100,6 @@ def forms() -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def text() -> str:
-    """The text of the page."""
     rows = [_row(_COLUMNS), _row(("---",) * len(_COLUMNS))]
     for name, form, run in forms():
         plan = prepare(run)

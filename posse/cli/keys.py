@@ -1,13 +1,16 @@
 """`posse keys`: key pairs; `posse allow` and `posse revoke`: which keys are trusted."""
 
 import argparse
+from functools import partial
 from pathlib import Path
 
-from posse.cli.options import count, number, place
+from posse.cli.options import number, place
 from posse.cli.parser import Parser
 from posse.security import keys
 from posse.security.keys import COORDINATOR
 from protocol.control import MOST_AGENTS
+
+_rank = partial(number, most=MOST_AGENTS - 1)
 
 
 def add(parser: Parser) -> None:
@@ -21,7 +24,7 @@ def add(parser: Parser) -> None:
         "--agents N",
         "make the key pairs of a coordinator and N agents, each in its own folder",
         whose,
-        type=_agents,
+        type=partial(number, least=1, most=MOST_AGENTS),
     )
 
 
@@ -37,7 +40,6 @@ def add_revoke(parser: Parser) -> None:
 
 
 def _party(text: str) -> str:
-    """Parse a rank, or the coordinator's name."""
     if text == COORDINATOR:
         return text
     if not text.isdecimal():
@@ -45,22 +47,7 @@ def _party(text: str) -> str:
     return str(_rank(text))
 
 
-def _rank(text: str) -> int:
-    """Parse a rank that an agent can have."""
-    if (rank := number(text)) >= MOST_AGENTS:
-        raise argparse.ArgumentTypeError(f"is {text}; it must be from 0 to {MOST_AGENTS - 1}")
-    return rank
-
-
-def _agents(text: str) -> int:
-    """Parse a number of agents that a run can have."""
-    if (agents := count(text)) > MOST_AGENTS:
-        raise argparse.ArgumentTypeError(f"is {text}; it must be from 1 to {MOST_AGENTS}")
-    return agents
-
-
 def run(options: argparse.Namespace) -> None:
-    """Make missing keys, and say who needs which."""
     if options.agents:
         made = keys.create(options.folder, options.agents)
         print(
@@ -80,13 +67,11 @@ def run(options: argparse.Namespace) -> None:
 
 
 def run_allow(options: argparse.Namespace) -> None:
-    """Trust a key from the next start on."""
     keys.allow(options.folder, options.who, keys.Public.parse(options.public))
     named = "the coordinator" if options.who == COORDINATOR else f"agent {options.who}"
     print(f"{options.folder}: {named} is trusted by this key from the next start on")
 
 
 def run_revoke(options: argparse.Namespace) -> None:
-    """Stop trusting a key from the next start on."""
     keys.revoke(options.folder, options.rank)
     print(f"{options.folder}: agent {options.rank} is refused from the next start on")

@@ -18,7 +18,6 @@ def add(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print every run, and the cost of all of them."""
     book = read(options.file)
     if options.json:
         print_json(book)

@@ -44,7 +44,6 @@ def names() -> list[str]:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print systems, arms and topologies, or one system."""
     what = options.what
     if own_code.is_target(what):
         systems.find_system(what, [str(Path.cwd())])

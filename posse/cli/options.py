@@ -24,10 +24,12 @@ _LONGEST = 2_000_000
 """Seconds; in milliseconds they fit 31 bits."""
 
 
-def number(text: str, least: int = 0) -> int:
-    """Parse a number that counts from 0, such as a rank, or from `least`."""
+def number(text: str, least: int = 0, most: int | None = None) -> int:
+    """Parse a number that counts from 0, such as a place, or from `least`, up to `most`."""
     if not text.isdecimal() or int(text) < least:
         raise argparse.ArgumentTypeError(f"is {text}; it must be a whole number, {least} or more")
+    if most is not None and int(text) > most:
+        raise argparse.ArgumentTypeError(f"is {text}; it must be from {least} to {most}")
     return int(text)
 
 
@@ -55,7 +57,6 @@ def place(text: str) -> Path:
 
 
 def add_run_file(parser: Parser, **more: Any) -> None:
-    """Add the run file and `--set`."""
     parser.option("file FILE", "run file (TOML)", type=Path, **more)
     add_set(
         parser,
@@ -88,7 +89,6 @@ def add_join(parser: Parser) -> None:
 
 
 def changes(options: argparse.Namespace) -> list[str]:
-    """The values of these options as overrides."""
     given = {"engine.kind": options.engine, "seed": options.seed, "repeat": options.repeat}
     given = {path: value for path, value in given.items() if value is not None}
     for option in ("set", "over"):
@@ -160,7 +160,6 @@ def add_capture(parser: Parser) -> None:
 
 
 def add_result(parser: Parser) -> None:
-    """Add the folder of the result, and `--json`."""
     parser.option("--out DIR", "directory for the result (default: a new one in runs/)", type=place)
     add_json(parser)
 
@@ -190,7 +189,6 @@ def add_log(parser: Parser) -> None:
 
 
 def begin_log(options: argparse.Namespace, who: str, *, insecure: bool) -> None:
-    """Begin to write the log."""
     log.begin(who, insecure, logging.WARNING if options.quiet else logging.INFO, options.log)
 
 
@@ -202,7 +200,6 @@ def console_of(options: argparse.Namespace) -> Console:
 
 
 def print_json(result: Any) -> None:
-    """Print the result as one document."""
     import msgspec
 
     print(json.dumps(msgspec.to_builtins(result)))

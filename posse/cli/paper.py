@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from posse.cli.parser import Parser
 from posse.cli.progress import screen
 from posse.durable import lock, whole
 from posse.errors import InputError, PosseError
-from posse.log import complain
+from posse.log import complain, remark
 from posse.papers import conduct
 from posse.papers.outcome import Cost, Told
 
@@ -37,7 +36,6 @@ def add(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """List every experiment, or run the named ones."""
     if options.estimate:
         return _estimate(options)
     if options.names or options.all:
@@ -87,13 +85,12 @@ def _run(options: argparse.Namespace) -> int:
             if len(chosen) == 1:
                 raise
             failed.append(experiment.name)
-            print(f"{experiment.name} was not run: {error}", file=sys.stderr)
+            remark(f"{experiment.name} was not run: {error}")
             continue
         except KeyboardInterrupt:
-            print(
+            remark(
                 f"interrupted in {experiment.name}; finished repetitions are kept in "
-                f"{out / _KEPT}, and the same command resumes from them",
-                file=sys.stderr,
+                f"{out / _KEPT}, and the same command resumes from them"
             )
             raise
         folder = out / experiment.name / _form(options)

@@ -37,7 +37,6 @@ def add_compare(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Write the page of a run's folder, a sweep's or an audit's."""
     require()
     from posse.report import audit, read, run_page, several
 
@@ -69,7 +68,6 @@ def _say_what_is_passed_over(directory: Path) -> None:
 
 
 def run_compare(options: argparse.Namespace) -> None:
-    """Write the page of several runs on the same arms."""
     require()
     from posse.report import differ, read, several
 

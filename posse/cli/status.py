@@ -21,7 +21,6 @@ def add(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Ask the coordinator, and print its answer."""
     security.check("--join", options.join, options)
     if options.keys:
         keys.wait_for(options.keys, options.wait_for_keys)

@@ -13,7 +13,6 @@ from posse.web import Web, place
 
 
 def add(parser: Parser) -> None:
-    """Add the address, and how long it is served."""
     parser.option(
         "--http [HOST]:PORT",
         "serve /healthz, /readyz and /metrics (for Prometheus) at this address; without HOST, only "
