@@ -83,7 +83,7 @@ def _explain(message: str, raw: Any, kind: Any, prefix: str) -> SpecError:
     text, _, where = message.partition(" - at `")
     steps = re.findall(r"\.([^.\[\]`]+)|\[(\d+|\.\.\.)\]", where)
     path = prefix
-    value, allowed = raw, kind
+    value, allowed = raw, mi.type_info(kind)
     for name, index in steps:
         path += f".{name}" if name and path else name or f"[{index}]"
         allowed = _field_type(allowed, name, value) if name else _item_type(allowed)
@@ -110,42 +110,43 @@ def _explain(message: str, raw: Any, kind: Any, prefix: str) -> SpecError:
     return SpecError(path, text)
 
 
-def _parts(kind: Any) -> list[Any]:
-    """The types that `kind` admits."""
-    info = mi.type_info(kind) if not isinstance(kind, mi.Type) else kind
+def _parts(info: mi.Type) -> list[mi.Type]:
+    """The types that a type admits."""
     if isinstance(info, mi.Metadata):
-        info = info.type
-    return list(info.types) if isinstance(info, mi.UnionType) else [info]
+        return _parts(info.type)
+    if isinstance(info, mi.UnionType):
+        return [part for one in info.types for part in _parts(one)]
+    return [info]
 
 
-def _structs(kind: Any, value: Any) -> list[Any]:
-    """The struct types that `kind` admits; if `value` carries the tag of one, only that one."""
-    structs = [part for part in _parts(kind) if isinstance(part, mi.StructType)]
+def _structs(info: mi.Type, value: Any) -> list[mi.StructType]:
+    """The struct types that a type admits; if `value` carries the tag of one, only that one."""
+    structs = [part for part in _parts(info) if isinstance(part, mi.StructType)]
     if isinstance(value, dict):
         tagged = [s for s in structs if s.tag_field and value.get(s.tag_field) == s.tag]
         structs = tagged or structs
     return structs
 
 
-def _field_type(kind: Any, name: str, value: Any) -> Any:
-    for struct in _structs(kind, value):
-        if name and name == struct.tag_field:
-            return kind
+def _field_type(info: mi.Type, name: str, value: Any) -> mi.Type:
+    for struct in _structs(info, value):
+        if name == struct.tag_field:
+            return info
         for field in struct.fields:
             if field.encode_name == name:
                 return field.type
     return mi.AnyType()
 
 
-def _item_type(kind: Any) -> Any:
+def _item_type(info: mi.Type) -> mi.Type:
     """The type of the items of a list."""
-    info = mi.type_info(kind) if not isinstance(kind, mi.Type) else kind
-    return getattr(info, "item_type", mi.AnyType())
+    items = (getattr(part, "item_type", None) for part in _parts(info))
+    return next(filter(None, items), mi.AnyType())
 
 
-def _choices(kind: Any) -> list[str]:
+def _choices(info: mi.Type) -> list[str]:
     out: list[str] = []
-    for part in _parts(kind):
+    for part in _parts(info):
         if isinstance(part, mi.LiteralType):
             out += [str(v) for v in part.values]
         elif isinstance(part, mi.StructType) and part.tag is not None:

@@ -89,3 +89,18 @@ def test_letters_that_no_file_can_hold_are_named() -> None:
         SpecError, match=r"parameters: '.*udce9' has characters that are not valid UTF-8"
     ):
         prepare(changed("parameters.\udce9", 1))
+
+
+@pytest.mark.parametrize(
+    ("component", "sentence"),
+    [
+        ({"kind": "star", "cout": 4}, r"components\[0\]\.cout: unknown key; did you mean 'count'"),
+        ({"kind": "sta", "count": 4}, r"components\[0\]\.kind: 'sta' .* did you mean 'star'"),
+    ],
+)
+def test_what_a_table_in_a_described_list_may_have_is_said(
+    component: dict[str, Any], sentence: str
+) -> None:
+    topology = {"kind": "components", "components": [component]}
+    with pytest.raises(SpecError, match=sentence):
+        prepare({**GOOD, "system": "cooperative-ucb", "topology": topology})
