@@ -6,6 +6,7 @@ import json
 import math
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -80,11 +81,8 @@ def run(options: argparse.Namespace) -> int:
     folder = paths.result(options.out, f"audit-{options.file.stem}")
     document = _carry_out(audit, folder, options)
     whole.write(folder / _AUDIT, json.dumps(msgspec.to_builtins(document), indent=1))
-    if options.json:
-        print_json(document)
-    else:
-        _show([*document.rows, ("written to", str(folder / _AUDIT))], options)
-    return _code(options, document.finding)
+    rows = [*document.rows, ("written to", str(folder / _AUDIT))]
+    return _end(options, document, rows, found=document.finding)
 
 
 def _carry_out(audit: Audit, folder: Path, options: argparse.Namespace) -> Document:
@@ -107,13 +105,15 @@ def _carry_out(audit: Audit, folder: Path, options: argparse.Namespace) -> Docum
         raise
 
 
-def _code(options: argparse.Namespace, found: bool) -> int:
-    """The exit code; a finding is an error only with --strict."""
+def _end(
+    options: argparse.Namespace, document: Any, rows: list[tuple[str, str]], *, found: bool
+) -> int:
+    """Print what was found, and return the exit code: it is an error only with --strict."""
+    if options.json:
+        print_json(document)
+    else:
+        console_of(options).print(table(rows))
     return RunFailed.exit_code if options.strict and found else 0
-
-
-def _show(rows: list[tuple[str, str]], options: argparse.Namespace) -> None:
-    console_of(options).print(table(rows))
 
 
 def _asked(options: argparse.Namespace) -> Audit:
@@ -217,8 +217,5 @@ def _captured(options: argparse.Namespace) -> int:
     """Check a capture, without knowing the truth."""
     checked = plan(options) if options.file is not None else None
     found = checks(frames.read(options.captured), checked)
-    if options.json:
-        print_json(found)
-    else:
-        _show([(check.name, check.says) for check in found], options)
-    return _code(options, any(check.violations for check in found))
+    rows = [(check.name, check.says) for check in found]
+    return _end(options, found, rows, found=any(check.violations for check in found))
