@@ -154,22 +154,24 @@ def runs(
     Agents show their state on `board`. `on_hub` receives the hub of engine `processes`. Both are
     for watching runs. With a `board`, engine `memory` makes runs one by one, in this process.
     """
-    with writing(capture) as tap:
-        options: dict[str, Any] = {"on_join": on_join, "capture": tap, "board": board}
+    with writing(capture) as tap, ExitStack() as connected:
         in_memory = plan.spec.engine.kind == "memory"
         shared = jobs > 1 and len(numbers) > 1 and tap is None and board is None
         if in_memory and (shared or on is not None):
             yield from side_by_side([task(plan, number) for number in numbers], jobs, on)
-        elif on is not None:
-            yield from _on_cluster(plan, numbers, on, observe, on_hub, **options)
-        elif not in_memory:
-            engine = processes(plan, **options)
+        elif in_memory:
+            for place, number in enumerate(numbers):
+                yield place, memory.run(plan, number, observe, tap, board=board)
+        elif on is not None and on.coordinator == "worker":
+            yield from _on_a_worker(plan, numbers, on)
+        else:
+            make: Callable[..., ProcessEngine] = processes
+            if on is not None:
+                make = partial(placed, client=connected.enter_context(on_dask.connect(on)), on=on)
+            engine = make(plan, on_join=on_join, capture=tap, board=board)
             on_hub(engine.hub)
             with engine as up:
                 yield from on_engine(up, plan, numbers, observe)
-        else:
-            for place, number in enumerate(numbers):
-                yield place, memory.run(plan, number, observe, tap, board=board)
 
 
 def side_by_side(tasks: "Sequence[Task]", jobs: int | None, on: Placement | None) -> Made:
@@ -181,26 +183,12 @@ def side_by_side(tasks: "Sequence[Task]", jobs: int | None, on: Placement | None
         yield from on_dask.on_workers(client, one, tasks)
 
 
-def _on_cluster(
-    plan: Plan,
-    numbers: Sequence[int],
-    on: Placement,
-    observe: Observer,
-    on_hub: Callable[["Hub"], None],
-    **options: Any,
-) -> Made:
-    """Make runs on the workers of a cluster; options as for `runs`."""
-    with on_dask.connect(on) as client:
-        if on.coordinator == "worker":
-            with on_dask.leash(client) as leash:
-                work = partial(one_placed, on, leash)
-                for place, number in enumerate(numbers):
-                    asked = [task(plan, number)]
-                    yield place, next(on_dask.on_workers(client, work, asked))[1]
-        else:
-            with placed(plan, client, on, **options) as up:
-                on_hub(up.hub)
-                yield from on_engine(up, plan, numbers, observe)
+def _on_a_worker(plan: Plan, numbers: Sequence[int], on: Placement) -> Made:
+    """Make runs one after the other, each with its coordinator on a worker of the cluster."""
+    with on_dask.connect(on) as client, on_dask.leash(client) as leash:
+        work = partial(one_placed, on, leash)
+        for place, number in enumerate(numbers):
+            yield place, next(on_dask.on_workers(client, work, [task(plan, number)]))[1]
 
 
 def on_engine(

@@ -61,7 +61,12 @@ def folders_of(base: str, path: Sequence[str]) -> list[str]:
 def missing(target: str, folders: Sequence[str], group: str) -> str:
     """A sentence if the target is not on this machine, else "". It does not import the module."""
     if ":" not in target:
-        return "" if target in installed(group) else _not_offered(group)
+        known = installed(group)
+        said = (
+            f"no installed package offers it in {group} (known: {', '.join(known) or 'none'}); "
+            "name code of your own as 'module:object'"
+        )
+        return "" if target in known else said
     package = target.partition(":")[0].partition(".")[0]
     if package in OUR_ROOMS and (own := _own_room(package, folders)):
         return f"'{package}' is also a package of posse, which hides {own}; rename yours"
@@ -255,14 +260,6 @@ def require_rooms() -> None:
                 f"posse's package '{room}' is hidden by {found}; rename it, or start posse from "
                 "another folder and without it on PYTHONPATH"
             )
-
-
-def _not_offered(group: str) -> str:
-    known = ", ".join(installed(group)) or "none"
-    return (
-        f"no installed package offers it in {group} (known: {known}); name code of your own "
-        "as 'module:object'"
-    )
 
 
 def _own_room(package: str, folders: Sequence[str]) -> Path | None:
