@@ -193,17 +193,13 @@ def _require_possible(case: Neighbours, audit: Audit) -> None:
             "--place",
             f"is {case.place}; it must be below {most}, as an arm gives at most {most} rewards",
         )
-    for option, values in (("--rest", case.levels), ("--values", case.values)):
-        _require_rewards(option, values, unit=spec.arms.unit_interval)
-
-
-def _require_rewards(option: str, values: tuple[float, ...], *, unit: bool) -> None:
-    """`SpecError` unless these arms can give all of these rewards."""
+    unit = spec.arms.unit_interval
     low, high = (0.0, 1.0) if unit else (-sys.float_info.max, sys.float_info.max)
-    for value in values:
-        if not low <= value <= high:
-            must = "lie in [0, 1], as these arms' rewards do" if unit else "be a finite number"
-            raise SpecError(option, f"has {value:g}; it must {must}")
+    for option, values in (("--rest", case.levels), ("--values", case.values)):
+        for value in values:
+            if not low <= value <= high:
+                must = "lie in [0, 1], as these arms' rewards do" if unit else "be a finite number"
+                raise SpecError(option, f"has {value:g}; it must {must}")
 
 
 def _numbers(option: str, text: str) -> tuple[float, ...]:

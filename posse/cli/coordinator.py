@@ -92,4 +92,4 @@ def run(options: argparse.Namespace) -> int:
         streams.ignore_signals()
 
     links: Links = "keys" if pairs is not None else "insecure"
-    return series.run(checked, options, serve, links, JOURNAL if kept else "")
+    return series.carry_out(checked, options, serve, links, JOURNAL if kept else "")

@@ -26,7 +26,7 @@ from posse.own_code import require_rooms
 from posse.printable import printable
 
 VERBS = {
-    "run": ("run", "run every agent and all repeats of a run file, for one result"),
+    "run": ("series", "run every agent and all repeats of a run file, for one result"),
     "list": ("listing", "list systems, arms and topologies with their parameters"),
     "check": ("check", "check and explain a run file without starting anything"),
     "topology": ("topology", "describe and draw the graph of a run file"),

@@ -1,22 +1,25 @@
-"""A series of runs from the command line: run, show progress, write a folder."""
+"""`posse run`, and how `posse coordinator` too makes a series of runs, and writes its folder."""
 
 import argparse
 import contextlib
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from posse import api
-from posse.cli import paths
-from posse.cli.options import console_of
+from posse.cli import paths, watch
+from posse.cli.options import add_runs, changes, console_of, placement, plan
+from posse.cli.parser import Parser
 from posse.cli.progress import screen
-from posse.cli.watch import watching
 from posse.durable import batch, lock, whole
 from posse.durable.directory import RunDirectory
 from posse.errors import PosseError, RunFailed
@@ -28,11 +31,32 @@ from posse.results.record import RunRecord
 from posse.results.result import Links, Result
 
 
-def run(
+def add(parser: Parser) -> None:
+    add_runs(parser)
+    watch.add_option(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    checked = plan(options, *changes(options))
+    on = placement(options)
+    checked.require(None if on is None else 0)
+    jobs = options.jobs or os.cpu_count() or 1
+    if options.jobs and (
+        checked.spec.engine.kind == "processes" or on or options.watch is not None
+    ):
+        remark("--jobs has no effect: it shares runs in memory that are not watched, without --on")
+
+    def opened(source: Plan, **given: Any) -> AbstractContextManager[api.Runs]:
+        return contextlib.nullcontext(partial(api.runs, source, jobs=jobs, on=on, **given))
+
+    return carry_out(checked, options, opened, api.links_of(checked, on))
+
+
+def carry_out(
     plan: Plan,
     options: argparse.Namespace,
     opened: Callable[..., AbstractContextManager[api.Runs]],
-    links: Links = "local",
+    links: Links,
     journal: str = "",
 ) -> int:
     """Make the runs that the folder of a plan lacks, and write the result of all.
@@ -48,12 +72,12 @@ def run(
         whole.require_room(directory.path)
         directory.open()
         shown = screen(options)
-        with RunProgress(plan, shown) as progress, watching(plan, options.watch) as watch:
+        with RunProgress(plan, shown) as progress, watch.watching(plan, options.watch) as watched:
             for advice in plan.advice():  # before the runs: there may never be a result
                 shown.warn(advice)
 
             def work(numbers: Sequence[int]) -> api.Made:
-                given = watch.given(progress.observe)
+                given = watched.given(progress.observe)
                 runs = running.enter_context(opened(plan, on_join=progress.joined, **given))
                 return running.enter_context(contextlib.closing(runs(numbers)))
 
@@ -71,7 +95,7 @@ def run(
                 _ended_early(directory, str(error) or "interrupted", found, plan.spec.repeat)
                 raise
             result = plan.result([found[number] for number in sorted(found)], links)
-            watch.said = words.rows(result.runs, result.warnings)
+            watched.said = words.rows(result.runs, result.warnings)
         code = _close(directory, result, options, kept)
         if kept == plan.spec.repeat and journal and (directory.path / journal).exists():
             with opened(plan) as runs:
