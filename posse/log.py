@@ -40,7 +40,6 @@ class Json(logging.Formatter):
         self._said = {"who": who, "keys": not insecure}
 
     def format(self, record: logging.LogRecord) -> str:
-        """See the class."""
         said = {
             "time": _when(record, "milliseconds"),
             "level": record.levelname.lower(),

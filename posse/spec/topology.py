@@ -191,7 +191,7 @@ class NetworkX(_Topology, frozen=True, kw_only=True, tag="networkx"):
             except Exception as error:  # a generator may raise anything
                 why = str(error) or type(error).__name__
                 raise GraphError("parameters", f"do not suit {self.generator}: {why}") from error
-            graph = _of_networkx(made, agents, self.generator, resamples=resamples)
+            graph = _of_networkx(made, agents, self.generator, resamples)
             if graph.connected:
                 break
         return graph
@@ -306,13 +306,13 @@ def _read_graphml(where: Path, agents: int) -> Graph:
         drawn = read_graphml(where)
     except (SyntaxError, NetworkXError, KeyError, ValueError) as error:
         raise GraphError("path", f"is not GraphML: {error}") from None
-    return _of_networkx(drawn, agents, "it", key="path")
+    return _of_networkx(drawn, agents, "it")
 
 
-def _of_networkx(drawn: Any, agents: int, what: str, *, key: str = "", resamples: int = 0) -> Graph:
+def _of_networkx(drawn: Any, agents: int, what: str, resamples: int = 0) -> Graph:
     """Nodes named 0 to M - 1, as numbers or text, are these ranks; else their order counts."""
     if len(drawn) != agents:
-        raise GraphError(key, f"{what} has {len(drawn)} nodes, but agents.count is {agents}")
+        raise GraphError("", f"{what} has {len(drawn)} nodes, but agents.count is {agents}")
     rank = {node: index for index, node in enumerate(drawn.nodes)}
     for named in ({i: i for i in range(agents)}, {str(i): i for i in range(agents)}):
         if named.keys() == rank.keys():

@@ -176,7 +176,9 @@ sys.argv[1:] = ["run", "ride.toml", "--out", "out"]
 
 
 @pytest.mark.parametrize("sent", ["SIGINT", "SIGTERM", "SIGHUP"])
-@pytest.mark.parametrize("module", ["posse.cli.main", "posse.own_code", "posse.cli.run", "numpy"])
+@pytest.mark.parametrize(
+    "module", ["posse.cli.main", "posse.own_code", "posse.cli.series", "numpy"]
+)
 @pytest.mark.parametrize(
     "start",
     [
