@@ -63,7 +63,7 @@ def run(folder, engine, *more, **environment):
 def test_a_defect_of_the_users_arms_has_its_place(tmp_path, engine):
     (tmp_path / "run.toml").write_text(RUN)
     (tmp_path / "probes.py").write_text(PROBES)
-    done = run(tmp_path, engine)
+    done = run(tmp_path, engine, "--quiet")  # a slow machine shows progress
     assert done.returncode == 3
     assert "raised ZeroDivisionError: division by zero (probes.py:11)\n" in done.stderr
     assert done.stderr.count("\n") == 1
@@ -212,7 +212,7 @@ agent.mase.MaseVoter.handle = handle
 def test_a_defect_of_every_agents_machine_comes_once_and_without_tracebacks(tmp_path, engine):
     (tmp_path / "run.toml").write_text(RIDE)
     (tmp_path / "sitecustomize.py").write_text(BROKEN)
-    done = run(tmp_path, engine, PYTHONPATH=f"{tmp_path}:{ROOT}")
+    done = run(tmp_path, engine, "--quiet", PYTHONPATH=f"{tmp_path}:{ROOT}")
     assert done.returncode == 3
     assert re.fullmatch(
         r"posse: agent \d has a defect: ZeroDivisionError: division by zero "
