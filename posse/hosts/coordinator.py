@@ -342,12 +342,13 @@ class CoordinatorHost:
         """Take decoded messages from agents in this process (lab); the last was sent at `now`."""
         if self.attendance.verdict is not None:
             return
-        for received in self._server.kept(heard):
+        server = self._server
+        for received in server.kept(heard):
             try:
-                self._server.take(received, now)
+                server.take(received, now)
             except RemoteProtocolError as error:
                 self._refuse(received.sender, error)
-            self._server.next_turn()
+            server.next_turn()
             self.observe(self)
 
     def _refuse(self, rank: int, error: RemoteProtocolError) -> None:
