@@ -117,7 +117,9 @@ class Feed:
             self._network = view.network
             self._links = self._linked()
         at, regret, epsilon = self._grown(view)
-        if regret is not None and at > self._points[-1][0]:
+        if regret is not None and at >= self._points[-1][0] and at > 0.0:
+            if at == self._points[-1][0]:  # a look in the last slot, before all had shown it
+                self._points.pop()
             self._points.append((at, regret, epsilon))
         if len(self._points) > _MOST_POINTS:
             del self._points[1:-1:2]

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,20 @@ def test_at_the_end_of_a_run_all_is_what_its_record_says(system: str, engine: st
     assert state["out"] == [row.arm for _, row in EliminationRow.of(record.log)]
     assert state["status"] == record.status
     assert state["grown"][-1][1:] == state["now"][1:]
+
+
+def test_a_look_in_the_last_slot_gives_way_to_what_the_run_came_to() -> None:
+    plan = plan_of("ucb1")
+    watcher = Watcher(plan)
+    feed = Feed(plan, watcher, None)
+    feed.close([])  # from here on it looks when it is told to
+    assert len(list(api.runs(plan, [0], observe=watcher.observe))) == 1
+    end = watcher.view
+    assert end is not None
+    for regret in (1.0, 2.0):
+        watcher.view = replace(end, regret=regret)
+        feed._note()
+    assert feed.state()["grown"] == [(0.0, 0.0, 0.0), (end.at, 2.0, end.epsilon)]
 
 
 def test_the_events_of_a_small_run() -> None:
