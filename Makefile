@@ -70,12 +70,14 @@ docs: $(VENV)/docs
 bench: compiled
 	$(IN_COPY) -m bench
 
-# a copy whose hottest modules are compiled, as POSSE_COMPILE=1 pip install has them
+# a copy whose hottest modules are compiled, as POSSE_COMPILE=1 pip install has them; it gets its name
+# when it is whole, or a copy that failed to compile would run as plain Python
 compiled: $(VENV)/dev
-	rm -rf build/compiled
-	mkdir -p build/compiled
-	cp -r $$(ls | grep -v '^build$$\|^runs$$') build/compiled
-	cd build/compiled && POSSE_COMPILE=1 $(CURDIR)/$(BIN)/python setup.py --quiet build_ext --inplace
+	rm -rf build/compiled build/compiling
+	mkdir -p build/compiling
+	cp -r $$(ls | grep -v '^build$$\|^runs$$') build/compiling
+	cd build/compiling && POSSE_COMPILE=1 $(CURDIR)/$(BIN)/python setup.py --quiet build_ext --inplace
+	mv build/compiling build/compiled
 
 clean:
 	rm -rf $(VENV) build *.egg-info
