@@ -1,5 +1,6 @@
 """`posse.run`: a specification in, a result out."""
 
+import errno
 import json
 import logging
 from pathlib import Path
@@ -68,3 +69,17 @@ def test_runs_that_a_folder_has_are_not_made_again(tmp_path: Path) -> None:
     assert result.runs[0].elapsed_seconds == series.runs[0].elapsed_seconds
     assert_same_run(result.runs[1], posse.run(spec).runs[1])
     assert find(tmp_path)[0].failure is None
+
+
+def test_a_full_disk_does_not_hide_why_a_run_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(record: posse.RunRecord) -> None:
+        monkeypatch.setattr("posse.durable.whole.os.replace", full)
+        raise posse.RunFailed("stopped by its caller")
+
+    def full(*given: object) -> None:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    with pytest.raises(posse.RunFailed, match="stopped by its caller"):
+        posse.run(SPEC | {"engine": {"kind": "memory"}}, out=tmp_path, on_record=stop)

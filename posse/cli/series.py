@@ -107,8 +107,7 @@ def _ended_early(
     directory: RunDirectory, reason: str, found: dict[int, RunRecord], repeat: int
 ) -> None:
     """Write the reason to the folder, and tell the user how to continue."""
-    with contextlib.suppress(OSError):
-        directory.fail(reason, [found[number] for number in sorted(found)])
+    directory.fail(reason, [found[number] for number in sorted(found)])
     if found:
         remark(
             f"{len(found)} of {repeat} runs are kept in {directory.path}; the same command with "

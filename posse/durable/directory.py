@@ -89,9 +89,13 @@ class RunDirectory:
         (self.path / FAILURE).unlink(missing_ok=True)
 
     def fail(self, reason: str, records: list[RunRecord]) -> None:
-        """Write why the series ended early, and the tables of the runs that were finished."""
-        self._tables(records)
-        whole.write(self.path / FAILURE, json.dumps({"error": reason}, indent=1))
+        """Write why the series ended early, and the tables of the runs that were finished.
+
+        What cannot be written is left out, so that the caller's own error is the one that is seen.
+        """
+        with contextlib.suppress(OSError):
+            self._tables(records)
+            whole.write(self.path / FAILURE, json.dumps({"error": reason}, indent=1))
 
     def _check(self) -> None:
         path = self.path / SPECIFICATION
