@@ -35,8 +35,8 @@ class Flooding(Exchange):
         self.idle = False
         self.data, self.ended = {}, {}
         said = self._say()
-        now = [place for place in self.early if place[:2] == (self.round, self.slot)]
-        refusals = taken(map(self.early.pop, now), self._take)
+        due = [place for place in self.early if place[:2] <= (self.round, self.slot)]
+        refusals = taken(map(self.early.pop, due), self._take_early)
         self._close()
         return [*said, *refusals]
 
@@ -51,6 +51,14 @@ class Flooding(Exchange):
         else:
             self._keep(event, at)
         return []
+
+    def _take_early(self, event: Received) -> None:
+        message = event.message
+        assert isinstance(message, InSlot)
+        at = (message.round, message.slot)
+        if at != (self.round, self.slot):  # of a slot that the round before did not have
+            raise RemoteProtocolError("out-of-turn", f"round, slot {at}")
+        self._take(event)
 
     def _close(self) -> None:
         """End the slot if all of its messages are here."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from agent.push import Flooding, Gossip
 from agent.sac import Relay
 from protocol.errors import RemoteProtocolError
-from protocol.federated import Data, Hop
+from protocol.federated import Data, Hop, Quiet
 from protocol.machine import Refuse
 from tests.support.federated import connected, deliver, row, say
 from topologies.graphs import Graph
@@ -49,6 +49,21 @@ def test_bad_means_that_came_early_are_refused_when_their_slot_opens() -> None:
     assert relay.open() == [Refuse("not-finite", 1)]
     with pytest.raises(RemoteProtocolError, match="unasked"):
         say(relay, 1, Hop(1, 2, (1,), row(0, 0)))
+
+
+def test_a_message_for_a_slot_that_its_round_did_not_have_waits_no_longer_than_that_round() -> None:
+    machine = Gossip(0, 2, (1,), {"diameter": 1})
+    machine.begin(1, np.array([0.5]))
+    machine.open()
+    say(machine, 1, Data(1, 1, (1,), row(0.1)))
+    say(machine, 1, Quiet(1, 1, "push", b"\0", 0))
+    machine.open()
+    say(machine, 1, Data(1, 3, (1,), row(0.9)))
+    say(machine, 1, Quiet(1, 2, "push", b"\x40", 1))
+    assert machine.over
+    machine.begin(2, np.array([0.5]))
+    assert Refuse("out-of-turn", 1) in machine.open()
+    assert (machine.early, machine.data) == ({}, {})
 
 
 def test_flooding_notices_means_that_contradict_each_other() -> None:
