@@ -15,6 +15,14 @@ def waiting(now: float = 100.0, here: int = 4) -> Patience:
     return patience
 
 
+def test_links_of_an_agent_that_is_gone_are_down_no_longer() -> None:
+    patience = waiting()
+    for by, about in ((0, 1), (2, 1), (0, 2)):
+        assert patience.outages.lost(by, about)
+    patience.forget(1)
+    assert patience.outages.beside([]) == [frozenset({0, 2})]
+
+
 def test_before_a_wait_nothing_ends() -> None:
     assert Patience(ENGINE).timer == math.inf
 

@@ -53,4 +53,6 @@ def test_what_was_used_of_shared_arms_is_written_down_before_anybody_hears_of_it
 def test_the_coordinators_ledger_has_what_shared_arms_gave(tmp_path: Path) -> None:
     plan = field("tdfs-private", logs(tmp_path, MEANS, 5), agents={"count": 2})
     record = memory.run(plan, 0)
-    assert [run.rewards for run in read(tmp_path / "rewards-all.csv").runs] == [record.pulls]
+    (run,) = read(tmp_path / "rewards-all.csv").runs
+    assert run.rewards == record.pulls
+    assert run.ended is not None
