@@ -17,7 +17,8 @@ from rich.table import Table
 
 from posse import api
 from posse.cli import paths, watch
-from posse.cli.options import add_runs, changes, console_of, placement, plan
+from posse.cli.options import add_runs, changes, console_of, placement
+from posse.cli.options import plan as plan_of
 from posse.cli.parser import Parser
 from posse.cli.progress import screen
 from posse.durable import batch, lock, whole
@@ -37,7 +38,7 @@ def add(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    checked = plan(options, *changes(options))
+    checked = plan_of(options, *changes(options))
     on = placement(options)
     checked.require(None if on is None else 0)
     jobs = options.jobs or os.cpu_count() or 1
