@@ -1,4 +1,4 @@
-"""Compiles `agent/kernel.pyx`, and with POSSE_COMPILE what handles each frame and each pull.
+"""Compiles `posse/agent/kernel.pyx`, and with POSSE_COMPILE what handles each frame and each pull.
 
 See "Compiled" in docs/performance.md. An editable install (`pip install -e`) is never compiled,
 because edits would have no effect.
@@ -17,16 +17,16 @@ except ImportError:
     cythonize = None
 
 COMPILED = [
-    "agent/byzantine",
-    "agent/cooperative",
-    "agent/destination",
-    "agent/flooding",
-    "agent/hybrid",
-    "agent/players",
-    "agent/robust",
-    "agent/trimmed",
-    "agent/ways",
-    "coordinator/players",
+    "posse/agent/byzantine",
+    "posse/agent/cooperative",
+    "posse/agent/destination",
+    "posse/agent/flooding",
+    "posse/agent/hybrid",
+    "posse/agent/players",
+    "posse/agent/robust",
+    "posse/agent/trimmed",
+    "posse/agent/ways",
+    "posse/coordinator/players",
     "posse/arms/buffer",
     "posse/arms/shared",
     "posse/clocks/immediate",
@@ -55,7 +55,7 @@ COMPILED = [
     "posse/measure/account",
     "posse/measure/regret",
     "posse/measure/traffic",
-    "protocol/wire",
+    "posse/protocol/wire",
 ]
 """Modules to compile, by file."""
 
@@ -70,7 +70,7 @@ def kernel() -> list[Extension]:
     """The Cython module; without a compiler an install does without it, unless it is wanted."""
     if cythonize is None:
         return []
-    source = Extension("agent.kernel", ["agent/kernel.pyx"], extra_compile_args=EXACT)
+    source = Extension("posse.agent.kernel", ["posse/agent/kernel.pyx"], extra_compile_args=EXACT)
     (module,) = cythonize(source, build_dir="build/cython", quiet=True)
     module.optional = not wanted  # `cythonize` drops it
     return [module]

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from agent.masking import Masker
-from protocol.anonymous import (
+from posse.agent.masking import Masker
+from posse.protocol.anonymous import (
     Aggregation,
     Assign,
     Commit,
@@ -18,8 +18,8 @@ from protocol.anonymous import (
     schedule_length,
     to_words,
 )
-from protocol.errors import LocalProtocolError, RemoteProtocolError
-from protocol.machine import (
+from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
+from posse.protocol.machine import (
     COORDINATOR,
     AgentEffect,
     AgentEffects,
@@ -37,7 +37,7 @@ from protocol.machine import (
     Send,
     Started,
 )
-from protocol.masking import (
+from posse.protocol.masking import (
     WORD_BITS,
     Keys,
     Masked,
@@ -75,8 +75,8 @@ class AnonymousPlayer(AgentMachine):
     """A user: plays π(i) in all 2C + 2 rounds of every assignment and reports within its group.
 
     The report has one word per round of the schedule, 0 for the round that leaves the user out.
-    `masked`: the user masks it (`agent.masking`). `sink`: the user seals it for the group's first
-    member, who adds up all reports and sends on the sums.
+    `masked`: the user masks it (`posse.agent.masking`). `sink`: the user seals it for the group's
+    first member, who adds up all reports and sends on the sums.
     """
 
     rank: int

@@ -7,12 +7,12 @@ from operator import itemgetter
 
 import numpy as np
 
-from agent.cooperative import best
-from agent.flooding import Faults, Learner
-from agent.trimmed import TrimmedMeans
-from agent.ways import IntArray, News, Records
-from protocol.cooperative import reward_record
-from protocol.machine import AgentEffect, FloatArray, Variant
+from posse.agent.cooperative import best
+from posse.agent.flooding import Faults, Learner
+from posse.agent.trimmed import TrimmedMeans
+from posse.agent.ways import IntArray, News, Records
+from posse.protocol.cooperative import reward_record
+from posse.protocol.machine import AgentEffect, FloatArray, Variant
 
 LARGEST_REWARD = 1e12
 """Larger rewards are refused as infinite: the honest ones would be lost in a sum with them."""

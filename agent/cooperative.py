@@ -1,7 +1,7 @@
 """The agents of private and byzantine-proof cooperation (Dubey and Pentland 2020).
 
 `CooperativeAgent` goes through the slots: decide, pull, learn, send, listen. Its learner decides
-what to pull and what to send. One learner serves all agents of a process (`agent.cohort`):
+what to pull and what to send. One learner serves all agents of a process (`posse.agent.cohort`):
 
 `SharedMeans`          `cooperative-ucb`, in this file
 `PrivateMeans`         `private-ucb`; `DoublingMeans` if `releases` is "doubling"
@@ -20,11 +20,11 @@ from typing import Final
 
 import numpy as np
 
-from agent.corruption import Corruption
-from agent.flooding import Faults, Flood, Known, Learner
-from agent.noise import Noise
-from agent.ways import IntArray, Mask, News, Records
-from protocol.cooperative import (
+from posse.agent.corruption import Corruption
+from posse.agent.flooding import Faults, Flood, Known, Learner
+from posse.agent.noise import Noise
+from posse.agent.ways import IntArray, Mask, News, Records
+from posse.protocol.cooperative import (
     OPTIMISM,
     Bundle,
     DuplicatesRow,
@@ -34,8 +34,8 @@ from protocol.cooperative import (
     means_record,
     noise_scale,
 )
-from protocol.errors import LocalProtocolError, RemoteProtocolError
-from protocol.machine import (
+from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
+from posse.protocol.machine import (
     AgentEffect,
     AgentEffects,
     AgentEvent,
@@ -54,10 +54,10 @@ from protocol.machine import (
     Turn,
     Variant,
 )
-from protocol.privacy import Release
+from posse.protocol.privacy import Release
 
 try:
-    from agent import kernel
+    from posse.agent import kernel
 except ImportError:  # not compiled
     kernel = None  # type: ignore[assignment]
 
@@ -121,15 +121,15 @@ class CooperativeAgent:
 
     @property
     def awaited(self) -> int:
-        """See `protocol.machine.PatientMachine`."""
+        """See `posse.protocol.machine.PatientMachine`."""
         return len(self.flood.neighbours) - len(self.flood.bundles) if self.waiting else 0
 
     def keep(self, received: Sequence[Received]) -> bool:
-        """See `protocol.machine.PatientMachine`."""
+        """See `posse.protocol.machine.PatientMachine`."""
         return self.flood.take_all(received)
 
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
-        """See `protocol.machine.AgentMachine`."""
+        """See `posse.protocol.machine.AgentMachine`."""
         if type(event) is Turn:
             return self._act()
         if type(event) is Pulled:

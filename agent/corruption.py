@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from agent.ways import IntArray, Records
-from protocol.cooperative import Contamination
-from protocol.machine import FloatArray
+from posse.agent.ways import IntArray, Records
+from posse.protocol.cooperative import Contamination
+from posse.protocol.machine import FloatArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from agent.cooperative import PrivateMeans
-from agent.ways import IntArray, News
-from protocol.machine import AgentEffect, FloatArray
+from posse.agent.cooperative import PrivateMeans
+from posse.agent.ways import IntArray, News
+from posse.protocol.machine import AgentEffect, FloatArray
 
 
 @dataclass(slots=True)

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from protocol.errors import RemoteProtocolError
-from protocol.federated import check_plausible
-from protocol.machine import AgentEffect, AgentEffects, FloatArray, Received, Refuse
-from protocol.signing import SIGNATURE_BYTES, Signer
-from protocol.wire import pack_floats, unpack_floats
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.federated import check_plausible
+from posse.protocol.machine import AgentEffect, AgentEffects, FloatArray, Received, Refuse
+from posse.protocol.signing import SIGNATURE_BYTES, Signer
+from posse.protocol.wire import pack_floats, unpack_floats
 
 Origins = tuple[int, ...]
 

@@ -7,10 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from agent.exchange import Exchange, taken
-from agent.noise import Noise
-from protocol.errors import RemoteProtocolError
-from protocol.federated import (
+from posse.agent.exchange import Exchange, taken
+from posse.agent.noise import Noise
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.federated import (
     Active,
     Delay,
     ExchangedRow,
@@ -20,7 +20,7 @@ from protocol.federated import (
     Schedule,
     SinkMeans,
 )
-from protocol.machine import (
+from posse.protocol.machine import (
     COORDINATOR,
     Abort,
     AgentEffect,
@@ -43,8 +43,8 @@ from protocol.machine import (
     Stopwatch,
     Variant,
 )
-from protocol.privacy import Release
-from protocol.wire import pack_floats
+from posse.protocol.privacy import Release
+from posse.protocol.wire import pack_floats
 
 EXCHANGES = 1 << 20
 """Means travel anew after each loss: after v losses the exchange of round r has the number

@@ -18,11 +18,11 @@ from typing import Final
 import numpy as np
 from mypy_extensions import mypyc_attr
 
-from agent.ways import IntArray, Mask, News, Records, State, Steady, Ways, first_of
-from protocol.cooperative import Bundle
-from protocol.errors import RemoteProtocolError
-from protocol.machine import AgentEffect, FloatArray, Received
-from protocol.signing import SIGNATURE_BYTES, Signer
+from posse.agent.ways import IntArray, Mask, News, Records, State, Steady, Ways, first_of
+from posse.protocol.cooperative import Bundle
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.machine import AgentEffect, FloatArray, Received
+from posse.protocol.signing import SIGNATURE_BYTES, Signer
 
 Faults = Iterable[tuple[str, Mask]]
 

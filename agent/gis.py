@@ -12,11 +12,11 @@ matter.
 import math
 from dataclasses import dataclass, field
 
-from agent.exchange import Exchange, Origins
-from protocol.errors import RemoteProtocolError
-from protocol.federated import Adv, Data, Quiet, Req
-from protocol.machine import AgentEffect, AgentEffects, FloatArray, Received, Send
-from protocol.message import Message
+from posse.agent.exchange import Exchange, Origins
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.federated import Adv, Data, Quiet, Req
+from posse.protocol.machine import AgentEffect, AgentEffects, FloatArray, Received, Send
+from posse.protocol.message import Message
 
 
 @dataclass(slots=True)

@@ -22,7 +22,7 @@ as Algorithm 4; keeping the p-sums costs log2(T_0) additions. The noise does not
 items, so it is drawn and added up for up to 256 steps at once.
 
 `HybridSums` is for the lab. In the field, noise must not be drawn first and added to a number later
-(Mironov 2012). `HybridNodes` keeps the p-sums (`agent.tree`), each noised once, as a whole.
+(Mironov 2012). `HybridNodes` keeps the p-sums (`posse.agent.tree`), each noised once, as a whole.
 """
 
 import math
@@ -31,10 +31,10 @@ from typing import Literal
 
 import numpy as np
 
-from agent.noise import Noise
-from agent.tree import TreeSums
-from protocol.machine import FloatArray
-from protocol.privacy import Release
+from posse.agent.noise import Noise
+from posse.agent.tree import TreeSums
+from posse.protocol.machine import FloatArray
+from posse.protocol.privacy import Release
 
 _BATCH = 256
 _NOTHING: list[Release] = []

@@ -1,5 +1,5 @@
-from agent.ways import IntArray
-from protocol.machine import FloatArray
+from posse.agent.ways import IntArray
+from posse.protocol.machine import FloatArray
 
 def hear(
     bundles: list[bytes], origins: IntArray, slot: int, low: float, high: float, heard: FloatArray

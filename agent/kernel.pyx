@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """`SharedMeans` for one agent in a steady slot with γ = 1, in C.
 
-For the few numbers of one agent, NumPy costs some forty calls per slot (`agent.flooding`,
-`agent.cooperative`). These functions compute the same, equal to the bit, because they add in the
+For the few numbers of one agent, NumPy costs some forty calls per slot (`posse.agent.flooding`,
+`posse.agent.cooperative`). These functions compute the same, equal to the bit, because they add in the
 same order. In any unusual case they change nothing and say so, and NumPy's form decides, as it does
 where posse was installed without a C compiler, or is editable (setup.py).
 """
@@ -10,7 +10,7 @@ where posse was installed without a C compiler, or is editable (setup.py).
 from libc.math cimport isinf, isnan, sqrt
 from libc.string cimport memcpy
 
-cdef struct Envelope:  # as in `protocol.cooperative.Bundle`
+cdef struct Envelope:  # as in `posse.protocol.cooperative.Bundle`
     unsigned int origin
     unsigned int created
     unsigned short life

@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from agent.cooperative import batch_release, best, mean_release
-from agent.noise import Noise
-from protocol.cooperative import (
+from posse.agent.cooperative import batch_release, best, mean_release
+from posse.agent.noise import Noise
+from posse.protocol.cooperative import (
     confidence_bonus,
     episode_radius,
     exploration_slots,
     pulls_per_release,
 )
-from protocol.errors import RemoteProtocolError
-from protocol.machine import (
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.machine import (
     AgentEffect,
     AgentEffects,
     AgentEvent,

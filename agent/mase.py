@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from agent.noise import Noise
-from protocol.errors import RemoteProtocolError
-from protocol.machine import (
+from posse.agent.noise import Noise
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.machine import (
     COORDINATOR,
     MOST_PULLS,
     Abort,
@@ -27,7 +27,7 @@ from protocol.machine import (
     Started,
     Variant,
 )
-from protocol.mase import (
+from posse.protocol.mase import (
     Eliminated,
     Sample,
     Vote,
@@ -36,8 +36,8 @@ from protocol.mase import (
     epoch_radius,
     successive_elimination_radius,
 )
-from protocol.privacy import Release
-from protocol.wire import pack_floats
+from posse.protocol.privacy import Release
+from posse.protocol.wire import pack_floats
 
 _TOO_LONG = (
     "epoch {} would take it beyond 2^53 pulls: the means of the {} arms left cannot be told apart "

@@ -35,9 +35,9 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from protocol.errors import RemoteProtocolError
-from protocol.masking import Words, check_key, keystream, keystream_bytes, keystreams
-from protocol.signing import Signer
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.masking import Words, check_key, keystream, keystream_bytes, keystreams
+from posse.protocol.signing import Signer
 
 _SEAL_NONCE = struct.Struct("<QI")
 

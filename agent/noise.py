@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from protocol.machine import FloatArray
+from posse.protocol.machine import FloatArray
 
 Integers = NDArray[np.int64]
 

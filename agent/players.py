@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from agent.hybrid import HybridSums
-from agent.tree import TreeSums
-from protocol.errors import RemoteProtocolError
-from protocol.machine import (
+from posse.agent.hybrid import HybridSums
+from posse.agent.tree import TreeSums
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.machine import (
     COORDINATOR,
     AgentEffect,
     AgentEffects,
@@ -26,7 +26,7 @@ from protocol.machine import (
     Started,
     Variant,
 )
-from protocol.players import (
+from posse.protocol.players import (
     Choice,
     OffsetRow,
     Outcome,
@@ -36,7 +36,7 @@ from protocol.players import (
     privacy_weight,
     target_rank,
 )
-from protocol.privacy import Release
+from posse.protocol.privacy import Release
 
 _AHEAD = 1024
 _NOTHING: list[Release] = []
@@ -196,7 +196,7 @@ class TdfsPlayer:
     collided: bool = False
 
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
-        """See `protocol.machine.AgentMachine`."""
+        """See `posse.protocol.machine.AgentMachine`."""
         if type(event) is Started:
             return [self._choose()] if self.offset else [self._draw_offset(), self._choose()]
         outcome = _outcome(event, self.slot)
@@ -240,7 +240,7 @@ class RandomPlayer:
     ahead: list[int] = field(default_factory=list)
 
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
-        """See `protocol.machine.AgentMachine`."""
+        """See `posse.protocol.machine.AgentMachine`."""
         if type(event) is not Started:
             _outcome(event, self.slot)
             self.slot += 1

@@ -6,11 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from agent.exchange import Exchange, Origins, taken
-from protocol.errors import RemoteProtocolError
-from protocol.federated import Data, Hop, InSlot, Quiet
-from protocol.machine import AgentEffect, AgentEffects, FloatArray, Received, Send
-from protocol.message import Message
+from posse.agent.exchange import Exchange, Origins, taken
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.federated import Data, Hop, InSlot, Quiet
+from posse.protocol.machine import AgentEffect, AgentEffects, FloatArray, Received, Send
+from posse.protocol.message import Message
 
 
 @dataclass(slots=True)

@@ -12,10 +12,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from agent.cooperative import DoublingMeans, best
-from agent.ways import IntArray
-from protocol.cooperative import episode_radius
-from protocol.machine import FloatArray
+from posse.agent.cooperative import DoublingMeans, best
+from posse.agent.ways import IntArray
+from posse.protocol.cooperative import episode_radius
+from posse.protocol.machine import FloatArray
 
 
 @lru_cache(maxsize=64)

@@ -8,10 +8,10 @@ sends. So no message is needed to say that there is nothing to send.
 from dataclasses import dataclass, field
 from itertools import chain
 
-from agent.push import Flooding
-from protocol.errors import RemoteProtocolError
-from protocol.federated import Hop
-from protocol.machine import AgentEffects, Received, Send
+from posse.agent.push import Flooding
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.federated import Hop
+from posse.protocol.machine import AgentEffects, Received, Send
 
 
 @dataclass(slots=True)

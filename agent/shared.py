@@ -4,14 +4,22 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from agent.federated import CdpAgent
-from agent.masking import SumMasker
-from protocol.errors import LocalProtocolError, RemoteProtocolError
-from protocol.federated import ExploredRow
-from protocol.machine import COORDINATOR, AgentEffects, Disclose, FloatArray, Note, Received, Send
-from protocol.masking import Keys, Masked, PublicKey, Unmask, Unmasked, pack_words
-from protocol.privacy import Release
-from protocol.shared import SharedNoise
+from posse.agent.federated import CdpAgent
+from posse.agent.masking import SumMasker
+from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
+from posse.protocol.federated import ExploredRow
+from posse.protocol.machine import (
+    COORDINATOR,
+    AgentEffects,
+    Disclose,
+    FloatArray,
+    Note,
+    Received,
+    Send,
+)
+from posse.protocol.masking import Keys, Masked, PublicKey, Unmask, Unmasked, pack_words
+from posse.protocol.privacy import Release
+from posse.protocol.shared import SharedNoise
 
 
 @dataclass(slots=True, kw_only=True)

@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from agent.noise import Noise
-from protocol.machine import FloatArray
-from protocol.privacy import Release
+from posse.agent.noise import Noise
+from posse.protocol.machine import FloatArray
+from posse.protocol.privacy import Release
 
 
 @dataclass(slots=True)

@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from agent.ways import IntArray
-from protocol.machine import FloatArray, Variant
+from posse.agent.ways import IntArray
+from posse.protocol.machine import FloatArray, Variant
 
 MOST_CELLS = 1_024
 

@@ -8,7 +8,7 @@ import numpy as np
 from mypy_extensions import mypyc_attr
 from numpy.typing import NDArray
 
-from protocol.cooperative import ENVELOPE
+from posse.protocol.cooperative import ENVELOPE
 
 Records = NDArray[np.void]
 Mask = NDArray[np.bool_]

@@ -19,8 +19,8 @@ import zmq
 from bench import tables
 from posse.engines.processes import ProcessEngine
 from posse.plan import Plan
-from protocol.wire import HEADER
-from topologies.graphs import Graph
+from posse.protocol.wire import HEADER
+from posse.topologies.graphs import Graph
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from agent.trimmed import TrimmedMeans
 from bench.tables import show
-from protocol.machine import FloatArray
+from posse.agent.trimmed import TrimmedMeans
+from posse.protocol.machine import FloatArray
 
 SAMPLES = (10**3, 10**6)
 ARMS = 5

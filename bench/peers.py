@@ -35,7 +35,7 @@ from posse.hosts.agent import AgentHost
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import Plan, prepare
-from topologies.graphs import ring
+from posse.topologies.graphs import ring
 
 TOLD, ANSWER = 100, 830
 """Bytes to an agent or to a neighbour; bytes from an agent."""

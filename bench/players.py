@@ -10,16 +10,16 @@ import time
 
 import numpy as np
 
-from agent.hybrid import HybridSums
-from agent.noise import SeededNoise
 from bench import bare
 from bench.tables import compare, hold, run_file
+from posse.agent.hybrid import HybridSums
+from posse.agent.noise import SeededNoise
 from posse.engines.processes import ProcessEngine
 from posse.plan import prepare
-from protocol.machine import COORDINATOR
-from protocol.message import Message
-from protocol.players import Choice, Outcome
-from protocol.wire import encode
+from posse.protocol.machine import COORDINATOR
+from posse.protocol.message import Message
+from posse.protocol.players import Choice, Outcome
+from posse.protocol.wire import encode
 
 PLAYERS = 3
 MEANS = [0.1, 0.1, 0.1, 0.1, 0.2, 0.55, 0.1, 0.1, 0.1, 0.1]

@@ -1,7 +1,7 @@
 """The server of anonymous bandits (Esfandiari, Mirrokni and Schneider 2022).
 
 The server never sees a single user's rewards: each observation is a sum over a group. This module
-collects the estimates; `coordinator.learners` learns from them.
+collects the estimates; `posse.coordinator.learners` learns from them.
 """
 
 from collections import Counter, deque
@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from coordinator.decomposition import Assignment, BoolArray
-from coordinator.flow import IntArray
-from coordinator.groups import Group, Round, form_groups
-from coordinator.learners import Learner
-from protocol.anonymous import (
+from posse.coordinator.decomposition import Assignment, BoolArray
+from posse.coordinator.flow import IntArray
+from posse.coordinator.groups import Group, Round, form_groups
+from posse.coordinator.learners import Learner
+from posse.protocol.anonymous import (
     TAG_BYTES,
     Aggregation,
     Assign,
@@ -32,8 +32,8 @@ from protocol.anonymous import (
     estimates,
     schedule_length,
 )
-from protocol.errors import RemoteProtocolError
-from protocol.machine import (
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.machine import (
     Dismiss,
     Finish,
     GatheringMachine,
@@ -47,9 +47,17 @@ from protocol.machine import (
     ServerEvent,
     Started,
 )
-from protocol.masking import Keys, Masked, PublicKey, Unmask, Unmasked, check_key, unpack_words
-from protocol.message import Message
-from protocol.signing import Signer
+from posse.protocol.masking import (
+    Keys,
+    Masked,
+    PublicKey,
+    Unmask,
+    Unmasked,
+    check_key,
+    unpack_words,
+)
+from posse.protocol.message import Message
+from posse.protocol.signing import Signer
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coordinator.flow import IntArray, whole_points
+from posse.coordinator.flow import IntArray, whole_points
 
 BoolArray = NDArray[np.bool_]
 

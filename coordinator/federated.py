@@ -5,9 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from protocol.errors import RemoteProtocolError
-from protocol.federated import Active, Means, RoundRow, Schedule, SinkMeans, check_plausible
-from protocol.machine import (
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.federated import Active, Means, RoundRow, Schedule, SinkMeans, check_plausible
+from posse.protocol.machine import (
     Broadcast,
     Finish,
     FloatArray,
@@ -23,8 +23,8 @@ from protocol.machine import (
     Started,
     Variant,
 )
-from protocol.message import Message
-from protocol.wire import unpack_floats
+from posse.protocol.message import Message
+from posse.protocol.wire import unpack_floats
 
 
 @dataclass(slots=True)

@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from coordinator.decomposition import Assignment
-from coordinator.flow import IntArray
-from protocol.anonymous import from_words, removed_in
-from protocol.machine import FloatArray
-from protocol.masking import Words, keystream
+from posse.coordinator.decomposition import Assignment
+from posse.coordinator.flow import IntArray
+from posse.protocol.anonymous import from_words, removed_in
+from posse.protocol.machine import FloatArray
+from posse.protocol.masking import Words, keystream
 
 
 @dataclass(slots=True)

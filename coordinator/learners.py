@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from coordinator.decomposition import (
+from posse.coordinator.decomposition import (
     Assignment,
     BoolArray,
     Decomposition,
@@ -14,8 +14,8 @@ from coordinator.decomposition import (
     by_flow,
     greedy,
 )
-from coordinator.flow import IntArray
-from protocol.anonymous import (
+from posse.coordinator.flow import IntArray
+from posse.protocol.anonymous import (
     BatchRow,
     DecompositionKind,
     NoFeedbackRow,
@@ -23,7 +23,7 @@ from protocol.anonymous import (
     grid,
     schedule_length,
 )
-from protocol.machine import FloatArray, Note, Variant
+from posse.protocol.machine import FloatArray, Note, Variant
 
 
 @dataclass(slots=True, kw_only=True)

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from protocol.errors import RemoteProtocolError
-from protocol.machine import (
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.machine import (
     Broadcast,
     Finish,
     FloatArray,
@@ -19,7 +19,7 @@ from protocol.machine import (
     ServerMachine,
     Started,
 )
-from protocol.mase import (
+from posse.protocol.mase import (
     Eliminated,
     EliminationRow,
     Sample,
@@ -28,7 +28,7 @@ from protocol.mase import (
     eliminable,
     successive_elimination_radius,
 )
-from protocol.wire import unpack_floats
+from posse.protocol.wire import unpack_floats
 
 
 def _eliminated(gone: tuple[int, ...], alive: tuple[int, ...]) -> list[ServerEffect]:

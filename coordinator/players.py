@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from protocol.errors import RemoteProtocolError
-from protocol.machine import (
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.machine import (
     Dismiss,
     Finish,
     Note,
@@ -25,7 +25,7 @@ from protocol.machine import (
     Timer,
     TimerFired,
 )
-from protocol.players import Choice, CollisionsRow, DismissedRow, Outcome, RewardsRow
+from posse.protocol.players import Choice, CollisionsRow, DismissedRow, Outcome, RewardsRow
 
 CURVE_POINTS = 200
 
@@ -73,7 +73,7 @@ class Medium:
         self.timer = Timer(self.deadline)
 
     def handle(self, event: ServerEvent, now: float) -> ServerEffects:
-        """See `protocol.machine.ServerMachine`."""
+        """See `posse.protocol.machine.ServerMachine`."""
         if type(event) is Received and isinstance(event.message, Choice):
             return self._choice(event.sender, event.message)
         if type(event) is Pulled:
@@ -94,11 +94,11 @@ class Medium:
 
     @property
     def awaited(self) -> int:
-        """See `protocol.machine.PatientMachine`."""
+        """See `posse.protocol.machine.PatientMachine`."""
         return len(self.waiting)
 
     def keep(self, received: Sequence[Received]) -> bool:
-        """See `protocol.machine.PatientMachine`."""
+        """See `posse.protocol.machine.PatientMachine`."""
         chosen: dict[int, int] = {}
         for one in received:
             choice = one.message

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from coordinator.federated import CdpServer
-from protocol.errors import RemoteProtocolError
-from protocol.machine import (
+from posse.coordinator.federated import CdpServer
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.machine import (
     Broadcast,
     Finish,
     FloatArray,
@@ -15,7 +15,7 @@ from protocol.machine import (
     ServerEffects,
     ServerEvent,
 )
-from protocol.masking import (
+from posse.protocol.masking import (
     Keys,
     Masked,
     PublicKey,
@@ -26,8 +26,8 @@ from protocol.masking import (
     keystream,
     unpack_words,
 )
-from protocol.shared import SharedNoise
-from protocol.signing import Signer
+from posse.protocol.shared import SharedNoise
+from posse.protocol.signing import Signer
 
 
 @dataclass(slots=True, kw_only=True)

@@ -57,6 +57,5 @@ def __getattr__(name: str) -> Any:
 
     for home, names in _HOMES.items():
         if name in names:
-            importlib.import_module("posse.own_code").require_rooms()
             return getattr(importlib.import_module(home), name)
     raise AttributeError(f"module 'posse' has no attribute '{name}'")

@@ -9,13 +9,12 @@ from pathlib import Path
 from types import FunctionType
 
 from posse.errors import PosseError, SpecError
-from posse.own_code import OUR_ROOMS, aside
+from posse.own_code import aside
 
 _LONGEST = 1_900
 """Characters of sentence and traceback each: both go into one message."""
 
-_ROOMS = tuple(f"{Path(__file__).parents[1] / room}{os.sep}" for room in OUR_ROOMS)
-_COMPILED = tuple(f"{room}/" for room in OUR_ROOMS)
+_OURS = (f"{Path(__file__).parent}{os.sep}", "posse/")
 """Compiled modules name their source file relative to the root, as it was at build time."""
 _INSTALLED = tuple(
     f"{sysconfig.get_path(kind)}{os.sep}" for kind in ("stdlib", "purelib", "platlib")
@@ -46,7 +45,7 @@ def place(error: BaseException) -> str:
     """The innermost line that is neither posse's nor a library's, as `file:line`; "" if none is."""
     lines = traceback.extract_tb(error.__traceback__)
     # a compiled library names source files that are not on this machine
-    ours = (*_ROOMS, *_COMPILED, *_INSTALLED, "<")
+    ours = (*_OURS, *_INSTALLED, "<")
     theirs = [at for at in lines if not at.filename.startswith(ours) and at.filename[-4:] != ".pyx"]
     return _at(theirs[-1]) if theirs else ""
 

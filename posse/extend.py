@@ -7,31 +7,13 @@ takes events, each with its time, and answers with effects: `handle(event, now) 
 Machines exchange `Message`s, read `[parameters]` as a `Parameters`, and note `Row`s for tables.
 """
 
-from agent.noise import Noise
+from posse.agent.noise import Noise
 from posse.arms.base import ArmsContext
 from posse.claims.base import ClaimContext, unprotected
 from posse.errors import SpecError
-from posse.results.base import Results, Standing
-from posse.results.record import Detail
-from posse.seeds import Purpose
-from posse.spec.runfile import RunSpec
-from posse.systems.base import Field, LabOnly, Loss, System, UnitInterval
-from posse.systems.context import AgentContext, CoordinatorContext
-from posse.systems.network import Network, along
-from posse.systems.shapes import (
-    AgentRole,
-    Alone,
-    Mesh,
-    MeshWithServer,
-    ServerRole,
-    SharedArms,
-    Star,
-    Wiring,
-)
-from posse.theory.bounds import Bound
-from protocol.errors import RemoteProtocolError
-from protocol.log import Row
-from protocol.machine import (
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.log import Row
+from posse.protocol.machine import (
     COORDINATOR,
     Abort,
     AgentEffects,
@@ -57,9 +39,27 @@ from protocol.machine import (
     Timer,
     TimerFired,
 )
-from protocol.message import Message
-from protocol.privacy import Claim, Guarantee, Neighbours, Release
-from topologies.graphs import Graph, from_edges
+from posse.protocol.message import Message
+from posse.protocol.privacy import Claim, Guarantee, Neighbours, Release
+from posse.results.base import Results, Standing
+from posse.results.record import Detail
+from posse.seeds import Purpose
+from posse.spec.runfile import RunSpec
+from posse.systems.base import Field, LabOnly, Loss, System, UnitInterval
+from posse.systems.context import AgentContext, CoordinatorContext
+from posse.systems.network import Network, along
+from posse.systems.shapes import (
+    AgentRole,
+    Alone,
+    Mesh,
+    MeshWithServer,
+    ServerRole,
+    SharedArms,
+    Star,
+    Wiring,
+)
+from posse.theory.bounds import Bound
+from posse.topologies.graphs import Graph, from_edges
 
 __all__ = [
     "COORDINATOR",

@@ -18,14 +18,6 @@ from importlib.util import cache_from_source, find_spec
 from pathlib import Path
 from typing import Any
 
-from posse.errors import PosseError
-
-_HOME = Path(__file__).parents[1]
-"""The folder that contains our packages."""
-
-OUR_ROOMS = ("agent", "coordinator", "posse", "protocol", "topologies")
-"""Our packages. A user's module of the same name would hide ours, or be hidden by it."""
-
 Stamp = tuple[int, int, int]
 """Change time (ns), size and inode of a file; while they stay the same, so does the content."""
 
@@ -68,8 +60,6 @@ def missing(target: str, folders: Sequence[str], group: str) -> str:
         )
         return "" if target in known else said
     package = target.partition(":")[0].partition(".")[0]
-    if package in OUR_ROOMS and (own := _own_room(package, folders)):
-        return f"'{package}' is also a package of posse, which hides {own}; rename yours"
     if package in sys.modules or PathFinder.find_spec(package, [*folders, *sys.path]):
         return ""
     return f"module '{package}' is neither in {', '.join(folders)} nor installed; see path = […]"
@@ -88,15 +78,14 @@ def sources(target: str, folders: Sequence[str]) -> list[Path]:
             for beside in folder.glob("*/"):
                 # by os, which gives False for folders that we may not enter
                 whole = beside.name == package or os.path.isfile(beside / "__init__.py")
-                if beside.name not in OUR_ROOMS:
-                    found += beside.glob("**/*.py" if whole else "*.py")
+                found += beside.glob("**/*.py" if whole else "*.py")
     return sorted(set(found))
 
 
 def installed_sources(target: str) -> list[Path]:
     """The source files of an installed package, which is not imported; [] for ours and Python's."""
     package = target.partition(":")[0].partition(".")[0]
-    if package in OUR_ROOMS or package in sys.stdlib_module_names:
+    if package == "posse" or package in sys.stdlib_module_names:
         return []
     try:
         spec = find_spec(package)
@@ -192,7 +181,7 @@ def _changed(files: Iterable[str]) -> set[str]:
 def _require_nothing_hidden(target: str, folders: Sequence[str], found: Any) -> None:
     """`ImportError` if these folders contain a module that another of the same name hides."""
     package = target.partition(":")[0].partition(".")[0]
-    for folder in folders if package not in OUR_ROOMS else ():
+    for folder in folders:
         own = Path(folder, f"{package}.py"), Path(folder, package, "__init__.py")
         if hidden := [path for path in own if path.is_file()]:
             where = getattr(found, "__file__", None) or "Python"
@@ -248,24 +237,3 @@ def installed(group: str) -> dict[str, Any]:
     from importlib.metadata import entry_points  # noqa: PLC0415  (few need it)
 
     return {entry.name: entry for entry in entry_points(group=group)}
-
-
-def require_rooms() -> None:
-    """`PosseError` if another package hides one of ours."""
-    for room in OUR_ROOMS:
-        spec = find_spec(room)
-        found = Path(spec.origin or "") if spec is not None else Path()
-        if found.resolve() != (_HOME / room / "__init__.py").resolve():
-            raise PosseError(
-                f"posse's package '{room}' is hidden by {found}; rename it, or start posse from "
-                "another folder and without it on PYTHONPATH"
-            )
-
-
-def _own_room(package: str, folders: Sequence[str]) -> Path | None:
-    """The user's file or folder that has the name of one of our packages."""
-    for folder in folders:
-        for found in (Path(folder, package), Path(folder, f"{package}.py")):
-            if found.exists() and found.parent.resolve() != _HOME:
-                return found
-    return None

@@ -18,6 +18,10 @@ from posse.arms.csv import CsvArms
 from posse.arms.python import PythonArms
 from posse.claims.base import ClaimContext
 from posse.errors import ArmsError, SpecError
+from posse.protocol import control
+from posse.protocol.machine import COORDINATOR, OnMissing, Parameters
+from posse.protocol.privacy import Claim
+from posse.protocol.wire import MAX_DATA, Codec
 from posse.results.record import RunRecord
 from posse.results.result import NO_KEYS, Links, Result
 from posse.security import noise
@@ -30,10 +34,6 @@ from posse.systems import find_system
 from posse.systems.base import Field, LabOnly, System
 from posse.systems.network import Network
 from posse.theory.bounds import Bound, NoBoundError, means_table
-from protocol import control
-from protocol.machine import COORDINATOR, OnMissing, Parameters
-from protocol.privacy import Claim
-from protocol.wire import MAX_DATA, Codec
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from msgspec import Meta
 
-from protocol.log import Row
-from protocol.machine import FloatArray, Parameters
-from protocol.masking import (
+from posse.protocol.log import Row
+from posse.protocol.machine import FloatArray, Parameters
+from posse.protocol.masking import (
     MAX_WORDS,
     Count,
     Index,
@@ -35,7 +35,7 @@ from protocol.masking import (
     Unmasked,
     Words,
 )
-from protocol.message import Message
+from posse.protocol.message import Message
 
 MAX_GROUP_SIZE = (MAX_WORDS - 2) // 2
 """Largest C: a report has 2C + 2 words."""

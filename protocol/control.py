@@ -8,8 +8,8 @@ from typing import Annotated, ClassVar
 import msgspec
 from msgspec import Meta
 
-from protocol.message import Message, Plane
-from protocol.privacy import Release
+from posse.protocol.message import Message, Plane
+from posse.protocol.privacy import Release
 
 Text = Annotated[str, Meta(max_length=4000)]
 ShortText = Annotated[str, Meta(max_length=64)]

@@ -15,10 +15,10 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from protocol.log import Row
-from protocol.machine import FloatArray, Parameters
-from protocol.message import Message
-from protocol.privacy import LEAST_EPSILON, Epsilon
+from posse.protocol.log import Row
+from posse.protocol.machine import FloatArray, Parameters
+from posse.protocol.message import Message
+from posse.protocol.privacy import LEAST_EPSILON, Epsilon
 
 Releases = Literal["intervals", "doubling"]
 Count = Annotated[int, Meta(ge=0, le=0xFFFF_FFFF)]

@@ -14,11 +14,11 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
-from protocol.errors import RemoteProtocolError
-from protocol.log import Row
-from protocol.machine import MOST_PULLS, FloatArray, Parameters
-from protocol.message import Message, Plane
-from protocol.privacy import FARTHEST, Epsilon
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.log import Row
+from posse.protocol.machine import MOST_PULLS, FloatArray, Parameters
+from posse.protocol.message import Message, Plane
+from posse.protocol.privacy import FARTHEST, Epsilon
 
 NoiseReading = Literal["printed", "per_agent"]
 CdpNoise = Literal["printed", "per_agent", "shared"]
@@ -28,7 +28,7 @@ Delay = Literal["diameter-1", "diameter"]
 MOST_ROUNDS = 1_000_000
 Round = Annotated[int, Meta(ge=1, le=MOST_ROUNDS)]
 Number = Annotated[int, Meta(ge=1, le=1 << 40)]
-"""Number of an exchange: its round plus `agent.federated.EXCHANGES` per loss before it."""
+"""Number of an exchange: its round plus `posse.agent.federated.EXCHANGES` per loss before it."""
 Slot = Annotated[int, Meta(ge=1, le=1_000_000)]
 Agents = Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(min_length=1, max_length=100_000)]
 Arms = Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(min_length=1, max_length=100_000)]

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Self, get_args, get_origin
 import msgspec
 import numpy as np
 
-from protocol.errors import WORD, LocalProtocolError
+from posse.protocol.errors import WORD, LocalProtocolError
 
 Log = dict[str, list[list[float]]]
 """The rows of each table by its name; a row is its time, then its cells."""

@@ -38,10 +38,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from protocol.errors import WORD, LocalProtocolError, RemoteProtocolError
-from protocol.log import Row
-from protocol.message import Message
-from protocol.privacy import LONGEST_BLOCK, Release
+from posse.protocol.errors import WORD, LocalProtocolError, RemoteProtocolError
+from posse.protocol.log import Row
+from posse.protocol.message import Message
+from posse.protocol.privacy import LONGEST_BLOCK, Release
 
 FloatArray = NDArray[np.float64]
 

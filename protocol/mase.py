@@ -12,10 +12,10 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from msgspec import Meta
 
-from protocol.log import Row
-from protocol.machine import MOST_PULLS, FloatArray, Parameters, Variant
-from protocol.message import Message
-from protocol.privacy import Epsilon
+from posse.protocol.log import Row
+from posse.protocol.machine import MOST_PULLS, FloatArray, Parameters, Variant
+from posse.protocol.message import Message
+from posse.protocol.privacy import Epsilon
 
 LEAST_FAILURE = 1e-100
 """K t² / δ must be finite: with an infinite radius no arm ever leaves, and the run never ends."""

@@ -18,9 +18,9 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from protocol.errors import RemoteProtocolError
-from protocol.message import Message
-from protocol.signing import SIGNATURE_BYTES, Signer
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.message import Message
+from posse.protocol.signing import SIGNATURE_BYTES, Signer
 
 Words = NDArray[np.uint64]
 

@@ -1,4 +1,4 @@
-"""Base classes of messages and frame headers; `protocol.wire` turns them into bytes."""
+"""Base classes of messages and frame headers; `posse.protocol.wire` turns them into bytes."""
 
 from enum import IntEnum
 from typing import ClassVar
@@ -21,7 +21,7 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
 
 
 class Header(msgspec.Struct, frozen=True, gc=False):
-    """The fields of a frame's header, as in the table of `protocol.wire`."""
+    """The fields of a frame's header, as in the table of `posse.protocol.wire`."""
 
     plane: int
     run: int

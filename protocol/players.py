@@ -15,10 +15,10 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
-from protocol.log import Row
-from protocol.machine import Parameters, Variant
-from protocol.message import Message, Plane
-from protocol.privacy import Epsilon
+from posse.protocol.log import Row
+from posse.protocol.machine import Parameters, Variant
+from posse.protocol.message import Message, Plane
+from posse.protocol.privacy import Epsilon
 
 Split = Literal["half", "tossou"]
 Counter = Literal["hybrid", "tree", "honaker"]

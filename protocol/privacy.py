@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from protocol.accounting import composed
+from posse.protocol.accounting import composed
 
 REWARD = "the value of one reward of one agent, its arm and place fixed"
 """The unit of a claim about rewards: neighbouring data sets differ in the value of one reward. They

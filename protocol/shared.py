@@ -23,16 +23,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from protocol.accounting import gaussian_deviation
-from protocol.federated import (
+from posse.protocol.accounting import gaussian_deviation
+from posse.protocol.federated import (
     CdpParameters,
     FederatedParameters,
     Schedule,
     SingleParameters,
     uploaders,
 )
-from protocol.machine import FloatArray
-from protocol.masking import WORD_BITS, Words
+from posse.protocol.machine import FloatArray
+from posse.protocol.masking import WORD_BITS, Words
 
 Integers = NDArray[np.int64]
 

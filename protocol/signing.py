@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from protocol.errors import RemoteProtocolError
+from posse.protocol.errors import RemoteProtocolError
 
 SIGNATURE_BYTES = 64
 

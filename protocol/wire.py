@@ -34,8 +34,8 @@ from librt.strings import (
 )
 from numpy.typing import NDArray
 
-from protocol.errors import LocalProtocolError, RemoteProtocolError
-from protocol.message import Header, Message, Plane
+from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
+from posse.protocol.message import Header, Message, Plane
 
 MAGIC = b"po"
 VERSION = 1

@@ -198,12 +198,12 @@ def test_a_defect_that_is_nowhere_in_the_users_code_has_the_innermost_line():
 
 
 BROKEN = """
-import agent.mase
+import posse.agent.mase
 
 def handle(self, event, now):
     return [1 / 0]
 
-agent.mase.MaseVoter.handle = handle
+posse.agent.mase.MaseVoter.handle = handle
 """
 """Breaks every agent, as `sitecustomize`, which Python imports when it starts."""
 
@@ -225,7 +225,7 @@ def test_the_traceback_is_a_note_for_those_who_call_from_python(monkeypatch):
     def handle(self, event, now):
         return [1 / 0]
 
-    monkeypatch.setattr("agent.mase.MaseVoter.handle", handle)
+    monkeypatch.setattr("posse.agent.mase.MaseVoter.handle", handle)
     with pytest.raises(posse.RunFailed, match="agent 0 has a defect: ZeroDivision") as caught:
         posse.run(spec("mase"), engine="memory")
     (trace,) = caught.value.__notes__

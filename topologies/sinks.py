@@ -5,7 +5,7 @@ Symbols: Q components, M_q agents in component q, SA_q its sink, sd(i, j) the sh
 
 from dataclasses import dataclass
 
-from topologies.graphs import Graph
+from posse.topologies.graphs import Graph
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import posse
-from protocol.mase import EliminationRow, VoteRow
+from posse.protocol.mase import EliminationRow, VoteRow
 
 HERE = Path(__file__).parent
 sys.path.append(str(HERE))

@@ -10,7 +10,7 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from posse.errors import ArmsError
-from protocol.machine import who
+from posse.protocol.machine import who
 
 FloatArray = NDArray[np.float64]
 

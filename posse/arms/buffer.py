@@ -5,7 +5,7 @@ from mypy_extensions import mypyc_attr
 
 from posse.arms import Arms
 from posse.arms.base import FloatArray
-from protocol.machine import Pull, Pulled
+from posse.protocol.machine import Pull, Pulled
 
 _EMPTY = np.zeros(0)
 _READ_AHEAD = 256

@@ -23,7 +23,7 @@ from posse.arms.base import (
 )
 from posse.errors import LogError
 from posse.printable import printable
-from protocol.machine import who
+from posse.protocol.machine import who
 
 
 class CsvArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="csv"):

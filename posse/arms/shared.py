@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from posse.arms.base import FloatArray
 from posse.arms.buffer import RewardBuffer
 from posse.measure.regret import Regret
-from protocol.errors import LocalProtocolError
-from protocol.machine import Played, Pull, Pulled
+from posse.protocol.errors import LocalProtocolError
+from posse.protocol.machine import Played, Pull, Pulled
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -74,7 +74,7 @@ class SharedArms:
     def played(
         self, arms: tuple[int, ...], payoffs: tuple[float, ...], winners: tuple[int, ...] = ()
     ) -> None:
-        """Account for a finished slot; see `protocol.machine.Played`."""
+        """Account for a finished slot; see `posse.protocol.machine.Played`."""
         earned = self._earned(arms, payoffs, winners)
         fits = len(self._pulls) == len(arms) == len(payoffs) and self._open.issuperset(arms)
         if not (fits and isfinite(earned)):

@@ -19,7 +19,7 @@ from itertools import combinations
 
 import numpy as np
 
-from protocol.anonymous import (
+from posse.protocol.anonymous import (
     TO_AGENT,
     TO_COORDINATOR,
     Assign,
@@ -30,11 +30,11 @@ from protocol.anonymous import (
     roster,
     schedule_length,
 )
-from protocol.errors import RemoteProtocolError
-from protocol.machine import COORDINATOR
-from protocol.masking import WORD_BITS, Masked, PublicKey, Unmasked, Words, keystream
-from protocol.message import Message, Plane
-from protocol.wire import Codec, read_header
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.machine import COORDINATOR
+from posse.protocol.masking import WORD_BITS, Masked, PublicKey, Unmasked, Words, keystream
+from posse.protocol.message import Message, Plane
+from posse.protocol.wire import Codec, read_header
 
 
 class Heard(list[tuple[int | None, int | None, bytes]]):

@@ -18,13 +18,13 @@ from posse.durable.frames import Frame
 from posse.errors import InputError
 from posse.measure.numbers import named
 from posse.plan import Plan
-from protocol import control
-from protocol.anonymous import Sums
-from protocol.cooperative import Bundle
-from protocol.federated import SinkMeans
-from protocol.machine import COORDINATOR, who
-from protocol.signing import SIGNATURE_BYTES
-from protocol.wire import HEADER
+from posse.protocol import control
+from posse.protocol.anonymous import Sums
+from posse.protocol.cooperative import Bundle
+from posse.protocol.federated import SinkMeans
+from posse.protocol.machine import COORDINATOR, who
+from posse.protocol.signing import SIGNATURE_BYTES
+from posse.protocol.wire import HEADER
 
 _ENVELOPE = 12
 """Bytes that a session adds to a frame."""

@@ -14,7 +14,7 @@ from posse.audit.trials import Bench, run_of
 from posse.errors import SpecError
 from posse.measure.numbers import number
 from posse.plan import Plan
-from protocol.privacy import View
+from posse.protocol.privacy import View
 
 _TREES, _LEAF = 50, 3
 

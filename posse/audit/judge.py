@@ -10,7 +10,7 @@ import msgspec
 from posse.audit.bounds import ERROR, delta_at_least, epsilon_at_least, runs_needed
 from posse.audit.event import Event, Table, learn
 from posse.measure.numbers import number
-from protocol.privacy import Neighbours, amount
+from posse.protocol.privacy import Neighbours, amount
 
 _SHARE = 0.5
 """Assumed probability of an event that would show a larger violation, if none was found."""

@@ -11,11 +11,11 @@ from posse.arms.base import FloatArray
 from posse.arms.gaussian import Gaussian
 from posse.errors import RunFailed
 from posse.plan import Plan
+from posse.protocol.anonymous import AnonymousParameters, ExploreThenCommitParameters
+from posse.protocol.machine import COORDINATOR
+from posse.protocol.privacy import Neighbours
+from posse.protocol.wire import HEADER
 from posse.seeds import Purpose, generator
-from protocol.anonymous import AnonymousParameters, ExploreThenCommitParameters
-from protocol.machine import COORDINATOR
-from protocol.privacy import Neighbours
-from protocol.wire import HEADER
 
 FAR = 1e6
 """The replacement for a reward where rewards have no bound."""

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from protocol.anonymous import Forwarded, Sealed, roster
-from protocol.masking import Keys, Masked, PublicKey, Unmasked, Words, keystream
+from posse.protocol.anonymous import Forwarded, Sealed, roster
+from posse.protocol.masking import Keys, Masked, PublicKey, Unmasked, Words, keystream
 
 _NUMBERS = 32
 """Rounds and assignments from this number on are ignored."""

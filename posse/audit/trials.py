@@ -18,7 +18,7 @@ from posse.engines import memory
 from posse.engines.pool import on_all_cores
 from posse.engines.sources import of_this_machine
 from posse.plan import Plan, unpacked
-from protocol.privacy import Neighbours, View
+from posse.protocol.privacy import Neighbours, View
 
 SIZE = 200
 """Runs per piece."""

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from posse.audit.sums import MASKING, Sums
 from posse.plan import Plan
-from protocol.cooperative import Bundle, ByzantineParameters, means_record, reward_record
-from protocol.machine import COORDINATOR, who
-from protocol.message import Plane
-from protocol.privacy import View
-from protocol.signing import SIGNATURE_BYTES
-from protocol.wire import HEADER, read_header
+from posse.protocol.cooperative import Bundle, ByzantineParameters, means_record, reward_record
+from posse.protocol.machine import COORDINATOR, who
+from posse.protocol.message import Plane
+from posse.protocol.privacy import View
+from posse.protocol.signing import SIGNATURE_BYTES
+from posse.protocol.wire import HEADER, read_header
 
 _MESSAGES, _ITEMS, _PULLS = 32, 64, 64
 """Limits: messages of a sender (a coordinator: to each agent) and kind, items of a field, turns of

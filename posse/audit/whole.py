@@ -20,7 +20,7 @@ from posse.engines import memory
 from posse.errors import InputError, RunFailed, SpecError
 from posse.measure.numbers import number
 from posse.plan import Plan
-from protocol.privacy import Neighbours, View, amount
+from posse.protocol.privacy import Neighbours, View, amount
 
 RUNS = 4_000
 """Default number of runs on each of the two data sets."""

@@ -1,8 +1,8 @@
 """Claims of anonymous bandits (Esfandiari, Mirrokni and Schneider 2022)."""
 
 from posse.claims.base import ClaimContext
-from protocol.anonymous import AnonymousParameters, ExploreThenCommitParameters
-from protocol.privacy import Claim
+from posse.protocol.anonymous import AnonymousParameters, ExploreThenCommitParameters
+from posse.protocol.privacy import Claim
 
 TRUST = {
     "masked": (

@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any
 
 from posse.arms.csv import CsvArms
+from posse.protocol.privacy import Claim, View, amount
 from posse.spec.runfile import RunSpec
-from protocol.privacy import Claim, View, amount
 
 ALL_MESSAGES = "whoever reads all messages of all agents"
 ITS_PULLS = "whoever sees the agent's pulls"

@@ -5,8 +5,8 @@ from functools import lru_cache
 import numpy as np
 
 from posse.claims.base import ITS_PULLS, ClaimContext, released, unprotected
-from protocol.accounting import composed
-from protocol.cooperative import (
+from posse.protocol.accounting import composed
+from posse.protocol.cooperative import (
     AdapParameters,
     PrivateAloneParameters,
     PrivateParameters,
@@ -14,7 +14,7 @@ from protocol.cooperative import (
     pulls_per_release,
     release_counts,
 )
-from protocol.privacy import Claim, View
+from posse.protocol.privacy import Claim, View
 
 _MESSAGES = "whoever reads all messages that carry the agent's means and counts"
 _ONCE = (

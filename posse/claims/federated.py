@@ -1,9 +1,9 @@
 """Claims of federated elimination (Li and Song 2022)."""
 
 from posse.claims.base import ALL_MESSAGES, TIMING, ClaimContext, released
-from protocol.federated import CdpParameters, FederatedParameters, SingleParameters, uploaders
-from protocol.privacy import Claim
-from protocol.shared import noise_of
+from posse.protocol.federated import CdpParameters, FederatedParameters, SingleParameters, uploaders
+from posse.protocol.privacy import Claim
+from posse.protocol.shared import noise_of
 
 _PROOF = (
     "A reward is in one ŷ of one round, the mean of d new rewards, which it moves by at most 1/d "

@@ -1,8 +1,8 @@
 """Claims of best-arm identification (Rio et al. 2023)."""
 
 from posse.claims.base import ALL_MESSAGES, TIMING, ClaimContext, released, unprotected
-from protocol.mase import CorruptedParameters, DpMaseParameters, epoch_length, epoch_radius
-from protocol.privacy import Claim, Neighbours
+from posse.protocol.mase import CorruptedParameters, DpMaseParameters, epoch_length, epoch_radius
+from posse.protocol.privacy import Claim, Neighbours
 
 nothing = unprotected("Votes follow raw rewards.")
 

@@ -3,8 +3,8 @@
 import math
 
 from posse.claims.base import TIMING, ClaimContext, unprotected
-from protocol.players import PrivateTdfsParameters, one_sample
-from protocol.privacy import Claim, Guarantee
+from posse.protocol.players import PrivateTdfsParameters, one_sample
+from posse.protocol.privacy import Claim, Guarantee
 
 _ALL = "whoever sees all choices and collisions"
 _ONE = "whoever sees the choices of one player and nothing else"

@@ -15,10 +15,10 @@ from posse.engines.room import require_processes
 from posse.errors import InputError
 from posse.measure import health
 from posse.plan import Plan, prepare
+from posse.protocol.control import MOST_AGENTS
 from posse.security import keys, noise
 from posse.spec.privacy import ALONE, MOST, PrivacySpec
 from posse.spec.runfile import read
-from protocol.control import MOST_AGENTS
 
 
 def add(parser: Parser) -> None:

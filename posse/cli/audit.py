@@ -32,7 +32,7 @@ from posse.durable import frames, lock, whole
 from posse.errors import InputError, RunFailed, SpecError
 from posse.log import remark
 from posse.progress import Progress
-from protocol.privacy import Neighbours
+from posse.protocol.privacy import Neighbours
 
 _AUDIT = "audit.json"
 _KEPT = "audited"

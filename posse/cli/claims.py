@@ -7,9 +7,9 @@ import msgspec
 
 from posse.claims.base import ILLUSTRATES
 from posse.plan import prepare
+from posse.protocol.privacy import Claim
 from posse.systems import get_system, ours
 from posse.systems.base import Field
-from protocol.privacy import Claim
 
 _HEAD = f"""# What is claimed
 

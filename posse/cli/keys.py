@@ -6,9 +6,9 @@ from pathlib import Path
 
 from posse.cli.options import number, place
 from posse.cli.parser import Parser
+from posse.protocol.control import MOST_AGENTS
 from posse.security import keys
 from posse.security.keys import COORDINATOR
-from protocol.control import MOST_AGENTS
 
 _rank = partial(number, most=MOST_AGENTS - 1)
 

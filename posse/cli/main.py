@@ -22,7 +22,6 @@ from posse.cli import streams
 from posse.cli.options import add_volume
 from posse.cli.parser import Parser
 from posse.errors import INTERRUPTED, PosseError, RunFailed
-from posse.own_code import require_rooms
 from posse.printable import printable
 
 VERBS = {
@@ -60,10 +59,6 @@ def main(arguments: list[str] | None = None) -> int:
     streams.leave_on_signals()
     log.plain()
     words = sys.argv[1:] if arguments is None else arguments
-    try:
-        require_rooms()  # before a command's file imports from them
-    except PosseError as error:
-        return _said(error, [], verbose=False)
     options = parser([word for word in words if word in VERBS][:1]).parse_args(words)
     try:
         streams.watch_signals()
@@ -111,10 +106,10 @@ def _said(error: PosseError, notes: list[str], verbose: bool) -> int:
 
 
 def _build() -> str:
-    packages = Path(__file__).parents[2]
-    if [*packages.glob("posse/hosts/endpoint.*.so")]:
+    home = Path(__file__).parents[1]
+    if [*home.glob("hosts/endpoint.*.so")]:
         return " (compiled)"
-    return " (with agent.kernel)" if [*packages.glob("agent/kernel.*.so")] else ""
+    return " (with posse.agent.kernel)" if [*home.glob("agent/kernel.*.so")] else ""
 
 
 def parser(asked: Iterable[str] = VERBS) -> argparse.ArgumentParser:

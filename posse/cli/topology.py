@@ -12,8 +12,8 @@ from posse.measure.numbers import listed
 from posse.spec.explain import convert
 from posse.spec.runfile import read
 from posse.spec.topology import TopologySpec, lay_out
-from topologies.graphs import Graph, GraphError
-from topologies.sinks import find_sinks
+from posse.topologies.graphs import Graph, GraphError
+from posse.topologies.sinks import find_sinks
 
 _PICTURES = (".png", ".svg")
 

@@ -11,8 +11,17 @@ from mypy_extensions import mypyc_attr
 
 from posse.arms.buffer import RewardBuffer
 from posse.clocks.pace import Order, Pace, Paced
-from protocol import control
-from protocol.machine import Explore, Finish, Observed, PeerLost, Pull, Ready, Received, Regrouped
+from posse.protocol import control
+from posse.protocol.machine import (
+    Explore,
+    Finish,
+    Observed,
+    PeerLost,
+    Pull,
+    Ready,
+    Received,
+    Regrouped,
+)
 
 _BLOCK = 64
 """Simulated rewards that an `Explore` reads ahead; real ones are pulled one by one."""

@@ -10,8 +10,8 @@ from typing import Protocol
 from mypy_extensions import mypyc_attr
 
 from posse.measure.account import Account
-from protocol.errors import LocalProtocolError, RemoteProtocolError
-from protocol.machine import (
+from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
+from posse.protocol.machine import (
     AgentEvent,
     Explore,
     Finish,
@@ -24,7 +24,7 @@ from protocol.machine import (
     Started,
     Turn,
 )
-from protocol.message import Message
+from posse.protocol.message import Message
 
 Order = Pull | Explore
 """An order to the arms."""
@@ -43,7 +43,7 @@ class Paced(Protocol):
         ...
 
     def silent(self, rewards: FloatArray) -> int:
-        """See `protocol.machine.ExploringMachine`."""
+        """See `posse.protocol.machine.ExploringMachine`."""
         ...
 
     def exhausted(self, what: str) -> None:

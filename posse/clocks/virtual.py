@@ -8,9 +8,18 @@ from mypy_extensions import mypyc_attr
 
 from posse.arms.buffer import RewardBuffer
 from posse.clocks.pace import Order, Pace, Paced
-from protocol import control
-from protocol.errors import LocalProtocolError, RemoteProtocolError
-from protocol.machine import Explore, Finish, Observed, PeerLost, Pull, Ready, Received, Regrouped
+from posse.protocol import control
+from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
+from posse.protocol.machine import (
+    Explore,
+    Finish,
+    Observed,
+    PeerLost,
+    Pull,
+    Ready,
+    Received,
+    Regrouped,
+)
 
 _LOOK_AHEAD = (512, 1 << 16)
 

@@ -28,8 +28,7 @@ replays what came since the last one."""
 _SHARE = 20
 """Checkpoints take at most one part in so many of the processor time."""
 
-_ROOMS = frozenset({"agent", "coordinator", "posse", "protocol", "topologies"})
-_LIBRARIES = frozenset({"builtins", "collections", "msgspec", "numpy"})
+_KNOWN = frozenset({"builtins", "collections", "msgspec", "numpy", "posse"})
 
 
 class _Named(msgspec.Struct, kw_only=True):
@@ -142,7 +141,7 @@ class _Reader(pickle.Unpickler):
         return self._outside[name]
 
     def find_class(self, module: str, name: str) -> Any:
-        if module.partition(".")[0] in _ROOMS | _LIBRARIES:
+        if module.partition(".")[0] in _KNOWN:
             found = super().find_class(module, name)
             if _is_plain(found) and (found in _PLAIN or found.__module__ == module):
                 return found
@@ -151,6 +150,6 @@ class _Reader(pickle.Unpickler):
 
 def _is_plain(made_by: Any) -> bool:
     """Whether this callable makes plain data."""
-    if isinstance(made_by, type) and made_by.__module__.partition(".")[0] in _ROOMS:
+    if isinstance(made_by, type) and made_by.__module__.partition(".")[0] == "posse":
         return True
     return isinstance(made_by, Hashable) and made_by in _PLAIN

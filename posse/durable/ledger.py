@@ -28,7 +28,7 @@ from posse.durable.lifetime import SCHEMA, lifetime, over_arms
 from posse.durable.lock import take
 from posse.errors import PosseError
 from posse.hosts.spending import Rows, Spending, Task
-from protocol.privacy import amount
+from posse.protocol.privacy import amount
 
 _CHUNK = 1 << 20
 

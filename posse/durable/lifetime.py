@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posse.errors import InputError
-from protocol.privacy import amount
+from posse.protocol.privacy import amount
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (

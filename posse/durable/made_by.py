@@ -14,7 +14,7 @@ from posse.arms.python import PythonArms
 from posse.plan import Plan
 from posse.spec.topology import PythonTopology
 
-_ROOT = Path(__file__).resolve().parents[2]
+_HOME = Path(__file__).resolve().parents[1]
 _NOT_RUN = ("papers", "report", "cli")
 """Parts of `posse` that no run depends on."""
 _OWN = PythonArms | PythonTopology
@@ -36,9 +36,9 @@ def our_code() -> str:
     """A hash of all code of posse that runs depend on."""
     return digest(
         path
-        for room in own_code.OUR_ROOMS
-        for path in sorted((_ROOT / room).rglob("*.py"))
-        if not (room == "posse" and path.relative_to(_ROOT / room).parts[0] in _NOT_RUN)
+        for room in sorted(_HOME.iterdir())
+        if room.name not in _NOT_RUN
+        for path in (sorted(room.rglob("*.py")) if room.is_dir() else [room])
     )
 
 

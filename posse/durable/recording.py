@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.noise import Integers, Noise
+from posse.agent.noise import Integers, Noise
 from posse.arms import Arms, ArmsContext, ArmsSpec
 from posse.arms.base import FloatArray
 from posse.arms.csv import Csv

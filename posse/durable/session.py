@@ -36,7 +36,7 @@ from typing import Final, NamedTuple
 from librt.strings import BytesWriter, read_i32_le, write_i32_le
 from mypy_extensions import mypyc_attr
 
-from protocol.wire import signed
+from posse.protocol.wire import signed
 
 ENVELOPE_BYTES: Final = 12
 

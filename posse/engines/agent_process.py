@@ -36,10 +36,10 @@ from posse.hosts.sources import Sources
 from posse.log import LOG
 from posse.measure.status import AgentStatus
 from posse.printable import printable
+from posse.protocol import control
+from posse.protocol.machine import COORDINATOR
+from posse.protocol.message import Message
 from posse.systems import get_system
-from protocol import control
-from protocol.machine import COORDINATOR
-from protocol.message import Message
 
 _LISTEN_EVERY: Final = 256
 """An agent checks its other sockets after this many steps, or frames from neighbours."""

@@ -18,9 +18,9 @@ from posse.engines.base import Observer
 from posse.hosts.agent import AgentHost
 from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import Plan
-from protocol.machine import COORDINATOR
-from protocol.message import Message, Plane
-from protocol.privacy import spent
+from posse.protocol.machine import COORDINATOR
+from posse.protocol.message import Message, Plane
+from posse.protocol.privacy import spent
 
 SHOWN, NOW, ACTIVATIONS, REGRET, EPSILON = range(5)
 """Columns of a row: 1 + the run's number in headers, the agent's time, its activations so far,

@@ -10,7 +10,7 @@ import msgspec
 
 from posse.errors import PosseError, RunFailed
 from posse.hosts.agent_setup import AgentSetup
-from protocol.message import Message
+from posse.protocol.message import Message
 
 
 @dataclass(frozen=True)

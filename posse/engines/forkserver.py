@@ -46,9 +46,9 @@ from posse.engines.place import Place
 from posse.engines.sockets import Selector, one_context
 from posse.engines.uplink import Uplink
 from posse.plan import Plan, prepare
+from posse.protocol import control
 from posse.security.keys import AgentKeys
 from posse.systems import find_system
-from protocol import control
 
 _DEATH = struct.Struct("<ii")
 """Rank and exit code of an agent that died."""

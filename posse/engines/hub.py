@@ -30,14 +30,14 @@ from posse.hosts.coordinator import CoordinatorHost
 from posse.log import LOG
 from posse.measure.numbers import named
 from posse.measure.status import CoordinatorStatus, Snapshot
+from posse.protocol import control
+from posse.protocol.machine import COORDINATOR
+from posse.protocol.message import Message
+from posse.protocol.wire import kind_of
 from posse.results.record import RunRecord
 from posse.security.keys import CoordinatorKeys
 from posse.spec.fingerprint import fingerprint
 from posse.spec.runfile import RunSpec
-from protocol import control
-from protocol.machine import COORDINATOR
-from protocol.message import Message
-from protocol.wire import kind_of
 
 _LOOK: Final = 0.02
 """Seconds between checks for all but frames: to poll before each frame would double its cost."""

@@ -11,11 +11,11 @@ from posse.engines.sockets import HANDSHAKE_FAILURES, configure, end, know_famil
 from posse.errors import PosseError
 from posse.measure.status import CoordinatorStatus
 from posse.printable import printable
+from posse.protocol import control
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.wire import Codec, read_header
 from posse.security.keys import AgentKeys
 from posse.security.zap import connect_with
-from protocol import control
-from protocol.errors import RemoteProtocolError
-from protocol.wire import Codec, read_header
 
 _ANSWER = Codec((control.Status, control.Refused))
 

@@ -47,10 +47,10 @@ from posse.engines.roster import SAME_VERSION
 from posse.errors import PosseError
 from posse.hosts.agent_setup import AgentSetup
 from posse.printable import printable
+from posse.protocol import control
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.wire import VERSION, Codec, read_header
 from posse.security.address import inbox_trouble
-from protocol import control
-from protocol.errors import RemoteProtocolError
-from protocol.wire import VERSION, Codec, read_header
 
 _CODEC = Codec(control.TO_JOINING)
 _SETUP = msgspec.msgpack.Decoder(AgentSetup)

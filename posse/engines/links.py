@@ -15,9 +15,9 @@ import zmq
 from librt.strings import read_i32_le
 
 from posse.durable.session import ENVELOPE_BYTES, Session
-from protocol.machine import COORDINATOR
-from protocol.message import Message
-from protocol.wire import NO_RUN, SOURCE, encode, name_of
+from posse.protocol.machine import COORDINATOR
+from posse.protocol.message import Message
+from posse.protocol.wire import NO_RUN, SOURCE, encode, name_of
 
 _NAME_AT: Final = ENVELOPE_BYTES + SOURCE.start
 _NAME_END: Final = ENVELOPE_BYTES + SOURCE.stop

@@ -44,12 +44,12 @@ from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.measure.numbers import listed, named
 from posse.printable import blamed
+from posse.protocol import control
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.message import Message
+from posse.protocol.wire import MAX_DATA, VERSION, Codec, read_header
 from posse.spec.runfile import EngineSpec
 from posse.systems import get_system
-from protocol import control
-from protocol.errors import RemoteProtocolError
-from protocol.message import Message
-from protocol.wire import MAX_DATA, VERSION, Codec, read_header
 
 _CODEC = Codec(control.TO_LOBBY, MAX_DATA)
 _MOST_SYNCS = 16

@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from agent.cohort import Cohort
 from posse import own_code, systems
+from posse.agent.cohort import Cohort
 from posse.engines.base import Observer, Tap, agent_setups, silent
 from posse.engines.board import Board, Showing
 from posse.engines.sources import of_this_machine
@@ -25,11 +25,11 @@ from posse.hosts.endpoint import NEIGHBOURS, Near
 from posse.hosts.sources import Sources
 from posse.measure.numbers import named
 from posse.plan import Plan
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.machine import COORDINATOR, Received
+from posse.protocol.wire import read_header
 from posse.results.record import RunRecord
 from posse.systems.network import Network
-from protocol.errors import RemoteProtocolError
-from protocol.machine import COORDINATOR, Received
-from protocol.wire import read_header
 
 
 def run(

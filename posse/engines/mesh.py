@@ -22,8 +22,8 @@ from posse.engines.guard import Guard
 from posse.engines.links import Heard, Link, Tie, alone, signed_by
 from posse.engines.sockets import LINK_DEADLINE, bound, configure, know_family
 from posse.hosts.agent_setup import AgentSetup
+from posse.protocol.wire import sent_at
 from posse.security.zap import key_of
-from protocol.wire import sent_at
 
 MOST_AT_ONCE: Final = 1_024
 """Most messages read at a time, however many are awaited: bounds the memory that peers can fill."""

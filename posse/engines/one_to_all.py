@@ -14,7 +14,7 @@ from posse.engines.sockets import LINK_DEADLINE, configure
 from posse.errors import RunFailed
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.endpoint import NEIGHBOURS
-from protocol.wire import name_of
+from posse.protocol.wire import name_of
 
 
 def _topic(rank: int) -> bytes:

@@ -5,8 +5,8 @@ from collections import Counter
 
 from posse.engines.guard import Guard
 from posse.measure.account import Account
-from protocol.privacy import Claim
-from protocol.signing import Signer
+from posse.protocol.privacy import Claim
+from posse.protocol.signing import Signer
 
 
 class Place:

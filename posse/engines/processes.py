@@ -31,12 +31,12 @@ from posse.log import LOG
 from posse.measure.numbers import named
 from posse.own_code import aside, folders_of
 from posse.plan import Plan
+from posse.protocol.machine import COORDINATOR
+from posse.protocol.signing import Signer
 from posse.results import words
 from posse.results.record import RunRecord
 from posse.security.keys import CoordinatorKeys, Pair, of_one_posse
 from posse.systems.network import Network
-from protocol.machine import COORDINATOR
-from protocol.signing import Signer
 
 
 class ProcessEngine:

@@ -15,8 +15,8 @@ from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import FIRED, LOST, CoordinatorHost
 from posse.hosts.sources import Sources
 from posse.plan import Plan
+from posse.protocol import control
 from posse.systems import get_system
-from protocol import control
 
 LINKED = "linked"
 """An input of a journal: a link to a neighbour changed."""

@@ -28,14 +28,14 @@ from posse.measure.account import Account
 from posse.measure.numbers import counted
 from posse.measure.traffic import quantile
 from posse.plan import Plan
+from posse.protocol import control
+from posse.protocol.privacy import Claim, amount, spent
+from posse.protocol.signing import Signer
 from posse.security import address
 from posse.security.keys import AgentKeys
 from posse.spec.fingerprint import fingerprint
 from posse.spec.privacy import ALONE, PrivacySpec
 from posse.systems import get_system
-from protocol import control
-from protocol.privacy import Claim, amount, spent
-from protocol.signing import Signer
 
 
 class Elsewhere(Place):

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from posse.durable.session import ENVELOPE_BYTES, Session
 from posse.hosts.sources import ResourceMeter
 from posse.measure.traffic import CONFIRMATION, RESENT
-from protocol.control import LinkCount, Resources
-from protocol.message import Plane
-from protocol.wire import HEADER
+from posse.protocol.control import LinkCount, Resources
+from posse.protocol.message import Plane
+from posse.protocol.wire import HEADER
 
 Sessions = Callable[[], Iterable[tuple[int, Session]]]
 """This process's sessions, each with who is at the other end."""

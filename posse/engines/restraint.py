@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from posse.durable.session import Session
 from posse.engines.sockets import PROBE_EVERY
 from posse.errors import RunFailed
-from protocol.machine import who
+from posse.protocol.machine import who
 
 DEADLINE = 300.0
 """Seconds in which a peer that holds an agent up must confirm something, or the agent ends, naming

@@ -8,10 +8,10 @@ from typing import Final, NamedTuple
 from posse import __version__
 from posse.durable.session import Session
 from posse.printable import printable
+from posse.protocol import control
 from posse.security.address import inbox_trouble, is_local
 from posse.security.keys import OPERATOR, CoordinatorKeys
 from posse.spec.fingerprint import differences
-from protocol import control
 
 CLOCK_TOLERANCE = 30.0
 """Seconds by which an agent's clock may be off; a machine that keeps time is off by less than 1."""

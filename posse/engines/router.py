@@ -27,11 +27,11 @@ from posse.engines.sockets import (
     why_failed,
 )
 from posse.errors import PosseError, RunFailed
+from posse.protocol import control
+from posse.protocol.message import Message
 from posse.security.address import split
 from posse.security.keys import CoordinatorKeys
 from posse.security.zap import Authenticator, Verdict, host_of, key_of, serve_with
-from protocol import control
-from protocol.message import Message
 
 _MORE: Final = int(zmq.SNDMORE)
 _LOOK_UP_EVERY = 1.0

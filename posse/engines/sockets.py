@@ -13,7 +13,7 @@ import zmq
 from posse.engines.lookup import is_ipv6
 from posse.errors import PosseError
 from posse.log import LOG
-from protocol.wire import MAX_FRAME
+from posse.protocol.wire import MAX_FRAME
 
 HIGH_WATER = 100_000
 """Frames queued per peer. A peer is at most a few slots ahead, and one slot sends far fewer frames

@@ -10,8 +10,8 @@ from posse.arms.python import PythonArms
 from posse.durable.ledger import Ledger
 from posse.hosts.sources import NO_RESOURCES, ResourceMeter, Sources
 from posse.hosts.spending import NOT_KEPT, Spending
+from posse.protocol.signing import Signer
 from posse.security.noise import FieldNoise
-from protocol.signing import Signer
 
 SignerOf = Callable[[int, bytes], Signer | None]
 

@@ -30,9 +30,9 @@ from posse.engines.sockets import (
 )
 from posse.engines.uplink_door import UplinkDoor
 from posse.errors import PosseError, RunFailed
+from posse.protocol.machine import COORDINATOR
 from posse.security.keys import AgentKeys
 from posse.security.zap import connect_with
-from protocol.machine import COORDINATOR
 
 _LOOK_MS = 200
 """Milliseconds between looks at the monitor, in a loop that listens to the coordinator alone."""

@@ -19,12 +19,12 @@ from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.endpoint import BETWEEN_RUNS, Endpoint, to_blame
 from posse.hosts.sources import Chance, Sources
 from posse.measure.account import Account
+from posse.protocol import control
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.machine import COORDINATOR, Received
+from posse.protocol.message import Message, Plane
+from posse.protocol.wire import HEADER, read_header
 from posse.systems import get_system
-from protocol import control
-from protocol.errors import RemoteProtocolError
-from protocol.machine import COORDINATOR, Received
-from protocol.message import Message, Plane
-from protocol.wire import HEADER, read_header
 
 _LOBBY_KINDS = tuple(msgspec.msgpack.encode(kind.__name__) for kind in control.TO_JOINING)
 _CONTROL: Final = int(Plane.CONTROL)

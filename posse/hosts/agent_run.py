@@ -6,8 +6,8 @@ from typing import Any, Final
 import msgspec
 from mypy_extensions import mypyc_attr
 
-from agent.cohort import Cohort
-from agent.noise import SeededNoise
+from posse.agent.cohort import Cohort
+from posse.agent.noise import SeededNoise
 from posse.arms import Arms
 from posse.arms.base import FloatArray
 from posse.arms.buffer import RewardBuffer
@@ -19,12 +19,9 @@ from posse.hosts.endpoint import NEIGHBOURS, Endpoint, no_link, unheard
 from posse.hosts.sources import Chance
 from posse.hosts.spending import NOT_KEPT, Task
 from posse.measure.account import Account
-from posse.seeds import Purpose
-from posse.systems.base import System
-from posse.systems.context import AgentContext
-from protocol import control
-from protocol.errors import LocalProtocolError, RemoteProtocolError
-from protocol.machine import (
+from posse.protocol import control
+from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
+from posse.protocol.machine import (
     COORDINATOR,
     MOST_PULLS,
     Abort,
@@ -60,8 +57,11 @@ from protocol.machine import (
     require_reason,
     require_release,
 )
-from protocol.message import Message, Plane
-from protocol.privacy import spent
+from posse.protocol.message import Message, Plane
+from posse.protocol.privacy import spent
+from posse.seeds import Purpose
+from posse.systems.base import System
+from posse.systems.context import AgentContext
 
 _CONTROL: Final = int(Plane.CONTROL)
 
@@ -295,7 +295,7 @@ class AgentRun:
                 assert_never_effect(effect, self.machine, f"agent {self.rank}'s", AgentEffect)
 
     def silent(self, rewards: FloatArray) -> int:
-        """See `protocol.machine.ExploringMachine`."""
+        """See `posse.protocol.machine.ExploringMachine`."""
         if self._explorer is None:
             kind = type(self.machine).__name__
             raise LocalProtocolError(f"{kind} orders Explore, so it must have the method `silent`")

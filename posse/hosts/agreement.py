@@ -3,8 +3,8 @@
 from hashlib import blake2b
 
 from posse.printable import printable
-from protocol.errors import RemoteProtocolError
-from protocol.machine import who
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.machine import who
 
 _NAMED = 10
 _MOST_STEPS = 1_000

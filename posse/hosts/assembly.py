@@ -11,13 +11,13 @@ from posse.hosts.endpoint import Endpoint
 from posse.measure import regret
 from posse.measure.traffic import quantile, seconds
 from posse.plan import Plan
+from posse.protocol import control
+from posse.protocol.machine import FloatArray
+from posse.protocol.privacy import spent
 from posse.results.record import Delay, Privacy, Quantiles, Resources, RunRecord
 from posse.results.traffic import traffic
 from posse.spec.runfile import RunSpec
 from posse.theory.bounds import MeansUnknownError, run_means
-from protocol import control
-from protocol.machine import FloatArray
-from protocol.privacy import spent
 
 IntArray = NDArray[np.int64]
 

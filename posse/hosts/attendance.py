@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from posse.clocks.run_clock import WallClock
 from posse.hosts.report import ReportForm
+from posse.protocol import control
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.machine import Finish
 from posse.results.record import Absence
-from protocol import control
-from protocol.errors import RemoteProtocolError
-from protocol.machine import Finish
 
 
 class Attendance:

@@ -22,13 +22,10 @@ from posse.hosts.sources import Chance, Sources
 from posse.measure.traffic import Meter
 from posse.plan import Plan
 from posse.printable import blamed, printable
-from posse.results.base import Standing
-from posse.results.record import RunRecord
-from posse.systems.network import Network
-from protocol import control
-from protocol.errors import RemoteProtocolError
-from protocol.log import Log
-from protocol.machine import (
+from posse.protocol import control
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.log import Log
+from posse.protocol.machine import (
     COORDINATOR,
     Finish,
     FloatArray,
@@ -38,8 +35,11 @@ from protocol.machine import (
     Regrouped,
     Started,
 )
-from protocol.message import Message, Plane
-from protocol.wire import kind_of, read_header
+from posse.protocol.message import Message, Plane
+from posse.protocol.wire import kind_of, read_header
+from posse.results.base import Standing
+from posse.results.record import RunRecord
+from posse.systems.network import Network
 
 _CONTROL: Final = int(Plane.CONTROL)  # looking up an enum's member costs a call per frame
 _LINKED: Final = control.Linked.__name__

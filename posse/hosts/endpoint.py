@@ -10,10 +10,10 @@ from typing import Final
 from mypy_extensions import mypyc_attr
 
 from posse.measure.traffic import Meter, bucket
-from protocol.errors import LocalProtocolError, RemoteProtocolError
-from protocol.machine import COORDINATOR, who
-from protocol.message import Message, Plane
-from protocol.wire import HEADER, MAX_DATA, NO_RUN, SOURCE, Codec, encode, header_fields
+from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
+from posse.protocol.machine import COORDINATOR, who
+from posse.protocol.message import Message, Plane
+from posse.protocol.wire import HEADER, MAX_DATA, NO_RUN, SOURCE, Codec, encode, header_fields
 
 Near = deque[tuple[int, int, bytes | Message, float]]
 """The queue of an engine in one process: (source, target, frame or message, time sent)."""

@@ -11,10 +11,10 @@ from collections.abc import Callable, Collection
 
 import msgspec
 
+from posse.protocol import control
+from posse.protocol.errors import RemoteProtocolError
 from posse.systems.network import Network
-from protocol import control
-from protocol.errors import RemoteProtocolError
-from topologies.graphs import Graph, from_edges
+from posse.topologies.graphs import Graph, from_edges
 
 LayOut = Callable[[Graph, Collection[int]], Network]
 """Lays out the network on the graph that is left, given the agents that take part."""

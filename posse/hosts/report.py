@@ -6,12 +6,12 @@ from collections.abc import Collection
 import msgspec
 import numpy as np
 
-from protocol.control import Report
-from protocol.errors import WORD, RemoteProtocolError
-from protocol.log import Row
-from protocol.machine import COORDINATOR, MOST_PULLS
-from protocol.message import Plane
-from protocol.privacy import LONGEST_BLOCK
+from posse.protocol.control import Report
+from posse.protocol.errors import WORD, RemoteProtocolError
+from posse.protocol.log import Row
+from posse.protocol.machine import COORDINATOR, MOST_PULLS
+from posse.protocol.message import Plane
+from posse.protocol.privacy import LONGEST_BLOCK
 
 _PLANES = frozenset(map(int, Plane))
 _BUCKETS = 600

@@ -19,12 +19,9 @@ from posse.hosts.endpoint import NEIGHBOURS, Endpoint, no_link, unheard
 from posse.hosts.sources import Chance, Sources
 from posse.hosts.spending import NOT_KEPT, Spending, Task
 from posse.plan import Plan
-from posse.results.record import RunRecord
-from posse.systems.context import CoordinatorContext
-from posse.systems.network import Network
-from protocol import control
-from protocol.errors import LocalProtocolError, RemoteProtocolError
-from protocol.machine import (
+from posse.protocol import control
+from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
+from posse.protocol.machine import (
     COORDINATOR,
     Broadcast,
     Dismiss,
@@ -51,7 +48,10 @@ from protocol.machine import (
     require_arms,
     require_machine,
 )
-from protocol.message import Message, Plane
+from posse.protocol.message import Message, Plane
+from posse.results.record import RunRecord
+from posse.systems.context import CoordinatorContext
+from posse.systems.network import Network
 
 _CONTROL: Final = int(Plane.CONTROL)
 

@@ -13,16 +13,16 @@ from typing import Literal
 
 import numpy as np
 
-from agent.cohort import Cohort
-from agent.noise import Noise
+from posse.agent.cohort import Cohort
+from posse.agent.noise import Noise
 from posse.arms import Arms, ArmsContext, ArmsSpec, known_means
 from posse.arms.base import FloatArray
 from posse.hosts.endpoint import Near
 from posse.hosts.spending import NOT_KEPT, Spending
+from posse.protocol.control import LinkCount, Resources
+from posse.protocol.machine import COORDINATOR
+from posse.protocol.signing import Signer, public_of
 from posse.seeds import Purpose, generator
-from protocol.control import LinkCount, Resources
-from protocol.machine import COORDINATOR
-from protocol.signing import Signer, public_of
 
 
 class ResourceMeter:

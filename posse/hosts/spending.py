@@ -6,8 +6,8 @@ from numpy.typing import NDArray
 
 from posse.arms import Arms
 from posse.hosts.agent_setup import AgentSetup
+from posse.protocol.privacy import Claim
 from posse.spec.runfile import RunSpec
-from protocol.privacy import Claim
 
 Rows = list[NDArray[np.int64]] | None
 """By arm, the rows of a log, in order; None where posse knows no rows."""

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posse.measure.regret import Regret
-from protocol.privacy import Release
+from posse.protocol.privacy import Release
 
 
 @dataclass
@@ -47,7 +47,7 @@ class Account:
     def exposed(self) -> float:
         """The total ε of all releases for the most exposed reward.
 
-        If the claim has a δ they compose to less, see `protocol.privacy.spent`.
+        If the claim has a δ they compose to less, see `posse.protocol.privacy.spent`.
         """
         return max(self._costs.values(), default=0.0)
 

@@ -8,9 +8,9 @@ from typing import Final
 import msgspec
 from mypy_extensions import mypyc_attr
 
-from protocol.control import LinkCount
-from protocol.message import Message
-from protocol.wire import HEADER, through_codec
+from posse.protocol.control import LinkCount
+from posse.protocol.message import Message
+from posse.protocol.wire import HEADER, through_codec
 
 RESENT, CONFIRMATION = "Resent", "Confirmation"
 """Kinds (plane `control`) of what sessions send besides the first sending of each frame."""

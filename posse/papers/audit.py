@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from agent.noise import SeededNoise
+from posse.agent.noise import SeededNoise
 from posse.audit.bounds import ERROR, epsilon_at_least
 from posse.measure.numbers import number
 from posse.papers.checks import check

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from agent.hybrid import HybridSums
-from agent.lone import PrivateLoneUcb
+from posse.agent.hybrid import HybridSums
+from posse.agent.lone import PrivateLoneUcb
 from posse.audit.event import Table
 from posse.audit.guess import Guess
 from posse.audit.judge import Verdict, judge
@@ -19,9 +19,9 @@ from posse.papers.audit import audits, numbers_of, own_noise, seed, spends
 from posse.papers.experiment import Computation, Lines, run_file
 from posse.papers.statements import claim, ours
 from posse.plan import prepare
-from protocol.cooperative import exploration_slots
-from protocol.machine import Finish, Pull, Pulled, Started
-from protocol.privacy import Neighbours
+from posse.protocol.cooperative import exploration_slots
+from posse.protocol.machine import Finish, Pull, Pulled, Started
+from posse.protocol.privacy import Neighbours
 
 _TWO = {"kind": "bernoulli", "means": [0.9, 0.1]}
 _GAUSS = {"kind": "gaussian", "means": [0.9, 0.1]}

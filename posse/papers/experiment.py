@@ -13,7 +13,7 @@ import numpy as np
 
 from posse.papers.sample import Metric, rounds
 from posse.papers.statements import Place, Statement
-from protocol.machine import Variant
+from posse.protocol.machine import Variant
 
 SEED = 1
 """The seed of every experiment; repetitions differ by their number."""

@@ -9,6 +9,7 @@ from posse.papers.experiment import SEED, Experiment, panel
 from posse.papers.outcome import Judged
 from posse.papers.statements import Measured
 from posse.progress import duration
+from posse.protocol.machine import FloatArray
 from posse.report.drawing import (
     COLOUR,
     Chart,
@@ -21,7 +22,6 @@ from posse.report.drawing import (
 )
 from posse.report.page import Page, Section, Verdict, mean_cell, table
 from posse.report.regret import mean_curve
-from protocol.machine import FloatArray
 
 _CSS = {"borne out": "yes", "not borne out": "no", "undecided": "open", "not run": "open"}
 

@@ -3,6 +3,8 @@
 from matplotlib.ticker import MaxNLocator
 
 from posse.measure.numbers import capital
+from posse.protocol.federated import ExploredRow, RoundRow
+from posse.protocol.mase import EliminationRow, VoteRow
 from posse.report.drawing import (
     COLOUR,
     Chart,
@@ -19,8 +21,6 @@ from posse.report.regret import mean_curve, of_runs, regret
 from posse.results.anonymous import AnonymousDetail, ParallelDetail
 from posse.results.players import PlayersDetail
 from posse.results.record import RunRecord
-from protocol.federated import ExploredRow, RoundRow
-from protocol.mase import EliminationRow, VoteRow
 
 _MOST_ARMS = 30
 _MOST_LINES = 20

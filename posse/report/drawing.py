@@ -19,9 +19,9 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from matplotlib.transforms import ScaledTranslation
 
 from posse.measure.numbers import short
+from posse.protocol.machine import FloatArray
 from posse.report.palette import PALETTE, variables
 from posse.results import tables
-from protocol.machine import FloatArray
 
 T = TypeVar("T")
 

@@ -10,8 +10,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from posse.protocol.machine import COORDINATOR
 from posse.report.drawing import note
-from protocol.machine import COORDINATOR
 
 Pair = tuple[int, int]
 Place = dict[int, tuple[float, float]]

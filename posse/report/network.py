@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import msgspec
 
 from posse.measure.numbers import capital, counted, listed, number
+from posse.protocol.machine import COORDINATOR
+from posse.protocol.message import Plane
 from posse.report import graph
 from posse.report.drawing import COLOUR, Chart, canvas, to_svg
 from posse.report.page import Section
 from posse.report.read import Series
 from posse.results.anonymous import AnonymousDetail
-from protocol.machine import COORDINATOR
-from protocol.message import Plane
 
 
 def section(series: Series) -> Section | None:

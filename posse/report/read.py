@@ -19,11 +19,11 @@ from posse.durable.sweep import SWEEP
 from posse.durable.sweep import read as read_sweep
 from posse.errors import InputError, PosseError
 from posse.own_code import folders_of
+from posse.protocol.control import LinkCount
 from posse.results.record import Detail, NetworkFacts, RunRecord
 from posse.spec.runfile import RunSpec
 from posse.systems import find_system
 from posse.systems.base import System
-from protocol.control import LinkCount
 
 
 @dataclass(frozen=True, kw_only=True)

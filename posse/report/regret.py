@@ -11,6 +11,7 @@ from posse.errors import PosseError
 from posse.measure.confidence import student
 from posse.measure.numbers import capital, short
 from posse.plan import prepare
+from posse.protocol.machine import FloatArray
 from posse.report.drawing import (
     COLOUR,
     Chart,
@@ -22,7 +23,6 @@ from posse.report.drawing import (
 )
 from posse.report.read import Series
 from posse.theory.bounds import Bound
-from protocol.machine import FloatArray
 
 POINTS = 200
 """Points per drawn curve."""

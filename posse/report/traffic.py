@@ -3,12 +3,12 @@
 import msgspec
 
 from posse.measure.numbers import short, with_ci
+from posse.protocol.machine import COORDINATOR
+from posse.protocol.message import Plane
 from posse.report.drawing import COLOUR, Chart, canvas, large_numbers, note, to_svg
 from posse.report.page import MOST_ROWS, Section, some, table
 from posse.report.read import Series
 from posse.results.record import RunRecord
-from protocol.machine import COORDINATOR
-from protocol.message import Plane
 
 _ORDER = {"data": 0, "world": 1, "control": 2}
 _COUNTS = ("messages", "payload bytes", "frame bytes")

@@ -7,10 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from posse.claims.anonymous import TRUST
-from posse.results.base import Results, Standing
-from posse.results.record import Detail, Lines, RunRecord
-from posse.spec.runfile import RunSpec
-from protocol.anonymous import (
+from posse.protocol.anonymous import (
     BatchRow,
     CommitRow,
     ExpelledRow,
@@ -22,6 +19,9 @@ from protocol.anonymous import (
     RewardRow,
     VanishedRow,
 )
+from posse.results.base import Results, Standing
+from posse.results.record import Detail, Lines, RunRecord
+from posse.spec.runfile import RunSpec
 
 _CURVE_POINTS = 200
 _ROUNDS = {"slots": "the paper's rounds: each user pulls once in each"}

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from posse.errors import RunFailed
+from posse.protocol.errors import LocalProtocolError
+from posse.protocol.log import Log, Row
 from posse.results.record import Detail, RunRecord
 from posse.spec.runfile import Clock, RunSpec
-from protocol.errors import LocalProtocolError
-from protocol.log import Log, Row
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 
 from posse.measure.numbers import counted
+from posse.protocol.cooperative import DuplicatesRow, HopsRow
 from posse.results.base import Results
 from posse.results.record import Detail, Lines, RunRecord
 from posse.spec.runfile import RunSpec
-from protocol.cooperative import DuplicatesRow, HopsRow
 
 
 class HopDelay(msgspec.Struct):

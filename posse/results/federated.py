@@ -10,12 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from posse.results.base import Results, Standing
-from posse.results.record import Delay, Detail, Lines, RunRecord
-from posse.results.traffic import ClosedForm, RoundCost
-from posse.spec.runfile import RunSpec
-from posse.theory.federated import gis_links, gis_links_paper, sac_links
-from protocol.federated import (
+from posse.protocol.federated import (
     CdpParameters,
     DdpParameters,
     ExchangedRow,
@@ -25,6 +20,11 @@ from protocol.federated import (
     RoundRow,
     uploaders,
 )
+from posse.results.base import Results, Standing
+from posse.results.record import Delay, Detail, Lines, RunRecord
+from posse.results.traffic import ClosedForm, RoundCost
+from posse.spec.runfile import RunSpec
+from posse.theory.federated import gis_links, gis_links_paper, sac_links
 
 
 class FederatedDetail(Detail, omit_defaults=True):

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from posse.measure.numbers import counted
+from posse.protocol.mase import EliminationRow, VoteRow
 from posse.results.base import Results, Standing
 from posse.results.record import Detail, Lines, RunRecord
 from posse.spec.runfile import RunSpec
-from protocol.mase import EliminationRow, VoteRow
 
 
 class ServerDetail(Detail):

@@ -5,10 +5,10 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from posse.protocol.players import CollisionsRow, DismissedRow, OffsetRow, RewardsRow, jain
 from posse.results.base import Results, Standing
 from posse.results.record import Detail, Lines, RunRecord
 from posse.spec.runfile import RunSpec
-from protocol.players import CollisionsRow, DismissedRow, OffsetRow, RewardsRow, jain
 
 
 class Players(msgspec.Struct, kw_only=True):

@@ -5,10 +5,10 @@ from typing import Any, ClassVar, Self
 
 import msgspec
 
+from posse.protocol.control import LinkCount
+from posse.protocol.log import Log
+from posse.protocol.privacy import Promise, Release
 from posse.results.traffic import Traffic
-from protocol.control import LinkCount
-from protocol.log import Log
-from protocol.privacy import Promise, Release
 
 
 class Quantiles(msgspec.Struct):

@@ -7,10 +7,10 @@ from typing import IO, Any
 
 import msgspec
 
+from posse.protocol.control import LinkCount
+from posse.protocol.log import Row
 from posse.results.measures import MEASURES
 from posse.results.record import RunRecord
-from protocol.control import LinkCount
-from protocol.log import Row
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 

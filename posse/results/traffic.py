@@ -5,9 +5,9 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from protocol.control import LinkCount
-from protocol.machine import COORDINATOR
-from protocol.message import Plane
+from posse.protocol.control import LinkCount
+from posse.protocol.machine import COORDINATOR
+from posse.protocol.message import Plane
 
 
 class Amount(msgspec.Struct):

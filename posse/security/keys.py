@@ -30,8 +30,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from zmq.utils import z85
 
 from posse.errors import InputError, PosseError
+from posse.protocol.signing import Signer
 from posse.security import files
-from protocol.signing import Signer
 
 ALLOWLIST = "allowlist.toml"
 COORDINATOR = "coordinator"

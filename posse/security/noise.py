@@ -14,10 +14,10 @@ import secrets
 
 import numpy as np
 
-from agent.noise import Integers, Noise
+from posse.agent.noise import Integers, Noise
 from posse.errors import PosseError
-from protocol.errors import LocalProtocolError
-from protocol.machine import FloatArray
+from posse.protocol.errors import LocalProtocolError
+from posse.protocol.machine import FloatArray
 
 NEEDED = '"field" needs a vetted source of noise; run: pip install "posse[field]"'
 

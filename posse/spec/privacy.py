@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from protocol.privacy import amount
+from posse.protocol.privacy import amount
 
 Reuse = Literal["never", "budget", "unlimited"]
 

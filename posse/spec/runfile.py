@@ -11,12 +11,12 @@ from msgspec import Meta
 from posse.arms import ArmsSpec
 from posse.errors import InputError, SpecError
 from posse.printable import printable
+from posse.protocol.control import MOST_AGENTS
+from posse.protocol.machine import OnMissing, Variant
 from posse.spec.activity import ActivitySpec
 from posse.spec.privacy import PrivacySpec
 from posse.spec.topology import TopologySpec, lay_out
-from protocol.control import MOST_AGENTS
-from protocol.machine import OnMissing, Variant
-from topologies.graphs import Graph
+from posse.topologies.graphs import Graph
 
 MOST_BYTES = 4 << 20
 """Largest size of a run file. One with means of 1,000 agents on 100 arms has half of that."""

@@ -13,10 +13,10 @@ from msgspec import Meta
 
 from posse import defect, own_code
 from posse.errors import SpecError
+from posse.protocol.machine import COORDINATOR
 from posse.seeds import Purpose, generator
-from protocol.machine import COORDINATOR
-from topologies import graphs
-from topologies.graphs import Graph, GraphError
+from posse.topologies import graphs
+from posse.topologies.graphs import Graph, GraphError
 
 _GROUP = "posse.topologies"
 """The entry point group in which installed packages offer topologies."""

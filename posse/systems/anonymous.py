@@ -7,22 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from agent.anonymous import AnonymousPlayer, Earnings, ParallelUcb
-from agent.masking import Masker
-from coordinator.anonymous import AnonymousServer
-from coordinator.decomposition import blocks
-from coordinator.learners import BatchedElimination, ExploreThenCommit, Learner, effective_horizon
+from posse.agent.anonymous import AnonymousPlayer, Earnings, ParallelUcb
+from posse.agent.masking import Masker
 from posse.claims import anonymous as claims
 from posse.claims.base import silence
+from posse.coordinator.anonymous import AnonymousServer
+from posse.coordinator.decomposition import blocks
+from posse.coordinator.learners import (
+    BatchedElimination,
+    ExploreThenCommit,
+    Learner,
+    effective_horizon,
+)
 from posse.errors import SpecError
-from posse.results.anonymous import ANONYMOUS, PARALLEL
-from posse.seeds import Purpose
-from posse.spec.runfile import RunSpec
-from posse.systems.base import ALONE, Field, Loss, System, UnitInterval, advise_deviation
-from posse.systems.context import AgentContext, CoordinatorContext
-from posse.systems.shapes import AgentRole, Alone, ServerRole, Star
-from posse.theory import anonymous as theory
-from protocol.anonymous import (
+from posse.protocol.anonymous import (
     TO_AGENT,
     TO_COORDINATOR,
     AnonymousParameters,
@@ -34,8 +32,15 @@ from protocol.anonymous import (
     schedule_length,
     sweeps,
 )
-from protocol.machine import AgentMachine, ServerMachine
-from protocol.masking import WORD_BITS
+from posse.protocol.machine import AgentMachine, ServerMachine
+from posse.protocol.masking import WORD_BITS
+from posse.results.anonymous import ANONYMOUS, PARALLEL
+from posse.seeds import Purpose
+from posse.spec.runfile import RunSpec
+from posse.systems.base import ALONE, Field, Loss, System, UnitInterval, advise_deviation
+from posse.systems.context import AgentContext, CoordinatorContext
+from posse.systems.shapes import AgentRole, Alone, ServerRole, Star
+from posse.theory import anonymous as theory
 
 PAPER = "Esfandiari et al. 2022"
 

@@ -8,14 +8,14 @@ from typing import Any, Literal, get_args
 
 from posse.arms import GaussianArms
 from posse.claims.base import Claiming
+from posse.protocol import control
+from posse.protocol.machine import OnMissing, Parameters
+from posse.protocol.message import Message
+from posse.protocol.wire import Codec
 from posse.results.base import PLAIN, Results
 from posse.spec.runfile import Clock, RunSpec
 from posse.systems.shapes import AgentRole, ServerRole, Shape, SharedArms, Wiring
 from posse.theory.bounds import DEVIATION, Theory, undrawn
-from protocol import control
-from protocol.machine import OnMissing, Parameters
-from protocol.message import Message
-from protocol.wire import Codec
 
 End = Literal["answer", "bare", "nothing"]
 

@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from agent.cohort import Cohort
-from agent.noise import Noise
+from posse.agent.cohort import Cohort
+from posse.agent.noise import Noise
 from posse.claims.base import ClaimContext
+from posse.protocol.machine import OnMissing
+from posse.protocol.signing import Signer
 from posse.seeds import Purpose
-from protocol.machine import OnMissing
-from protocol.signing import Signer
 
 Made = TypeVar("Made")
 

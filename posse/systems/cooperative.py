@@ -9,34 +9,24 @@ from typing import Any
 
 import msgspec
 
-from agent.byzantine import SharedRewards
-from agent.cooperative import (
+from posse.agent.byzantine import SharedRewards
+from posse.agent.cooperative import (
     Cooperation,
     CooperativeAgent,
     DoublingMeans,
     PrivateMeans,
     SharedMeans,
 )
-from agent.corruption import Corruption
-from agent.destination import NoiseAtDestination
-from agent.flooding import Flood, Known, Learner
-from agent.lone import AdapUcb, LoneUcb, PrivateLoneUcb
-from agent.robust import RobustMeans
-from agent.trimmed import TRIMS_BELOW
+from posse.agent.corruption import Corruption
+from posse.agent.destination import NoiseAtDestination
+from posse.agent.flooding import Flood, Known, Learner
+from posse.agent.lone import AdapUcb, LoneUcb, PrivateLoneUcb
+from posse.agent.robust import RobustMeans
+from posse.agent.trimmed import TRIMS_BELOW
 from posse.claims import cooperative as claims
 from posse.claims.base import silence
 from posse.errors import SpecError
-from posse.results import cooperative as results
-from posse.results.record import NetworkFacts
-from posse.seeds import Purpose, generator
-from posse.spec.runfile import RunSpec
-from posse.systems.base import ALONE, Field, Loss, System, UnitInterval, advise_deviation
-from posse.systems.context import AgentContext, making
-from posse.systems.network import Network, along
-from posse.systems.shapes import AgentRole, Alone, Mesh, Wiring
-from posse.theory import cooperative as theory
-from posse.theory.bounds import undrawn
-from protocol.cooperative import (
+from posse.protocol.cooperative import (
     MOST_NUMBERED,
     AdapParameters,
     AloneParameters,
@@ -55,8 +45,18 @@ from protocol.cooperative import (
     pulls_per_release,
     release_counts,
 )
-from protocol.machine import COORDINATOR, AgentMachine
-from protocol.privacy import FARTHEST
+from posse.protocol.machine import COORDINATOR, AgentMachine
+from posse.protocol.privacy import FARTHEST
+from posse.results import cooperative as results
+from posse.results.record import NetworkFacts
+from posse.seeds import Purpose, generator
+from posse.spec.runfile import RunSpec
+from posse.systems.base import ALONE, Field, Loss, System, UnitInterval, advise_deviation
+from posse.systems.context import AgentContext, making
+from posse.systems.network import Network, along
+from posse.systems.shapes import AgentRole, Alone, Mesh, Wiring
+from posse.theory import cooperative as theory
+from posse.theory.bounds import undrawn
 
 PAPER = "Dubey and Pentland 2020"
 

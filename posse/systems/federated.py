@@ -7,31 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from agent.exchange import Exchange
-from agent.federated import CdpAgent, DdpAgent, Eliminator, HdpAgent, LoneEliminator
-from agent.gis import Gis
-from agent.masking import SumMasker
-from agent.push import Flooding, Gossip
-from agent.sac import Relay
-from agent.shared import SharedNoiseAgent
-from coordinator.federated import CdpServer, HdpServer
-from coordinator.shared import SharedNoiseServer
+from posse.agent.exchange import Exchange
+from posse.agent.federated import CdpAgent, DdpAgent, Eliminator, HdpAgent, LoneEliminator
+from posse.agent.gis import Gis
+from posse.agent.masking import SumMasker
+from posse.agent.push import Flooding, Gossip
+from posse.agent.sac import Relay
+from posse.agent.shared import SharedNoiseAgent
 from posse.arms import known_means
 from posse.arms.base import RandomMeans
 from posse.claims import federated as claims
+from posse.coordinator.federated import CdpServer, HdpServer
+from posse.coordinator.shared import SharedNoiseServer
 from posse.errors import SpecError
-from posse.results.federated import FEDERATED
-from posse.results.record import NetworkFacts
-from posse.seeds import Purpose
-from posse.spec.runfile import RunSpec
-from posse.spec.topology import require_connected
-from posse.systems.base import ALONE, Field, Loss, System, UnitInterval
-from posse.systems.context import AgentContext, CoordinatorContext
-from posse.systems.network import Network, along
-from posse.systems.shapes import AgentRole, Alone, Mesh, MeshWithServer, ServerRole, Star, Wiring
-from posse.theory import federated as theory
-from posse.theory.bounds import NoBoundError, mean_gaps, positive
-from protocol.federated import (
+from posse.protocol.federated import (
     Active,
     Adv,
     CdpParameters,
@@ -47,11 +36,22 @@ from protocol.federated import (
     SingleParameters,
     SinkMeans,
 )
-from protocol.machine import AgentMachine, ServerMachine
-from protocol.masking import MAX_WORDS, WORD_BITS, Keys, Masked, PublicKey, Unmask, Unmasked
-from protocol.shared import LEAST_SHARE, noise_of, schedule_of
-from topologies.graphs import Graph
-from topologies.sinks import find_sinks
+from posse.protocol.machine import AgentMachine, ServerMachine
+from posse.protocol.masking import MAX_WORDS, WORD_BITS, Keys, Masked, PublicKey, Unmask, Unmasked
+from posse.protocol.shared import LEAST_SHARE, noise_of, schedule_of
+from posse.results.federated import FEDERATED
+from posse.results.record import NetworkFacts
+from posse.seeds import Purpose
+from posse.spec.runfile import RunSpec
+from posse.spec.topology import require_connected
+from posse.systems.base import ALONE, Field, Loss, System, UnitInterval
+from posse.systems.context import AgentContext, CoordinatorContext
+from posse.systems.network import Network, along
+from posse.systems.shapes import AgentRole, Alone, Mesh, MeshWithServer, ServerRole, Star, Wiring
+from posse.theory import federated as theory
+from posse.theory.bounds import NoBoundError, mean_gaps, positive
+from posse.topologies.graphs import Graph
+from posse.topologies.sinks import find_sinks
 
 PAPER = "Li and Song 2022"
 

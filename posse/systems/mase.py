@@ -5,21 +5,14 @@ from functools import partial
 
 import numpy as np
 
-from agent.mase import DpMaseVoter, MaseVoter, RawSender
-from coordinator.mase import CentralEliminator, MaseTally
+from posse.agent.mase import DpMaseVoter, MaseVoter, RawSender
 from posse.arms import known_means
 from posse.arms.base import RandomMeans
 from posse.claims import mase as claims
+from posse.coordinator.mase import CentralEliminator, MaseTally
 from posse.errors import SpecError
-from posse.results.mase import CENTRAL, INDEPENDENT, VOTES
-from posse.spec.runfile import RunSpec
-from posse.systems.base import ALONE, Field, LabOnly, Loss, System, UnitInterval, advise_deviation
-from posse.systems.context import AgentContext, CoordinatorContext, making
-from posse.systems.shapes import AgentRole, Alone, ServerRole, Star
-from posse.theory import mase as theory
-from posse.theory.bounds import run_means
-from protocol.machine import AgentMachine, ServerMachine
-from protocol.mase import (
+from posse.protocol.machine import AgentMachine, ServerMachine
+from posse.protocol.mase import (
     TO_AGENT,
     BaselineParameters,
     CorruptedParameters,
@@ -31,6 +24,13 @@ from protocol.mase import (
     local_failure,
     votes_to_remove,
 )
+from posse.results.mase import CENTRAL, INDEPENDENT, VOTES
+from posse.spec.runfile import RunSpec
+from posse.systems.base import ALONE, Field, LabOnly, Loss, System, UnitInterval, advise_deviation
+from posse.systems.context import AgentContext, CoordinatorContext, making
+from posse.systems.shapes import AgentRole, Alone, ServerRole, Star
+from posse.theory import mase as theory
+from posse.theory.bounds import run_means
 
 PAPER = "Rio et al. 2023"
 

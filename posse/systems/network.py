@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from posse.results.record import NetworkFacts
-from topologies.graphs import Graph
+from posse.topologies.graphs import Graph
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from functools import partial
 
-from agent.hybrid import HybridNodes, HybridSums
-from agent.players import (
+from posse.agent.hybrid import HybridNodes, HybridSums
+from posse.agent.players import (
     Counter,
     RandomPlayer,
     TdfsPlayer,
@@ -12,21 +12,14 @@ from agent.players import (
     UcbPrivate,
     UcbPrivateBound,
 )
-from agent.tree import HonakerSums, TreeSums
-from coordinator.players import Medium
+from posse.agent.tree import HonakerSums, TreeSums
 from posse.arms import LabMeans, known_means
 from posse.arms.csv import CsvArms
 from posse.claims import players as claims
+from posse.coordinator.players import Medium
 from posse.errors import SpecError
-from posse.results.players import PLAYERS
-from posse.spec.runfile import RunSpec
-from posse.systems.base import Field, Loss, System, UnitInterval, advise_deviation
-from posse.systems.context import AgentContext, CoordinatorContext, making
-from posse.systems.shapes import AgentRole, ServerRole, SharedArms
-from posse.theory import players as theory
-from posse.theory.bounds import undrawn
-from protocol.machine import AgentMachine, ServerMachine
-from protocol.players import (
+from posse.protocol.machine import AgentMachine, ServerMachine
+from posse.protocol.players import (
     TO_MEDIUM,
     TO_PLAYER,
     PlayerParameters,
@@ -34,6 +27,13 @@ from protocol.players import (
     TdfsParameters,
     one_sample,
 )
+from posse.results.players import PLAYERS
+from posse.spec.runfile import RunSpec
+from posse.systems.base import Field, Loss, System, UnitInterval, advise_deviation
+from posse.systems.context import AgentContext, CoordinatorContext, making
+from posse.systems.shapes import AgentRole, ServerRole, SharedArms
+from posse.theory import players as theory
+from posse.theory.bounds import undrawn
 
 PAPER = "Tossou and Dimitrakakis 2015"
 

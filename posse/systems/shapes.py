@@ -13,13 +13,13 @@ from collections.abc import Callable, Collection
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
+from posse.protocol.errors import WORD
+from posse.protocol.machine import AgentMachine, ServerMachine
+from posse.protocol.message import Message
 from posse.spec.runfile import RunSpec
 from posse.systems.context import AgentContext, CoordinatorContext
 from posse.systems.network import Network
-from protocol.errors import WORD
-from protocol.machine import AgentMachine, ServerMachine
-from protocol.message import Message
-from topologies.graphs import Graph
+from posse.topologies.graphs import Graph
 
 
 @dataclass(frozen=True)

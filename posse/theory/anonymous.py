@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from posse.protocol.anonymous import ParallelUcbParameters
 from posse.spec.runfile import RunSpec
 from posse.theory.bounds import Bound, run_gaps, ucb1_regret, undrawn
-from protocol.anonymous import ParallelUcbParameters
 
 BATCHED = undrawn("No bound is drawn: the paper's is Õ(N C sqrt(α K T)), without constants.")
 EXPLORING = undrawn(

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from posse.arms import GaussianArms, known_means
+from posse.protocol.machine import COORDINATOR, FloatArray
 from posse.seeds import Purpose, generator
 from posse.spec.runfile import RunSpec
-from protocol.machine import COORDINATOR, FloatArray
 
 Curve = Callable[[FloatArray], FloatArray]
 

@@ -4,18 +4,8 @@ import math
 
 import numpy as np
 
-from agent.trimmed import TRIMS_BELOW
-from posse.spec.runfile import RunSpec
-from posse.theory.bounds import (
-    Bound,
-    Curve,
-    NoBoundError,
-    logarithmic,
-    positive,
-    shared_gaps,
-    ucb1_regret,
-)
-from protocol.cooperative import (
+from posse.agent.trimmed import TRIMS_BELOW
+from posse.protocol.cooperative import (
     AdapParameters,
     AloneParameters,
     ByzantineParameters,
@@ -26,8 +16,18 @@ from protocol.cooperative import (
     pulls_per_release,
     zeta,
 )
-from protocol.machine import FloatArray
-from topologies.graphs import Graph
+from posse.protocol.machine import FloatArray
+from posse.spec.runfile import RunSpec
+from posse.theory.bounds import (
+    Bound,
+    Curve,
+    NoBoundError,
+    logarithmic,
+    positive,
+    shared_gaps,
+    ucb1_regret,
+)
+from posse.topologies.graphs import Graph
 
 PAPER = "Dubey and Pentland 2020"
 

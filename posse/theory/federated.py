@@ -4,19 +4,19 @@ import math
 
 import numpy as np
 
-from posse.spec.runfile import RunSpec
-from posse.theory.bounds import Bound, NoBoundError, mean_gaps, positive, run_gaps
-from protocol.federated import (
+from posse.protocol.federated import (
     DdpParameters,
     FederatedParameters,
     HdpParameters,
     Schedule,
     SingleParameters,
 )
-from protocol.machine import FloatArray
-from protocol.shared import SharedSchedule, schedule_of
-from topologies.graphs import Graph
-from topologies.sinks import find_sinks
+from posse.protocol.machine import FloatArray
+from posse.protocol.shared import SharedSchedule, schedule_of
+from posse.spec.runfile import RunSpec
+from posse.theory.bounds import Bound, NoBoundError, mean_gaps, positive, run_gaps
+from posse.topologies.graphs import Graph
+from posse.topologies.sinks import find_sinks
 
 
 def gis_links(graph: Graph) -> int:

@@ -3,9 +3,7 @@
 import math
 from bisect import bisect_left
 
-from posse.spec.runfile import RunSpec
-from posse.theory.bounds import Bound, NoBoundError, positive, shared_gaps
-from protocol.mase import (
+from posse.protocol.mase import (
     BaselineParameters,
     CorruptedParameters,
     DpMaseParameters,
@@ -15,6 +13,8 @@ from protocol.mase import (
     successive_elimination_radius,
     votes_to_remove,
 )
+from posse.spec.runfile import RunSpec
+from posse.theory.bounds import Bound, NoBoundError, positive, shared_gaps
 
 
 def samples_of_elimination(gap: float, arms: int, failure: float) -> int:

@@ -17,8 +17,8 @@ from posse.engines.board import ACTIVATIONS, EPSILON, NOW, REGRET, SHOWN, Board,
 from posse.measure.status import CoordinatorStatus, Snapshot
 from posse.plan import Plan
 from posse.printable import printable
+from posse.protocol.machine import COORDINATOR
 from posse.watch.view import View, Watcher, pairs
-from protocol.machine import COORDINATOR
 
 EVERY = 0.5
 """Seconds between two events."""

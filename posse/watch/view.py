@@ -12,10 +12,10 @@ from typing import Any
 from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import Plan
 from posse.printable import printable
+from posse.protocol.machine import COORDINATOR
+from posse.protocol.mase import EliminationRow, VoteRow
+from posse.protocol.message import Plane
 from posse.systems.network import Network
-from protocol.machine import COORDINATOR
-from protocol.mase import EliminationRow, VoteRow
-from protocol.message import Plane
 
 _EVERY = 0.25
 _SHARE = 0.005

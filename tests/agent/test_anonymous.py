@@ -6,13 +6,22 @@ import pickle
 import numpy as np
 import pytest
 
-from agent.anonymous import AnonymousPlayer, Earnings, ParallelUcb
-from coordinator.groups import Group
-from protocol.anonymous import Assign, Commit, Forwarded, Played, Sealed, Sums, from_words
-from protocol.errors import RemoteProtocolError
-from protocol.machine import COORDINATOR, Explore, Finish, Observed, Pull, Pulled, Send, Started
-from protocol.masking import Keys, Unmask, Unmasked, unpack_words
-from protocol.message import Message
+from posse.agent.anonymous import AnonymousPlayer, Earnings, ParallelUcb
+from posse.coordinator.groups import Group
+from posse.protocol.anonymous import Assign, Commit, Forwarded, Played, Sealed, Sums, from_words
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.machine import (
+    COORDINATOR,
+    Explore,
+    Finish,
+    Observed,
+    Pull,
+    Pulled,
+    Send,
+    Started,
+)
+from posse.protocol.masking import Keys, Unmask, Unmasked, unpack_words
+from posse.protocol.message import Message
 from tests.support.anonymous import players, ready, report, told
 
 

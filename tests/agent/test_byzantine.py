@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent.byzantine import LARGEST_REWARD, SharedRewards
-from protocol.cooperative import reward_record
-from protocol.machine import Variant
+from posse.agent.byzantine import LARGEST_REWARD, SharedRewards
+from posse.protocol.cooperative import reward_record
+from posse.protocol.machine import Variant
 from tests.support.mesh import alone
 
 

@@ -1,6 +1,6 @@
 """What the agents of one process hold in common."""
 
-from agent.cohort import Cohort
+from posse.agent.cohort import Cohort
 
 
 def test_every_so_many_share_what_the_first_of_them_makes() -> None:

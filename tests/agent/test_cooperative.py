@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import gamma
 
-from agent.cooperative import (
+from posse.agent.cooperative import (
     DoublingMeans,
     PrivateMeans,
     SharedMeans,
@@ -15,10 +15,10 @@ from agent.cooperative import (
     best,
     mean_release,
 )
-from agent.noise import SeededNoise
-from protocol.cooperative import doubling_counts, means_record, noise_scale, release_counts
-from protocol.machine import Disclose
-from protocol.privacy import spent
+from posse.agent.noise import SeededNoise
+from posse.protocol.cooperative import doubling_counts, means_record, noise_scale, release_counts
+from posse.protocol.machine import Disclose
+from posse.protocol.privacy import spent
 from tests.support.mesh import alone
 from tests.support.noise import NoNoise
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from agent.corruption import Corruption
-from protocol.cooperative import Contamination, means_record, reward_record
+from posse.agent.corruption import Corruption
+from posse.protocol.cooperative import Contamination, means_record, reward_record
 
 
 @pytest.mark.parametrize(

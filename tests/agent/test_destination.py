@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from agent.destination import NoiseAtDestination
+from posse.agent.destination import NoiseAtDestination
 from posse.engines import memory
 from posse.errors import SpecError
 from posse.plan import prepare
-from protocol.cooperative import means_record, release_counts
-from protocol.machine import Variant
+from posse.protocol.cooperative import means_record, release_counts
+from posse.protocol.machine import Variant
 from tests.support.mesh import alone
 from tests.support.noise import NoNoise
 

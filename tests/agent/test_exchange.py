@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from agent.exchange import Exchange
-from protocol.errors import RemoteProtocolError
-from protocol.federated import Schedule
-from protocol.signing import SIGNATURE_BYTES
+from posse.agent.exchange import Exchange
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.federated import Schedule
+from posse.protocol.signing import SIGNATURE_BYTES
 from tests.support.signing import signers
 
 ROW = np.array([0.25, 0.5, 0.75])

@@ -7,16 +7,16 @@ import msgspec
 import numpy as np
 import pytest
 
-from agent.federated import CdpAgent, DdpAgent, HdpAgent, LoneEliminator
-from agent.gis import Gis
-from agent.noise import SeededNoise
+from posse.agent.federated import CdpAgent, DdpAgent, HdpAgent, LoneEliminator
+from posse.agent.gis import Gis
+from posse.agent.noise import SeededNoise
 from posse.engines.base import agent_setups
 from posse.hosts.agent import AgentHost
-from protocol import control
-from protocol.errors import RemoteProtocolError
-from protocol.federated import Active, Adv, Data, Means, Quiet, Req, Schedule
-from protocol.machine import COORDINATOR, Abort, Pull, Pulled, Received, Started
-from protocol.wire import pack_floats
+from posse.protocol import control
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.federated import Active, Adv, Data, Means, Quiet, Req, Schedule
+from posse.protocol.machine import COORDINATOR, Abort, Pull, Pulled, Received, Started
+from posse.protocol.wire import pack_floats
 from tests.support.federated import named, row
 from tests.support.hosts import begin, frame, sources
 

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from agent.cooperative import SharedMeans
-from agent.flooding import Flood, Known, Learner
-from protocol.cooperative import Bundle, means_record
-from protocol.errors import RemoteProtocolError
-from protocol.machine import Received
+from posse.agent.cooperative import SharedMeans
+from posse.agent.flooding import Flood, Known, Learner
+from posse.protocol.cooperative import Bundle, means_record
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.machine import Received
+from posse.topologies.graphs import Graph, erdos_renyi, from_edges, grid, path, ring, star
 from tests.support.mesh import Mesh, agents_with, means_agents
-from topologies.graphs import Graph, erdos_renyi, from_edges, grid, path, ring, star
 
 
 def distances(graph: Graph) -> np.ndarray:

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.gis import Gis
+from posse.agent.gis import Gis
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.federated import Adv, Data, Hop, Quiet, Req
 from posse.theory.federated import gis_links, gis_links_paper
-from protocol.errors import RemoteProtocolError
-from protocol.federated import Adv, Data, Hop, Quiet, Req
+from posse.topologies import graphs
+from posse.topologies.graphs import Graph
 from tests.support.federated import connected, deliver, flooding, gis, row, say
-from topologies import graphs
-from topologies.graphs import Graph
 
 
 @settings(max_examples=40)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from agent.hybrid import HybridNodes, HybridSums
-from agent.noise import SeededNoise
-from protocol.privacy import spent
+from posse.agent.hybrid import HybridNodes, HybridSums
+from posse.agent.noise import SeededNoise
+from posse.protocol.privacy import spent
 from tests.support.noise import NoNoise
 
 SPLITS = ("half", "tossou")

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.cooperative import SharedMeans
-from agent.flooding import Flood, Known
-from protocol.cooperative import Bundle, means_record
+from posse.agent.cooperative import SharedMeans
+from posse.agent.flooding import Flood, Known
+from posse.protocol.cooperative import Bundle, means_record
 
-kernel = pytest.importorskip("agent.kernel", reason="posse is not compiled")
+kernel = pytest.importorskip("posse.agent.kernel", reason="posse is not compiled")
 
 SLOT = 9
 BROKEN = ["nothing", "origin", "created", "life", "short", "infinite", "below", "above", "late"]

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 
-from agent.lone import AdapUcb, LoneUcb, PrivateLoneUcb
-from agent.noise import SeededNoise
-from protocol.machine import Disclose, Finish, Pull, Pulled, Started
-from protocol.privacy import spent
+from posse.agent.lone import AdapUcb, LoneUcb, PrivateLoneUcb
+from posse.agent.noise import SeededNoise
+from posse.protocol.machine import Disclose, Finish, Pull, Pulled, Started
+from posse.protocol.privacy import spent
 
 
 def _pull(machine, rewards):

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent.mase import DpMaseVoter, MaseVoter, RawSender
-from agent.noise import SeededNoise
-from protocol.errors import RemoteProtocolError
-from protocol.machine import (
+from posse.agent.mase import DpMaseVoter, MaseVoter, RawSender
+from posse.agent.noise import SeededNoise
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.machine import (
     COORDINATOR,
     MOST_PULLS,
     Abort,
@@ -23,7 +23,7 @@ from protocol.machine import (
     Started,
     Variant,
 )
-from protocol.mase import Eliminated, Vote, epoch_length, epoch_radius
+from posse.protocol.mase import Eliminated, Vote, epoch_length, epoch_radius
 from tests.support.mase import Told, of, slow_elimination
 
 

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.masking import Masker, _derive, public_key
-from coordinator.groups import Group
-from protocol.anonymous import removed_in, schedule_length
-from protocol.errors import RemoteProtocolError
-from protocol.masking import Words, keystream, keystream_bytes
+from posse.agent.masking import Masker, _derive, public_key
+from posse.coordinator.groups import Group
+from posse.protocol.anonymous import removed_in, schedule_length
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.masking import Words, keystream, keystream_bytes
 from tests.support.signing import signers
 
 
@@ -273,8 +273,8 @@ def test_seeds_are_agreed_on_once_and_a_report_costs_a_stream_per_member(
     group = tuple(range(20))
     agent = maskers(20, 12)[0]
     words = np.zeros(schedule_length(12), dtype=np.uint64)
-    monkeypatch.setattr("agent.masking._derive", deriving)
-    monkeypatch.setattr("protocol.masking.keystream_bytes", streaming)
+    monkeypatch.setattr("posse.agent.masking._derive", deriving)
+    monkeypatch.setattr("posse.protocol.masking.keystream_bytes", streaming)
     for number in range(5):
         agent.begin(number, group)
         agent.mask(number, group, words)

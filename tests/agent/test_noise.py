@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from agent.noise import SeededNoise
+from posse.agent.noise import SeededNoise
 
 
 @pytest.mark.parametrize("sigma", [0.7, 3.3, 40.0])

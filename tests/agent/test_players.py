@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.hybrid import HybridSums
-from agent.noise import SeededNoise
-from agent.players import RandomPlayer, TdfsPlayer, Ucb, UcbPrivate, UcbPrivateBound
-from agent.tree import TreeSums
-from protocol.errors import RemoteProtocolError
-from protocol.machine import COORDINATOR, Note, Received, Send, Started, TimerFired, Variant
-from protocol.players import Choice, Outcome, deviation_factor, privacy_factor
+from posse.agent.hybrid import HybridSums
+from posse.agent.noise import SeededNoise
+from posse.agent.players import RandomPlayer, TdfsPlayer, Ucb, UcbPrivate, UcbPrivateBound
+from posse.agent.tree import TreeSums
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.machine import COORDINATOR, Note, Received, Send, Started, TimerFired, Variant
+from posse.protocol.players import Choice, Outcome, deviation_factor, privacy_factor
 from tests.support.noise import NoNoise
 
 

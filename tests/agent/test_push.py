@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.push import Flooding, Gossip
-from agent.sac import Relay
-from protocol.errors import RemoteProtocolError
-from protocol.federated import Data, Hop, Quiet
-from protocol.machine import Refuse
+from posse.agent.push import Flooding, Gossip
+from posse.agent.sac import Relay
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.federated import Data, Hop, Quiet
+from posse.protocol.machine import Refuse
+from posse.topologies.graphs import Graph
 from tests.support.federated import connected, deliver, row, say
-from topologies.graphs import Graph
 
 
 @settings(max_examples=20)

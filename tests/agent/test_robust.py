@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.noise import SeededNoise
-from agent.robust import RobustMeans, radii
-from protocol.cooperative import doubling_counts, episode_radius
+from posse.agent.noise import SeededNoise
+from posse.agent.robust import RobustMeans, radii
+from posse.protocol.cooperative import doubling_counts, episode_radius
 
 
 def learner(agents: int, liars: int, arms: int = 2, epsilon: float = 1.0) -> RobustMeans:

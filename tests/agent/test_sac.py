@@ -3,12 +3,12 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.sac import Relay
+from posse.agent.sac import Relay
 from posse.theory.federated import sac_links
+from posse.topologies import graphs
+from posse.topologies.graphs import Graph, side_by_side
+from posse.topologies.sinks import find_sinks
 from tests.support.federated import connected, deliver, spec
-from topologies import graphs
-from topologies.graphs import Graph, side_by_side
-from topologies.sinks import find_sinks
 
 
 def relays(graph: Graph) -> list[Relay]:

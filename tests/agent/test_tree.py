@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.hybrid import HybridSums
-from agent.noise import SeededNoise
-from agent.tree import HonakerSums, TreeSums
-from protocol.privacy import spent
+from posse.agent.hybrid import HybridSums
+from posse.agent.noise import SeededNoise
+from posse.agent.tree import HonakerSums, TreeSums
+from posse.protocol.privacy import spent
 from tests.support.noise import NoNoise, deviation
 
 TREES = (TreeSums, HonakerSums)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.trimmed import MOST_CELLS, TrimmedMeans
+from posse.agent.trimmed import MOST_CELLS, TrimmedMeans
 
 
 def slow(samples, epsilon, delta, variant):

@@ -4,10 +4,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.cooperative import SharedMeans
-from agent.flooding import Flood, Known
-from agent.ways import first_of
-from protocol.cooperative import Bundle, means_record
+from posse.agent.cooperative import SharedMeans
+from posse.agent.flooding import Flood, Known
+from posse.agent.ways import first_of
+from posse.protocol.cooperative import Bundle, means_record
 
 GAMMA = 2
 SAID = {1: [(1, 0), (2, 1), (3, 1)], 2: [(2, 0), (0, 1), (4, 1)]}

@@ -5,8 +5,8 @@ import pytest
 
 from posse.arms.buffer import RewardBuffer
 from posse.arms.shared import SharedArms
-from protocol.errors import LocalProtocolError
-from protocol.machine import Pull
+from posse.protocol.errors import LocalProtocolError
+from posse.protocol.machine import Pull
 from tests.support.paced import Rising
 
 

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from posse.audit.anonymity import Verdict, check
-from protocol.anonymous import Commit, Sealed
-from protocol.machine import COORDINATOR
-from protocol.masking import Masked, keystream, pack_words, unpack_words
-from protocol.message import Message
-from protocol.wire import encode
+from posse.protocol.anonymous import Commit, Sealed
+from posse.protocol.machine import COORDINATOR
+from posse.protocol.masking import Masked, keystream, pack_words, unpack_words
+from posse.protocol.message import Message
+from posse.protocol.wire import encode
 from tests.support.anonymous import FIVE_FIVE, Link, assign
 
 

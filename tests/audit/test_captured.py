@@ -8,9 +8,9 @@ from posse.audit.captured import checks
 from posse.durable.frames import Frame
 from posse.errors import InputError
 from posse.plan import prepare
-from protocol.cooperative import means_record
-from protocol.federated import Means
-from protocol.wire import pack_floats
+from posse.protocol.cooperative import means_record
+from posse.protocol.federated import Means
+from posse.protocol.wire import pack_floats
 from tests.support.signing import signers
 
 GRID = np.arange(1, 5) / 1024

@@ -7,10 +7,10 @@ from posse.arms import ArmsContext
 from posse.audit.neighbours import FAR, World, exchanging, proposed
 from posse.errors import RunFailed
 from posse.plan import prepare
-from protocol.anonymous import Assign
-from protocol.machine import COORDINATOR
-from protocol.privacy import Neighbours
-from protocol.wire import encode
+from posse.protocol.anonymous import Assign
+from posse.protocol.machine import COORDINATOR
+from posse.protocol.privacy import Neighbours
+from posse.protocol.wire import encode
 from tests.support.planted import planted
 
 

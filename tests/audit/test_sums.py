@@ -3,7 +3,7 @@
 import numpy as np
 
 from posse.audit.sums import Sums
-from protocol.masking import keystream, pack_words
+from posse.protocol.masking import keystream, pack_words
 from tests.audit.test_view import seen
 
 

@@ -12,10 +12,10 @@ from posse.audit.view import EnoughSeen, Watch, numbers_in, ordinal, sees_only_e
 from posse.engines import memory
 from posse.engines.sources import of_this_machine
 from posse.plan import prepare
-from protocol.machine import COORDINATOR
-from protocol.players import Choice, Outcome
-from protocol.privacy import Neighbours
-from protocol.wire import HEADER, encode
+from posse.protocol.machine import COORDINATOR
+from posse.protocol.players import Choice, Outcome
+from posse.protocol.privacy import Neighbours
+from posse.protocol.wire import HEADER, encode
 from tests.support.planted import Told, planted
 
 COOPERATION = {

@@ -9,7 +9,7 @@ from posse.audit.neighbours import proposed
 from posse.audit.whole import Audit, telling
 from posse.errors import SpecError
 from posse.plan import prepare
-from protocol.privacy import Neighbours
+from posse.protocol.privacy import Neighbours
 from tests.support.planted import planted
 
 CASE = (Neighbours(levels=(1.0, 0.0)),)

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent.mase import DpMaseVoter
-from agent.noise import SeededNoise
+from posse.agent.mase import DpMaseVoter
+from posse.agent.noise import SeededNoise
 from posse.claims.base import records
 from posse.engines import memory
 from posse.errors import SpecError
 from posse.plan import Plan, prepare
+from posse.protocol.machine import Pull, Pulled, Started
+from posse.protocol.privacy import Claim, Guarantee, Release, amount, spent
 from posse.systems import names
-from protocol.machine import Pull, Pulled, Started
-from protocol.privacy import Claim, Guarantee, Release, amount, spent
 from tests.support.claims import LOGS, plan
 from tests.support.golden import FILE, write_logs
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from protocol.cooperative import release_counts
+from posse.protocol.cooperative import release_counts
 from tests.support.accounting import numerical
 from tests.support.claims import RING, plan
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coordinator.players import Medium
+from posse.coordinator.players import Medium
 from posse.systems.context import CoordinatorContext
 from tests.support.claims import plan
 

@@ -11,8 +11,8 @@ from posse.cli import claims as page
 from posse.cli import main as cli
 from posse.errors import SpecError
 from posse.plan import prepare
+from posse.protocol.privacy import Claim
 from posse.systems import get_system
-from protocol.privacy import Claim
 
 PAGE = Path(__file__).parents[2] / "docs" / "claims.md"
 

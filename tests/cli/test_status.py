@@ -13,8 +13,8 @@ from posse.cli.main import main
 from posse.engines.inquiry import ask
 from posse.engines.links import outside_runs
 from posse.errors import PosseError
+from posse.protocol import control
 from posse.security import keys
-from protocol import control
 from tests.support.operator import one_joined, waiting_coordinator
 from tests.support.remote import Coordinator, free_port
 from tests.support.runs import spec

@@ -8,7 +8,7 @@ import pytest
 
 from posse.cli import topology
 from posse.cli.main import main
-from topologies.graphs import from_edges
+from posse.topologies.graphs import from_edges
 
 
 @pytest.fixture

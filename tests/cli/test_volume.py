@@ -69,7 +69,7 @@ def test_verbose_shows_the_traceback_of_a_defect(capsys, monkeypatch):
     def handle(self, event, now):
         return [1 / 0]
 
-    monkeypatch.setattr("agent.mase.MaseVoter.handle", handle)
+    monkeypatch.setattr("posse.agent.mase.MaseVoter.handle", handle)
     assert main(["run", "ride.toml", "--repeat", "1"]) == 3
     short = capsys.readouterr().err
     assert short.startswith("posse: agent 0 has a defect: ZeroDivisionError: division by zero (")

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from posse.clocks.immediate import SAY_EVERY, ImmediatePace, SlotPace, WallPace
-from protocol.control import SlotReached
-from protocol.errors import LocalProtocolError, RemoteProtocolError
-from protocol.machine import Explore, Finish, Observed, Pull, Pulled, Ready, Received
-from protocol.mase import Eliminated
+from posse.protocol.control import SlotReached
+from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
+from posse.protocol.machine import Explore, Finish, Observed, Pull, Pulled, Ready, Received
+from posse.protocol.mase import Eliminated
 from tests.support.paced import Run, buffer, script
 
 NEWS = Received(1, Eliminated((1,)))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from posse.arms.shared import SharedArms
 from posse.clocks.run_clock import Conductor, SharedClock, SlotClock, WallClock
-from protocol.machine import Pull
+from posse.protocol.machine import Pull
 from tests.support.paced import buffer
 
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from posse.clocks.virtual import Activity, VirtualPace
-from protocol.control import Due
-from protocol.errors import LocalProtocolError, RemoteProtocolError
-from protocol.machine import Explore, Finish, Observed, Pull, Pulled, Ready, Received
-from protocol.mase import Eliminated
+from posse.protocol.control import Due
+from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
+from posse.protocol.machine import Explore, Finish, Observed, Pull, Pulled, Ready, Received
+from posse.protocol.mase import Eliminated
 from tests.support.paced import Run, buffer, script
 
 NEWS = Received(-1, Eliminated((1,)))

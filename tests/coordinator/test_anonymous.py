@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol.anonymous import Played, Sealed, Sums
-from protocol.errors import RemoteProtocolError
-from protocol.machine import Finish, PeerLost, Received, Send, Started
-from protocol.masking import Masked, PublicKey, Unmasked
-from protocol.message import Message
+from posse.protocol.anonymous import Played, Sealed, Sums
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.machine import Finish, PeerLost, Received, Send, Started
+from posse.protocol.masking import Masked, PublicKey, Unmasked
+from posse.protocol.message import Message
 from tests.support.anonymous import FIVE_FIVE, FOUR_SIX, Link, assign
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator.decomposition import (
+from posse.coordinator.decomposition import (
     Decomposition,
     at_random,
     blocks,
@@ -15,7 +15,7 @@ from coordinator.decomposition import (
     shares,
     unserved,
 )
-from coordinator.flow import whole_points
+from posse.coordinator.flow import whole_points
 from tests.support.decomposition import instances, random_alive
 
 

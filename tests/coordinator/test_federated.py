@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coordinator.federated import CdpServer, HdpServer
-from protocol.errors import RemoteProtocolError
-from protocol.federated import Active, Means, Schedule, SinkMeans
-from protocol.machine import (
+from posse.coordinator.federated import CdpServer, HdpServer
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.federated import Active, Means, Schedule, SinkMeans
+from posse.protocol.machine import (
     Broadcast,
     Finish,
     PeerFinished,
@@ -19,7 +19,7 @@ from protocol.machine import (
     Started,
     Variant,
 )
-from protocol.wire import pack_floats
+from posse.protocol.wire import pack_floats
 from tests.support.federated import row
 
 

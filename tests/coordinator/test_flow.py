@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator.decomposition import shares
-from coordinator.flow import whole_points
+from posse.coordinator.decomposition import shares
+from posse.coordinator.flow import whole_points
 from tests.support.decomposition import instances, random_alive
 
 

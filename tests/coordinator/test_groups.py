@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.decomposition import Assignment
-from coordinator.groups import Group, Round, form_groups
-from protocol.anonymous import schedule_length, to_words
-from protocol.masking import keystream
+from posse.coordinator.decomposition import Assignment
+from posse.coordinator.groups import Group, Round, form_groups
+from posse.protocol.anonymous import schedule_length, to_words
+from posse.protocol.masking import keystream
 
 
 @given(st.lists(st.integers(-1, 3), min_size=1, max_size=60), st.integers(2, 5), st.integers(0, 99))

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coordinator.groups import form_groups
-from coordinator.learners import BatchedElimination, ExploreThenCommit
-from protocol.anonymous import NoFeedbackRow, elimination_width
-from protocol.machine import Note
+from posse.coordinator.groups import form_groups
+from posse.coordinator.learners import BatchedElimination, ExploreThenCommit
+from posse.protocol.anonymous import NoFeedbackRow, elimination_width
+from posse.protocol.machine import Note
 
 
 def elimination(users: int = 8, **changes: Any) -> BatchedElimination:

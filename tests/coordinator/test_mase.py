@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.mase import CentralEliminator, MaseTally
-from protocol.errors import RemoteProtocolError
-from protocol.machine import Broadcast, Finish, PeerFinished, PeerLost, Received, Started
-from protocol.mase import Eliminated, Sample, Vote
-from protocol.wire import pack_floats
+from posse.coordinator.mase import CentralEliminator, MaseTally
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.machine import Broadcast, Finish, PeerFinished, PeerLost, Received, Started
+from posse.protocol.mase import Eliminated, Sample, Vote
+from posse.protocol.wire import pack_floats
 from tests.support.mase import of, slow_elimination
 
 

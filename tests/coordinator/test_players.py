@@ -7,9 +7,9 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from coordinator.players import Medium
-from protocol.errors import RemoteProtocolError
-from protocol.machine import (
+from posse.coordinator.players import Medium
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.machine import (
     Dismiss,
     Finish,
     Note,
@@ -23,7 +23,7 @@ from protocol.machine import (
     Timer,
     TimerFired,
 )
-from protocol.players import Choice, DismissedRow, Outcome, RewardsRow
+from posse.protocol.players import Choice, DismissedRow, Outcome, RewardsRow
 
 
 def medium(players=3, arms=4, horizon=10, collision=1, shared=True, on_missing="end", seed=0):

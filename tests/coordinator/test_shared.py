@@ -3,13 +3,30 @@
 import numpy as np
 import pytest
 
-from agent.masking import SumMasker, public_key
-from agent.shared import SharedNoiseAgent
-from coordinator.shared import SharedNoiseServer
-from protocol.errors import LocalProtocolError, RemoteProtocolError
-from protocol.machine import COORDINATOR, Broadcast, Disclose, Pull, Pulled, Received, Send, Started
-from protocol.masking import Keys, Masked, PublicKey, Unmask, Unmasked, keystream, unpack_words
-from protocol.shared import SharedNoise, SharedSchedule
+from posse.agent.masking import SumMasker, public_key
+from posse.agent.shared import SharedNoiseAgent
+from posse.coordinator.shared import SharedNoiseServer
+from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
+from posse.protocol.machine import (
+    COORDINATOR,
+    Broadcast,
+    Disclose,
+    Pull,
+    Pulled,
+    Received,
+    Send,
+    Started,
+)
+from posse.protocol.masking import (
+    Keys,
+    Masked,
+    PublicKey,
+    Unmask,
+    Unmasked,
+    keystream,
+    unpack_words,
+)
+from posse.protocol.shared import SharedNoise, SharedSchedule
 
 AGENTS, ARMS = 4, 3
 SHARED = SharedNoise(AGENTS, epsilon=1.0, delta=1e-6, honest=0.5, precision=16)

@@ -10,9 +10,9 @@ import pytest
 import posse
 import posse.extend
 import posse.testing
-import protocol
+from posse import protocol
 from posse.cli import main as cli
-from protocol.message import Message
+from posse.protocol.message import Message
 from tests.support.blocks import PAGES, ROOT
 
 ROOMS = "posse|agent|coordinator|protocol|topologies|tests|docs|examples|deploy|bench"
@@ -54,7 +54,7 @@ def test_every_command_that_is_named_exists(name):
 
 
 def test_every_message_of_the_diagram_exists():
-    for module in pkgutil.iter_modules(protocol.__path__, "protocol."):
+    for module in pkgutil.iter_modules(protocol.__path__, "posse.protocol."):
         importlib.import_module(module.name)
     known, kinds = set(), [Message]
     while kinds:

@@ -4,7 +4,7 @@ import re
 import struct
 
 from posse.durable import frames
-from protocol import wire
+from posse.protocol import wire
 from tests.support.kinds import PAGE, written
 
 TEXT = PAGE.read_text()

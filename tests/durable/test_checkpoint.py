@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent.ways import Ways
+from posse.agent.ways import Ways
 from posse.arms.shared import SharedArms
 from posse.clocks.immediate import SlotPace, WallPace
 from posse.clocks.pace import SharedPace

@@ -10,11 +10,11 @@ from posse.durable.capture import writing
 from posse.durable.frames import Frame, read, select
 from posse.durable.session import Session
 from posse.errors import InputError
-from protocol import control
-from protocol.machine import COORDINATOR
-from protocol.mase import Vote
-from protocol.message import Plane
-from protocol.wire import HEADER, encode
+from posse.protocol import control
+from posse.protocol.machine import COORDINATOR
+from posse.protocol.mase import Vote
+from posse.protocol.message import Plane
+from posse.protocol.wire import HEADER, encode
 
 VOTE = encode(Vote((2,)), run=1, source=3, sequence=7, now=12.5, sent=99)
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from agent.noise import SeededNoise
+from posse.agent.noise import SeededNoise
 from posse.arms import Arms
 from posse.arms.base import ArmsContext, FloatArray
 from posse.arms.python import PythonArms
@@ -25,7 +25,7 @@ from posse.durable.recording import RecordedNoise, RecordedSpending, recorded
 from posse.engines.sources import of_this_machine
 from posse.errors import PosseError
 from posse.hosts.spending import Rows, Spending, Task
-from protocol.privacy import Claim
+from posse.protocol.privacy import Claim
 from tests.support.lobby import setup
 
 

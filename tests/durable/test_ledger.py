@@ -21,8 +21,8 @@ from posse.durable.lifetime import Lifetime, over_arms, read
 from posse.errors import PosseError
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.spending import Task
+from posse.protocol.privacy import Claim
 from posse.spec.privacy import PrivacySpec
-from protocol.privacy import Claim
 from tests.support.arms import context
 
 ROWS = (6, 4)

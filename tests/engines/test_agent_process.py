@@ -26,11 +26,11 @@ from posse.engines.roster import SUPERSEDED
 from posse.engines.sockets import end
 from posse.errors import PosseError
 from posse.plan import Plan, prepare
+from posse.protocol import control
+from posse.protocol.machine import COORDINATOR
+from posse.protocol.message import Message
+from posse.protocol.wire import Codec, encode, read_header
 from posse.security import noise
-from protocol import control
-from protocol.machine import COORDINATOR
-from protocol.message import Message
-from protocol.wire import Codec, encode, read_header
 from tests.support.patience import PATIENCE
 from tests.support.remote import Serving, until
 from tests.support.runs import spec

@@ -19,9 +19,9 @@ from posse.engines.router import NotReading, Router
 from posse.engines.sockets import end
 from posse.errors import RunFailed
 from posse.plan import prepare
-from protocol import control
-from protocol.message import Message
-from protocol.wire import Codec, encode, kind_of, read_header
+from posse.protocol import control
+from posse.protocol.message import Message
+from posse.protocol.wire import Codec, encode, kind_of, read_header
 from tests.support.patience import PATIENCE
 from tests.support.players import spec as players
 from tests.support.remote import until

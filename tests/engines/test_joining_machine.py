@@ -25,10 +25,10 @@ from posse.engines.effects import (
 from posse.engines.joining import Closure, Joining, State
 from posse.errors import PosseError
 from posse.hosts.agent_setup import AgentSetup
-from protocol import control
-from protocol.machine import COORDINATOR
-from protocol.message import Message
-from protocol.wire import VERSION, encode
+from posse.protocol import control
+from posse.protocol.machine import COORDINATOR
+from posse.protocol.message import Message
+from posse.protocol.wire import VERSION, encode
 
 WALL = 1e9
 WAIT = 300.0

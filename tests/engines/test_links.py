@@ -15,7 +15,7 @@ from posse.engines.one_to_all import OneToAll
 from posse.engines.sockets import Selector
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.endpoint import NEIGHBOURS
-from protocol.wire import MAGIC
+from posse.protocol.wire import MAGIC
 from tests.support.lobby import setup
 
 KINDS = [EachLink, OneToAll]

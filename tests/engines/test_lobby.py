@@ -16,8 +16,8 @@ from posse.engines.effects import (
     Tell,
 )
 from posse.engines.roster import SAME_VERSION, SUPERSEDED
-from protocol import control
-from protocol.wire import VERSION, kind_of
+from posse.protocol import control
+from posse.protocol.wire import VERSION, kind_of
 from tests.support.lobby import (
     ABSENCE,
     TOKEN,

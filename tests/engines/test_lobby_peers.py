@@ -11,9 +11,9 @@ from posse.engines.effects import (
 )
 from posse.engines.lobby import CATCH_UP, Lobby
 from posse.engines.roster import RESUMES_AT_ONCE, RESUMES_PER_SECOND, Peer, Roster
+from posse.protocol import control
+from posse.protocol.message import Message
 from posse.security.keys import CoordinatorKeys, Pair
-from protocol import control
-from protocol.message import Message
 from tests.support.lobby import (
     DEADLINE,
     ENGINE,

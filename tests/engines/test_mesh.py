@@ -13,8 +13,8 @@ from posse.engines.each_link import EachLink
 from posse.engines.links import signature
 from posse.engines.mesh import MOST_AT_ONCE
 from posse.engines.sockets import end
-from protocol import control
-from protocol.wire import encode
+from posse.protocol import control
+from posse.protocol.wire import encode
 from tests.support.lobby import setup
 
 PATIENCE_MS = 5_000

@@ -3,7 +3,7 @@
 import pytest
 
 from posse.engines.effects import Log
-from protocol import control
+from posse.protocol import control
 from tests.support.lobby import ABSENCE, DEADLINE, TOKEN, Run, Script, failed, framed, warned
 
 

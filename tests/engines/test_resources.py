@@ -3,9 +3,9 @@
 from posse.durable.session import ENVELOPE_BYTES, Session
 from posse.engines.resources import ProcessResources
 from posse.measure.traffic import CONFIRMATION, RESENT
-from protocol.control import LinkCount
-from protocol.message import Plane
-from protocol.wire import HEADER
+from posse.protocol.control import LinkCount
+from posse.protocol.message import Plane
+from posse.protocol.wire import HEADER
 
 FRAME = bytes(100)
 CONTROL = int(Plane.CONTROL)

@@ -6,7 +6,7 @@ from posse.durable.broadcast import Broadcast
 from posse.durable.session import Session, SessionFull
 from posse.engines.restraint import DEADLINE, Restraint
 from posse.errors import RunFailed
-from protocol.machine import COORDINATOR
+from posse.protocol.machine import COORDINATOR
 
 
 def held(restraint: Restraint, now: float) -> bool:

@@ -5,8 +5,8 @@ import math
 import pytest
 
 from posse.engines.roster import CLOCK_TOLERANCE, Member, NotAdmitted, Peer, Roster
+from posse.protocol import control
 from posse.security.keys import CoordinatorKeys, Pair
-from protocol import control
 
 COORDINATOR_KEY = "c"
 

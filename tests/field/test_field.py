@@ -16,13 +16,13 @@ from posse.hosts.agent import AgentHost
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import Plan, prepare
+from posse.protocol import control
+from posse.protocol.errors import LocalProtocolError
+from posse.protocol.machine import COORDINATOR
+from posse.protocol.mase import Vote
+from posse.protocol.wire import encode
 from posse.report import read, run_page
 from posse.results.record import RunRecord
-from protocol import control
-from protocol.errors import LocalProtocolError
-from protocol.machine import COORDINATOR
-from protocol.mase import Vote
-from protocol.wire import encode
 from tests.support.field import documented, kinds
 from tests.support.hosts import begin, sources
 from tests.support.relay import relay

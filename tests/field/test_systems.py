@@ -22,15 +22,15 @@ from posse.engines.base import agent_setups
 from posse.errors import ArmsError, SpecError
 from posse.hosts.agent import AgentHost
 from posse.hosts.sources import Chance
+from posse.protocol.cooperative import means_record, reward_record
+from posse.protocol.federated import Adv
+from posse.protocol.machine import COORDINATOR
+from posse.protocol.masking import PublicKey
+from posse.protocol.wire import encode, read_header
 from posse.results.record import RunRecord
 from posse.seeds import Purpose
 from posse.systems import get_system, names
 from posse.systems.base import Field
-from protocol.cooperative import means_record, reward_record
-from protocol.federated import Adv
-from protocol.machine import COORDINATOR
-from protocol.masking import PublicKey
-from protocol.wire import encode, read_header
 from tests.support.field import (
     CASES,
     FAMILIES,

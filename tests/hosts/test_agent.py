@@ -12,12 +12,12 @@ from posse.engines.base import agent_setups
 from posse.hosts.agent import AgentHost
 from posse.hosts.sources import Sources
 from posse.plan import prepare
-from protocol import control
-from protocol.cooperative import Bundle
-from protocol.errors import LocalProtocolError
-from protocol.machine import COORDINATOR, Explore, Received, Send
-from protocol.mase import Eliminated, Vote
-from protocol.wire import HEADER, Codec, kind_of, read_header
+from posse.protocol import control
+from posse.protocol.cooperative import Bundle
+from posse.protocol.errors import LocalProtocolError
+from posse.protocol.machine import COORDINATOR, Explore, Received, Send
+from posse.protocol.mase import Eliminated, Vote
+from posse.protocol.wire import HEADER, Codec, kind_of, read_header
 from tests.support.hosts import begin, frame, sources
 from tests.support.noise import NoNoise
 from tests.support.runs import certain_logs, spec, with_machines

@@ -3,7 +3,7 @@
 import pytest
 
 from posse.hosts.agreement import Agreement, Complaints
-from protocol.errors import RemoteProtocolError
+from posse.protocol.errors import RemoteProtocolError
 
 
 def test_who_holds_something_else_is_named() -> None:

@@ -11,12 +11,12 @@ from posse.errors import RunFailed
 from posse.hosts.assembly import no_report
 from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import Plan
-from protocol import control
-from protocol.mase import Eliminated, Vote
-from protocol.masking import PublicKey
-from protocol.message import Message
-from protocol.players import Choice
-from protocol.wire import NO_RUN, kind_of, read_header
+from posse.protocol import control
+from posse.protocol.mase import Eliminated, Vote
+from posse.protocol.masking import PublicKey
+from posse.protocol.message import Message
+from posse.protocol.players import Choice
+from posse.protocol.wire import NO_RUN, kind_of, read_header
 from tests.support import anonymous
 from tests.support.hosts import frame, sources
 from tests.support.players import spec as players

@@ -10,9 +10,8 @@ import pytest
 from posse import systems
 from posse.engines import memory
 from posse.errors import RunFailed
-from posse.results.record import RunRecord
-from protocol.errors import RemoteProtocolError
-from protocol.machine import (
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.machine import (
     Abort,
     AgentEffect,
     Attest,
@@ -33,8 +32,9 @@ from protocol.machine import (
     Stopwatch,
     Timer,
 )
-from protocol.mase import Eliminated
-from protocol.privacy import Release
+from posse.protocol.mase import Eliminated
+from posse.protocol.privacy import Release
+from posse.results.record import RunRecord
 from tests.support.runs import spec, with_machines
 
 HALF: Any = 2.5

@@ -10,12 +10,12 @@ import pytest
 from posse.hosts.assembly import no_report
 from posse.hosts.attendance import Attendance
 from posse.hosts.report import BadReport, ReportForm
-from protocol import control
-from protocol.errors import RemoteProtocolError
-from protocol.federated import LeftRow
-from protocol.machine import Finish
-from protocol.mase import EliminationRow
-from protocol.privacy import Release
+from posse.protocol import control
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.federated import LeftRow
+from posse.protocol.machine import Finish
+from posse.protocol.mase import EliminationRow
+from posse.protocol.privacy import Release
 
 FORM = ReportForm(3, 2, {"regret"}, ())
 

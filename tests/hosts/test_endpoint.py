@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posse.hosts.endpoint import BETWEEN_RUNS, NEIGHBOURS, Endpoint, to_blame
-from protocol import control
-from protocol.control import LinkCount
-from protocol.errors import LocalProtocolError, RemoteProtocolError
-from protocol.machine import COORDINATOR
-from protocol.mase import Eliminated, Vote
-from protocol.message import Plane
-from protocol.wire import HEADER, NO_RUN, VERSION, Codec, encode, read_header
+from posse.protocol import control
+from posse.protocol.control import LinkCount
+from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
+from posse.protocol.machine import COORDINATOR
+from posse.protocol.mase import Eliminated, Vote
+from posse.protocol.message import Plane
+from posse.protocol.wire import HEADER, NO_RUN, VERSION, Codec, encode, read_header
 from tests.support.hosts import frame
 
 CODEC = Codec((Eliminated, control.Advance))

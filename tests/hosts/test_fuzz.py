@@ -11,7 +11,7 @@ import pytest
 
 from posse.errors import PosseError
 from posse.plan import Plan, prepare
-from protocol.machine import COORDINATOR
+from posse.protocol.machine import COORDINATOR
 from tests.support.field import CASES, MEANS, VARIATIONS, field, logs
 from tests.support.fuzz import Fuzz
 

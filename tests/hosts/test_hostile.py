@@ -19,8 +19,8 @@ from posse.errors import PosseError
 from posse.hosts.agent import AgentHost
 from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import prepare
-from protocol.machine import COORDINATOR
-from protocol.wire import HEADER
+from posse.protocol.machine import COORDINATOR
+from posse.protocol.wire import HEADER
 from tests.support.golden import FILE, write_logs
 
 CASES: dict[str, Any] = json.loads(FILE.read_text())["cases"]

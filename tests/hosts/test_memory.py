@@ -10,8 +10,8 @@ from posse.durable.session import Session, SessionFull
 from posse.engines.base import agent_setups
 from posse.hosts.agent import AgentHost
 from posse.hosts.coordinator import CoordinatorHost
-from protocol import control
-from protocol.wire import HEADER, MAGIC, MAX_DATA, MAX_FRAME, VERSION
+from posse.protocol import control
+from posse.protocol.wire import HEADER, MAGIC, MAX_DATA, MAX_FRAME, VERSION
 from tests.hosts.test_coordinator import report
 from tests.support.blocks import ROOT
 from tests.support.hosts import frame, sources

@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from posse.hosts.regrouping import Regrouping
+from posse.protocol import control
+from posse.protocol.errors import RemoteProtocolError
 from posse.systems.network import Network, along
-from protocol import control
-from protocol.errors import RemoteProtocolError
-from topologies.graphs import Graph
+from posse.topologies.graphs import Graph
 
 PATH = [(1,), (0, 2), (1, 3), (2,)]
 

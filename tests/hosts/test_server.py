@@ -12,7 +12,7 @@ from posse.durable.lifetime import read
 from posse.engines import memory
 from posse.hosts.coordinator import CoordinatorHost
 from posse.hosts.spending import Rows, Spending, Task
-from protocol.players import Choice
+from posse.protocol.players import Choice
 from tests.support.field import MEANS, field, logs
 from tests.support.hosts import frame, sources
 

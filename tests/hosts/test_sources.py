@@ -9,8 +9,8 @@ from posse.arms.base import RandomMeans
 from posse.arms.bernoulli import BernoulliArms
 from posse.arms.csv import CsvArms
 from posse.hosts.sources import Chance
+from posse.protocol.machine import COORDINATOR
 from posse.seeds import Purpose, generator
-from protocol.machine import COORDINATOR
 from tests.support.hosts import sources
 
 

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posse.measure.traffic import Meter, bucket, quantile
-from protocol.control import Due
-from protocol.mase import Sample, Vote
-from protocol.message import Message
-from protocol.players import Choice, Outcome
-from protocol.wire import HEADER, encode
+from posse.protocol.control import Due
+from posse.protocol.mase import Sample, Vote
+from posse.protocol.message import Message
+from posse.protocol.players import Choice, Outcome
+from posse.protocol.wire import HEADER, encode
 
 SENT = st.lists(
     st.tuples(

@@ -1,8 +1,9 @@
 """What a package index, a citation and a reader of the changelog are told agrees with the code."""
 
 import re
+import subprocess
+import sys
 import tomllib
-from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -19,15 +20,22 @@ def test_every_folder_of_modules_is_a_package_that_is_found():
     skeleton = ROOT / "posse" / "skeleton"  # what `posse new` writes
     folders = {file.parent for room in ROOMS for file in (ROOT / room).rglob("*.py")} - {skeleton}
     assert {folder for folder in folders if not (folder / "__init__.py").is_file()} == set()
-    include = PROJECT["tool"]["setuptools"]["packages"]["find"]["include"]
-    names = {".".join(folder.relative_to(ROOT).parts) for folder in folders}
-    assert {name for name in names if not any(fnmatch(name, one) for one in include)} == set()
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_every_room_says_that_it_is_typed(room):
-    assert (ROOT / room / "py.typed").is_file()
-    assert "py.typed" in PROJECT["tool"]["setuptools"]["package-data"][room]
+def test_the_rooms_are_at_the_top_and_imported_as_part_of_posse():
+    for room in ROOMS[1:]:
+        assert (ROOT / "posse" / room).readlink() == Path("..", room)
+    assert PROJECT["tool"]["setuptools"]["packages"]["find"]["include"] == ["posse", "posse.*"]
+    assert (ROOT / "posse" / "py.typed").is_file()
+
+
+@pytest.mark.parametrize("code", ["import agent", "from protocol.wire import Codec"])
+def test_a_room_imported_by_its_bare_name_is_refused_by_the_linter(code):
+    ruff = [sys.executable, "-m", "ruff", "check", "--stdin-filename", "posse/plan.py", "-"]
+    done = subprocess.run(
+        ruff, input=f"{code}\n", cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert "TID251" in done.stdout
 
 
 def test_the_changelog_has_the_version():

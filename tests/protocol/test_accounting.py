@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from protocol.accounting import composed, epsilon_at, gaussian_curve, laplace_curve
-from protocol.cooperative import privacy_bound, release_counts
+from posse.protocol.accounting import composed, epsilon_at, gaussian_curve, laplace_curve
+from posse.protocol.cooperative import privacy_bound, release_counts
 from tests.support.accounting import numerical
 
 DELTA = math.exp(-10)

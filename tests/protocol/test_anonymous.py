@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from protocol.anonymous import (
+from posse.protocol.anonymous import (
     batches,
     elimination_width,
     estimates,
@@ -15,8 +15,8 @@ from protocol.anonymous import (
     sweeps,
     to_words,
 )
-from protocol.errors import RemoteProtocolError
-from protocol.masking import pack_words, unpack_words
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.masking import pack_words, unpack_words
 
 
 def test_rosters_by_hand() -> None:

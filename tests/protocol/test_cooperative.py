@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol.cooperative import (
+from posse.protocol.cooperative import (
     Contamination,
     hops,
     most_liars,

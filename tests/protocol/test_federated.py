@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.federated import Schedule, uploaders
+from posse.protocol.federated import Schedule, uploaders
 
 
 def test_schedule_by_hand() -> None:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.errors import LocalProtocolError
-from protocol.log import Row
+from posse.protocol.errors import LocalProtocolError
+from posse.protocol.log import Row
 
 
 class Plain(Row, frozen=True):

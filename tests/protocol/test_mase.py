@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.machine import Variant
-from protocol.mase import (
+from posse.protocol.machine import Variant
+from posse.protocol.mase import (
     MaseParameters,
     VoteRule,
     corrupted_failure,

@@ -7,8 +7,8 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.errors import RemoteProtocolError
-from protocol.masking import (
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.masking import (
     MAX_WORDS,
     Masked,
     PublicKey,

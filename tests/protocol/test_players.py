@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.players import first_arm, jain, privacy_factor, target_rank
+from posse.protocol.players import first_arm, jain, privacy_factor, target_rank
 
 
 @given(st.integers(1, 12), st.integers(0, 12), st.integers(1, 10**6))

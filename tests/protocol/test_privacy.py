@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.mase import DpMaseVoter
-from agent.noise import SeededNoise
+from posse.agent.mase import DpMaseVoter
+from posse.agent.noise import SeededNoise
+from posse.protocol.machine import Disclose, Pull, Pulled, Started
+from posse.protocol.privacy import Release, spent
 from posse.systems import get_system, names
-from protocol.machine import Disclose, Pull, Pulled, Started
-from protocol.privacy import Release, spent
 
 LEDGERS = st.lists(
     st.builds(

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 
-from protocol.federated import (
+from posse.protocol.federated import (
     CdpParameters,
     DdpParameters,
     FederatedParameters,
     Schedule,
     SingleParameters,
 )
-from protocol.shared import LEAST_SHARE, SharedNoise, SharedSchedule, noise_of, schedule_of
+from posse.protocol.shared import LEAST_SHARE, SharedNoise, SharedSchedule, noise_of, schedule_of
 
 
 def noise(agents=8, epsilon=0.5, delta=1e-6, honest=0.5, precision=16):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from protocol.errors import RemoteProtocolError
-from protocol.signing import SIGNATURE_BYTES, Signer, public_of
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.signing import SIGNATURE_BYTES, Signer, public_of
 from tests.support.signing import signers
 
 

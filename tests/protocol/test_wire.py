@@ -9,11 +9,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from protocol import control
-from protocol.errors import LocalProtocolError, RemoteProtocolError
-from protocol.mase import TO_COORDINATOR, Eliminated, Sample, Vote
-from protocol.message import Header, Message, Plane
-from protocol.wire import (
+from posse.protocol import control
+from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
+from posse.protocol.mase import TO_COORDINATOR, Eliminated, Sample, Vote
+from posse.protocol.message import Header, Message, Plane
+from posse.protocol.wire import (
     HEADER,
     MAX_DATA,
     Codec,

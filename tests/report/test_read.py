@@ -10,10 +10,10 @@ from posse import api
 from posse.durable.directory import RunDirectory
 from posse.errors import InputError
 from posse.plan import prepare
+from posse.protocol.message import Plane
 from posse.report import read, run_page
 from posse.results.federated import FederatedDetail
 from posse.results.record import Detail
-from protocol.message import Plane
 from tests.support import field as support
 
 BEFORE = Path(__file__).parent / "before"

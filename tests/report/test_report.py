@@ -17,6 +17,10 @@ from posse.cli import report
 from posse.durable.directory import RunDirectory
 from posse.measure.confidence import mean_ci, wilson
 from posse.plan import prepare
+from posse.protocol.control import LinkCount
+from posse.protocol.machine import COORDINATOR
+from posse.protocol.message import Plane
+from posse.protocol.privacy import Claim
 from posse.report import course, delay, differ, found, network, privacy, read, run_page, several
 from posse.report.drawing import canvas, large_numbers, to_svg, whiskers
 from posse.report.regret import mean_curve, regret
@@ -25,10 +29,6 @@ from posse.results import words
 from posse.results.measures import ROUNDS
 from posse.results.record import Delay, NetworkFacts, Privacy, RunRecord
 from posse.results.traffic import traffic
-from protocol.control import LinkCount
-from protocol.machine import COORDINATOR
-from protocol.message import Plane
-from protocol.privacy import Claim
 from tests.support.runs import spec
 
 

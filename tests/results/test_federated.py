@@ -8,7 +8,7 @@ import pytest
 import posse
 from posse.engines import memory
 from posse.plan import prepare
-from protocol.federated import RoundRow
+from posse.protocol.federated import RoundRow
 
 
 @pytest.mark.parametrize("few", [700, 20_000])

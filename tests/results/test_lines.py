@@ -6,6 +6,7 @@ import pytest
 
 from posse.engines import memory
 from posse.plan import prepare
+from posse.protocol.federated import ExploredRow
 from posse.results import words
 from posse.results.anonymous import AnonymousDetail
 from posse.results.cooperative import CooperativeDetail, HopDelay
@@ -14,7 +15,6 @@ from posse.results.mase import ServerDetail
 from posse.results.players import Players, PlayersDetail
 from posse.results.record import Detail, RunRecord
 from posse.systems import names
-from protocol.federated import ExploredRow
 from tests.support import field as support
 
 

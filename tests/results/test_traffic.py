@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
+from posse.protocol.control import LinkCount
+from posse.protocol.message import Plane
 from posse.results.traffic import PlaneTraffic, traffic
-from protocol.control import LinkCount
-from protocol.message import Plane
 
 LINKS = st.lists(
     st.builds(

@@ -11,10 +11,10 @@ from posse.engines import memory
 from posse.engines.processes import ProcessEngine
 from posse.hosts.agent import AgentHost
 from posse.plan import prepare
-from protocol.anonymous import Assign, Commit, Forwarded
-from protocol.machine import COORDINATOR
-from protocol.masking import Unmask
-from protocol.wire import encode
+from posse.protocol.anonymous import Assign, Commit, Forwarded
+from posse.protocol.machine import COORDINATOR
+from posse.protocol.masking import Unmask
+from posse.protocol.wire import encode
 from tests.support.anonymous import SYSTEMS, run, spec
 from tests.support.runs import after, agent_processes, assert_same_run, detail
 

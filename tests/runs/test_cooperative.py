@@ -12,8 +12,8 @@ from posse.engines.base import agent_setups
 from posse.engines.processes import ProcessEngine
 from posse.errors import SpecError
 from posse.plan import Plan, prepare
+from posse.protocol.accounting import composed
 from posse.spec.runfile import read
-from protocol.accounting import composed
 from tests.support.runs import assert_same_run, detail
 
 SYSTEMS: dict[str, dict[str, Any]] = {

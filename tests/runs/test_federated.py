@@ -10,9 +10,9 @@ from posse.arms.bernoulli import Bernoulli
 from posse.engines import memory
 from posse.engines.processes import ProcessEngine
 from posse.plan import prepare
+from posse.protocol.federated import Schedule
 from posse.results.record import RunRecord
 from posse.spec.runfile import read
-from protocol.federated import Schedule
 from tests.support.federated import RUNS, named, spec
 from tests.support.runs import assert_same_run, detail
 

@@ -16,9 +16,9 @@ from posse.engines.links import Link
 from posse.engines.processes import ProcessEngine
 from posse.errors import RunFailed
 from posse.hosts.endpoint import Endpoint
-from protocol.control import Report
-from protocol.federated import Adv, Data, ExchangedRow, Means
-from protocol.wire import HEADER, kind_of
+from posse.protocol.control import Report
+from posse.protocol.federated import Adv, Data, ExchangedRow, Means
+from posse.protocol.wire import HEADER, kind_of
 from tests.support.federated import named, row, spec
 from tests.support.patience import PATIENCE
 

@@ -22,9 +22,9 @@ import pytest
 import zmq
 
 from posse.engines.sockets import end
+from posse.protocol import control
 from posse.security import keys
 from posse.security.zap import connect_with
-from protocol import control
 from tests.support.blocks import ROOT
 from tests.support.hostile import HostilePeer
 from tests.support.patience import PATIENCE

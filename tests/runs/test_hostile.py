@@ -14,12 +14,12 @@ from posse.engines.crew import Crew
 from posse.engines.forkserver import local_agent
 from posse.engines.processes import ProcessEngine
 from posse.hosts.coordinator import CoordinatorHost
+from posse.protocol import control
+from posse.protocol.machine import COORDINATOR
+from posse.protocol.mase import Vote
+from posse.protocol.message import Message
+from posse.protocol.wire import HEADER, VERSION, encode, kind_of
 from posse.results.record import RunRecord
-from protocol import control
-from protocol.machine import COORDINATOR
-from protocol.mase import Vote
-from protocol.message import Message
-from protocol.wire import HEADER, VERSION, encode, kind_of
 from tests.support.hosts import sources
 from tests.support.patience import PATIENCE
 from tests.support.runs import spec

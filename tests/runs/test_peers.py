@@ -13,8 +13,8 @@ import zmq
 
 from posse.engines.processes import ProcessEngine
 from posse.plan import Plan
+from posse.protocol import control
 from posse.security import keys
-from protocol import control
 from tests.support import anonymous
 from tests.support.hostile import HostilePeer
 from tests.support.hosts import frame

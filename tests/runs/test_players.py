@@ -13,10 +13,10 @@ from posse import systems
 from posse.engines import memory
 from posse.engines.processes import ProcessEngine
 from posse.plan import prepare
+from posse.protocol.machine import COORDINATOR, Send, Started
+from posse.protocol.message import Plane
+from posse.protocol.players import Choice, jain
 from posse.spec.runfile import read
-from protocol.machine import COORDINATOR, Send, Started
-from protocol.message import Plane
-from protocol.players import Choice, jain
 from tests.support.players import SYSTEMS, spec
 from tests.support.runs import after, agent_processes, assert_same_run, detail, with_machines
 

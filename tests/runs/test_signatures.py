@@ -12,11 +12,11 @@ from posse.errors import RunFailed
 from posse.hosts.coordinator import CoordinatorHost
 from posse.hosts.endpoint import Endpoint
 from posse.plan import prepare
+from posse.protocol.cooperative import Bundle, means_record, reward_record
+from posse.protocol.federated import Data, Hop
+from posse.protocol.masking import PublicKey
+from posse.protocol.signing import SIGNATURE_BYTES
 from posse.results.record import RunRecord
-from protocol.cooperative import Bundle, means_record, reward_record
-from protocol.federated import Data, Hop
-from protocol.masking import PublicKey
-from protocol.signing import SIGNATURE_BYTES
 from tests.support.runs import assert_same_run
 
 pytestmark = pytest.mark.inside

@@ -4,8 +4,8 @@ import networkx
 import pytest
 
 from posse.errors import SpecError
+from posse.topologies import graphs
 from tests.support.graphs import laid
-from topologies import graphs
 
 
 def test_files(tmp_path) -> None:

@@ -6,17 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from agent.anonymous import AnonymousPlayer, Earnings
-from agent.masking import Masker
-from coordinator.anonymous import AnonymousServer
-from coordinator.decomposition import Assignment
-from coordinator.learners import Learner
+from posse.agent.anonymous import AnonymousPlayer, Earnings
+from posse.agent.masking import Masker
 from posse.audit.anonymity import Heard, Verdict, check
+from posse.coordinator.anonymous import AnonymousServer
+from posse.coordinator.decomposition import Assignment
+from posse.coordinator.learners import Learner
 from posse.engines import memory
 from posse.plan import Plan, prepare
-from posse.results.record import RunRecord
-from protocol.errors import RemoteProtocolError
-from protocol.machine import (
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.machine import (
     COORDINATOR,
     Finish,
     Note,
@@ -27,9 +26,10 @@ from protocol.machine import (
     Send,
     Started,
 )
-from protocol.masking import Keys, PublicKey
-from protocol.message import Message, Plane
-from protocol.wire import encode, read_header
+from posse.protocol.masking import Keys, PublicKey
+from posse.protocol.message import Message, Plane
+from posse.protocol.wire import encode, read_header
+from posse.results.record import RunRecord
 from tests.support.runs import detail
 
 SYSTEMS = ("anonymous", "explore-then-commit", "parallel-ucb")

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from agent.gis import Gis
-from agent.push import Flooding
+from posse.agent.gis import Gis
+from posse.agent.push import Flooding
 from posse.plan import prepare
-from protocol.machine import Received, Send
-from protocol.wire import pack_floats
-from topologies import graphs
-from topologies.graphs import Graph
+from posse.protocol.machine import Received, Send
+from posse.protocol.wire import pack_floats
+from posse.topologies import graphs
+from posse.topologies.graphs import Graph
 
 MEANS = [0.9, 0.7, 0.5, 0.2, 0.1]
 

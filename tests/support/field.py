@@ -9,10 +9,10 @@ import numpy as np
 
 from posse.engines import memory
 from posse.plan import Plan, prepare
+from posse.protocol.machine import COORDINATOR
+from posse.protocol.wire import HEADER
 from posse.results.record import RunRecord
 from posse.systems import get_system
-from protocol.machine import COORDINATOR
-from protocol.wire import HEADER
 
 PAGE = Path(__file__).parents[2] / "docs" / "what-leaves-a-process.md"
 MEANS = (0.95, 0.5, 0.3, 0.1)

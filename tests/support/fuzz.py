@@ -21,9 +21,9 @@ from posse.errors import PosseError
 from posse.hosts.agent import AgentHost
 from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import Plan
-from protocol import control
-from protocol.machine import COORDINATOR
-from protocol.wire import HEADER, MAGIC, VERSION
+from posse.protocol import control
+from posse.protocol.machine import COORDINATOR
+from posse.protocol.wire import HEADER, MAGIC, VERSION
 
 _SEQUENCE = struct.Struct("<I"), 12
 INTS = [0, 1, 2, 3, 4, 5, 7, 99, -1, -2, 1 << 16, 1 << 31, (1 << 32) - 1, 1 << 53]

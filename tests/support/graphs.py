@@ -5,7 +5,7 @@ import networkx
 from hypothesis import strategies as st
 
 from posse.spec.topology import TopologySpec, lay_out
-from topologies.graphs import Graph
+from posse.topologies.graphs import Graph
 
 
 def laid(kind: str, agents: int, run: int = 0, base: str = ".", **keys: object) -> Graph:

@@ -9,11 +9,11 @@ import msgspec
 import zmq
 
 from posse.durable.session import ENVELOPE_BYTES, is_numbered
+from posse.protocol import control
+from posse.protocol.message import Message
+from posse.protocol.wire import HEADER, encode, read_header
 from posse.security.keys import AgentKeys
 from posse.security.zap import connect_with
-from protocol import control
-from protocol.message import Message
-from protocol.wire import HEADER, encode, read_header
 from tests.support.patience import PATIENCE
 
 

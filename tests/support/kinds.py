@@ -11,8 +11,8 @@ from typing import Any
 
 from msgspec import inspect as types
 
-import protocol
-from protocol.message import Message
+from posse import protocol
+from posse.protocol.message import Message
 from tests.support.blocks import ROOT
 
 PAGE = ROOT / "docs" / "wire.md"
@@ -29,11 +29,12 @@ _PLAIN: dict[Any, str] = {
 
 def kinds() -> list[type[Message]]:
     """Every kind that crosses a link, in the order of its file."""
-    for module in pkgutil.iter_modules(protocol.__path__, "protocol."):
+    for module in pkgutil.iter_modules(protocol.__path__, "posse.protocol."):
         importlib.import_module(module.name)
     found, todo = [], [Message]
     while todo:
-        below = [k for k in todo.pop(0).__subclasses__() if k.__module__.startswith("protocol.")]
+        kinds = todo.pop(0).__subclasses__()
+        below = [kind for kind in kinds if kind.__module__.startswith("posse.protocol.")]
         todo += below
         found += [kind for kind in below if not kind.__subclasses__()]
     return found
@@ -70,7 +71,7 @@ def written(page: str) -> str:
     """The page with its tables as they must be."""
     rows: dict[str, str] = {}
     for kind in kinds():
-        file = kind.__module__.partition(".")[2]
+        file = kind.__module__.rpartition(".")[2]
         rows[file] = rows.get(file, "| kind | fields | |\n|---|---|---|\n") + row(kind)
     page = _TABLE.sub(lambda found: found[1] + rows.pop(found[2]), page)
     assert rows.keys() == set(), "the page has no table for these files of protocol/"

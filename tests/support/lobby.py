@@ -9,11 +9,11 @@ from posse.engines.lobby import Lobby
 from posse.engines.roster import Peer, Roster
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
+from posse.protocol import control
+from posse.protocol.message import Message
+from posse.protocol.wire import encode
 from posse.security.keys import CoordinatorKeys, Pair
 from posse.spec.runfile import EngineSpec
-from protocol import control
-from protocol.message import Message
-from protocol.wire import encode
 
 WALL = 1e9
 DEADLINE = 10.0

@@ -13,8 +13,8 @@ from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.hosts.endpoint import NEIGHBOURS
 from posse.plan import Plan
+from posse.protocol.machine import COORDINATOR
 from posse.results.record import RunRecord
-from protocol.machine import COORDINATOR
 
 MOST_STEPS = 200_000
 

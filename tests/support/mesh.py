@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from agent.cooperative import Cooperation, CooperativeAgent, SharedMeans
-from agent.flooding import Flood, Known, Learner
-from agent.ways import News, Records
-from protocol.cooperative import Bundle
-from protocol.errors import RemoteProtocolError
-from protocol.machine import (
+from posse.agent.cooperative import Cooperation, CooperativeAgent, SharedMeans
+from posse.agent.flooding import Flood, Known, Learner
+from posse.agent.ways import News, Records
+from posse.protocol.cooperative import Bundle
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.machine import (
     AgentEffects,
     Broadcast,
     Finish,
@@ -23,7 +23,7 @@ from protocol.machine import (
     Started,
     Turn,
 )
-from topologies.graphs import Graph
+from posse.topologies.graphs import Graph
 
 Tamper = Callable[[int, int, Bundle], list[Bundle]]
 

@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 
-from agent.hybrid import HybridSums
-from agent.noise import Integers, Noise
-from agent.players import Counter
-from agent.tree import TreeSums
-from protocol.machine import FloatArray
+from posse.agent.hybrid import HybridSums
+from posse.agent.noise import Integers, Noise
+from posse.agent.players import Counter
+from posse.agent.tree import TreeSums
+from posse.protocol.machine import FloatArray
 
 
 class NoNoise(Noise):

@@ -7,8 +7,8 @@ import numpy as np
 
 from posse.arms.buffer import RewardBuffer
 from posse.measure.account import Account
-from protocol.machine import AgentEvent, Explore, Finish, FloatArray, Pull, Ready
-from protocol.message import Message
+from posse.protocol.machine import AgentEvent, Explore, Finish, FloatArray, Pull, Ready
+from posse.protocol.message import Message
 
 Answer = Callable[[AgentEvent], Pull | Explore | Ready | Finish | None]
 

@@ -1,6 +1,6 @@
 """Agents that sign, for tests."""
 
-from protocol.signing import Signer, public_of
+from posse.protocol.signing import Signer, public_of
 
 
 def signers(count: int, run: bytes = b"run") -> list[Signer]:

@@ -5,17 +5,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent import robust
-from agent.cohort import Cohort
-from agent.noise import SeededNoise
-from agent.robust import radii
-from agent.trimmed import TrimmedMeans
+from posse.agent import robust
+from posse.agent.cohort import Cohort
+from posse.agent.noise import SeededNoise
+from posse.agent.robust import radii
+from posse.agent.trimmed import TrimmedMeans
 from posse.engines import memory
 from posse.errors import SpecError
 from posse.plan import prepare
+from posse.protocol.cooperative import means_record, noise_scale, release_counts
 from posse.systems import get_system
 from posse.systems.context import AgentContext
-from protocol.cooperative import means_record, noise_scale, release_counts
 from tests.support.claims import plan
 
 

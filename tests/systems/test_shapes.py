@@ -13,6 +13,8 @@ from posse import own_code
 from posse.cli.main import main
 from posse.errors import SpecError
 from posse.plan import prepare
+from posse.protocol.mase import Vote
+from posse.protocol.message import Message
 from posse.systems import get_system, names
 from posse.systems.network import Network
 from posse.systems.shapes import (
@@ -25,8 +27,6 @@ from posse.systems.shapes import (
     Star,
     Wiring,
 )
-from protocol.mase import Vote
-from protocol.message import Message
 from tests.support.runs import spec
 
 DOCS = Path(__file__).parents[2] / "docs" / "architecture.md"

@@ -8,7 +8,7 @@ import pytest
 from posse.plan import prepare
 from posse.theory import cooperative
 from posse.theory.bounds import NoBoundError
-from topologies import graphs
+from posse.topologies import graphs
 
 GAPS = np.array([0.0, 0.5, 0.25])
 E = np.array([math.e])

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from posse.plan import prepare
+from posse.protocol.federated import Schedule
 from posse.theory import federated
 from posse.theory.federated import gis_links, gis_links_paper, sac_links
-from protocol.federated import Schedule
-from topologies import graphs
-from topologies.graphs import Graph, side_by_side
+from posse.topologies import graphs
+from posse.topologies.graphs import Graph, side_by_side
 
 GAPS = np.array([0.0, 0.5, 0.25])
 

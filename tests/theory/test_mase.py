@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from posse.protocol.mase import epoch_length
 from posse.theory import mase
-from protocol.mase import epoch_length
 
 
 def test_samples_of_elimination_are_the_first_that_suffice():

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from posse.topologies import graphs
+from posse.topologies.graphs import Graph
 from tests.support.graphs import edge_sets, laid, reference
-from topologies import graphs
-from topologies.graphs import Graph
 
 
 @pytest.mark.parametrize(

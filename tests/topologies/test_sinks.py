@@ -2,9 +2,9 @@
 
 from hypothesis import given
 
+from posse.topologies import graphs
+from posse.topologies.sinks import find_sinks
 from tests.support.graphs import edge_sets
-from topologies import graphs
-from topologies.sinks import find_sinks
 
 
 @given(edge_sets)

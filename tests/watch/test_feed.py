@@ -15,11 +15,11 @@ from posse.engines import memory
 from posse.engines.board import Board
 from posse.measure.status import CoordinatorStatus, Snapshot
 from posse.plan import Plan, prepare
+from posse.protocol.mase import EliminationRow, VoteRow
 from posse.results.record import RunRecord
 from posse.watch import feed as feeds
 from posse.watch.feed import Feed
 from posse.watch.view import Watcher
-from protocol.mase import EliminationRow, VoteRow
 from tests.support.field import CASES, MEANS, field, logs
 from tests.support.runs import data_links
 

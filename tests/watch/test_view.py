@@ -6,8 +6,8 @@ import pytest
 
 from posse.engines import memory
 from posse.hosts.coordinator import CoordinatorHost
+from posse.protocol.machine import COORDINATOR
 from posse.watch.view import View, Watcher, pairs
-from protocol.machine import COORDINATOR
 from tests.watch.test_feed import plan_of
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from agent.cooperative import PrivateMeans
-from agent.trimmed import TrimmedMeans
+from posse.agent.cooperative import PrivateMeans
+from posse.agent.trimmed import TrimmedMeans
 from posse.papers.audit import AUDITED, audit, audits, mechanisms, own_noise, seed, spends
 from posse.papers.checks import above, at_most, inside, rate, under_theory
 from posse.papers.dubey.figures import REGRET, V, private, run
@@ -24,7 +24,7 @@ from posse.papers.experiment import (
 )
 from posse.papers.sample import regret
 from posse.papers.statements import claim, ours
-from protocol.cooperative import release_counts, zeta
+from posse.protocol.cooperative import release_counts, zeta
 
 _RATE, _DELTA, _ARMS = 1e-3, 1e-6, 200
 

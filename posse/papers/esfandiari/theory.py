@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from coordinator.decomposition import Decomposition, at_random, by_flow, greedy
+from posse.coordinator.decomposition import Decomposition, at_random, by_flow, greedy
 from posse.papers.checks import at_most, equal, exponent, matches
 from posse.papers.esfandiari.figures import REGRET, UNIFORM, C, anonymous, commit
 from posse.papers.experiment import Axes, Computation, Experiment, along, bars, computed
 from posse.papers.sample import named, regret
 from posse.papers.statements import claim, ours
-from protocol.anonymous import estimates, grid, roster, schedule_length
+from posse.protocol.anonymous import estimates, grid, roster, schedule_length
 
 
 def _members(size: int) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from agent.federated import CdpAgent
+from posse.agent.federated import CdpAgent
 from posse.papers.audit import AUDITED, audit, audits, counted, mechanisms, own_noise, spends
 from posse.papers.checks import alike, at_most, check, equal, matches, plan_of, rate, under_theory
 from posse.papers.experiment import Axes, Computation, Experiment, Lines, along, bars, computed
@@ -24,10 +24,8 @@ from posse.papers.li.figures import (
 )
 from posse.papers.sample import communications, cost, cost_of_a_round, named, regret
 from posse.papers.statements import Finding, Measured, claim, ours, verdict
-from posse.theory.bounds import mean_gaps, positive
-from posse.theory.federated import elimination_rounds
-from protocol.federated import Active, Means, Schedule, uploaders
-from protocol.machine import (
+from posse.protocol.federated import Active, Means, Schedule, uploaders
+from posse.protocol.machine import (
     COORDINATOR,
     AgentEffects,
     FloatArray,
@@ -37,8 +35,10 @@ from protocol.machine import (
     Send,
     Started,
 )
-from protocol.shared import SharedNoise
-from topologies import graphs
+from posse.protocol.shared import SharedNoise
+from posse.theory.bounds import mean_gaps, positive
+from posse.theory.federated import elimination_rounds
+from posse.topologies import graphs
 
 _TEN: dict[str, Any] = {"kind": "bernoulli", "means": {"random": "uniform", "count": 10}}
 _M = 50

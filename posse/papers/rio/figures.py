@@ -6,7 +6,7 @@ from typing import Any
 from posse.papers.checks import above, exponent, falling, right, slower, trend
 from posse.papers.experiment import VARIANTS, Axes, Experiment, Lines, Runs, along, panels, run_file
 from posse.papers.statements import By, Statement, claim, ours
-from protocol.machine import Variant
+from posse.protocol.machine import Variant
 
 PROBLEMS: dict[int, dict[str, Any]] = {
     1: {"kind": "bernoulli", "means": [0.7, 0.5, 0.3] + [0.1] * 7},

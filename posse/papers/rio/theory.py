@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from agent.mase import DpMaseVoter
+from posse.agent.mase import DpMaseVoter
 from posse.arms.csv import Csv
 from posse.papers.audit import AUDITED, audit, audits, mechanisms, own_noise, spends
 from posse.papers.checks import (
@@ -26,10 +26,10 @@ from posse.papers.experiment import Axes, Computation, Experiment, Runs, along, 
 from posse.papers.rio.figures import ASSUMED, DELTA, PROBLEMS, XIS, agents, corrupted, dp, run
 from posse.papers.sample import Sample, messages
 from posse.papers.statements import Finding, Measured, claim, ours, verdict
+from posse.protocol.machine import FloatArray, Pulled, Send, Started
+from posse.protocol.mase import corrupted_failure, epoch_length, epoch_radius, threshold
 from posse.spec.activity import ActivitySpec
 from posse.theory.mase import rounds_of_votes, samples_of_epochs
-from protocol.machine import FloatArray, Pulled, Send, Started
-from protocol.mase import corrupted_failure, epoch_length, epoch_radius, threshold
 
 _N, _BETA, _EPSILON = 256, 0.5, 0.25
 _SAMPLES = samples_of_epochs(0.2, 10, _BETA, _EPSILON)

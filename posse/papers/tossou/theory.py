@@ -7,19 +7,19 @@ from typing import Any, Literal
 
 import numpy as np
 
-from agent.hybrid import HybridSums
-from agent.noise import Noise
-from agent.players import Counter, TdfsPlayer, UcbPrivateBound
-from agent.tree import HonakerSums, TreeSums
+from posse.agent.hybrid import HybridSums
+from posse.agent.noise import Noise
+from posse.agent.players import Counter, TdfsPlayer, UcbPrivateBound
+from posse.agent.tree import HonakerSums, TreeSums
 from posse.papers.audit import AUDITED, audit, audits, mechanisms, own_noise, spends
 from posse.papers.checks import at_most, check, falling, rate, under_theory
 from posse.papers.experiment import Axes, Computation, Experiment, Runs, along, bars, computed
 from posse.papers.sample import Sample
 from posse.papers.statements import Check, Finding, Measured, claim, ours, verdict
 from posse.papers.tossou.figures import BEST, HORIZONS, MEANS, run
+from posse.protocol.machine import COORDINATOR, FloatArray, Received, Send, Started
+from posse.protocol.players import Choice, Outcome, privacy_factor, privacy_weight, target_rank
 from posse.theory.players import Plays, fair_sharing_regret, plays_with_bound, plays_without_bound
-from protocol.machine import COORDINATOR, FloatArray, Received, Send, Started
-from protocol.players import Choice, Outcome, privacy_factor, privacy_weight, target_rank
 
 _BOUND, _PRIVATE = "Bound (Lemma 4)", "Private (Lemma 7)"
 
