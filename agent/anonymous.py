@@ -18,6 +18,7 @@ from posse.protocol.anonymous import (
     schedule_length,
     to_words,
 )
+from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.machine import (
     COORDINATOR,
@@ -28,7 +29,6 @@ from posse.protocol.machine import (
     Explore,
     ExploringMachine,
     Finish,
-    FloatArray,
     Note,
     Observed,
     Pull,

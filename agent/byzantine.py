@@ -10,9 +10,10 @@ import numpy as np
 from posse.agent.cooperative import best
 from posse.agent.flooding import Faults, Learner
 from posse.agent.trimmed import TrimmedMeans
-from posse.agent.ways import IntArray, News, Records
+from posse.agent.ways import News, Records
+from posse.protocol.arrays import FloatArray, IntArray
 from posse.protocol.cooperative import reward_record
-from posse.protocol.machine import AgentEffect, FloatArray, Variant
+from posse.protocol.machine import AgentEffect, Variant
 
 LARGEST_REWARD = 1e12
 """Larger rewards are refused as infinite: the honest ones would be lost in a sum with them."""

@@ -23,7 +23,8 @@ import numpy as np
 from posse.agent.corruption import Corruption
 from posse.agent.flooding import Faults, Flood, Known, Learner
 from posse.agent.noise import Noise
-from posse.agent.ways import IntArray, Mask, News, Records
+from posse.agent.ways import News, Records
+from posse.protocol.arrays import BoolArray, FloatArray, IntArray
 from posse.protocol.cooperative import (
     OPTIMISM,
     Bundle,
@@ -42,7 +43,6 @@ from posse.protocol.machine import (
     Broadcast,
     Disclose,
     Finish,
-    FloatArray,
     Note,
     PeerLost,
     Pull,
@@ -362,7 +362,7 @@ class SharedMeans(Learner):
                 yield "out-of-range", _any_arm(outside)
         yield "counts-above-time", counts.dot(self.ones) > records["created"]
 
-    def contradictions(self, news: News) -> Mask | None:
+    def contradictions(self, news: News) -> BoolArray | None:
         """See `Learner.contradictions`: an origin's counts never go down."""
         _, counts = self.numbers(news.records)
         last = self.last
@@ -374,9 +374,9 @@ class SharedMeans(Learner):
         return _any_arm(fewer) if np.count_nonzero(fewer) else None
 
 
-def _any_arm(wrong: Mask) -> Mask:
+def _any_arm(wrong: BoolArray) -> BoolArray:
     """The messages with any arm in `wrong`, which has shape (messages, K)."""
-    messages: Mask = np.logical_or.reduce(wrong, axis=1)
+    messages: BoolArray = np.logical_or.reduce(wrong, axis=1)
     return messages
 
 

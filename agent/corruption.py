@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from posse.agent.ways import IntArray, Records
+from posse.agent.ways import Records
+from posse.protocol.arrays import FloatArray, IntArray
 from posse.protocol.cooperative import Contamination
-from posse.protocol.machine import FloatArray
 
 
 @dataclass(frozen=True, slots=True)

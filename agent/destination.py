@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from posse.agent.cooperative import PrivateMeans
-from posse.agent.ways import IntArray, News
-from posse.protocol.machine import AgentEffect, FloatArray
+from posse.agent.ways import News
+from posse.protocol.arrays import FloatArray, IntArray
+from posse.protocol.machine import AgentEffect
 
 
 @dataclass(slots=True)

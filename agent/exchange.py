@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.federated import check_plausible
-from posse.protocol.machine import AgentEffect, AgentEffects, FloatArray, Received, Refuse
+from posse.protocol.machine import AgentEffect, AgentEffects, Received, Refuse
 from posse.protocol.signing import SIGNATURE_BYTES, Signer
 from posse.protocol.wire import pack_floats, unpack_floats
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from posse.agent.exchange import Exchange, taken
 from posse.agent.noise import Noise
+from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.federated import (
     Active,
@@ -30,7 +31,6 @@ from posse.protocol.machine import (
     Attest,
     Disclose,
     Finish,
-    FloatArray,
     Note,
     PeerLost,
     Pull,

@@ -18,13 +18,14 @@ from typing import Final
 import numpy as np
 from mypy_extensions import mypyc_attr
 
-from posse.agent.ways import IntArray, Mask, News, Records, State, Steady, Ways, first_of
+from posse.agent.ways import News, Records, State, Steady, Ways, first_of
+from posse.protocol.arrays import BoolArray, FloatArray, IntArray
 from posse.protocol.cooperative import Bundle
 from posse.protocol.errors import RemoteProtocolError
-from posse.protocol.machine import AgentEffect, FloatArray, Received
+from posse.protocol.machine import AgentEffect, Received
 from posse.protocol.signing import SIGNATURE_BYTES, Signer
 
-Faults = Iterable[tuple[str, Mask]]
+Faults = Iterable[tuple[str, BoolArray]]
 
 _ENVELOPE: Final = struct.Struct("<IIH")
 
@@ -84,7 +85,7 @@ class Learner:
         """Faults of messages by themselves: each reason with a mask of the records it holds for."""
         raise NotImplementedError
 
-    def contradictions(self, news: News) -> Mask | None:
+    def contradictions(self, news: News) -> BoolArray | None:
         """Which of the news contradict what these agents heard before; None if none does."""
         return None
 
@@ -384,7 +385,7 @@ class Known:
         for flood, start, end in zip(floods, [0, *ends], ends, strict=False):
             flood.relayed = relayed[start:end]
 
-    def _forged(self, news: News) -> Mask | None:
+    def _forged(self, news: News) -> BoolArray | None:
         """Which of the news their origins did not sign; each message is checked once."""
         if not self.signed:
             return None
@@ -404,8 +405,12 @@ class Known:
         return forged
 
     def _refuse(
-        self, faults: Faults, row: IntArray, pick: IntArray | None = None, bad: Mask | None = None
-    ) -> Mask | None:
+        self,
+        faults: Faults,
+        row: IntArray,
+        pick: IntArray | None = None,
+        bad: BoolArray | None = None,
+    ) -> BoolArray | None:
         """Count wrong messages, each by its first fault; returns the mask of all, None if empty.
 
         The masks of `faults` are over arrivals, or, with `pick`, over the records that were sent.
@@ -424,7 +429,7 @@ class Known:
         for one in np.flatnonzero(counts).tolist():
             self.floods[one].refused[reason] += int(counts[one])
 
-    def _faults(self, life: IntArray, age: IntArray, first_hand: Mask) -> Faults:
+    def _faults(self, life: IntArray, age: IntArray, first_hand: BoolArray) -> Faults:
         """Faults of the envelopes: each reason with a mask of the records it holds for."""
         wrong = life + age != self.gamma
         forged = first_hand != (age == 0)

@@ -13,9 +13,10 @@ import math
 from dataclasses import dataclass, field
 
 from posse.agent.exchange import Exchange, Origins
+from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.federated import Adv, Data, Quiet, Req
-from posse.protocol.machine import AgentEffect, AgentEffects, FloatArray, Received, Send
+from posse.protocol.machine import AgentEffect, AgentEffects, Received, Send
 from posse.protocol.message import Message
 
 

@@ -33,7 +33,7 @@ import numpy as np
 
 from posse.agent.noise import Noise
 from posse.agent.tree import TreeSums
-from posse.protocol.machine import FloatArray
+from posse.protocol.arrays import FloatArray
 from posse.protocol.privacy import Release
 
 _BATCH = 256

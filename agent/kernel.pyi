@@ -1,5 +1,4 @@
-from posse.agent.ways import IntArray
-from posse.protocol.machine import FloatArray
+from posse.protocol.arrays import FloatArray, IntArray
 
 def hear(
     bundles: list[bytes], origins: IntArray, slot: int, low: float, high: float, heard: FloatArray

@@ -12,6 +12,7 @@ import numpy as np
 
 from posse.agent.cooperative import batch_release, best, mean_release
 from posse.agent.noise import Noise
+from posse.protocol.arrays import FloatArray
 from posse.protocol.cooperative import (
     confidence_bonus,
     episode_radius,
@@ -26,7 +27,6 @@ from posse.protocol.machine import (
     AgentMachine,
     Disclose,
     Finish,
-    FloatArray,
     Pull,
     Pulled,
     Started,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from posse.agent.noise import Noise
+from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import (
     COORDINATOR,
@@ -18,7 +19,6 @@ from posse.protocol.machine import (
     Explore,
     ExploringMachine,
     Finish,
-    FloatArray,
     Observed,
     Pull,
     Pulled,

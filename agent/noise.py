@@ -8,11 +8,8 @@ import math
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from posse.protocol.machine import FloatArray
-
-Integers = NDArray[np.int64]
+from posse.protocol.arrays import FloatArray, IntArray
 
 
 class Noise(Protocol):
@@ -31,7 +28,7 @@ class Noise(Protocol):
         """`size` Laplace draws to be added later; lab only, since that is unsafe (see `noisy`)."""
         ...
 
-    def discrete_gaussian(self, values: Integers, deviation: float) -> Integers:
+    def discrete_gaussian(self, values: IntArray, deviation: float) -> IntArray:
         """Each integer with discrete Gaussian noise, N_Z(0, deviation²)."""
         ...
 
@@ -52,7 +49,7 @@ class SeededNoise(Noise):
     def laplace(self, scale: float, size: int) -> FloatArray:
         return self._generator.laplace(0.0, scale, size)
 
-    def discrete_gaussian(self, values: Integers, deviation: float) -> Integers:
+    def discrete_gaussian(self, values: IntArray, deviation: float) -> IntArray:
         """See `Noise.discrete_gaussian`.
 
         Canonne, Kamath and Steinke 2020, Algorithm 3, in floating point: a discrete Laplace number

@@ -7,9 +7,10 @@ from typing import ClassVar
 import numpy as np
 
 from posse.agent.exchange import Exchange, Origins, taken
+from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.federated import Data, Hop, InSlot, Quiet
-from posse.protocol.machine import AgentEffect, AgentEffects, FloatArray, Received, Send
+from posse.protocol.machine import AgentEffect, AgentEffects, Received, Send
 from posse.protocol.message import Message
 
 

@@ -13,9 +13,8 @@ from functools import lru_cache
 import numpy as np
 
 from posse.agent.cooperative import DoublingMeans, best
-from posse.agent.ways import IntArray
+from posse.protocol.arrays import FloatArray, IntArray
 from posse.protocol.cooperative import episode_radius
-from posse.protocol.machine import FloatArray
 
 
 @lru_cache(maxsize=64)

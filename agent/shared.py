@@ -6,17 +6,10 @@ import numpy as np
 
 from posse.agent.federated import CdpAgent
 from posse.agent.masking import SumMasker
+from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.federated import ExploredRow
-from posse.protocol.machine import (
-    COORDINATOR,
-    AgentEffects,
-    Disclose,
-    FloatArray,
-    Note,
-    Received,
-    Send,
-)
+from posse.protocol.machine import COORDINATOR, AgentEffects, Disclose, Note, Received, Send
 from posse.protocol.masking import Keys, Masked, PublicKey, Unmask, Unmasked, pack_words
 from posse.protocol.privacy import Release
 from posse.protocol.shared import SharedNoise

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from posse.agent.noise import Noise
-from posse.protocol.machine import FloatArray
+from posse.protocol.arrays import FloatArray
 from posse.protocol.privacy import Release
 
 

@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from posse.agent.ways import IntArray
-from posse.protocol.machine import FloatArray, Variant
+from posse.protocol.arrays import FloatArray, IntArray
+from posse.protocol.machine import Variant
 
 MOST_CELLS = 1_024
 

@@ -8,11 +8,10 @@ import numpy as np
 from mypy_extensions import mypyc_attr
 from numpy.typing import NDArray
 
+from posse.protocol.arrays import BoolArray, IntArray
 from posse.protocol.cooperative import ENVELOPE
 
 Records = NDArray[np.void]
-Mask = NDArray[np.bool_]
-IntArray = NDArray[np.int64]
 
 _WORD: Final = np.dtype("<u2")
 _ENVELOPE = np.dtype(ENVELOPE)
@@ -31,7 +30,7 @@ class News:
     row: IntArray
     at: IntArray
 
-    def only(self, which: IntArray | Mask) -> "News":
+    def only(self, which: IntArray | BoolArray) -> "News":
         """The part of the news that an index or a mask selects."""
         return News(self.records, self.pick[which], self.row[which], self.at[which])
 
@@ -96,7 +95,7 @@ class Steady:
         return words[:, :_ENVELOPE_WORDS].tobytes() == self._expected.tobytes()
 
 
-def first_of(key: IntArray) -> Mask:
+def first_of(key: IntArray) -> BoolArray:
     """A mask of the entries that are the first with their key."""
     mask = np.zeros(len(key), dtype=bool)
     mask[np.unique(key, return_index=True)[1]] = True

@@ -7,7 +7,7 @@ import numpy as np
 
 from bench.tables import show
 from posse.agent.trimmed import TrimmedMeans
-from posse.protocol.machine import FloatArray
+from posse.protocol.arrays import FloatArray
 
 SAMPLES = (10**3, 10**6)
 ARMS = 5

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from posse.coordinator.decomposition import Assignment, BoolArray
-from posse.coordinator.flow import IntArray
+from posse.coordinator.decomposition import Assignment
 from posse.coordinator.groups import Group, Round, form_groups
 from posse.coordinator.learners import Learner
 from posse.protocol.anonymous import (
@@ -32,6 +31,7 @@ from posse.protocol.anonymous import (
     estimates,
     schedule_length,
 )
+from posse.protocol.arrays import BoolArray, IntArray
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import (
     Dismiss,

@@ -15,11 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from posse.coordinator.flow import IntArray, whole_points
-
-BoolArray = NDArray[np.bool_]
+from posse.coordinator.flow import whole_points
+from posse.protocol.arrays import BoolArray, IntArray
 
 _INT64_ROOM = 1 << 40
 _DRAWS_AT_ONCE = 64

@@ -5,12 +5,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.federated import Active, Means, RoundRow, Schedule, SinkMeans, check_plausible
 from posse.protocol.machine import (
     Broadcast,
     Finish,
-    FloatArray,
     Note,
     PeerFinished,
     PeerLost,

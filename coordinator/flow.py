@@ -15,7 +15,7 @@ All arithmetic is in integers: x is given in units of 1/L, and weights come out 
 import numpy as np
 from numpy.typing import NDArray
 
-IntArray = NDArray[np.int64]
+from posse.protocol.arrays import IntArray
 
 
 def whole_points(x: IntArray, unit: int) -> list[tuple[int, IntArray]]:

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from posse.coordinator.decomposition import Assignment
-from posse.coordinator.flow import IntArray
 from posse.protocol.anonymous import from_words, removed_in
-from posse.protocol.machine import FloatArray
+from posse.protocol.arrays import FloatArray, IntArray
 from posse.protocol.masking import Words, keystream
 
 

@@ -6,15 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from posse.coordinator.decomposition import (
-    Assignment,
-    BoolArray,
-    Decomposition,
-    at_random,
-    by_flow,
-    greedy,
-)
-from posse.coordinator.flow import IntArray
+from posse.coordinator.decomposition import Assignment, Decomposition, at_random, by_flow, greedy
 from posse.protocol.anonymous import (
     BatchRow,
     DecompositionKind,
@@ -23,7 +15,8 @@ from posse.protocol.anonymous import (
     grid,
     schedule_length,
 )
-from posse.protocol.machine import FloatArray, Note, Variant
+from posse.protocol.arrays import BoolArray, FloatArray, IntArray
+from posse.protocol.machine import Note, Variant
 
 
 @dataclass(slots=True, kw_only=True)

@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import (
     Broadcast,
     Finish,
-    FloatArray,
     Note,
     PeerFinished,
     PeerLost,

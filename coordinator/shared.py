@@ -5,16 +5,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from posse.coordinator.federated import CdpServer
+from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import RemoteProtocolError
-from posse.protocol.machine import (
-    Broadcast,
-    Finish,
-    FloatArray,
-    PeerLost,
-    Received,
-    ServerEffects,
-    ServerEvent,
-)
+from posse.protocol.machine import Broadcast, Finish, PeerLost, Received, ServerEffects, ServerEvent
 from posse.protocol.masking import (
     Keys,
     Masked,

@@ -18,7 +18,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from posse.protocol.arrays import FloatArray
 
 Curve = Callable[[float], float]
 """D(α) as a function of the order α > 1."""

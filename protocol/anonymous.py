@@ -21,8 +21,9 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from msgspec import Meta
 
+from posse.protocol.arrays import FloatArray
 from posse.protocol.log import Row
-from posse.protocol.machine import FloatArray, Parameters
+from posse.protocol.machine import Parameters
 from posse.protocol.masking import (
     MAX_WORDS,
     Count,

@@ -15,8 +15,9 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
+from posse.protocol.arrays import FloatArray
 from posse.protocol.log import Row
-from posse.protocol.machine import FloatArray, Parameters
+from posse.protocol.machine import Parameters
 from posse.protocol.message import Message
 from posse.protocol.privacy import LEAST_EPSILON, Epsilon
 

@@ -14,9 +14,10 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
+from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.log import Row
-from posse.protocol.machine import MOST_PULLS, FloatArray, Parameters
+from posse.protocol.machine import MOST_PULLS, Parameters
 from posse.protocol.message import Message, Plane
 from posse.protocol.privacy import FARTHEST, Epsilon
 

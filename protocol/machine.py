@@ -35,15 +35,12 @@ from types import UnionType
 from typing import Any, Literal, Never, NoReturn, Protocol, final, get_args, runtime_checkable
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
+from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import WORD, LocalProtocolError, RemoteProtocolError
 from posse.protocol.log import Row
 from posse.protocol.message import Message
 from posse.protocol.privacy import LONGEST_BLOCK, Release
-
-FloatArray = NDArray[np.float64]
 
 COORDINATOR = -1
 """The coordinator as a peer; agents are known by their rank, 0 to N - 1."""

@@ -12,8 +12,9 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from msgspec import Meta
 
+from posse.protocol.arrays import FloatArray
 from posse.protocol.log import Row
-from posse.protocol.machine import MOST_PULLS, FloatArray, Parameters, Variant
+from posse.protocol.machine import MOST_PULLS, Parameters, Variant
 from posse.protocol.message import Message
 from posse.protocol.privacy import Epsilon
 

@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from posse.protocol.accounting import gaussian_deviation
+from posse.protocol.arrays import FloatArray, IntArray
 from posse.protocol.federated import (
     CdpParameters,
     FederatedParameters,
@@ -31,10 +31,7 @@ from posse.protocol.federated import (
     SingleParameters,
     uploaders,
 )
-from posse.protocol.machine import FloatArray
 from posse.protocol.masking import WORD_BITS, Words
-
-Integers = NDArray[np.int64]
 
 LEAST_SHARE = 10.0
 """Least σ_i, in words, at which the sum of shares is as private as one discrete Gaussian."""
@@ -80,7 +77,7 @@ class SharedNoise:
         largest = self.agents * horizon + 40 * self.total
         return largest * (1 << self.precision) < 2.0 ** (WORD_BITS - 1)
 
-    def to_integers(self, sums: FloatArray) -> Integers:
+    def to_integers(self, sums: FloatArray) -> IntArray:
         """Sums of rewards in words, rounded to the nearest."""
         return np.rint(sums * float(1 << self.precision)).astype(np.int64)
 

@@ -18,7 +18,7 @@ ELSEWHERE = [
     (
         "kinds, values and interfaces, which decide nothing",
         "tests/hosts/test_effects.py",
-        "protocol: errors control machine",
+        "protocol: arrays control errors machine",
         "posse: errors",
         "posse/engines: base crew place",
         "posse/hosts: agent_setup spending",

@@ -7,12 +7,10 @@ from typing import Annotated, Any, ClassVar, Protocol
 import msgspec
 import numpy as np
 from msgspec import Meta
-from numpy.typing import NDArray
 
 from posse.errors import ArmsError
+from posse.protocol.arrays import FloatArray
 from posse.protocol.machine import who
-
-FloatArray = NDArray[np.float64]
 
 NO_NUMBER = (
     "Everybody also sees if a reward is not a number in [0, 1], because that ends the run too; "

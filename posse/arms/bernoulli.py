@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from posse.arms.base import Arms, ArmsContext, FloatArray, LabMeans
+from posse.arms.base import Arms, ArmsContext, LabMeans
+from posse.protocol.arrays import FloatArray
 
 
 class BernoulliArms(LabMeans, frozen=True, kw_only=True, tag_field="kind", tag="bernoulli"):

@@ -4,7 +4,7 @@ import numpy as np
 from mypy_extensions import mypyc_attr
 
 from posse.arms import Arms
-from posse.arms.base import FloatArray
+from posse.protocol.arrays import FloatArray
 from posse.protocol.machine import Pull, Pulled
 
 _EMPTY = np.zeros(0)

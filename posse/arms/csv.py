@@ -17,12 +17,12 @@ from posse.arms.base import (
     ArmsContext,
     ArmsTable,
     Clip,
-    FloatArray,
     check_clip,
     rescale,
 )
 from posse.errors import LogError
 from posse.printable import printable
+from posse.protocol.arrays import FloatArray
 from posse.protocol.machine import who
 
 

@@ -6,7 +6,8 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta
 
-from posse.arms.base import Arms, ArmsContext, Clip, FloatArray, LabMeans, check_clip, rescale
+from posse.arms.base import Arms, ArmsContext, Clip, LabMeans, check_clip, rescale
+from posse.protocol.arrays import FloatArray
 
 
 class GaussianArms(LabMeans, frozen=True, kw_only=True, tag_field="kind", tag="gaussian"):

@@ -18,12 +18,12 @@ from posse.arms.base import (
     ArmsContext,
     ArmsTable,
     Clip,
-    FloatArray,
     LabMeans,
     check_clip,
     rescale,
 )
 from posse.errors import ArmsError
+from posse.protocol.arrays import FloatArray
 
 _GROUP = "posse.arms"
 """The entry point group in which installed packages offer arms."""

@@ -6,9 +6,9 @@ import numpy as np
 from mypy_extensions import mypyc_attr
 from numpy.typing import NDArray
 
-from posse.arms.base import FloatArray
 from posse.arms.buffer import RewardBuffer
 from posse.measure.regret import Regret
+from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import LocalProtocolError
 from posse.protocol.machine import Played, Pull, Pulled
 

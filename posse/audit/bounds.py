@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from posse.protocol.machine import FloatArray
+from posse.protocol.arrays import FloatArray
 
 ERROR = 0.01
 """The default probability that an audit finds more than was spent."""

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from posse.audit.bounds import ERROR, epsilon_at_least
 from posse.errors import PosseError
 from posse.measure.numbers import number
-from posse.protocol.machine import FloatArray
+from posse.protocol.arrays import FloatArray
 
 _THRESHOLDS = 100
 """The most thresholds tried for one number."""

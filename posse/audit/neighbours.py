@@ -7,11 +7,11 @@ import msgspec
 import numpy as np
 
 from posse.arms import Arms, ArmsContext, ArmsSpec, LabMeans
-from posse.arms.base import FloatArray
 from posse.arms.gaussian import Gaussian
 from posse.errors import RunFailed
 from posse.plan import Plan
 from posse.protocol.anonymous import AnonymousParameters, ExploreThenCommitParameters
+from posse.protocol.arrays import FloatArray
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.privacy import Neighbours
 from posse.protocol.wire import HEADER

@@ -10,12 +10,12 @@ from typing import Protocol
 from mypy_extensions import mypyc_attr
 
 from posse.measure.account import Account
+from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.machine import (
     AgentEvent,
     Explore,
     Finish,
-    FloatArray,
     PeerLost,
     Pull,
     Ready,

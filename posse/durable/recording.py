@@ -6,14 +6,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from posse.agent.noise import Integers, Noise
+from posse.agent.noise import Noise
 from posse.arms import Arms, ArmsContext, ArmsSpec
-from posse.arms.base import FloatArray
 from posse.arms.csv import Csv
 from posse.arms.python import Python, PythonArms
 from posse.durable.journal import Journal
 from posse.hosts.sources import Sources
 from posse.hosts.spending import NOT_KEPT, Rows, Spending, Task
+from posse.protocol.arrays import FloatArray, IntArray
 
 
 def recorded(journal: Journal, sources: Sources, *, field: bool) -> Sources:
@@ -68,7 +68,7 @@ class RecordedNoise(Noise):
     def laplace(self, scale: float, size: int) -> FloatArray:
         return self._journal.asked(self._noise.laplace, np.ndarray)(scale, size)
 
-    def discrete_gaussian(self, values: Integers, deviation: float) -> Integers:
+    def discrete_gaussian(self, values: IntArray, deviation: float) -> IntArray:
         return self._journal.asked(self._noise.discrete_gaussian, np.ndarray)(values, deviation)
 
     def bernoulli(self, probability: float, size: int) -> list[bool]:

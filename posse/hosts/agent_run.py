@@ -9,7 +9,6 @@ from mypy_extensions import mypyc_attr
 from posse.agent.cohort import Cohort
 from posse.agent.noise import SeededNoise
 from posse.arms import Arms
-from posse.arms.base import FloatArray
 from posse.arms.buffer import RewardBuffer
 from posse.clocks.immediate import SlotPace, WallPace
 from posse.clocks.pace import Order, Pace, SharedPace
@@ -20,6 +19,7 @@ from posse.hosts.sources import Chance
 from posse.hosts.spending import NOT_KEPT, Task
 from posse.measure.account import Account
 from posse.protocol import control
+from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.machine import (
     COORDINATOR,

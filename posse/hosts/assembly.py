@@ -3,7 +3,6 @@
 from collections import Counter
 
 import numpy as np
-from numpy.typing import NDArray
 
 from posse.arms.shared import SharedArms
 from posse.claims.base import records
@@ -12,14 +11,12 @@ from posse.measure import regret
 from posse.measure.traffic import quantile, seconds
 from posse.plan import Plan
 from posse.protocol import control
-from posse.protocol.machine import FloatArray
+from posse.protocol.arrays import FloatArray, IntArray
 from posse.protocol.privacy import spent
 from posse.results.record import Delay, Privacy, Quantiles, Resources, RunRecord
 from posse.results.traffic import traffic
 from posse.spec.runfile import RunSpec
 from posse.theory.bounds import MeansUnknownError, run_means
-
-IntArray = NDArray[np.int64]
 
 QUANTILES = (0.5, 0.9, 0.99, 1.0)
 _SAME = 1e-12

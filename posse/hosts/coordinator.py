@@ -23,12 +23,12 @@ from posse.measure.traffic import Meter
 from posse.plan import Plan
 from posse.printable import blamed, printable
 from posse.protocol import control
+from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.log import Log
 from posse.protocol.machine import (
     COORDINATOR,
     Finish,
-    FloatArray,
     PeerFinished,
     PeerLost,
     Received,

@@ -16,9 +16,9 @@ import numpy as np
 from posse.agent.cohort import Cohort
 from posse.agent.noise import Noise
 from posse.arms import Arms, ArmsContext, ArmsSpec, known_means
-from posse.arms.base import FloatArray
 from posse.hosts.endpoint import Near
 from posse.hosts.spending import NOT_KEPT, Spending
+from posse.protocol.arrays import FloatArray
 from posse.protocol.control import LinkCount, Resources
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.signing import Signer, public_of

@@ -2,9 +2,8 @@
 
 import numpy as np
 from mypy_extensions import mypyc_attr
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from posse.protocol.arrays import FloatArray
 
 _MOST_POINTS = 2_000
 

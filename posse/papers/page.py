@@ -9,7 +9,7 @@ from posse.papers.experiment import SEED, Experiment, panel
 from posse.papers.outcome import Judged
 from posse.papers.statements import Measured
 from posse.progress import duration
-from posse.protocol.machine import FloatArray
+from posse.protocol.arrays import FloatArray
 from posse.report.drawing import (
     COLOUR,
     Chart,

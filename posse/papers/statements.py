@@ -10,7 +10,7 @@ import numpy as np
 
 from posse.measure.confidence import mean_ci
 from posse.papers.sample import Metric, Sample, regret_at, value
-from posse.protocol.machine import FloatArray
+from posse.protocol.arrays import FloatArray
 
 Answer = Literal["borne out", "not borne out", "undecided", "not run"]
 By = Literal["both", "printed", "corrected"]

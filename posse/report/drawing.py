@@ -19,7 +19,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from matplotlib.transforms import ScaledTranslation
 
 from posse.measure.numbers import short
-from posse.protocol.machine import FloatArray
+from posse.protocol.arrays import FloatArray
 from posse.report.palette import PALETTE, variables
 from posse.results import tables
 

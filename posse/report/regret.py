@@ -11,7 +11,7 @@ from posse.errors import PosseError
 from posse.measure.confidence import student
 from posse.measure.numbers import capital, short
 from posse.plan import prepare
-from posse.protocol.machine import FloatArray
+from posse.protocol.arrays import FloatArray
 from posse.report.drawing import (
     COLOUR,
     Chart,

@@ -14,10 +14,10 @@ import secrets
 
 import numpy as np
 
-from posse.agent.noise import Integers, Noise
+from posse.agent.noise import Noise
 from posse.errors import PosseError
+from posse.protocol.arrays import FloatArray, IntArray
 from posse.protocol.errors import LocalProtocolError
-from posse.protocol.machine import FloatArray
 
 NEEDED = '"field" needs a vetted source of noise; run: pip install "posse[field]"'
 
@@ -55,7 +55,7 @@ class FieldNoise(Noise):
         """Refused: a bare draw, added to a number later, gives the number away."""
         raise LocalProtocolError("in the field noise is added by `noisy`, never drawn by itself")
 
-    def discrete_gaussian(self, values: Integers, deviation: float) -> Integers:
+    def discrete_gaussian(self, values: IntArray, deviation: float) -> IntArray:
         try:
             import opendp.prelude as dp  # noqa: PLC0415
         except ImportError:

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from posse.arms import GaussianArms, known_means
-from posse.protocol.machine import COORDINATOR, FloatArray
+from posse.protocol.arrays import FloatArray
+from posse.protocol.machine import COORDINATOR
 from posse.seeds import Purpose, generator
 from posse.spec.runfile import RunSpec
 

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from posse.agent.trimmed import TRIMS_BELOW
+from posse.protocol.arrays import FloatArray
 from posse.protocol.cooperative import (
     AdapParameters,
     AloneParameters,
@@ -16,7 +17,6 @@ from posse.protocol.cooperative import (
     pulls_per_release,
     zeta,
 )
-from posse.protocol.machine import FloatArray
 from posse.spec.runfile import RunSpec
 from posse.theory.bounds import (
     Bound,

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from posse.protocol.arrays import FloatArray
 from posse.protocol.federated import (
     DdpParameters,
     FederatedParameters,
@@ -11,7 +12,6 @@ from posse.protocol.federated import (
     Schedule,
     SingleParameters,
 )
-from posse.protocol.machine import FloatArray
 from posse.protocol.shared import SharedSchedule, schedule_of
 from posse.spec.runfile import RunSpec
 from posse.theory.bounds import Bound, NoBoundError, mean_gaps, positive, run_gaps

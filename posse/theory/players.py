@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from posse.protocol.machine import FloatArray
+from posse.protocol.arrays import FloatArray
 from posse.protocol.players import PrivateTdfsParameters
 from posse.spec.runfile import RunSpec
 from posse.theory.bounds import Bound, NoBoundError, positive, require_law, run_means

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from posse.agent.noise import SeededNoise
 from posse.arms import Arms
-from posse.arms.base import ArmsContext, FloatArray
+from posse.arms.base import ArmsContext
 from posse.arms.python import PythonArms
 from posse.durable import journal
 from posse.durable.journal import FRAME, STEPS, Journal, is_held
@@ -25,6 +25,7 @@ from posse.durable.recording import RecordedNoise, RecordedSpending, recorded
 from posse.engines.sources import of_this_machine
 from posse.errors import PosseError
 from posse.hosts.spending import Rows, Spending, Task
+from posse.protocol.arrays import FloatArray
 from posse.protocol.privacy import Claim
 from tests.support.lobby import setup
 

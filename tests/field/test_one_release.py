@@ -18,7 +18,8 @@ from posse.engines.sources import of_this_machine
 from posse.errors import InputError, PosseError
 from posse.hosts.agent import AgentHost
 from posse.plan import Plan
-from posse.protocol.machine import COORDINATOR, FloatArray
+from posse.protocol.arrays import FloatArray
+from posse.protocol.machine import COORDINATOR
 from posse.security.keys import create, for_agent
 from tests.support.field import RING, captured, field
 from tests.support.hosts import begin

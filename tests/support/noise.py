@@ -5,10 +5,10 @@ import math
 import numpy as np
 
 from posse.agent.hybrid import HybridSums
-from posse.agent.noise import Integers, Noise
+from posse.agent.noise import Noise
 from posse.agent.players import Counter
 from posse.agent.tree import TreeSums
-from posse.protocol.machine import FloatArray
+from posse.protocol.arrays import FloatArray, IntArray
 
 
 class NoNoise(Noise):
@@ -20,7 +20,7 @@ class NoNoise(Noise):
     def laplace(self, scale: float, size: int) -> FloatArray:
         return np.zeros(size)
 
-    def discrete_gaussian(self, values: Integers, deviation: float) -> Integers:
+    def discrete_gaussian(self, values: IntArray, deviation: float) -> IntArray:
         return values
 
     def bernoulli(self, probability: float, size: int) -> list[bool]:

@@ -7,7 +7,8 @@ import numpy as np
 
 from posse.arms.buffer import RewardBuffer
 from posse.measure.account import Account
-from posse.protocol.machine import AgentEvent, Explore, Finish, FloatArray, Pull, Ready
+from posse.protocol.arrays import FloatArray
+from posse.protocol.machine import AgentEvent, Explore, Finish, Pull, Ready
 from posse.protocol.message import Message
 
 Answer = Callable[[AgentEvent], Pull | Explore | Ready | Finish | None]

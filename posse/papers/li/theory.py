@@ -24,17 +24,9 @@ from posse.papers.li.figures import (
 )
 from posse.papers.sample import communications, cost, cost_of_a_round, named, regret
 from posse.papers.statements import Finding, Measured, claim, ours, verdict
+from posse.protocol.arrays import FloatArray
 from posse.protocol.federated import Active, Means, Schedule, uploaders
-from posse.protocol.machine import (
-    COORDINATOR,
-    AgentEffects,
-    FloatArray,
-    Pull,
-    Pulled,
-    Received,
-    Send,
-    Started,
-)
+from posse.protocol.machine import COORDINATOR, AgentEffects, Pull, Pulled, Received, Send, Started
 from posse.protocol.shared import SharedNoise
 from posse.theory.bounds import mean_gaps, positive
 from posse.theory.federated import elimination_rounds

@@ -26,7 +26,8 @@ from posse.papers.experiment import Axes, Computation, Experiment, Runs, along, 
 from posse.papers.rio.figures import ASSUMED, DELTA, PROBLEMS, XIS, agents, corrupted, dp, run
 from posse.papers.sample import Sample, messages
 from posse.papers.statements import Finding, Measured, claim, ours, verdict
-from posse.protocol.machine import FloatArray, Pulled, Send, Started
+from posse.protocol.arrays import FloatArray
+from posse.protocol.machine import Pulled, Send, Started
 from posse.protocol.mase import corrupted_failure, epoch_length, epoch_radius, threshold
 from posse.spec.activity import ActivitySpec
 from posse.theory.mase import rounds_of_votes, samples_of_epochs

@@ -17,7 +17,8 @@ from posse.papers.experiment import Axes, Computation, Experiment, Runs, along, 
 from posse.papers.sample import Sample
 from posse.papers.statements import Check, Finding, Measured, claim, ours, verdict
 from posse.papers.tossou.figures import BEST, HORIZONS, MEANS, run
-from posse.protocol.machine import COORDINATOR, FloatArray, Received, Send, Started
+from posse.protocol.arrays import FloatArray
+from posse.protocol.machine import COORDINATOR, Received, Send, Started
 from posse.protocol.players import Choice, Outcome, privacy_factor, privacy_weight, target_rank
 from posse.theory.players import Plays, fair_sharing_regret, plays_with_bound, plays_without_bound
 
