@@ -13,7 +13,7 @@ from posse.cli.parser import Parser
 from posse.durable.capture import writing
 from posse.engines.room import require_processes
 from posse.errors import InputError
-from posse.measure import health
+from posse.operate import health
 from posse.plan import Plan, prepare
 from posse.protocol.control import MOST_AGENTS
 from posse.security import keys, noise

@@ -12,7 +12,7 @@ from posse.cli.parser import Parser
 from posse.engines.hub import Hub
 from posse.errors import InputError
 from posse.log import LOG
-from posse.measure import health
+from posse.operate import health
 from posse.plan import Plan
 from posse.results.result import Links
 from posse.security import keys

@@ -20,12 +20,12 @@ from posse.engines.hub import Hub
 from posse.errors import InputError, PosseError
 from posse.hosts.coordinator import CoordinatorHost
 from posse.log import remark
+from posse.operate.web import Web, place
 from posse.plan import Plan
 from posse.watch import text
 from posse.watch.feed import Feed
 from posse.watch.page import routes
 from posse.watch.view import Watcher
-from posse.web import Web, place
 
 _EVERY = 5.0
 """Seconds between two states where output cannot be overwritten."""

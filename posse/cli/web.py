@@ -9,7 +9,7 @@ from posse.cli import streams
 from posse.cli.options import seconds
 from posse.cli.parser import Parser
 from posse.log import LOG
-from posse.web import Web, place
+from posse.operate.web import Web, place
 
 
 def add(parser: Parser) -> None:

@@ -34,7 +34,7 @@ from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.endpoint import NEIGHBOURS
 from posse.hosts.sources import Sources
 from posse.log import LOG
-from posse.measure.status import AgentStatus
+from posse.operate.status import AgentStatus
 from posse.printable import printable
 from posse.protocol import control
 from posse.protocol.machine import COORDINATOR

@@ -29,7 +29,7 @@ from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.log import LOG
 from posse.measure.numbers import named
-from posse.measure.status import CoordinatorStatus, Snapshot
+from posse.operate.status import CoordinatorStatus, Snapshot
 from posse.protocol import control
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.message import Message

@@ -9,7 +9,7 @@ from posse.engines.links import outside_runs
 from posse.engines.lookup import greets
 from posse.engines.sockets import HANDSHAKE_FAILURES, configure, end, know_family, monitored
 from posse.errors import PosseError
-from posse.measure.status import CoordinatorStatus
+from posse.operate.status import CoordinatorStatus
 from posse.printable import printable
 from posse.protocol import control
 from posse.protocol.errors import RemoteProtocolError

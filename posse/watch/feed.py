@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from posse.engines.board import ACTIVATIONS, EPSILON, NOW, REGRET, SHOWN, Board, kinds
-from posse.measure.status import CoordinatorStatus, Snapshot
+from posse.operate.status import CoordinatorStatus, Snapshot
 from posse.plan import Plan
 from posse.printable import printable
 from posse.protocol.machine import COORDINATOR

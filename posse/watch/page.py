@@ -8,9 +8,9 @@ from string import Template
 from urllib.parse import parse_qs
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
+from posse.operate.web import answer
 from posse.report.palette import csp_hash, variables
 from posse.watch.feed import Feed
-from posse.web import answer
 
 _HEADERS = {
     "Cache-Control": "no-store",

@@ -12,10 +12,10 @@ from posse.cli import main as cli
 from posse.cli import watch
 from posse.log import LOG, begin
 from posse.measure.numbers import number
+from posse.operate.web import Web
 from posse.watch import text
 from posse.watch.feed import Feed
 from posse.watch.page import routes
-from posse.web import Web
 from tests.support.patience import PATIENCE
 from tests.watch.test_feed import plan_of, watched
 

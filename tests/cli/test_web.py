@@ -14,8 +14,8 @@ import pytest
 
 from posse import api
 from posse.errors import PosseError
+from posse.operate.web import Web
 from posse.plan import prepare
-from posse.web import Web
 from tests.support.patience import PATIENCE
 from tests.support.remote import free_port, until
 

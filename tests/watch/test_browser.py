@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from posse.engines.board import SHOWN, Board
-from posse.measure.status import CoordinatorStatus, Snapshot
+from posse.operate.status import CoordinatorStatus, Snapshot
+from posse.operate.web import Web
 from posse.plan import prepare
 from posse.watch.feed import Feed
 from posse.watch.page import routes
 from posse.watch.view import View, Watcher
-from posse.web import Web
 from tests.report.test_browser import CUT_OFF
 from tests.support.browser import CHROMIUM, Browser
 from tests.support.patience import PATIENCE

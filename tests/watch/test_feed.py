@@ -13,7 +13,7 @@ import pytest
 from posse import api
 from posse.engines import memory
 from posse.engines.board import Board
-from posse.measure.status import CoordinatorStatus, Snapshot
+from posse.operate.status import CoordinatorStatus, Snapshot
 from posse.plan import Plan, prepare
 from posse.protocol.mase import EliminationRow, VoteRow
 from posse.results.record import RunRecord

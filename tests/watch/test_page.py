@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from posse.operate.web import Web
 from posse.plan import prepare
 from posse.watch.feed import Feed
 from posse.watch.page import routes
 from posse.watch.view import Watcher
-from posse.web import Web
 from tests.support.patience import PATIENCE
 
 ARMS = {"kind": "bernoulli", "means": [0.9, 0.1]}

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast
 from wsgiref.types import WSGIApplication
 
-from posse.measure.status import AgentStatus, CoordinatorStatus
-from posse.web import answer
+from posse.operate.status import AgentStatus, CoordinatorStatus
+from posse.operate.web import answer
 
 _COARSE = 1_000
 """In the field the count of frames is rounded down to a multiple of this."""

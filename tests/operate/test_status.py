@@ -5,7 +5,7 @@ import dataclasses
 import msgspec
 import pytest
 
-from posse.measure.status import CoordinatorStatus, Snapshot
+from posse.operate.status import CoordinatorStatus, Snapshot
 
 TOLD = CoordinatorStatus(
     agents=3,

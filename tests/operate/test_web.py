@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from posse import web
 from posse.errors import InputError, PosseError
-from posse.web import Web, answer, place
+from posse.operate import web
+from posse.operate.web import Web, answer, place
 from tests.support.patience import PATIENCE
 from tests.support.runs import beside
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from posse.measure import health
-from posse.measure.status import AgentStatus, CoordinatorStatus
-from posse.web import Web
+from posse.operate import health
+from posse.operate.status import AgentStatus, CoordinatorStatus
+from posse.operate.web import Web
 from tests.support.operator import one_joined, waiting_coordinator
 from tests.support.patience import PATIENCE
 from tests.support.remote import Agent, free_port, until

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from posse.measure import health
-from posse.measure.health import Routes
-from posse.measure.status import AgentStatus, CoordinatorStatus
+from posse.operate import health
+from posse.operate.health import Routes
+from posse.operate.status import AgentStatus, CoordinatorStatus
 
 
 def asked(routes: Routes, path: str) -> tuple[int, str]:

@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any, TypeVar
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-from posse.measure import metrics
-from posse.measure.status import AgentStatus, CoordinatorStatus
-from posse.web import answer
+from posse.operate import metrics
+from posse.operate.status import AgentStatus, CoordinatorStatus
+from posse.operate.web import answer
 
 STUCK = 30.0
 """Seconds without a turn of the run's loop after which the process counts as unhealthy."""
