@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from posse.engines.processes import ProcessEngine
     from posse.security.keys import CoordinatorKeys
 
-Made = Generator[tuple[int, RunRecord | PosseError], None, None]
+Outcomes = Generator[tuple[int, RunRecord | PosseError], None, None]
 """The outcome of each run as it ends, with its position among the runs that were asked for."""
-Runs = Callable[[Sequence[int]], Made]
+RunMaker = Callable[[Sequence[int]], Outcomes]
 """Makes the runs with these numbers."""
 
 
@@ -109,8 +109,8 @@ def run(
             observe = progress.observe
         given: dict[str, Any] = {"on_join": on_join, "jobs": jobs, "capture": capture}
 
-        def work(numbers: Sequence[int]) -> Made:
-            made = runs(plan, numbers, observe=observe, on=placement, **given)
+        def work(numbers: Sequence[int]) -> Outcomes:
+            made = make_runs(plan, numbers, observe=observe, on=placement, **given)
             return held.enter_context(closing(made))
 
         records: dict[int, RunRecord] = {}
@@ -137,7 +137,7 @@ def links_of(plan: Plan, on: Placement | None) -> Links:
     return "local" if on is None or plan.spec.engine.kind == "memory" else "keys"
 
 
-def runs(
+def make_runs(
     plan: Plan,
     numbers: Sequence[int],
     *,
@@ -148,7 +148,7 @@ def runs(
     on: Placement | None = None,
     board: "Board | None" = None,
     on_hub: Callable[["Hub"], None] = lambda hub: None,
-) -> Made:
+) -> Outcomes:
     """Make the runs with these numbers; see `run` for the options.
 
     Agents show their state on `board`. `on_hub` receives the hub of engine `processes`. Both are
@@ -158,69 +158,73 @@ def runs(
         in_memory = plan.spec.engine.kind == "memory"
         shared = jobs > 1 and len(numbers) > 1 and tap is None and board is None
         if in_memory and (shared or on is not None):
-            yield from side_by_side([task(plan, number) for number in numbers], jobs, on)
+            yield from side_by_side([encode_run(plan, number) for number in numbers], jobs, on)
         elif in_memory:
             for place, number in enumerate(numbers):
                 yield place, memory.run(plan, number, observe, tap, board=board)
         elif on is not None and on.coordinator == "worker":
             yield from _on_a_worker(plan, numbers, on)
         else:
-            make: Callable[..., ProcessEngine] = processes
+            make: Callable[..., ProcessEngine] = make_process_engine
             if on is not None:
-                make = partial(placed, client=connected.enter_context(on_dask.connect(on)), on=on)
+                make = partial(
+                    make_placed_engine, client=connected.enter_context(on_dask.connect(on)), on=on
+                )
             engine = make(plan, on_join=on_join, capture=tap, board=board)
             on_hub(engine.hub)
             with engine as up:
                 yield from on_engine(up, plan, numbers, observe)
 
 
-def side_by_side(tasks: "Sequence[Task]", jobs: int | None, on: Placement | None) -> Made:
+def side_by_side(tasks: "Sequence[EncodedRun]", jobs: int | None, on: Placement | None) -> Outcomes:
     """Make runs in memory, in `jobs` processes of this machine or on the workers of a cluster."""
     if on is None:
-        yield from on_all_cores(one, tasks, jobs)
+        yield from on_all_cores(make_encoded_run, tasks, jobs)
         return
     with on_dask.connect(on) as client:
-        yield from on_dask.on_workers(client, one, tasks)
+        yield from on_dask.on_workers(client, make_encoded_run, tasks)
 
 
-def _on_a_worker(plan: Plan, numbers: Sequence[int], on: Placement) -> Made:
+def _on_a_worker(plan: Plan, numbers: Sequence[int], on: Placement) -> Outcomes:
     """Make runs one after the other, each with its coordinator on a worker of the cluster."""
     with on_dask.connect(on) as client, on_dask.leash(client) as leash:
-        work = partial(one_placed, on, leash)
+        work = partial(make_placed_run, on, leash)
         for place, number in enumerate(numbers):
-            yield place, next(on_dask.on_workers(client, work, [task(plan, number)]))[1]
+            yield place, next(on_dask.on_workers(client, work, [encode_run(plan, number)]))[1]
 
 
 def on_engine(
     engine: "ProcessEngine", plan: Plan, numbers: Sequence[int], observe: Observer = silent
-) -> Made:
+) -> Outcomes:
     """Make the runs with these numbers on an engine that is already up."""
     for place, number in enumerate(numbers):
         yield place, engine.run(plan, number, observe)
 
 
-Task = tuple[bytes, int]
+EncodedRun = tuple[bytes, int]
 """An encoded specification and a run number, to be sent to another process."""
 
 
-def task(plan: Plan, number: int) -> Task:
-    """Run `number` of a plan, as an argument for `one`."""
+def encode_run(plan: Plan, number: int) -> EncodedRun:
+    """Run `number` of a plan, as an argument for `make_encoded_run`."""
     return msgspec.msgpack.encode(plan.spec), number
 
 
-def one(task: Task) -> RunRecord:
+def make_encoded_run(task: EncodedRun) -> RunRecord:
     """Make one run in memory; any process that has posse installed can call it."""
     document, number = task
     return memory.run(unpacked(document), number)
 
 
-def placed(plan: Plan, client: "Client", on: Placement, **options: Any) -> "ProcessEngine":
+def make_placed_engine(
+    plan: Plan, client: "Client", on: Placement, **options: Any
+) -> "ProcessEngine":
     """Engine `processes`, not yet started: the coordinator is here, the agents are on a cluster."""
     require_processes()
     from posse.engines.placing import OnWorkers  # noqa: PLC0415
 
     worker = on_dask.a_worker(client, on, plan)
-    return processes(
+    return make_process_engine(
         plan,
         bind=on.bind or address.join(own_address(worker), "*"),
         token="",
@@ -230,7 +234,7 @@ def placed(plan: Plan, client: "Client", on: Placement, **options: Any) -> "Proc
     )
 
 
-def one_placed(on: Placement, leash: str, task: Task) -> RunRecord:
+def make_placed_run(on: Placement, leash: str, task: EncodedRun) -> RunRecord:
     """Make one run whose coordinator is on the Dask worker that executes this call."""
     from distributed import worker_client  # noqa: PLC0415
 
@@ -238,13 +242,13 @@ def one_placed(on: Placement, leash: str, task: Task) -> RunRecord:
     plan = unpacked(document)
     with (
         worker_client() as client,
-        placed(plan, client, on) as up,
+        make_placed_engine(plan, client, on) as up,
         on_dask.heeding(client, leash, up.hub.interrupted.set),
     ):
         return up.run(plan, number)
 
 
-def processes(plan: Plan, **options: Any) -> "ProcessEngine":
+def make_process_engine(plan: Plan, **options: Any) -> "ProcessEngine":
     """Engine `processes`, not yet started; `SpecError` if the operating system lacks support."""
     require_processes()
     from posse.engines.processes import ProcessEngine  # noqa: PLC0415
@@ -264,8 +268,8 @@ def serve(
     board: "Board | None" = None,
     observe: Observer = silent,
     on_join: Callable[[int], None] = lambda joined: None,
-) -> Iterator[Runs]:
-    """Like `runs`, for agents that join from elsewhere at the address `bind`.
+) -> Iterator[RunMaker]:
+    """Like `make_runs`, for agents that join from elsewhere at the address `bind`.
 
     Leave the context only when the result is safe. The agents are released then, and a user who
     starts coordinator and agents together may take the end of one for the end of all.
@@ -282,7 +286,7 @@ def serve(
         goes_on = kept is not None and bool(kept.beginning)
         tap = opened.enter_context(writing(capture, goes_on=goes_on))
         ended = opened.enter_context(ExitStack())
-        engine = processes(
+        engine = make_process_engine(
             plan,
             bind=bind,
             token="",
@@ -299,7 +303,7 @@ def serve(
             ended.push(partial(_put_away, kept))
         opened.enter_context(engine)
 
-        def made(numbers: Sequence[int]) -> Made:
+        def made(numbers: Sequence[int]) -> Outcomes:
             if not numbers:
                 engine.finish(plan)
             return on_engine(engine, plan, numbers, observe)

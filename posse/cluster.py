@@ -127,7 +127,7 @@ class Cluster:
         return plan.result(records)
 
     def _processes(self, **options: Any) -> "ProcessEngine":
-        return api.processes(self._plan, **options)
+        return api.make_process_engine(self._plan, **options)
 
     def _require_up(self) -> None:
         if not self._up:

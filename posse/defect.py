@@ -21,9 +21,9 @@ _INSTALLED = tuple(
 )
 
 
-def said(error: BaseException) -> str:
+def describe(error: BaseException) -> str:
     """The error, and its place in the user's code, as `ZeroDivisionError: … (own.py:7)`."""
-    return _said(error, place(error))
+    return _sentence(error, place(error))
 
 
 @contextmanager
@@ -38,31 +38,37 @@ def in_system(name: str) -> Iterator[None]:
     except PosseError:
         raise
     except (Exception, SystemExit) as error:  # a user's own code may call sys.exit
-        raise SpecError("system", f"'{name}' cannot be used: {said(error)}") from error
+        raise SpecError("system", f"'{name}' cannot be used: {describe(error)}") from error
 
 
 def place(error: BaseException) -> str:
     """The innermost line that is neither posse's nor a library's, as `file:line`; "" if none is."""
-    lines = traceback.extract_tb(error.__traceback__)
+    frames = traceback.extract_tb(error.__traceback__)
     # a compiled library names source files that are not on this machine
     ours = (*_OURS, *_INSTALLED, "<")
-    theirs = [at for at in lines if not at.filename.startswith(ours) and at.filename[-4:] != ".pyx"]
-    return _at(theirs[-1]) if theirs else ""
+    theirs = [
+        frame
+        for frame in frames
+        if not frame.filename.startswith(ours) and frame.filename[-4:] != ".pyx"
+    ]
+    return _place_in_frame(theirs[-1]) if theirs else ""
 
 
-def of(who: str, error: BaseException, machine: object = None) -> str:
+def report(who: str, error: BaseException, machine: object = None) -> str:
     """The sentence that ends a run, followed by lines with the end of the traceback.
 
     If the error comes from an effect of `machine`, the traceback has no line of the user's. The
     sentence then names the machine's `handle`, or the function that was to make the machine.
     """
     innermost = traceback.extract_tb(error.__traceback__)[-1]
-    sentence = _said(error, place(error) or _handle_of(machine) or _at(innermost))
+    sentence = _sentence(
+        error, place(error) or _place_of_handle(machine) or _place_in_frame(innermost)
+    )
     trace = "".join(traceback.format_exception(error))
     return f"{who} has a defect: {sentence[:_LONGEST]}\n{trace[-_LONGEST:]}"
 
 
-def _said(error: BaseException, where: str) -> str:
+def _sentence(error: BaseException, where: str) -> str:
     try:
         text = str(error)
     except Exception:
@@ -71,16 +77,16 @@ def _said(error: BaseException, where: str) -> str:
     return f"{one_line} ({where})" if where else one_line
 
 
-def _handle_of(machine: object) -> str:
-    made = machine if isinstance(machine, FunctionType) else getattr(machine, "handle", None)
-    code = getattr(made, "__code__", None)
-    return _line(code.co_filename, code.co_firstlineno) if code is not None else ""
+def _place_of_handle(machine: object) -> str:
+    function = machine if isinstance(machine, FunctionType) else getattr(machine, "handle", None)
+    code = getattr(function, "__code__", None)
+    return _file_and_line(code.co_filename, code.co_firstlineno) if code is not None else ""
 
 
-def _at(frame: traceback.FrameSummary) -> str:
-    return _line(frame.filename, frame.lineno)
+def _place_in_frame(frame: traceback.FrameSummary) -> str:
+    return _file_and_line(frame.filename, frame.lineno)
 
 
-def _line(file: str, number: int | None) -> str:
+def _file_and_line(file: str, number: int | None) -> str:
     """Give `file:line`, relative to the working directory if the file is below it."""
     return f"{file.removeprefix(f'{Path.cwd()}{os.sep}')}:{number}"

@@ -12,7 +12,7 @@ class PosseError(Exception):
     exit_code = 1
 
     @classmethod
-    def told(cls, reason: str) -> Self:
+    def from_reason(cls, reason: str) -> Self:
         """Make an error of a reason; its further lines, a traceback, become a note."""
         sentence, _, trace = reason.partition("\n")
         failed = cls(sentence)

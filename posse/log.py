@@ -19,7 +19,7 @@ WINDOW = 60.0
 _LONGEST = 4_000
 
 
-class Text(logging.Formatter):
+class TextFormatter(logging.Formatter):
     """Lines for people: time with its zone, the process that speaks, the message."""
 
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802
@@ -32,7 +32,7 @@ class Text(logging.Formatter):
         return "\n    ".join(printable(line, _LONGEST) for line in lines)
 
 
-class Json(logging.Formatter):
+class JsonFormatter(logging.Formatter):
     """Lines for programs: a JSON object each. Frequent lines about one subject share `about`."""
 
     def __init__(self, who: str, *, insecure: bool) -> None:
@@ -54,7 +54,7 @@ def _when(record: logging.LogRecord, precision: str) -> str:
     return datetime.fromtimestamp(record.created).astimezone().isoformat(timespec=precision)
 
 
-class Lines(logging.StreamHandler[TextIO]):
+class ThrottledHandler(logging.StreamHandler[TextIO]):
     """Writes lines; about one subject (`extra={"about": …}`), only the first few.
 
     When the window of a subject ends, or the log closes, a line says how many were left out.
@@ -90,7 +90,7 @@ class Lines(logging.StreamHandler[TextIO]):
                 super().emit(logging.LogRecord(LOG.name, logging.WARNING, "", 0, text, None, None))
 
 
-_PLAIN = Text("%(message)s")
+_PLAIN = TextFormatter("%(message)s")
 
 
 def plain() -> None:
@@ -101,14 +101,14 @@ def plain() -> None:
 def begin(who: str, insecure: bool, level: int = logging.INFO, form: str = "text") -> None:
     """From now on, each line names its process, and says if there are no keys."""
     keys = " [no keys]" if insecure else ""
-    text = Text(f"%(asctime)s {who}{keys}: %(message)s")
-    _by(Json(who, insecure=insecure) if form == "json" else text)
+    text = TextFormatter(f"%(asctime)s {who}{keys}: %(message)s")
+    _by(JsonFormatter(who, insecure=insecure) if form == "json" else text)
     LOG.setLevel(level)
     LOG.propagate = False
 
 
 def _by(formatter: logging.Formatter) -> None:
-    handler = Lines(sys.stderr)
+    handler = ThrottledHandler(sys.stderr)
     handler.setFormatter(formatter)
     LOG.handlers = [handler]
 

@@ -82,8 +82,8 @@ def _raised(call):
 def test_the_place_is_the_innermost_line_of_the_users_own():
     error = _raised(lambda: np.zeros((2, 2)) @ np.zeros(3))
     assert defect.place(error).startswith("tests/test_defect.py:")
-    assert "\n" not in defect.said(ValueError("two\nlines"))
-    assert defect.said(ValueError("two\nlines")) == "ValueError: two lines"
+    assert "\n" not in defect.describe(ValueError("two\nlines"))
+    assert defect.describe(ValueError("two\nlines")) == "ValueError: two lines"
 
 
 class Mute(Exception):
@@ -92,7 +92,7 @@ class Mute(Exception):
 
 
 def test_an_error_whose_text_raises_is_said_by_its_name():
-    assert defect.said(Mute()) == "Mute: (its text raised another error)"
+    assert defect.describe(Mute()) == "Mute: (its text raised another error)"
 
 
 def test_what_a_compiled_library_calls_its_source_is_no_place():
@@ -194,7 +194,7 @@ def test_a_defect_that_is_nowhere_in_the_users_code_has_the_innermost_line():
     while "json" not in error.__traceback__.tb_frame.f_code.co_filename:
         error.__traceback__ = error.__traceback__.tb_next
     assert defect.place(error) == ""
-    assert re.search(r"json/decoder\.py:\d+\)\n", defect.of("agent 3", error))
+    assert re.search(r"json/decoder\.py:\d+\)\n", defect.report("agent 3", error))
 
 
 BROKEN = """
@@ -234,9 +234,9 @@ def test_the_traceback_is_a_note_for_those_who_call_from_python(monkeypatch):
 
 
 def test_a_long_reason_leaves_the_sentence_and_the_end_of_the_traceback():
-    told = defect.of("agent 3", _raised(lambda: dict[str, int]()["x" * 9_000]))
+    told = defect.report("agent 3", _raised(lambda: dict[str, int]()["x" * 9_000]))
     assert len(told) < 4_000
-    failed = posse.RunFailed.told(blamed(3, told, "; agent 5 complained"))
+    failed = posse.RunFailed.from_reason(blamed(3, told, "; agent 5 complained"))
     assert str(failed).endswith("; agent 5 complained")
     assert failed.__notes__[0].endswith("x'")
 

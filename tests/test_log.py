@@ -10,7 +10,17 @@ from datetime import datetime
 import pytest
 
 from posse.cli.main import main
-from posse.log import LOG, MOST, WINDOW, Lines, Text, begin, complain, plain, remark
+from posse.log import (
+    LOG,
+    MOST,
+    WINDOW,
+    TextFormatter,
+    ThrottledHandler,
+    begin,
+    complain,
+    plain,
+    remark,
+)
 
 
 class Said:
@@ -19,8 +29,8 @@ class Said:
     def __init__(self) -> None:
         self.now = 0.0
         self._stream = io.StringIO()
-        self.lines = Lines(self._stream, lambda: self.now)
-        self.lines.setFormatter(Text("coordinator: %(message)s"))
+        self.lines = ThrottledHandler(self._stream, lambda: self.now)
+        self.lines.setFormatter(TextFormatter("coordinator: %(message)s"))
 
     def say(self, text: str, about: str = "") -> None:
         record = logging.LogRecord("posse", logging.WARNING, "", 0, "%s", (text,), None)

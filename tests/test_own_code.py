@@ -244,9 +244,9 @@ def test_plans_of_two_folders_stand_side_by_side(tmp_path: Path) -> None:
 
 def test_another_process_takes_what_is_there_now(tmp_path: Path) -> None:
     document = msgspec.msgpack.encode(spec(tmp_path, 0))
-    assert api.one((document, 0)).answers == [0, 0]
+    assert api.make_encoded_run((document, 0)).answers == [0, 0]
     spec(tmp_path, 1)
-    assert api.one((document, 0)).answers == [1, 1]
+    assert api.make_encoded_run((document, 0)).answers == [1, 1]
 
 
 def test_graphs_are_of_the_code_and_the_file_that_are_there_now(tmp_path: Path) -> None:

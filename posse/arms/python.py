@@ -111,9 +111,8 @@ class PythonArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="py
                 agent = max(context.rank, 0)  # shared arms are the coordinator's, rank -1
                 found = found(agent=agent, agents=context.agents, seed=_seed(context))
         except (Exception, SystemExit) as error:  # a user's own code may call sys.exit
-            raise ArmsError(
-                f"{context.who}: arms.target = '{self.target}' cannot be made: {defect.said(error)}"
-            ) from error
+            why = f"arms.target = '{self.target}' cannot be made: {defect.describe(error)}"
+            raise ArmsError(f"{context.who}: {why}") from error
         return Python(found, self.target, self.clip, context.who)
 
 
@@ -143,7 +142,7 @@ class Python(Arms):
             self.target.skip(given.tolist())
         except (Exception, SystemExit) as error:
             call = f"{self.who}: {self.name}.skip({given.tolist()})"
-            raise ArmsError(f"{call} raised {defect.said(error)}") from error
+            raise ArmsError(f"{call} raised {defect.describe(error)}") from error
 
     def draw(self, arm: int, count: int) -> FloatArray:
         self.calls += 1
@@ -151,7 +150,7 @@ class Python(Arms):
         try:
             rewards = np.asarray(self.target.pull(arm, count), dtype=float)
         except (Exception, SystemExit) as error:
-            raise ArmsError(f"{call} raised {defect.said(error)}") from error
+            raise ArmsError(f"{call} raised {defect.describe(error)}") from error
         if rewards.shape != (count,):
             raise ArmsError(
                 f"{call} returned shape {rewards.shape}, but {count} rewards were asked for"

@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     @contextmanager
     def serve(
         source: Plan, *, on_hub: Callable[[Hub], None] = lambda hub: None, **given: Any
-    ) -> Iterator[api.Runs]:
+    ) -> Iterator[api.RunMaker]:
         hubs: list[Hub] = []
 
         def publish(hub: Hub) -> None:

@@ -86,7 +86,7 @@ def _carry_out(options: argparse.Namespace) -> int:
         if isinstance(error, OSError) and error.filename is not None:
             said = PosseError(f"{os.fsdecode(error.filename)} cannot be used: {error.strerror}")
         elif defect.place(error):
-            said = RunFailed(defect.said(error))
+            said = RunFailed(defect.describe(error))
         elif isinstance(error, OSError) and error.errno in _FULL:
             target = getattr(options, "draw", None) or getattr(options, "out", None) or "a file"
             said = PosseError(f"{target} cannot be written: {error.strerror}")

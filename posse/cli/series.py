@@ -47,8 +47,8 @@ def run(options: argparse.Namespace) -> int:
     ):
         remark("--jobs has no effect: it shares runs in memory that are not watched, without --on")
 
-    def opened(source: Plan, **given: Any) -> AbstractContextManager[api.Runs]:
-        return contextlib.nullcontext(partial(api.runs, source, jobs=jobs, on=on, **given))
+    def opened(source: Plan, **given: Any) -> AbstractContextManager[api.RunMaker]:
+        return contextlib.nullcontext(partial(api.make_runs, source, jobs=jobs, on=on, **given))
 
     return carry_out(checked, options, opened, api.links_of(checked, on))
 
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
 def carry_out(
     plan: Plan,
     options: argparse.Namespace,
-    opened: Callable[..., AbstractContextManager[api.Runs]],
+    opened: Callable[..., AbstractContextManager[api.RunMaker]],
     links: Links,
     journal: str = "",
 ) -> int:
@@ -77,7 +77,7 @@ def carry_out(
             for advice in plan.advice():  # before the runs: there may never be a result
                 shown.warn(advice)
 
-            def work(numbers: Sequence[int]) -> api.Made:
+            def work(numbers: Sequence[int]) -> api.Outcomes:
                 given = watched.given(progress.observe)
                 runs = running.enter_context(opened(plan, on_join=progress.joined, **given))
                 return running.enter_context(contextlib.closing(runs(numbers)))

@@ -120,13 +120,15 @@ def _carry_out(
     return [found[place] for place in sorted(found)]
 
 
-def _work(sweep: SweepDirectory, options: argparse.Namespace, tasks: list[Task]) -> api.Made:
+def _work(sweep: SweepDirectory, options: argparse.Namespace, tasks: list[Task]) -> api.Outcomes:
     """Make runs: those in memory all side by side, those as processes point after point."""
     on = placement(options)
     kinds = [sweep.points[place].plan.spec.engine.kind for place, _ in tasks]
     here = [index for index, kind in enumerate(kinds) if kind == "memory"]
     if here:
-        carried = [api.task(sweep.points[place].plan, n) for place, n in (tasks[i] for i in here)]
+        carried = [
+            api.encode_run(sweep.points[place].plan, n) for place, n in (tasks[i] for i in here)
+        ]
         for at, outcome in api.side_by_side(carried, options.jobs, on):
             yield here[at], outcome
     others = [index for index, kind in enumerate(kinds) if kind == "processes"]
@@ -135,7 +137,7 @@ def _work(sweep: SweepDirectory, options: argparse.Namespace, tasks: list[Task])
         ended = 0
         try:
             numbers = [tasks[index][1] for index in indices]
-            for at, outcome in api.runs(sweep.points[place].plan, numbers, on=on):
+            for at, outcome in api.make_runs(sweep.points[place].plan, numbers, on=on):
                 yield indices[at], outcome
                 ended += 1
         except PosseError as error:

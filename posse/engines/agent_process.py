@@ -128,7 +128,7 @@ class AgentProcess:
         except (Exception, SystemExit) as error:  # a user's own code may call sys.exit
             host = self.host
             who = f"agent {self.joining.rank}"
-            self._fail(defect.of(who, error) if host is None else host.defect(error))
+            self._fail(defect.report(who, error) if host is None else host.defect(error))
             return RunFailed.exit_code
         finally:
             if self._place.guard is not None:

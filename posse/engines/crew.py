@@ -6,7 +6,7 @@ from typing import Protocol
 import msgspec
 
 from posse.engines.board import BoardPlace
-from posse.security.keys import Pair
+from posse.security.keys import KeyPair
 from posse.spec.runfile import RunSpec
 
 
@@ -21,7 +21,7 @@ class Crew(msgspec.Struct, frozen=True):
     against that run file. With a `board` they show their progress.
     """
 
-    agents: dict[int, tuple[str, Pair | None]]
+    agents: dict[int, tuple[str, KeyPair | None]]
     token: str
     system: str
     folders: list[str]

@@ -23,8 +23,8 @@ from posse.engines.sockets import (
 )
 from posse.hosts.agent_setup import AgentSetup
 from posse.log import LOG
-from posse.security.keys import Pair
-from posse.security.zap import Authenticator, Verdict, connect_with, serve_with
+from posse.security.keys import KeyPair
+from posse.security.zap import Authenticator, ZapStatus, connect_with, serve_with
 
 _WATCHED = (
     zmq.EVENT_CONNECTED
@@ -51,7 +51,7 @@ class Guard:
     """
 
     def __init__(
-        self, context: zmq.Context[zmq.Socket[bytes]], selector: Selector, own: Pair | None
+        self, context: zmq.Context[zmq.Socket[bytes]], selector: Selector, own: KeyPair | None
     ) -> None:
         self.link_changed: Callable[[int, bool], None] = lambda rank, up: None
         self._context = context
@@ -98,8 +98,8 @@ class Guard:
             self._door.close()
             self._inbox.close(0)
 
-    def _decide(self, key: str) -> Verdict:
-        return Verdict.YES if key in (self.neighbours or {}) else Verdict.NOT_YET
+    def _decide(self, key: str) -> ZapStatus:
+        return ZapStatus.YES if key in (self.neighbours or {}) else ZapStatus.NOT_YET
 
     def _refused(self, address: str, key: str) -> None:
         if self.neighbours and key not in self._strangers:

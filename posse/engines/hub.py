@@ -391,7 +391,7 @@ class Hub:
                 case effects.Log(level, text, about):
                     LOG.log(level, "%s", text, extra={"about": about})
                 case effects.Fail(reason, kind):
-                    raise kind.told(reason)
+                    raise kind.from_reason(reason)
                 case _:
                     assert_never(effect)
         self._flush()

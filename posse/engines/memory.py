@@ -140,7 +140,7 @@ class _Run:
             if target == COORDINATOR:
                 coordinator.receive(source, frame)
                 if coordinator.left:  # our own mistake: no peer takes part here
-                    raise RunFailed.told(coordinator.left[0][1])
+                    raise RunFailed.from_reason(coordinator.left[0][1])
                 if coordinator.outbox:
                     self._collect(target, coordinator)
             else:
@@ -212,7 +212,7 @@ class _Run:
         except PosseError:
             raise
         except (Exception, SystemExit) as error:
-            raise RunFailed.told(agent.defect(error)) from error
+            raise RunFailed.from_reason(agent.defect(error)) from error
         if agent.outbox:
             self._collect(rank, agent)
 

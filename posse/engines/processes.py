@@ -35,7 +35,7 @@ from posse.protocol.machine import COORDINATOR
 from posse.protocol.signing import Signer
 from posse.results import words
 from posse.results.record import RunRecord
-from posse.security.keys import CoordinatorKeys, Pair, of_one_posse
+from posse.security.keys import CoordinatorKeys, KeyPair, make_ephemeral_keys
 from posse.systems.network import Network
 
 
@@ -102,11 +102,11 @@ class ProcessEngine:
 
     def _keys_of(
         self, keys: CoordinatorKeys | None, bind: str | None
-    ) -> tuple[CoordinatorKeys | None, tuple[Pair, ...]]:
+    ) -> tuple[CoordinatorKeys | None, tuple[KeyPair, ...]]:
         """The coordinator's keys, and those of the agents that this engine starts, if any."""
         local = bind is None and keys is None and self._spawn == self._spec.agents.count
         if self._elsewhere or (local and self._spec.engine.transport == "tcp"):
-            return of_one_posse(self._spawn)
+            return make_ephemeral_keys(self._spawn)
         return keys, ()
 
     @property

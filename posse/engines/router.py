@@ -31,7 +31,7 @@ from posse.protocol import control
 from posse.protocol.message import Message
 from posse.security.address import split
 from posse.security.keys import CoordinatorKeys
-from posse.security.zap import Authenticator, Verdict, host_of, key_of, serve_with
+from posse.security.zap import Authenticator, ZapStatus, host_of, key_of, serve_with
 
 _MORE: Final = int(zmq.SNDMORE)
 _LOOK_UP_EVERY = 1.0
@@ -91,8 +91,8 @@ class Router:
     def _guard(self, keys: CoordinatorKeys) -> None:
         """Let only keys of the allowlist connect."""
 
-        def decide(key: str) -> Verdict:
-            return Verdict.NO if keys.rank_of(key) is None else Verdict.YES
+        def decide(key: str) -> ZapStatus:
+            return ZapStatus.NO if keys.rank_of(key) is None else ZapStatus.YES
 
         def refused(address: str, key: str) -> None:
             said = f"refused {address}: its key {key} is not in the allowlist; if it belongs here, "

@@ -141,7 +141,7 @@ class AgentHost:
     def defect(self, error: BaseException) -> str:
         """The sentence for users about an error that this host raised."""
         machine = self.run.machine if self.run is not None else self._system.agent.make
-        return defect.of(f"agent {self.rank}", error, machine)
+        return defect.report(f"agent {self.rank}", error, machine)
 
     def step(self) -> None:
         """Carry out the order under way (clocks `slots` and `wall`)."""

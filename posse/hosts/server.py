@@ -123,7 +123,9 @@ class Server:
         try:
             return list(self._machine.missing())
         except (Exception, SystemExit) as error:
-            raise RunFailed.told(defect.of("the coordinator", error, self._machine)) from error
+            raise RunFailed.from_reason(
+                defect.report("the coordinator", error, self._machine)
+            ) from error
 
     def fire(self) -> None:
         """Tell the machine that the time of `timer` has come."""
@@ -160,7 +162,9 @@ class Server:
         except (RemoteProtocolError, PosseError):
             raise
         except (Exception, SystemExit) as error:
-            raise RunFailed.told(defect.of("the coordinator", error, self._machine)) from error
+            raise RunFailed.from_reason(
+                defect.report("the coordinator", error, self._machine)
+            ) from error
 
     def _carry_out(self, effects: ServerEffects) -> None:
         for effect in effects:
@@ -299,7 +303,7 @@ def _machine(plan: Plan, network: Network, chance: Chance) -> ServerMachine:
         machine = server.make(context)
         require_machine(machine)
     except (Exception, SystemExit) as error:
-        raise RunFailed.told(defect.of("the coordinator", error, server.make)) from error
+        raise RunFailed.from_reason(defect.report("the coordinator", error, server.make)) from error
     return machine
 
 

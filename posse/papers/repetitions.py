@@ -112,7 +112,7 @@ def _work(tasks: list[Repetition], jobs: int | None) -> Iterator[tuple[int, Samp
             wired.setdefault(json.dumps(task.specification), []).append(place)
     for places in wired.values():
         plan = prepare(tasks[places[0]].specification)
-        for index, record in api.runs(plan, [tasks[place].number for place in places]):
+        for index, record in api.make_runs(plan, [tasks[place].number for place in places]):
             if isinstance(record, PosseError):
                 raise record
             keep, seconds = tasks[places[index]].keep_log, record.elapsed_seconds or 0.0

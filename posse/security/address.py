@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from posse.errors import InputError
 from posse.printable import printable
 
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+IpNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _TCP = re.compile(r"tcp://(?P<host>[^\s/:\[\]]+|\[[^\s/\[\]]+\]):(?P<port>\d{1,5}|\*)")
@@ -68,7 +68,7 @@ def _number(host: str) -> _Address | None:
         return None
 
 
-def inbox_trouble(inbox: str, host: str, networks: Sequence[Network]) -> str:
+def inbox_trouble(inbox: str, host: str, networks: Sequence[IpNetwork]) -> str:
     """Why an agent's neighbours must not connect to this inbox; "" if they may.
 
     `host` is the address that the agent itself comes from ("" if unknown), `networks` are others

@@ -72,7 +72,7 @@ class Public:
 
 
 @dataclass(frozen=True)
-class Pair:
+class KeyPair:
     """A public and a secret key, as ZeroMQ writes them, and 32 secret bytes for signing."""
 
     public: str
@@ -80,7 +80,7 @@ class Pair:
     signing: bytes = field(default=b"", repr=False, kw_only=True)
 
     @property
-    def known(self) -> Public:
+    def public_keys(self) -> Public:
         """The public keys, which others may know."""
         signs = Ed25519PrivateKey.from_private_bytes(self.signing).public_key().public_bytes_raw()
         return Public(self.public, signs)
@@ -93,7 +93,7 @@ class CoordinatorKeys:
     `signers`: the agents' public Ed25519 keys, by rank.
     """
 
-    own: Pair
+    own: KeyPair
     agents: tuple[str, ...]
     signers: dict[int, bytes] = field(default_factory=dict)
 
@@ -113,7 +113,7 @@ class AgentKeys:
     """
 
     rank: int | None
-    own: Pair
+    own: KeyPair
     coordinator: str
     signers: dict[int, bytes] = field(default_factory=dict)
     claim: TextIO | None = field(default=None, repr=False, compare=False)
@@ -129,21 +129,21 @@ class AgentKeys:
         return Signer(self.own.signing, self.signers, name)
 
 
-def of_one_posse(agents: int) -> tuple[CoordinatorKeys, tuple[Pair, ...]]:
+def make_ephemeral_keys(agents: int) -> tuple[CoordinatorKeys, tuple[KeyPair, ...]]:
     """Keys that live as long as their processes: a coordinator's, and each agent's by rank.
 
     For agents that one command starts: over this machine's loopback, which every local user can
     reach, or on other machines.
     """
     own, *pairs = (_fresh() for _ in range(agents + 1))
-    signers = {rank: pair.known.signs for rank, pair in enumerate(pairs)}
+    signers = {rank: pair.public_keys.signs for rank, pair in enumerate(pairs)}
     return CoordinatorKeys(own, tuple(pair.public for pair in pairs), signers), tuple(pairs)
 
 
-def _fresh() -> Pair:
+def _fresh() -> KeyPair:
     public, secret = zmq.curve_keypair()
     signing = Ed25519PrivateKey.generate().private_bytes_raw()
-    return Pair(public.decode(), secret.decode(), signing=signing)
+    return KeyPair(public.decode(), secret.decode(), signing=signing)
 
 
 # --- making --------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ def create(folder: Path, agents: int) -> int:
     files.open_folder(folder, of_folders=True)
     parties = [COORDINATOR, *(f"agent-{rank}" for rank in range(agents))]
     made = [make(folder / party, party) for party in parties]
-    public = {party: _pair(folder / party / f"{party}.key_secret").known for party in parties}
+    public = {party: _pair(folder / party / f"{party}.key_secret").public_keys for party in parties}
     known = {rank: public[f"agent-{rank}"] for rank in range(agents)}
     # the coordinator's list is written last: `wait_for` waits for it
     for party in reversed(parties):
@@ -181,7 +181,7 @@ def make(folder: Path, party: str) -> bool:
 
 def own(folder: Path, party: str) -> Public:
     """The public keys of the pairs in a folder."""
-    return _pair(folder / f"{party}.key_secret").known
+    return _pair(folder / f"{party}.key_secret").public_keys
 
 
 def allow(folder: Path, party: str, public: Public) -> None:
@@ -281,7 +281,7 @@ def _agent(folder: Path, rank: int) -> AgentKeys:
     path = folder / f"{COORDINATOR}.key"
     coordinator = _public(path, files.read(path))
     signers = {other: public.signs for other, public in _listed(folder).items()}
-    if signers.setdefault(rank, pair.known.signs) != pair.known.signs:
+    if signers.setdefault(rank, pair.public_keys.signs) != pair.public_keys.signs:
         raise InputError(f"{folder / ALLOWLIST} has keys of agent {rank} that are not its own")
     return AgentKeys(rank, pair, coordinator.connects, signers)
 
@@ -291,7 +291,7 @@ def _folder_of(folder: Path, party: str) -> Path:
     return folder / party if (folder / party).is_dir() else folder
 
 
-def _own(folder: Path, party: str) -> Pair:
+def _own(folder: Path, party: str) -> KeyPair:
     """The pairs of a party in its folder; `InputError` for the folder of another party."""
     path = folder / f"{party}.key_secret"
     others = sorted(other.stem for other in folder.glob("*.key_secret"))
@@ -303,7 +303,7 @@ def _own(folder: Path, party: str) -> Pair:
     return _pair(path)
 
 
-def _pair(path: Path) -> Pair:
+def _pair(path: Path) -> KeyPair:
     """The pairs in a secret file, which others must not be able to read."""
     raw = _toml(path, files.read(path, secret=True), "a secret key of posse")
     public, secret, signing = (str(raw.get(name, "")) for name in ("public", "secret", "signing"))
@@ -311,7 +311,7 @@ def _pair(path: Path) -> Pair:
         raise InputError(f"{path} is not a secret key of posse; make it with posse keys")
     if zmq.curve_public(secret.encode()).decode() != public:
         raise InputError(f"{path}: its public key does not belong to its secret key")
-    return Pair(public, secret, signing=z85.decode(signing))
+    return KeyPair(public, secret, signing=z85.decode(signing))
 
 
 def _public(where: object, word: str) -> Public:

@@ -28,7 +28,7 @@ MOST_KEPT = 1_000
 _LOOK_MS = 10
 
 
-class Verdict(Enum):
+class ZapStatus(Enum):
     """The answer about a key."""
 
     YES = b"200"
@@ -46,7 +46,7 @@ class Authenticator:
     def __init__(
         self,
         context: zmq.Context[zmq.Socket[bytes]],
-        decide: Callable[[str], Verdict],
+        decide: Callable[[str], ZapStatus],
         refused: Callable[[str, str], None],
     ) -> None:
         self._decide = decide
@@ -81,13 +81,13 @@ class Authenticator:
     def _settled(self, request: list[bytes], *, patient: bool) -> bool:
         """Answer a question, but not with *not yet* while `patient`; returns whether it did."""
         address, key = _who(request)
-        verdict = self._decide(key) if key else Verdict.NO
-        if verdict is Verdict.NOT_YET and patient:
+        verdict = self._decide(key) if key else ZapStatus.NO
+        if verdict is ZapStatus.NOT_YET and patient:
             return False
-        if verdict is not Verdict.YES:
+        if verdict is not ZapStatus.YES:
             self._refused(address, key)
         text = b"" if key else b"keys are required"
-        user = key.encode() if verdict is Verdict.YES else b""
+        user = key.encode() if verdict is ZapStatus.YES else b""
         peer, empty, version, number = request[:4]
         self._socket.send_multipart([peer, empty, version, number, verdict.value, text, user, b""])
         return True

@@ -222,7 +222,7 @@ class PythonTopology(_Topology, frozen=True, kw_only=True, tag="python"):
         except GraphError as error:
             raise GraphError("target", f"'{self.target}': {error}") from None
         except (Exception, SystemExit) as error:  # a user's own code may call sys.exit
-            why = f"'{self.target}' cannot be used: {defect.said(error)}"
+            why = f"'{self.target}' cannot be used: {defect.describe(error)}"
             raise GraphError("target", why) from error
 
 

@@ -90,7 +90,7 @@ def _known(name: str, load: Callable[[], Any]) -> System:
     try:
         found = load()
     except (Exception, SystemExit) as error:  # a user's own code may call sys.exit
-        why = f"'{name}' cannot be imported: {defect.said(error)}"
+        why = f"'{name}' cannot be imported: {defect.describe(error)}"
         raise SpecError("system", why) from error
     if not isinstance(found, System):
         kind = type(found).__name__

@@ -1,19 +1,19 @@
 """Tests of protocols from outside: real processes and links, and control over each of them.
 
-    from posse.testing import COORDINATOR, Cluster
+    from posse.testing import COORDINATOR, ControlledCluster
 
-`Cluster` runs a specification. A test can kill and pause its agents; cut, delay and thin out its
-links; and read the frames that crossed them. With pytest the fixture `posse_cluster` makes one;
-asynchronous tests need pytest-asyncio. Extra: `testing`.
+`ControlledCluster` runs a specification. A test can kill and pause its agents; cut, delay and thin
+out its links; and read the frames that crossed them. With pytest the fixture `posse_cluster` makes
+one; asynchronous tests need pytest-asyncio. Extra: `testing`.
 """
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from posse.durable.frames import COORDINATOR, Frame
-    from posse.testing.cluster import Cluster
+    from posse.testing.cluster import ControlledCluster
 
-__all__ = ["COORDINATOR", "Cluster", "Frame"]
+__all__ = ["COORDINATOR", "ControlledCluster", "Frame"]
 
 
 def __getattr__(name: str) -> Any:

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 _LOOK = 0.01
 
-Link = tuple[int | None, int | None]
+LinkEnds = tuple[int | None, int | None]
 """Sender and target of a frame, each a rank or `COORDINATOR`; None matches any."""
 
 
-class Cluster(cluster.Cluster):
+class ControlledCluster(cluster.Cluster):
     """A `posse.Cluster` for tests: every frame is captured, and every link can be cut.
 
-        async with Cluster(spec) as cluster:
+        async with ControlledCluster(spec) as cluster:
             run = asyncio.create_task(cluster.run())
             await cluster.wait_for(3, kind="Vote")
             cluster.cut(1, COORDINATOR)
@@ -64,7 +64,9 @@ class Cluster(cluster.Cluster):
     def _processes(self, **options: Any) -> "ProcessEngine":
         assert self._relays is not None
         options["bind"] = options["bind"] or "tcp://127.0.0.1:*"
-        return api.processes(self._plan, capture=self._tap, way=self._relays.way, **options)
+        return api.make_process_engine(
+            self._plan, capture=self._tap, way=self._relays.way, **options
+        )
 
     async def __aexit__(self, *error: object) -> None:
         if self._relays is not None:
@@ -87,7 +89,7 @@ class Cluster(cluster.Cluster):
     def messages(
         self,
         *,
-        link: Link | None = None,
+        link: LinkEnds | None = None,
         plane: str | None = None,
         kind: str | None = None,
         run: int | None = None,
@@ -104,7 +106,7 @@ class Cluster(cluster.Cluster):
             if (again or not frame.resent) and (frame.plane != "session" or plane == "session")
         ]
 
-    def bytes(self, link: Link | None = None) -> int:
+    def bytes(self, link: LinkEnds | None = None) -> int:
         """The bytes given to ZeroMQ so far for this link, with envelopes and retransmissions."""
         return sum(frame.size for frame in select(self._look(), link=link))
 

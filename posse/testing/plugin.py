@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from posse.testing.cluster import Cluster
+    from posse.testing.cluster import ControlledCluster
 
 _SHOWN = 20
-_UP: "pytest.StashKey[list[Cluster]]" = pytest.StashKey()
+_UP: "pytest.StashKey[list[ControlledCluster]]" = pytest.StashKey()
 
 if importlib.util.find_spec("pytest_asyncio") is not None:
     import pytest_asyncio
@@ -28,15 +28,15 @@ if importlib.util.find_spec("pytest_asyncio") is not None:
     @pytest_asyncio.fixture
     async def posse_cluster(
         request: pytest.FixtureRequest,
-    ) -> AsyncIterator[Callable[..., Awaitable["Cluster"]]]:
-        """A function that starts a `Cluster` with its arguments; the cluster ends with the test."""
-        from posse.testing.cluster import Cluster  # noqa: PLC0415
+    ) -> AsyncIterator[Callable[..., Awaitable["ControlledCluster"]]]:
+        """A function that starts a `ControlledCluster`, which ends with the test."""
+        from posse.testing.cluster import ControlledCluster  # noqa: PLC0415
 
         up = request.node.stash.setdefault(_UP, [])
         async with AsyncExitStack() as clusters:
 
-            async def start(*given: Any, **options: Any) -> Cluster:
-                cluster = await clusters.enter_async_context(Cluster(*given, **options))
+            async def start(*given: Any, **options: Any) -> ControlledCluster:
+                cluster = await clusters.enter_async_context(ControlledCluster(*given, **options))
                 up.append(cluster)
                 return cluster
 

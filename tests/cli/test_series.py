@@ -93,7 +93,7 @@ def test_a_run_that_is_complete_is_not_made_again(run_file: Path, capsys, monkey
     command = ["run", "ride.toml", "--out", "out", "--json"]
     assert main(command) == 0
     first = capsys.readouterr().out
-    monkeypatch.setattr("posse.api.runs", None)
+    monkeypatch.setattr("posse.api.make_runs", None)
     assert main(command) == 0
     assert capsys.readouterr().out == first
 

@@ -96,7 +96,7 @@ def test_more_runs_and_more_patience_are_the_same_run(tmp_path: Path) -> None:
 
         def work(numbers):
             left.extend(numbers)
-            return api.runs(plan, numbers)
+            return api.make_runs(plan, numbers)
 
         list(carry_out(directory.pieces(), work))
         return left

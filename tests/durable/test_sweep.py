@@ -30,7 +30,7 @@ def test_a_point_is_written_when_its_last_run_ends(tmp_path: Path) -> None:
     directory.open()
     assert [piece.task for piece in directory.pieces()] == [(0, 0), (0, 1), (1, 0), (1, 1)]
     first, second = directory.points
-    made = dict(api.runs(first.plan, [0, 1]))
+    made = dict(api.make_runs(first.plan, [0, 1]))
     assert first.take(1, made[1]) is None
     assert not (tmp_path / "seed=1" / "result.json").exists()
     ended = first.take(0, made[0])

@@ -19,7 +19,7 @@ from posse.engines.processes import ProcessEngine
 from posse.errors import PosseError
 from posse.plan import Plan, prepare
 from posse.security import keys
-from posse.security.zap import Authenticator, Verdict
+from posse.security.zap import Authenticator, ZapStatus
 from tests.support.patience import PATIENCE
 from tests.support.remote import Agent, Coordinator, free_port, until
 from tests.support.runs import spec
@@ -326,7 +326,7 @@ def test_an_agent_lets_in_only_the_keys_that_the_coordinator_named(
     monkeypatch.setattr(guard, "HANDSHAKE_MS", 200)
     c = Coordinator(mesh(deadline=3.0), "tcp://127.0.0.1:*", folder)
     pairs = keys.for_coordinator(folder, 2)
-    strange = keys.Pair(*(key.decode() for key in zmq.curve_keypair()))
+    strange = keys.KeyPair(*(key.decode() for key in zmq.curve_keypair()))
     # agent 0 is told of another neighbour's key than the one agent 1 has
     c.engine._keys = keys.CoordinatorKeys(pairs.own, (pairs.agents[0], strange.public))
     agents = [Agent(c.endpoint, keys=keys.for_agent(folder, rank)) for rank in range(2)]
@@ -343,12 +343,12 @@ def test_a_neighbour_that_was_not_told_of_us_yet_is_asked_again(
 ) -> None:
     """Well before the half minute that ZeroMQ gives a handshake, and before the deadline."""
     monkeypatch.setattr(guard, "HANDSHAKE_MS", 200)
-    asked: list[Verdict] = []
+    asked: list[ZapStatus] = []
 
     class Slow(Authenticator):
         def __init__(self, context: Any, decide: Any, refused: Any) -> None:
-            def late(key: str) -> Verdict:
-                asked.append(decide(key) if asked else Verdict.NOT_YET)
+            def late(key: str) -> ZapStatus:
+                asked.append(decide(key) if asked else ZapStatus.NOT_YET)
                 return asked[-1]
 
             super().__init__(context, late, refused)
@@ -357,8 +357,8 @@ def test_a_neighbour_that_was_not_told_of_us_yet_is_asked_again(
     c = Coordinator(mesh(deadline=10.0), "tcp://127.0.0.1:*", folder)
     agents = [Agent(c.endpoint, keys=keys.for_agent(folder, rank)) for rank in range(2)]
     assert c.ended().status == "horizon"
-    assert asked[0] is Verdict.NOT_YET
-    assert asked.count(Verdict.YES) == 2
+    assert asked[0] is ZapStatus.NOT_YET
+    assert asked.count(ZapStatus.YES) == 2
     assert [agent.ended() for agent in agents] == [0, 0]
 
 

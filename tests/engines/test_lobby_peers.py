@@ -13,7 +13,7 @@ from posse.engines.lobby import CATCH_UP, Lobby
 from posse.engines.roster import RESUMES_AT_ONCE, RESUMES_PER_SECOND, Peer, Roster
 from posse.protocol import control
 from posse.protocol.message import Message
-from posse.security.keys import CoordinatorKeys, Pair
+from posse.security.keys import CoordinatorKeys, KeyPair
 from tests.support.lobby import (
     DEADLINE,
     ENGINE,
@@ -194,7 +194,7 @@ def test_nobody_says_that_it_was_started_here_who_was_not() -> None:
     for token, keys in (("", ()), (TOKEN, ("k", "l"))):
         lobby = Lobby(Roster(2, token, None), ENGINE, "mase")
         if keys:
-            lobby = Lobby(Roster(2, "", CoordinatorKeys(Pair("o", ""), keys)), ENGINE, "mase")
+            lobby = Lobby(Roster(2, "", CoordinatorKeys(KeyPair("o", ""), keys)), ENGINE, "mase")
         frame = framed(control.Join(0, token, "", 0))
         effects = lobby.said(Peer(b"a", "k", 1), frame, 0.0, WALL)
         assert [type(effect) for effect in effects] == [Log, Reply]

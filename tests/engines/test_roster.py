@@ -6,7 +6,7 @@ import pytest
 
 from posse.engines.roster import CLOCK_TOLERANCE, Member, NotAdmitted, Peer, Roster
 from posse.protocol import control
-from posse.security.keys import CoordinatorKeys, Pair
+from posse.security.keys import CoordinatorKeys, KeyPair
 
 COORDINATOR_KEY = "c"
 
@@ -19,7 +19,7 @@ class Door:
     """A roster, and peers that knock: each at a connection of its own."""
 
     def __init__(self, agents: int, *keys: str, **configuration: str) -> None:
-        pairs = CoordinatorKeys(Pair(COORDINATOR_KEY, ""), keys) if keys else None
+        pairs = CoordinatorKeys(KeyPair(COORDINATOR_KEY, ""), keys) if keys else None
         self.roster = Roster(agents, "", pairs, configuration)
         self.last = 0
 

@@ -32,7 +32,7 @@ def bound(at: Path, pairs: keys.CoordinatorKeys | None = None) -> Router:
     ("pairs", "why"),
     [
         (None, "the other side may have keys while this one has none"),
-        (keys.of_one_posse(1)[0], "the other side may have no keys"),
+        (keys.make_ephemeral_keys(1)[0], "the other side may have no keys"),
     ],
 )
 def test_who_goes_away_in_the_handshake_over_ipc_is_one_sentence(

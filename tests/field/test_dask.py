@@ -44,7 +44,7 @@ def observe(host):
         kill_with_children(int(pid))
 
 plan = prepare(read(run_file, overrides))
-for _, record in api.runs(plan, [0], on=Placement(on), observe=observe):
+for _, record in api.make_runs(plan, [0], on=Placement(on), observe=observe):
     json.dump(record.document(), sys.stdout)
 """
 """Kills a process in the middle of a run on a cluster."""

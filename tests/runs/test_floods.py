@@ -229,7 +229,7 @@ deadline = 60.0
 """
 
 
-Connect = Callable[[keys.Pair], "zmq.Socket[bytes]"]
+Connect = Callable[[keys.KeyPair], "zmq.Socket[bytes]"]
 
 
 @contextmanager
@@ -254,7 +254,7 @@ def beside_an_honest_agent(here: Site) -> Iterator[tuple[int, Path, Connect]]:
             configure = peer.until("Configure")
             server = msgspec.msgpack.decode(configure[2], strict=False)["keys"][0]
 
-            def connect(pair: keys.Pair) -> zmq.Socket[bytes]:
+            def connect(pair: keys.KeyPair) -> zmq.Socket[bytes]:
                 opened.append(socket_ := context.socket(zmq.PUSH))
                 socket_.setsockopt(zmq.LINGER, 0)
                 socket_.setsockopt(zmq.SNDTIMEO, 60_000)
@@ -297,7 +297,7 @@ def test_strangers_at_an_inbox_leave_few_lines_and_a_neighbour_gets_in(tmp_path:
         before = settled(pid)
         for _ in range(1_000):
             public, secret = (key.decode() for key in zmq.curve_keypair())
-            connect(keys.Pair(public, secret))
+            connect(keys.KeyPair(public, secret))
         until(
             lambda: "too many connections have not joined" in log.read_text(),
             "that the door closes them",

@@ -29,7 +29,7 @@ def test_each_party_has_a_folder_with_its_own_secret_and_no_other(tmp_path: Path
         assert agent == keys.for_agent(folder / f"agent-{rank}", rank)
         assert ours.rank_of(agent.own.public) == rank
         assert agent.coordinator == ours.own.public
-        assert agent.signers[rank] == agent.own.known.signs
+        assert agent.signers[rank] == agent.own.public_keys.signs
     assert len(set(agent.signers.values())) == 3
     assert ours.rank_of(ours.own.public) == keys.OPERATOR
     assert ours.rank_of("x" * 40) is None
@@ -149,7 +149,7 @@ def test_what_is_wrong_with_a_folder_is_said(tmp_path: Path) -> None:
     known.write_text(word)
     allowlist = tmp_path / "coordinator" / keys.ALLOWLIST
     good = allowlist.read_text()
-    first, second = (str(keys.for_agent(tmp_path, rank).own.known) for rank in range(2))
+    first, second = (str(keys.for_agent(tmp_path, rank).own.public_keys) for rank in range(2))
     allowlist.write_text(good.replace(second, first))
     with pytest.raises(PosseError, match="agents 0 and 1 have the same key"):
         keys.for_coordinator(tmp_path, 2)

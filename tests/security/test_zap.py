@@ -8,14 +8,14 @@ import pytest
 import zmq
 
 from posse.security import zap as gate
-from posse.security.zap import Authenticator, Verdict, connect_with, serve_with
+from posse.security.zap import Authenticator, ZapStatus, connect_with, serve_with
 from tests.support.patience import PATIENCE
 
 
 class Door:
     """A PULL socket behind a gate that says `verdict`; `asked` is set at the first question."""
 
-    def __init__(self, verdict: Verdict) -> None:
+    def __init__(self, verdict: ZapStatus) -> None:
         self.verdict = verdict
         self.asked = threading.Event()
         self.refused: list[str] = []
@@ -27,7 +27,7 @@ class Door:
         self.socket.bind("tcp://127.0.0.1:*")
         self.address = self.socket.getsockopt_string(zmq.LAST_ENDPOINT)
 
-    def _decide(self, key: str) -> Verdict:
+    def _decide(self, key: str) -> ZapStatus:
         self.asked.set()
         return self.verdict
 
@@ -37,7 +37,7 @@ class Door:
 
 
 @contextmanager
-def door(verdict: Verdict) -> Iterator[Door]:
+def door(verdict: ZapStatus) -> Iterator[Door]:
     one = Door(verdict)
     try:
         yield one
@@ -64,7 +64,7 @@ def knocking(at: Door, *, keys: bool = True) -> Iterator[str]:
 
 
 def test_who_is_known_is_let_in_under_its_key() -> None:
-    with door(Verdict.YES) as at, knocking(at) as public:
+    with door(ZapStatus.YES) as at, knocking(at) as public:
         assert at.socket.poll(20_000), "nothing came through a gate that says yes"
         part = at.socket.recv(copy=False)
         assert (part.bytes, gate.key_of(part)) == (b"hello", public)
@@ -74,29 +74,29 @@ def test_who_is_known_is_let_in_under_its_key() -> None:
 def test_who_comes_too_early_is_let_in_as_soon_as_it_is_known() -> None:
     """Eight doors: where the answer is status 300 three in four of them stay shut for 30 s."""
     with ExitStack() as stack:
-        doors = [stack.enter_context(door(Verdict.NOT_YET)) for _ in range(8)]
+        doors = [stack.enter_context(door(ZapStatus.NOT_YET)) for _ in range(8)]
         for at in doors:
             stack.enter_context(knocking(at))
         for at in doors:
             assert at.asked.wait(PATIENCE), "nobody asked the gate"
-            at.verdict = Verdict.YES
+            at.verdict = ZapStatus.YES
         for number, at in enumerate(doors):
             assert at.socket.poll(15_000), f"door {number} stayed shut"
 
 
 def test_a_stranger_and_who_has_no_key_are_refused() -> None:
-    with door(Verdict.NO) as at, knocking(at) as public:
+    with door(ZapStatus.NO) as at, knocking(at) as public:
         assert at.asked.wait(PATIENCE), "nobody asked the gate"
         assert not at.socket.poll(100)
         assert set(at.refused) == {public}
-    with door(Verdict.YES) as at, knocking(at, keys=False):
+    with door(ZapStatus.YES) as at, knocking(at, keys=False):
         assert not at.socket.poll(300)
         assert not at.asked.is_set()
 
 
 def test_strangers_without_number_are_not_all_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gate, "MOST_KEPT", 1)
-    with door(Verdict.NOT_YET) as at, knocking(at) as first:
+    with door(ZapStatus.NOT_YET) as at, knocking(at) as first:
         assert at.asked.wait(PATIENCE), "nobody asked the gate"
         with knocking(at) as second:
             for _ in range(200):
@@ -104,5 +104,5 @@ def test_strangers_without_number_are_not_all_kept(monkeypatch: pytest.MonkeyPat
                     break
                 at.socket.poll(100)
             assert {first, second} <= set(at.refused)
-            at.verdict = Verdict.YES
+            at.verdict = ZapStatus.YES
             assert at.socket.poll(15_000), "who was kept was not let in"

@@ -12,7 +12,7 @@ from posse.hosts.coordinator import CoordinatorHost
 from posse.protocol import control
 from posse.protocol.message import Message
 from posse.protocol.wire import encode
-from posse.security.keys import CoordinatorKeys, Pair
+from posse.security.keys import CoordinatorKeys, KeyPair
 from posse.spec.runfile import EngineSpec
 
 WALL = 1e9
@@ -67,7 +67,7 @@ class Script:
     def __init__(
         self, agents: int = 2, keys: tuple[str, ...] = (), joining: float = DEADLINE
     ) -> None:
-        pairs = CoordinatorKeys(Pair("operator", ""), keys) if keys else None
+        pairs = CoordinatorKeys(KeyPair("operator", ""), keys) if keys else None
         roster = Roster(agents, TOKEN, pairs, {"repeat": "1"})
         engine = EngineSpec(deadline=DEADLINE, absence=ABSENCE, joining=joining)
         self.lobby = Lobby(roster, engine, "mase")

@@ -11,7 +11,7 @@ from posse.engines import memory
 from posse.errors import InputError, PosseError, RunFailed
 from posse.plan import Plan, prepare
 from posse.results.record import RunRecord
-from posse.testing import COORDINATOR, Cluster
+from posse.testing import COORDINATOR, ControlledCluster
 from tests.support.runs import assert_same_run, refused
 
 pytestmark = pytest.mark.asyncio
@@ -40,7 +40,7 @@ TO_ALL: dict[str, Any] = MESH | {
 OF_A_RUN_THAT_ENDED = {"unknown-kind", "stale-run"}
 """What agents still said of it is refused by whoever gathers them for the next, or carries it."""
 
-Act = Callable[[Cluster], None]
+Act = Callable[[ControlledCluster], None]
 
 
 def cut(a: int, b: int) -> Act:
@@ -53,9 +53,11 @@ def alone(source: dict[str, Any]) -> RunRecord:
     return memory.run(plan, 0)
 
 
-async def disturbed(source: dict[str, Any], wrong: Act, well: Act) -> tuple[RunRecord, Cluster]:
+async def disturbed(
+    source: dict[str, Any], wrong: Act, well: Act
+) -> tuple[RunRecord, ControlledCluster]:
     """A run that cannot end while something is wrong, which is so for a while."""
-    async with Cluster(source) as cluster:
+    async with ControlledCluster(source) as cluster:
         wrong(cluster)
         run = asyncio.create_task(cluster.run())
         await asyncio.sleep(0.3)
@@ -73,8 +75,8 @@ def undisturbed(record: RunRecord) -> RunRecord:
 
 
 FAULTS: dict[str, tuple[Act, Act]] = {
-    "cut": (cut(1, COORDINATOR), Cluster.heal),
-    "slow": (lambda c: c.delay(1, COORDINATOR, 0.2), Cluster.heal),
+    "cut": (cut(1, COORDINATOR), ControlledCluster.heal),
+    "slow": (lambda c: c.delay(1, COORDINATOR, 0.2), ControlledCluster.heal),
     "paused": (lambda c: c.pause(1), lambda c: c.resume(1)),
 }
 
@@ -86,7 +88,9 @@ async def test_what_is_wrong_for_a_while_changes_nothing_of_a_run(fault: str) ->
 
 
 async def test_lost_frames_are_sent_again_byte_for_byte() -> None:
-    record, cluster = await disturbed(STAR, lambda c: c.drop(1, COORDINATOR, 1.0), Cluster.heal)
+    record, cluster = await disturbed(
+        STAR, lambda c: c.drop(1, COORDINATOR, 1.0), ControlledCluster.heal
+    )
     assert_same_run(alone(STAR), record)
     again = [frame for frame in cluster.messages(again=True) if frame.resent]
     assert again
@@ -101,7 +105,7 @@ async def test_lost_frames_are_sent_again_byte_for_byte() -> None:
 
 @pytest.mark.parametrize("source", [MESH, TO_ALL], ids=["each", "all"])
 async def test_neighbours_that_are_parted_go_on_where_they_were(source: dict[str, Any]) -> None:
-    record, cluster = await disturbed(source, cut(0, 1), Cluster.heal)
+    record, cluster = await disturbed(source, cut(0, 1), ControlledCluster.heal)
     assert_same_run(alone(source), record)
     assert cluster.messages(link=(0, 1), plane="data")
     assert cluster.messages(link=(1, 0), plane="data")
@@ -126,7 +130,7 @@ async def test_one_that_stands_still_is_named_and_not_those_who_wait_for_it() ->
         "parameters": {"epsilon": 1.0, "horizon": 20_000},
         "engine": {"deadline": 4.0, "on_missing": "end"},
     }
-    async with Cluster(source) as cluster:
+    async with ControlledCluster(source) as cluster:
         run = asyncio.create_task(cluster.run())
         await cluster.wait_for(1, kind="Bundle", link=(2, None))
         cluster.pause(2)
@@ -135,7 +139,7 @@ async def test_one_that_stands_still_is_named_and_not_those_who_wait_for_it() ->
 
 
 async def test_an_agent_that_is_killed_ends_the_run_and_is_there_again_for_the_next() -> None:
-    async with Cluster(STAR) as cluster:
+    async with ControlledCluster(STAR) as cluster:
         before = cluster.pids
         assert before.keys() == set(range(6))
         cluster.cut(1, COORDINATOR)  # so that the run cannot end
@@ -165,7 +169,7 @@ async def test_where_a_server_can_do_without_an_agent_its_run_goes_on_when_it_is
         "parameters": {"horizon": 500},
         "engine": {"deadline": 30.0},
     }
-    async with Cluster(source) as cluster:
+    async with ControlledCluster(source) as cluster:
         await cluster.run()
         cluster.pause(1)
         run = asyncio.create_task(cluster.run())
@@ -177,7 +181,7 @@ async def test_where_a_server_can_do_without_an_agent_its_run_goes_on_when_it_is
 
 
 async def test_what_was_said_is_there_by_link_plane_and_kind() -> None:
-    async with Cluster({**STAR, "engine": {"kind": "memory"}}) as cluster:
+    async with ControlledCluster({**STAR, "engine": {"kind": "memory"}}) as cluster:
         record = (await cluster.run()).runs[0]
         again = (await cluster.run(parameters={"beta": 0.3})).runs[0]
     for number, run in enumerate((record, again)):
@@ -194,7 +198,7 @@ async def test_what_was_said_is_there_by_link_plane_and_kind() -> None:
 
 
 async def test_in_memory_there_is_nothing_to_kill_or_to_cut() -> None:
-    async with Cluster({**STAR, "engine": {"kind": "memory"}}) as cluster:
+    async with ControlledCluster({**STAR, "engine": {"kind": "memory"}}) as cluster:
         assert cluster.pids == {}
         for act in (
             lambda: cluster.kill(0),
@@ -207,7 +211,7 @@ async def test_in_memory_there_is_nothing_to_kill_or_to_cut() -> None:
 
 
 async def test_what_cannot_be_done_to_a_link_is_said_before_anything_happens() -> None:
-    cluster = Cluster(STAR, spawn=2)
+    cluster = ControlledCluster(STAR, spawn=2)
     for act, why in (
         (lambda: cluster.cut(0, 1), "mase has no link between 0 and 1"),
         (lambda: cluster.cut(3, COORDINATOR), "agent 3 was not started here; .*: 0 to 1"),
@@ -220,7 +224,7 @@ async def test_what_cannot_be_done_to_a_link_is_said_before_anything_happens() -
 
 
 async def test_after_its_end_nothing_can_be_done_to_it() -> None:
-    async with Cluster(STAR) as cluster:
+    async with ControlledCluster(STAR) as cluster:
         assert set(cluster.pids) == set(range(6))
     assert cluster.pids == {}  # by now the numbers may be anybody's
     for act in (lambda: cluster.kill(0), lambda: cluster.cut(0, COORDINATOR), cluster.heal):
@@ -231,17 +235,17 @@ async def test_after_its_end_nothing_can_be_done_to_it() -> None:
 @pytest.mark.parametrize("spawn", [-1, 7])
 async def test_no_more_agents_are_started_than_there_are(spawn: int) -> None:
     with pytest.raises(InputError, match=f"spawn {spawn}: must be from 0 to 6"):
-        Cluster(STAR, spawn=spawn)
+        ControlledCluster(STAR, spawn=spawn)
 
 
 async def test_a_wait_for_what_is_never_said_ends_with_a_sentence() -> None:
-    async with Cluster({**STAR, "engine": {"kind": "memory"}}) as cluster:
+    async with ControlledCluster({**STAR, "engine": {"kind": "memory"}}) as cluster:
         with pytest.raises(TimeoutError, match=r"0 of 3 messages \(kind Vote\) in 0 s"):
             await cluster.wait_for(3, kind="Vote", timeout=0)
 
 
 async def test_a_wait_ends_when_the_run_fails() -> None:
-    async with Cluster(STAR) as cluster:
+    async with ControlledCluster(STAR) as cluster:
         cluster.cut(1, COORDINATOR)
         run = asyncio.create_task(cluster.run())
         await cluster.wait_for(1, kind="Configure", link=(COORDINATOR, 2))
@@ -253,6 +257,6 @@ async def test_a_wait_ends_when_the_run_fails() -> None:
 
 
 async def test_a_cluster_that_was_never_up_leaves_nothing() -> None:
-    cluster = Cluster(STAR)
+    cluster = ControlledCluster(STAR)
     with pytest.raises(PosseError, match="the cluster is not up"):
         await cluster.restart(0)

@@ -44,7 +44,7 @@ def watched(plan: Plan) -> tuple[Feed, RunRecord]:
     watcher = Watcher(plan)
     feed = Feed(plan, watcher, board)
     try:
-        [(_, record)] = api.runs(plan, [0], observe=watcher.observe, board=board)
+        [(_, record)] = api.make_runs(plan, [0], observe=watcher.observe, board=board)
     finally:
         feed.close([("found", "arm 0")])
         board.close()
@@ -91,7 +91,7 @@ def test_a_look_in_the_last_slot_gives_way_to_what_the_run_came_to() -> None:
     watcher = Watcher(plan)
     feed = Feed(plan, watcher, None)
     feed.close([])  # from here on it looks when it is told to
-    assert len(list(api.runs(plan, [0], observe=watcher.observe))) == 1
+    assert len(list(api.make_runs(plan, [0], observe=watcher.observe))) == 1
     end = watcher.view
     assert end is not None
     for regret in (1.0, 2.0):
@@ -195,7 +195,7 @@ def test_each_run_of_a_series_begins_anew() -> None:
     board = Board.of(plan)
     watcher = Watcher(plan)
     feed = Feed(plan, watcher, board)
-    made: Iterator[Any] = api.runs(plan, [0, 1], observe=watcher.observe, board=board)
+    made: Iterator[Any] = api.make_runs(plan, [0, 1], observe=watcher.observe, board=board)
     records = [record for _, record in made]
     feed.close([])
     state = told(feed)["state"]
