@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
-from posse.claims.base import ILLUSTRATES
+from posse.claims.base import ILLUSTRATES, TIMING
 from posse.plan import prepare
-from posse.protocol.privacy import Claim
+from posse.protocol.privacy import REWARD, Claim
 from posse.systems import get_system, ours
 from posse.systems.base import Field
 
@@ -18,21 +18,45 @@ is what the code claims, for M = 16 agents, K = 16 arms, T = 10,000 and ε = 1 (
 and `dp-ucb-int`). `posse check RUN.toml` prints the claim of your own run, and so do the closing
 table, the report and, in the field, each agent's own log.
 
-- **Unit**: what differs between neighbouring inputs. The value of one reward is protected, its arm
-  and place fixed: removing a row from a log, or moving it to another arm, shifts all later rows
-  into other statistics. A person behind m rewards is protected m times less.
+The claims are the field's.
+{ILLUSTRATES}
+
+## What is protected
+
+- **Protected**: what differs between neighbouring inputs. *One reward* is
+  {REWARD}: removing a row from a log, or
+  moving it to another arm, shifts all later rows into other statistics. *One sample* is the same of
+  a player's sample. A person behind m rewards is protected m times less.
 - **Number**: ε, and δ if there is one, against that adversary, over a whole run. A second run over
   the same rewards costs as much again; in the field a row is used in one run only, unless the run
   file says otherwise (`[privacy]`).
-- **Not covered**, in every system: who sends to whom, how much and when; that a run ends because a
-  reward is not a number in [0, 1] and `arms.clip` is not set, or because the user's own arms raise;
-  that an agent's log is used up, or has a line that cannot be read.
-
-The claims are the field's. {ILLUSTRATES}
+- **Not covered**, in every system: who sends to whom, how much and when, and so how long the
+  rewards before a message took; that a run ends because a reward is not a number in [0, 1] and
+  `arms.clip` is not set, or because the user's own arms raise; that an agent's log is used up, or
+  has a line that cannot be read. The table has what is not covered besides.
+- **Why**: by number, [below](#why).
 
 """
 
-_COLUMNS = ("system, form", "unit", "against", "number", "why", "not covered")
+_WHY = """
+## Why
+
+"""
+
+_NOTHING = """
+## Where nothing is protected
+
+No reward is covered.
+
+"""
+
+_COLUMNS = ("system, form", "protected", "number", "against", "not covered besides", "why")
+
+_SHORT = {REWARD: "one reward", "the value of one sample, its arm and place fixed": "one sample"}
+"""Units of claims, as the page's head explains them."""
+
+Rows = dict[tuple[str, ...], dict[str, list[str]]]
+"""By the cells of a row without its first: the systems that it is for, by the name of the form."""
 
 _ASKED = {"horizon": 10_000, "epsilon": 1.0, "group_size": 2, "xi": 0.1}
 """Parameters for the systems that have them."""
@@ -100,26 +124,50 @@ def forms() -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def text() -> str:
-    rows = [_row(_COLUMNS), _row(("---",) * len(_COLUMNS))]
-    for name, form, run in forms():
-        plan = prepare(run)
-        said = f"`{name}`" + (f", {form}" if form else "")
-        if not isinstance(plan.system.field, Field):
-            said += " (lab only)"
-        rows.append(_row((said, *_cells(plan.claim))))
-    return _HEAD + "\n".join(rows) + "\n"
+    claims = [(name, form, prepare(run)) for name, form, run in forms()]
+    reasons: dict[str, int] = {}
+    covered: Rows = {}
+    nothing: Rows = {}
+    for name, form, plan in claims:
+        claim = plan.claim
+        rows, cells = (
+            (nothing, (claim.note,))
+            if claim.mechanism == "none"
+            else (covered, _cells(claim, reasons))
+        )
+        lab_only = "" if isinstance(plan.system.field, Field) else " (lab only)"
+        rows.setdefault(cells, {}).setdefault(form, []).append(f"`{name}`{lab_only}")
+    why = "".join(f"{number}. {reason}\n" for reason, number in reasons.items())
+    return (
+        f"{_HEAD}{_table(_COLUMNS, covered)}{_WHY}{why}"
+        f"{_NOTHING}{_table(('system, form', 'what is learned'), nothing)}"
+    )
 
 
-def _cells(claim: Claim) -> tuple[str, ...]:
-    """The cells: unit, adversary, number, why, what is not covered."""
-    if claim.mechanism == "none":
-        return ("nothing is protected", "–", "–", claim.note, "every reward")
+def _table(head: tuple[str, ...], rows: Rows) -> str:
+    """Systems and forms with equal cells share a row."""
+    lines = [_row(head), _row(("---",) * len(head))]
+    for cells, of_form in rows.items():
+        who = (", ".join([*names, *([form] if form else [])]) for form, names in of_form.items())
+        lines.append(_row(("; ".join(who), *cells)))
+    return "\n".join(lines) + "\n"
+
+
+def _cells(claim: Claim, reasons: dict[str, int]) -> tuple[str, ...]:
+    """The cells after the first; a reason that `reasons` has not yet gets the next number."""
     against = "<br>".join(g.adversary for g in claim.guarantees) or claim.adversary
     number = "<br>".join(g.number for g in claim.guarantees) or "no ε"
     if not claim.holds:
         number = f"**does not hold**: {number}"
-    why = " ".join(part for part in (claim.proof, claim.note) if part)
-    return (claim.unit, against, number, why, claim.uncovered)
+    why = [reasons.setdefault(r, len(reasons) + 1) for r in (claim.proof, claim.note) if r]
+    besides = claim.uncovered.removesuffix(TIMING).removesuffix("; ")
+    return (
+        _SHORT.get(claim.unit, claim.unit),
+        number,
+        against,
+        besides or "–",
+        ", ".join(map(str, why)),
+    )
 
 
 def _row(cells: tuple[str, ...]) -> str:
