@@ -28,7 +28,7 @@ from posse.extend import (
     along,
     unprotected,
 )
-from posse.systems.context import making
+from posse.families.context import making
 
 
 class Request(Message, frozen=True):

@@ -9,8 +9,22 @@ Machines exchange `Message`s, read `[parameters]` as a `Parameters`, and note `R
 
 from posse.agent.noise import Noise
 from posse.arms.base import ArmsContext
-from posse.claims.base import ClaimContext, unprotected
 from posse.errors import SpecError
+from posse.families.bounds import Bound
+from posse.families.claims import ClaimContext, unprotected
+from posse.families.context import AgentContext, CoordinatorContext
+from posse.families.network import Network, along
+from posse.families.shapes import (
+    AgentRole,
+    Alone,
+    Mesh,
+    MeshWithServer,
+    ServerRole,
+    SharedArms,
+    Star,
+    Wiring,
+)
+from posse.families.system import Field, LabOnly, Loss, System, UnitInterval
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.log import Row
 from posse.protocol.machine import (
@@ -45,20 +59,6 @@ from posse.results.base import Results, Standing
 from posse.results.record import Detail
 from posse.seeds import Purpose
 from posse.spec.runfile import RunSpec
-from posse.systems.base import Field, LabOnly, Loss, System, UnitInterval
-from posse.systems.context import AgentContext, CoordinatorContext
-from posse.systems.network import Network, along
-from posse.systems.shapes import (
-    AgentRole,
-    Alone,
-    Mesh,
-    MeshWithServer,
-    ServerRole,
-    SharedArms,
-    Star,
-    Wiring,
-)
-from posse.theory.bounds import Bound
 from posse.topologies.graphs import Graph, from_edges
 
 __all__ = [

@@ -16,8 +16,12 @@ from posse import defect, own_code
 from posse.arms.base import RandomMeans
 from posse.arms.csv import CsvArms
 from posse.arms.python import PythonArms
-from posse.claims.base import ClaimContext
 from posse.errors import ArmsError, SpecError
+from posse.families import find_system
+from posse.families.bounds import Bound, NoBoundError, means_table
+from posse.families.claims import ClaimContext
+from posse.families.network import Network
+from posse.families.system import Field, LabOnly, System
 from posse.protocol import control
 from posse.protocol.machine import COORDINATOR, OnMissing, Parameters
 from posse.protocol.privacy import Claim
@@ -30,10 +34,6 @@ from posse.spec.explain import convert
 from posse.spec.privacy import TOO_LIKELY, TOO_MUCH
 from posse.spec.runfile import Clock, RunSpec, put, read
 from posse.spec.topology import require_connected
-from posse.systems import find_system
-from posse.systems.base import Field, LabOnly, System
-from posse.systems.network import Network
-from posse.theory.bounds import Bound, NoBoundError, means_table
 
 
 @dataclass(frozen=True)

@@ -245,7 +245,7 @@ OWN = """
 import dataclasses
 import sys
 
-from posse.systems import get_system
+from posse.families import get_system
 
 
 def refuse(*_):

@@ -22,7 +22,7 @@ ELSEWHERE = [
         "posse: errors",
         "posse/engines: base crew place",
         "posse/hosts: agent_setup spending",
-        "posse/systems: base context network",
+        "posse/families: context network system",
     ),
     (
         "what goes through a journal",
@@ -30,17 +30,10 @@ ELSEWHERE = [
         "posse/durable: recording",
     ),
     (
-        "a family's wiring, and its words on a run: every system is run whole",
+        "what every whole run goes through",
         "tests/runs/test_golden.py",
         "posse/measure: account",
-        "posse/results: anonymous cooperative mase players result",
-        "posse/systems: mase",
-    ),
-    (
-        "theory of each system: no run is above its bound",
-        "tests/theory/test_bounds.py",
-        "posse/claims: mase",
-        "posse/theory: anonymous",
+        "posse/results: result",
     ),
     (
         "what experiments are made of: every experiment is run",

@@ -17,8 +17,8 @@ import pytest
 import posse
 from posse import api, own_code
 from posse.errors import PosseError
+from posse.families import get_system
 from posse.plan import Source, prepare
-from posse.systems import get_system
 from tests.support.packages import offer
 
 

@@ -4,12 +4,13 @@ import argparse
 
 import msgspec
 
-from posse.claims.base import ILLUSTRATES, records
 from posse.cli.listing import in_toml
 from posse.cli.options import add_run_file, plan
 from posse.cli.parser import Parser
 from posse.cli.streams import wrapped
+from posse.families.claims import records
 from posse.measure.numbers import counted
+from posse.results.record import ILLUSTRATES
 
 
 def add(parser: Parser) -> None:

@@ -5,11 +5,12 @@ from typing import Any
 
 import msgspec
 
-from posse.claims.base import ILLUSTRATES, TIMING
+from posse.families import get_system, ours
+from posse.families.claims import TIMING
+from posse.families.system import Field
 from posse.plan import prepare
 from posse.protocol.privacy import REWARD, Claim
-from posse.systems import get_system, ours
-from posse.systems.base import Field
+from posse.results.record import ILLUSTRATES
 
 _HEAD = f"""# What is claimed
 

@@ -9,17 +9,17 @@ from typing import Any, get_args
 import msgspec
 from msgspec import inspect as mi
 
-from posse import own_code, systems
+from posse import families, own_code
 from posse.arms import ArmsSpec
 from posse.cli import claims
 from posse.cli.parser import Parser
 from posse.cli.streams import wrapped
 from posse.errors import SpecError
+from posse.families import get_system
+from posse.families.system import LabOnly
 from posse.spec.activity import ActivitySpec
 from posse.spec.explain import nearest
 from posse.spec.topology import TopologySpec
-from posse.systems import get_system
-from posse.systems.base import LabOnly
 
 _SECTIONS = ("all", "systems", "arms", "topologies", "claims")
 _ARMS, _TOPOLOGIES = (
@@ -40,22 +40,22 @@ def add(parser: Parser) -> None:
 
 def names() -> list[str]:
     """The names that may be asked for."""
-    return list(dict.fromkeys([*_SECTIONS, *systems.names(), *_ARMS, *_TOPOLOGIES]))
+    return list(dict.fromkeys([*_SECTIONS, *families.names(), *_ARMS, *_TOPOLOGIES]))
 
 
 def run(options: argparse.Namespace) -> None:
     what = options.what
     if own_code.is_target(what):
-        systems.find_system(what, [str(Path.cwd())])
+        families.find_system(what, [str(Path.cwd())])
     elif what not in names():
         raise SpecError(f"posse list {what}", f"not known; {nearest(what, names(), 'posse list')}")
-    if own_code.is_target(what) or what in systems.names():
+    if own_code.is_target(what) or what in families.names():
         _system(what)
     if what == "claims":
         print(claims.text(), end="")
     if what in {"all", "systems"}:
         print("SYSTEMS  (system = …; [parameters])")
-        for name in systems.names():
+        for name in families.names():
             try:
                 _system(name)
             except SpecError as error:  # one faulty package must not hide the other systems

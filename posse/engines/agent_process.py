@@ -29,6 +29,7 @@ from posse.engines.sockets import PROBE_EVERY, Selector, end
 from posse.engines.sources import ahead_by, of_this_machine
 from posse.engines.uplink import Uplink
 from posse.errors import InputError, PosseError, RunFailed
+from posse.families import get_system
 from posse.hosts.agent import ONE_RUN, AgentHost
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.endpoint import NEIGHBOURS
@@ -39,7 +40,6 @@ from posse.printable import printable
 from posse.protocol import control
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.message import Message
-from posse.systems import get_system
 
 _LISTEN_EVERY: Final = 256
 """An agent checks its other sockets after this many steps, or frames from neighbours."""

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Sequence
 
+from posse.families.network import Network
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import Plan
-from posse.systems.network import Network
 
 Observer = Callable[[CoordinatorHost], None]
 

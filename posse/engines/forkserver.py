@@ -45,10 +45,10 @@ from posse.engines.joining import Joining
 from posse.engines.place import Place
 from posse.engines.sockets import Selector, one_context
 from posse.engines.uplink import Uplink
+from posse.families import find_system
 from posse.plan import Plan, prepare
 from posse.protocol import control
 from posse.security.keys import AgentKeys
-from posse.systems import find_system
 
 _DEATH = struct.Struct("<ii")
 """Rank and exit code of an agent that died."""

@@ -40,6 +40,7 @@ from posse.engines.effects import (
 from posse.engines.patience import Patience, link
 from posse.engines.roster import SAME_VERSION, SUPERSEDED, Member, NotAdmitted, Peer, Roster
 from posse.errors import InputError, PosseError, RunFailed
+from posse.families import get_system
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.measure.numbers import listed, named
@@ -49,7 +50,6 @@ from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.message import Message
 from posse.protocol.wire import MAX_DATA, VERSION, Codec, read_header
 from posse.spec.runfile import EngineSpec
-from posse.systems import get_system
 
 _CODEC = Codec(control.TO_LOBBY, MAX_DATA)
 _MOST_SYNCS = 16

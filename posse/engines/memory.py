@@ -12,12 +12,13 @@ from typing import Any
 
 import msgspec
 
-from posse import own_code, systems
+from posse import families, own_code
 from posse.agent.cohort import Cohort
 from posse.engines.base import Observer, Tap, agent_setups, silent
 from posse.engines.board import Board, Showing
 from posse.engines.sources import of_this_machine
 from posse.errors import PosseError, RunFailed
+from posse.families.network import Network
 from posse.hosts.agent import AgentHost
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
@@ -29,7 +30,6 @@ from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import COORDINATOR, Received
 from posse.protocol.wire import read_header
 from posse.results.record import RunRecord
-from posse.systems.network import Network
 
 
 def run(
@@ -56,7 +56,7 @@ def run(
     agents: list[AgentHost] = []
     if board is not None:
         observe = Showing(board, crowd=1.0).before(observe, agents)
-    systems.know(plan.system, plan.spec.system)
+    families.know(plan.system, plan.spec.system)
     with own_code.aside():
         coordinator = CoordinatorHost(
             plan, network, number, sources, observe, serial, counts=board is not None

@@ -9,12 +9,12 @@ from posse.arms.csv import CsvArms
 from posse.arms.python import PythonArms
 from posse.engines.effects import Log
 from posse.errors import PosseError, SpecError
+from posse.families import get_system
 from posse.hosts.agent_setup import AgentSetup
 from posse.plan import Plan, check
 from posse.spec.explain import convert
 from posse.spec.privacy import PrivacySpec
 from posse.spec.runfile import AgentsSpec, RunSpec
-from posse.systems import get_system
 
 
 class TheirRun:

@@ -25,6 +25,7 @@ from posse.engines.recovery import RunBeginning, brought_back, members_of, resto
 from posse.engines.resources import ProcessResources
 from posse.engines.sources import of_this_machine
 from posse.errors import PosseError, RunFailed, exit_code
+from posse.families.network import Network
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.log import LOG
@@ -36,7 +37,6 @@ from posse.protocol.signing import Signer
 from posse.results import words
 from posse.results.record import RunRecord
 from posse.security.keys import CoordinatorKeys, KeyPair, make_ephemeral_keys
-from posse.systems.network import Network
 
 
 class ProcessEngine:

@@ -10,13 +10,13 @@ from posse.durable.journal import FRAME, STEPS, Input, Journal
 from posse.durable.session import Session, SessionState
 from posse.engines.base import Observer
 from posse.engines.roster import Member, Roster
+from posse.families import get_system
 from posse.hosts.agent import AgentHost
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import FIRED, LOST, CoordinatorHost
 from posse.hosts.sources import Sources
 from posse.plan import Plan
 from posse.protocol import control
-from posse.systems import get_system
 
 LINKED = "linked"
 """An input of a journal: a link to a neighbour changed."""

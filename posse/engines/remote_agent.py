@@ -23,6 +23,7 @@ from posse.engines.place import Place
 from posse.engines.sockets import Selector, one_context
 from posse.engines.uplink import Uplink
 from posse.errors import InputError
+from posse.families import get_system
 from posse.log import LOG
 from posse.measure.account import Account
 from posse.measure.numbers import counted
@@ -35,7 +36,6 @@ from posse.security import address
 from posse.security.keys import AgentKeys
 from posse.spec.fingerprint import fingerprint
 from posse.spec.privacy import ALONE, PrivacySpec
-from posse.systems import get_system
 
 
 class Elsewhere(Place):

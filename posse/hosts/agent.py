@@ -14,6 +14,7 @@ from mypy_extensions import mypyc_attr
 from posse import defect
 from posse.arms import Arms
 from posse.errors import PosseError
+from posse.families import get_system
 from posse.hosts.agent_run import AgentRun
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.endpoint import BETWEEN_RUNS, Endpoint, to_blame
@@ -24,7 +25,6 @@ from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import COORDINATOR, Received
 from posse.protocol.message import Message, Plane
 from posse.protocol.wire import HEADER, read_header
-from posse.systems import get_system
 
 _LOBBY_KINDS = tuple(msgspec.msgpack.encode(kind.__name__) for kind in control.TO_JOINING)
 _CONTROL: Final = int(Plane.CONTROL)

@@ -13,6 +13,8 @@ from posse.arms.buffer import RewardBuffer
 from posse.clocks.immediate import SlotPace, WallPace
 from posse.clocks.pace import Order, Pace, SharedPace
 from posse.clocks.virtual import Activity, VirtualPace
+from posse.families.context import AgentContext
+from posse.families.system import System
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.endpoint import NEIGHBOURS, Endpoint, no_link, unheard
 from posse.hosts.sources import Chance
@@ -60,8 +62,6 @@ from posse.protocol.machine import (
 from posse.protocol.message import Message, Plane
 from posse.protocol.privacy import spent
 from posse.seeds import Purpose
-from posse.systems.base import System
-from posse.systems.context import AgentContext
 
 _CONTROL: Final = int(Plane.CONTROL)
 

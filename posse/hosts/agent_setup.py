@@ -6,14 +6,14 @@ import msgspec
 from msgspec import Meta
 
 from posse.arms import ArmsSpec
-from posse.claims.base import ClaimContext
+from posse.families import get_system
+from posse.families.claims import ClaimContext
 from posse.protocol.control import Count
 from posse.protocol.machine import Variant
 from posse.protocol.privacy import Claim
 from posse.spec.explain import convert
 from posse.spec.privacy import PrivacySpec
 from posse.spec.runfile import Clock, Mode
-from posse.systems import get_system
 
 
 class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):

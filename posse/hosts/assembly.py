@@ -5,7 +5,8 @@ from collections import Counter
 import numpy as np
 
 from posse.arms.shared import SharedArms
-from posse.claims.base import records
+from posse.families.bounds import MeansUnknownError, run_means
+from posse.families.claims import records
 from posse.hosts.endpoint import Endpoint
 from posse.measure import regret
 from posse.measure.traffic import quantile, seconds
@@ -16,7 +17,6 @@ from posse.protocol.privacy import spent
 from posse.results.record import Delay, Privacy, Quantiles, Resources, RunRecord
 from posse.results.traffic import traffic
 from posse.spec.runfile import RunSpec
-from posse.theory.bounds import MeansUnknownError, run_means
 
 QUANTILES = (0.5, 0.9, 0.99, 1.0)
 _SAME = 1e-12

@@ -12,6 +12,7 @@ import msgspec
 from mypy_extensions import mypyc_attr
 
 from posse.errors import RunFailed
+from posse.families.network import Network
 from posse.hosts.agreement import Agreement, Complaints
 from posse.hosts.attendance import Attendance
 from posse.hosts.endpoint import Endpoint
@@ -39,7 +40,6 @@ from posse.protocol.message import Message, Plane
 from posse.protocol.wire import kind_of, read_header
 from posse.results.base import Standing
 from posse.results.record import RunRecord
-from posse.systems.network import Network
 
 _CONTROL: Final = int(Plane.CONTROL)  # looking up an enum's member costs a call per frame
 _LINKED: Final = control.Linked.__name__

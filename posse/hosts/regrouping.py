@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection
 
 import msgspec
 
+from posse.families.network import Network
 from posse.protocol import control
 from posse.protocol.errors import RemoteProtocolError
-from posse.systems.network import Network
 from posse.topologies.graphs import Graph, from_edges
 
 LayOut = Callable[[Graph, Collection[int]], Network]

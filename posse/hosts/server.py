@@ -13,6 +13,8 @@ from posse.arms.buffer import RewardBuffer
 from posse.arms.shared import SharedArms
 from posse.clocks.run_clock import Conductor, RunClock, SharedClock, SlotClock, WallClock
 from posse.errors import PosseError, RunFailed
+from posse.families.context import CoordinatorContext
+from posse.families.network import Network
 from posse.hosts.assembly import completed
 from posse.hosts.attendance import Attendance
 from posse.hosts.endpoint import NEIGHBOURS, Endpoint, no_link, unheard
@@ -50,8 +52,6 @@ from posse.protocol.machine import (
 )
 from posse.protocol.message import Message, Plane
 from posse.results.record import RunRecord
-from posse.systems.context import CoordinatorContext
-from posse.systems.network import Network
 
 _CONTROL: Final = int(Plane.CONTROL)
 

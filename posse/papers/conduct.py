@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from posse import api
+from posse.families import get_system
 from posse.papers.experiment import SEED, Experiment
 from posse.papers.outcome import Cost, Judged, PointMean, Told
 from posse.papers.repetitions import Repetition, run, store
@@ -17,7 +18,6 @@ from posse.plan import prepare
 from posse.progress import Progress, Screen
 from posse.results.measures import TOTALS
 from posse.results.record import RunRecord
-from posse.systems import get_system
 
 _COPIED = ("name", "paper", "figure", "title", "assumed")
 

@@ -2,6 +2,8 @@
 
 from matplotlib.ticker import MaxNLocator
 
+from posse.families.anonymous import AnonymousDetail, ParallelDetail
+from posse.families.players import PlayersDetail
 from posse.measure.numbers import capital
 from posse.protocol.federated import ExploredRow, RoundRow
 from posse.protocol.mase import EliminationRow, VoteRow
@@ -18,8 +20,6 @@ from posse.report.drawing import (
 from posse.report.page import Section, some
 from posse.report.read import Series
 from posse.report.regret import mean_curve, of_runs, regret
-from posse.results.anonymous import AnonymousDetail, ParallelDetail
-from posse.results.players import PlayersDetail
 from posse.results.record import RunRecord
 
 _MOST_ARMS = 30

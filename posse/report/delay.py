@@ -4,11 +4,11 @@ from collections import Counter
 
 import numpy as np
 
+from posse.families.cooperative import CooperativeDetail
 from posse.measure.numbers import counted, number
 from posse.report.drawing import COLOUR, Chart, canvas, to_svg
 from posse.report.page import Section, Table, some, table
 from posse.report.read import Series
-from posse.results.cooperative import CooperativeDetail
 
 
 def section(series: Series) -> Section:

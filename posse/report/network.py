@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from posse.families.anonymous import AnonymousDetail
 from posse.measure.numbers import capital, counted, listed, number
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.message import Plane
@@ -12,7 +13,6 @@ from posse.report import graph
 from posse.report.drawing import COLOUR, Chart, canvas, to_svg
 from posse.report.page import Section
 from posse.report.read import Series
-from posse.results.anonymous import AnonymousDetail
 
 
 def section(series: Series) -> Section | None:

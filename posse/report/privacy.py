@@ -3,13 +3,12 @@
 import math
 from statistics import median
 
-from posse.claims.base import ILLUSTRATES
 from posse.measure.numbers import capital
 from posse.protocol.privacy import Guarantee, Promise, amount
 from posse.report.drawing import COLOUR, Chart, canvas, to_svg
 from posse.report.page import Section, some
 from posse.report.read import Series
-from posse.results.record import Privacy
+from posse.results.record import ILLUSTRATES, Privacy
 
 _MECHANISMS = {
     "laplace": "Laplace noise on every statistic that a message depends on",

@@ -18,12 +18,12 @@ from posse.durable.directory import FAILURE, KEPT, RESULT, SPECIFICATION
 from posse.durable.sweep import SWEEP
 from posse.durable.sweep import read as read_sweep
 from posse.errors import InputError, PosseError
+from posse.families import find_system
+from posse.families.system import System
 from posse.own_code import folders_of
 from posse.protocol.control import LinkCount
 from posse.results.record import Detail, NetworkFacts, RunRecord
 from posse.spec.runfile import RunSpec
-from posse.systems import find_system
-from posse.systems.base import System
 
 
 @dataclass(frozen=True, kw_only=True)

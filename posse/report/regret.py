@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from posse.errors import PosseError
+from posse.families.bounds import Bound
 from posse.measure.confidence import student
 from posse.measure.numbers import capital, short
 from posse.plan import prepare
@@ -22,7 +23,6 @@ from posse.report.drawing import (
     to_svg,
 )
 from posse.report.read import Series
-from posse.theory.bounds import Bound
 
 POINTS = 200
 """Points per drawn curve."""

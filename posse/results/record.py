@@ -39,6 +39,12 @@ class Delay(msgspec.Struct, kw_only=True, omit_defaults=True):
     taken: dict[str, Quantiles] = {}
 
 
+ILLUSTRATES = (
+    "A run of the lab illustrates this and protects nothing: its messages carry the seed of all "
+    "noise and keys."
+)
+
+
 class Privacy(msgspec.Struct, kw_only=True):
     """What was claimed, and what each agent spent of it (None in the field: not reported).
 

@@ -3,12 +3,11 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from posse.claims.base import ILLUSTRATES
 from posse.measure.numbers import counted, number
 from posse.measure.traffic import RESENT
 from posse.protocol.privacy import amount
 from posse.results.measures import PULLS, REGRET, ROUNDS, SLOTS, Mean, means
-from posse.results.record import Privacy, RunRecord
+from posse.results.record import ILLUSTRATES, Privacy, RunRecord
 
 _BRIEF = ("found", "rounds", "slots", "pulls", "regret", "on the wire", "warning")
 

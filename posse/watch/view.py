@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from posse.families.network import Network
 from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import Plan
 from posse.printable import printable
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.mase import EliminationRow, VoteRow
 from posse.protocol.message import Plane
-from posse.systems.network import Network
 
 _EVERY = 0.25
 _SHARE = 0.005

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from posse.agent.gis import Gis
+from posse.families.federated_theory import gis_links, gis_links_paper
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.federated import Adv, Data, Hop, Quiet, Req
-from posse.theory.federated import gis_links, gis_links_paper
 from posse.topologies import graphs
 from posse.topologies.graphs import Graph
 from tests.support.federated import connected, deliver, flooding, gis, row, say

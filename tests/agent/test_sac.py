@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from posse.agent.sac import Relay
-from posse.theory.federated import sac_links
+from posse.families.federated_theory import sac_links
 from posse.topologies import graphs
 from posse.topologies.graphs import Graph, side_by_side
 from posse.topologies.sinks import find_sinks

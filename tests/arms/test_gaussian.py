@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from posse.errors import SpecError
+from posse.families.bounds import means_table
 from posse.plan import prepare
-from posse.theory.bounds import means_table
 from tests.support.arms import ERROR_RATE, build, within
 
 

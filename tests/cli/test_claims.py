@@ -10,9 +10,9 @@ from msgspec import inspect
 from posse.cli import claims as page
 from posse.cli import main as cli
 from posse.errors import SpecError
+from posse.families import get_system
 from posse.plan import prepare
 from posse.protocol.privacy import Claim
-from posse.systems import get_system
 
 PAGE = Path(__file__).parents[2] / "docs" / "claims.md"
 

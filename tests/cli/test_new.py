@@ -14,7 +14,7 @@ import pytest
 from posse import extend
 from posse.cli.main import main
 from posse.cli.new import text
-from posse.systems import get_system
+from posse.families import get_system
 from tests.support.blocks import ROOT, blocks
 
 GUIDE = ROOT / "docs" / "your-own-algorithm.md"

@@ -24,12 +24,12 @@ from posse.durable.recording import RecordedSpending, recorded
 from posse.durable.session import Session
 from posse.engines import memory
 from posse.engines.recovery import brought_back, outside_agent, outside_coordinator
+from posse.families.network import Network
 from posse.hosts.agent import AgentHost
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.hosts.sources import Sources
 from posse.plan import Plan
-from posse.systems.network import Network
 from tests.runs.test_golden import CASES
 from tests.support.golden import taken, without_clock_and_chance, write_logs
 from tests.support.paced import Run, buffer

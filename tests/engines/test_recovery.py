@@ -14,9 +14,9 @@ import pytest
 
 from posse.durable.directory import SPECIFICATION, RunDirectory
 from posse.engines import memory
+from posse.families import names
 from posse.plan import Plan, prepare
 from posse.results.record import RunRecord
-from posse.systems import names
 from tests.runs.test_restarts import CASES, undisturbed_part
 from tests.support.patience import PATIENCE
 from tests.support.remote import Agent, free_port

@@ -20,6 +20,8 @@ from posse.durable.directory import RunDirectory
 from posse.engines import memory
 from posse.engines.base import agent_setups
 from posse.errors import ArmsError, SpecError
+from posse.families import get_system, names
+from posse.families.system import Field
 from posse.hosts.agent import AgentHost
 from posse.hosts.sources import Chance
 from posse.protocol.cooperative import means_record, reward_record
@@ -29,8 +31,6 @@ from posse.protocol.masking import PublicKey
 from posse.protocol.wire import encode, read_header
 from posse.results.record import RunRecord
 from posse.seeds import Purpose
-from posse.systems import get_system, names
-from posse.systems.base import Field
 from tests.support.field import (
     CASES,
     FAMILIES,

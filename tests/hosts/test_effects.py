@@ -7,7 +7,7 @@ from typing import Any, cast, get_args
 import numpy as np
 import pytest
 
-from posse import systems
+from posse import families
 from posse.engines import memory
 from posse.errors import RunFailed
 from posse.protocol.errors import RemoteProtocolError
@@ -64,14 +64,14 @@ class Answers:
 
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
-    before = dict(systems._LOADED)
+    before = dict(families._LOADED)
     yield
-    systems._LOADED.clear()
-    systems._LOADED.update(before)
+    families._LOADED.clear()
+    families._LOADED.update(before)
 
 
 def run_with(system: str, **machines: Any) -> RunRecord:
-    systems._LOADED["own"] = with_machines(systems.get_system(system), name="own", **machines)
+    families._LOADED["own"] = with_machines(families.get_system(system), name="own", **machines)
     agents = 5 if system == "mase" else 2
     parameters = {"horizon": 9} if system == "tdfs-ucb" else {}
     return memory.run(spec("own", agents=agents, parameters=parameters), 0)
@@ -186,7 +186,9 @@ def test_a_run_that_stands_still_says_how_many_are_waited_for() -> None:
         def handle(self, event: Any, now: float) -> Any:
             return []
 
-    systems._LOADED["own"] = with_machines(systems.get_system("central"), name="own", agent=Silent)
+    families._LOADED["own"] = with_machines(
+        families.get_system("central"), name="own", agent=Silent
+    )
     with pytest.raises(RunFailed, match=r"waits for agents 0, 1, .*, 11 and 3 more$"):
         memory.run(spec("own", agents=15), 0)
 

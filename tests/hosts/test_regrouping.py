@@ -5,10 +5,10 @@ from collections.abc import Collection
 import msgspec
 import pytest
 
+from posse.families.network import Network, along
 from posse.hosts.regrouping import Regrouping
 from posse.protocol import control
 from posse.protocol.errors import RemoteProtocolError
-from posse.systems.network import Network, along
 from posse.topologies.graphs import Graph
 
 PATH = [(1,), (0, 2), (1, 3), (2,)]

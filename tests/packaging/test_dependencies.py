@@ -8,7 +8,7 @@ import tomllib
 from importlib import metadata
 from pathlib import Path
 
-from posse.systems import names
+from posse.families import names
 from tests.support.patience import PATIENCE
 from tests.support.runs import printed
 
@@ -64,7 +64,7 @@ class Absent(MetaPathFinder):
 sys.meta_path.insert(0, Absent())
 
 import posse
-from posse.systems import names
+from posse.families import names
 AGENTS = {"corrupted-elimination": 32} | {s: 2 for s in names() if "tdfs" in s or "player" in s}
 LONG = ("anonymous", "explore-then-commit", "cdp-mab", "ddp-mab", "hdp-mab", "single-mab")
 MESHES = ("private-ucb", "byzantine-ucb", "robust-private-ucb", "cooperative-ucb", "ddp-mab",

@@ -7,10 +7,10 @@ import pytest
 from scipy.stats import binom
 
 from posse.engines import memory
+from posse.families.mase import samples_of_epochs
 from posse.papers.rio import theory
 from posse.papers.sample import Sample
 from posse.plan import prepare
-from posse.theory.mase import samples_of_epochs
 from tests.support.papers import alike_on_average
 
 

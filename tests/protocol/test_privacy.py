@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from posse.agent.mase import DpMaseVoter
 from posse.agent.noise import SeededNoise
+from posse.families import get_system, names
 from posse.protocol.machine import Disclose, Pull, Pulled, Started
 from posse.protocol.privacy import Release, spent
-from posse.systems import get_system, names
 
 LEDGERS = st.lists(
     st.builds(

@@ -9,9 +9,9 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra: re
 
 from posse import api
 from posse.durable.directory import RunDirectory
+from posse.families.anonymous import AnonymousDetail
 from posse.plan import prepare
 from posse.report import course, read
-from posse.results.anonymous import AnonymousDetail
 from tests.support import field as support
 
 ARMS = [0.9, 0.8, 0.7, 0.6, 0.5, 0.1]

@@ -9,10 +9,10 @@ import pytest
 from posse import api
 from posse.durable.directory import RunDirectory
 from posse.errors import InputError
+from posse.families.federated import FederatedDetail
 from posse.plan import prepare
 from posse.protocol.message import Plane
 from posse.report import read, run_page
-from posse.results.federated import FederatedDetail
 from posse.results.record import Detail
 from tests.support import field as support
 

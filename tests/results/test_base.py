@@ -6,10 +6,10 @@ import pytest
 
 from posse.engines import memory
 from posse.errors import RunFailed
+from posse.families import get_system, names
 from posse.plan import prepare
 from posse.protocol.log import Row
 from posse.results.base import Results, Standing
-from posse.systems import get_system, names
 from tests.support import field as support
 
 

@@ -5,16 +5,16 @@ from typing import Any
 import pytest
 
 from posse.engines import memory
+from posse.families import names
+from posse.families.anonymous import AnonymousDetail
+from posse.families.cooperative import CooperativeDetail, HopDelay
+from posse.families.federated import FederatedDetail
+from posse.families.mase import ServerDetail
+from posse.families.players import Players, PlayersDetail
 from posse.plan import prepare
 from posse.protocol.federated import ExploredRow
 from posse.results import words
-from posse.results.anonymous import AnonymousDetail
-from posse.results.cooperative import CooperativeDetail, HopDelay
-from posse.results.federated import FederatedDetail
-from posse.results.mase import ServerDetail
-from posse.results.players import Players, PlayersDetail
 from posse.results.record import Detail, RunRecord
-from posse.systems import names
 from tests.support import field as support
 
 

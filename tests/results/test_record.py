@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from posse.engines import memory
+from posse.families import get_system
+from posse.families.players import PlayersDetail
 from posse.plan import prepare
-from posse.results.players import PlayersDetail
 from posse.results.record import Delay, Detail, Quantiles, RunRecord
 from posse.results.traffic import Traffic
-from posse.systems import get_system
 from tests.support import field as support
 
 LAB = ["mase", "independent", "private-ucb", "tdfs-ucb", "anonymous", "parallel-ucb", "hdp-mab"]

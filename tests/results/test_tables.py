@@ -9,12 +9,12 @@ import pytest
 
 from posse.durable.directory import RunDirectory
 from posse.engines import memory
+from posse.families import get_system, names
 from posse.plan import Plan, prepare
 from posse.protocol.errors import LocalProtocolError
 from posse.protocol.mase import VoteRow
 from posse.results.base import PLAIN
 from posse.results.tables import tables, write
-from posse.systems import get_system, names
 from tests.support import field as support
 
 MEANS = {"kind": "bernoulli", "means": list(support.MEANS)}

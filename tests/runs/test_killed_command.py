@@ -17,9 +17,9 @@ import pytest
 
 from posse.durable.directory import SPECIFICATION, RunDirectory
 from posse.engines import memory
+from posse.families import names
 from posse.plan import Plan, prepare
 from posse.results.record import RunRecord
-from posse.systems import names
 from tests.runs.test_restarts import CASES, SMALLER, undisturbed_part
 from tests.support.golden import write_logs
 from tests.support.halting import command

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import posse
-from posse import systems
+from posse import families
 from posse.engines import memory
 from posse.engines.processes import ProcessEngine
 from posse.plan import prepare
@@ -159,12 +159,12 @@ class Faulty:
 @pytest.mark.parametrize("on_missing", ["end", "continue"])
 @pytest.mark.parametrize("fault", ["silent", "answered-twice", "no-such-arm", "ahead"])
 def test_a_faulty_player_is_named_and_counted(monkeypatch, fault, on_missing):
-    system = systems.get_system("random-player")
+    system = families.get_system("random-player")
 
     def faulty(context):
         return Faulty(system.agent.make(context), context.rank, fault)
 
-    monkeypatch.setitem(systems._LOADED, "random-player", with_machines(system, agent=faulty))
+    monkeypatch.setitem(families._LOADED, "random-player", with_machines(system, agent=faulty))
     run = spec("random-player", horizon=50, engine={"on_missing": on_missing})
     record = memory.run(run, 0)
     reason = "silent" if fault == "ahead" else fault

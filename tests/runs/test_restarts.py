@@ -15,9 +15,9 @@ from posse.durable.capture import Capture
 from posse.engines import memory
 from posse.engines.processes import ProcessEngine
 from posse.errors import RunFailed
+from posse.families import names
 from posse.plan import Plan, prepare
 from posse.results.record import RunRecord
-from posse.systems import names
 from tests.support.golden import FILE, write_logs
 from tests.support.runs import assert_same_run, beside, refused, spec
 

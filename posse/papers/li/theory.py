@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from posse.agent.federated import CdpAgent
+from posse.families.bounds import mean_gaps, positive
+from posse.families.federated_theory import elimination_rounds
 from posse.papers.audit import AUDITED, audit, audits, counted, mechanisms, own_noise, spends
 from posse.papers.checks import alike, at_most, check, equal, matches, plan_of, rate, under_theory
 from posse.papers.experiment import Axes, Computation, Experiment, Lines, along, bars, computed
@@ -28,8 +30,6 @@ from posse.protocol.arrays import FloatArray
 from posse.protocol.federated import Active, Means, Schedule, uploaders
 from posse.protocol.machine import COORDINATOR, AgentEffects, Pull, Pulled, Received, Send, Started
 from posse.protocol.shared import SharedNoise
-from posse.theory.bounds import mean_gaps, positive
-from posse.theory.federated import elimination_rounds
 from posse.topologies import graphs
 
 _TEN: dict[str, Any] = {"kind": "bernoulli", "means": {"random": "uniform", "count": 10}}

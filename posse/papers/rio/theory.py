@@ -9,6 +9,7 @@ import numpy as np
 
 from posse.agent.mase import DpMaseVoter
 from posse.arms.csv import Csv
+from posse.families.mase import rounds_of_votes, samples_of_epochs
 from posse.papers.audit import AUDITED, audit, audits, mechanisms, own_noise, spends
 from posse.papers.checks import (
     above,
@@ -30,7 +31,6 @@ from posse.protocol.arrays import FloatArray
 from posse.protocol.machine import Pulled, Send, Started
 from posse.protocol.mase import corrupted_failure, epoch_length, epoch_radius, threshold
 from posse.spec.activity import ActivitySpec
-from posse.theory.mase import rounds_of_votes, samples_of_epochs
 
 _N, _BETA, _EPSILON = 256, 0.5, 0.25
 _SAMPLES = samples_of_epochs(0.2, 10, _BETA, _EPSILON)

@@ -11,6 +11,7 @@ from posse.agent.hybrid import HybridSums
 from posse.agent.noise import Noise
 from posse.agent.players import Counter, TdfsPlayer, UcbPrivateBound
 from posse.agent.tree import HonakerSums, TreeSums
+from posse.families.players import Plays, fair_sharing_regret, plays_with_bound, plays_without_bound
 from posse.papers.audit import AUDITED, audit, audits, mechanisms, own_noise, spends
 from posse.papers.checks import at_most, check, falling, rate, under_theory
 from posse.papers.experiment import Axes, Computation, Experiment, Runs, along, bars, computed
@@ -20,7 +21,6 @@ from posse.papers.tossou.figures import BEST, HORIZONS, MEANS, run
 from posse.protocol.arrays import FloatArray
 from posse.protocol.machine import COORDINATOR, Received, Send, Started
 from posse.protocol.players import Choice, Outcome, privacy_factor, privacy_weight, target_rank
-from posse.theory.players import Plays, fair_sharing_regret, plays_with_bound, plays_without_bound
 
 _BOUND, _PRIVATE = "Bound (Lemma 4)", "Private (Lemma 7)"
 

@@ -1,0 +1,54 @@
+"""The context of a claim, and wording that several claims share."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from posse.arms.csv import CsvArms
+from posse.protocol.privacy import Claim, View, amount
+from posse.spec.runfile import RunSpec
+
+ALL_MESSAGES = "whoever reads all messages of all agents"
+ITS_PULLS = "whoever sees the agent's pulls"
+
+TIMING = "when a message is sent, and so how long the rewards before it took"
+
+released = partial(Claim, mechanism="laplace", uncovered=TIMING)
+"""The claim for noisy releases."""
+
+
+@dataclass(frozen=True)
+class ClaimContext:
+    """What a claim depends on: participants, parameters, variant; `field`: rewards are real."""
+
+    agents: int
+    arms: int
+    parameters: Any
+    variant: Any
+    field: bool = False
+
+
+def records(spec: RunSpec, claim: Claim) -> str:
+    """What a claim about rewards means for the records behind them."""
+    arms = spec.arms
+    if claim.epsilon is None or spec.repeat == 1 or not isinstance(arms, CsvArms):
+        return arms.records if claim.epsilon is not None else ""
+    number = amount(spec.repeat * claim.epsilon, claim.delta and spec.repeat * claim.delta)
+    return (
+        f"{arms.records} The {spec.repeat} repetitions use the same rows, so that all of them "
+        f"together cost {number}."
+    )
+
+
+Claiming = Callable[[ClaimContext], Claim]
+"""Gives a system's claim for a run."""
+
+
+def unprotected(note: str, sees: View = "messages") -> Claiming:
+    """Claims that no reward is protected. `note`: who learns what; `sees`: an audit's view."""
+    claim = Claim(mechanism="none", adversary="nobody", note=note, sees=sees)
+    return lambda context: claim
+
+
+silence = unprotected("Nothing is sent before the end; whoever sees its pulls learns rewards.")

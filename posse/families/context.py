@@ -1,0 +1,80 @@
+"""The contexts from which machines are built."""
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from posse.agent.cohort import Cohort
+from posse.agent.noise import Noise
+from posse.families.claims import ClaimContext
+from posse.protocol.machine import OnMissing
+from posse.protocol.signing import Signer
+from posse.seeds import Purpose
+
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Context(ClaimContext):
+    """What the machines of both ends are built from: what their claim depends on, and their own."""
+
+    knowledge: dict[str, Any]
+    generator: Callable[[Purpose], np.random.Generator]
+    signer: Signer | None = None
+
+    @property
+    def ties(self) -> np.random.Generator:
+        """The generator that breaks ties."""
+        return self.generator(Purpose.TIES)
+
+    @property
+    def draws(self) -> np.random.Generator:
+        """The generator of the algorithm's own choices."""
+        return self.generator(Purpose.PROTOCOL)
+
+    def make(self, kind: Callable[..., Made], **given: Any) -> Made:
+        """A dataclass with what is `given`; what else it needs is taken by its name.
+
+        It is looked for here, then among the parameters, which have one name for one thing.
+        """
+        for needed in dataclasses.fields(kind):  # type: ignore[arg-type]
+            name = needed.name
+            required = needed.default is needed.default_factory  # both are missing
+            if needed.init and required and name not in given:
+                given[name] = getattr(self if hasattr(self, name) else self.parameters, name)
+        return kind(**given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentContext(_Context):
+    """What an agent's machine is built from.
+
+    `neighbours` are ranks, never the graph. `knowledge` is what the system's `Wiring` tells this
+    agent about the topology (its next hop to a sink, the delay to wait). `secret` returns 32 bytes
+    for a key. In the `field` it comes from the operating system, as do noise and `generator`.
+    `signer` is set if agents sign what others pass on. `cohort` holds the agents of this process.
+    """
+
+    rank: int
+    neighbours: tuple[int, ...]
+    noise: Noise
+    secret: Callable[[Purpose], bytes]
+    cohort: Cohort
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoordinatorContext(_Context):
+    """What a coordinator's machine is built from.
+
+    `on_missing`: what the run file says about the loss of an agent.
+    """
+
+    on_missing: OnMissing = "end"
+
+
+def making(kind: Callable[..., Made], **given: Any) -> Callable[[_Context], Made]:
+    """Makes a machine of this kind from its context; see `make`."""
+    return lambda context: context.make(kind, **given)

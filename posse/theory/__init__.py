@@ -1,1 +1,0 @@
-"""Theory about a run: bounds and closed forms, by family."""

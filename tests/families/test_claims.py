@@ -1,0 +1,143 @@
+"""What all claims have in common: no number without its adversary and its unit."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from posse.agent.mase import DpMaseVoter
+from posse.agent.noise import SeededNoise
+from posse.engines import memory
+from posse.errors import SpecError
+from posse.families import names
+from posse.families.claims import records
+from posse.plan import Plan, prepare
+from posse.protocol.machine import Pull, Pulled, Started
+from posse.protocol.privacy import Claim, Guarantee, Release, amount, spent
+from tests.support.claims import LOGS, plan
+from tests.support.golden import FILE, write_logs
+
+CASES: dict[str, Any] = json.loads(FILE.read_text())["cases"]
+
+
+def plans() -> Iterator[tuple[str, Plan]]:
+    for name, case in CASES.items():
+        yield name, prepare({"base": "/nowhere", **case["run"]})
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_number_has_its_adversary_and_unit_and_is_said(name: str) -> None:
+    claim = prepare(CASES[name]["run"]).claim
+    for guarantee in claim.guarantees:
+        assert guarantee.adversary
+        assert guarantee.number in claim.says
+        assert guarantee.adversary in claim.says
+    if claim.guarantees:
+        assert "arm and place fixed" in claim.unit
+        assert claim.unit in claim.says
+        assert claim.uncovered or not claim.holds
+    if claim.holds and claim.mechanism not in ("none",):
+        assert claim.proof
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_ledger_spends_more_than_is_claimed(
+    name: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the lab, where ledgers are reported, for every claim that holds."""
+    write_logs(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    made = prepare({"base": str(tmp_path), **CASES[name]["run"]})
+    if made.field or not made.claim.holds or not made.claim.guarantees:
+        return
+    privacy = memory.run(made, 0).privacy
+    assert privacy is not None
+    assert privacy.spent_per_agent is not None
+    weakest = min(guarantee.epsilon for guarantee in made.claim.guarantees)
+    assert max(privacy.spent_per_agent) <= weakest * (1 + 1e-9)
+    assert not privacy.protects
+
+
+@pytest.mark.parametrize("system", ["independent", "parallel-ucb"])
+def test_who_sends_nothing_but_its_end_protects_nothing(system: str) -> None:
+    parameters = {} if system == "independent" else {"horizon": 100}
+    claim = plan(system, parameters=parameters).claim
+    assert claim.mechanism == "none"
+    assert "whoever sees its pulls" in claim.note
+
+
+def test_every_system_is_among_the_cases() -> None:
+    assert {case["run"]["system"] for case in CASES.values()} == set(names())
+
+
+def test_a_deleted_row_shifts_every_later_window_and_so_costs_more_than_epsilon() -> None:
+    """DP-MASE's two first epochs on one log, with its first row and without: both sums move.
+
+    So the ledger's "one reward is in one window" is about values, arm and place fixed, and the
+    claim says so.
+    """
+
+    def sums(rows: np.ndarray) -> list[float]:
+        voter = DpMaseVoter(2, 0.5, 1.0, "corrected", SeededNoise(np.random.default_rng(0)))
+        (order,) = [e for e in voter.handle(Started(), 0.0) if isinstance(e, Pull)]
+        found, used = [], 0
+        for _ in range(2):
+            window = rows[used : used + order.times]
+            used += order.times
+            found.append(float(window.sum()))
+            effects = voter.handle(
+                Pulled(order.arms, order.times, np.full(len(order.arms), window.sum())), 0.0
+            )
+            (order,) = [effect for effect in effects if isinstance(effect, Pull)]
+        return found
+
+    voter = DpMaseVoter(2, 0.5, 1.0, "corrected", SeededNoise(np.random.default_rng(0)))
+    (first,) = [e for e in voter.handle(Started(), 0.0) if isinstance(e, Pull)]
+    rows = np.zeros(20_000)
+    rows[0] = 1.0  # the row that goes
+    rows[first.times + 1 :] = 1.0  # and the first window's neighbour, which it drew after it
+    one, other = sums(rows), sums(rows[1:])
+    assert one[0] - other[0] == 1.0
+    assert abs(one[1] - other[1]) == 1.0
+    assert "arm and place fixed" in plan("dp-mase", 16, parameters={"epsilon": 1.0}).claim.unit
+
+
+@pytest.mark.parametrize(("repeat", "said"), [(1, ""), (3, "cost ε = 1.5.")])
+def test_repetitions_over_one_log_add_up(repeat: int, said: str) -> None:
+    run = plan("dp-mase", 16, parameters={"epsilon": 0.5}, arms=LOGS, repeat=repeat)
+    told = records(run.spec, run.claim)
+    assert "Each row is used once" in told
+    assert ("repetitions use the same rows" in told) is bool(said)
+    assert told.endswith(said)
+    # simulated rewards are new in every repetition
+    assert records(plan("dp-mase", 16, parameters={"epsilon": 0.5}, repeat=3).spec, run.claim) == ""
+
+
+def test_a_log_is_not_used_twice_in_the_field() -> None:
+    with pytest.raises(SpecError, match=r"repeat"):
+        plan("dp-mase", 16, mode="field", parameters={"epsilon": 0.5}, repeat=2)
+
+
+def test_amounts_have_their_delta() -> None:
+    assert amount(2.6537, 4.54e-5) == "ε = 2.654, δ = 4.5e-05"
+    assert amount(0.5) == "ε = 0.5"
+    claim = Claim(
+        mechanism="laplace", epsilon=4.0, formula="M ε", adversary="all",
+        besides=(Guarantee(adversary="one", epsilon=0.5),), note="So it is.", uncovered="time",
+    )  # fmt: skip
+    assert claim.says == (
+        "ε = 4 (M ε) against all; ε = 0.5 against one, for the value of one reward of one agent, "
+        "its arm and place fixed. So it is. Not covered: time."
+    )
+
+
+def test_a_ledger_is_composed_up_to_delta_only_where_a_claim_has_one() -> None:
+    def ledger(mechanism: str) -> list[Release]:
+        return [Release(mechanism, 1.0, 10.0, 0.1, "arm 0", times=200)]
+
+    assert spent(ledger("laplace")) == pytest.approx(20.0)
+    assert spent(ledger("laplace"), 1e-5) < 10.0
+    assert spent(ledger("discrete-gaussian"), 1e-5) == pytest.approx(20.0)
+    assert spent([], 1e-5) == 0.0

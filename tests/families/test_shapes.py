@@ -1,0 +1,166 @@
+"""What a system's shape says: who is there, and what each may be sent."""
+
+import dataclasses
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from posse import own_code
+from posse.cli.main import main
+from posse.errors import SpecError
+from posse.families import get_system, names
+from posse.families.network import Network
+from posse.families.shapes import (
+    AgentRole,
+    Alone,
+    Mesh,
+    MeshWithServer,
+    ServerRole,
+    SharedArms,
+    Star,
+    Wiring,
+)
+from posse.plan import prepare
+from posse.protocol.mase import Vote
+from posse.protocol.message import Message
+from tests.support.runs import spec
+
+DOCS = Path(__file__).parents[2] / "docs" / "architecture.md"
+
+
+def test_every_system_stands_where_the_page_has_it() -> None:
+    rows = re.findall(r"^\| `(\w+)` \|.*\| ([^|]+) \|$", DOCS.read_text(), re.MULTILINE)
+    told = {name: shape for shape, said in rows for name in re.findall(r"`([\w-]+)`", said)}
+    assert told == {name: type(get_system(name).shape).__name__ for name in names()}
+
+
+@pytest.mark.parametrize("name", names())
+def test_whoever_is_there_can_be_spoken_to_and_nobody_else(name: str) -> None:
+    system = get_system(name)
+    assert bool(system.agent.hears) == (system.server is not None or system.wiring is not None)
+    assert system.server is None or system.server.hears
+    match system.shape:
+        case Alone():
+            assert (system.server, system.wiring) == (None, None)
+        case Star() | SharedArms():
+            assert system.wiring is None
+        case Mesh():
+            assert system.server is None
+        case MeshWithServer():
+            assert system.server is not None
+            assert system.wiring is not None
+    assert system.shares_arms == isinstance(system.shape, SharedArms)
+
+
+@pytest.mark.parametrize("hears", [Vote, [Vote], (Vote, "Vote"), (int,), None], ids=repr)
+def test_what_is_heard_is_a_tuple_of_messages(hears: Any) -> None:
+    roles: tuple[Any, ...] = (AgentRole, ServerRole)
+    for role in roles:
+        with pytest.raises(TypeError, match="must be a tuple of classes of messages"):
+            role(lambda context: context, hears)
+
+
+@pytest.mark.parametrize("clocks", [(), ("slot",), "slots", ("slots", "slot")], ids=repr)
+def test_clocks_are_those_that_there_are(clocks: Any) -> None:
+    with pytest.raises(ValueError, match=r"clocks = .*: must be some of \('virtual', 'slots'"):
+        dataclasses.replace(get_system("mase"), clocks=clocks)
+
+
+def test_agents_with_neighbours_do_not_run_by_the_virtual_clock() -> None:
+    with pytest.raises(ValueError, match="agents with neighbours cannot run by 'virtual'"):
+        dataclasses.replace(get_system("private-ucb"), clocks=("slots", "virtual"))
+
+
+def test_parameters_are_a_model_of_posses() -> None:
+    mase: Any = get_system("mase")
+    with pytest.raises(TypeError, match="parameters = <class 'dict'>: must be a class derived fr"):
+        dataclasses.replace(mase, parameters=dict)
+
+
+@pytest.mark.parametrize("advised", [None, "a sentence", [3]])
+def test_advice_is_a_list_of_sentences(advised: Any) -> None:
+    plan = spec("mase", 8)
+    system = dataclasses.replace(plan.system, advise=lambda spec, parameters: advised)
+    with pytest.raises(SpecError, match=r"system: 'mase' advises .*; it must be a list of sent"):
+        dataclasses.replace(plan, system=system).advice()
+
+
+def test_what_theory_says_is_a_bound() -> None:
+    plan = spec("mase", 8)
+    bounds: Any = lambda spec, parameters, run: None  # noqa: E731
+    system = dataclasses.replace(plan.system, bound=bounds)
+    with pytest.raises(SpecError, match="system: the bound of 'mase' is None; it must be a Bound"):
+        dataclasses.replace(plan, system=system).bound(0)
+
+
+def test_a_message_is_named_by_a_word_that_a_report_may_have() -> None:
+    named: Any = msgspec.defstruct("Größe", [], bases=(Message,), frozen=True)
+    make: Any = get_system
+    with pytest.raises(TypeError, match="the message Größe is counted by its name"):
+        ServerRole(make, (named,))
+
+
+def test_a_claim_is_made_by_a_function_and_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    mase: Any = get_system("mase")
+    with pytest.raises(TypeError, match="claim = 'none': must be callable"):
+        dataclasses.replace(mase, claim="none")
+    claimless = dataclasses.replace(mase, claim=lambda context: None)
+    monkeypatch.setattr("posse.plan.find_system", lambda name, folders: claimless)
+    with pytest.raises(SpecError, match="system: 'mase' claims None; it must be a Claim"):
+        _ = prepare(spec("mase", 8)).claim
+
+
+def test_a_package_that_cannot_be_imported_is_named_and_hides_no_other(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Entry:
+        def load(self) -> None:
+            raise ImportError("no such thing")
+
+    found = own_code.installed
+    broken: Any = {"broken": Entry()}
+    monkeypatch.setattr(own_code, "installed", lambda g: broken if "systems" in g else found(g))
+    with pytest.raises(SpecError, match="'broken' cannot be imported: ImportError: no such thing"):
+        get_system("broken")
+    assert main(["list"]) == 0
+    said = capsys.readouterr().out
+    assert "  broken: system: 'broken' cannot be imported" in said
+    assert "TOPOLOGIES" in said
+
+
+@pytest.mark.parametrize(
+    ("network", "said"),
+    [
+        (None, "is None; it must be a Network"),
+        (Network([()], [{}]), "has 1 rows of neighbours and 1 of knowledge for 2 agents"),
+        (Network([(1,), (2,)], [{}, {}]), "has neighbours that do not exist"),
+        (Network([(1,), (-1,)], [{}, {}]), "has neighbours that do not exist"),
+        (Network([tuple(np.array([1])), (0,)], [{}, {}]), "has neighbours that are no ints; make"),
+        (Network([(1,), ()], [{}, {}]), "links agent 0 to 1 and not 1 to 0; links have no direct"),
+        (
+            Network([(1,), (0, 1)], [{}, {}]),
+            r"gives agent 1 the neighbours \(0, 1\); it must be ot",
+        ),
+        (
+            Network([(1, 1), (0,)], [{}, {}]),
+            r"gives agent 0 the neighbours \(1, 1\); it must be ot",
+        ),
+        (Network([(1,), (0,)], [{}, {"sink": object()}]), "has knowledge that cannot be sent"),
+        (Network([(1,), (0,)], [{}, {"sink": 0}]), ""),
+    ],
+)
+def test_a_network_is_one_of_all_agents(network: Any, said: str) -> None:
+    plan = spec("ddp-mab", 2, parameters={"horizon": 9, "epsilon": 1}, topology={"kind": "ring"})
+    wiring = Wiring(lambda spec, parameters, run: network)
+    shape: Any = plan.system.shape
+    shape = dataclasses.replace(shape, wiring=wiring)
+    plan = dataclasses.replace(plan, system=dataclasses.replace(plan.system, shape=shape))
+    if said:
+        with pytest.raises(SpecError, match=f"system: the network of 'ddp-mab' {said}"):
+            plan.network(0)
+    else:
+        assert plan.network(0) is network
