@@ -2,8 +2,8 @@
 
 The star: 100 bytes to every agent, 830 from each, repeated. The mesh, a ring: 100 bytes to both
 neighbours, repeated when theirs have arrived. Rounds of all systems alternate. Systems that are not
-installed (`pip install 'posse[bench]'`) are named and left out. DP-MASE: posse, Ray and Dask carry
-the same machines, of `BENCH_MASE_AGENTS` (64).
+installed (`pip install 'posse-bandits[bench]'`) are named and left out. DP-MASE: posse, Ray and
+Dask carry the same machines, of `BENCH_MASE_AGENTS` (64).
 """
 
 import asyncio

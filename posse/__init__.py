@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from posse.results.result import Result
     from posse.spec.runfile import RunSpec
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "ArmsError",

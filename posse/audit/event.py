@@ -39,7 +39,7 @@ _WORTH = 1.1
 _FINE, _DIFFERENCES = 10, 20
 """Differences are taken of numbers with more than 10 values each, unless there are more than 20."""
 
-_NEEDED = 'audits need scikit-learn; install it with: python -m pip install "posse[audit]"'
+_NEEDED = 'audits need scikit-learn; install it with: python -m pip install "posse-bandits[audit]"'
 
 Mask = NDArray[np.bool_]
 

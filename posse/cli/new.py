@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> None:
         raise InputError(f"{folder} cannot be written: {error.strerror}") from None
     print("\n".join(str(path) for path in written))
     print(f"\nRun it, and test it:\n  posse run {folder / 'run.toml'}\n  python -m pytest {folder}")
-    print('The test needs pytest: pip install "posse[testing]"')
+    print('The test needs pytest: pip install "posse-bandits[testing]"')
 
 
 def text(source: str, name: str) -> str:

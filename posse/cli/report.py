@@ -22,7 +22,7 @@ def require() -> None:
     if missing:
         raise PosseError(
             f"reports need {' and '.join(missing)}; install them with: "
-            'python -m pip install "posse[report]"'
+            'python -m pip install "posse-bandits[report]"'
         )
 
 

@@ -108,7 +108,7 @@ def _picture(topology: Graph, path: Path) -> None:
     try:
         from posse.report import drawing, graph, palette
     except ImportError:
-        raise PosseError("drawing needs matplotlib: pip install 'posse[draw]'") from None
+        raise PosseError("drawing needs matplotlib: pip install 'posse-bandits[draw]'") from None
     png = path.suffix.lower() == ".png"
     colours = palette.PALETTE["light"] if png else drawing.COLOUR
     links = dict.fromkeys(topology.edges(), 1.0)

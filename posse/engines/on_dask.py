@@ -62,7 +62,9 @@ def connect(placement: Placement) -> Iterator[Client]:
         import dask  # noqa: PLC0415
         from distributed import Client  # noqa: PLC0415
     except ImportError:
-        raise PosseError('--on dask://… needs Dask; run: pip install "posse[dask]"') from None
+        raise PosseError(
+            '--on dask://… needs Dask; run: pip install "posse-bandits[dask]"'
+        ) from None
     where = urlsplit(placement.on)
     protocol = "tls" if dask.config.get("distributed.comm.tls.client.cert", None) else "tcp"
     try:

@@ -111,7 +111,8 @@ def _check_cdp(spec: RunSpec, parameters: CdpParameters) -> None:
     if spec.mode == "field" and importlib.util.find_spec("opendp") is None:
         raise SpecError(
             "parameters.noise",
-            "is 'shared', which in the field needs OpenDP; run: pip install \"posse[shared]\"",
+            "is 'shared', which in the field needs OpenDP; run: "
+            'pip install "posse-bandits[shared]"',
         )
 
 

@@ -10,7 +10,7 @@ from posse.operate.web import answer
 _COARSE = 1_000
 """In the field the count of frames is rounded down to a multiple of this."""
 
-_NEEDED = 'metrics need: pip install "posse[metrics]"\n'
+_NEEDED = 'metrics need: pip install "posse-bandits[metrics]"\n'
 
 
 def application(families: Callable[[], Iterator[Any]]) -> WSGIApplication:

@@ -19,7 +19,7 @@ from posse.errors import PosseError
 from posse.protocol.arrays import FloatArray, IntArray
 from posse.protocol.errors import LocalProtocolError
 
-NEEDED = '"field" needs a vetted source of noise; run: pip install "posse[field]"'
+NEEDED = '"field" needs a vetted source of noise; run: pip install "posse-bandits[field]"'
 
 
 def is_here() -> bool:
@@ -60,7 +60,8 @@ class FieldNoise(Noise):
             import opendp.prelude as dp  # noqa: PLC0415
         except ImportError:
             raise PosseError(
-                'noise = "shared" in the field needs OpenDP; run: pip install "posse[shared]"'
+                'noise = "shared" in the field needs OpenDP; run: '
+                'pip install "posse-bandits[shared]"'
             ) from None
         dp.enable_features("contrib")
         domain = dp.vector_domain(dp.atom_domain(T="i64"))

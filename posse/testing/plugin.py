@@ -47,7 +47,9 @@ else:
     @pytest.fixture
     def posse_cluster() -> None:
         """Fail, and say what is missing."""
-        pytest.fail('posse_cluster needs pytest-asyncio: python -m pip install "posse[testing]"')
+        pytest.fail(
+            'posse_cluster needs pytest-asyncio: python -m pip install "posse-bandits[testing]"'
+        )
 
 
 @pytest.hookimpl(wrapper=True)

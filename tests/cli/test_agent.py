@@ -80,7 +80,7 @@ def test_noise_that_is_not_there_is_told_before_joining(
     given = [option, str(run if option == "--run" else log)]
     alone = ["agent", "--join", "tcp://127.0.0.1:1", "--wait", "0.2", "--rank", "0", *given]
     assert main(alone) == 1
-    assert 'pip install "posse[field]"' in capsys.readouterr().err
+    assert 'pip install "posse-bandits[field]"' in capsys.readouterr().err
     assert main([*alone, "--lab", *(["--set", "mode=lab"] if option == "--run" else [])]) == 3
     assert "no coordinator answered" in capsys.readouterr().err
 

@@ -74,10 +74,10 @@ def test_what_is_missing_is_said_whatever_is_claimed(file, tmp_path, capsys, mon
 def test_what_is_missing_is_said_before_anything_runs(file, tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn", None)
     assert audit(file, "--out", tmp_path / "out") == 1
-    said = (
-        'posse: audits need scikit-learn; install it with: python -m pip install "posse[audit]"\n'
+    assert capsys.readouterr().err == (
+        "posse: audits need scikit-learn; install it with: "
+        'python -m pip install "posse-bandits[audit]"\n'
     )
-    assert capsys.readouterr().err == said
     assert not (tmp_path / "out").exists()
 
 

@@ -47,7 +47,7 @@ def test_all_that_is_public_is_there_and_documented() -> None:
 def test_a_name_that_is_none_and_a_file_that_is_there_are_refused(tmp_path, capsys) -> None:
     assert main(["new", "no-name", "--out", str(tmp_path)]) == 2
     assert main(["new", "mine", "--out", str(tmp_path)]) == 0
-    assert 'pip install "posse[testing]"' in capsys.readouterr().out
+    assert 'pip install "posse-bandits[testing]"' in capsys.readouterr().out
     assert main(["new", "mine", "--out", str(tmp_path)]) == 2
     assert "exists already" in capsys.readouterr().err
 

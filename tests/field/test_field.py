@@ -293,7 +293,7 @@ def test_without_the_library_the_field_says_what_to_install(
     rewards: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pydp.algorithms.numerical_mechanisms", None)
-    with pytest.raises(PosseError, match=r'pip install "posse\[field\]"'):
+    with pytest.raises(PosseError, match=r'pip install "posse-bandits\[field\]"'):
         noise()
 
 

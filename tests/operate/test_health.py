@@ -67,5 +67,5 @@ def test_without_its_library_metrics_say_what_to_install(monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     assert asked(of(), "/metrics") == (
         501,
-        'metrics need: pip install "posse[metrics]"\n',
+        'metrics need: pip install "posse-bandits[metrics]"\n',
     )

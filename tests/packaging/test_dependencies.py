@@ -1,4 +1,4 @@
-"""What `pip install posse` brings is enough: for every system by its defaults, and to import."""
+"""What `pip install posse-bandits` brings is enough: for all systems' defaults, and to import."""
 
 import ast
 import os

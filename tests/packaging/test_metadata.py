@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from packaging.version import Version
 
 import posse
 
@@ -38,21 +39,37 @@ def test_a_room_imported_by_its_bare_name_is_refused_by_the_linter(code):
     assert "TID251" in done.stdout
 
 
-def test_the_changelog_has_the_version():
+def test_the_changelog_has_a_section_for_this_version():
     headings = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(), re.M)
-    assert headings[0] == "Unreleased"
-    assert posse.__version__ in headings
+    here = Version(posse.__version__)
+    assert headings[0] == ("Unreleased" if here.is_devrelease else posse.__version__)
+    released = [Version(heading) for heading in headings if heading != "Unreleased"]
+    assert released == sorted(released, reverse=True)
+    assert released[0] < here or not here.is_devrelease
 
 
-def test_the_citation_has_the_version_and_the_five_papers():
+def test_the_version_stands_in_one_place():
+    assert PROJECT["project"]["dynamic"] == ["version"]
+    assert PROJECT["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "posse.__version__"}
+    for document in ("CITATION.cff", "README.md", "docs/first-steps.md", "Dockerfile"):
+        assert posse.__version__ not in (ROOT / document).read_text()
+
+
+def test_no_text_says_how_to_install_a_strangers_posse():
+    """The index has another project under the bare name."""
+    bare = re.compile(r"""(?:pip|uv|pipx)[\w -]* (?:install|add)[^\n`]* ["']?posse(?![\w-])""")
+    files = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    texts = [ROOT / name for name in files if (ROOT / name).is_file()]
+    said = [
+        f"{path}: {found}" for path in texts for found in bare.findall(path.read_text("latin-1"))
+    ]
+    assert said == []
+
+
+def test_the_citation_has_the_license_and_the_five_papers():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
-    assert citation["version"] == posse.__version__
-    dated = re.search(
-        rf"^## \[{re.escape(posse.__version__)}\] - (\S+)$",
-        (ROOT / "CHANGELOG.md").read_text(),
-        re.M,
-    )
-    assert str(citation["date-released"]) == dated[1]
     assert citation["license"] == PROJECT["project"]["license"]
     assert [
         (" ".join(author["family-names"] for author in paper["authors"]), paper["year"])

@@ -286,7 +286,7 @@ def test_without_the_extra_one_sentence_says_what_to_install(capsys, monkeypatch
     monkeypatch.setattr(report, "_NEEDED", ("jinja2", "no_such_library"))
     said = refusal(capsys, "report", tmp_path)
     assert "no_such_library" in said
-    assert 'pip install "posse[report]"' in said
+    assert 'pip install "posse-bandits[report]"' in said
 
 
 def large(path, agents=200, points=100_000):
