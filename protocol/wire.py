@@ -138,6 +138,15 @@ def read_header(frame: bytes) -> Header:
     return Header(*header_fields(frame))
 
 
+def in_our_version(frame: bytes) -> bytes:
+    """A frame of another version of the wire, marked as ours, to read what no version may change.
+
+    That is all of `Join` up to `version`, and `Refused`: with these two, programs that do not
+    understand each other can still say which they are.
+    """
+    return frame[: len(MAGIC)] + bytes([VERSION]) + frame[len(MAGIC) + 1 :]
+
+
 def kind_of(frame: bytes) -> str:
     """The kind that a frame claims to be, unchecked; "" if it names none."""
     at = _SIZE + 1  # after the msgpack array's first byte; a short string's has its length

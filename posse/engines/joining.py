@@ -23,10 +23,12 @@ Time is an argument, in seconds of the loop's clock. `timer` is when `fire` is t
 import logging
 import math
 import statistics
+from contextlib import suppress
 from enum import Enum
 
 import msgspec
 
+from posse import __version__
 from posse.engines.effects import (
     AskToResume,
     BeginSession,
@@ -49,7 +51,8 @@ from posse.hosts.agent_setup import AgentSetup
 from posse.printable import printable
 from posse.protocol import control
 from posse.protocol.errors import RemoteProtocolError
-from posse.protocol.wire import VERSION, Codec, read_header
+from posse.protocol.message import Plane
+from posse.protocol.wire import VERSION, Codec, in_our_version, read_header
 from posse.security.address import inbox_trouble
 
 _CODEC = Codec(control.TO_JOINING)
@@ -263,6 +266,17 @@ class Joining:
                 )
         return [Fail(reason, PosseError)]
 
+    def _other_wire(self, frame: bytes) -> str:
+        """The message for a coordinator whose frames have another version."""
+        with suppress(RemoteProtocolError):
+            refused = _CODEC.decode(Plane.CONTROL, in_our_version(frame))
+            if isinstance(refused, control.Refused):  # it names both programs
+                return _refused(refused.reason)
+        return (
+            f"the coordinator at {self._endpoint} speaks version {frame[2]} of the wire, and this "
+            f"agent has posse {__version__} and speaks version {VERSION}; {SAME_VERSION}"
+        )
+
     def disconnected(self, now: float) -> list[JoiningEffect]:
         """The connection to the coordinator is lost; ZeroMQ reconnects by itself."""
         self._online = False
@@ -278,13 +292,11 @@ class Joining:
             message = _CODEC.decode(read_header(frame).plane, frame)
         except RemoteProtocolError as error:
             if error.reason == "version" and self.state is State.JOINING:
-                said = f"{self._endpoint} speaks version {frame[2]} of the protocol and this agent"
-                return [Fail(f"the coordinator at {said} {VERSION}; {SAME_VERSION}", PosseError)]
+                return [Fail(self._other_wire(frame), PosseError)]
             return []
         match message:
             case control.Refused(reason):
-                said = f"the coordinator refused this agent: {printable(reason, _LONGEST_REASON)}"
-                return [Fail(said, PosseError)]
+                return [Fail(_refused(reason), PosseError)]
             case control.Resumed(taken) if self.state is State.RESUMING:
                 return self._resumed(taken, now)
             case control.Whose() if self.state is not State.RESUMING and self._may_be_known:
@@ -409,3 +421,7 @@ def _ask(now: float) -> Say:
 
 def _nanoseconds(now: float) -> int:
     return round(now * 1e9)
+
+
+def _refused(reason: str) -> str:
+    return f"the coordinator refused this agent: {printable(reason, _LONGEST_REASON)}"

@@ -22,10 +22,12 @@ import logging
 import math
 from collections import Counter
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from enum import StrEnum
 
 import msgspec
 
+from posse import __version__
 from posse.engines.effects import (
     Fail,
     Joined,
@@ -44,11 +46,11 @@ from posse.families import get_system
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.measure.numbers import listed, named
-from posse.printable import blamed
+from posse.printable import blamed, printable
 from posse.protocol import control
 from posse.protocol.errors import RemoteProtocolError
-from posse.protocol.message import Message
-from posse.protocol.wire import MAX_DATA, VERSION, Codec, read_header
+from posse.protocol.message import Message, Plane
+from posse.protocol.wire import MAX_DATA, VERSION, Codec, in_our_version, read_header
 from posse.spec.runfile import EngineSpec
 
 _CODEC = Codec(control.TO_LOBBY, MAX_DATA)
@@ -323,10 +325,7 @@ class Lobby:
         except RemoteProtocolError as error:
             self.refused[error.reason] += 1
             if member is None and error.reason == "version":
-                said = (
-                    f"it speaks version {frame[2]} of the protocol and this coordinator {VERSION}"
-                )
-                return _not_let_in(-1, f"{said}; {SAME_VERSION}", peer.identity, peer.host)
+                return _not_let_in(-1, _other_wire(frame), peer.identity, peer.host)
             return []
         if member is None:
             return self._stranger(peer, message, now, wall)
@@ -410,6 +409,10 @@ class Lobby:
         if effects and isinstance(effects[-1], Fail):
             return effects
         if member.incarnation:
+            if message.version not in ("", __version__):
+                theirs = f"agent {member.rank} has posse {printable(message.version)}"
+                said = f"{theirs}, this coordinator {__version__}; they speak the same wire"
+                effects.append(Log(logging.WARNING, said, "versions"))
             welcome = control.Welcome(member.rank, self._system)
             return [*effects, Reply(peer.identity, welcome)]
         return [*effects, Joined(self.roster.arrived())]
@@ -496,6 +499,19 @@ class Lobby:
         self.patience.forget(rank)
         if self._run is not None:
             self._run.lose(rank)
+
+
+def _other_wire(frame: bytes) -> str:
+    """The message for an agent whose frames have another version."""
+    program = ""
+    with suppress(RemoteProtocolError):
+        join = _CODEC.decode(Plane.CONTROL, in_our_version(frame))
+        program = join.version if isinstance(join, control.Join) else ""
+    return (
+        f"it has posse {printable(program) or 'of an unknown version'} and speaks version "
+        f"{frame[2]} of the wire, and this coordinator has posse {__version__} and speaks version "
+        f"{VERSION}; {SAME_VERSION}"
+    )
 
 
 def _not_let_in(rank: int, reason: str, identity: bytes, host: str) -> list[LobbyEffect]:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from posse import __version__
 from posse.durable.session import Session
 from posse.printable import printable
 from posse.protocol import control
@@ -310,12 +309,6 @@ class Roster:
         return rank
 
     def _check(self, join: control.Join, wall: float) -> None:
-        if join.version not in ("", __version__):
-            raise NotAdmitted(
-                "version",
-                f"it has posse {printable(join.version)} and this coordinator has "
-                f"{__version__}; {SAME_VERSION}",
-            )
         off = join.wall - wall
         if not abs(off) <= CLOCK_TOLERANCE:  # a peer may send NaN
             raise NotAdmitted(

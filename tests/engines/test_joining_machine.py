@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from posse import __version__
 from posse.engines.effects import (
     AskToResume,
     BeginSession,
@@ -116,9 +117,14 @@ def test_a_coordinator_of_another_protocol_is_left_in_a_sentence() -> None:
     (failed,) = script.told(other)
     assert isinstance(failed, Fail)
     assert failed.reason == (
-        f"the coordinator at tcp://c:1 speaks version {VERSION + 1} of the protocol and this agent "
-        f"{VERSION}; install the same version of posse for both"
+        f"the coordinator at tcp://c:1 speaks version {VERSION + 1} of the wire, and this agent "
+        f"has posse {__version__} and speaks version {VERSION}; "
+        "install the same version of posse for both"
     )
+    refused = b"po" + bytes([VERSION + 1]) + framed(control.Refused("it has posse 0.1.0"))[3:]
+    (failed,) = script.told(refused)
+    assert isinstance(failed, Fail)
+    assert failed.reason == "the coordinator refused this agent: it has posse 0.1.0"
 
 
 def test_it_knows_the_coordinators_clock_before_it_arrives() -> None:

@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from posse import __version__
 from posse.engines.effects import (
     Joined,
     Log,
@@ -15,9 +14,9 @@ from posse.engines.effects import (
     ShowStatus,
     Tell,
 )
-from posse.engines.roster import SAME_VERSION, SUPERSEDED
+from posse.engines.roster import SUPERSEDED
 from posse.protocol import control
-from posse.protocol.wire import VERSION, kind_of
+from posse.protocol.wire import kind_of
 from tests.support.lobby import (
     ABSENCE,
     TOKEN,
@@ -57,12 +56,6 @@ def test_an_agent_of_another_machine_is_welcomed_and_told_the_time_before_it_arr
     [
         (joining(1), "k", "wrong-rank", "the key of agent 0 cannot join as agent 1; use --rank"),
         (joining(), "other", "join", "its key is not an agent's"),
-        (
-            joining(version="0.0.7"),
-            "k",
-            "version",
-            f"it has posse 0.0.7 and this coordinator has {__version__}; install the same",
-        ),
         (joining(wall=WALL - 60.0), "k", "clock", "its clock is 60 s behind; set it (NTP)"),
         (
             joining(configuration={"repeat": "2"}),
@@ -85,17 +78,6 @@ def test_who_is_not_let_in_is_told_why_and_so_is_the_log(
     assert log == Log(logging.WARNING, f"refused agent {asked}: {answer.message.reason}")
     assert script.lobby.refused == {kind: 1}
     assert script.lobby.roster.members == {}
-
-
-def test_who_speaks_another_version_of_the_protocol_is_told_both() -> None:
-    script = Script()
-    _, answer = script.says("a", b"po" + bytes([VERSION + 1]) + bytes(40))
-    reason = f"it speaks version {VERSION + 1} of the protocol and this coordinator {VERSION}"
-    assert isinstance(answer, Reply)
-    assert answer == Reply(b"a", control.Refused(f"{reason}; {SAME_VERSION}"))
-    assert script.lobby.refused == {"version": 1}
-    script.joins("b")
-    assert script.says("b", b"po" + bytes([VERSION + 1]) + bytes(40)) == []
 
 
 def test_of_one_key_twice_the_newer_wins_and_the_older_is_told() -> None:
