@@ -10,7 +10,7 @@ from posse.protocol.anonymous import (
     Assign,
     Commit,
     Forwarded,
-    Played,
+    PlayedUngrouped,
     RewardRow,
     Sealed,
     Sums,
@@ -153,7 +153,7 @@ class AnonymousPlayer(AgentMachine):
         if order is None or rewards is None:
             raise LocalProtocolError("it was given rewards that it did not order")
         if not order.group:
-            return [*noted, Send(COORDINATOR, Played(order.number))]
+            return [*noted, Send(COORDINATOR, PlayedUngrouped(order.number))]
         if rewards.min() < 0 or rewards.max() > 1:
             raise LocalProtocolError("a masked reward must lie in [0, 1]")
         words = to_words(rewards.reshape(order.copies, self._width), self.precision).sum(
@@ -171,7 +171,7 @@ class AnonymousPlayer(AgentMachine):
             box = self.masker.seal(number, group, pack_words(words))
             return [Send(COORDINATOR, Sealed(number, box))]
         self.reports[self.rank] = words
-        return [Send(COORDINATOR, Played(number)), *self._pass_on(order)]
+        return [Send(COORDINATOR, PlayedUngrouped(number)), *self._pass_on(order)]
 
     def _collect(self, forwarded: Forwarded) -> AgentEffects:
         """`sink`: take another member's report."""

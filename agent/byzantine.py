@@ -8,7 +8,7 @@ from operator import itemgetter
 import numpy as np
 
 from posse.agent.cooperative import best
-from posse.agent.flooding import Faults, Learner
+from posse.agent.flooding import CooperativeLearner, Faults
 from posse.agent.trimmed import TrimmedMeans
 from posse.agent.ways import News, Records
 from posse.protocol.arrays import FloatArray, IntArray
@@ -20,7 +20,7 @@ LARGEST_REWARD = 1e12
 
 
 @dataclass(slots=True)
-class SharedRewards(Learner):
+class SharedRewards(CooperativeLearner):
     """`byzantine-ucb`: agents send their raw rewards and decide by trimmed means.
 
     In slots t <= K, A_t = t. Then A_t = argmax_k μ_R(S_k, δ) + σ sqrt(ε) + σ sqrt(log(1/δ) / N)
@@ -49,7 +49,7 @@ class SharedRewards(Learner):
 
     def choose(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
         self._keep_own()
-        return Learner.choose(self, slots, rows)
+        return CooperativeLearner.choose(self, slots, rows)
 
     def by_index(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
         delta = [1 / t**2 for t in slots]

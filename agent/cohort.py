@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-Made = TypeVar("Made")
+SharedState = TypeVar("SharedState")
 
 
 @dataclass(slots=True)
@@ -21,10 +21,10 @@ class Cohort:
     common: Any = None
     taken: int = 0
 
-    def of(self, make: Callable[[int], Made]) -> Made:
+    def of(self, make: Callable[[int], SharedState]) -> SharedState:
         """The shared state; the first of every `size` callers makes it, with `size` rows."""
         if self.taken % self.size == 0:
             self.common = make(self.size)
         self.taken += 1
-        made: Made = self.common
+        made: SharedState = self.common
         return made

@@ -21,7 +21,7 @@ from typing import Final
 import numpy as np
 
 from posse.agent.corruption import Corruption
-from posse.agent.flooding import Faults, Flood, Known, Learner
+from posse.agent.flooding import CooperativeLearner, Faults, Flood, Known
 from posse.agent.noise import Noise
 from posse.agent.ways import News, Records
 from posse.protocol.arrays import BoolArray, FloatArray, IntArray
@@ -40,6 +40,7 @@ from posse.protocol.machine import (
     AgentEffect,
     AgentEffects,
     AgentEvent,
+    AwaitTurn,
     Broadcast,
     Disclose,
     Finish,
@@ -47,7 +48,6 @@ from posse.protocol.machine import (
     PeerLost,
     Pull,
     Pulled,
-    Ready,
     Received,
     Refuse,
     Started,
@@ -79,7 +79,7 @@ def best(index: FloatArray, ties: Sequence[np.random.Generator]) -> list[int]:
 class Cooperation:
     """The shared state of a cohort; `due` are the agents that have heard all of their slot."""
 
-    learner: Learner
+    learner: CooperativeLearner
     known: Known
     due: list["CooperativeAgent"] = field(default_factory=list)
 
@@ -100,7 +100,7 @@ class Cooperation:
             agent.arm = arm
 
 
-_READY: Final[AgentEffects] = (Ready(),)
+_AWAIT_TURN: Final[AgentEffects] = (AwaitTurn(),)
 
 
 @dataclass(slots=True)
@@ -163,7 +163,7 @@ class CooperativeAgent:
     def _go_on(self) -> AgentEffects:
         self.waiting = False
         self.cohort.due.append(self)
-        return _READY
+        return _AWAIT_TURN
 
     def _act(self) -> AgentEffects:
         if self.arm is None:
@@ -202,7 +202,7 @@ class Told:
 
 
 @dataclass(slots=True)
-class SharedMeans(Learner):
+class SharedMeans(CooperativeLearner):
     """`cooperative-ucb`: every agent sends its raw means and counts in each slot.
 
     It pulls argmax_k μ̂_k + sqrt(2 log t / N_k) with
@@ -363,7 +363,7 @@ class SharedMeans(Learner):
         yield "counts-above-time", counts.dot(self.ones) > records["created"]
 
     def contradictions(self, news: News) -> BoolArray | None:
-        """See `Learner.contradictions`: an origin's counts never go down."""
+        """See `CooperativeLearner.contradictions`: an origin's counts never go down."""
         _, counts = self.numbers(news.records)
         last = self.last
         if last is not None and news.at is last.at and not np.count_nonzero(counts < last.counts):

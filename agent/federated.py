@@ -13,7 +13,7 @@ from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.federated import (
     Active,
-    Delay,
+    ExchangeDelay,
     ExchangedRow,
     ExploredRow,
     LeftRow,
@@ -77,7 +77,7 @@ class Eliminator(AgentMachine):
     schedule: Schedule
     noise: Noise
     exchange: Exchange = field(default_factory=lambda: Exchange(0, 1))
-    t_delay: Delay = "diameter-1"
+    t_delay: ExchangeDelay = "diameter-1"
     round: int = 0
     observed: int = 0
     new: int = 0

@@ -32,7 +32,7 @@ _ENVELOPE: Final = struct.Struct("<IIH")
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 @dataclass(slots=True)
-class Learner:
+class CooperativeLearner:
     """What the agents of a cohort learn and decide, with one row of state per agent.
 
     `pulls` has n_k, shape (rows, K). `message` has each agent's own message of this slot, without
@@ -250,7 +250,7 @@ class Known:
         self.floods.append(flood)
         return len(self.floods) - 1
 
-    def merge(self, floods: Sequence[Flood], learner: Learner) -> News:
+    def merge(self, floods: Sequence[Flood], learner: CooperativeLearner) -> News:
         """The messages of this slot's bundles that are new, each once per agent, in order of rows.
 
         `floods` are in the same slot and in the order of their rows. This also prepares what they
@@ -274,8 +274,8 @@ class Known:
         ways.steady = None
         return self._merge(floods, records, ways, learner)
 
-    def hear_steady(self, flood: Flood, learner: Learner) -> bool:
-        """See `Learner.hear_steady`; never where messages are signed or relayed."""
+    def hear_steady(self, flood: Flood, learner: CooperativeLearner) -> bool:
+        """See `CooperativeLearner.hear_steady`; never where messages are signed or relayed."""
         if self.gamma > 1 or self.signed or self.ways is None:
             return False
         steady = self.ways.steady
@@ -296,7 +296,7 @@ class Known:
             self.latest[steady.new.at] = steady.slot - steady.age_of_new
 
     def _merge(
-        self, floods: Sequence[Flood], records: Records, ways: Ways, learner: Learner
+        self, floods: Sequence[Flood], records: Records, ways: Ways, learner: CooperativeLearner
     ) -> News:
         slot, tallies = floods[0].slot, self.tallies.copy()
         unknown = ways.locate(records["origin"].astype(np.int64))
@@ -347,7 +347,7 @@ class Known:
             ways.state = state
         return news
 
-    def _wrong(self, news: News, learner: Learner) -> bool:
+    def _wrong(self, news: News, learner: CooperativeLearner) -> bool:
         """Whether any of these must be refused for content or signature."""
         return (
             any(np.count_nonzero(mask) for _, mask in learner.faults(news.records))

@@ -41,7 +41,7 @@ from posse.protocol.privacy import Release
 _AHEAD = 1024
 _NOTHING: list[Release] = []
 
-Counter = HybridSums | TreeSums
+ContinualCounter = HybridSums | TreeSums
 """Private running sums of one or several streams of rewards on one clock t."""
 
 
@@ -92,7 +92,7 @@ class UcbPrivateBound(Ucb):
 
     epsilon: float
     variant: Variant
-    sums: Sequence[Counter]
+    sums: Sequence[ContinualCounter]
     factors: list[float] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -127,7 +127,7 @@ class UcbPrivate(Ucb):
     s_a / n_a + sqrt(2 log t / n_a), `share` = 1/n_a. `sums` has a stream for each arm.
     """
 
-    sums: Counter
+    sums: ContinualCounter
     share: list[float] = field(init=False)
 
     def __post_init__(self) -> None:

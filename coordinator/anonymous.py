@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from posse.coordinator.decomposition import Assignment
-from posse.coordinator.groups import Group, Round, form_groups
-from posse.coordinator.learners import Learner
+from posse.coordinator.groups import AssignmentRound, UserGroup, form_groups
+from posse.coordinator.learners import AnonymousLearner
 from posse.protocol.anonymous import (
     TAG_BYTES,
     Aggregation,
@@ -23,7 +23,7 @@ from posse.protocol.anonymous import (
     GroupSizeRow,
     ImplausibleRow,
     LostRow,
-    Played,
+    PlayedUngrouped,
     RepeatedRow,
     Sealed,
     Sums,
@@ -79,14 +79,14 @@ class AnonymousServer(GatheringMachine):
     group_size: int
     precision: int
     aggregation: Aggregation
-    learner: Learner
+    learner: AnonymousLearner
     left: int = 0
     number: int = 0
     keys: dict[int, bytes] = field(default_factory=dict)
     signer: Signer | None = None
     active: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=bool))
     planned: deque[Assignment] = field(default_factory=deque)
-    current: Round | None = None
+    current: AssignmentRound | None = None
     committed: bool = False
     finished: set[int] = field(default_factory=set)
     lost: set[int] = field(default_factory=set)
@@ -169,7 +169,7 @@ class AnonymousServer(GatheringMachine):
         self.number += 1
         self.left -= copies * self._width
         of = {user: group for group in groups for user in group.members}
-        self.current = Round(self.number, assignment, copies, groups, of, set(users))
+        self.current = AssignmentRound(self.number, assignment, copies, groups, of, set(users))
         self.group_sizes.update(len(group.members) for group in groups)
         orders: list[ServerEffect] = []
         for user in users:
@@ -201,7 +201,7 @@ class AnonymousServer(GatheringMachine):
         waiting = sender in current.unanswered
         collects = not masked and group is not None and group.members[0] == sender
         match message:
-            case Played() if waiting and (group is None or collects):
+            case PlayedUngrouped() if waiting and (group is None or collects):
                 current.unanswered.remove(sender)
                 return self._go_on(current, [])
             case Masked(_, words) if waiting and masked and group is not None:
@@ -226,7 +226,9 @@ class AnonymousServer(GatheringMachine):
         """The number of words in a report, and of rounds in one copy of an assignment."""
         return schedule_length(self.group_size)
 
-    def _masked(self, current: Round, group: Group, sender: int, words: bytes) -> ServerEffects:
+    def _masked(
+        self, current: AssignmentRound, group: UserGroup, sender: int, words: bytes
+    ) -> ServerEffects:
         if len(words) != 8 * self._width:
             return self._expel(current, sender)
         current.unanswered.remove(sender)
@@ -235,14 +237,16 @@ class AnonymousServer(GatheringMachine):
         asked = sorted(group.members) if complete else []
         return self._go_on(current, [Send(user, Unmask(current.number)) for user in asked])
 
-    def _sealed(self, current: Round, group: Group, sender: int, box: bytes) -> ServerEffects:
+    def _sealed(
+        self, current: AssignmentRound, group: UserGroup, sender: int, box: bytes
+    ) -> ServerEffects:
         if len(box) != 8 * self._width + TAG_BYTES:
             return self._expel(current, sender)
         current.unanswered.remove(sender)
         forwarded = Forwarded(current.number, sender, box)
         return self._go_on(current, [Send(group.members[0], forwarded)] if group.open else [])
 
-    def _go_on(self, current: Round, effects: list[ServerEffect]) -> ServerEffects:
+    def _go_on(self, current: AssignmentRound, effects: list[ServerEffect]) -> ServerEffects:
         """If the assignment is over, learn from it and start the next."""
         if not current.over:
             return effects
@@ -278,7 +282,7 @@ class AnonymousServer(GatheringMachine):
             return [vanished, *self._begin()]
         return self._go_on(self.current, [vanished])
 
-    def _expel(self, current: Round, sender: int) -> ServerEffects:
+    def _expel(self, current: AssignmentRound, sender: int) -> ServerEffects:
         """Exclude an agent whose report has a wrong length; it goes on to play its best arm."""
         self._drop(current, sender)
         arm = int(self.learner.best()[sender])
@@ -286,7 +290,7 @@ class AnonymousServer(GatheringMachine):
             current, [Note(ExpelledRow(sender)), Send(sender, Commit(arm, self.left))]
         )
 
-    def _drop(self, current: Round | None, user: int) -> None:
+    def _drop(self, current: AssignmentRound | None, user: int) -> None:
         self.active[user] = False
         if current is not None:
             current.unanswered.discard(user)
@@ -294,7 +298,7 @@ class AnonymousServer(GatheringMachine):
             if group is not None and group.sums is None:
                 group.broken = True
 
-    def _again(self, current: Round, broken: set[int]) -> Assignment | None:
+    def _again(self, current: AssignmentRound, broken: set[int]) -> Assignment | None:
         """The assignment for the users that are left; None if no broken arm can form a group."""
         arms = np.where(self.active, current.assignment.arms, -1)
         possible = False

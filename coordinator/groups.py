@@ -11,7 +11,7 @@ from posse.protocol.masking import Words, keystream
 
 
 @dataclass(slots=True)
-class Group:
+class UserGroup:
     """Users on one arm whose rewards are added up; `members` in the order of removal.
 
     `reports` and `seeds` hold what members sent in the two phases of masking. `sums` is set when
@@ -56,14 +56,14 @@ class Group:
 
 
 @dataclass(slots=True)
-class Round:
+class AssignmentRound:
     """An assignment under way: its groups and the users that must answer."""
 
     number: int
     assignment: Assignment
     copies: int
-    groups: list[Group]
-    of: dict[int, Group]
+    groups: list[UserGroup]
+    of: dict[int, UserGroup]
     unanswered: set[int]
 
     @property
@@ -72,15 +72,15 @@ class Round:
         return not self.unanswered and not any(group.open for group in self.groups)
 
 
-def form_groups(arms: IntArray, group_size: int, generator: np.random.Generator) -> list[Group]:
+def form_groups(arms: IntArray, group_size: int, generator: np.random.Generator) -> list[UserGroup]:
     """Random groups of C + 1 to 2C + 1 on every arm with more than C users; -1 plays nothing.
 
     The n users of an arm form ⌊n / (C+1)⌋ groups of sizes that differ by at most 1.
     """
-    groups: list[Group] = []
+    groups: list[UserGroup] = []
     for arm in np.unique(arms[arms >= 0]):
         users = generator.permutation(np.flatnonzero(arms == arm))
         if count := len(users) // (group_size + 1):
             parts = np.array_split(users, count)
-            groups += [Group(int(arm), tuple(members.tolist())) for members in parts]
+            groups += [UserGroup(int(arm), tuple(members.tolist())) for members in parts]
     return groups

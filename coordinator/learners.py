@@ -20,7 +20,7 @@ from posse.protocol.machine import Note, Variant
 
 
 @dataclass(slots=True, kw_only=True)
-class Learner(ABC):
+class AnonymousLearner(ABC):
     """Plans assignments and learns from their estimates.
 
     `alive` says which arms each user may be assigned; `sums` and `counts` are those of its
@@ -72,7 +72,7 @@ class Learner(ABC):
 
 
 @dataclass(slots=True, kw_only=True)
-class BatchedElimination(Learner):
+class BatchedElimination(AnonymousLearner):
     """Algorithm 1 of Esfandiari et al. 2022: BaSE (Gao et al. 2019) for every user.
 
     Batches b = 1 … B - 1: meet demand D_b = t_b - t_{b-1}, then drop arms user by user.
@@ -97,7 +97,7 @@ class BatchedElimination(Learner):
     ends: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
-        Learner.__post_init__(self)
+        AnonymousLearner.__post_init__(self)
         self.ends = [0, *grid(self.horizon)]
 
     def plan(self, active: BoolArray) -> tuple[list[Assignment], list[Note]] | None:
@@ -151,7 +151,7 @@ class BatchedElimination(Learner):
 
 
 @dataclass(slots=True, kw_only=True)
-class ExploreThenCommit(Learner):
+class ExploreThenCommit(AnonymousLearner):
     """Algorithm 2: m sweeps of K assignments, then every user's best mean.
 
     A sweep forms g = min(K, ⌊N / (C+1)⌋ ) random groups. In its step s, group q plays arm

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from posse.protocol.arrays import FloatArray
 
-Curve = Callable[[float], float]
+RenyiCurve = Callable[[float], float]
 """D(α) as a function of the order α > 1."""
 
 _LEAST, _MOST = 1e-6, 1e9
@@ -41,7 +41,7 @@ _HALVINGS = 60
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
-def epsilon_at(delta: float, curve: Curve) -> float:
+def epsilon_at(delta: float, curve: RenyiCurve) -> float:
     """The least ε for which a loss of at most D(α) at every α is (ε, δ)-differentially private.
 
     (α - 1) D(α) is always convex in α, so (α - 1) times the module's formula is convex too. The
@@ -67,7 +67,7 @@ def epsilon_at(delta: float, curve: Curve) -> float:
     return max(0.0, min(at_left, at_right))
 
 
-def laplace_curve(costs: FloatArray, times: NDArray[np.int64]) -> Curve:
+def laplace_curve(costs: FloatArray, times: NDArray[np.int64]) -> RenyiCurve:
     """D(α) of Laplace releases: `times[i]` of them have sensitivity / scale ε = `costs[i]`.
 
     Each adds log(α/(2α-1) e^{(α-1) ε} + (α-1)/(2α-1) e^{-α ε}) / (α - 1) (Mironov 2017, table II).
@@ -81,7 +81,7 @@ def laplace_curve(costs: FloatArray, times: NDArray[np.int64]) -> Curve:
     return curve
 
 
-def gaussian_curve(sensitivity: float, deviation: float) -> Curve:
+def gaussian_curve(sensitivity: float, deviation: float) -> RenyiCurve:
     """D(α) = α Δ² / (2 σ²) of Gaussian noise, continuous or discrete (Canonne et al. 2020)."""
     rho = sensitivity**2 / (2 * deviation**2)
     return lambda alpha: rho * alpha

@@ -26,14 +26,14 @@ from posse.protocol.log import Row
 from posse.protocol.machine import Parameters
 from posse.protocol.masking import (
     MAX_WORDS,
-    Count,
     Index,
     Keys,
     Masked,
     PublicKey,
-    Report,
+    ReportWords,
     Unmask,
     Unmasked,
+    Unsigned48,
     Words,
 )
 from posse.protocol.message import Message
@@ -54,29 +54,29 @@ class Assign(Message, frozen=True):
     one. `number` counts assignments and never repeats: masks are derived from it.
     """
 
-    number: Count
+    number: Unsigned48
     arm: Index
     copies: Annotated[int, Meta(ge=1, le=1 << 48)]
     group: Annotated[tuple[Index, ...], Meta(max_length=2 * MAX_GROUP_SIZE + 1)]
 
 
-class Played(Message, frozen=True):
+class PlayedUngrouped(Message, frozen=True, tag="Played"):
     """Agent to coordinator: an assignment was played outside any group."""
 
-    number: Count
+    number: Unsigned48
 
 
 class Sealed(Message, frozen=True):
     """Agent to coordinator, `sink` only: its report, readable by the group's first member alone."""
 
-    number: Count
+    number: Unsigned48
     box: Box
 
 
 class Forwarded(Message, frozen=True):
     """Coordinator to a group's first member, `sink` only: what `sender` sealed for it."""
 
-    number: Count
+    number: Unsigned48
     sender: Index
     box: Box
 
@@ -84,18 +84,18 @@ class Forwarded(Message, frozen=True):
 class Sums(Message, frozen=True):
     """Agent to coordinator, `sink` only: one sum over the group per round of the schedule."""
 
-    number: Count
-    words: Report
+    number: Unsigned48
+    words: ReportWords
 
 
 class Commit(Message, frozen=True):
     """Coordinator to agent: commit to `arm` and play it for the `rounds` that are left."""
 
     arm: Index
-    rounds: Count
+    rounds: Unsigned48
 
 
-TO_COORDINATOR = (PublicKey, Played, Masked, Unmasked, Sealed, Sums)
+TO_COORDINATOR = (PublicKey, PlayedUngrouped, Masked, Unmasked, Sealed, Sums)
 TO_AGENT = (Keys, Assign, Unmask, Forwarded, Commit)
 
 Horizon = Annotated[int, Meta(ge=1, le=1 << 40, description="T, rounds that every user plays")]

@@ -11,7 +11,7 @@ from msgspec import Meta
 from posse.protocol.message import Message, Plane
 from posse.protocol.privacy import Release
 
-Text = Annotated[str, Meta(max_length=4000)]
+Sentence = Annotated[str, Meta(max_length=4000)]
 ShortText = Annotated[str, Meta(max_length=64)]
 Address = Annotated[str, Meta(max_length=200)]
 Count = Annotated[int, Meta(ge=0)]
@@ -48,14 +48,14 @@ class Join(Control, frozen=True):
 class Refused(Control, frozen=True):
     """The coordinator does not let an agent join, or a newer process has taken its place."""
 
-    reason: Text
+    reason: Sentence
 
 
 class Welcome(Control, frozen=True):
     """An agent on another machine may join; `system` says whether agents talk to each other."""
 
     rank: Rank
-    system: Text
+    system: Sentence
 
 
 class Resume(Control, frozen=True):
@@ -151,7 +151,7 @@ class Finished(Control, frozen=True):
     """An agent is done. `exhausted` names the arm that ran out of rewards, if that is why."""
 
     arm: Count | None
-    exhausted: Text = ""
+    exhausted: Sentence = ""
 
 
 class Attested(Control, frozen=True):
@@ -178,7 +178,7 @@ class Linked(Control, frozen=True):
 class Failed(Control, frozen=True):
     """An agent cannot go on; `mistake` says that the fault is in a file that it read."""
 
-    reason: Text
+    reason: Sentence
     mistake: bool = False
 
 

@@ -22,7 +22,7 @@ from posse.protocol.message import Message
 from posse.protocol.privacy import LEAST_EPSILON, Epsilon
 
 Releases = Literal["intervals", "doubling"]
-Count = Annotated[int, Meta(ge=0, le=0xFFFF_FFFF)]
+SlotNumber = Annotated[int, Meta(ge=0, le=0xFFFF_FFFF)]
 Items = Annotated[bytes, Meta(max_length=1 << 20)]
 
 MOST_HOPS = 0xFFFF
@@ -42,7 +42,7 @@ class Bundle(Message, frozen=True):
     Algorithm 1 sends it; a message whose life differs from this is refused.
     """
 
-    slot: Count
+    slot: SlotNumber
     items: Items
 
 

@@ -23,29 +23,31 @@ from posse.protocol.privacy import FARTHEST, Epsilon
 
 NoiseReading = Literal["printed", "per_agent"]
 CdpNoise = Literal["printed", "per_agent", "shared"]
-Exchange = Literal["gis", "flooding", "gossip"]
-Delay = Literal["diameter-1", "diameter"]
+ExchangeKind = Literal["gis", "flooding", "gossip"]
+ExchangeDelay = Literal["diameter-1", "diameter"]
 
 MOST_ROUNDS = 1_000_000
-Round = Annotated[int, Meta(ge=1, le=MOST_ROUNDS)]
+RoundNumber = Annotated[int, Meta(ge=1, le=MOST_ROUNDS)]
 Number = Annotated[int, Meta(ge=1, le=1 << 40)]
 """Number of an exchange: its round plus `posse.agent.federated.EXCHANGES` per loss before it."""
 Slot = Annotated[int, Meta(ge=1, le=1_000_000)]
 Agents = Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(min_length=1, max_length=100_000)]
-Arms = Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(min_length=1, max_length=100_000)]
+ActiveArms = Annotated[
+    tuple[Annotated[int, Meta(ge=0)], ...], Meta(min_length=1, max_length=100_000)
+]
 
 
 class Means(Message, frozen=True):
     """Agent to server: ȳ_{i,k} for every k in I, in the order of the arms."""
 
-    round: Round
+    round: RoundNumber
     means: bytes
 
 
 class SinkMeans(Message, frozen=True):
     """Sink agent to server: the average of ȳ over its component, for every k in I."""
 
-    round: Round
+    round: RoundNumber
     means: bytes
 
 
@@ -54,8 +56,8 @@ class Active(Message, frozen=True):
     means (partial participation).
     """
 
-    round: Round
-    arms: Arms
+    round: RoundNumber
+    arms: ActiveArms
     upload: bool = True
 
 
@@ -172,10 +174,10 @@ class DdpParameters(FederatedParameters, frozen=True, kw_only=True):
 
     noise: _OnTheWay = "printed"
 
-    exchange: Annotated[Exchange, Meta(description="how means travel")] = "gis"
-    t_delay: Annotated[Delay, Meta(description="slots of a round spent on the exchange alone")] = (
-        "diameter-1"
-    )
+    exchange: Annotated[ExchangeKind, Meta(description="how means travel")] = "gis"
+    t_delay: Annotated[
+        ExchangeDelay, Meta(description="slots of a round spent on the exchange alone")
+    ] = "diameter-1"
     c2: Annotated[float, Meta(ge=0, description="cost of a link agent to agent")] = 1.0
 
 
@@ -185,7 +187,8 @@ class HdpParameters(FederatedParameters, frozen=True, kw_only=True):
     noise: _OnTheWay = "printed"
 
     t_delay: Annotated[
-        Delay, Meta(description="diameter-1: max_q (ecc(SA_q) - 1) slots; diameter: max_q ecc")
+        ExchangeDelay,
+        Meta(description="diameter-1: max_q (ecc(SA_q) - 1) slots; diameter: max_q ecc"),
     ] = "diameter-1"
     c1: Annotated[float, Meta(ge=0, description="cost of a link agent to server")] = 25.0
     c2: Annotated[float, Meta(ge=0, description="cost of a link agent to agent")] = 1.0
@@ -279,8 +282,8 @@ class Schedule:
         return FARTHEST * max(latest, average)
 
     def survivors(
-        self, r: int, active: Arms, observations: int, average: FloatArray, averaged: int
-    ) -> Arms:
+        self, r: int, active: ActiveArms, observations: int, average: FloatArray, averaged: int
+    ) -> ActiveArms:
         """I^(r) = I^(r-1) without { k : max_l ȳ_l - ȳ_k >= 2 C(r) }; after R rounds only the best.
 
         `average` has ȳ of the `active` arms, averaged over n = `averaged` agents. C(r) is for M =

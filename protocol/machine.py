@@ -7,12 +7,12 @@ A machine is handed events, each with the time at which it happened, and answers
 Every machine and every engine keeps these rules:
 
 1.  The first event is `Started`. No event follows `Finish`.
-2.  An agent has at most one order to its arms under way: `Pull`, `Explore` or `Ready`. A new order
-    replaces it. Replacing a `Pull` after its first pull is a `LocalProtocolError`.
+2.  An agent has at most one order to its arms under way: `Pull`, `Explore` or `AwaitTurn`. A new
+    order replaces it. Replacing a `Pull` after its first pull is a `LocalProtocolError`.
 3.  One `Pulled` answers a `Pull`. Any number of `Observed` answer an `Explore`, each with one or
     more whole activations, of which only the last may make the machine act: the engine asks
     `silent` how far it may go. So an order costs one event per decision, not per pull. `Turn`
-    answers `Ready` when the agent is to act, and the machine answers it with another order; so
+    answers `AwaitTurn` when the agent is to act, and the machine answers it with another order; so
     machines in one process can decide together.
 4.  An exploring agent is given everything it has observed before it is given a message.
 5.  `now` is in the unit of the run's clock: rounds of the paper in expectation (`virtual`), slots
@@ -86,7 +86,7 @@ class Observed(msgspec.Struct, frozen=True):
 
 @final
 class Turn(msgspec.Struct, frozen=True):
-    """The turn of an agent that said `Ready`; its machine must now order something."""
+    """The turn of an agent that answered `AwaitTurn`; its machine must now order something."""
 
 
 @final
@@ -173,7 +173,7 @@ class Explore(msgspec.Struct, frozen=True):
 
 
 @final
-class Ready(msgspec.Struct, frozen=True):
+class AwaitTurn(msgspec.Struct, frozen=True):
     """The machine waits for nothing more and will order something at its next `Turn`."""
 
 
@@ -303,7 +303,7 @@ class Finish(msgspec.Struct, frozen=True):
 AgentEffect = (
     Pull
     | Explore
-    | Ready
+    | AwaitTurn
     | Send
     | Broadcast
     | Disclose

@@ -23,25 +23,27 @@ LEAST_FAILURE = 1e-100
 
 VoteRule = Literal["at-least", "more-than"]
 
-Arms = Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(min_length=1, max_length=10_000)]
+ArmIndices = Annotated[
+    tuple[Annotated[int, Meta(ge=0)], ...], Meta(min_length=1, max_length=10_000)
+]
 
 
 class Vote(Message, frozen=True):
     """Agent to coordinator: eliminate these arms, sorted by index (an order by estimate leaks)."""
 
-    arms: Arms
+    arms: ArmIndices
 
 
 class Eliminated(Message, frozen=True):
     """Coordinator to all agents: these arms have left G."""
 
-    arms: Arms
+    arms: ArmIndices
 
 
 class Sample(Message, frozen=True):
     """Agent to coordinator, `central` only: one raw reward of each of these arms."""
 
-    arms: Arms
+    arms: ArmIndices
     rewards: bytes
 
 

@@ -37,10 +37,10 @@ MAX_WORDS = 2_002
 """Most words of a report: 16 KB, far below the limit of a payload."""
 
 Index = Annotated[int, Meta(ge=0, le=1 << 32)]
-Count = Annotated[int, Meta(ge=0, le=1 << 48)]
+Unsigned48 = Annotated[int, Meta(ge=0, le=1 << 48)]
 Key = Annotated[bytes, Meta(min_length=KEY_BYTES, max_length=KEY_BYTES)]
 SignedKey = Annotated[bytes, Meta(min_length=KEY_BYTES, max_length=KEY_BYTES + SIGNATURE_BYTES)]
-Report = Annotated[bytes, Meta(max_length=8 * MAX_WORDS)]
+ReportWords = Annotated[bytes, Meta(max_length=8 * MAX_WORDS)]
 
 
 class PublicKey(Message, frozen=True):
@@ -58,20 +58,20 @@ class Keys(Message, frozen=True):
 class Masked(Message, frozen=True):
     """Agent to coordinator: its masked words, little-endian."""
 
-    number: Count
-    words: Report
+    number: Unsigned48
+    words: ReportWords
 
 
 class Unmask(Message, frozen=True):
     """Coordinator to the members of a group whose masked reports are all there."""
 
-    number: Count
+    number: Unsigned48
 
 
 class Unmasked(Message, frozen=True):
     """Agent to coordinator: the seed of its self-mask for this number."""
 
-    number: Count
+    number: Unsigned48
     seed: Key
 
 

@@ -15,9 +15,14 @@ class Plane(IntEnum):
 
 
 class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknown_fields=True):
-    """Base of everything that crosses a link. A message's kind is its class name."""
+    """Base of everything that crosses a link; `kind_name` is its kind in a frame."""
 
     plane: ClassVar[Plane] = Plane.DATA
+
+
+def kind_name(kind: type[Message]) -> str:
+    """The name of a kind of message in frames and counts: its tag, by default its class name."""
+    return str(kind.__struct_config__.tag)
 
 
 class Header(msgspec.Struct, frozen=True, gc=False):

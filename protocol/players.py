@@ -21,7 +21,7 @@ from posse.protocol.message import Message, Plane
 from posse.protocol.privacy import Epsilon
 
 Split = Literal["half", "tossou"]
-Counter = Literal["hybrid", "tree", "honaker"]
+CounterKind = Literal["hybrid", "tree", "honaker"]
 Offsets = Literal["agreed", "found"] | tuple[int, ...]
 
 
@@ -85,7 +85,7 @@ class PrivateTdfsParameters(TdfsParameters, frozen=True, kw_only=True):
 
     epsilon: Annotated[Epsilon, Meta(description="ε, privacy of one reward")]
     counter: Annotated[
-        Counter,
+        CounterKind,
         Meta(
             description="what keeps the noisy sums: the paper's hybrid mechanism, a binary tree "
             "over the known horizon, or the tree with Honaker's estimate"

@@ -64,7 +64,7 @@ class Guarantee(msgspec.Struct, frozen=True, kw_only=True):
         return amount(self.epsilon, self.delta) + (f" ({self.formula})" if self.formula else "")
 
 
-View = Literal["messages", "agent", "coordinator", "pulls"]
+AdversaryView = Literal["messages", "agent", "coordinator", "pulls"]
 """What an adversary sees. "messages": all agents' messages. "agent": one agent's. "coordinator":
 those that the coordinator sends and receives, with the sums that masked reports reveal. "pulls":
 all messages, and each agent's pulls and collisions."""
@@ -160,7 +160,7 @@ class Claim(Promise, frozen=True, kw_only=True):
     bounds the probability that the adversary names the best arm, if that is the claim.
     """
 
-    sees: View = "messages"
+    sees: AdversaryView = "messages"
     worst: tuple[Neighbours, ...] = ()
     guess: float | None = None
 

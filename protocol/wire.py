@@ -35,7 +35,7 @@ from librt.strings import (
 from numpy.typing import NDArray
 
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
-from posse.protocol.message import Header, Message, Plane
+from posse.protocol.message import Header, Message, Plane, kind_name
 
 MAGIC = b"po"
 VERSION = 1
@@ -202,7 +202,7 @@ class Codec:
         """What is wrong, with the names of kind and field: msgspec says only the field's number."""
         said, _, place = error.partition(" - at ")
         for known in self._kinds:
-            if known.__name__ == kind:
+            if kind_name(known) == kind:
                 for number, name in enumerate(known.__struct_fields__, 1):
                     place = place.replace(f"$[{number}]", name)
         return f"{kind} {place}: {said}"

@@ -149,7 +149,7 @@ class RandomMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         return np.clip((1.0 + users @ arms.T) / 2.0, 0.0, 1.0)
 
 
-Means = list[float | list[float]] | RandomMeans
+MeansSpec = list[float | list[float]] | RandomMeans
 
 
 Clip = Annotated[
@@ -167,7 +167,8 @@ class LabMeans(ArmsTable, frozen=True, kw_only=True):
     """Arms with known means: one list for all agents, one list per agent, or `RandomMeans`."""
 
     means: Annotated[
-        Means, Meta(description="one list for all agents, one list per agent, or drawn at random")
+        MeansSpec,
+        Meta(description="one list for all agents, one list per agent, or drawn at random"),
     ]
 
     records: ClassVar[str] = ""

@@ -23,7 +23,7 @@ from posse.protocol.anonymous import (
     TO_AGENT,
     TO_COORDINATOR,
     Assign,
-    Played,
+    PlayedUngrouped,
     Sealed,
     Sums,
     removed_in,
@@ -141,7 +141,7 @@ class _Server:
                     self._saw(1, f"agent {source}'s report in the clear")
             case Sums(number):
                 rounds[number].sums.append(source)
-            case PublicKey() | Played():
+            case PublicKey() | PlayedUngrouped():
                 pass
             case _:
                 self._saw(1, f"agent {source}'s {type(message).__name__}")

@@ -14,7 +14,7 @@ from posse.audit.trials import Bench, run_of
 from posse.errors import SpecError
 from posse.measure.numbers import number
 from posse.plan import Plan
-from posse.protocol.privacy import View
+from posse.protocol.privacy import AdversaryView
 
 _TREES, _LEAF = 50, 3
 
@@ -55,7 +55,9 @@ class Guess(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def guessed(bench: Bench, claimed: float, sees: View, runs: int, error: float = ERROR) -> Guess:
+def guessed(
+    bench: Bench, claimed: float, sees: AdversaryView, runs: int, error: float = ERROR
+) -> Guess:
     """The verdict on the plan of a bench; `runs` counts both halves.
 
     The arms are in another order in each run, so that only messages reveal them. A random forest

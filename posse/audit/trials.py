@@ -18,7 +18,7 @@ from posse.engines import memory
 from posse.engines.pool import on_all_cores
 from posse.engines.sources import of_this_machine
 from posse.plan import Plan, unpacked
-from posse.protocol.privacy import Neighbours, View
+from posse.protocol.privacy import AdversaryView, Neighbours
 
 SIZE = 200
 """Runs per piece."""
@@ -36,7 +36,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     side: int
     first: int
     count: int
-    sees: View
+    sees: AdversaryView
     keep: tuple[str, ...] = ()
 
     @property
@@ -109,7 +109,7 @@ class Bench:
     def tables(
         self,
         case: Neighbours | None,
-        sees: View,
+        sees: AdversaryView,
         first: int,
         count: int,
         keep: tuple[str, ...] = (),

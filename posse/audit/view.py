@@ -19,8 +19,8 @@ from posse.audit.sums import MASKING, Sums
 from posse.plan import Plan
 from posse.protocol.cooperative import Bundle, ByzantineParameters, means_record, reward_record
 from posse.protocol.machine import COORDINATOR, who
-from posse.protocol.message import Plane
-from posse.protocol.privacy import View
+from posse.protocol.message import Plane, kind_name
+from posse.protocol.privacy import AdversaryView
 from posse.protocol.signing import SIGNATURE_BYTES
 from posse.protocol.wire import HEADER, read_header
 
@@ -55,7 +55,7 @@ class Watch:
     `agent` is the one that view "agent" sees.
     """
 
-    def __init__(self, plan: Plan, sees: View, agent: int) -> None:
+    def __init__(self, plan: Plan, sees: AdversaryView, agent: int) -> None:
         self._sees = sees
         self._agent = agent
         self._end = plan.system.end
@@ -199,10 +199,10 @@ class Bundles:
 def fields_of(plan: Plan) -> dict[str, tuple[str, ...]]:
     """The fields of each kind of message of the plan's system."""
     kinds = plan.system.agent.hears + plan.system.server_hears
-    return {kind.__name__: kind.__struct_fields__ for kind in kinds}
+    return {kind_name(kind): kind.__struct_fields__ for kind in kinds}
 
 
-def sees_only_ends(plan: Plan, sees: View) -> bool:
+def sees_only_ends(plan: Plan, sees: AdversaryView) -> bool:
     """Whether the view shows no message of this system; players' choices are seen as pulls."""
     kinds = plan.system.agent.hears + plan.system.server_hears
     worlds = bool(kinds) and all(kind.plane == Plane.WORLD for kind in kinds)

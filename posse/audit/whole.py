@@ -20,7 +20,7 @@ from posse.engines import memory
 from posse.errors import InputError, RunFailed, SpecError
 from posse.measure.numbers import number
 from posse.plan import Plan
-from posse.protocol.privacy import Neighbours, View, amount
+from posse.protocol.privacy import AdversaryView, Neighbours, amount
 
 RUNS = 4_000
 """Default number of runs on each of the two data sets."""
@@ -44,7 +44,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     system: str
     variant: str
     claim: str
-    sees: View
+    sees: AdversaryView
     word: str
     says: str
     words: str
@@ -83,7 +83,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
         return rows
 
 
-_SEEN: dict[View, str] = {
+_SEEN: dict[AdversaryView, str] = {
     "messages": "all messages",
     "agent": "the messages of one agent",
     "coordinator": "what the coordinator sends and is sent, and sums of masked reports",
@@ -103,11 +103,11 @@ class Audit(Bench):
     error: float = ERROR
     epsilon: float | None = None
     delta: float | None = None
-    sees: View | None = None
+    sees: AdversaryView | None = None
     cases: Sequence[Neighbours] = ()
 
     @property
-    def view(self) -> View:
+    def view(self) -> AdversaryView:
         """What the adversary sees."""
         return self.sees or self.plan.claim.sees
 

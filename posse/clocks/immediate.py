@@ -13,12 +13,12 @@ from posse.arms.buffer import RewardBuffer
 from posse.clocks.pace import Order, Pace, Paced
 from posse.protocol import control
 from posse.protocol.machine import (
+    AwaitTurn,
     Explore,
     Finish,
     Observed,
     PeerLost,
     Pull,
-    Ready,
     Received,
     Regrouped,
 )
@@ -50,7 +50,7 @@ class ImmediatePace(Pace):
             self._take(order)
 
     def step(self) -> None:
-        if type(self.order) is Ready:
+        if type(self.order) is AwaitTurn:
             self.order = None
             self._take(self._ask())
         order = self.order
@@ -86,7 +86,7 @@ class ImmediatePace(Pace):
         self.stop(self.now)
         self._run.exhausted(shortage)
 
-    def _take(self, order: Order | Ready | Finish | None) -> None:
+    def _take(self, order: Order | AwaitTurn | Finish | None) -> None:
         if type(order) is Finish:
             self.stop(self.now)
         elif order is not None:

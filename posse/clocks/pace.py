@@ -14,11 +14,11 @@ from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.machine import (
     AgentEvent,
+    AwaitTurn,
     Explore,
     Finish,
     PeerLost,
     Pull,
-    Ready,
     Received,
     Regrouped,
     Started,
@@ -38,7 +38,7 @@ class Paced(Protocol):
         """The agent's account so far."""
         ...
 
-    def tell(self, event: AgentEvent, now: float) -> Order | Ready | Finish | None:
+    def tell(self, event: AgentEvent, now: float) -> Order | AwaitTurn | Finish | None:
         """Hand an event to the machine; return its order, if any."""
         ...
 
@@ -61,7 +61,7 @@ class Pace(ABC):
 
     def __init__(self, run: Paced) -> None:
         self.now = 0.0
-        self.order: Order | Ready | None = None
+        self.order: Order | AwaitTurn | None = None
         """The order that `step` carries out next."""
         self._run = run
         self._over = False
@@ -93,12 +93,12 @@ class Pace(ABC):
     def _ask(self) -> Order | Finish | None:
         """Give the machine its turn; return its order."""
         order = self._run.tell(Turn(), self.now)
-        if type(order) is Ready:
-            raise LocalProtocolError("a machine says Ready where it is asked what it orders")
+        if type(order) is AwaitTurn:
+            raise LocalProtocolError("a machine answers Turn with AwaitTurn, not with an order")
         return order
 
     @abstractmethod
-    def _take(self, order: Order | Ready | Finish | None) -> None:
+    def _take(self, order: Order | AwaitTurn | Finish | None) -> None:
         """Replace the order under way by the machine's new one, if any."""
 
 
@@ -112,7 +112,7 @@ class SharedPace(Pace):
             if (order := self._run.tell(event, now)) is not None:
                 self._take(order)
 
-    def _take(self, order: Order | Ready | Finish | None) -> None:
+    def _take(self, order: Order | AwaitTurn | Finish | None) -> None:
         if type(order) is Finish:
             self._over = True
         elif order is not None:

@@ -11,12 +11,12 @@ from posse.clocks.pace import Order, Pace, Paced
 from posse.protocol import control
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.machine import (
+    AwaitTurn,
     Explore,
     Finish,
     Observed,
     PeerLost,
     Pull,
-    Ready,
     Received,
     Regrouped,
 )
@@ -132,7 +132,7 @@ class VirtualPace(Pace):
             if done:
                 self._run.account.pulled(plan.order.arms, done, now)
 
-    def _commit(self, plan: _Plan, count: int) -> Order | Ready | Finish | None:
+    def _commit(self, plan: _Plan, count: int) -> Order | AwaitTurn | Finish | None:
         """Carry out the plan's first `count` activations, which ended by now."""
         order = plan.order
         self._run.account.pulled(order.arms, count, self.now)
@@ -141,8 +141,8 @@ class VirtualPace(Pace):
             return self._run.tell(Observed(order.arms, rewards), self.now)
         return self._run.tell(self._rewards.pull(order), self.now)
 
-    def _take(self, order: Order | Ready | Finish | None) -> None:
-        if type(order) is Ready:
+    def _take(self, order: Order | AwaitTurn | Finish | None) -> None:
+        if type(order) is AwaitTurn:
             order = self._ask()
         if order is None:
             return

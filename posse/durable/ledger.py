@@ -27,7 +27,7 @@ from posse.arms.csv import Csv
 from posse.durable.lifetime import SCHEMA, lifetime, over_arms
 from posse.durable.lock import take
 from posse.errors import PosseError
-from posse.hosts.spending import Rows, Spending, Task
+from posse.hosts.spending import Rows, Spending, SpendingRequest
 from posse.protocol.privacy import amount
 
 _CHUNK = 1 << 20
@@ -56,7 +56,7 @@ class Ledger(Spending):
         else:
             self._run, self._rows = run, rows
 
-    def begin(self, task: Task, arms: Arms) -> tuple[int, Rows]:
+    def begin(self, task: SpendingRequest, arms: Arms) -> tuple[int, Rows]:
         with self._opened():
             self._db.execute("BEGIN IMMEDIATE")
             self._recognise()
@@ -118,7 +118,7 @@ class Ledger(Spending):
 
     # --- what may be used ------------------------------------------------------------------------
 
-    def _admit(self, task: Task, arms: Arms) -> None:
+    def _admit(self, task: SpendingRequest, arms: Arms) -> None:
         """Leave only the rows to `arms` that the run may use; `PosseError` if there are none."""
         privacy = task.run.privacy
         if not isinstance(arms, Csv):
@@ -164,7 +164,7 @@ class Ledger(Spending):
                 f'reuse = "unlimited" in its own run file. posse ledger {self._data} shows the runs'
             )
 
-    def _admit_unknown(self, task: Task) -> None:
+    def _admit_unknown(self, task: SpendingRequest) -> None:
         """`PosseError` if the user's own arms, which may give a reward twice, must not be used."""
         privacy = task.run.privacy
         runs, bounded, epsilon, delta = self._db.execute(
@@ -242,7 +242,7 @@ class Ledger(Spending):
         )
 
 
-def _within(task: Task, epsilon: Any, delta: Any) -> Any:
+def _within(task: SpendingRequest, epsilon: Any, delta: Any) -> Any:
     """Whether rewards that have cost so much, numbers or arrays, may be used in this run too."""
     allowed, rounding = task.run.privacy, 1 + 1e-12
     fits = epsilon + (task.epsilon or 0.0) <= allowed.budget * rounding

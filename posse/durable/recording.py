@@ -12,7 +12,7 @@ from posse.arms.csv import Csv
 from posse.arms.python import Python, PythonArms
 from posse.durable.journal import Journal
 from posse.hosts.sources import Sources
-from posse.hosts.spending import NOT_KEPT, Rows, Spending, Task
+from posse.hosts.spending import NOT_KEPT, Rows, Spending, SpendingRequest
 from posse.protocol.arrays import FloatArray, IntArray
 
 
@@ -123,7 +123,7 @@ class RecordedSpending(Spending):
         self._journal = journal
         self._spending = spending
 
-    def begin(self, task: Task, arms: Arms) -> tuple[int, Rows]:
+    def begin(self, task: SpendingRequest, arms: Arms) -> tuple[int, Rows]:
         """See `Spending`; a run that goes on keeps the rows that it had."""
         begun = False
 

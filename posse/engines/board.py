@@ -19,7 +19,7 @@ from posse.hosts.agent import AgentHost
 from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import Plan
 from posse.protocol.machine import COORDINATOR
-from posse.protocol.message import Message, Plane
+from posse.protocol.message import Message, Plane, kind_name
 from posse.protocol.privacy import spent
 
 SHOWN, NOW, ACTIVATIONS, REGRET, EPSILON = range(5)
@@ -36,7 +36,7 @@ _SHARE = 0.005
 
 def kinds(hears: Sequence[type[Message]]) -> tuple[str, ...]:
     """The names of these messages, without those of the control plane."""
-    return tuple(kind.__name__ for kind in hears if kind.plane != Plane.CONTROL)
+    return tuple(kind_name(kind) for kind in hears if kind.plane != Plane.CONTROL)
 
 
 def _size(agents: int, kinds: int) -> int:
@@ -93,7 +93,7 @@ class Board:
         if row[SHOWN] != shown:
             self.sent[:, rank] = 0
         for _, target, kind, messages in run.endpoint.meter.counted():
-            place = self._places.get(kind.__name__)
+            place = self._places.get(kind_name(kind))
             if place is not None and target != COORDINATOR:
                 targets = list(target) if isinstance(target, tuple) else target
                 self.sent[place, rank, targets] = messages

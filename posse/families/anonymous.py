@@ -13,9 +13,9 @@ from posse.agent.masking import Masker
 from posse.coordinator.anonymous import AnonymousServer
 from posse.coordinator.decomposition import blocks
 from posse.coordinator.learners import (
+    AnonymousLearner,
     BatchedElimination,
     ExploreThenCommit,
-    Learner,
     effective_horizon,
 )
 from posse.errors import SpecError
@@ -149,7 +149,7 @@ def _make_ucb(context: AgentContext) -> AgentMachine:
 
 
 def _make_server(
-    context: CoordinatorContext, kind: Callable[..., Learner], **given: Any
+    context: CoordinatorContext, kind: Callable[..., AnonymousLearner], **given: Any
 ) -> ServerMachine:
     learner = context.make(kind, users=context.agents, generator=context.draws, **given)
     return context.make(AnonymousServer, learner=learner, signer=context.signer)

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from posse.arms.csv import CsvArms
-from posse.protocol.privacy import Claim, View, amount
+from posse.protocol.privacy import AdversaryView, Claim, amount
 from posse.spec.runfile import RunSpec
 
 ALL_MESSAGES = "whoever reads all messages of all agents"
@@ -45,7 +45,7 @@ Claiming = Callable[[ClaimContext], Claim]
 """Gives a system's claim for a run."""
 
 
-def unprotected(note: str, sees: View = "messages") -> Claiming:
+def unprotected(note: str, sees: AdversaryView = "messages") -> Claiming:
     """Claims that no reward is protected. `note`: who learns what; `sees`: an audit's view."""
     claim = Claim(mechanism="none", adversary="nobody", note=note, sees=sees)
     return lambda context: claim

@@ -21,7 +21,7 @@ from posse.agent.cooperative import (
 )
 from posse.agent.corruption import Corruption
 from posse.agent.destination import NoiseAtDestination
-from posse.agent.flooding import Flood, Known, Learner
+from posse.agent.flooding import CooperativeLearner, Flood, Known
 from posse.agent.lone import AdapUcb, LoneUcb, PrivateLoneUcb
 from posse.agent.robust import RobustMeans
 from posse.agent.trimmed import TRIMS_BELOW
@@ -58,7 +58,7 @@ from posse.protocol.cooperative import (
     release_counts,
 )
 from posse.protocol.machine import COORDINATOR, AgentMachine
-from posse.protocol.privacy import FARTHEST, Claim, View
+from posse.protocol.privacy import FARTHEST, AdversaryView, Claim
 from posse.results.base import Results
 from posse.results.record import Detail, Lines, NetworkFacts, RunRecord
 from posse.seeds import Purpose, generator
@@ -69,7 +69,7 @@ PAPER = "Dubey and Pentland 2020"
 
 def _make_agent(
     context: AgentContext,
-    kind: Callable[..., Learner],
+    kind: Callable[..., CooperativeLearner],
     between: tuple[float, float] | None,
     **given: Any,
 ) -> AgentMachine:
@@ -395,7 +395,7 @@ def claim_robust(context: ClaimContext) -> Claim:
 
 
 def _claim_schedule(
-    p: PrivateAloneParameters, counts: tuple[int, ...], adversary: str, sees: View
+    p: PrivateAloneParameters, counts: tuple[int, ...], adversary: str, sees: AdversaryView
 ) -> Claim:
     """Releases of an arm's mean at fixed numbers of its pulls, whatever the rewards."""
     lemma = privacy_bound(p.epsilon, p.v, p.horizon, p.delta_prime)
@@ -414,7 +414,9 @@ def _claim_schedule(
     )
 
 
-def _claim_refuted(p: PrivateAloneParameters, adversary: str, sees: View, why: str) -> Claim:
+def _claim_refuted(
+    p: PrivateAloneParameters, adversary: str, sees: AdversaryView, why: str
+) -> Claim:
     """A printed claim that does not hold."""
     return Claim(
         mechanism="laplace",

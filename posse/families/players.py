@@ -10,7 +10,7 @@ import numpy as np
 
 from posse.agent.hybrid import HybridNodes, HybridSums
 from posse.agent.players import (
-    Counter,
+    ContinualCounter,
     RandomPlayer,
     TdfsPlayer,
     Ucb,
@@ -134,10 +134,10 @@ def _make_private(context: AgentContext) -> AgentMachine:
     return _make_tdfs(context, context.make(UcbPrivate, sums=_make_counter(context, context.arms)))
 
 
-def _make_counter(context: AgentContext, streams: int) -> Counter:
+def _make_counter(context: AgentContext, streams: int) -> ContinualCounter:
     """A private counter for so many streams of rewards."""
     p: PrivateTdfsParameters = context.parameters
-    kinds: dict[str, Callable[..., Counter]] = {
+    kinds: dict[str, Callable[..., ContinualCounter]] = {
         "hybrid": HybridNodes if context.field else HybridSums,
         "tree": TreeSums,
         "honaker": HonakerSums,

@@ -17,7 +17,7 @@ from posse.families.context import AgentContext, CoordinatorContext
 from posse.families.network import Network
 from posse.protocol.errors import WORD
 from posse.protocol.machine import AgentMachine, ServerMachine
-from posse.protocol.message import Message
+from posse.protocol.message import Message, kind_name
 from posse.spec.runfile import RunSpec
 from posse.topologies.graphs import Graph
 
@@ -54,7 +54,7 @@ def _require_messages(hears: object) -> None:
     ):
         raise TypeError(f"hears = {hears!r}: must be a tuple of classes of messages")
     for kind in hears:
-        if not WORD.fullmatch(kind.__name__):
+        if not WORD.fullmatch(kind_name(kind)):
             raise TypeError(
                 f"the message {kind.__name__} is counted by its name: up to 64 letters (a to z, "
                 "A to Z), digits and _"

@@ -18,7 +18,7 @@ from posse.families.system import System
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.endpoint import NEIGHBOURS, Endpoint, no_link, unheard
 from posse.hosts.sources import Chance
-from posse.hosts.spending import NOT_KEPT, Task
+from posse.hosts.spending import NOT_KEPT, SpendingRequest
 from posse.measure.account import Account
 from posse.protocol import control
 from posse.protocol.arrays import FloatArray
@@ -32,6 +32,7 @@ from posse.protocol.machine import (
     AgentEvent,
     AgentMachine,
     Attest,
+    AwaitTurn,
     Broadcast,
     Disclose,
     Explore,
@@ -42,7 +43,6 @@ from posse.protocol.machine import (
     PatientMachine,
     PeerLost,
     Pull,
-    Ready,
     Received,
     Refuse,
     Regrouped,
@@ -191,9 +191,9 @@ class AgentRun:
 
     def tell(  # noqa: PLR0912
         self, event: AgentEvent, now: float
-    ) -> Order | Ready | Finish | None:
+    ) -> Order | AwaitTurn | Finish | None:
         """Hand an event to the machine and carry out its effects; return its order, if any."""
-        order: Order | Ready | Finish | None = None
+        order: Order | AwaitTurn | Finish | None = None
         effects = self._effects_of(event, now)
         if self.field and any(isinstance(effect, _TELLING) for effect in effects):
             self._spending.uses(self.account.pulls)
@@ -221,11 +221,11 @@ class AgentRun:
                 if type(message) not in self._agents_hear:
                     raise unheard(message, NEIGHBOURS, self._agents_hear)
                 self.endpoint.send_to_all(self._setup.neighbours, message, self.pace.now)
-            elif type(effect) is Pull or type(effect) is Explore or type(effect) is Ready:
+            elif type(effect) is Pull or type(effect) is Explore or type(effect) is AwaitTurn:
                 if order is not None:
                     raise beside(effect, order)
                 order = effect
-                if type(effect) is not Ready:
+                if type(effect) is not AwaitTurn:
                     self._check(effect)
             elif type(effect) is Disclose:
                 require_release(effect.release)
@@ -392,7 +392,7 @@ def _pace(
         return SharedPace(run)
     if arms is None:
         arms = chance.arms(setup.arms, setup.agents, setup.base)
-    task = Task(run=setup, agents=setup.agents, rank=run.rank, claim=setup.claim)
+    task = SpendingRequest(run=setup, agents=setup.agents, rank=run.rank, claim=setup.claim)
     run._spending.begin(task, arms)
     rewards = RewardBuffer(arms, setup.arm_count)
     match setup.clock:

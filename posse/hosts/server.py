@@ -19,7 +19,7 @@ from posse.hosts.assembly import completed
 from posse.hosts.attendance import Attendance
 from posse.hosts.endpoint import NEIGHBOURS, Endpoint, no_link, unheard
 from posse.hosts.sources import Chance, Sources
-from posse.hosts.spending import NOT_KEPT, Spending, Task
+from posse.hosts.spending import NOT_KEPT, Spending, SpendingRequest
 from posse.plan import Plan
 from posse.protocol import control
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
@@ -313,7 +313,7 @@ def _shared_arms(plan: Plan, chance: Chance, spending: Spending) -> SharedArms:
     table = chance.means(arms, agents)
     means = None if table is None else table[0]
     built = chance.arms(arms, agents, plan.spec.base)
-    task = Task(run=plan.spec, agents=agents, rank=COORDINATOR, claim=plan.claim)
+    task = SpendingRequest(run=plan.spec, agents=agents, rank=COORDINATOR, claim=plan.claim)
     spending.begin(task, built)
     known = known_means(arms)
     scale = (0.0, 1.0) if known is None else known.scale

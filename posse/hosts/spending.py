@@ -13,7 +13,7 @@ Rows = list[NDArray[np.int64]] | None
 """By arm, the rows of a log, in order; None where posse knows no rows."""
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True):
+class SpendingRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The purpose for which agent `rank` of `agents` is about to use rewards.
 
     `run` is its run, from an agent's setup or a run file, whose `privacy` says what one reward is
@@ -41,7 +41,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 class Spending:
     """The ledger of the lab, which keeps nothing; `posse.durable.ledger` has the field's."""
 
-    def begin(self, task: Task, arms: Arms) -> tuple[int, Rows]:
+    def begin(self, task: SpendingRequest, arms: Arms) -> tuple[int, Rows]:
         """Enter a run, and remove from `arms` the rows that it must not use.
 
         Returns the arguments for `go_on`: the run's number, and the rows that it may use.

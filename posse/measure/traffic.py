@@ -9,7 +9,7 @@ import msgspec
 from mypy_extensions import mypyc_attr
 
 from posse.protocol.control import LinkCount
-from posse.protocol.message import Message
+from posse.protocol.message import Message, kind_name
 from posse.protocol.wire import HEADER, through_codec
 
 RESENT, CONFIRMATION = "Resent", "Confirmation"
@@ -88,7 +88,7 @@ class Meter:
         for (source, target, kind), row in self._counted.items():
             counts = (row.messages, row.size - row.messages * HEADER.size, row.size)
             for one in target if isinstance(target, tuple) else (target,):
-                add(source, one, int(kind.plane), kind.__name__, *counts)
+                add(source, one, int(kind.plane), kind_name(kind), *counts)
         for link in self._told:
             add(*msgspec.structs.astuple(link))
         return [LinkCount(*key, *row) for key, row in sorted(rows.items())]

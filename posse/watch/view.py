@@ -15,7 +15,7 @@ from posse.plan import Plan
 from posse.printable import printable
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.mase import EliminationRow, VoteRow
-from posse.protocol.message import Plane
+from posse.protocol.message import Plane, kind_name
 
 _EVERY = 0.25
 _SHARE = 0.005
@@ -117,7 +117,7 @@ def _traffic(host: CoordinatorHost) -> Iterator[tuple[int, int, int, str, int]]:
             yield row.source, row.target, row.plane, row.kind, row.messages
     else:
         for source, target, kind, messages in host.traffic():
-            yield source, target, kind.plane, kind.__name__, messages
+            yield source, target, kind.plane, kind_name(kind), messages
 
 
 def pairs(network: Network, agents: int, served: bool) -> list[tuple[int, int]]:

@@ -7,8 +7,16 @@ import numpy as np
 import pytest
 
 from posse.agent.anonymous import AnonymousPlayer, Earnings, ParallelUcb
-from posse.coordinator.groups import Group
-from posse.protocol.anonymous import Assign, Commit, Forwarded, Played, Sealed, Sums, from_words
+from posse.coordinator.groups import UserGroup
+from posse.protocol.anonymous import (
+    Assign,
+    Commit,
+    Forwarded,
+    PlayedUngrouped,
+    Sealed,
+    Sums,
+    from_words,
+)
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import (
     COORDINATOR,
@@ -69,7 +77,7 @@ def test_a_report_adds_up_the_copies_round_by_round() -> None:
     agents = ready(4)
     group = (3, 1, 0, 2)
     rewards = np.arange(16).reshape(2, 8) / 32
-    sums = Group(0, group)
+    sums = UserGroup(0, group)
     for agent in agents:
         told(agent, Assign(1, 0, 2, group))
         *_, send = report(agent, rewards)
@@ -96,7 +104,7 @@ def test_a_player_is_plain_data() -> None:
 def test_a_player_left_out_says_only_that_it_played() -> None:
     agent = ready()[0]
     assert told(agent, Assign(1, 1, 1, ())) == [Pull((1,), 8, each=True)]
-    assert report(agent, np.ones(8))[-1] == Send(COORDINATOR, Played(1))
+    assert report(agent, np.ones(8))[-1] == Send(COORDINATOR, PlayedUngrouped(1))
 
 
 def test_the_sink_passes_on_sums_and_refuses_strangers() -> None:
@@ -118,7 +126,7 @@ def test_the_sink_passes_on_sums_and_refuses_strangers() -> None:
     assert refusal(agents[0], Forwarded(1, 1, boxes[1])) == "out-of-turn"  # not the first member
     assert told(sink, Forwarded(1, 1, boxes[1])) == []
     *_, played = report(sink, np.full(8, 0.25))
-    assert played == Send(COORDINATOR, Played(1))
+    assert played == Send(COORDINATOR, PlayedUngrouped(1))
     (send,) = told(sink, Forwarded(1, 3, boxes[3]))
     assert isinstance(send.message, Sums)
     sums = from_words(unpack_words(send.message.words, 8), 8)

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from posse.agent.cooperative import SharedMeans
-from posse.agent.flooding import Flood, Known, Learner
+from posse.agent.flooding import CooperativeLearner, Flood, Known
 from posse.protocol.cooperative import Bundle, means_record
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import Received
@@ -37,7 +37,7 @@ def connected_graphs(draw):
     return from_edges(M, [*tree, *((i, j) for i, j in more if i != j)])
 
 
-class Echo(Learner):
+class Echo(CooperativeLearner):
     """A learner that says nothing and notes when it decided and what had been heard by then."""
 
     def __init__(self, arms: int) -> None:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from posse.agent.masking import Masker, _derive, public_key
-from posse.coordinator.groups import Group
+from posse.coordinator.groups import UserGroup
 from posse.protocol.anonymous import removed_in, schedule_length
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.masking import Words, keystream, keystream_bytes
@@ -67,7 +67,7 @@ def test_the_group_sum_is_exact_in_every_round(group_size: int, seed: int, data)
         ranks = tuple(range(group_size + 1))
     width = schedule_length(group_size)
     words = own_zeroed(generator.integers(0, 1 << 40, (len(ranks), width)).astype(np.uint64))
-    group = Group(0, ranks)
+    group = UserGroup(0, ranks)
     for rank, report in zip(ranks, reports(agents, ranks, 9, words), strict=True):
         group.reports[rank] = report
         group.seeds[rank] = agents[rank].reveal(9)

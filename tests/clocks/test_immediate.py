@@ -7,7 +7,7 @@ import pytest
 from posse.clocks.immediate import SAY_EVERY, ImmediatePace, SlotPace, WallPace
 from posse.protocol.control import SlotReached
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
-from posse.protocol.machine import Explore, Finish, Observed, Pull, Pulled, Ready, Received
+from posse.protocol.machine import AwaitTurn, Explore, Finish, Observed, Pull, Pulled, Received
 from posse.protocol.mase import Eliminated
 from tests.support.paced import Run, buffer, script
 
@@ -52,7 +52,7 @@ def test_a_pull_is_one_step_and_one_event(kind: str) -> None:
 
 @BOTH
 def test_who_is_ready_says_what_to_pull_when_it_is_its_turn(kind: str) -> None:
-    run = Run(script(Ready(), Pull((0,), 2), Finish("done")))
+    run = Run(script(AwaitTurn(), Pull((0,), 2), Finish("done")))
     paced = pace(kind, run)
     paced.start()
     assert paced.order
@@ -65,7 +65,7 @@ def test_who_is_ready_says_what_to_pull_when_it_is_its_turn(kind: str) -> None:
 
 @BOTH
 def test_who_is_ready_again_at_its_turn_is_stopped(kind: str) -> None:
-    paced = pace(kind, Run(lambda event: Ready()))
+    paced = pace(kind, Run(lambda event: AwaitTurn()))
     paced.start()
     with pytest.raises(LocalProtocolError, match="Ready where it is asked"):
         paced.step()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from posse.protocol.anonymous import Played, Sealed, Sums
+from posse.protocol.anonymous import PlayedUngrouped, Sealed, Sums
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import Finish, PeerLost, Received, Send, Started
 from posse.protocol.masking import Masked, PublicKey, Unmasked
@@ -166,7 +166,7 @@ def test_the_server_refuses_what_is_out_of_turn() -> None:
             server.handle(Received(sender, message), 0.0)
         return caught.value.reason
 
-    assert refused(0, Played(1)) == "out-of-turn"
+    assert refused(0, PlayedUngrouped(1)) == "out-of-turn"
     for player in link.players:
         (send,) = player.handle(Started(), 0.0)
         if player.rank == 9:
@@ -174,7 +174,7 @@ def test_the_server_refuses_what_is_out_of_turn() -> None:
         server.handle(Received(player.rank, send.message), 0.0)
     words = bytes(64)
     assert refused(0, Masked(2, words)) == "out-of-turn"
-    assert refused(0, Played(1)) == "out-of-turn"  # it has a group
+    assert refused(0, PlayedUngrouped(1)) == "out-of-turn"  # it has a group
     assert refused(0, Unmasked(1, bytes(32))) == "out-of-turn"  # nobody asked
     assert refused(0, Sums(1, words)) == "out-of-turn"
     assert refused(0, Sealed(1, words)) == "out-of-turn"

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posse.coordinator.decomposition import Assignment
-from posse.coordinator.groups import Group, Round, form_groups
+from posse.coordinator.groups import AssignmentRound, UserGroup, form_groups
 from posse.protocol.anonymous import schedule_length, to_words
 from posse.protocol.masking import keystream
 
@@ -47,7 +47,7 @@ def test_who_is_with_whom_is_drawn_at_random() -> None:
 
 
 def test_a_group_asks_for_self_masks_when_all_reports_are_there() -> None:
-    group = Group(0, (4, 7))
+    group = UserGroup(0, (4, 7))
     group.reports[4] = np.zeros(8, dtype=np.uint64)
     assert group.open
     assert not group.asks(4)
@@ -61,7 +61,7 @@ def test_a_group_asks_for_self_masks_when_all_reports_are_there() -> None:
 
 def test_sums_by_hand_and_self_masks_off() -> None:
     """C = 2, three users of rewards 1/4, 1/2 and 1: user n is out in round n + 1 of six."""
-    group = Group(0, (5, 2, 9))
+    group = UserGroup(0, (5, 2, 9))
     for user, reward in zip(group.members, (0.25, 0.5, 1.0), strict=True):
         seed = bytes([user] * 32)
         words = np.full(schedule_length(2), to_words(np.array([reward]), 8)[0])
@@ -77,7 +77,7 @@ def test_sums_by_hand_and_self_masks_off() -> None:
 
 @pytest.mark.parametrize(("word", "there"), [(3 << 8, True), ((3 << 8) + 1, False)])
 def test_sums_that_no_rewards_add_up_to_are_none(word: int, there: bool) -> None:
-    group = Group(0, (0, 1, 2))
+    group = UserGroup(0, (0, 1, 2))
     assert group.sums_per_copy(1, 8) is None
     group.sums = np.zeros(6, dtype=np.uint64)
     group.sums[0] = word
@@ -85,8 +85,8 @@ def test_sums_that_no_rewards_add_up_to_are_none(word: int, there: bool) -> None
 
 
 def test_a_round_is_over_when_all_have_played_and_every_group_is_settled() -> None:
-    groups = [Group(0, (0, 1)), Group(1, (2, 3))]
-    one = Round(1, Assignment(np.array([0, 0, 1, 1]), 1), 1, groups, {}, {3})
+    groups = [UserGroup(0, (0, 1)), UserGroup(1, (2, 3))]
+    one = AssignmentRound(1, Assignment(np.array([0, 0, 1, 1]), 1), 1, groups, {}, {3})
     assert not one.over
     one.unanswered.clear()
     assert not one.over

@@ -12,7 +12,7 @@ import posse.extend
 import posse.testing
 from posse import protocol
 from posse.cli import main as cli
-from posse.protocol.message import Message
+from posse.protocol.message import Message, kind_name
 from tests.support.blocks import PAGES, ROOT
 
 ROOMS = "posse|agent|coordinator|protocol|topologies|tests|docs|examples|deploy|bench"
@@ -59,7 +59,7 @@ def test_every_message_of_the_diagram_exists():
     known, kinds = set(), [Message]
     while kinds:
         kinds += (kind := kinds.pop()).__subclasses__()
-        known.add(kind.__name__)
+        known.add(kind_name(kind))
     section = OF_PAGES["docs/architecture.md"].partition("## A run, message by message")[2]
     arrows = re.findall(r"^  \|.*-.*$", section.partition("\n## ")[0], re.M)
     named = set(re.findall(r"\b[A-Z][A-Za-z]+", "\n".join(arrows)))

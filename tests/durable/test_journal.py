@@ -24,7 +24,7 @@ from posse.durable.lifetime import read as lifetime
 from posse.durable.recording import RecordedNoise, RecordedSpending, recorded
 from posse.engines.sources import of_this_machine
 from posse.errors import PosseError
-from posse.hosts.spending import Rows, Spending, Task
+from posse.hosts.spending import Rows, Spending, SpendingRequest
 from posse.protocol.arrays import FloatArray
 from posse.protocol.privacy import Claim
 from tests.support.lobby import setup
@@ -323,7 +323,7 @@ def test_clocks_are_read_back(path: Path) -> None:
 
 
 OWN = PythonArms(target="own:Arms", count=2)
-TASK = Task(
+TASK = SpendingRequest(
     run=setup(3),
     agents=8,
     rank=3,
@@ -432,7 +432,7 @@ def test_the_ledger_has_a_run_before_the_journal_says_so(path: Path) -> None:
     one.begin(b"x")
 
     class Full(Spending):
-        def begin(self, task: Task, arms: Arms) -> tuple[int, Rows]:
+        def begin(self, task: SpendingRequest, arms: Arms) -> tuple[int, Rows]:
             raise PosseError("no rows are left")
 
     with pytest.raises(PosseError, match="no rows"):

@@ -20,7 +20,7 @@ from posse.durable.ledger import Ledger
 from posse.durable.lifetime import Lifetime, over_arms, read
 from posse.errors import PosseError
 from posse.hosts.agent_setup import AgentSetup
-from posse.hosts.spending import Task
+from posse.hosts.spending import SpendingRequest
 from posse.protocol.privacy import Claim
 from posse.spec.privacy import PrivacySpec
 from tests.support.arms import context
@@ -37,7 +37,9 @@ def log(tmp_path: Path) -> Path:
     return path
 
 
-def task(epsilon: float | None = 0.5, cost: float | None = None, /, **privacy: Any) -> Task:
+def task(
+    epsilon: float | None = 0.5, cost: float | None = None, /, **privacy: Any
+) -> SpendingRequest:
     """A run by whose claim a reward costs `epsilon`, and `cost` as δ."""
     mechanism = "none" if epsilon is None else "laplace"
     setup = AgentSetup(
@@ -52,13 +54,13 @@ def task(epsilon: float | None = 0.5, cost: float | None = None, /, **privacy: A
         privacy=PrivacySpec(**privacy),
     )
     claim = Claim(mechanism=mechanism, epsilon=epsilon, delta=cost)
-    return Task(run=setup, agents=8, rank=3, claim=claim)
+    return SpendingRequest(run=setup, agents=8, rank=3, claim=claim)
 
 
 class Run:
     """One run over a log: what it was given of each arm, in order."""
 
-    def __init__(self, log: Path, about: Task, replace: bool = False) -> None:
+    def __init__(self, log: Path, about: SpendingRequest, replace: bool = False) -> None:
         spec = CsvArms(path=str(log), count=2, replace=replace)
         self.arms = spec.build(context())
         self.ledger = Ledger(*spec.ledger("/", 3))
@@ -78,7 +80,7 @@ class Run:
         return self.ledger.end(spent=0.25)
 
 
-def used_by(log: Path, about: Task, *counts: int) -> list[list[float]]:
+def used_by(log: Path, about: SpendingRequest, *counts: int) -> list[list[float]]:
     """A run that pulls so often of each arm and ends; what it saw."""
     run = Run(log, about)
     seen = [run.pulls_of(arm, count) for arm, count in enumerate(counts)]
@@ -287,7 +289,7 @@ class _Live:
 live = _Live()
 
 
-def of_ones_own(tmp_path: Path, about: Task) -> Ledger:
+def of_ones_own(tmp_path: Path, about: SpendingRequest) -> Ledger:
     spec = PythonArms(target="tests.durable.test_ledger:live", count=2)
     ledger = Ledger(*spec.ledger(str(tmp_path), 3))
     ledger.begin(about, spec.build(context()))

@@ -15,6 +15,7 @@ from posse.protocol.machine import (
     Abort,
     AgentEffect,
     Attest,
+    AwaitTurn,
     Broadcast,
     Disclose,
     Dismiss,
@@ -22,7 +23,6 @@ from posse.protocol.machine import (
     Finish,
     Played,
     Pull,
-    Ready,
     Received,
     Refuse,
     Send,
@@ -42,7 +42,7 @@ NEITHER = [None, "Finish", Finish, 7]
 SERVER_ONLY = [Played((0,), (1.0,)), Dismiss(0, "silent"), Timer(1.0)]
 AGENT_ONLY = [
     Explore((0,)),
-    Ready(),
+    AwaitTurn(),
     Disclose(Release("laplace", 1.0, 1.0, 1.0, "")),
     Stopwatch("x", True),
     Attest(0, b""),

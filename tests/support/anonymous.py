@@ -11,7 +11,7 @@ from posse.agent.masking import Masker
 from posse.audit.anonymity import Heard, Verdict, check
 from posse.coordinator.anonymous import AnonymousServer
 from posse.coordinator.decomposition import Assignment
-from posse.coordinator.learners import Learner
+from posse.coordinator.learners import AnonymousLearner
 from posse.engines import memory
 from posse.plan import Plan, prepare
 from posse.protocol.errors import RemoteProtocolError
@@ -225,7 +225,7 @@ class Link:
         return [tuple(note.row.line(0.0)[1:]) for note in self.notes if note.row.table == name]
 
 
-class Script(Learner):
+class Script(AnonymousLearner):
     """A learner that plans what it is told and keeps what it learns."""
 
     def __init__(self, plan: list[Assignment], users: int) -> None:

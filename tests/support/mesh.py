@@ -6,18 +6,18 @@ from collections.abc import Callable
 import numpy as np
 
 from posse.agent.cooperative import Cooperation, CooperativeAgent, SharedMeans
-from posse.agent.flooding import Flood, Known, Learner
+from posse.agent.flooding import CooperativeLearner, Flood, Known
 from posse.agent.ways import News, Records
 from posse.protocol.cooperative import Bundle
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import (
     AgentEffects,
+    AwaitTurn,
     Broadcast,
     Finish,
     PeerLost,
     Pull,
     Pulled,
-    Ready,
     Received,
     Refuse,
     Started,
@@ -33,7 +33,7 @@ def as_it_is(sender: int, to: int, bundle: Bundle) -> list[Bundle]:
 
 
 def agents_with(
-    graph: Graph, gamma: int, horizon: int, learners: list[Learner]
+    graph: Graph, gamma: int, horizon: int, learners: list[CooperativeLearner]
 ) -> list[CooperativeAgent]:
     """One agent for each learner, each a cohort of its own; a learner that is there twice or more
     often is that of a cohort of so many.
@@ -62,7 +62,7 @@ def means_agents(
     """Agents of `cooperative-ucb`, each for itself or all `together` in one cohort."""
     M = graph.agents
     ties = [np.random.default_rng(rank) for rank in range(M)]
-    learners: list[Learner] = [SharedMeans(arms, ties, M, (0.0, 1.0), M)] * M
+    learners: list[CooperativeLearner] = [SharedMeans(arms, ties, M, (0.0, 1.0), M)] * M
     if not together:
         learners = [SharedMeans(arms, [of], M, (0.0, 1.0)) for of in ties]
     return agents_with(graph, gamma, horizon, learners)
@@ -136,7 +136,7 @@ class Mesh:
     def _do(self, rank: int, effects: AgentEffects) -> None:
         for effect in effects:
             match effect:
-                case Ready():
+                case AwaitTurn():
                     self._orders[rank] = None
                 case Pull(arms, _):
                     self._orders[rank] = arms[0]

@@ -6,7 +6,7 @@ import numpy as np
 
 from posse.agent.hybrid import HybridSums
 from posse.agent.noise import Noise
-from posse.agent.players import Counter
+from posse.agent.players import ContinualCounter
 from posse.agent.tree import TreeSums
 from posse.protocol.arrays import FloatArray, IntArray
 
@@ -27,7 +27,7 @@ class NoNoise(Noise):
         return [False] * size
 
 
-def deviation(counter: Counter) -> float:
+def deviation(counter: ContinualCounter) -> float:
     """Of the noise in the latest release: a Laplace number of scale b has the variance 2 b²."""
     if isinstance(counter, TreeSums):
         return counter.deviation

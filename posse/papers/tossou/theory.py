@@ -9,7 +9,7 @@ import numpy as np
 
 from posse.agent.hybrid import HybridSums
 from posse.agent.noise import Noise
-from posse.agent.players import Counter, TdfsPlayer, UcbPrivateBound
+from posse.agent.players import ContinualCounter, TdfsPlayer, UcbPrivateBound
 from posse.agent.tree import HonakerSums, TreeSums
 from posse.families.players import Plays, fair_sharing_regret, plays_with_bound, plays_without_bound
 from posse.papers.audit import AUDITED, audit, audits, mechanisms, own_noise, spends
@@ -189,7 +189,7 @@ _TREES = {"tree": TreeSums, "honaker": HonakerSums}
 _NAMES = ("hybrid", *_TREES)
 
 
-def made(counter: str, noise: Noise) -> Counter:
+def made(counter: str, noise: Noise) -> ContinualCounter:
     """A counter of 40 streams that are never longer than T, ε = 1."""
     if counter == "hybrid":
         return HybridSums(_STREAMS, 1.0, "half", noise)
