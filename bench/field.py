@@ -15,8 +15,8 @@ import numpy as np
 
 from bench.tables import compare, hold, run_file
 from posse.durable.journal import Journal
+from posse.engines.agents.remote import remote_agent
 from posse.engines.processes import ProcessEngine
-from posse.engines.remote_agent import remote_agent
 from posse.plan import Plan, prepare
 from posse.security import keys
 

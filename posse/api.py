@@ -16,12 +16,12 @@ from posse.durable.batch import Piece, carry_out
 from posse.durable.capture import writing
 from posse.durable.directory import RunDirectory
 from posse.durable.journal import Journal
-from posse.engines import memory, on_dask
+from posse.engines import memory
 from posse.engines.base import Observer, silent
-from posse.engines.lookup import own_address, reached
-from posse.engines.on_dask import Placement
-from posse.engines.pool import on_all_cores
-from posse.engines.room import require_processes
+from posse.engines.start import dask
+from posse.engines.start.dask import Placement
+from posse.engines.start.pool import on_all_cores
+from posse.engines.start.room import require_processes
 from posse.errors import PosseError
 from posse.log import LOG
 from posse.plan import Plan, Source, changed, prepare, unpacked
@@ -31,12 +31,13 @@ from posse.results.result import Links, Result
 from posse.security import address
 from posse.spec.fingerprint import PATIENCE, fingerprint
 from posse.spec.runfile import RunSpec, read
+from posse.wire.lookup import own_address, reached
 
 if TYPE_CHECKING:
     from distributed import Client
 
     from posse.engines.board import Board
-    from posse.engines.hub import Hub
+    from posse.engines.coordinator.hub import Hub
     from posse.engines.processes import ProcessEngine
     from posse.security.keys import CoordinatorKeys
 
@@ -168,7 +169,7 @@ def make_runs(
             make: Callable[..., ProcessEngine] = make_process_engine
             if on is not None:
                 make = partial(
-                    make_placed_engine, client=connected.enter_context(on_dask.connect(on)), on=on
+                    make_placed_engine, client=connected.enter_context(dask.connect(on)), on=on
                 )
             engine = make(plan, on_join=on_join, capture=tap, board=board)
             on_hub(engine.hub)
@@ -181,16 +182,16 @@ def side_by_side(tasks: "Sequence[EncodedRun]", jobs: int | None, on: Placement 
     if on is None:
         yield from on_all_cores(make_encoded_run, tasks, jobs)
         return
-    with on_dask.connect(on) as client:
-        yield from on_dask.on_workers(client, make_encoded_run, tasks)
+    with dask.connect(on) as client:
+        yield from dask.on_workers(client, make_encoded_run, tasks)
 
 
 def _on_a_worker(plan: Plan, numbers: Sequence[int], on: Placement) -> Outcomes:
     """Make runs one after the other, each with its coordinator on a worker of the cluster."""
-    with on_dask.connect(on) as client, on_dask.leash(client) as leash:
+    with dask.connect(on) as client, dask.leash(client) as leash:
         work = partial(make_placed_run, on, leash)
         for place, number in enumerate(numbers):
-            yield place, next(on_dask.on_workers(client, work, [encode_run(plan, number)]))[1]
+            yield place, next(dask.on_workers(client, work, [encode_run(plan, number)]))[1]
 
 
 def on_engine(
@@ -221,9 +222,9 @@ def make_placed_engine(
 ) -> "ProcessEngine":
     """Engine `processes`, not yet started: the coordinator is here, the agents are on a cluster."""
     require_processes()
-    from posse.engines.placing import OnWorkers  # noqa: PLC0415
+    from posse.engines.start.placing import OnWorkers  # noqa: PLC0415
 
-    worker = on_dask.a_worker(client, on, plan)
+    worker = dask.a_worker(client, on, plan)
     return make_process_engine(
         plan,
         bind=on.bind or address.join(own_address(worker), "*"),
@@ -243,7 +244,7 @@ def make_placed_run(on: Placement, leash: str, task: EncodedRun) -> RunRecord:
     with (
         worker_client() as client,
         make_placed_engine(plan, client, on) as up,
-        on_dask.heeding(client, leash, up.hub.interrupted.set),
+        dask.heeding(client, leash, up.hub.interrupted.set),
     ):
         return up.run(plan, number)
 

@@ -15,8 +15,8 @@ from posse.audit.view import EnoughSeen, Watch
 from posse.durable.batch import Piece, Store, outcomes
 from posse.durable.made_by import made_by
 from posse.engines import memory
-from posse.engines.pool import on_all_cores
 from posse.engines.sources import of_this_machine
+from posse.engines.start.pool import on_all_cores
 from posse.plan import Plan, unpacked
 from posse.protocol.privacy import AdversaryView, Neighbours
 

@@ -11,7 +11,7 @@ from posse.cli import security, web
 from posse.cli.options import add_capture, add_join, add_log, add_set, begin_log, seconds
 from posse.cli.parser import Parser
 from posse.durable.capture import writing
-from posse.engines.room import require_processes
+from posse.engines.start.room import require_processes
 from posse.errors import InputError
 from posse.operate import health
 from posse.plan import Plan, prepare
@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
     """Join, take part in every run, leave."""
     begin_log(options, "agent", insecure=options.keys is None)
     require_processes()
-    from posse.engines.remote_agent import journal_of, remote_agent
+    from posse.engines.agents.remote import journal_of, remote_agent
 
     security.check("--join", options.join, options)
     web.check(options)

@@ -9,7 +9,7 @@ from posse import api
 from posse.cli import paths, security, series, streams, watch, web
 from posse.cli.options import add_capture, add_log, add_result, add_run_file, begin_log, place, plan
 from posse.cli.parser import Parser
-from posse.engines.hub import Hub
+from posse.engines.coordinator.hub import Hub
 from posse.errors import InputError
 from posse.log import LOG
 from posse.operate import health

@@ -16,7 +16,7 @@ from posse.errors import InputError, SpecError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from posse.engines.on_dask import Placement
+    from posse.engines.start.dask import Placement
     from posse.plan import Plan
     from posse.spec.runfile import Override
 
@@ -138,7 +138,7 @@ def add_jobs(parser: Parser) -> None:
 
 def placement(options: argparse.Namespace) -> Placement | None:
     """Where agents are placed; None on this machine."""
-    from posse.engines.on_dask import Placement
+    from posse.engines.start.dask import Placement
     from posse.security import address
 
     if options.bind:

@@ -16,7 +16,7 @@ from posse.cli.options import console_of
 from posse.cli.parser import Parser
 from posse.engines.base import Observer
 from posse.engines.board import Board
-from posse.engines.hub import Hub
+from posse.engines.coordinator.hub import Hub
 from posse.errors import InputError, PosseError
 from posse.hosts.coordinator import CoordinatorHost
 from posse.log import remark

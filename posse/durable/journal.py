@@ -28,12 +28,11 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from posse.durable.session import ENVELOPE_BYTES, Session
 from posse.errors import PosseError
 
 T = TypeVar("T")
 
-FORMAT = 5
+FORMAT = 6
 """The version of the file's content."""
 
 _SCHEMA = """
@@ -129,16 +128,6 @@ class Journal:
         """Record that something reached the process, or that it did something by itself."""
         if self.beginning and not self.replaying:
             self._inputs.append((what, whom, said))
-
-    def take(self, whom: int, session: Session, data: bytes) -> bytes | None:
-        """As `session.take`, and record `data`, but only as far as it changed the session."""
-        before = session.taken + session.confirmed
-        frame = session.take(data)
-        if frame is not None:
-            self.add(FRAME, whom, data)
-        elif session.taken + session.confirmed != before:
-            self.add(FRAME, whom, data[:ENVELOPE_BYTES])
-        return frame
 
     def stepped(self) -> None:
         """Record a step of the host."""

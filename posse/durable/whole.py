@@ -15,7 +15,7 @@ _ROOM = 1 << 20
 
 _PATIENCE = 10.0
 """Seconds to wait for a free descriptor: a flood of connections may take all of them, until the
-process's door closes it (`posse.engines.door`)."""
+process's door closes it (`posse.wire.door`)."""
 
 T = TypeVar("T")
 

@@ -7,6 +7,9 @@ from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import Plan
 
+SAME_VERSION = "install the same version of posse for both"
+"""What to do where a coordinator and an agent do not understand each other."""
+
 Observer = Callable[[CoordinatorHost], None]
 
 Tap = Callable[[int | None, int | None, bytes], object]

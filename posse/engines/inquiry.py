@@ -5,9 +5,6 @@ import time
 import msgspec
 import zmq
 
-from posse.engines.links import outside_runs
-from posse.engines.lookup import greets
-from posse.engines.sockets import HANDSHAKE_FAILURES, configure, end, know_family, monitored
 from posse.errors import PosseError
 from posse.operate.status import CoordinatorStatus
 from posse.printable import printable
@@ -16,6 +13,9 @@ from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.wire import Codec, read_header
 from posse.security.keys import AgentKeys
 from posse.security.zap import connect_with
+from posse.wire.links import outside_runs
+from posse.wire.lookup import greets
+from posse.wire.sockets import HANDSHAKE_FAILURES, configure, end, know_family, monitored
 
 _ANSWER = Codec((control.Status, control.Refused))
 

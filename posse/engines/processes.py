@@ -15,15 +15,21 @@ from posse.durable.capture import Capture
 from posse.durable.journal import Input, Journal
 from posse.durable.recording import recorded
 from posse.durable.scratch import Scratch
-from posse.engines import room
 from posse.engines.base import Observer, Way, agent_setups, silent, straight
 from posse.engines.board import Board
-from posse.engines.crew import Crew, Starter, journal_of
-from posse.engines.forkserver import ForkServer
-from posse.engines.hub import Hub
-from posse.engines.recovery import RunBeginning, brought_back, members_of, restore, shortening
+from posse.engines.coordinator.hub import Hub
+from posse.engines.coordinator.recovery import (
+    RunBeginning,
+    brought_back,
+    members_of,
+    restore,
+    shortening,
+)
 from posse.engines.resources import ProcessResources
 from posse.engines.sources import of_this_machine
+from posse.engines.start import room
+from posse.engines.start.crew import Crew, Starter, journal_of
+from posse.engines.start.forkserver import ForkServer
 from posse.errors import PosseError, RunFailed, exit_code
 from posse.families.network import Network
 from posse.hosts.agent_setup import AgentSetup

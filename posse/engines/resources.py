@@ -4,12 +4,12 @@ import resource
 import time
 from collections.abc import Callable, Iterable
 
-from posse.durable.session import ENVELOPE_BYTES, Session
 from posse.hosts.sources import ResourceMeter
 from posse.measure.traffic import CONFIRMATION, RESENT
 from posse.protocol.control import LinkCount, Resources
 from posse.protocol.message import Plane
 from posse.protocol.wire import HEADER
+from posse.wire.session import ENVELOPE_BYTES, Session
 
 Sessions = Callable[[], Iterable[tuple[int, Session]]]
 """This process's sessions, each with who is at the other end."""

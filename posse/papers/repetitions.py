@@ -21,7 +21,7 @@ from posse import api
 from posse.durable.batch import Piece, Store, outcomes
 from posse.durable.made_by import digest, our_code
 from posse.engines import memory
-from posse.engines.pool import on_all_cores
+from posse.engines.start.pool import on_all_cores
 from posse.errors import PosseError
 from posse.papers import sample
 from posse.papers.experiment import SEED, Computation

@@ -11,10 +11,10 @@ import zmq
 
 from posse.cli.main import main
 from posse.engines.inquiry import ask
-from posse.engines.links import outside_runs
 from posse.errors import PosseError
 from posse.protocol import control
 from posse.security import keys
+from posse.wire.links import outside_runs
 from tests.support.operator import one_joined, waiting_coordinator
 from tests.support.remote import Coordinator, free_port
 from tests.support.runs import spec

@@ -17,19 +17,20 @@ from posse.clocks.immediate import SlotPace, WallPace
 from posse.clocks.pace import SharedPace
 from posse.clocks.run_clock import Conductor, SharedClock, WallClock
 from posse.clocks.virtual import Activity, VirtualPace
-from posse.durable.broadcast import Broadcast
 from posse.durable.checkpoint import NotPlain, read, written
 from posse.durable.journal import Journal
 from posse.durable.recording import RecordedSpending, recorded
-from posse.durable.session import Session
 from posse.engines import memory
-from posse.engines.recovery import brought_back, outside_agent, outside_coordinator
+from posse.engines.agents.recovery import outside_agent
+from posse.engines.coordinator.recovery import brought_back, outside_coordinator
 from posse.families.network import Network
 from posse.hosts.agent import AgentHost
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.hosts.sources import Sources
 from posse.plan import Plan
+from posse.wire.broadcast import Broadcast
+from posse.wire.session import Session
 from tests.runs.test_golden import CASES
 from tests.support.golden import taken, without_clock_and_chance, write_logs
 from tests.support.paced import Run, buffer

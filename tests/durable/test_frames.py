@@ -8,13 +8,13 @@ import pytest
 import posse
 from posse.durable.capture import writing
 from posse.durable.frames import Frame, read, select
-from posse.durable.session import Session
 from posse.errors import InputError
 from posse.protocol import control
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.mase import Vote
 from posse.protocol.message import Plane
 from posse.protocol.wire import HEADER, encode
+from posse.wire.session import Session
 
 VOTE = encode(Vote((2,)), run=1, source=3, sequence=7, now=12.5, sent=99)
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from posse.engines import memory
-from posse.engines.lobby import Phase
+from posse.engines.coordinator.lobby import Phase
 from posse.measure.traffic import RESENT
 from posse.plan import Plan
 from posse.results.record import RunRecord

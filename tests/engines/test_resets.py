@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from posse.durable.session import Session
 from posse.engines import memory
 from posse.engines.processes import ProcessEngine
 from posse.errors import RunFailed
@@ -18,6 +17,7 @@ from posse.plan import Plan
 from posse.results.record import RunRecord
 from posse.results.words import rows
 from posse.security import keys
+from posse.wire.session import Session
 from tests.support import anonymous, federated, players
 from tests.support.relay import Relay, relay
 from tests.support.remote import Agent, Coordinator, coordinator, until
@@ -160,7 +160,7 @@ def test_an_agent_that_says_more_than_is_kept_waits_for_the_connection_to_come_b
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """By the wall clock it would go on, and there is room for so many frames and no more."""
-    monkeypatch.setattr("posse.engines.uplink.Session", partial(Session, most_frames=1_000))
+    monkeypatch.setattr("posse.engines.agents.uplink.Session", partial(Session, most_frames=1_000))
     plan = spec("central", 2, engine=ENGINE | {"clock": "wall"})
     parted: list[threading.Thread] = []
 
@@ -190,7 +190,7 @@ def test_an_agent_that_says_more_than_is_kept_waits_for_the_connection_to_come_b
 def test_an_agent_that_can_say_nothing_more_ends_with_one_sentence(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("posse.engines.uplink.Session", partial(Session, most_frames=0))
+    monkeypatch.setattr("posse.engines.agents.uplink.Session", partial(Session, most_frames=0))
     up = Coordinator(spec("central", 1, engine=ENGINE), "tcp://127.0.0.1:*")
     try:
         assert Agent(up.endpoint).ended() == RunFailed.exit_code

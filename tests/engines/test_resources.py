@@ -1,11 +1,11 @@
 """What this process's sessions sent of their own, as the rows of a report."""
 
-from posse.durable.session import ENVELOPE_BYTES, Session
 from posse.engines.resources import ProcessResources
 from posse.measure.traffic import CONFIRMATION, RESENT
 from posse.protocol.control import LinkCount
 from posse.protocol.message import Plane
 from posse.protocol.wire import HEADER
+from posse.wire.session import ENVELOPE_BYTES, Session
 
 FRAME = bytes(100)
 CONTROL = int(Plane.CONTROL)

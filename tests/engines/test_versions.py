@@ -3,8 +3,8 @@
 import pytest
 
 from posse import __version__
+from posse.engines.base import SAME_VERSION
 from posse.engines.effects import Log, Reply
-from posse.engines.roster import SAME_VERSION
 from posse.protocol import control
 from posse.protocol.wire import VERSION
 from tests.support.lobby import Script, framed, joining

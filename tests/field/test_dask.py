@@ -29,7 +29,7 @@ SIXTY_FOUR = ["agents.count=64", "engine.restarts=1"]
 KILLING = """
 import json, sys
 from posse import api
-from posse.engines.on_dask import Placement
+from posse.engines.start.dask import Placement
 from posse.plan import prepare
 from posse.spec.runfile import read
 from tests.support.dask import kill_with_children

@@ -9,16 +9,16 @@ import msgspec
 import pytest
 
 from posse.engines import memory
-from posse.engines.crew import Crew
-from posse.engines.each_link import EachLink
-from posse.engines.forkserver import local_agent
-from posse.engines.links import Link
+from posse.engines.agents.each_link import EachLink
 from posse.engines.processes import ProcessEngine
+from posse.engines.start.crew import Crew
+from posse.engines.start.forkserver import local_agent
 from posse.errors import RunFailed
 from posse.hosts.endpoint import Endpoint
 from posse.protocol.control import Report
 from posse.protocol.federated import Adv, Data, ExchangedRow, Means
 from posse.protocol.wire import HEADER, kind_of
+from posse.wire.links import Link
 from tests.support.federated import named, row, spec
 from tests.support.patience import PATIENCE
 

@@ -21,10 +21,10 @@ import msgspec
 import pytest
 import zmq
 
-from posse.engines.sockets import end
 from posse.protocol import control
 from posse.security import keys
 from posse.security.zap import connect_with
+from posse.wire.sockets import end
 from tests.support.blocks import ROOT
 from tests.support.hostile import HostilePeer
 from tests.support.patience import PATIENCE
@@ -55,7 +55,7 @@ deadline = 60.0
 POUR = """
 import sys, zmq
 from pathlib import Path
-from posse.engines.sockets import end
+from posse.wire.sockets import end
 from posse.security import keys
 from posse.security.zap import connect_with
 endpoint, folder, joins, parts = sys.argv[1], sys.argv[2], sys.argv[3] == "joins", int(sys.argv[4])

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from posse.engines.crew import Crew
-from posse.engines.forkserver import local_agent
 from posse.engines.processes import ProcessEngine
+from posse.engines.start.crew import Crew
+from posse.engines.start.forkserver import local_agent
 from posse.hosts.coordinator import CoordinatorHost
 from posse.protocol import control
 from posse.protocol.machine import COORDINATOR

@@ -2,7 +2,7 @@
 
 from typing import Generic, TypeVar
 
-from posse.engines.door import Door
+from posse.wire.door import Door
 from tests.support.remote import until
 
 AnyDoor = TypeVar("AnyDoor", bound=Door)

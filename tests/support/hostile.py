@@ -8,12 +8,12 @@ from typing import Any, Self
 import msgspec
 import zmq
 
-from posse.durable.session import ENVELOPE_BYTES, is_numbered
 from posse.protocol import control
 from posse.protocol.message import Message
 from posse.protocol.wire import HEADER, encode, read_header
 from posse.security.keys import AgentKeys
 from posse.security.zap import connect_with
+from posse.wire.session import ENVELOPE_BYTES, is_numbered
 from tests.support.patience import PATIENCE
 
 

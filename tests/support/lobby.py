@@ -4,9 +4,9 @@ import logging
 from collections.abc import Collection
 from typing import Any, cast
 
+from posse.engines.coordinator.lobby import Lobby
+from posse.engines.coordinator.roster import Peer, Roster
 from posse.engines.effects import Fail, LobbyEffect, Log
-from posse.engines.lobby import Lobby
-from posse.engines.roster import Peer, Roster
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.protocol import control

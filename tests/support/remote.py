@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from posse.durable.capture import Capture
-from posse.engines.agent_process import AgentProcess
+from posse.engines.agents.process import AgentProcess
+from posse.engines.agents.remote import remote_agent
 from posse.engines.processes import ProcessEngine
-from posse.engines.remote_agent import remote_agent
 from posse.plan import Plan
 from posse.security import keys
 from tests.support.patience import PATIENCE

@@ -74,7 +74,7 @@ def agent_processes() -> list[psutil.Process]:
     """The agents that this process has up, oldest first."""
     found = []
     for child in psutil.Process().children():
-        if "posse.engines.forkserver" in child.cmdline():
+        if "posse.engines.start.forkserver" in child.cmdline():
             found += child.children()
     return sorted(found, key=lambda process: process.pid)
 

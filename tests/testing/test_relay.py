@@ -6,8 +6,8 @@ import pytest
 import zmq
 
 from posse.durable.frames import COORDINATOR
-from posse.durable.session import Session
 from posse.testing.relay import Relays
+from posse.wire.session import Session
 
 PATIENCE_MS = 30_000
 

@@ -1,0 +1,1 @@
+"""An agent of engine `processes`: its sockets, its loop, and how it joins."""

@@ -1,0 +1,175 @@
+"""Access control between agents: whom an inbox lets in, and how an agent gets into others'.
+
+On one machine, in a private folder, there is none: a neighbour's address is enough.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+
+import zmq
+
+from posse.hosts.agent_setup import AgentSetup
+from posse.log import LOG
+from posse.security.keys import KeyPair
+from posse.security.zap import Authenticator, ZapStatus, connect_with, serve_with
+from posse.wire.door import AROUND, AROUND_WITH_KEYS, WATCHED
+from posse.wire.inbox_door import InboxDoor
+from posse.wire.sockets import (
+    HANDSHAKE_FAILURES,
+    HANDSHAKE_MS,
+    Happening,
+    Selector,
+    happened,
+    heartbeat,
+    monitored,
+    reconnect,
+    why_failed,
+)
+
+_WATCHED = (
+    zmq.EVENT_CONNECTED
+    | zmq.EVENT_HANDSHAKE_SUCCEEDED
+    | zmq.EVENT_DISCONNECTED
+    | zmq.EVENT_MONITOR_STOPPED
+    | HANDSHAKE_FAILURES
+)
+
+_FAILED_IN_A_ROW = 3
+"""Failed handshakes of a link before a warning: a neighbour may not know this agent yet, as both
+are told of each other at about the same time."""
+
+_MOST_STRANGERS = 1_000
+"""Refused keys to remember, so that each is logged only once."""
+
+
+class Guard:
+    """Watches the links, and logs which neighbours refuse this agent.
+
+    With keys (`own` is this agent's pair) it lets in only keys that the coordinator named:
+    `neighbours` has their ranks by key, None without keys. `link_changed` is called with a
+    neighbour's rank when the link to it comes up or goes down.
+    """
+
+    def __init__(
+        self, context: zmq.Context[zmq.Socket[bytes]], selector: Selector, own: KeyPair | None
+    ) -> None:
+        self.link_changed: Callable[[int, bool], None] = lambda rank, up: None
+        self._context = context
+        self._selector = selector
+        self._own = own
+        self.neighbours: dict[str, int] | None = None if own is None else {}
+        self._keys: dict[int, str] = {}
+        self._ranks: dict[str, int] = {}
+        self._strangers: set[str] = set()
+        self._failures: Counter[str] = Counter()
+        self._monitors: dict[zmq.Socket[bytes], zmq.Socket[bytes]] = {}
+        """The link's socket of each monitor."""
+        self._inbox: zmq.Socket[bytes] | None = None
+        self._door: InboxDoor | None = None
+
+    def know(self, setup: AgentSetup) -> None:
+        """Learn the neighbours and their keys."""
+        if self._door is not None:
+            self._door.know(len(setup.inboxes))
+        self._keys = setup.keys
+        self._ranks = {address: rank for rank, address in setup.inboxes.items()}
+        if self.neighbours is not None:
+            self.neighbours = {key: rank for rank, key in setup.keys.items()}
+
+    def inbox(self, socket: zmq.Socket[bytes]) -> None:
+        """Prepare an inbox; to be called before `bind`."""
+        self._close_door()
+        socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
+        socket.setsockopt(zmq.RCVHWM, 0)  # see `posse.wire.door`
+        if self._own is not None:
+            if self._inbox is None:  # one answers for all inboxes of the context
+                Authenticator(self._context, self._decide, self._refused)
+            serve_with(socket, self._own.secret)
+        self._inbox = monitored(socket, WATCHED)
+        self._door = InboxDoor(self._inbox)
+
+    def took(self, size: int) -> None:
+        """Count `size` bytes as taken from the inbox."""
+        if self._door is not None:
+            self._door.taken += size + (AROUND if self._own is None else AROUND_WITH_KEYS)
+
+    def _close_door(self) -> None:
+        if self._door is not None and self._inbox is not None:
+            self._door.close()
+            self._inbox.close(0)
+
+    def _decide(self, key: str) -> ZapStatus:
+        return ZapStatus.YES if key in (self.neighbours or {}) else ZapStatus.NOT_YET
+
+    def _refused(self, address: str, key: str) -> None:
+        if self.neighbours and key not in self._strangers:
+            if len(self._strangers) < _MOST_STRANGERS:
+                self._strangers.add(key)
+            LOG.warning(
+                "refused %s at the inbox: its key %s does not belong to a neighbour; only agents "
+                "that the coordinator named may connect",
+                address,
+                key,
+                extra={"about": "strangers at the inbox"},
+            )
+
+    def link(self, socket: zmq.Socket[bytes], rank: int) -> None:
+        """Prepare a socket for its next connection, to this neighbour."""
+        if self._own is not None:
+            connect_with(socket, self._own.public, self._own.secret, self._keys[rank])
+        socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
+        reconnect(socket)
+        heartbeat(socket)
+        socket.setsockopt(zmq.RCVHWM, 0)  # see `posse.wire.door`
+        monitor = monitored(socket, _WATCHED)
+        if monitor not in self._monitors:
+            self._monitors[monitor] = socket
+            self._selector.watch(monitor, lambda: self._happened(monitor))
+
+    def _happened(self, monitor: zmq.Socket[bytes]) -> None:
+        for told in happened(monitor):
+            if told.event == zmq.EVENT_MONITOR_STOPPED:
+                # only now: ZeroMQ's thread blocks for ever on a closed monitor
+                self._selector.forget(monitor)
+                del self._monitors[monitor]
+                monitor.close(0)
+                return
+            rank = self._ranks.get(told.address)
+            if told.event == zmq.EVENT_CONNECTED:
+                if self._door is not None:
+                    self._door.connected(told.value)
+                continue
+            if told.event == zmq.EVENT_DISCONNECTED and self._door is not None:
+                self._door.disconnected(told.value)
+            if told.event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                self._failures.pop(told.address, None)
+            if told.event & HANDSHAKE_FAILURES:
+                self._not_let_in(told, rank)
+            elif rank is not None:
+                self.link_changed(rank, told.event == zmq.EVENT_HANDSHAKE_SUCCEEDED)
+
+    def _not_let_in(self, told: Happening, rank: int | None) -> None:
+        """A neighbour refused the handshake; it may not know this agent yet."""
+        self._failures[told.address] += 1
+        if self._failures[told.address] == _FAILED_IN_A_ROW:
+            why = "it closes each connection at once; check that it runs, and the network to it"
+            if told.event == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
+                why = why_failed(told.value)
+            elif self._own is not None:
+                why = "it does not know this agent's key; are both from the same posse keys?"
+            who = "?" if rank is None else rank
+            LOG.warning(
+                "agent %s at %s does not let this agent in: %s",
+                who,
+                told.address,
+                why,
+                extra={"about": f"agent {who}'s inbox"},
+            )
+
+    def close(self) -> None:
+        """Close the monitors and the inbox's door."""
+        self._close_door()
+        for monitor, socket in self._monitors.items():
+            if not socket.closed:
+                socket.disable_monitor()
+            monitor.close(0)

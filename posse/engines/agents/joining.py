@@ -1,0 +1,427 @@
+"""An agent's side of joining, as a machine without input or output.
+
+Each thing that happens is a method, which returns effects (`posse.engines.effects`) in order. An
+agent's states:
+
+    connecting     until the connection is up; the coordinator may be started later
+    joining        sends `Join`; until `Welcome` or `Refused`
+    synchronising  `Sync` and `Synced` a few times, then `Arrived`
+    joined         until `Configure`
+    linking        until every neighbour listens to it
+    linked         has a host, which says `Ready`: runs, perhaps another `Configure`, `Goodbye`
+    resuming       lost its connection after `Welcome`: sends `Resume` over a new one, and returns
+                   to the state it was in
+
+An agent beside its coordinator (its `Join` has no incarnation) is connected from the start, shares
+the coordinator's clock, and goes from joining to linking. It has no timeout: only the process that
+started it gives it up. An agent that resumes forgets its configuration only if the coordinator
+answers `Unknown`: then the coordinator was started again.
+
+Time is an argument, in seconds of the loop's clock. `timer` is when `fire` is to be called.
+"""
+
+import logging
+import math
+import statistics
+from contextlib import suppress
+from enum import Enum
+
+import msgspec
+
+from posse import __version__
+from posse.engines.agents.own_run import TheirRun
+from posse.engines.base import SAME_VERSION
+from posse.engines.effects import (
+    AskToResume,
+    BeginSession,
+    Fail,
+    Forget,
+    GiveUp,
+    GoOn,
+    JoiningEffect,
+    Leave,
+    LinkUp,
+    Log,
+    OpenInbox,
+    Say,
+    Start,
+)
+from posse.errors import PosseError
+from posse.hosts.agent_setup import AgentSetup
+from posse.printable import printable
+from posse.protocol import control
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.message import Plane
+from posse.protocol.wire import VERSION, Codec, in_our_version, read_header
+from posse.security.address import inbox_trouble
+
+_CODEC = Codec(control.TO_JOINING)
+_SETUP = msgspec.msgpack.Decoder(AgentSetup)
+_LONGEST_REASON = 1_000
+_ROUND_TRIPS = 8
+_CLOSED_IN_A_ROW = 6
+"""Handshakes that the peer closes without a reason, none having succeeded, before we assume a wrong
+key. They take some 4 s; a network that resets connections does the same for less."""
+
+_ASK_AGAIN = 5.0
+"""Seconds after which `Resume` is sent again over the same connection: the answer may be lost."""
+
+_STARTS = 32
+"""Low bits of a connection's number; those above count restarts, so that a restarted agent's
+numbers are higher than all before."""
+
+NOTICED = 5.0
+"""Seconds after which links that do not come up are reported. The coordinator then waits for them
+as for any link that is down, and names them."""
+
+
+class State(Enum):
+    """See the module's text."""
+
+    CONNECTING = 1
+    JOINING = 2
+    SYNCHRONISING = 3
+    JOINED = 4
+    LINKING = 5
+    LINKED = 6
+    RESUMING = 7
+
+
+class Closure(Enum):
+    """How a handshake failed."""
+
+    UNKNOWN_KEY = 1
+    NOT_UNDERSTOOD = 2
+    WITHOUT_A_WORD = 3
+
+
+class Joining:
+    """See the module's text.
+
+    `join` is the agent's own `Join`. `endpoint` and `key` (its public key, "" without) are for
+    messages to people. `system` is known beforehand only beside the coordinator, whose every
+    configuration is accepted; elsewhere `own_run` checks it. `wait`: seconds to wait for a
+    coordinator.
+
+    Above 300 lines: every state of the table above, and what else may come in it.
+    """
+
+    def __init__(
+        self,
+        join: control.Join,
+        now: float,
+        *,
+        endpoint: str = "",
+        key: str = "",
+        system: str = "",
+        own_run: TheirRun | None = None,
+        wait: float = math.inf,
+    ) -> None:
+        self.rank = join.rank
+        self.state = State.CONNECTING
+        self.offset = 0
+        """How far the coordinator's clock is ahead of this agent's, in nanoseconds."""
+        self.timer = now + wait
+        self._join = join
+        self._endpoint = endpoint
+        self._key = key
+        self._system = system
+        self._own_run = own_run
+        self._wait = wait
+        self._closed_in_a_row = 0
+        self._wall = 0.0
+        self._connections = 0
+        self._online = False
+        self._until = math.inf
+        """When a resuming agent gives up."""
+        self._before = State.CONNECTING
+        """The state to return to from resuming."""
+        self._trips: list[tuple[int, int]] = []
+        self._setup: AgentSetup | None = None
+        self._not_listening: tuple[int, ...] = ()
+        self._said_down: set[int] = set()
+        """Neighbours reported to the coordinator as not listening yet."""
+
+    @property
+    def remote(self) -> bool:
+        """Whether this agent may be on another machine than its coordinator."""
+        return bool(self._join.incarnation)
+
+    @property
+    def incarnation(self) -> bytes:
+        """Identifies this start of the agent; empty beside the coordinator."""
+        return self._join.incarnation
+
+    @property
+    def belongs(self) -> bool:
+        """Whether the coordinator counts this agent among its own."""
+        return not self.remote or self.state.value >= State.JOINED.value
+
+    def to_resume(self, taken: int) -> control.Resume:
+        """The `Resume` to send; `taken` frames of the coordinator's came so far."""
+        join = self._join
+        return control.Resume(
+            self.rank,
+            join.token,
+            join.incarnation,
+            self._connections,
+            taken,
+            self._connections >> _STARTS,
+            join.pid,
+        )
+
+    def recover(self, rank: int, offset: int, incarnation: bytes, starts: int, now: float) -> None:
+        """Resume after a kill when linked, at the `starts`th restart; `offset` in nanoseconds."""
+        self.rank = rank
+        self.offset = offset
+        self.state = State.LINKED
+        self._join = msgspec.structs.replace(self._join, incarnation=incarnation)
+        self._connections = starts << _STARTS
+        self._resume(now)
+
+    def fire(self, now: float) -> list[JoiningEffect]:
+        """The time of `timer` has come."""
+        if now < self.timer:
+            return []
+        if self.state is State.RESUMING and now < self._until:
+            self.timer = min(self._until, now + _ASK_AGAIN)
+            return self._ask_to_resume(now) if self._online else []
+        if self.state is State.LINKING:
+            self.timer = self._look_at(now)
+            return self._say_down()
+        self.timer = math.inf
+        return [GiveUp()]
+
+    def connected(self, wall: float, now: float) -> list[JoiningEffect]:
+        """The connection to the coordinator is up; `wall` is this machine's clock in seconds."""
+        self._connections += 1
+        self._online = True
+        self._wall = wall
+        if self._may_be_known:
+            self._resume(now)
+            return self._ask_to_resume(now)
+        return self._begin(now)
+
+    @property
+    def _may_be_known(self) -> bool:
+        """Whether the coordinator may have admitted this agent."""
+        first = State.SYNCHRONISING if self.remote else State.JOINING
+        return self.state.value >= first.value
+
+    def _begin(self, now: float) -> list[JoiningEffect]:
+        """Join from the beginning."""
+        self._setup = None
+        self._said_down.clear()
+        self.state = State.JOINING
+        if not self.remote:
+            return [BeginSession(), Forget(), OpenInbox(self._system, self.rank)]
+        self.timer = now + self._wait
+        join = msgspec.structs.replace(self._join, rank=self.rank, wall=self._wall)
+        return [BeginSession(), Forget(), Say(join)]
+
+    def _resume(self, now: float) -> None:
+        if self.state is not State.RESUMING:
+            self._before = self.state
+        self.state = State.RESUMING
+        self._until = now + self._wait
+        self.timer = min(self._until, now + _ASK_AGAIN)
+
+    def _ask_to_resume(self, now: float) -> list[JoiningEffect]:
+        """Ask to resume; the next `Sync` follows at once, as the connection may be short-lived."""
+        asks = [_ask(now)] if self._before is State.SYNCHRONISING else []
+        return [AskToResume(), *asks]
+
+    def _resumed(self, taken: int, now: float) -> list[JoiningEffect]:
+        self.state = self._before
+        self.timer = self._look_at(now) if self.state is State.LINKING else math.inf
+        if self.state is State.SYNCHRONISING:
+            self.timer = now + self._wait
+        said = Log(
+            logging.INFO,
+            f"reconnected to the coordinator at {self._endpoint}",
+            "the connection",
+        )
+        return [GoOn(taken), *([said] if self.remote else [])]
+
+    def not_let_in(self, how: Closure, why: str = "") -> list[JoiningEffect]:
+        """The connection was closed in its handshake; `why` for `NOT_UNDERSTOOD`."""
+        at = f"the coordinator at {self._endpoint}"
+        match how:
+            case Closure.UNKNOWN_KEY:
+                reason = (
+                    f"{at} does not know this agent's key {self._key}; add it to the "
+                    "coordinator's allowlist.toml"
+                )
+            case Closure.NOT_UNDERSTOOD:
+                reason = f"the handshake with {at} failed: {why}"
+            case Closure.WITHOUT_A_WORD if self._connections or not self._key:
+                return []  # admitted before, or no keys: the network closed it
+            case Closure.WITHOUT_A_WORD:
+                self._closed_in_a_row += 1
+                if self._closed_in_a_row < _CLOSED_IN_A_ROW:
+                    return []
+                reason = (
+                    f"{at} does not have the key that this agent's coordinator.key expects; start "
+                    "the coordinator with --keys, and copy its coordinator.key to this agent"
+                )
+        return [Fail(reason, PosseError)]
+
+    def _other_wire(self, frame: bytes) -> str:
+        """The message for a coordinator whose frames have another version."""
+        with suppress(RemoteProtocolError):
+            refused = _CODEC.decode(Plane.CONTROL, in_our_version(frame))
+            if isinstance(refused, control.Refused):  # it names both programs
+                return _refused(refused.reason)
+        return (
+            f"the coordinator at {self._endpoint} speaks version {frame[2]} of the wire, and this "
+            f"agent has posse {__version__} and speaks version {VERSION}; {SAME_VERSION}"
+        )
+
+    def disconnected(self, now: float) -> list[JoiningEffect]:
+        """The connection to the coordinator is lost; ZeroMQ reconnects by itself."""
+        self._online = False
+        if not self._may_be_known or self.state is State.RESUMING:
+            return []
+        self._resume(now)
+        said = f"lost the coordinator at {self._endpoint}; waiting up to {self._wait:g} s for it"
+        return [Log(logging.WARNING, said, "the connection")] if self.remote else []
+
+    def told(self, frame: bytes, now: float) -> list[JoiningEffect]:
+        """A frame came from the coordinator that is not for a run's host."""
+        try:
+            message = _CODEC.decode(read_header(frame).plane, frame)
+        except RemoteProtocolError as error:
+            if error.reason == "version" and self.state is State.JOINING:
+                return [Fail(self._other_wire(frame), PosseError)]
+            return []
+        match message:
+            case control.Refused(reason):
+                return [Fail(_refused(reason), PosseError)]
+            case control.Resumed(taken) if self.state is State.RESUMING:
+                return self._resumed(taken, now)
+            case control.Whose() if self.state is not State.RESUMING and self._may_be_known:
+                self._connections += 1
+                self._resume(now)
+                return self._ask_to_resume(now)
+            case control.Unknown() if self.state is State.RESUMING:
+                return self._begin(now)
+            case control.Welcome(rank, system) if self.state is State.JOINING:
+                self._be(rank)
+                self._system = system
+                self._trips = []
+                self.state = State.SYNCHRONISING
+                return [_ask(now)]
+            case control.Synced(sent, clock) if self.state is State.SYNCHRONISING:
+                return self._synced(sent, clock, now)
+            case control.Configure(rank, setup) if self.belongs:
+                return self._configured(rank, setup, now)
+            case control.Goodbye(code):
+                return self._let_go(code)
+            case _:
+                return []
+
+    def _be(self, rank: int) -> None:
+        """Take this rank; `PosseError` if the agent has another, which its log and ledger go by."""
+        if self.rank not in (-1, rank):
+            raise PosseError(
+                f"the coordinator takes this agent for agent {rank}, but it is agent {self.rank}; "
+                "an agent keeps its rank, by which its rewards and their use so far are known"
+            )
+        self.rank = rank
+
+    def _let_go(self, code: int) -> list[JoiningEffect]:
+        if not self.remote:
+            return [Leave()]
+        if not code:
+            return [
+                Log(logging.INFO, "the coordinator has finished and let this agent go"),
+                Leave(),
+            ]
+        said = f"the coordinator gave up (exit code {code}) and let this agent go; its log says why"
+        return [Log(logging.WARNING, said), Leave(code)]
+
+    def _synced(self, sent: int, clock: int, now: float) -> list[JoiningEffect]:
+        """Estimate the offset of the coordinator's clock from the quickest round trips.
+
+        A round trip of length d gives the offset to ± d/2: the quickest are the most precise.
+        """
+        received = _nanoseconds(now)
+        self._trips.append((received - sent, clock - (sent + received) // 2))
+        if len(self._trips) < _ROUND_TRIPS:
+            return [_ask(now)]
+        quickest = sorted(self._trips)[: _ROUND_TRIPS // 2]
+        self.offset = int(statistics.median(offset for _, offset in quickest))
+        return [OpenInbox(self._system, self.rank)]
+
+    def inbox_open(self, address: str) -> list[JoiningEffect]:
+        """The inbox is open at `address`; "" where agents have no neighbours."""
+        if not self.remote:
+            return [Say(msgspec.structs.replace(self._join, inbox=address))]
+        self.state = State.JOINED
+        self.timer = math.inf
+        trip = min(self._trips)[0] * 1e-6
+        said = f"joined {self._endpoint} as agent {self.rank}; round trip {trip:.1f} ms"
+        return [Log(logging.INFO, said), Say(control.Arrived(address))]
+
+    def _configured(self, rank: int, encoded: bytes, now: float) -> list[JoiningEffect]:
+        try:
+            decoded = _SETUP.decode(encoded)
+        except msgspec.DecodeError as error:
+            reason = f"the coordinator's configuration cannot be decoded: {printable(str(error))}"
+            return [Fail(f"{reason}; check that both have the same posse version", PosseError)]
+        if decoded.mode == "field" and decoded.clock != "wall":
+            # any other clock's control messages depend on raw rewards
+            said = (
+                f"the coordinator's run uses clock = '{decoded.clock}', which is for the lab only"
+            )
+            return [Fail(f"{said}; real rewards need clock = 'wall'", PosseError)]
+        self._be(rank)
+        for other, inbox in decoded.inboxes.items():
+            if self.remote and (trouble := inbox_trouble(inbox, "", ())):
+                said = f"the coordinator sent a bad address for agent {other}: {trouble}"
+                return [Fail(said, PosseError)]
+        run = self._own_run
+        self._setup = decoded if run is None else run.accept(decoded)
+        self.state = State.LINKING
+        self.timer = self._look_at(now)
+        remarks = () if run is None else run.remarks(self._setup)
+        return [Forget(), *remarks, LinkUp(self._setup)]
+
+    def not_listening(self, ranks: tuple[int, ...]) -> list[JoiningEffect]:
+        """These neighbours do not listen yet; with none the agent is linked."""
+        self._not_listening = ranks
+        if self._setup is None or self.state is not State.LINKING:
+            return []
+        up = sorted(self._said_down - set(ranks))
+        self._said_down -= set(up)
+        effects: list[JoiningEffect] = [Say(control.Linked(n, up=True)) for n in up]
+        if not ranks:
+            self.state = State.LINKED
+            self.timer = math.inf
+            effects.append(Start(self._setup))
+        return effects
+
+    def _look_at(self, now: float) -> float:
+        """When to report links that are not up; beside the coordinator never, as they are local."""
+        return now + NOTICED if self.remote else math.inf
+
+    def _say_down(self) -> list[JoiningEffect]:
+        """Report links that are not up to the coordinator."""
+        down = [n for n in self._not_listening if n not in self._said_down]
+        self._said_down.update(down)
+        late = ", ".join(map(str, down))
+        said = f"no link yet to neighbours {late}; check the network to their inboxes"
+        told = [Say(control.Linked(n, up=False)) for n in down]
+        return [Log(logging.WARNING, said), *told] if down else []
+
+
+def _ask(now: float) -> Say:
+    return Say(control.Sync(_nanoseconds(now)))
+
+
+def _nanoseconds(now: float) -> int:
+    return round(now * 1e9)
+
+
+def _refused(reason: str) -> str:
+    return f"the coordinator refused this agent: {printable(reason, _LONGEST_REASON)}"

@@ -1,0 +1,531 @@
+"""An agent's process: one loop between its sockets, its joining machine and its host."""
+
+import math
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Final, assert_never
+
+import zmq
+
+from posse import defect
+from posse.durable.checkpoint import Checkpoints, read
+from posse.durable.journal import Journal
+from posse.durable.recording import recorded
+from posse.engines import effects
+from posse.engines.agents.each_link import EachLink
+from posse.engines.agents.joining import Joining, State
+from posse.engines.agents.mesh import Mesh
+from posse.engines.agents.one_to_all import OneToAll
+from posse.engines.agents.place import Place
+from posse.engines.agents.recovery import LINKED, Beginning, agent_again, outside_agent
+from posse.engines.agents.uplink import Uplink
+from posse.engines.base import Tap
+from posse.engines.board import Showing
+from posse.engines.resources import ProcessResources
+from posse.engines.sources import ahead_by, of_this_machine
+from posse.errors import InputError, PosseError, RunFailed
+from posse.families import get_system
+from posse.hosts.agent import ONE_RUN, AgentHost
+from posse.hosts.agent_setup import AgentSetup
+from posse.hosts.endpoint import NEIGHBOURS
+from posse.hosts.sources import Sources
+from posse.log import LOG
+from posse.operate.status import AgentStatus
+from posse.printable import printable
+from posse.protocol import control
+from posse.protocol.machine import COORDINATOR
+from posse.protocol.message import Message
+from posse.wire.links import Link, Send, outside_runs
+from posse.wire.restraint import Restraint
+from posse.wire.session import Session
+from posse.wire.sockets import PROBE_EVERY, Selector, end
+
+_LISTEN_EVERY: Final = 256
+"""An agent checks its other sockets after this many steps, or frames from neighbours."""
+
+_LISTEN_SECONDS: Final = 0.2
+"""It also checks them after this many seconds: each step may pull a user's own slow arms."""
+
+_PATIENCE = 0.2
+"""Longest wait in seconds where frames can be lost (tcp, or a journal): probes must be sent."""
+
+_LOOK_UP_MS = 50
+"""Longest wait in milliseconds for neighbours alone, or while links come up."""
+
+
+class AgentProcess:
+    """Joins a coordinator, then carries its host's frames until the coordinator lets it go.
+
+    `tap` hears every frame handed to ZeroMQ. With a `journal`, a restarted process continues where
+    it was killed.
+
+    Above 300 lines: this one loop carries all frames and every effect of joining.
+    """
+
+    def __init__(
+        self,
+        context: zmq.Context[zmq.Socket[bytes]],
+        selector: Selector,
+        uplink: Uplink,
+        joining: Joining,
+        place: Place,
+        tap: Tap | None = None,
+        journal: Journal | None = None,
+    ) -> None:
+        self.joining = joining
+        self.host: AgentHost | None = None
+        self._field = False
+        self._context = context
+        self._selector = selector
+        self._uplink = uplink
+        self._place = place
+        self._tap = tap
+        self._journal = journal
+        self._checkpoints = Checkpoints(journal) if journal is not None else None
+        self.showing: Showing | None = None
+        """Publishes the agent's progress, if the run is watched."""
+        self._stamp = time.monotonic_ns
+        uplink.through(self._heard)
+        uplink.journal = journal
+        self._mesh: Mesh | None = None
+        self._ways: dict[int, Link] = {COORDINATOR: uplink.send}
+        self.exit_code: int | None = None
+        """The result of `serve`; None until it has ended."""
+        self._left: int | None = None
+        """The exit code; None until this agent may leave."""
+        self._probe_at = 0.0
+        self._restraint = Restraint(self._sessions)
+        self._parted: set[int] = set()
+        """Neighbours whose connection is down, and those declared gone."""
+        if place.guard is not None:
+            place.guard.link_changed = self._link_changed
+        selector.watch(uplink.socket, self._drain_uplink)
+        if uplink.monitor is not None:
+            selector.watch(uplink.monitor, self._connections)
+
+    def status(self) -> AgentStatus:
+        """This agent's status; from any thread."""
+        host, state = self.host, self.joining.state
+        return AgentStatus(
+            connected=state.value >= State.JOINED.value and state is not State.RESUMING,
+            running=host is not None and host.running,
+            links_down=len(self._parted),
+            ended=self.exit_code,
+        )
+
+    def serve(self) -> int:
+        """Run until this agent leaves; returns the runs' exit code, or that of its own error."""
+        self.exit_code = self._serve()
+        return self.exit_code
+
+    def _serve(self) -> int:
+        try:
+            return self._loop()
+        except PosseError as error:
+            self._fail(str(error), mistake=isinstance(error, InputError))
+            return error.exit_code
+        except (Exception, SystemExit) as error:  # a user's own code may call sys.exit
+            host = self.host
+            who = f"agent {self.joining.rank}"
+            self._fail(defect.report(who, error) if host is None else host.defect(error))
+            return RunFailed.exit_code
+        finally:
+            if self._place.guard is not None:
+                self._place.guard.close()
+            self._uplink.close()
+            if self._mesh is not None:
+                self._mesh.close()
+            end(self._context)
+            if self._journal is not None:
+                goes_on = self._left is None and self._journal.beginning
+                self._journal.close() if goes_on else self._journal.remove()
+
+    def _fail(self, reason: str, *, mistake: bool = False) -> None:
+        """Report why this agent fails: in full here, to the coordinator what it may know."""
+        self._place.say_failure(reason, field=self._field)
+        if self._journal is not None:
+            if self.joining.state is State.RESUMING:
+                # the coordinator cannot be told; a restart goes on from the last commit
+                self._journal.close()
+                return
+            # the coordinator drops an agent that failed: it cannot resume
+            self._journal.remove()
+        if self.host is not None:
+            self.host.outbox.clear()  # the journal may lack what led to these
+        if self.joining.belongs:
+            if self._field:  # the reason may quote rewards
+                reason = f"agent {self.joining.rank} cannot go on; its own log says why"
+            with suppress(RunFailed):  # the link may take no more
+                lines = (printable(line, 4000) for line in reason[:4000].split("\n"))
+                self._say(control.Failed("\n".join(lines), mistake and not self._field))
+
+    # --- the loop --------------------------------------------------------------------------------
+
+    def _loop(self) -> int:
+        watched = self._uplink.monitor
+        journal = self._journal
+        if journal is not None and (before := journal.began_as(Beginning)) is not None:
+            self._recover(journal, before)
+        if watched is None:
+            self._do(self.joining.connected(time.time(), time.monotonic()))
+        while self._left is None:
+            host = self.host
+            if self._checkpoints is not None and self._checkpoints.due:
+                self._shorten(self._checkpoints)
+            if host is not None and host.busy and not self._restraint.held:
+                self._step(host)
+                self._selector.wait(0)
+            elif self._mesh is None and (watched is None or self.joining.state is State.LINKED):
+                # only one socket to read: a poll before each frame would double its cost
+                frame = self._uplink.wait()
+                if frame is not None:
+                    self._take(frame)
+                    continue
+                self._selector.wait(0)
+            elif self._mesh is not None and host is not None and host.hears_neighbours_only:
+                self._hear_neighbours(host, self._mesh)
+                self._selector.wait(0)
+            else:
+                self._selector.wait(self._patience())
+            self._mind_time()
+        return self._left
+
+    def _step(self, host: AgentHost) -> None:
+        until = time.monotonic() + _LISTEN_SECONDS
+        for _ in range(_LISTEN_EVERY):
+            host.step()
+            if host.outbox or not host.busy or time.monotonic() >= until:
+                break
+        self._flush(host)
+        if self._uplink.session.crowded:
+            self._restraint.look_soon()
+            self._uplink.ask()
+
+    def _patience(self) -> int | None:
+        """Longest wait in milliseconds; None (no limit) where only frames matter."""
+        if self.joining.state is State.LINKING:
+            return _LOOK_UP_MS
+        left = self.joining.timer - time.monotonic()
+        if self._uplink.monitor is not None or self._journal is not None:
+            left = min(left, _PATIENCE)
+        return None if math.isinf(left) else max(0, int(1000 * left)) + 1
+
+    def _mind_time(self) -> None:
+        if self.joining.state is State.LINKING and self._mesh is not None:
+            self._do(self.joining.not_listening(self._mesh.not_listening()))
+        now = time.monotonic()
+        if now >= self._probe_at:
+            self._probe_at = now + PROBE_EVERY
+            self._uplink.probe(now)
+            if self._mesh is not None:
+                self._mesh.probe()
+        self._restraint.look(now)
+        if now >= self.joining.timer:
+            self._do(self.joining.fire(now))
+
+    # --- receiving -------------------------------------------------------------------------------
+
+    def _drain_uplink(self) -> None:
+        for frame in self._uplink.frames():
+            self._take(frame)
+            if self._left is not None:
+                return
+
+    def _take(self, frame: bytes) -> None:
+        """Handle one frame from the coordinator."""
+        host = self.host
+        if host is None or not host.knows(frame):
+            self._take_unread(frame)
+            return
+        host.receive(COORDINATOR, frame)
+        for neighbour in host.take_gone():
+            self._lose(neighbour)
+        self._flush(host)
+        if host.field and (ledger := host.take_ledger()) is not None:
+            self._place.run_ended(host.setup.claim, ledger, host.delays)
+
+    def _take_unread(self, frame: bytes) -> None:
+        self._do(self.joining.told(frame, time.monotonic()))
+
+    def _lose(self, neighbour: int) -> None:
+        LOG.warning("agent %d is gone; going on without it", neighbour)
+        self._parted.add(neighbour)  # so that its link is not reported as down
+        if self._mesh is not None:
+            self._mesh.lose(neighbour)
+
+    def _connections(self) -> None:
+        if self._left is None:  # after Goodbye a closed connection is no loss
+            self._do(self._uplink.connections(self.joining, time.monotonic()))
+
+    def _hear_neighbours(self, host: AgentHost, mesh: Mesh) -> None:
+        """Take neighbours' frames with one blocking receive each and no poll.
+
+        The host gets frames once as many are here as it awaits: that costs a third of handling each
+        on arrival. Returns now and then, so that the loop checks the other sockets.
+        """
+        listened, until = 0, time.monotonic() + _LISTEN_SECONDS
+        while listened < _LISTEN_EVERY and time.monotonic() < until:
+            frames = mesh.listen(host.awaited, host.slot, self._stamp)
+            listened += len(frames) or _LISTEN_EVERY
+            host.receive_all(frames)
+            if host.busy and not self._restraint.held:
+                host.step()
+            self._flush(host)
+            if not host.hears_neighbours_only:
+                return
+
+    def _drain_inbox(self) -> None:
+        assert self._mesh is not None
+        for sender, frame in self._mesh.drain():
+            if self.host is not None:
+                self.host.receive(sender, frame)
+                self._flush(self.host)
+
+    def _link_changed(self, neighbour: int, up: bool) -> None:
+        """The connection to a neighbour was lost, or there is a new one."""
+        if self._mesh is not None:
+            self._mesh.changed(neighbour, up=up)
+        leaves = self.host is None or self.host.done or self._left is not None
+        if leaves or up is not (neighbour in self._parted):
+            return  # at the end of a run neighbours leave at different times
+        if self._journal is not None:
+            self._journal.add(LINKED, neighbour, b"up" if up else b"")
+        if up:
+            self._parted.discard(neighbour)
+            LOG.info("the link to agent %d is up again", neighbour)
+        else:
+            self._parted.add(neighbour)
+            LOG.warning("the link to agent %d is down", neighbour)
+        self._say(control.Linked(neighbour, up))
+
+    # --- joining ---------------------------------------------------------------------------------
+
+    def _do(  # noqa: PLR0912  one for each effect
+        self, wanted: Iterable[effects.JoiningEffect]
+    ) -> None:
+        """Carry out effects of the joining machine."""
+        for effect in wanted:
+            match effect:
+                case effects.Say(message):
+                    self._say(message)
+                case effects.BeginSession():
+                    self._uplink.begin()
+                case effects.AskToResume():
+                    self._say(self.joining.to_resume(self._uplink.session.taken))
+                case effects.GoOn(taken):
+                    self._uplink.resume(taken)
+                case effects.OpenInbox(system, rank):
+                    self._do(self.joining.inbox_open(self._open_inbox(system, rank)))
+                case effects.LinkUp(setup):
+                    self._do(self.joining.not_listening(self._link_up(setup)))
+                case effects.Start(setup):
+                    self._start(setup)
+                case effects.Forget():
+                    self._forget()
+                    if self._left is not None:
+                        return
+                case effects.GiveUp():
+                    if not self._leaves_alone():
+                        raise RunFailed(self._place.why_alone())
+                case effects.Leave(code):
+                    self._uplink.confirm()
+                    self._left = code
+                case effects.Log(level, text, about):
+                    LOG.log(level, "%s", text, extra={"about": about})
+                case effects.Fail(reason, kind):
+                    raise kind(reason)
+                case _:
+                    assert_never(effect)
+
+    def _forget(self) -> None:
+        """Drop the host: the coordinator configures anew, or was started again."""
+        if self.joining.state is State.JOINING and self._leaves_alone():
+            return
+        if self.host is not None and self.host.spends:
+            if self._journal is not None:
+                self._journal.remove()
+            raise PosseError(ONE_RUN)
+        self.host = None
+        self._parted.clear()
+        if self._journal is not None:
+            self._journal.forget()
+
+    def _leaves_alone(self) -> bool:
+        """Leave without a Goodbye if this agent's one run of the field is over; whether it does."""
+        if self.host is None or not (self.host.field and self.host.done):
+            return False
+        LOG.info("this agent's run is over and its coordinator has left, so this agent stops")
+        self._left = 0
+        return True
+
+    def _open_inbox(self, system: str, rank: int, at: str = "") -> str:
+        """Open the inbox; returns its address, "" if the system has no neighbours.
+
+        `at`: the address to bind again after a restart.
+        """
+        bind = at or self._place.bind(system)
+        if not bind:
+            return ""
+        kind: type[Mesh] = OneToAll if get_system(system).broadcasts else EachLink
+        if isinstance(self._mesh, kind):
+            self._mesh.rename(rank)
+        else:
+            self._close_mesh()
+            self._mesh = kind(
+                self._context,
+                self._place.guard,
+                bind=bind,
+                rank=rank,
+                patience_ms=_LOOK_UP_MS,
+                heard=self._heard,
+                journal=self._journal,
+            )
+            self._selector.watch(self._mesh.inbox, self._drain_inbox)
+            if self._mesh.back is not None:
+                self._selector.watch(*self._mesh.back)
+        return self._place.reached_at(self._mesh.address)
+
+    def _heard(self, target: int, send: Send) -> Send:
+        """Commit the journal and call the tap before anything is sent to this target.
+
+        This is below the session, so the tap also hears joining, envelopes and frames that are sent
+        again. A coordinator's frames are heard at its `Router`.
+        """
+        tap, journal = self._tap, self._journal
+        if tap is None and journal is None:
+            return send
+
+        def hear(data: bytes, flags: int = 0) -> object:
+            if journal is not None:
+                if journal.replaying:
+                    return None  # the sessions know what the other ends still miss
+                journal.commit()
+            if tap is not None:
+                host, rank = self.host, self.joining.rank
+                neighbours = host.setup.neighbours if host is not None else ()
+                for one in neighbours if target == NEIGHBOURS else (target,):
+                    tap(rank if rank >= 0 else None, one, data)
+            return send(data, flags)
+
+        return hear
+
+    def _close_mesh(self) -> None:
+        if self._mesh is not None:
+            self._selector.forget(self._mesh.inbox)
+            if self._mesh.back is not None:
+                self._selector.forget(self._mesh.back[0])
+            self._mesh.close()
+            self._mesh = None
+
+    def _link_up(self, setup: AgentSetup) -> tuple[int, ...]:
+        """Connect to the neighbours; returns those that do not listen yet."""
+        if self._mesh is None:
+            return ()
+        self._ways = {COORDINATOR: self._ways[COORDINATOR], **self._mesh.connect(setup)}
+        return self._mesh.not_listening()
+
+    def _start(self, setup: AgentSetup) -> None:
+        journal, rank = self._journal, self.joining.rank
+        sources = self._sources(setup)
+        if journal is not None and (self._field or setup.durable):
+            if not journal.beginning:
+                journal.name(rank)
+                journal.begin(self._beginning(setup))
+            sources = recorded(journal, sources, field=self._field)
+        self.host = AgentHost(setup, rank, sources)
+        self._flush(self.host)
+
+    def _sources(self, setup: AgentSetup) -> Sources:
+        """The host's clocks, randomness, arms and meters on this machine."""
+        self._field = setup.mode == "field"  # set first: making the host may fail
+        resources = ProcessResources(self._sessions)
+        clock = ahead_by(self.joining.offset)
+        sources = of_this_machine(clock, resources, self._place.signer)
+        self._stamp = (sources.coarse() if self._field else sources).stamp
+        return sources
+
+    # --- recovery --------------------------------------------------------------------------------
+
+    def _beginning(self, setup: AgentSetup) -> Beginning:
+        """The journal's record of this agent, from which it recovers."""
+        return Beginning(
+            rank=self.joining.rank,
+            setup=setup,
+            offset=self.joining.offset,
+            incarnation=self.joining.incarnation,
+            inbox=self._mesh.address if self._mesh is not None else "",
+            uplink=self._uplink.session.state,
+        )
+
+    def _recover(self, journal: Journal, before: Beginning) -> None:
+        """Restore the state at the time of the kill, from the journal."""
+        rank, setup = before.rank, before.setup
+        self.joining.recover(
+            rank, before.offset, before.incarnation, journal.starts, time.monotonic()
+        )
+        self._open_inbox(setup.system, rank, before.inbox)
+        self._link_up(setup)
+        self._uplink.session.restore(before.uplink)
+        with journal.replay() as inputs:
+            if before.state:
+                self._restore(journal, before)
+            else:
+                self._start(setup)
+            assert self.host is not None
+            for one in inputs:
+                agent_again(one, self.host, self._session_with, self._take_unread)
+                self._flush(self.host)
+        if self._mesh is not None:
+            self._mesh.recovered()
+
+    def _shorten(self, checkpoints: Checkpoints) -> None:
+        """Replace the journal's inputs by a checkpoint, if no frame waits to be sent."""
+        host, mesh, journal = self.host, self._mesh, self._journal
+        if host is not None and journal is not None and journal.beginning and not host.outbox:
+            kept = host, mesh.state if mesh is not None else None
+            named = outside_agent(journal, host.sources, host.setup)
+            checkpoints.make(kept, named, self._beginning(host.setup))
+
+    def _restore(self, journal: Journal, before: Beginning) -> None:
+        """Load the last checkpoint; the caller replays later inputs."""
+        own = self._sources(before.setup)
+        sources = recorded(journal, own, field=self._field)
+        sources = sources.coarse() if self._field else sources
+        self.host, links = read(before.state, outside_agent(journal, sources, before.setup))
+        if self._mesh is not None:
+            self._mesh.restore(links)
+        sources.resources.begin()
+
+    def _session_with(self, end: int) -> Session:
+        if end == COORDINATOR or self._mesh is None:
+            return self._uplink.session
+        return self._mesh.ties[end].session
+
+    def _sessions(self) -> Iterator[tuple[int, Session]]:
+        yield COORDINATOR, self._uplink.session
+        if self._mesh is not None:
+            yield from self._mesh.sessions()
+
+    # --- sending ---------------------------------------------------------------------------------
+
+    def _flush(self, host: AgentHost) -> None:
+        if self.showing is not None:
+            self.showing.look((host,))
+        if host.outbox:
+            ways, journal = self._ways, self._journal
+            if journal is not None and not journal.replaying:
+                journal.commit()  # before sessions number frames that may not leave yet
+            for target, frame in host.outbox:
+                ways[target](frame)
+            host.outbox.clear()
+
+    def _say(self, message: Message) -> None:
+        """Send the coordinator a message of joining, a link's state, or a failure."""
+        of_one_connection = isinstance(message, control.OF_ONE_CONNECTION)
+        if self.host is not None and not of_one_connection:
+            self.host.say(message)
+            self._flush(self.host)
+            return
+        frame = outside_runs(message, self.joining.rank)
+        (self._uplink.say if of_one_connection else self._uplink.send)(frame)

@@ -1,0 +1,188 @@
+"""An agent on another machine than its coordinator."""
+
+import hashlib
+import re
+import secrets
+import time
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+
+from posse import __version__
+from posse.arms.csv import CsvArms
+from posse.arms.python import PythonArms
+from posse.durable.journal import Journal, is_held
+from posse.engines.agents.guard import Guard
+from posse.engines.agents.joining import Joining
+from posse.engines.agents.own_run import OwnData, OwnRun, TheirRun
+from posse.engines.agents.place import Place
+from posse.engines.agents.process import AgentProcess
+from posse.engines.agents.uplink import Uplink
+from posse.engines.base import Tap
+from posse.errors import InputError
+from posse.families import get_system
+from posse.log import LOG
+from posse.measure.account import Account
+from posse.measure.numbers import counted
+from posse.measure.traffic import quantile
+from posse.plan import Plan
+from posse.protocol import control
+from posse.protocol.privacy import Claim, amount, spent
+from posse.protocol.signing import Signer
+from posse.security import address
+from posse.security.keys import AgentKeys
+from posse.spec.fingerprint import fingerprint
+from posse.spec.privacy import ALONE, PrivacySpec
+from posse.wire.lookup import own_address, reached, unresolved
+from posse.wire.sockets import Selector, one_context
+
+
+class Elsewhere(Place):
+    """The place of an agent on a machine of its own, whose people read its log."""
+
+    def __init__(
+        self, guard: Guard, endpoint: str, inbox: str, wait: float, keys: AgentKeys | None
+    ) -> None:
+        super().__init__(guard, inbox)
+        self._keys = keys
+        self._endpoint = endpoint
+        self._wait = wait
+
+    def bind(self, system: str) -> str:
+        if get_system(system).wiring is None:
+            return ""
+        return self._inbox or address.join(own_address(self._endpoint), "*")
+
+    def reached_at(self, at: str) -> str:
+        return reached(at, self._endpoint)
+
+    def why_alone(self) -> str:
+        trouble = unresolved(self._endpoint)
+        return (
+            f"no coordinator answered at {self._endpoint} for {self._wait:g} s"
+            + (f": {trouble}" if trouble else "")
+            + "; check the address, and that posse coordinator runs there"
+        )
+
+    def signer(self, agents: int, name: bytes) -> Signer | None:
+        return self._keys.signer(agents, name) if self._keys is not None else None
+
+    def say_failure(self, reason: str, *, field: bool) -> None:
+        LOG.error("%s", reason)
+
+    def run_ended(self, claim: Claim, ledger: Account, delays: Counter[int]) -> None:
+        """See `Place`. What this agent did is logged here, and told to nobody else."""
+        if (median := quantile(delays, 0.5)) is not None:
+            LOG.info("messages to this agent took %.1f ms (median)", 1e3 * median)
+        LOG.info(
+            "this run used %s and spent %s%s by %s%s%s",
+            counted(int(ledger.pulls.sum()), "reward"),
+            amount(spent(ledger.releases, claim.delta), claim.delta),
+            " after the fact" if claim.delta else "",
+            counted(sum(release.times for release in ledger.releases), "release"),
+            "" if ledger.answer is None else f"; this agent's arm is {ledger.answer}",
+            f"; its rewards are used up: {ledger.exhausted}" if ledger.exhausted else "",
+        )
+        if ledger.lifetime:
+            LOG.info("all runs over these rewards: %s", ledger.lifetime)
+
+
+def remote_agent(
+    endpoint: str,
+    rank: int = -1,
+    *,
+    keys: AgentKeys | None = None,
+    inbox: str = "",
+    plan: Plan | None = None,
+    data: Path | None = None,
+    privacy: PrivacySpec = ALONE,
+    wait: float = 300.0,
+    lab: bool = False,
+    tap: Tap | None = None,
+    journal: Path | None = None,
+    many: bool = False,
+) -> AgentProcess:
+    """An agent that joins the coordinator at `endpoint` and stays until it is told to leave.
+
+    `rank` -1 lets the key choose, or the coordinator if real rewards do not depend on the rank.
+    `inbox` is the ZeroMQ address where neighbours reach this agent; "" takes any free port of the
+    address by which this machine reaches the coordinator.
+    `plan` is this machine's own run file's: its arms are used, and all else must match the
+    coordinator's configuration. `data` is this machine's own reward log; without a `plan` it serves
+    any run that protects each reward as `privacy` says. With neither all rewards are simulated.
+    `wait`: seconds without a coordinator after which the agent gives up.
+    `lab` permits real rewards (arms csv, python) in a lab run, whose noise protects nothing from
+    anyone who knows the seed. `tap`: see `AgentProcess`. `journal`: the file of this agent's
+    inputs, from which a restart continues; in the field, and in a lab that is durable.
+    `many`: many agents share this one's core.
+    """
+    if trouble := unresolved(endpoint):
+        LOG.info("%s; trying for %g s", trouble, wait)
+    if keys is not None and keys.rank is not None:
+        rank = keys.rank
+    own = keys.own if keys is not None else None
+    configuration = fingerprint(plan.spec) if plan is not None else {}
+    path = str(data.resolve()) if data is not None else ""
+    own_run = OwnData(path, privacy, lab=lab) if path else TheirRun()
+    if plan is not None:
+        own_run = OwnRun(plan, path, lab=lab)
+    if rank < 0 and isinstance(own_run, OwnRun) and own_run.by_rank:
+        raise InputError(
+            "--rank is missing, and this agent's real rewards depend on it; a coordinator that "
+            "chose it could ask for them again under another; give a rank, or keys, which have one"
+        )
+    joining = Joining(
+        control.Join(
+            rank,
+            token="",
+            inbox="",
+            pid=0,
+            incarnation=secrets.token_bytes(8),
+            configuration=configuration,
+            version=__version__,
+        ),
+        time.monotonic(),
+        endpoint=endpoint,
+        key=own.public if own is not None else "",
+        own_run=own_run,
+        wait=wait,
+    )
+    kept = None
+    if journal is not None:  # in the lab a power failure costs no more than a run
+        safe = plan is None or plan.field
+        kept = Journal(journal, _owner(endpoint, rank, configuration), synchronous=safe)
+    context = one_context(many=many)
+    selector = Selector()
+    place = Elsewhere(Guard(context, selector, own), endpoint, inbox, wait, keys)
+    uplink = Uplink(context, endpoint, keys, guarded=True)
+    return AgentProcess(context, selector, uplink, joining, place, tap, kept)
+
+
+def journal_of(
+    endpoint: str, rank: int, plan: Plan | None = None, data: Path | None = None
+) -> Path:
+    """Where an agent keeps its journal: beside its ledger, else in the working directory.
+
+    An agent that is started again in the same way finds it there. An agent whose rank the
+    coordinator chooses takes one that was left behind; else it is named by the rank it is given.
+    """
+    ledger = Path(f"{data.resolve()}.ledger") if data is not None else None
+    if ledger is None and plan is not None and not plan.system.shares_arms:
+        arms = plan.spec.arms
+        if isinstance(arms, CsvArms | PythonArms) and rank >= 0:
+            ledger = arms.ledger(plan.spec.base, rank)[0]
+    if ledger is not None:
+        return ledger.with_suffix(".journal")
+    place = re.sub(r"\W+", "-", endpoint.partition("://")[2])
+    if rank >= 0:
+        return Path(f"posse-{place}-{rank}.journal")
+    left = (path for path in sorted(Path().glob(f"posse-{place}-*.journal")) if not is_held(path))
+    return next(left, Path(f"posse-{place}-{{rank}}.journal"))
+
+
+def _owner(endpoint: str, rank: int, configuration: dict[str, str]) -> str:
+    """The owner of a journal: agent, coordinator, run file and version of posse."""
+    run = hashlib.sha256(msgspec.json.encode(sorted(configuration.items()))).hexdigest()[:8]
+    who = f"agent {rank}" if rank >= 0 else "an agent"
+    return f"{who} of {endpoint}, run file {run}, posse {__version__}"

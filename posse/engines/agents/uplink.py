@@ -1,0 +1,213 @@
+"""An agent's link to its coordinator: a DEALER socket, its monitor, and the agent's session.
+
+When the connection is lost ZeroMQ makes a new one, but frames under way are lost with the old one.
+The session keeps them until the coordinator has them.
+"""
+
+import math
+import time
+from collections.abc import Iterator
+
+import zmq
+
+from posse.durable.journal import Journal
+from posse.engines.agents.joining import Closure, Joining
+from posse.engines.effects import JoiningEffect
+from posse.errors import PosseError, RunFailed
+from posse.protocol.machine import COORDINATOR
+from posse.security.keys import AgentKeys
+from posse.security.zap import connect_with
+from posse.wire.door import AROUND, AROUND_WITH_KEYS
+from posse.wire.line import take
+from posse.wire.links import Heard, sender
+from posse.wire.lookup import greets, unresolved
+from posse.wire.session import Session, SessionBroken, SessionFull, is_numbered
+from posse.wire.sockets import (
+    HANDSHAKE_FAILURES,
+    LINK_DEADLINE,
+    configure,
+    happened,
+    heartbeat,
+    know_family,
+    monitored,
+    reconnect,
+    why_failed,
+)
+from posse.wire.uplink_door import UplinkDoor
+
+_LOOK_MS = 200
+"""Milliseconds between looks at the monitor, in a loop that listens to the coordinator alone."""
+
+_LOOK_UP_EVERY = 1.0
+
+_WATCHED = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | HANDSHAKE_FAILURES
+
+
+class Uplink:
+    """See the module's text. Its `send` is the `Link` to the coordinator.
+
+    `guarded`: the coordinator was started by others, who may start it again. Over tcp it must not
+    be able to fill this machine's memory.
+
+    Over ipc to the process that started this one it needs no monitor: both end together.
+    """
+
+    def __init__(
+        self,
+        context: zmq.Context[zmq.Socket[bytes]],
+        endpoint: str,
+        keys: AgentKeys | None = None,
+        *,
+        guarded: bool = False,
+    ) -> None:
+        self.door: UplinkDoor | None = None
+        self._around = AROUND if keys is None else AROUND_WITH_KEYS
+        self.monitor: zmq.Socket[bytes] | None = None
+        self.socket: zmq.Socket[bytes] = context.socket(zmq.DEALER)
+        self._send, self._receive = sender(self.socket), self.socket.recv
+        configure(self.socket, LINK_DEADLINE)
+        self._endpoint = endpoint
+        self.session = Session()
+        self.journal: Journal | None = None
+        """Records what the session takes, if set."""
+        self._up = False
+        """Whether the current connection may carry frames of the session, in both directions."""
+        fills = guarded and not endpoint.startswith("ipc:")
+        if guarded or not endpoint.startswith("ipc:"):
+            self.socket.setsockopt(zmq.RCVTIMEO, _LOOK_MS)
+            heartbeat(self.socket)
+            if fills:
+                self.socket.setsockopt(zmq.RCVHWM, 0)
+            reconnect(self.socket)
+            self.monitor = monitored(self.socket, _WATCHED)
+        if keys is not None:
+            connect_with(self.socket, keys.own.public, keys.own.secret, keys.coordinator)
+        self._look_up_at = 0.0
+        """When to look up the coordinator's name again; infinite once it was found."""
+        self._connect(0.0)
+        if fills:
+            self.door = UplinkDoor(endpoint)
+
+    def _connect(self, now: float) -> None:
+        """Connect once the name can be looked up; from then on ZeroMQ does that by itself."""
+        if unresolved(self._endpoint):
+            self._look_up_at = now + _LOOK_UP_EVERY
+            return
+        self._look_up_at = math.inf
+        know_family(self.socket, self._endpoint)
+        try:
+            self.socket.connect(self._endpoint)
+        except zmq.ZMQError as error:
+            self.close()
+            raise PosseError(f"{self._endpoint} is not an address: {error.strerror}") from None
+
+    def through(self, heard: Heard) -> None:
+        """Send through what `heard` puts before the socket."""
+        self._send = heard(COORDINATOR, self._send)
+
+    # --- the session -----------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Begin a new session, to which all frames from here on belong."""
+        self.session = Session()
+        self._up = True
+
+    def resume(self, taken: int) -> None:
+        """The coordinator took `taken` frames: send it the rest, and go on."""
+        try:
+            self.session.resume(taken)
+        except SessionBroken as error:
+            raise RunFailed(f"the coordinator lost this agent's session: {error}") from None
+        self._up = True
+        self._answer()
+
+    def send(self, data: bytes) -> None:
+        """Send a frame of the session; see `Link`."""
+        try:
+            numbered = self.session.wrap(data)
+        except SessionFull:
+            raise RunFailed("the coordinator does not read what this agent sends") from None
+        if self._up:
+            self._send(numbered)
+
+    def say(self, frame: bytes) -> None:
+        """Send a frame outside the session, for the current connection only."""
+        self._send(frame)
+
+    def probe(self, now: float) -> None:
+        """Look up the coordinator's name if that is due, and ask for missing confirmations."""
+        if now >= self._look_up_at:
+            self._connect(now)
+        if self.monitor is not None and self._up:
+            self.session.probe()
+            self._answer()
+
+    def confirm(self) -> None:
+        """Confirm what was taken, because nothing else will be sent."""
+        self.session.confirm()
+        self._answer()
+
+    def ask(self) -> None:
+        """Ask how much was taken, because nothing is sent before that is known."""
+        if self._up:
+            self.session.ask()
+            self._answer()
+
+    def _answer(self) -> None:
+        for data in self.session.replies:
+            self._send(data)
+        self.session.replies.clear()
+
+    # --- what comes ------------------------------------------------------------------------------
+
+    def wait(self) -> bytes | None:
+        """The next frame, or None. With a monitor it waits `_LOOK_MS` at most."""
+        try:
+            data = self._receive()
+        except zmq.Again:
+            return None
+        if self.door is not None:
+            self.door.taken += len(data) + self._around
+        if not self._up and is_numbered(data):
+            return None  # it came over a lost connection, and will be sent again
+        session, journal = self.session, self.journal
+        if journal is not None and is_numbered(data):
+            frame = take(journal, COORDINATOR, session, data)
+        else:
+            frame = session.take(data)
+        if session.replies:
+            self._answer()
+        return frame
+
+    def frames(self) -> Iterator[bytes]:
+        """All frames that are here."""
+        while int(self.socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
+            if (frame := self.wait()) is not None:
+                yield frame
+
+    def connections(self, joining: Joining, now: float) -> Iterator[JoiningEffect]:
+        """Tell `joining` what happened to the connection; returns its effects."""
+        assert self.monitor is not None
+        for told in happened(self.monitor):
+            match told.event:
+                case zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                    if self.door is not None:
+                        self.door.connected()
+                    yield from joining.connected(time.time(), now)
+                case zmq.EVENT_DISCONNECTED:
+                    self._up = False
+                    yield from joining.disconnected(now)
+                case zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
+                    yield from joining.not_let_in(Closure.NOT_UNDERSTOOD, why_failed(told.value))
+                case zmq.EVENT_HANDSHAKE_FAILED_AUTH:
+                    yield from joining.not_let_in(Closure.UNKNOWN_KEY)
+                case _ if greets(self._endpoint):
+                    yield from joining.not_let_in(Closure.WITHOUT_A_WORD)
+
+    def close(self) -> None:
+        """Close the sockets; what was sent still goes out."""
+        if self.door is not None:
+            self.door.close()
+        if self.monitor is not None:
+            self.monitor.close(0)
+        self.socket.close()

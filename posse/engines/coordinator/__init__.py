@@ -1,0 +1,1 @@
+"""The coordinator of engine `processes`: its socket, its loop, and who may join."""

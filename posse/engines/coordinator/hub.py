@@ -1,0 +1,458 @@
+"""The coordinator's loop: carries frames between its socket, its lobby and the run's host."""
+
+import math
+import secrets
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Final, assert_never
+
+import msgspec
+
+from posse.durable.journal import Input, Journal
+from posse.engines import effects
+from posse.engines.base import Tap
+from posse.engines.coordinator.lobby import CATCH_UP, Lobby
+from posse.engines.coordinator.recovery import coordinator_again
+from posse.engines.coordinator.roster import Member, Peer, Roster
+from posse.engines.coordinator.router import NotReading, Router
+from posse.engines.start.crew import Died
+from posse.errors import InputError, PosseError, RunFailed
+from posse.hosts.agent_setup import AgentSetup
+from posse.hosts.coordinator import CoordinatorHost
+from posse.log import LOG
+from posse.measure.numbers import named
+from posse.operate.status import CoordinatorStatus, Snapshot
+from posse.protocol import control
+from posse.protocol.machine import COORDINATOR
+from posse.protocol.message import Message
+from posse.protocol.wire import kind_of
+from posse.results.record import RunRecord
+from posse.security.keys import CoordinatorKeys
+from posse.spec.fingerprint import fingerprint
+from posse.spec.runfile import RunSpec
+from posse.wire.door import AROUND, AROUND_WITH_KEYS
+from posse.wire.line import take
+from posse.wire.links import outside_runs
+from posse.wire.session import Session, is_numbered
+from posse.wire.sockets import PROBE_EVERY, Selector
+
+_LOOK: Final = 0.02
+"""Seconds between checks for all but frames: to poll before each frame would double its cost."""
+
+_STOOD_STILL: Final = 0.5
+"""A check overdue by more seconds means that this process was stopped or had no processor: frames
+that came meanwhile are taken before any agent counts as late."""
+
+_FAREWELL = 5.0
+"""Seconds to wait for the next agent on another machine to confirm its Goodbye."""
+_HASTE = 2.0
+"""Seconds for all to confirm in a hurry: a container is killed 10 s after it is asked to stop."""
+
+_LAST_WORDS = 2.0
+"""Most seconds to read what dead agents sent before their deaths are reported."""
+
+_PUBLISH = 0.25
+"""Seconds between snapshots."""
+
+_RESUME: Final = control.Resume.__name__
+_FAILED: Final = control.Failed.__name__
+
+
+class Hub:
+    """The coordinator's end of all links: `gather` agents, `configure` them, `carry` runs.
+
+    The lobby and the run's host decide, without sockets or clocks. `snapshot` is the status, for
+    other threads.
+
+    Above 300 lines: this one loop carries all frames and every effect of the lobby.
+    """
+
+    def __init__(
+        self,
+        spec: RunSpec,
+        bind: str,
+        token: str,
+        keys: CoordinatorKeys | None = None,
+        tap: Tap | None = None,
+        journal: Journal | None = None,
+    ) -> None:
+        agents, engine = spec.agents.count, spec.engine
+        roster = Roster(agents, token, keys, fingerprint(spec), engine.inboxes)
+        self.lobby = Lobby(roster, engine, spec.system)
+        self._patience = self.lobby.patience
+        self.on_join: Callable[[int], None] = lambda joined: None
+        self.on_look: Callable[[], None] = lambda: None
+        """Called between frames, every `_LOOK` seconds."""
+        self.on_restart: Callable[[int], None] = lambda rank: None
+        self.snapshot = Snapshot(CoordinatorStatus(agents=agents))
+        self.exit_code = 0
+        """Exit code of the runs so far; agents are told it in `Goodbye`."""
+        self._completed = 0
+        self._leave_by = math.inf
+        self.frames = 0
+        self._publish_at = 0.0
+        self._loses_frames = not bind.startswith("ipc:")
+        self._probe_at = 0.0
+        self._deaths: list[Died] = []
+        self._bury_at = math.inf
+        self._host: CoordinatorHost | None = None
+        self._not_reading: list[tuple[int, str]] = []
+        """Agents that did not read what was sent to them, and the sentences about it."""
+        self._journal = journal
+        self._around = AROUND if keys is None else AROUND_WITH_KEYS
+        self._router = Router(bind, engine.deadline, _LOOK, keys, agents, roster.taken)
+        self._tap = tap
+        if tap is not None or journal is not None:
+            self._router.heard = self._heard
+        self.endpoint = self._router.endpoint
+        self.interrupted = threading.Event()
+        """Set from another thread, it ends the wait under way with `RunFailed`."""
+        self._selector = Selector()
+
+    def watch(self, fd: int, describe: Callable[[], Died]) -> None:
+        """Call `describe` for a death whenever `fd` is readable."""
+        self._selector.watch(fd, lambda: self._deaths.append(describe()))
+
+    def status(self) -> CoordinatorStatus:
+        """Who is up, when each was last heard, what is awaited; from any thread."""
+        return self.snapshot.status(time.monotonic())
+
+    def sessions(self) -> Iterator[tuple[int, Session]]:
+        """The sessions with the agents, by rank."""
+        for rank, member in self.lobby.roster.members.items():
+            yield rank, member.session
+
+    def gather(self, wanted: Collection[int] | None = None) -> None:
+        """Wait until these agents have joined; None for every agent."""
+        self.lobby.gather(time.monotonic(), wanted)
+        self._until(lambda: self.lobby.complete)
+
+    def configure(self, setups: Sequence[AgentSetup]) -> None:
+        """Configure every agent, and wait until all are ready or one has joined anew.
+
+        Sessions between agents begin anew.
+        """
+        first = secrets.randbits(32)
+        setups = [msgspec.structs.replace(setup, first=first) for setup in setups]
+        self._do(self.lobby.configure(setups, time.monotonic()))
+        self._until(lambda: self.lobby.complete or self.lobby.changed)
+
+    def carry(
+        self, host: CoordinatorHost, inputs: Iterable[Input] = (), *, begun: bool = False
+    ) -> RunRecord:
+        """Carry the host's frames until its run is complete.
+
+        After a restart `inputs` are replayed first; `begun`: the host is from a checkpoint.
+        """
+        self._router.door.begin()
+        self._host = host
+        self.lobby.carry(host, time.monotonic())
+        try:
+            if not begun:
+                host.begin()
+            self._flush()
+            for one in inputs:
+                coordinator_again(one, host, self.lobby.roster.members)
+                self._flush()
+            self._until(lambda: host.complete)
+        finally:
+            self.lobby.release()
+            self._host = None
+            self._not_reading.clear()
+            self._completed += host.complete
+            self._publish(time.monotonic())
+        record = host.record
+        assert record is not None
+        record.refused = dict(self.lobby.refused + host.refused)
+        self.lobby.refused.clear()
+        record.restarts = dict(self.lobby.restarts)
+        self.lobby.restarts.clear()
+        record.communication.socket_bytes = self._router.door.counted()
+        return record
+
+    def hurry(self) -> None:
+        """From now on wait at most `_HASTE` seconds for agents to confirm their Goodbye."""
+        self._leave_by = min(self._leave_by, time.monotonic() + _HASTE)
+
+    def close(self, why: str = "") -> None:
+        """Say goodbye and free everything; `why` is said to people, if it is no success.
+
+        If the journal failed, so that the run is to resume later, agents are not let go.
+        """
+        broken = self._journal is not None and self._journal.broken
+        if broken and why:
+            LOG.warning(
+                "all agents wait for this coordinator to resume the run: make room for its journal "
+                "and start it again by the same command"
+            )
+            away = True
+        else:
+            if broken:
+                self._router.heard = None  # the runs are over; it must not keep agents here
+            away = self._say_goodbye(why)
+        told = msgspec.structs.replace(self.snapshot.told, ended=self.exit_code)
+        self.snapshot = replace(self.snapshot, told=told)
+        self._router.close(flush=not away)
+
+    def _say_goodbye(self, why: str) -> bool:
+        """Let all agents go; returns whether there are any on other machines."""
+        reason = f": {why}" if why else ""
+        LOG.info("letting all agents go (exit code %d)%s", self.exit_code, reason)
+        for member in self.lobby.roster.members.values():
+            with suppress(PosseError):
+                self._router.send(member, outside_runs(control.Goodbye(self.exit_code)))
+        return self._see_off()
+
+    def _see_off(self) -> bool:
+        """Wait for agents on other machines to confirm their Goodbye; whether there are any."""
+        roster, left, deadline = self.lobby.roster, math.inf, math.inf
+        while waiting := [m.rank for m in roster.members.values() if m.to_see_off]:
+            now = time.monotonic()
+            if len(waiting) < left:
+                left, deadline = float(len(waiting)), now + _FAREWELL
+            if now >= min(deadline, self._leave_by):
+                LOG.warning("%s did not confirm the goodbye, and may still wait", named(waiting))
+                break
+            for _ in self._router.connections(self.lobby, now):
+                pass  # only so that the lobby notes lost connections
+            if (came := self._router.next()) is None:
+                continue
+            identity, part = came
+            member = roster.by_identity.get(identity)
+            if part.more:
+                continue
+            data = part.bytes
+            if member is not None:
+                frame = member.session.take(data)
+                member.ended |= kind_of(frame or b"") == _FAILED
+                member.session.replies.clear()
+            elif kind_of(data) == _RESUME:
+                self._do(self.lobby.said(self._router.peer(identity, part), data, now, time.time()))
+        return any(member.incarnation for member in roster.members.values())
+
+    # --- the loop --------------------------------------------------------------------------------
+
+    def _until(self, done: Callable[[], bool]) -> None:
+        """Carry frames until `done`; raises if the lobby ends the wait."""
+        lobby = self.lobby
+        self._publish(time.monotonic())
+        look, late_from = time.monotonic(), -math.inf
+        while not done():
+            now = self._receive()
+            if self._deaths:
+                self._bury(now)
+            if now < look:
+                continue
+            if now >= look + _STOOD_STILL:
+                late_from = now + CATCH_UP
+            look = now + _LOOK
+            if self.interrupted.is_set():
+                self.interrupted.clear()
+                raise RunFailed("the run was interrupted")
+            self.on_look()
+            self._selector.wait(0)
+            self._connections()
+            if now >= max(lobby.timer, late_from):
+                self._do(lobby.fire(now))
+            if now >= max(lobby.roll_at, late_from):
+                self._call_roll(lobby.call_roll(now))
+            if now >= self._probe_at:
+                self._probe(now)
+            if now >= self._publish_at:
+                self._publish(now)
+
+    def _receive(self) -> float:
+        """Handle one frame, if one comes within `_LOOK` seconds; returns the time."""
+        came = self._router.next()
+        now = time.monotonic()
+        if came is None:
+            if self._deaths and all(death.killed for death in self._deaths):
+                self._bury_at = now
+            return now
+        identity, part = came
+        data = frame = None if part.more else part.bytes
+        member = self.lobby.roster.by_identity.get(identity)
+        if member is None:
+            peer = self._router.peer(identity, part)
+            # a lost connection may have had this file descriptor: note its loss first
+            self._connections()
+            if frame is not None and is_numbered(frame):
+                # ZeroMQ kept it over a reset; the agent sends it again when its session resumes
+                self._do(self.lobby.rejected("out-of-session"))
+                self._reply(identity, control.Whose())
+                return now
+        else:
+            if data is not None:
+                member.received += len(data) + self._around
+                journal, session = self._journal, member.session
+                if journal is not None and self._host is not None and is_numbered(data):
+                    frame = take(journal, member.rank, session, data)
+                else:
+                    frame = session.take(data)
+                if member.session.replies:
+                    self._router.answer(member)
+                if frame is None:
+                    member.answered = now
+                    return now
+            of_run = frame is not data or kind_of(frame or b"") != _RESUME
+            host = self._host
+            if frame is not None and host is not None and of_run and member.takes_part:
+                self._hand(host, member, frame, now)
+                return now
+            # for the lobby; in a run, from a member that resumes or joins for the next
+            peer = Peer(identity, "", member.connection)
+        lobby = self.lobby
+        self._do(
+            lobby.rejected("malformed")
+            if frame is None
+            else lobby.said(peer, frame, now, time.time())
+        )
+        return now
+
+    def _hand(self, host: CoordinatorHost, member: Member, frame: bytes, now: float) -> None:
+        """Hand the run's host a frame that an agent sent it."""
+        self.frames += 1
+        member.said(frame, now)
+        if host.receive(member.rank, frame):
+            self._patience.moved(now)
+        if host.left or host.linked or host.complaints:
+            self._take_news(host, now)
+        self._flush()
+
+    def _take_news(self, host: CoordinatorHost, now: float) -> None:
+        """Pass the host's news on: complaints, changed links, agents that left the run."""
+        complaints, host.complaints = host.complaints, []
+        for said in complaints:
+            LOG.warning("%s", said, extra={"about": "complaints"})
+        linked, host.linked = host.linked, []
+        for by, about, up in linked:
+            self._do(self.lobby.linked(by, about, now, up=up))
+        left, host.left = host.left, []
+        for rank, why, mistake in left:
+            self._do(self.lobby.quit(rank, why, InputError if mistake else RunFailed))
+
+    def _connections(self) -> None:
+        self._do(self._router.connections(self.lobby, time.monotonic()))
+
+    def _bury(self, now: float) -> None:
+        """Report deaths after `_LAST_WORDS` seconds, or at the first pause if all were killed.
+
+        An agent that ends by itself says why; on a busy machine that comes after its death.
+        """
+        if now >= self._bury_at:
+            self._bury_at = math.inf
+            deaths, self._deaths = self._deaths, []
+            wanted = [
+                effect
+                for died in deaths
+                for effect in self.lobby.died(died.rank, died.why, now, killed=died.killed)
+            ]
+            # Fail goes last: it ends this wait, and a death left over would end the next
+            self._do(sorted(wanted, key=lambda effect: isinstance(effect, effects.Fail)))
+        elif self._bury_at == math.inf:
+            self._bury_at = now + _LAST_WORDS
+
+    def _probe(self, now: float) -> None:
+        self._probe_at = now + PROBE_EVERY
+        for member in self.lobby.roster.members.values():
+            away = self._loses_frames or member.incarnation
+            if away and member.connection >= 0 and member.session.unconfirmed:
+                member.session.probe()
+                self._router.answer(member)
+
+    def _call_roll(self, ranks: list[int]) -> None:
+        members = self.lobby.roster.members
+        for rank in ranks:
+            if rank in members and members[rank].connection >= 0:
+                members[rank].session.ask()
+                self._router.answer(members[rank])
+
+    def _do(self, wanted: Iterable[effects.LobbyEffect]) -> None:
+        """Carry out effects of the lobby."""
+        router, members = self._router, self.lobby.roster.members
+        for effect in wanted:
+            match effect:
+                case effects.Reply(peer, message):
+                    self._reply(peer, message)
+                case effects.Tell(rank, message):
+                    router.send(members[rank], outside_runs(message))
+                case effects.ShowStatus(peer):
+                    self._publish(time.monotonic())
+                    self._reply(peer, control.Status(msgspec.json.encode(self.status())))
+                case effects.Resend(rank, taken):
+                    router.resume(members[rank], taken)
+                case effects.Restart(rank):
+                    self.on_restart(rank)
+                case effects.Joined(arrived):
+                    self.on_join(arrived)
+                case effects.Log(level, text, about):
+                    LOG.log(level, "%s", text, extra={"about": about})
+                case effects.Fail(reason, kind):
+                    raise kind.from_reason(reason)
+                case _:
+                    assert_never(effect)
+        self._flush()
+
+    def _publish(self, now: float) -> None:
+        """Replace `snapshot` by the status of now."""
+        self._publish_at = now + _PUBLISH
+        lobby, roster = self.lobby, self.lobby.roster
+        here = sorted((m for m in roster.members.values() if m.arrived), key=lambda m: m.rank)
+        refused = lobby.refused + (self._host.refused if self._host is not None else Counter())
+        told = CoordinatorStatus(
+            agents=roster.agents,
+            arrived=len(here),
+            running=lobby.running,
+            runs_completed=self._completed,
+            waiting_for=list(lobby.missing()),
+            waiting=str(lobby.phase),
+            heard_seconds_ago={m.rank: now - m.heard for m in here},
+            heard={m.rank: kind_of(m.last) for m in here},
+            frames=self.frames,
+            refused=dict(refused),
+        )
+        self.snapshot = Snapshot(
+            told,
+            now,
+            away=tuple(m.rank for m in roster.members.values() if m.connection < 0),
+            restarts=tuple(lobby.restarts.items()),
+            resent=sum(m.session.resent for m in roster.members.values()),
+        )
+
+    # --- sending ---------------------------------------------------------------------------------
+
+    def _heard(self, to: bytes, frame: bytes) -> None:
+        """Commit the inputs that a frame follows from, and let the tap hear it, before it goes."""
+        if self._journal is not None:
+            self._journal.commit()
+        if self._tap is not None:
+            member = self.lobby.roster.by_identity.get(to)
+            self._tap(COORDINATOR, None if member is None else member.rank, frame)
+
+    def _flush(self) -> None:
+        """As `send`, and lose the agents that do not read."""
+        self.send()
+        while self._not_reading:
+            rank, why = self._not_reading.pop(0)
+            self._do(self.lobby.died(rank, why, time.monotonic()))
+
+    def send(self) -> None:
+        """Send what the host has to send."""
+        host = self._host
+        if host is not None and host.outbox:
+            members = self.lobby.roster.members
+            for rank, frame in host.outbox:
+                try:
+                    self._router.send(members[rank], frame)
+                except NotReading as error:
+                    self._not_reading.append((rank, str(error)))
+            host.outbox.clear()
+
+    def _reply(self, peer: bytes, message: Message) -> None:
+        """Answer a peer, which may be gone."""
+        if not self._router.reply(peer, outside_runs(message)):
+            self._do(self.lobby.rejected("unreachable"))

@@ -1,0 +1,532 @@
+"""The coordinator's side of joining, as a machine without input or output.
+
+Each thing that happens is a method, which returns effects (`posse.engines.effects`) in order. A
+coordinator goes through three phases, and back to the first before each run:
+
+    gathering    until every agent has joined
+    configuring  until every agent is ready
+    carrying     until the run is over; agents' frames go to the run's host
+
+An agent that was started here sends `Join` and has arrived. An agent on another machine sends
+`Join` and gets `Welcome`; it asks for the time (`Sync`, `Synced`), then sends `Arrived`. An agent
+that may not join gets `Refused` with the reason. An agent that reconnects sends `Resume` and
+continues where it was. The coordinator waits for an agent whose connection is lost: before a run as
+long as for agents to join, in a run until its absences together reach the limit. Then the run goes
+on without it, ends, or waits longer, as its `on_missing` says.
+
+Time is an argument, in seconds of the loop's clock. `timer` is when `fire` is to be called. No
+method raises because of a peer: faults are counted in `refused`, and the effect `Fail` ends a run.
+"""
+
+import logging
+import math
+from collections import Counter
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from enum import StrEnum
+
+import msgspec
+
+from posse import __version__
+from posse.engines.base import SAME_VERSION
+from posse.engines.coordinator.patience import Patience, link
+from posse.engines.coordinator.roster import SUPERSEDED, Member, NotAdmitted, Peer, Roster
+from posse.engines.effects import (
+    Fail,
+    Joined,
+    LobbyEffect,
+    Log,
+    Reply,
+    Resend,
+    Restart,
+    ShowStatus,
+    Tell,
+)
+from posse.errors import InputError, PosseError, RunFailed
+from posse.families import get_system
+from posse.hosts.agent_setup import AgentSetup
+from posse.hosts.coordinator import CoordinatorHost
+from posse.measure.numbers import listed, named
+from posse.printable import blamed, printable
+from posse.protocol import control
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.message import Message, Plane
+from posse.protocol.wire import MAX_DATA, VERSION, Codec, in_our_version, read_header
+from posse.spec.runfile import EngineSpec
+
+_CODEC = Codec(control.TO_LOBBY, MAX_DATA)
+_MOST_SYNCS = 16
+"""`Sync` answered per agent; an honest agent sends eight when it joins."""
+CATCH_UP = 1.0
+"""Seconds for queued and retransmitted frames after a pause, before any agent is late."""
+
+
+class Phase(StrEnum):
+    """What the coordinator waits for; the value completes "waiting for agent 1 …"."""
+
+    IDLE = ""
+    GATHERING = "to join"
+    CONFIGURING = "to be ready"
+    CARRYING = "to act"
+
+
+class Lobby:
+    """See the module's text; `engine` says how long to wait, and how often to restart an agent.
+
+    Above 300 lines: one branch for each message of joining, and the sentence each may end in.
+    """
+
+    def __init__(self, roster: Roster, engine: EngineSpec, system: str) -> None:
+        self.roster = roster
+        self.restarts: Counter[int] = Counter()
+        """How often agents were started again since the last run."""
+        self._most_restarts = engine.restarts
+        self.refused: Counter[str] = Counter()
+        self.phase = Phase.IDLE
+        self.changed = False
+        """Whether an agent joined since all were configured."""
+        self.patience = Patience(engine)
+        self._system = system
+        self._setups: Sequence[AgentSetup] = ()
+        self._wanted: set[int] = set()
+        """Agents that `gather` waits for."""
+        self._came: set[int] = set()
+        """Agents that were here at some time since `gather`, and may still come back."""
+        self._ready: set[int] = set()
+        self._steps: Counter[int] = Counter()
+        """In this wait: how often each agent asked to join, or for the time."""
+        self._run: CoordinatorHost | None = None
+        self._let_go: set[int] = set()
+        """Agents replaced between runs, whose death is not reported."""
+        self._operators: set[int] = set()
+        """Connections that asked for the status; their loss is not counted."""
+
+    # --- phases ----------------------------------------------------------------------------------
+
+    def gather(self, now: float, wanted: Collection[int] | None = None) -> None:
+        """Begin to wait for these agents to join (None: for every agent); see `missing`."""
+        self._wanted = set(range(self.roster.agents) if wanted is None else wanted)
+        self._came = set(range(self.roster.agents)) - set(self.roster.missing())
+        self._wait(Phase.GATHERING, now)
+
+    def configure(self, setups: Sequence[AgentSetup], now: float) -> list[LobbyEffect]:
+        """Configure every agent, and begin to wait until each is ready; see `missing`."""
+        self._ready.clear()
+        self._wait(Phase.CONFIGURING, now)
+        if self.roster.missing():
+            self.patience.rejoin()
+        self._setups = setups
+        self.patience.outages.clear()
+        self.changed = False
+        return [self._configuration(rank) for rank in range(self.roster.agents)]
+
+    def carry(self, run: CoordinatorHost, now: float) -> None:
+        """All agents are ready: the run begins."""
+        self._wait(Phase.CARRYING, now)
+        self._setups = ()
+        self._run = run
+        away = [m.rank for m in self.roster.members.values() if m.connection < 0]
+        self.patience.carry(now, away)
+
+    def _wait(self, phase: Phase, now: float) -> None:
+        self.phase = phase
+        self._steps.clear()
+        self.patience.begin(now, self.roster.arrived(), joining=phase is Phase.GATHERING)
+
+    def replace(self, rank: int) -> None:
+        """Between runs, vacate the place of an agent started here: its death is then no loss."""
+        if self.roster.ended(rank):
+            self._let_go.add(rank)
+        self._vacate(rank)
+
+    def _vacate(self, rank: int) -> None:
+        self._came.discard(rank)
+        self.roster.vacate(rank)
+
+    def release(self) -> None:
+        """The run is over."""
+        self._run = None
+        self.patience.release()
+
+    @property
+    def running(self) -> bool:
+        """Whether a run is carried."""
+        return self._run is not None
+
+    @property
+    def outlives_agents(self) -> bool:
+        """Whether the run itself handles the loss of an agent."""
+        return self._run is not None and self._run.outlives_agents
+
+    def missing(self) -> list[int]:
+        """The agents that the coordinator waits for."""
+        if self._run is not None:
+            return self._run.waiting_for()
+        if self.phase is Phase.GATHERING:
+            return [rank for rank in self.roster.missing() if rank in self._wanted]
+        if self.phase is Phase.CONFIGURING:
+            # name the absent ones first: their neighbours cannot be ready either
+            away = [n for n in self.roster.missing() if n not in self._ready]
+            return away or [n for n in range(self.roster.agents) if n not in self._ready]
+        return []
+
+    @property
+    def complete(self) -> bool:
+        """Whether the wait before a run is over: all wanted came, or all are ready."""
+        if self.phase is Phase.CONFIGURING:
+            return len(self._ready) == self.roster.agents
+        return self._wanted <= self._came
+
+    def _configuration(self, rank: int) -> LobbyEffect:
+        return Tell(rank, control.Configure(rank, msgspec.msgpack.encode(self._setups[rank])))
+
+    # --- time ------------------------------------------------------------------------------------
+
+    @property
+    def timer(self) -> float:
+        """When `fire` is to be called, in the loop's seconds."""
+        wait, run = self.patience.timer, self._run
+        # while an agent has no connection its absence counts, and the run's own timer stands still
+        here = run is not None and not self.patience.somebody_is_away
+        return min(wait, run.timer) if run is not None and here else wait
+
+    @property
+    def roll_at(self) -> float:
+        """When `call_roll` is to be called: once in a silence, before it ends the run."""
+        return math.inf if self._run is None else self.patience.roll_at
+
+    def call_roll(self, now: float) -> list[int]:
+        """The agents to ask for a sign of life; an answer of the session is enough."""
+        self.patience.call_roll(now)
+        return self._suspects()
+
+    def fire(self, now: float) -> list[LobbyEffect]:
+        """The time of `timer` has come."""
+        run = self._run
+        if self.patience.somebody_is_away:
+            effects = self._stays_away(now)
+            self._go_on(now)
+            return effects
+        if run is not None and now >= run.timer:
+            run.fire()
+        elif now >= self.patience.end:
+            return self._silence(now)
+        return []
+
+    def _go_on(self, now: float) -> None:
+        """If every agent is connected again, the run's own timer continues where it stood."""
+        if self._run is not None and not self.patience.somebody_is_away:
+            self._run.put_off(self.patience.away_for(now), now + CATCH_UP)
+
+    def _silence(self, now: float) -> list[LobbyEffect]:
+        run, outlives, suspects = self._run, self.outlives_agents, self._suspects()
+        trouble = "" if run is None else run.trouble
+        why = self._to_blame(suspects, now)
+        silent = f"nothing was heard for {self.patience.within:g} s"
+        if self.phase is Phase.GATHERING:
+            silent, why = f"no agent joined for {self.patience.within:g} s", ""
+        late = why or f"{silent}; waiting for {named(self.missing())} {self.phase}"
+        if run is None or (why and not outlives) or not run.fall_silent(self._mute(suspects)):
+            return [Fail(late + trouble)]
+        self.patience.heard = now
+        lost = [rank for rank in suspects if rank in run.dismissed]
+        said = f"{silent}; the run goes on without {named(lost)}"
+        return [Log(logging.WARNING, said)] * bool(outlives and lost)
+
+    def _suspects(self) -> list[int]:
+        return self.missing() if self._run is None else self._run.suspects()
+
+    def _mute(self, late: list[int]) -> list[int]:
+        """Those of these agents that have not answered the roll."""
+        known = [self.roster.members[rank] for rank in late if rank in self.roster.members]
+        return [m.rank for m in known if not self.patience.answered(max(m.heard, m.answered))]
+
+    def _to_blame(self, late: list[int], now: float) -> str:
+        """Which agents or links hold the others up, as a sentence; "" if unknown."""
+        mute = self._mute(late)
+        silent = f"nothing was heard for {now - self.patience.heard:.0f} s"
+        if down := self.patience.outages.beside(mute):
+            links, was = listed([*map(link, down)]), "were" if len(down) > 1 else "was"
+            return f"{silent} while {links} {was} down; check the network between these agents"
+        if 0 < len(mute) < len(late):
+            do = "do" if len(mute) > 1 else "does"
+            return f"{silent}; {named(mute)} {do} not answer, and the others wait"
+        return ""
+
+    def _stays_away(self, now: float) -> list[LobbyEffect]:
+        effects: list[LobbyEffect] = []
+        absence = self.patience.absence
+        if self._run is not None and self._run.waits:
+            return [
+                Log(logging.WARNING, f"agent {rank} is away; the run waits until it comes back")
+                for rank in self.patience.wait_on(now)
+            ]
+        for rank in self.patience.overdue(now):
+            if not self.outlives_agents:
+                self.roster.ended(rank)
+                return [Fail(gone(rank, absence))]
+            self._lose(rank)
+            said = f"agent {rank} was away for {absence:g} s; the run goes on without it"
+            effects.append(Log(logging.WARNING, said))
+        self.patience.heard = now
+        return effects
+
+    # --- events ----------------------------------------------------------------------------------
+
+    def rejected(self, reason: str, said: str = "") -> list[LobbyEffect]:
+        """The socket layer refused something; `said` is the log line, "" for none."""
+        self.refused[reason] += 1
+        return [Log(logging.WARNING, said, reason)] if said else []
+
+    def died(
+        self, rank: int | None, why: str, now: float, *, killed: bool = False
+    ) -> list[LobbyEffect]:
+        """A process that was started here died; see `posse.engines.start.crew.Died`."""
+        if rank is None:
+            return [Fail(why)]
+        if rank in self._let_go:
+            self._let_go.remove(rank)
+            return []
+        if killed and self.restarts[rank] < self._most_restarts:
+            return self._started_again(rank, why, now)
+        self.roster.ended(rank)
+        return self._ended(rank, why)
+
+    def quit(self, rank: int, why: str, kind: type[PosseError] = RunFailed) -> list[LobbyEffect]:
+        """An agent left the run: it said so, or sent something impossible."""
+        # an agent that was started here fails by our own mistake, not by a peer's fault
+        ours = not self.roster.members[rank].incarnation
+        self.roster.members[rank].quit = True
+        return [Fail(why, kind)] if ours else self._ended(rank, why)
+
+    def _ended(self, rank: int, why: str) -> list[LobbyEffect]:
+        """An agent will not come back."""
+        if self.phase is Phase.GATHERING and rank not in self._wanted:
+            return []
+        if not self.outlives_agents:
+            return [Fail(why)]
+        self._lose(rank)
+        return [Log(logging.WARNING, f"{why}; the run goes on without it")]
+
+    def _started_again(self, rank: int, why: str, now: float) -> list[LobbyEffect]:
+        self.restarts[rank] += 1
+        self._vacate(rank)
+        if self.running:
+            self.patience.left(rank, now)
+        said = f"{why}; it is started again"
+        return [Log(logging.WARNING, said, f"agent {rank}"), Restart(rank)]
+
+    def said(self, peer: Peer, frame: bytes, now: float, wall: float) -> list[LobbyEffect]:
+        """A frame came from a peer; `wall` is this machine's clock, in seconds since 1970."""
+        member = self.roster.by_identity.get(peer.identity)
+        if member is not None:
+            member.said(frame, now)
+        try:
+            message = _CODEC.decode(read_header(frame).plane, frame)
+        except RemoteProtocolError as error:
+            self.refused[error.reason] += 1
+            if member is None and error.reason == "version":
+                return _not_let_in(-1, _other_wire(frame), peer.identity, peer.host)
+            return []
+        if member is None:
+            return self._stranger(peer, message, now, wall)
+        match message:
+            case control.Ready():
+                self._ready.add(member.rank)
+                self._moved(now)
+            case control.Resume() if message.incarnation == member.incarnation:
+                # sent twice: frames before the first `Resume` were answered `Whose`
+                member.resumed = max(member.resumed, message.connection)
+                return [Reply(peer.identity, control.Resumed(member.session.taken))]
+            case control.Linked(about, up):
+                return self.linked(member.rank, about, now, up=up)
+            case control.Sync(sent) if member.syncs < _MOST_SYNCS:
+                member.syncs += 1
+                self._joins(member.rank, now)
+                return [Reply(peer.identity, control.Synced(sent, round(now * 1e9)))]
+            case control.Arrived(inbox) if not member.arrived:
+                return self._arrived(member, inbox, now)
+            case control.Failed(reason, mistake):
+                member.ended = bool(member.incarnation)  # the engine sees local processes end
+                why = blamed(member.rank, reason)
+                return (
+                    [Fail(why, InputError if mistake else RunFailed)]
+                    if self._run is None
+                    else [Log(logging.WARNING, why, f"agent {member.rank}")]
+                )
+            case _:
+                self.refused["out-of-turn"] += 1
+        return []
+
+    def _joins(self, rank: int, now: float) -> None:
+        """Extend the wait before a run for an agent that joins, but not without end."""
+        self._steps[rank] += 1
+        if self._run is None and self._steps[rank] <= _MOST_SYNCS:
+            self.patience.heard = now
+
+    def _moved(self, now: float) -> None:
+        self.patience.counted(now, len(self._ready), self.roster.arrived())
+
+    def _arrived(self, member: Member, inbox: str, now: float) -> list[LobbyEffect]:
+        trouble = self.roster.inbox_trouble(member, inbox)
+        if not inbox and get_system(self._system).wiring is not None:
+            trouble = "it has no inbox for its neighbours"
+        if trouble:
+            self.refused["bad-inbox"] += 1
+            self.roster.expel(member)
+            return _not_let_in(member.rank, trouble, member.identity, member.host)
+        member.inbox = inbox
+        member.takes_part = True
+        self._came.add(member.rank)
+        self._moved(now)
+        here = self.roster.arrived()
+        said = f"agent {member.rank} joined ({here} of {self.roster.agents})"
+        effects: list[LobbyEffect] = [Log(logging.INFO, said, f"agent {member.rank}"), Joined(here)]
+        if self.phase is Phase.CONFIGURING:  # it came back while the others were configured
+            effects.append(self._configuration(member.rank))
+        return effects
+
+    def _stranger(self, peer: Peer, message: Message, now: float, wall: float) -> list[LobbyEffect]:
+        """A peer that has not joined may join or resume, an operator ask for the status."""
+        if isinstance(message, control.Ask) and self.roster.is_operator(peer.key):
+            self._operators.add(peer.connection)
+            return [ShowStatus(peer.identity)]
+        if isinstance(message, control.Resume):
+            return self._resumed(peer, message, now)
+        if not isinstance(message, control.Join):
+            self.refused["never-joined"] += 1
+            return []
+        try:
+            member, old = self.roster.admit(message, peer, now, wall)
+        except NotAdmitted as error:
+            self.refused[error.kind] += 1
+            return _not_let_in(message.rank, error.reason, peer.identity, peer.host)
+        (self._came.add if member.arrived else self._came.discard)(member.rank)
+        if old is None:
+            self._joins(member.rank, now)
+        self._moved(now)
+        self.changed = True
+        effects = self._replace(member, old) if old is not None else []
+        if effects and isinstance(effects[-1], Fail):
+            return effects
+        if member.incarnation:
+            if message.version not in ("", __version__):
+                theirs = f"agent {member.rank} has posse {printable(message.version)}"
+                said = f"{theirs}, this coordinator {__version__}; they speak the same wire"
+                effects.append(Log(logging.WARNING, said, "versions"))
+            welcome = control.Welcome(member.rank, self._system)
+            return [*effects, Reply(peer.identity, welcome)]
+        return [*effects, Joined(self.roster.arrived())]
+
+    def _resumed(self, peer: Peer, asked: control.Resume, now: float) -> list[LobbyEffect]:
+        member = self.roster.resume(asked, peer, now)
+        if member is None:
+            return [Reply(peer.identity, control.Unknown())]
+        if member.identity != peer.identity:
+            return []  # this `Resume` came over a connection that is replaced
+        if member.arrived:
+            self._came.add(member.rank)
+        if self.patience.returned(member.rank, now):
+            self._go_on(now)
+        if member.incarnation and asked.starts > member.starts:
+            self.restarts[member.rank] += 1
+            self.patience.outages.unsay(member.rank)
+        member.starts = asked.starts
+        said = f"agent {member.rank} is back over a new connection"
+        about = f"agent {member.rank}"
+        return [Log(logging.INFO, said, about), Resend(member.rank, asked.taken)]
+
+    def _replace(self, member: Member, old: Member) -> list[LobbyEffect]:
+        """Replace a member by a newer incarnation, or by the same one that joins anew."""
+        effects: list[LobbyEffect] = []
+        again = member.incarnation == old.incarnation
+        if not again and old.connection >= 0:
+            said = f"agent {member.rank} was started again; the older process is told to stop"
+            effects.append(Log(logging.WARNING, said, f"agent {member.rank}"))
+            effects.append(Reply(old.identity, control.Refused(SUPERSEDED)))
+        if self.running and not self.outlives_agents:
+            what = "lost its connection" if again else "was started again"
+            effects.append(
+                Fail(
+                    f"agent {member.rank} {what} in the middle of a run, and what it sent may be "
+                    "lost; start the run again"
+                )
+            )
+            return effects
+        if self._run is not None and member.rank not in self._run.dismissed:
+            said = f"agent {member.rank} starts over; the run goes on without it"
+            effects.append(Log(logging.WARNING, said, f"agent {member.rank}"))
+        self._lose(member.rank)
+        return effects
+
+    def closed(self, connection: int, now: float) -> list[LobbyEffect]:
+        """A connection is lost; `connection` is its file descriptor."""
+        if connection in self._operators:
+            self._operators.remove(connection)
+            return []
+        self.refused["connection-dropped"] += 1
+        member = self.roster.lost(connection)
+        if member is None:
+            return []
+        then = "waiting for it to join again"
+        if self._run is not None and member.rank in self._run.dismissed:
+            return []
+        if self.running:
+            self.patience.left(member.rank, now)
+            then = f"waiting {self.patience.absence:g} s for it to come back"
+        else:
+            self.patience.rejoin()
+        said = f"the connection of agent {member.rank} was lost; {then}"
+        return [Log(logging.WARNING, said, f"agent {member.rank}")]
+
+    def linked(self, by: int, about: int, now: float, *, up: bool) -> list[LobbyEffect]:
+        """Agent `by` lost its connection to neighbour `about`, or has one again."""
+        if about == by or about >= self.roster.agents:
+            self.refused["no-such-agent"] += 1
+            return []
+        if self._run is not None and not self._run.dismissed.keys().isdisjoint((by, about)):
+            return []
+        name = link((by, about))
+        if up:
+            news = self.patience.outages.back(by, about)
+            return [Log(logging.INFO, f"{name} is up again", name)] * news
+        if not self.patience.outages.lost(by, about):
+            return []
+        self.patience.parted(now)
+        return [Log(logging.WARNING, f"{name} is down, as agent {by} reports", name)]
+
+    def _lose(self, rank: int) -> None:
+        """Let the run, if any, go on without this agent."""
+        self.patience.forget(rank)
+        if self._run is not None:
+            self._run.lose(rank)
+
+
+def _other_wire(frame: bytes) -> str:
+    """The message for an agent whose frames have another version."""
+    program = ""
+    with suppress(RemoteProtocolError):
+        join = _CODEC.decode(Plane.CONTROL, in_our_version(frame))
+        program = join.version if isinstance(join, control.Join) else ""
+    return (
+        f"it has posse {printable(program) or 'of an unknown version'} and speaks version "
+        f"{frame[2]} of the wire, and this coordinator has posse {__version__} and speaks version "
+        f"{VERSION}; {SAME_VERSION}"
+    )
+
+
+def _not_let_in(rank: int, reason: str, identity: bytes, host: str) -> list[LobbyEffect]:
+    asked = str(rank) if rank >= 0 else "(no rank given)"
+    at = f" at {host}" if host else ""
+    return [
+        Log(logging.WARNING, f"refused agent {asked}{at}: {reason}", "refused agents"),
+        Reply(identity, control.Refused(reason)),
+    ]
+
+
+def gone(rank: int, absence: float) -> str:
+    """The message for an agent that stays away from a run that needs it."""
+    return (
+        f"agent {rank} lost its connection and did not come back within {absence:g} s: its process "
+        "ended, or the network between it and the coordinator failed; start the run again"
+    )

@@ -1,0 +1,226 @@
+"""The coordinator's ROUTER socket, and its monitor, whose events it reports to the lobby."""
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from typing import Final
+
+import zmq
+
+from posse.engines.coordinator.lobby import Lobby
+from posse.engines.coordinator.roster import Member, Peer
+from posse.engines.effects import LobbyEffect
+from posse.errors import PosseError, RunFailed
+from posse.protocol import control
+from posse.protocol.message import Message
+from posse.security.address import split
+from posse.security.keys import CoordinatorKeys
+from posse.security.zap import Authenticator, ZapStatus, host_of, key_of, serve_with
+from posse.wire.door import WATCHED, Door
+from posse.wire.links import outside_runs, sender
+from posse.wire.lookup import closed_by_us
+from posse.wire.session import SessionBroken, SessionFull
+from posse.wire.sockets import (
+    HANDSHAKE_MS,
+    Happening,
+    bound,
+    configure,
+    end,
+    heartbeat,
+    monitored,
+    why_failed,
+)
+
+_MORE: Final = int(zmq.SNDMORE)
+_LOOK_UP_EVERY = 1.0
+_NAMED: Final = 3
+
+_LINGER = 500
+"""Milliseconds at the end for frames that are under way."""
+
+
+class NotReading(RunFailed):
+    """An agent does not read what is sent to it."""
+
+
+class Router:
+    """Where agents connect. With keys only those of the allowlist get as far as a first frame.
+
+    `members`: see `Door`. `heard`, if set, is called with the connection's identity and the frame,
+    just before a frame is handed over.
+    """
+
+    def __init__(
+        self,
+        bind: str,
+        deadline: float,
+        patience: float,
+        keys: CoordinatorKeys | None,
+        agents: int,
+        members: Callable[[], Mapping[int, int]],
+    ) -> None:
+        self.heard: Callable[[bytes, bytes], object] | None = None
+        self._keyed = keys is not None
+        self._refused: deque[tuple[str, str]] = deque()
+        """Reason and sentence for each stranger whose key was refused."""
+        self._look_up_at = 0.0
+        self._context = zmq.Context(io_threads=1)
+        self._socket: zmq.Socket[bytes] = self._context.socket(zmq.ROUTER)
+        self._send, self._receive = sender(self._socket), self._socket.recv
+        configure(self._socket, deadline)
+        if not bind.startswith("ipc:"):
+            heartbeat(self._socket)
+            self._socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
+            self._socket.setsockopt(zmq.RCVHWM, 0)  # see `posse.wire.door`
+        self._socket.setsockopt(zmq.RCVTIMEO, int(patience * 1000))
+        # otherwise frames to a peer that is gone, or does not read, vanish in silence
+        self._socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
+        if keys is not None:
+            self._guard(keys)
+        try:
+            self.endpoint = bound(self._socket, bind)
+        except PosseError:
+            end(self._context)
+            raise
+        self._file = None if bind.startswith("ipc://@") else _file_at(self.endpoint)
+        self._monitor = monitored(self._socket, WATCHED)
+        self.door = Door(self._monitor, agents, members, guarded=not bind.startswith("ipc:"))
+
+    def _guard(self, keys: CoordinatorKeys) -> None:
+        """Let only keys of the allowlist connect."""
+
+        def decide(key: str) -> ZapStatus:
+            return ZapStatus.NO if keys.rank_of(key) is None else ZapStatus.YES
+
+        def refused(address: str, key: str) -> None:
+            said = f"refused {address}: its key {key} is not in the allowlist; if it belongs here, "
+            do = "add it and start the coordinator again"
+            self._refused.append(("stranger-key", said + do))
+
+        Authenticator(self._context, decide, refused)
+        serve_with(self._socket, keys.own.secret)
+
+    def next(self) -> tuple[bytes, zmq.Frame] | None:
+        """The sender and content of the next message; None if none comes within the patience.
+
+        Of a message with too many parts only the first is returned; its `more` is set.
+        """
+        receive = self._receive
+        try:
+            identity = receive()
+        except zmq.Again:
+            return None
+        part = receive(copy=False)  # its `more` costs less than asking the socket
+        if part.more:
+            while self._socket.get(zmq.RCVMORE):
+                receive()
+        return identity, part
+
+    def peer(self, identity: bytes, part: zmq.Frame) -> Peer:
+        """All that is known of the sender of this part."""
+        return Peer(identity, key_of(part), int(part.get(zmq.SRCFD)), host_of(part))
+
+    def send(self, member: Member, frame: bytes) -> None:
+        """Send an agent a frame of its session; `NotReading` if it does not read.
+
+        Without a connection, or if it was just lost, the session keeps the frame.
+        """
+        identity = member.identity
+        try:
+            numbered = member.session.wrap(frame)
+            if member.connection >= 0:
+                if self.heard is not None:
+                    self.heard(identity, numbered)
+                self._send(identity, _MORE)
+                self._send(numbered)
+        except (zmq.Again, SessionFull):
+            raise NotReading(f"agent {member.rank} does not read what is sent to it") from None
+        except zmq.ZMQError:
+            pass
+
+    def resume(self, member: Member, taken: int) -> None:
+        """An agent reconnected after it took `taken` frames: send it the rest."""
+        message: Message = control.Resumed(member.session.taken)
+        try:
+            member.session.resume(taken)
+        except SessionBroken:
+            message = control.Unknown()
+        self.reply(member.identity, outside_runs(message))
+        self.answer(member)
+
+    def answer(self, member: Member) -> None:
+        """Send a session's replies; the agent asks again for what does not get through."""
+        for data in member.session.replies:
+            self.reply(member.identity, data)
+        member.session.replies.clear()
+
+    def reply(self, identity: bytes, frame: bytes) -> bool:
+        """Hand over a frame if that is possible at once; returns whether it was."""
+        if self.heard is not None:
+            self.heard(identity, frame)
+        try:
+            self._socket.send_multipart((identity, frame), zmq.NOBLOCK)
+        except zmq.ZMQError:
+            return False
+        return True
+
+    def connections(self, lobby: Lobby, now: float) -> Iterator[LobbyEffect]:
+        """Tell the lobby which connections were lost or never let in; returns its effects."""
+        for told in self.door.events():
+            match told.event:
+                case zmq.EVENT_ACCEPTED | zmq.EVENT_HANDSHAKE_FAILED_AUTH:
+                    pass  # of a stranger's key the authenticator says more
+                case zmq.EVENT_DISCONNECTED:
+                    yield from lobby.closed(told.value, now)
+                case zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
+                    why = why_failed(told.value)
+                    yield from lobby.rejected(
+                        "handshake", f"refused a connection{self._from(told)}: {why}"
+                    )
+                case _:
+                    why = "no keys, or keys that are not known here"
+                    if not self._keyed:
+                        why = "keys while this one has none"
+                    yield from lobby.rejected(
+                        "handshake",
+                        f"a connection{self._from(told)} was closed in the handshake: the other "
+                        f"side may have {why}, or it disconnected",
+                    )
+
+        for refused in (self._refused, self.door.refused):
+            while refused:
+                yield from lobby.rejected(*refused.popleft())
+
+    def _from(self, told: Happening) -> str:
+        """The origin of a connection that ZeroMQ has closed, for a sentence; "" if unknown."""
+        now = time.monotonic()
+        if now < self._look_up_at or told.address.startswith("ipc:"):
+            return ""  # a look-up is expensive when many connections come
+        self._look_up_at = now + _LOOK_UP_EVERY
+        hosts = sorted(closed_by_us(int(split(told.address)[1])))[:_NAMED]
+        return f" from {' or '.join(hosts)}" if hosts else ""
+
+    def close(self, *, flush: bool) -> None:
+        """Free everything; with `flush` frames under way have `_LINGER` to leave first."""
+        if not flush:
+            self.door.hang_up()
+        self.door.close()
+        self._socket.disable_monitor()
+        self._monitor.close()
+        self._socket.close(linger=_LINGER if flush else 0)
+        end(self._context)
+        # ZeroMQ leaves its file; the one that is there by now may be another process's
+        if self._file is not None and _file_at(self.endpoint) == self._file:
+            with suppress(OSError):
+                os.unlink(self._file[0])
+
+
+def _file_at(endpoint: str) -> tuple[str, int] | None:
+    """Path and inode of a socket's file; None if the address has no file."""
+    path = endpoint.removeprefix("ipc://")
+    try:
+        return None if path == endpoint else (path, os.stat(path).st_ino)
+    except OSError:
+        return None

@@ -1,0 +1,1 @@
+"""How agents and runs become processes, on this machine or on a cluster's."""

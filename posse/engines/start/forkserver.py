@@ -1,0 +1,310 @@
+"""The fork server: a process that loads the libraries once and forks agents.
+
+`ForkServer` starts it and sends it requests. It takes over the `sys.path` of the process that
+starts it, to which a script may have added. It forks the agents of each `Crew` that comes on its
+standard input. That pipe is also the leash: only the process that runs the posse holds its writing
+end. When that process dies, in whatever way, the fork server and every agent see the pipe close,
+and leave.
+
+The fork server reports each agent's death on standard output. What the user's own code prints goes
+to standard error.
+"""
+
+import _thread
+import contextlib
+import functools
+import gc
+import logging
+import os
+import select
+import signal
+import struct
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Iterator
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import msgspec
+import numpy.ma  # loaded lazily otherwise, once in every agent, as numpy.random is
+import numpy.random  # noqa: F401
+
+from posse import log, own_code
+from posse.durable.capture import Capture
+from posse.durable.journal import Journal
+from posse.engines import memory
+from posse.engines.agents.guard import Guard
+from posse.engines.agents.joining import Joining
+from posse.engines.agents.place import Place
+from posse.engines.agents.process import AgentProcess
+from posse.engines.agents.uplink import Uplink
+from posse.engines.board import Board, Showing
+from posse.engines.start.crew import Crew, Died, Starter, journal_of
+from posse.engines.start.immortal import make_immortal
+from posse.families import find_system
+from posse.plan import Plan, prepare
+from posse.protocol import control
+from posse.security.keys import AgentKeys
+from posse.wire.sockets import Selector, one_context
+
+_DEATH = struct.Struct("<ii")
+"""Rank and exit code of an agent that died."""
+
+_GRACE = 3.0
+_MANY = 8
+"""Agents per core above which they count as many."""
+_CROWD = 32
+"""From so many agents on it pays to look at all objects once: that takes a tenth of a second."""
+_BEHIND = 5
+"""Niceness added to agents: the coordinator then gets three times the core time of an agent."""
+
+LEASH = 0
+
+_START = """import sys
+sys.path[:] = sys.argv[2:]
+from posse.engines.start.forkserver import main
+main()
+"""
+
+_REHEARSAL = {
+    "system": "dp-mase",
+    "agents": {"count": 6},
+    "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
+    "parameters": {"epsilon": 5.0, "beta": 0.2},
+}
+
+
+class ForkServer(Starter):
+    """The fork server, seen from the process that runs the posse."""
+
+    def __init__(self, board: Board | None = None) -> None:
+        asked, self._asked = Pipe(duplex=False)
+        self._deaths, deaths = Pipe(duplex=False)
+        with asked, deaths:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", _START, __name__, *own_code.import_path()],
+                stdin=asked.fileno(),
+                stdout=deaths.fileno(),
+                env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+                pass_fds=() if board is None else (board.place.fd,),
+                process_group=0,  # not a new session: the scheduler would treat that as a group
+            )
+        self.pid = self._process.pid
+
+    @property
+    def deaths(self) -> int:
+        return self._deaths.fileno()
+
+    def start(self, crew: Crew) -> None:
+        """Fork these agents."""
+        self._asked.send_bytes(msgspec.msgpack.encode(crew))
+
+    def next_death(self) -> Died:
+        try:
+            rank, code = _DEATH.unpack(self._deaths.recv_bytes())
+        except EOFError:
+            return Died(None, "the process that starts the agents is gone")
+        if code < 0:
+            why = f"agent {rank} was killed by {signal.Signals(-code).name}"
+            return Died(rank, why, killed=True)
+        return Died(rank, f"agent {rank} ended with exit code {code}")
+
+    def close(self) -> None:
+        """Close the leash, and kill what is left after ten seconds."""
+        self._asked.close()
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.pid, signal.SIGKILL)
+            self._process.wait()
+        self._deaths.close()
+
+
+# --- the fork server's own side -------------------------------------------------------------------
+
+
+def _share_cores(rank: int, agents: int) -> bool:
+    """Pin an agent to one core if there are more agents than cores; whether agents are many.
+
+    An agent and its ZeroMQ thread wake each other for every frame. Across cores that takes an
+    interrupt, and moves shared cache lines. Many agents also get a lower priority than the
+    coordinator: if it lagged behind, connections would end in their handshake, and each of these
+    would be retried.
+    """
+    if not hasattr(os, "sched_setaffinity"):
+        return False
+    cores = sorted(os.sched_getaffinity(0))
+    many = agents > _MANY * len(cores)
+    if agents > len(cores):
+        if many:
+            os.nice(_BEHIND)
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(0, {cores[rank % len(cores)]})
+    return many
+
+
+@functools.cache
+def _rehearse() -> None:
+    """Run a small posse in memory, once.
+
+    Code takes fresh memory when it first runs. If it runs before the fork, all agents share that
+    memory, which saves each of them a twentieth.
+    """
+    memory.run(prepare(_REHEARSAL), 0)
+
+
+def _fork(crew: Crew) -> dict[int, int]:
+    """Fork every agent; returns ranks by process id."""
+    ranks: dict[int, int] = {}
+    system = find_system(crew.system, crew.folders)
+    plan = None if crew.spec is None else prepare(crew.spec)
+    # made before the fork, so that all agents share the memory
+    _ = system.agents_codec, msgspec.msgpack.Decoder(system.parameters)
+    _rehearse()
+    gc.collect()
+    if len(crew.agents) >= _CROWD:
+        make_immortal()
+    gc.freeze()
+    # agents make few cycles: a collection every 700 objects, the default, costs more than it frees
+    gc.set_threshold(50_000, 20, 20)
+    board = None if crew.board is None else Board(crew.board)
+    for rank, (endpoint, own) in crew.agents.items():
+        pid = os.fork()
+        if pid == 0:
+            code = 70
+            try:
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                many = _share_cores(rank, len(crew.agents))
+                _thread.start_new_thread(_heed, ())
+                keys = AgentKeys(rank, own, crew.coordinator, crew.signers) if own else None
+                if plan is None:
+                    agent = local_agent(crew, endpoint, rank, keys, many=many)
+                else:
+                    agent = _elsewhere(crew, endpoint, rank, keys, plan, many=many)
+                if board is not None:
+                    agent.showing = Showing(board, crowd=board.place.agents / (os.cpu_count() or 1))
+                code = agent.serve()
+            except Exception:
+                traceback.print_exc()
+            finally:
+                sys.stderr.flush()
+                os._exit(code)
+        ranks[pid] = rank
+    return ranks
+
+
+def _heed() -> None:
+    """Exit at once when the leash closes, whatever the agent is doing."""
+    poller = select.poll()
+    poller.register(LEASH, 0)  # only for the hangup: what can be read is for the fork server
+    poller.poll()
+    os._exit(0)
+
+
+def local_agent(
+    crew: Crew, endpoint: str, rank: int, keys: AgentKeys | None = None, *, many: bool = False
+) -> AgentProcess:
+    """An agent on the machine of its coordinator; `many`: it shares its core with many."""
+    context = one_context(many=many)
+    selector = Selector()
+    guard = None if keys is None else Guard(context, selector, keys.own)
+    join = control.Join(rank, crew.token, "", os.getpid())
+    journal = None
+    if crew.journals:  # not synchronous: a loss of power ends the coordinator, too
+        path = journal_of(crew.journals, rank)
+        journal = Journal(path, f"agent {rank}", synchronous=False)
+    return AgentProcess(
+        context,
+        selector,
+        Uplink(context, endpoint, keys),
+        Joining(join, time.monotonic(), system=crew.system),
+        Place(guard, crew.inbox.replace("{rank}", str(rank))),
+        Capture(Path(crew.capture)) if crew.capture else None,
+        journal,
+    )
+
+
+def _elsewhere(
+    crew: Crew, endpoint: str, rank: int, keys: AgentKeys | None, plan: Plan, *, many: bool
+) -> AgentProcess:
+    """An agent like that of `posse agent --run`; it logs to the inherited standard error."""
+    from posse.engines.agents import remote  # noqa: PLC0415  (not for agents of one machine)
+
+    log.begin(f"agent {rank}", keys is None, logging.INFO if plan.field else logging.ERROR)
+    path = journal_of(crew.journals, rank)
+    if plan.field:
+        path = remote.journal_of(endpoint, rank, plan)
+    return remote.remote_agent(
+        endpoint,
+        rank,
+        keys=keys,
+        plan=plan,
+        lab=True,
+        wait=plan.spec.engine.absence,
+        journal=path,
+        many=many,
+    )
+
+
+def _reap(ranks: dict[int, int]) -> Iterator[tuple[int, int]]:
+    """The agents that have ended: rank and exit code, negative for a signal."""
+    while ranks:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            ranks.clear()
+            return
+        if pid == 0:
+            return
+        if (rank := ranks.pop(pid, None)) is not None:
+            yield rank, os.waitstatus_to_exitcode(status)
+
+
+def main() -> None:
+    """Fork agents, report deaths, and let no agent outlive the leash."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    leash, deaths = Connection(LEASH, writable=False), Connection(os.dup(1), readable=False)
+    os.dup2(2, 1)
+    # line-buffered: agents write to the same stream
+    sys.stdout = open(1, "w", 1, errors="backslashreplace", closefd=False)  # noqa: SIM115
+    woken, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    ranks: dict[int, int] = {}
+    poller = select.poll()
+    poller.register(woken, select.POLLIN)
+    poller.register(LEASH, select.POLLIN | select.POLLHUP)
+    try:
+        while True:
+            ready = {fd for fd, _ in poller.poll()}
+            if woken in ready:
+                os.read(woken, 4096)
+                for rank, code in _reap(ranks):
+                    deaths.send_bytes(_DEATH.pack(rank, code))
+            if LEASH in ready:
+                try:
+                    request = leash.recv_bytes()
+                except (EOFError, OSError):
+                    return
+                ranks |= _fork(msgspec.msgpack.decode(request, type=Crew))
+    except BrokenPipeError:
+        pass
+    finally:
+        _end(ranks)
+
+
+def _end(ranks: dict[int, int]) -> None:
+    """Wait `_GRACE` seconds for agents to leave, then kill the rest."""
+    deadline = time.monotonic() + _GRACE
+    while ranks and time.monotonic() < deadline:
+        if not [*_reap(ranks)]:
+            time.sleep(0.005)
+    for pid in ranks:
+        os.kill(pid, signal.SIGKILL)
+    for pid in ranks:
+        os.waitpid(pid, 0)

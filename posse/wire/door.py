@@ -1,0 +1,329 @@
+"""Watches a socket's connections by the kernel's byte counts, and closes those that go too far.
+
+ZeroMQ bounds the size of a part and the number of messages, but neither the parts of a message nor
+the number of silent connections. Its queues cannot be seen from outside, but the kernel counts what
+each connection received (Linux, `TCP_INFO`). The door closes a connection
+
+- that received more than a stranger needs to join, or, for an agent that joined, more bytes beyond
+  those taken than an honest agent can have unconfirmed (`posse.wire.session`),
+- whose peer has not joined in time, or has moved to a newer connection: the old queue goes with it,
+  so that an agent that reconnects without end fills only one,
+- when too many have not joined, from one address or in total: the oldest goes,
+- when the process grows fast and much that this connection received is not taken.
+
+So a ROUTER over tcp has no receive high-water mark. It would bound none of this, and at the mark
+libzmq 4.3.5 stops reading: if such a connection then ends, the next heartbeat aborts the process
+(`zmq_assert (!_io_error)` in `out_event`).
+
+The door has its own thread, because strangers can send while the loop is busy with a run or its
+result. `look` decides. It runs less often the more connections there are, but at once when the
+process has grown or many connections are new.
+"""
+
+import contextlib
+import os
+import socket
+import struct
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import zmq
+
+from posse.results.traffic import KernelBytes
+from posse.security.address import plain
+from posse.wire.session import MOST_BYTES
+from posse.wire.sockets import HANDSHAKE_FAILURES, Happening, happened
+
+_BYTES = struct.Struct("=QQ")
+_OFFSET = 120
+"""Offset of tcpi_bytes_acked and tcpi_bytes_received in `struct tcp_info` (linux/tcp.h, 4.1)."""
+
+WATCHED = zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED | HANDSHAKE_FAILURES
+
+JOIN_WITHIN = 15.0
+"""Seconds in which a new connection must join. An honest agent needs a few round trips."""
+
+STRANGERS_BYTES = 1 << 20
+"""Bytes that a peer may send before it has joined; `Join` for a large run file has 50 kB."""
+
+AHEAD = MOST_BYTES + (16 << 20)
+"""Bytes that an agent may be ahead of what we took: what its session keeps, plus framing."""
+
+AROUND, AROUND_WITH_KEYS = 9, 42
+"""Most bytes that ZeroMQ adds to a frame (ZMTP 3.1; CURVE). They count as taken with the frame;
+otherwise an honest agent would seem ahead after a million frames."""
+
+PER_SECOND = 128
+"""Most heartbeat bytes per second of a connection's life."""
+
+SPARE, SPARE_PER_HOST = 64, 16
+"""Connections that have not joined, allowed besides one per agent: in total, per address."""
+
+EVERY = 0.05
+_PER_CONNECTION = 0.001
+"""Seconds between looks: at least, and per connection. One takes 2 µs, so 0.2 % of a core."""
+
+HANG_UP = 10.0
+"""Longest wait in seconds for ZeroMQ to notice that all connections have ended."""
+
+GROWN = 32 << 20
+"""Growth of the process in bytes that triggers a look at once."""
+
+FAST, FAST_AHEAD = 2 * GROWN, 8 << 20
+"""If the process grew by the first (bytes) since the last look, the second replaces `AHEAD`: small
+frames take 30 times their bytes in memory."""
+
+
+@dataclass
+class Connection:
+    """One connection: a copy of ZeroMQ's socket (None if no descriptor was left for it).
+
+    `base`: bytes received less bytes taken when the connection became an agent's; None before.
+    """
+
+    socket: socket.socket | None
+    host: str
+    since: float
+    base: int | None = None
+    closed: bool = False
+
+    def close(self) -> None:
+        """Close our copy of the descriptor."""
+        if self.socket is not None:
+            self.socket.close()
+
+    def counts(self) -> tuple[int, int]:
+        """Bytes sent (and acknowledged) and received; zeros where they cannot be read."""
+        if self.socket is None:
+            return 0, 0
+        try:
+            length = _OFFSET + _BYTES.size
+            info = self.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, length)
+            sent, received = _BYTES.unpack_from(info, _OFFSET)
+        except (OSError, struct.error, AttributeError):
+            return 0, 0
+        return sent, received
+
+
+Closing = tuple[int, Connection, str, str]
+"""A connection to close: descriptor, connection, reason to count, and text to log ("" for none)."""
+
+
+class Door:
+    """See the module's text.
+
+    `members` returns the bytes taken from each joined agent, by descriptor. `happened` queues the
+    monitor's events for other readers, `refused` why connections were closed. With `guarded` False
+    the door only counts, as over ipc.
+    """
+
+    def __init__(
+        self,
+        monitor: zmq.Socket[bytes],
+        agents: int,
+        members: Callable[[], Mapping[int, int]],
+        *,
+        guarded: bool,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.happened: deque[Happening] = deque()
+        self.refused: deque[tuple[str, str]] = deque(maxlen=1_000)
+        self._monitor = monitor
+        self._agents = agents
+        self._members = members
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._connections: dict[int, Connection] = {}
+        self._gone = (0, 0)
+        self._before = (0, 0)
+        self._look_at = 0.0
+        self._fresh = 0
+        self._calm = resident()
+        self._over = threading.Event()
+        if guarded:
+            threading.Thread(target=self._watch, name="door", daemon=True).start()
+
+    def _watch(self) -> None:
+        while not self._over.wait(EVERY):
+            now = self._clock()
+            self.drain()
+            if self.due(now):
+                self.look(now)
+
+    def due(self, now: float) -> bool:
+        """Whether to look now: soon if many are new, as each holds two descriptors."""
+        many = self._fresh > self._agents + SPARE
+        return many or now >= self._look_at or resident() > self._calm + GROWN
+
+    # --- monitor events --------------------------------------------------------------------------
+
+    def drain(self) -> None:
+        """Process the monitor's events so far."""
+        with self._lock:
+            if self._over.is_set():
+                return
+            for told in happened(self._monitor):
+                match told.event:
+                    case zmq.EVENT_ACCEPTED:
+                        self._accepted(told.value)
+                    case zmq.EVENT_DISCONNECTED:
+                        self._disconnected(told.value)
+                self.happened.append(told)
+
+    def events(self) -> Iterator[Happening]:
+        """The monitor's events since the last call, oldest first."""
+        self.drain()
+        while self.happened:
+            yield self.happened.popleft()
+
+    def _accepted(self, fd: int) -> None:
+        self._disconnected(fd)  # a reused descriptor, whose DISCONNECTED has not come yet
+        self._connections[fd] = self._copy(fd)
+        self._fresh += 1
+
+    def _copy(self, fd: int) -> Connection:
+        connection = Connection(None, "", self._clock())
+        with contextlib.suppress(OSError):
+            connection.socket = socket.socket(fileno=os.dup(fd))
+            peer = connection.socket.getpeername()
+            connection.host = plain(str(peer[0])) if isinstance(peer, tuple) else ""
+        return connection
+
+    def _disconnected(self, fd: int) -> None:
+        """ZeroMQ closed this connection. The peer sees that only when our copy is closed, too."""
+        connection = self._connections.pop(fd, None)
+        if connection is not None:
+            sent, received = connection.counts()
+            self._gone = (self._gone[0] + sent, self._gone[1] + received)
+            connection.close()
+
+    # --- closing ---------------------------------------------------------------------------------
+
+    def look(self, now: float) -> None:
+        """Close every connection that breaks a limit."""
+        with self._lock:
+            members = self._members()
+            most = FAST_AHEAD if resident() > self._calm + FAST else AHEAD
+            for fd, connection, reason, said in list(self._too_much(members, most, now)):
+                shut(fd, connection)
+                if said:
+                    self._refuse(reason, f"closed a connection from {connection.host}: {said}")
+            self._look_at = now + _PER_CONNECTION * len(self._connections)
+            self._fresh = 0
+            self._calm = resident()
+
+    def _refuse(self, reason: str, said: str) -> None:
+        self.refused.append((reason, said))
+
+    def _too_much(self, members: Mapping[int, int], most: int, now: float) -> Iterator[Closing]:
+        """The connections to close. `most`: bytes that an agent may be ahead."""
+        strangers: list[tuple[int, Connection]] = []
+        for fd, connection in self._connections.items():
+            if connection.closed:
+                continue
+            _, received = connection.counts()
+            taken = members.get(fd)
+            if taken is None and connection.base is not None:
+                yield fd, connection, "replaced", ""
+            elif taken is None:
+                if received > STRANGERS_BYTES:
+                    yield (
+                        fd,
+                        connection,
+                        "too-much",
+                        f"it sent {received >> 20} MiB before it joined",
+                    )
+                elif now > connection.since + JOIN_WITHIN:
+                    yield fd, connection, "idle", f"it did not join within {JOIN_WITHIN:g} s"
+                else:
+                    strangers.append((fd, connection))
+            else:
+                if connection.base is None:
+                    connection.base = received - taken
+                ahead = received - connection.base - taken
+                if ahead > most + PER_SECOND * (now - connection.since):
+                    said = f"it sent {ahead >> 20} MiB that make up no message"
+                    yield fd, connection, "too-much", said
+        yield from self._too_many(strangers)
+
+    def _too_many(self, strangers: list[tuple[int, Connection]]) -> Iterator[Closing]:
+        """The oldest connections that have not joined, where there are too many."""
+        strangers.sort(key=lambda item: item[1].since)
+        hosts = Counter(connection.host for _, connection in strangers)
+        left = len(strangers)
+        for fd, connection in strangers:
+            crowded = hosts[connection.host] > self._agents + SPARE_PER_HOST
+            if crowded or left > self._agents + SPARE:
+                hosts[connection.host] -= 1
+                left -= 1
+                yield fd, connection, "too-many", "too many connections have not joined"
+
+    # --- counting --------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Start `counted` at zero."""
+        self.drain()
+        self._before = self._totals()
+
+    def counted(self) -> KernelBytes | None:
+        """Bytes sent (and acknowledged) and received since `begin`; None without kernel counts."""
+        sent, received = self._totals()
+        if not received:
+            return None
+        return KernelBytes(sent - self._before[0], received - self._before[1])
+
+    def _totals(self) -> tuple[int, int]:
+        with self._lock:
+            counts = [self._gone, *(one.counts() for one in self._connections.values())]
+        return sum(sent for sent, _ in counts), sum(received for _, received in counts)
+
+    def hang_up(self) -> None:
+        """End all connections, before their socket is closed.
+
+        While libzmq 4.3.5 closes (or unbinds) a socket it does not read: if a connection ends then,
+        the next heartbeat aborts the process. On a busy machine closing takes seconds. A peer that
+        reconnects meanwhile is safe: its first second has no heartbeat.
+        """
+        until = self._clock() + HANG_UP
+        self.drain()
+        while self._connections and self._clock() < until:
+            with self._lock:
+                for fd, connection in self._connections.items():
+                    if not connection.closed:
+                        shut(fd, connection)
+            time.sleep(_PER_CONNECTION)
+            self.drain()
+
+    def close(self) -> None:
+        """Stop the thread and close all descriptors."""
+        with self._lock:
+            self._over.set()
+            for connection in self._connections.values():
+                connection.close()
+            self._connections.clear()
+
+
+def shut(fd: int, connection: Connection) -> None:
+    """Shut a connection down under ZeroMQ, which drops it with its incomplete message."""
+    connection.closed = True
+    with contextlib.suppress(OSError):
+        if connection.socket is not None:
+            connection.socket.shutdown(socket.SHUT_RDWR)
+        else:
+            its_own = socket.socket(fileno=fd)
+            try:
+                its_own.shutdown(socket.SHUT_RDWR)
+            finally:
+                its_own.detach()
+
+
+def resident() -> int:
+    """Resident memory of this process in bytes; 0 without /proc."""
+    try:
+        with open("/proc/self/statm", "rb", buffering=0) as statm:
+            return int(statm.read().split()[1]) * 4096
+    except OSError:
+        return 0

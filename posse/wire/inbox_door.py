@@ -1,0 +1,81 @@
+"""The door of an agent with neighbours: at its inbox, and on its own connections to theirs.
+
+Any admitted peer may send to the inbox. The agent knows how many bytes it took in total, not per
+connection, so the door compares totals. Over this agent's own connections to neighbours' inboxes
+little comes back: subscriptions and heartbeats.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+
+import zmq
+
+from posse.log import LOG
+from posse.wire.door import JOIN_WITHIN, PER_SECOND, Closing, Connection, Door
+
+_GREETING = 4 << 10
+"""Most bytes of a handshake. A closed connection that received no more is not counted."""
+
+BACK, BACK_PER_SECOND = 64 << 10, 256
+"""Bytes that may come back over an own connection: at once, and per second of its life. A topic
+has 20; a heartbeat 10, at most once a second."""
+
+
+class InboxDoor(Door):
+    """See the module's text. `taken`: bytes taken from the inbox, including ZeroMQ's framing."""
+
+    def __init__(self, monitor: zmq.Socket[bytes], *, guarded: bool = True) -> None:
+        self.taken = 0
+        self._left = 0
+        self._own: dict[int, Connection] = {}
+        self._came: dict[int, int] = {}
+        super().__init__(monitor, 0, dict, guarded=guarded)
+        self.happened = deque(maxlen=0)  # this monitor's events have no other reader
+
+    def know(self, neighbours: int) -> None:
+        """Set how many neighbours may connect."""
+        self._agents = neighbours
+
+    def connected(self, fd: int) -> None:
+        """This agent connected to a neighbour's inbox."""
+        self.disconnected(fd)  # a reused descriptor, whose DISCONNECTED has not come yet
+        with self._lock:
+            self._own[fd] = self._copy(fd)
+
+    def disconnected(self, fd: int) -> None:
+        """An own connection is gone."""
+        with self._lock:
+            if (connection := self._own.pop(fd, None)) is not None:
+                connection.close()
+
+    def _refuse(self, reason: str, said: str) -> None:
+        super()._refuse(reason, said)
+        LOG.warning("at the inbox: %s", said, extra={"about": f"inbox: {reason}"})
+
+    def _disconnected(self, fd: int) -> None:
+        if (connection := self._connections.get(fd)) is not None:
+            received = connection.counts()[1]
+            self._left += received if received > _GREETING else 0
+        super()._disconnected(fd)
+
+    def _too_much(self, members: Mapping[int, int], most: int, now: float) -> Iterator[Closing]:
+        live = {fd: one for fd, one in self._connections.items() if not one.closed}
+        young = [(fd, one) for fd, one in live.items() if now < one.since + JOIN_WITHIN]
+        yield from self._too_many(young)
+        came = {fd: one.counts()[1] for fd, one in live.items()}
+        life = PER_SECOND * sum(now - one.since for one in live.values())
+        ahead = self._left + sum(came.values()) - self.taken - life
+        if came and ahead > most * max(1, self._agents):
+            fd = max(came, key=lambda one: came[one] - self._came.get(one, 0))
+            yield fd, live[fd], "too-much", "more comes in than this agent can take"
+        self._came = came
+        for fd, own in self._own.items():
+            back = own.counts()[1]
+            if not own.closed and back > BACK + BACK_PER_SECOND * (now - own.since):
+                said = f"it sent back {back >> 10} KiB, although it has nothing to send"
+                yield fd, own, "too-much", said
+
+    def close(self) -> None:
+        super().close()
+        for connection in self._own.values():
+            connection.close()

@@ -1,0 +1,314 @@
+"""Sessions: a link loses no frame when it loses its connection. Without input or output.
+
+One `Session` stands at each end of a link. It numbers outgoing frames, keeps them until the other
+end confirms them, and passes each incoming frame on once and in order. Frames stay as they were
+encoded; before each stands an envelope:
+
+    offset  size  field
+    0       4     mark: b"pn", version of this envelope, what follows
+    4       4     number of the frame, counted from 1 per link and direction
+    8       4     confirmed: the highest number taken in order from the other end
+
+What follows is one of:
+
+    F   a frame
+    C   nothing: a confirmation that had no frame to go with
+    A   nothing: send again all frames after `confirmed`
+    P   nothing: `number` is the last that was sent; say how far you are
+
+Integers are little-endian, and numbers go on with 0 after 2^32 - 1. Data without such a mark is
+passed on as it is: the frames of joining have no number, and make sense on one connection only.
+
+Between agents the coordinator tells both ends from which number to count. It is another number for
+each session, as TCP's first numbers are: a frame still under way from the session before is then
+far from the number that is expected, and dropped. An inbox with many senders finds the sender of a
+frame in the frame. An envelope without a frame is signed instead.
+
+A frame that was taken before is dropped. A frame that comes too early is dropped too, and the
+missing one is asked for again, with all that follow ("go back N"). Over ZeroMQ's streams that
+happens only when a connection was lost.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from librt.strings import BytesWriter, read_i32_le, write_i32_le
+from mypy_extensions import mypyc_attr
+
+from posse.protocol.wire import signed
+
+ENVELOPE_BYTES: Final = 12
+
+MAGIC: Final = b"pn"
+"""The first bytes of everything that a session sends."""
+
+_U32: Final = 0xFFFF_FFFF
+_HALF: Final = 1 << 31
+"""A number less than this ahead of another is later; any other is earlier."""
+
+_FRAME: Final = int.from_bytes(MAGIC + b"\x01F", "little")
+_CONFIRM: Final = int.from_bytes(MAGIC + b"\x01C", "little")
+_AGAIN: Final = int.from_bytes(MAGIC + b"\x01A", "little")
+_PROBE: Final = int.from_bytes(MAGIC + b"\x01P", "little")
+
+CONFIRM_EVERY: Final = 64
+"""After so many frames taken, with nothing to send, a bare confirmation is sent. So a link on which
+one end only listens has 1.6 % more frames, and its sender keeps a few hundred."""
+
+MOST_FRAMES = 100_000
+"""Frames kept for a peer. ZeroMQ's own queue has the same limit, see `posse.wire.sockets`."""
+
+MOST_BYTES = 64 << 20
+"""Bytes kept for a peer: eight of the largest frames."""
+
+
+LATE = 15
+"""After so many calls of `probe`, ten a second, without a confirmation, the other end is asked."""
+
+SOON, SOON_AFTER = 2, 16
+"""It is asked after `SOON` calls if `SOON_AFTER` frames were sent since it was last asked. In
+lockstep a lost frame holds everybody up; a link with few frames is not asked more often for it."""
+
+
+class SessionState(NamedTuple):
+    """What a session needs to go on: its numbers, and the frames that it keeps."""
+
+    taken: int = 0
+    confirmed: int = 0
+    kept: tuple[bytes, ...] = ()
+
+
+class SessionFull(Exception):
+    """The other end has left so much unconfirmed that no more can be kept for it."""
+
+
+class SessionBroken(Exception):
+    """The other end is not the one with which this session began."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Session:
+    """See the module's text. Both ends count from `first`; `signature` follows a bare envelope.
+
+    `taken` is the highest number taken in order, `sent` the last number given to a frame, and
+    `confirmed` the last that the other end is known to have. They are not cut to 32 bits. After
+    `take`, `resume` and the like the caller hands `replies` to the connection, oldest first, and
+    clears it.
+    """
+
+    __slots__ = (
+        "_asked",
+        "_asked_at",
+        "_bytes",
+        "_kept",
+        "_most_bytes",
+        "_most_frames",
+        "_probed",
+        "_repeated",
+        "_signature",
+        "_silent",
+        "_told",
+        "bare",
+        "confirmed",
+        "replies",
+        "resent",
+        "resent_bytes",
+        "sent",
+        "taken",
+    )  # slots save a tenth per frame: with many links no session is in the processor's cache
+
+    def __init__(
+        self,
+        first: int = 0,
+        signature: bytes = b"",
+        most_frames: int = MOST_FRAMES,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
+        self.taken = first
+        self.replies: list[bytes] = []
+        self.resent = 0
+        """Frames sent again so far."""
+        self.resent_bytes = 0
+        """Their bytes, without envelopes."""
+        self.bare = 0
+        """Envelopes without a frame so far: confirmations and questions."""
+        self._signature = signature
+        self.sent = first
+        self.confirmed = first
+        self._told = first
+        self._asked = -1
+        self._asked_at = first
+        self._probed = first
+        self._silent = 0
+        self._repeated = -1
+        self._kept: deque[bytes] = deque()
+        self._bytes = 0
+        self._most_frames = most_frames
+        self._most_bytes = most_bytes
+
+    @property
+    def state(self) -> SessionState:
+        """See `restore`."""
+        return SessionState(self.taken, self.confirmed, tuple(self._unconfirmed()))
+
+    def restore(self, state: SessionState) -> None:
+        """Continue a session from its state; there is no connection yet."""
+        self.taken = self._told = state.taken
+        self.confirmed = self._probed = state.confirmed
+        self.sent = state.confirmed
+        for frame in state.kept:
+            self.wrap(frame)
+
+    # --- what goes -------------------------------------------------------------------------------
+
+    def wrap(self, frame: bytes) -> bytes:
+        """Number and keep a frame; returns the data for the connection. Or `SessionFull`."""
+        kept, keep, size = self._kept, self.sent - self.confirmed, self._bytes
+        while len(kept) > keep:
+            size -= len(kept.popleft())
+        self._bytes = size
+        if size + len(frame) > self._most_bytes or keep >= self._most_frames:
+            raise SessionFull
+        number, taken = self.sent + 1, self.taken
+        self._bytes, self.sent, self._told = size + len(frame), number, taken
+        kept.append(frame)
+        return enveloped(frame, number, taken)
+
+    @property
+    def unconfirmed(self) -> int:
+        """Frames that the other end is not known to have."""
+        return self.sent - self.confirmed
+
+    @property
+    def crowded(self) -> bool:
+        """Whether more than half of what may be kept is: a caller that can wait should."""
+        self._forget()
+        return 2 * self.unconfirmed > self._most_frames or 2 * self._bytes > self._most_bytes
+
+    def resume(self, taken: int) -> None:
+        """Send all after frame `taken` over a new connection; `SessionBroken` if that cannot be."""
+        if not self.confirmed <= taken <= self.sent:
+            raise SessionBroken(f"it took {taken} frames, not {self.confirmed} to {self.sent}")
+        self.confirmed = taken
+        self._again()
+
+    def reconnected(self) -> None:
+        """There is a new connection: send again all that is not confirmed."""
+        self._repeated = self.confirmed  # what the other end asks for now is on its way
+        self._again()
+
+    def probe(self) -> None:
+        """Ask if nothing is confirmed for long, see `LATE`. To be called ten times a second."""
+        self._forget()
+        if self._probed != self.confirmed or self.sent == self.confirmed:
+            self._probed = self.confirmed
+            self._silent = 0
+            return
+        self._silent += 1
+        late = self._silent % LATE == 0
+        if late:
+            self._repeated = -1
+        if late or (self._silent == SOON and self.sent - self._asked_at >= SOON_AFTER):
+            self._asked_at = self.sent
+            self.ask()
+
+    def ask(self) -> None:
+        """Ask how much the other end has taken, even if it confirmed all."""
+        self._bare(_PROBE, self.sent)
+
+    def confirm(self) -> None:
+        """Confirm now what was taken."""
+        self._bare(_CONFIRM)
+
+    def miss(self) -> None:
+        """Ask for all that was not taken, because this end was started again."""
+        self._bare(_AGAIN)
+
+    def _again(self) -> None:
+        for number, frame in enumerate(self._unconfirmed(), self.confirmed + 1):
+            self.replies.append(enveloped(frame, number, self.taken))
+            self.resent_bytes += len(frame)
+        self._told = self.taken
+        self._asked = -1
+        self.resent += self.sent - self.confirmed
+
+    def _unconfirmed(self) -> Iterable[bytes]:
+        self._forget()
+        return self._kept
+
+    def _bare(self, mark: int, number: int = 0) -> None:
+        self.replies.append(enveloped(self._signature, number, self.taken, mark))
+        self._told = self.taken
+        self.bare += 1
+
+    def _forget(self) -> None:
+        """Drop the frames that are confirmed."""
+        kept, keep = self._kept, self.sent - self.confirmed
+        while len(kept) > keep:
+            self._bytes -= len(kept.popleft())
+
+    # --- what comes ------------------------------------------------------------------------------
+
+    def take(self, data: bytes) -> bytes | None:
+        """The frame in `data` if it is the next one, `data` if it has no number, else None."""
+        if len(data) < ENVELOPE_BYTES:
+            return data
+        mark: int = read_i32_le(data, 0)
+        number: int = read_i32_le(data, 4)
+        confirmed: int = read_i32_le(data, 8)
+        if mark == _FRAME:
+            new = (confirmed - self.confirmed) & _U32
+            if new <= self.sent - self.confirmed:
+                self.confirmed += new
+            taken = self.taken + 1
+            if not (number - taken) & _U32:
+                self.taken = taken
+                if taken - self._told >= CONFIRM_EVERY:
+                    self.confirm()
+                return data[ENVELOPE_BYTES:]
+            self._out_of_order(number)
+            return None
+        if not data.startswith(MAGIC):
+            return data
+        self._take_bare(mark, number, confirmed)
+        return None
+
+    def _take_bare(self, mark: int, number: int, confirmed: int) -> None:
+        new = (confirmed - self.confirmed) & _U32
+        if new <= self.unconfirmed:
+            self.confirmed += new
+        if mark == _AGAIN and self._repeated != self.confirmed:
+            # once per number: otherwise a peer that asks and does not read would fill our memory
+            self._repeated = self.confirmed
+            self._again()
+        elif mark == _PROBE:
+            self._bare(_AGAIN if self._is_ahead(number) else _CONFIRM)
+
+    def _is_ahead(self, number: int) -> bool:
+        return 0 < (number - self.taken) & _U32 < _HALF
+
+    def _out_of_order(self, number: int) -> None:
+        if self._is_ahead(number) and self._asked != self.taken:
+            self._asked = self.taken
+            self._bare(_AGAIN)
+
+
+def enveloped(frame: bytes, number: int, confirmed: int, mark: int = _FRAME) -> bytes:
+    """A frame behind its envelope."""
+    data = BytesWriter()
+    write_i32_le(data, mark)
+    write_i32_le(data, signed(number))
+    write_i32_le(data, signed(confirmed))
+    data.write(frame)
+    return data.getvalue()
+
+
+def is_numbered(data: bytes) -> bool:
+    """Whether `data` has a session's envelope."""
+    return data.startswith(MAGIC) and len(data) >= ENVELOPE_BYTES
+
+
+def content(data: bytes) -> bytes:
+    """`data` without its envelope, if it has one."""
+    return data[ENVELOPE_BYTES:] if is_numbered(data) else data

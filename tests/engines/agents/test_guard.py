@@ -1,0 +1,101 @@
+"""What an agent's guard of its links holds of those that were closed: nothing."""
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import msgspec
+import pytest
+import zmq
+
+from posse.engines.agents import guard
+from posse.engines.agents.each_link import EachLink
+from posse.engines.agents.guard import Guard
+from posse.engines.agents.mesh import Mesh
+from posse.engines.agents.one_to_all import OneToAll
+from posse.wire.sockets import Happening, Selector, end
+from tests.support.lobby import setup
+from tests.support.remote import until
+
+SPARE = 3
+"""Descriptors that may come and go beside what is counted."""
+
+
+class Party:
+    """An agent without keys among neighbours that are not there."""
+
+    def __init__(self) -> None:
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._selector = Selector()
+        self._guard = Guard(self._context, self._selector, None)
+
+    @contextmanager
+    def mesh(self, kind: type[Mesh]) -> Iterator[Mesh]:
+        mesh = kind(
+            self._context,
+            self._guard,
+            bind="tcp://127.0.0.1:*",
+            rank=0,
+            patience_ms=50,
+            heard=lambda target, send: send,
+        )
+        try:
+            yield mesh
+        finally:
+            mesh.close()
+
+    def holds(self) -> int:
+        """File descriptors, when what happened so far was listened to."""
+        self._selector.wait(10)
+        return len(os.listdir("/proc/self/fd"))
+
+    def hears(self) -> None:
+        """A link's monitor has something to tell."""
+        with self._context.socket(zmq.PAIR) as monitor:
+            self._guard._happened(monitor)
+
+    def close(self) -> None:
+        self._guard.close()
+        end(self._context)
+
+
+@pytest.fixture
+def party() -> Iterator[Party]:
+    here = Party()
+    yield here
+    here.close()
+
+
+def test_a_neighbour_that_is_somewhere_else_again_and_again_costs_nothing(party: Party) -> None:
+    with party.mesh(EachLink) as mesh:
+        mesh.connect(msgspec.structs.replace(setup(0), inboxes={1: "tcp://127.0.0.1:9"}))
+        most = party.holds() + SPARE
+        for port in range(10, 30):
+            mesh.connect(msgspec.structs.replace(setup(0), inboxes={1: f"tcp://127.0.0.1:{port}"}))
+        until(lambda: party.holds() <= most, "that what was closed is given back")
+
+
+@pytest.mark.parametrize("kind", [EachLink, OneToAll])
+def test_links_that_are_made_anew_cost_nothing(party: Party, kind: type[Mesh]) -> None:
+    most = 0
+    for _ in range(20):
+        with party.mesh(kind) as mesh:
+            mesh.connect(msgspec.structs.replace(setup(0), inboxes={1: "tcp://127.0.0.1:9"}))
+            most = most or party.holds() + SPARE
+    until(lambda: party.holds() <= most, "that what was closed is given back")
+
+
+def test_a_neighbour_that_shuts_an_agent_out_later_is_named_too(
+    party: Party, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, logger="posse")
+    at, shut_out = "tcp://127.0.0.1:9", zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+    let_in = zmq.EVENT_HANDSHAKE_SUCCEEDED
+    for events in ([shut_out] * 2, [let_in], [shut_out] * 2, [let_in], [shut_out] * 3):
+        assert not caplog.records
+        came = [Happening(event, 0, at) for event in events]
+        monkeypatch.setattr(guard, "happened", lambda monitor, came=came: iter(came))
+        party.hears()
+    (line,) = caplog.messages
+    assert line.startswith(f"agent ? at {at} does not let this agent in: ")

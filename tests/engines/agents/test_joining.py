@@ -1,0 +1,392 @@
+"""Joining from another machine: keys, ranks, clocks, configurations, restarts, deadlines."""
+
+import json
+import logging
+import re
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import zmq
+
+from posse.engines.agents import guard, remote, uplink
+from posse.engines.processes import ProcessEngine
+from posse.errors import PosseError
+from posse.plan import Plan, prepare
+from posse.security import keys
+from posse.security.zap import Authenticator, ZapStatus
+from tests.support.patience import PATIENCE
+from tests.support.remote import Agent, Coordinator, free_port, until
+from tests.support.runs import spec
+
+
+def small(agents: int = 2, deadline: float = 15.0, **changes: object) -> Plan:
+    return spec("central", agents, engine={"deadline": deadline, "clock": "wall"}, **changes)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    keys.create(tmp_path / "keys", 2)
+    return tmp_path / "keys"
+
+
+@pytest.fixture
+def said(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    logging.getLogger("posse").propagate = True
+    caplog.set_level(logging.INFO, "posse")
+    return caplog
+
+
+def wait_for(what: str, said: pytest.LogCaptureFixture) -> None:
+    until(lambda: what in said.text, f"'{what}' in the log")
+
+
+def test_agents_with_keys_join_and_run(folder: Path, said: pytest.LogCaptureFixture) -> None:
+    c = Coordinator(small(), "tcp://127.0.0.1:*", folder)
+    agents = [Agent(c.endpoint, keys=keys.for_agent(folder, rank)) for rank in range(2)]
+    record = c.ended()
+    assert c.error is None
+    assert (record.status, record.best_arm) == ("identified", 0)
+    assert [agent.ended() for agent in agents] == [0, 0]
+    assert said.text.count("the coordinator has finished and let this agent go") == 2
+
+
+def test_the_log_says_when_a_run_begins_how_it_ends_and_that_agents_may_go(
+    folder: Path, said: pytest.LogCaptureFixture
+) -> None:
+    c = Coordinator(small(repeat=2), "tcp://127.0.0.1:*", folder)
+    agents = [Agent(c.endpoint, keys=keys.for_agent(folder, rank)) for rank in range(2)]
+    c.ended()
+    assert [agent.ended() for agent in agents] == [0, 0]
+    lines = [entry.getMessage() for entry in said.records if entry.levelno == logging.INFO]
+    told = [line for line in lines if line.startswith(("run ", "letting "))]
+    assert told == [
+        "run 1 of 2 begins",
+        "run 1 of 2 ended: arm 0 (identified)",
+        "run 2 of 2 begins",
+        "run 2 of 2 ended: arm 0 (identified)",
+        "letting all agents go (exit code 0)",
+    ]
+
+
+@pytest.mark.parametrize("system", ["central", "cooperative-ucb", "ddp-mab"])
+def test_agents_join_and_reach_each_other_by_ipv6(system: str, folder: Path) -> None:
+    """`central` has no inboxes, `cooperative-ucb` one link to each, `ddp-mab` one to all."""
+    plans = {"central": small(), "cooperative-ucb": mesh(15.0), "ddp-mab": broadcasting()}
+    c = Coordinator(plans[system], "tcp://[::1]:*", folder)
+    assert c.endpoint.startswith("tcp://[::1]:")
+    agents = [Agent(c.endpoint, keys=keys.for_agent(folder, rank)) for rank in range(2)]
+    record = c.ended()
+    assert c.error is None
+    assert record.answered
+    inboxes = c.engine.hub.lobby.roster.inboxes.values()
+    assert all(inbox.startswith("tcp://[::1]:") for inbox in inboxes if system != "central")
+    assert [agent.ended() for agent in agents] == [0, 0]
+
+
+def test_who_binds_all_addresses_is_reached_by_both_kinds(
+    folder: Path, said: pytest.LogCaptureFixture
+) -> None:
+    c = Coordinator(small(), "tcp://[::]:*", folder)
+    port = c.endpoint.rpartition(":")[2]
+    with socket.create_connection(("127.0.0.1", int(port))) as keyless:
+        keyless.send(b"\xff" + bytes(8) + b"\x7f\x03\x00NULL" + bytes(48))  # ZMTP 3.0
+        wait_for("refused a connection from 127.0.0.1: one side has keys", said)
+    agents = [
+        Agent(f"tcp://{host}:{port}", keys=keys.for_agent(folder, rank))
+        for rank, host in enumerate(("127.0.0.1", "[::1]"))
+    ]
+    assert c.ended().status == "identified"
+    assert [agent.ended() for agent in agents] == [0, 0]
+    hosts = {m.host for m in c.engine.hub.lobby.roster.members.values()}
+    assert hosts == {"127.0.0.1", "::1"}
+
+
+def test_a_name_may_come_to_mean_something_later(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, said: pytest.LogCaptureFixture
+) -> None:
+    meaning: list[str] = []
+    for module in (uplink, remote):
+        monkeypatch.setattr(module, "unresolved", lambda _: "" if meaning else "it means nothing")
+    monkeypatch.setattr(uplink, "_LOOK_UP_EVERY", 0.05)
+    c = Coordinator(small(), "tcp://127.0.0.1:*", folder)
+    endpoint = c.endpoint.replace("127.0.0.1", "localhost")
+    agents = [Agent(endpoint, keys=keys.for_agent(folder, rank)) for rank in range(2)]
+    assert said.text.count("it means nothing; trying for 20 s") == 2
+    assert [agent.process.status().connected for agent in agents] == [False, False]
+    meaning.append("now")
+    assert c.ended().status == "identified"
+    assert [agent.ended() for agent in agents] == [0, 0]
+
+
+def test_who_came_leaves_with_the_runs_exit_code_when_others_do_not_come(
+    said: pytest.LogCaptureFixture,
+) -> None:
+    c = Coordinator(spec("central", 2, engine={"joining": 2.0}), "tcp://127.0.0.1:*")
+    agent = Agent(c.endpoint)
+    c.ended()
+    assert str(c.error) == "no agent joined for 2 s; waiting for agent 1 to join"
+    assert agent.ended() == 3
+    assert "the coordinator gave up (exit code 3) and let this agent go" in said.text
+    assert f"letting all agents go (exit code 3): {c.error}" in said.text
+
+
+def test_a_strangers_key_is_refused_on_both_sides(
+    folder: Path, tmp_path: Path, said: pytest.LogCaptureFixture
+) -> None:
+    keys.create(tmp_path / "other", 1)
+    c = Coordinator(small(), "tcp://127.0.0.1:*", folder)
+    own = keys.for_agent(tmp_path / "other", 0)
+    stranger = keys.AgentKeys(0, own.own, keys.for_agent(folder, 0).coordinator)
+    assert Agent(c.endpoint, keys=stranger).ended() == 1
+    assert "does not know this agent's key" in said.text
+    assert "add it to the coordinator's allowlist.toml" in said.text
+    wait_for("is not in the allowlist", said)
+    assert own.own.public in said.text
+    assert c.engine.hub.lobby.refused["stranger-key"] == 1
+    c.stop()
+
+
+def test_no_key_is_refused_on_both_sides(folder: Path, said: pytest.LogCaptureFixture) -> None:
+    c = Coordinator(small(), "tcp://127.0.0.1:*", folder)
+    assert Agent(c.endpoint).ended() == 1
+    assert "start both with --keys" in said.text or "start the coordinator with --keys" in said.text
+    wait_for("WARNING", said)  # who of both sees the mismatch first closes the connection
+    assert "one side has keys" in said.text or "may have keys while this one has none" in said.text
+    assert c.engine.hub.lobby.refused["handshake"] >= 1
+    c.stop()
+
+
+def test_a_key_for_a_coordinator_without_keys_is_refused(
+    folder: Path, said: pytest.LogCaptureFixture
+) -> None:
+    c = Coordinator(small(), "tcp://127.0.0.1:*")
+    assert Agent(c.endpoint, keys=keys.for_agent(folder, 0)).ended() == 1
+    assert (
+        "failed: one side has keys and the other has none" in said.text
+        or "start the coordinator with --keys, and copy its coordinator.key" in said.text
+    )
+    wait_for("WARNING", said)  # who of both sees the mismatch first closes the connection
+    assert "one side has keys" in said.text or "may have keys while this one has none" in said.text
+    assert c.engine.hub.lobby.refused["handshake"] >= 1
+    c.stop()
+
+
+def test_another_coordinators_key_is_refused_on_both_sides(
+    folder: Path, tmp_path: Path, said: pytest.LogCaptureFixture
+) -> None:
+    keys.create(tmp_path / "other", 1)
+    right = keys.for_agent(folder, 0)
+    wrong = keys.AgentKeys(0, right.own, keys.for_agent(tmp_path / "other", 0).coordinator)
+    c = Coordinator(small(), "tcp://127.0.0.1:*", folder)
+    assert Agent(c.endpoint, keys=wrong).ended() == 1
+    assert "copy its coordinator.key to this agent" in said.text
+    wait_for("the other side expects another coordinator key", said)
+    c.stop()
+
+
+def test_of_one_key_twice_the_newer_wins_and_the_older_is_told(
+    folder: Path, said: pytest.LogCaptureFixture
+) -> None:
+    c = Coordinator(small(), "tcp://127.0.0.1:*", folder)
+    older = Agent(c.endpoint, keys=keys.for_agent(folder, 0))
+    wait_for("agent 0 joined (1 of 2)", said)
+    newer = Agent(c.endpoint, keys=keys.for_agent(folder, 0))
+    assert older.ended() == 1
+    assert "another agent joined later with the same key, so this one stops" in said.text
+    assert "agent 0 was started again; the older process is told to stop" in said.text
+    other = Agent(c.endpoint, keys=keys.for_agent(folder, 1))
+    assert c.ended().status == "identified"
+    assert [newer.ended(), other.ended()] == [0, 0]
+
+
+def test_the_same_run_file_with_another_folder_is_let_in() -> None:
+    ours = small(agents=1)
+    c = Coordinator(ours, "tcp://127.0.0.1:*")
+    agent = Agent(c.endpoint, plan=prepare(msgspec.structs.replace(ours.spec, base="/elsewhere")))
+    assert c.ended().status == "identified"
+    assert agent.ended() == 0
+
+
+def test_an_agent_started_before_its_coordinator_waits_and_joins() -> None:
+    endpoint = f"tcp://127.0.0.1:{free_port()}"
+    agents = [Agent(endpoint), Agent(endpoint)]
+    time.sleep(0.7)
+    assert [agent.code for agent in agents] == [None, None]
+    c = Coordinator(small(), endpoint)
+    assert c.ended().status == "identified"
+    assert [agent.ended() for agent in agents] == [0, 0]
+
+
+def left_alone(plan: Plan, folder: Path, said: pytest.LogCaptureFixture) -> tuple[str, list[Agent]]:
+    """Two agents that lost their coordinator, and where it was."""
+    endpoint = f"tcp://127.0.0.1:{free_port()}"
+    pairs = keys.for_coordinator(folder, 2)
+    engine = ProcessEngine(plan, bind=endpoint, token="", spawn=0, keys=pairs)
+    agents = [Agent(endpoint, keys=keys.for_agent(folder, rank)) for rank in range(2)]
+    engine.hub.gather()
+    engine.hub.lobby.roster.members.clear()  # nobody is told goodbye, as when it is killed
+    engine.close()
+    wait_for("lost the coordinator", said)
+    return endpoint, agents
+
+
+def test_a_coordinator_started_again_gets_its_agents_back(
+    folder: Path, said: pytest.LogCaptureFixture
+) -> None:
+    three = small(agents=2)
+    endpoint, agents = left_alone(three, folder, said)
+    second = Coordinator(three, endpoint, folder)
+    assert second.ended().status == "identified"
+    assert [agent.ended() for agent in agents] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    "systems", [("cooperative-ucb", "ddp-mab"), ("ddp-mab", "cooperative-ucb")]
+)
+def test_a_coordinator_started_again_may_need_links_of_the_other_kind(
+    systems: tuple[str, str], folder: Path, said: pytest.LogCaptureFixture
+) -> None:
+    plans = {"cooperative-ucb": mesh(15.0), "ddp-mab": broadcasting()}
+    first, second = (plans[system] for system in systems)
+    endpoint, agents = left_alone(first, folder, said)
+    c = Coordinator(second, endpoint, folder)
+    try:
+        assert c.ended().answered
+        assert [agent.ended() for agent in agents] == [0, 0]
+    finally:
+        c.stop()
+
+
+def test_an_address_that_does_not_resolve_is_named_within_the_deadline(
+    said: pytest.LogCaptureFixture,
+) -> None:
+    assert Agent("tcp://no-such-host.invalid:7000", wait=1.0).ended() == 3
+    assert "the name no-such-host.invalid does not resolve" in said.text
+    assert "no coordinator answered at tcp://no-such-host.invalid:7000 for 1 s" in said.text
+
+
+def test_a_coordinator_that_is_not_there_is_named_within_the_deadline(
+    said: pytest.LogCaptureFixture,
+) -> None:
+    assert Agent(f"tcp://127.0.0.1:{free_port()}", wait=0.5).ended() == 3
+    assert "check the address, and that posse coordinator runs there" in said.text
+
+
+def test_a_port_in_use_is_said() -> None:
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        with pytest.raises(
+            PosseError, match=r"cannot be bound: the port is in use; stop the program"
+        ):
+            ProcessEngine(small(), bind=f"tcp://127.0.0.1:{holder.getsockname()[1]}", spawn=0)
+
+
+def mesh(deadline: float) -> Plan:
+    return spec(
+        "cooperative-ucb",
+        2,
+        parameters={"horizon": 50},
+        topology={"kind": "path"},
+        engine={"deadline": deadline},
+    )
+
+
+def broadcasting() -> Plan:
+    parameters = {"horizon": 40, "epsilon": 1.0}
+    return spec("ddp-mab", 2, parameters=parameters, topology={"kind": "path"})
+
+
+def test_an_inbox_in_use_is_said(said: pytest.LogCaptureFixture) -> None:
+    c = Coordinator(mesh(deadline=60.0), "tcp://127.0.0.1:*")
+    try:
+        with socket.socket() as holder:
+            holder.bind(("127.0.0.1", 0))
+            holder.listen()
+            inbox = f"tcp://127.0.0.1:{holder.getsockname()[1]}"
+            assert Agent(c.endpoint, 0, inbox=inbox).ended() == 1
+        assert (
+            f"{inbox} cannot be bound: the port is in use; stop the program that uses it"
+            in said.text
+        )
+        assert "defect" not in said.text
+    finally:
+        c.stop()
+
+
+def test_an_agent_lets_in_only_the_keys_that_the_coordinator_named(
+    folder: Path, said: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard, "HANDSHAKE_MS", 200)
+    c = Coordinator(mesh(deadline=3.0), "tcp://127.0.0.1:*", folder)
+    pairs = keys.for_coordinator(folder, 2)
+    strange = keys.KeyPair(*(key.decode() for key in zmq.curve_keypair()))
+    # agent 0 is told of another neighbour's key than the one agent 1 has
+    c.engine._keys = keys.CoordinatorKeys(pairs.own, (pairs.agents[0], strange.public))
+    agents = [Agent(c.endpoint, keys=keys.for_agent(folder, rank)) for rank in range(2)]
+    c.ended()
+    assert "nothing was heard for 3 s; waiting for agents 0, 1 to" in str(c.error)
+    assert [agent.ended() for agent in agents] == [3, 3]
+    assert f"at the inbox: its key {pairs.agents[1]} does not belong to a neighbour" in said.text
+    for refusing in (0, 1):  # neither has the key that the other was to find there
+        assert re.search(rf"agent {refusing} at tcp://127.0.0.1:\d+ does not let this", said.text)
+
+
+def test_a_neighbour_that_was_not_told_of_us_yet_is_asked_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Well before the half minute that ZeroMQ gives a handshake, and before the deadline."""
+    monkeypatch.setattr(guard, "HANDSHAKE_MS", 200)
+    asked: list[ZapStatus] = []
+
+    class Slow(Authenticator):
+        def __init__(self, context: Any, decide: Any, refused: Any) -> None:
+            def late(key: str) -> ZapStatus:
+                asked.append(decide(key) if asked else ZapStatus.NOT_YET)
+                return asked[-1]
+
+            super().__init__(context, late, refused)
+
+    monkeypatch.setattr(guard, "Authenticator", Slow)
+    c = Coordinator(mesh(deadline=10.0), "tcp://127.0.0.1:*", folder)
+    agents = [Agent(c.endpoint, keys=keys.for_agent(folder, rank)) for rank in range(2)]
+    assert c.ended().status == "horizon"
+    assert asked[0] is ZapStatus.NOT_YET
+    assert asked.count(ZapStatus.YES) == 2
+    assert [agent.ended() for agent in agents] == [0, 0]
+
+
+def test_the_result_is_safe_before_agents_are_let_go(folder: Path, tmp_path: Path) -> None:
+    """Whoever starts all together may end all when the first of them ends."""
+    run_file = tmp_path / "run.toml"
+    run_file.write_text(
+        'system = "central"\nagents.count = 2\nengine.clock = "wall"\n'
+        'arms = { kind = "bernoulli", means = [0.9, 0.1] }\n'
+    )
+    endpoint = f"tcp://127.0.0.1:{free_port()}"
+    out = tmp_path / "out"
+    command = ["coordinator", str(run_file), "--bind", endpoint, "--keys", str(folder), "--json"]
+    coordinator = subprocess.Popen(
+        [sys.executable, "-P", "-m", "posse", *command, "--out", str(out)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        agents = [Agent(endpoint, keys=keys.for_agent(folder, rank)) for rank in range(2)]
+        assert agents[0].ended() == 0
+        assert (out / "result.json").exists()
+        coordinator.terminate()
+        printed, log = coordinator.communicate(timeout=PATIENCE)
+        assert coordinator.returncode == 0, log
+        assert json.loads(printed)["runs"][0]["best_arm"] == 0
+        assert agents[1].ended() == 0
+    finally:
+        coordinator.kill()
+        coordinator.wait()

@@ -1,0 +1,486 @@
+"""An agent's side of joining, over scripted time and without a socket."""
+
+import logging
+import math
+from typing import Any
+
+import msgspec
+import pytest
+
+from posse import __version__
+from posse.engines.agents.joining import Closure, Joining, State
+from posse.engines.effects import (
+    AskToResume,
+    BeginSession,
+    Fail,
+    Forget,
+    GiveUp,
+    GoOn,
+    JoiningEffect,
+    Leave,
+    LinkUp,
+    Log,
+    OpenInbox,
+    Say,
+    Start,
+)
+from posse.errors import PosseError
+from posse.hosts.agent_setup import AgentSetup
+from posse.protocol import control
+from posse.protocol.machine import COORDINATOR
+from posse.protocol.message import Message
+from posse.protocol.wire import VERSION, encode
+
+WALL = 1e9
+WAIT = 300.0
+AHEAD = 7_000_000_000
+"""What the coordinator's clock is ahead, in nanoseconds."""
+
+SETUP = AgentSetup(
+    system="mase",
+    variant="printed",
+    parameters={},
+    agents=2,
+    arms=3,
+    rate=1.0,
+    clock="wall",
+    base="",
+)
+CONFIGURE = control.Configure(4, msgspec.msgpack.encode(SETUP))
+
+
+class Script:
+    """A machine and what happens to it; `now` is moved by hand."""
+
+    def __init__(self, rank: int = -1, incarnation: bytes = b"start-1", **options: Any) -> None:
+        self.now = 1000.0
+        join = control.Join(rank, "token", "", 7, incarnation)
+        options.setdefault("wait", WAIT)
+        self.machine = Joining(join, self.now, endpoint="tcp://c:1", system="mase", **options)
+
+    def told(self, message: Message | bytes) -> list[JoiningEffect]:
+        frame = message if isinstance(message, bytes) else framed(message)
+        return self.machine.told(frame, self.now)
+
+    def synchronises(self, delays: list[float]) -> list[JoiningEffect]:
+        """Answers to `Sync`, each under way so long, with equal ways there and back."""
+        return self.answered(self.told(control.Welcome(4, "mase")), delays)
+
+    def answered(self, effects: list[JoiningEffect], delays: list[float]) -> list[JoiningEffect]:
+        for delay in delays:
+            (ask,) = effects
+            assert isinstance(ask, Say)
+            assert isinstance(ask.message, control.Sync)
+            clock = ask.message.sent + round(delay / 2 * 1e9) + AHEAD
+            self.now += delay
+            effects = self.told(control.Synced(ask.message.sent, clock))
+        return effects
+
+    def joins(self) -> list[JoiningEffect]:
+        self.machine.connected(WALL, self.now)
+        self.synchronises([0.01] * 8)
+        return self.machine.inbox_open("tcp://a:2")
+
+    def belongs(self) -> bool:
+        return self.machine.belongs
+
+    def is_linked(self) -> None:
+        self.comes_to(State.LINKED)
+
+    def comes_to(self, state: State) -> None:
+        self.joins()
+        if state is not State.JOINED:
+            self.told(CONFIGURE)
+        if state is State.LINKED:
+            self.machine.not_listening(())
+        assert self.machine.state is state
+
+
+def framed(message: Message) -> bytes:
+    return encode(message, run=0, source=COORDINATOR, sequence=0, now=0.0, sent=0)
+
+
+def test_an_agent_says_who_it_is_when_it_is_connected() -> None:
+    script = Script(rank=3)
+    assert script.machine.connected(WALL, script.now) == [
+        BeginSession(),
+        Forget(),
+        Say(control.Join(3, "token", "", 7, b"start-1", WALL)),
+    ]
+
+
+def test_a_coordinator_of_another_protocol_is_left_in_a_sentence() -> None:
+    script = Script(rank=3)
+    other = b"po" + bytes([VERSION + 1]) + framed(control.Unknown())[3:]
+    assert script.told(other) == []
+    script.machine.connected(WALL, script.now)
+    (failed,) = script.told(other)
+    assert isinstance(failed, Fail)
+    assert failed.reason == (
+        f"the coordinator at tcp://c:1 speaks version {VERSION + 1} of the wire, and this agent "
+        f"has posse {__version__} and speaks version {VERSION}; "
+        "install the same version of posse for both"
+    )
+    refused = b"po" + bytes([VERSION + 1]) + framed(control.Refused("it has posse 0.1.0"))[3:]
+    (failed,) = script.told(refused)
+    assert isinstance(failed, Fail)
+    assert failed.reason == "the coordinator refused this agent: it has posse 0.1.0"
+
+
+def test_it_knows_the_coordinators_clock_before_it_arrives() -> None:
+    script = Script()
+    script.machine.connected(WALL, script.now)
+    assert script.synchronises([0.01] * 8) == [OpenInbox("mase", 4)]
+    assert script.machine.offset == AHEAD
+    assert not script.belongs()
+    assert script.machine.inbox_open("tcp://a:2") == [
+        Log(logging.INFO, "joined tcp://c:1 as agent 4; round trip 10.0 ms"),
+        Say(control.Arrived("tcp://a:2")),
+    ]
+    assert script.belongs()
+    assert script.machine.timer == math.inf
+
+
+def test_the_quickest_round_trips_tell_the_time() -> None:
+    """Four answers came late on the way back, by up to a second: they count for nothing."""
+    script = Script()
+    script.machine.connected(WALL, script.now)
+    effects = script.told(control.Welcome(0, "mase"))
+    for late in (0.0, 0.3, 0.0, 1.0, 0.0, 0.4, 0.0, 0.5):
+        (ask,) = effects
+        assert isinstance(ask, Say)
+        assert isinstance(ask.message, control.Sync)
+        clock = ask.message.sent + 5_000_000 + AHEAD
+        script.now += 0.01 + late
+        effects = script.told(control.Synced(ask.message.sent, clock))
+    assert abs(script.machine.offset - AHEAD) < 1_000
+
+
+def test_round_trips_over_one_connection_count_on_the_next() -> None:
+    """Each connection here lasts for two of the eight, and one answer is lost with it."""
+    script = Script()
+    script.machine.connected(WALL, script.now)
+    script.synchronises([0.01] * 2)
+    for connection in (2, 3, 4):
+        (said,) = script.machine.disconnected(script.now)
+        assert isinstance(said, Log)
+        asked = script.machine.connected(WALL, script.now)
+        assert asked == [AskToResume(), Say(control.Sync(round(script.now * 1e9)))]
+        assert script.machine.to_resume(0).connection == connection
+        assert script.told(control.Synced(0, 0)) == []  # it was asked over the one before
+        assert script.told(control.Resumed(0))[0] == GoOn(0)
+        assert script.machine.timer == script.now + WAIT
+        effects = script.answered(asked[1:], [0.01] * 2)
+    assert effects == [OpenInbox("mase", 4)]
+    assert script.machine.offset == AHEAD
+
+
+def test_a_coordinator_that_was_started_again_has_another_clock() -> None:
+    script = Script()
+    script.machine.connected(WALL, script.now)
+    script.synchronises([0.01] * 7)
+    script.machine.disconnected(script.now)
+    script.machine.connected(WALL, script.now)
+    joins = [BeginSession(), Forget(), Say(control.Join(4, "token", "", 7, b"start-1", WALL))]
+    assert script.told(control.Unknown()) == joins
+    assert script.synchronises([0.01] * 7) != [OpenInbox("mase", 4)]
+
+
+def test_it_is_ready_when_every_neighbour_listens() -> None:
+    script = Script()
+    script.joins()
+    assert script.told(CONFIGURE) == [Forget(), LinkUp(SETUP)]
+    assert script.machine.not_listening((1, 5)) == []
+    assert script.machine.not_listening(()) == [Start(SETUP)]
+    assert script.machine.not_listening(()) == []
+    assert script.machine.timer == math.inf
+
+
+def test_neighbours_that_do_not_listen_are_named_to_the_coordinator_which_decides() -> None:
+    script = Script()
+    script.joins()
+    script.told(CONFIGURE)
+    script.machine.not_listening((1, 2, 5))
+    script.now += 4.0
+    script.machine.not_listening((1, 5))
+    assert script.machine.fire(script.now) == []
+    script.now += 1.0
+    assert script.machine.fire(script.now) == [
+        Log(
+            logging.WARNING,
+            "no link yet to neighbours 1, 5; check the network to their inboxes",
+        ),
+        Say(control.Linked(1, up=False)),
+        Say(control.Linked(5, up=False)),
+    ]
+    script.machine.not_listening((1, 2, 5))
+    script.now += 5.0
+    assert script.machine.fire(script.now)[1:] == [Say(control.Linked(2, up=False))]
+    assert script.machine.not_listening((1,)) == [
+        Say(control.Linked(2, up=True)),
+        Say(control.Linked(5, up=True)),
+    ]
+    script.now += 1_000.0
+    assert script.machine.fire(script.now) == []
+    assert script.machine.not_listening(()) == [Say(control.Linked(1, up=True)), Start(SETUP)]
+    assert script.machine.timer == math.inf
+
+
+def test_a_new_configuration_takes_the_place_of_the_one_before() -> None:
+    script = Script()
+    script.is_linked()
+    other = msgspec.structs.replace(SETUP, agents=3)
+    told = script.told(control.Configure(4, msgspec.msgpack.encode(other)))
+    assert told == [Forget(), LinkUp(other)]
+    assert script.machine.not_listening(()) == [Start(other)]
+
+
+def test_without_a_coordinator_it_gives_up_after_its_patience() -> None:
+    script = Script()
+    assert script.machine.fire(1000.0 + WAIT - 0.1) == []
+    assert script.machine.fire(1000.0 + WAIT) == [GiveUp()]
+
+
+def test_a_coordinator_that_does_not_go_on_is_given_up_too() -> None:
+    script = Script()
+    script.now = 1200.0
+    script.machine.connected(WALL, script.now)
+    script.told(control.Welcome(0, "mase"))
+    assert script.machine.timer == 1200.0 + WAIT
+    assert script.machine.fire(1500.0) == [GiveUp()]
+
+
+@pytest.mark.parametrize("when", [State.JOINED, State.LINKING, State.LINKED])
+def test_after_a_lost_connection_it_goes_on_where_it_was(when: State) -> None:
+    script = Script()
+    script.comes_to(when)
+    script.now = 5000.0
+    assert script.machine.disconnected(script.now) == [
+        Log(logging.WARNING, "lost the coordinator at tcp://c:1; waiting up to 300 s for it"),
+    ]
+    assert script.machine.fire(5000.0 + WAIT - 1.0) == []
+    assert script.machine.disconnected(script.now) == []
+    assert script.machine.not_listening(()) == []
+    assert script.machine.connected(WALL + 1, script.now) == [AskToResume()]
+    assert script.machine.to_resume(9) == control.Resume(4, "token", b"start-1", 2, 9, pid=7)
+    assert script.told(control.Resumed(5)) == [
+        GoOn(5),
+        Log(logging.INFO, "reconnected to the coordinator at tcp://c:1"),
+    ]
+    assert script.machine.state is when
+    assert script.machine.timer == (5005.0 if when is State.LINKING else math.inf)
+    assert script.told(control.Resumed(5)) == []
+
+
+def test_a_new_connection_whose_loss_was_not_seen_is_resumed_on_too() -> None:
+    script = Script()
+    script.is_linked()
+    assert script.machine.connected(WALL, script.now) == [AskToResume()]
+    assert script.machine.state is State.RESUMING
+    assert script.machine.fire(script.now + WAIT) == [GiveUp()]
+
+
+def test_a_lost_answer_is_asked_for_again_as_long_as_there_is_a_connection() -> None:
+    script = Script()
+    script.is_linked()
+    script.machine.disconnected(script.now)
+    assert script.machine.fire(script.machine.timer) == []
+    script.machine.connected(WALL, script.now)
+    for _ in range(2):
+        assert script.machine.fire(script.machine.timer) == [AskToResume()]
+    assert script.machine.to_resume(9).connection == 2
+    assert script.told(control.Resumed(5))[0] == GoOn(5)
+    assert script.machine.timer == math.inf
+
+
+def test_it_resumes_when_the_coordinator_asks_whose_frames_these_are_and_asks_once() -> None:
+    script = Script()
+    script.is_linked()
+    assert script.told(control.Whose()) == [AskToResume()]
+    assert script.told(control.Whose()) == []
+    assert script.machine.to_resume(0).connection == 2
+
+
+@pytest.mark.parametrize("when", [State.JOINED, State.LINKING, State.LINKED])
+def test_what_a_coordinator_ordered_that_was_started_again_is_forgotten(when: State) -> None:
+    script = Script()
+    script.comes_to(when)
+    script.now = 5000.0
+    script.machine.disconnected(script.now)
+    script.machine.connected(WALL + 1, script.now)
+    # the next one is joined under the rank that it had, and orders anew
+    assert script.told(control.Unknown()) == [
+        BeginSession(),
+        Forget(),
+        Say(control.Join(4, "token", "", 7, b"start-1", WALL + 1)),
+    ]
+    script.synchronises([0.01] * 8)
+    script.machine.inbox_open("tcp://a:2")
+    assert script.machine.not_listening(()) == []
+    assert script.told(CONFIGURE) == [Forget(), LinkUp(SETUP)]
+
+
+def test_a_connection_that_comes_and_goes_before_it_is_let_in_changes_nothing() -> None:
+    script = Script()
+    assert script.machine.disconnected(script.now) == []
+    assert script.machine.fire(1000.0 + WAIT) == [GiveUp()]
+
+
+def test_who_is_refused_ends_with_the_reason() -> None:
+    script = Script()
+    script.machine.connected(WALL, script.now)
+    assert script.told(control.Refused("its clock is 60 s behind")) == [
+        Fail("the coordinator refused this agent: its clock is 60 s behind", PosseError)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("how", "key", "times", "sentence"),
+    [
+        (Closure.UNKNOWN_KEY, "K", 1, "does not know this agent's key K; add it to the coord"),
+        (Closure.NOT_UNDERSTOOD, "", 1, "failed: why"),
+        (Closure.WITHOUT_A_WORD, "K", 6, "does not have the key that this agent's coordinator.key"),
+    ],
+)
+def test_who_is_not_let_in_says_what_is_wrong_with_the_keys(
+    how: Closure, key: str, times: int, sentence: str
+) -> None:
+    script = Script(key=key)
+    for _ in range(times - 1):
+        assert script.machine.not_let_in(how, "why") == []
+    (failure,) = script.machine.not_let_in(how, "why")
+    assert isinstance(failure, Fail)
+    assert f"the coordinator at tcp://c:1 {sentence}" in failure.reason
+    assert failure.kind is PosseError
+
+
+@pytest.mark.parametrize("key", ["", "K"])
+def test_after_it_was_let_in_once_it_takes_no_closed_handshake_for_a_matter_of_keys(
+    key: str,
+) -> None:
+    """Nor does it ever without a key: who asks for one says so."""
+    script = Script(key=key)
+    for _ in range(5 if key else 12):
+        assert script.machine.not_let_in(Closure.WITHOUT_A_WORD) == []
+    script.machine.connected(WALL, script.now)
+    for _ in range(12):
+        assert script.machine.not_let_in(Closure.WITHOUT_A_WORD) == []
+
+
+def test_goodbye_is_said_and_obeyed() -> None:
+    script = Script()
+    script.is_linked()
+    assert script.told(control.Goodbye()) == [
+        Log(logging.INFO, "the coordinator has finished and let this agent go"),
+        Leave(),
+    ]
+
+
+def test_an_agent_leaves_with_the_exit_code_of_its_runs() -> None:
+    script = Script()
+    script.is_linked()
+    log, leave = script.told(control.Goodbye(3))
+    assert leave == Leave(3)
+    assert isinstance(log, Log)
+    assert (log.level, log.text[:36]) == (logging.WARNING, "the coordinator gave up (exit code 3")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        b"\x00" * 60,
+        b"po",
+        framed(control.Ready()),
+        control.Synced(0, 0),
+        control.Welcome(0, "mase"),
+    ],
+)
+def test_what_is_out_of_turn_changes_nothing(message: Message | bytes) -> None:
+    script = Script()
+    script.joins()
+    assert script.told(message) == []
+    assert (script.machine.state, script.machine.rank) == (State.JOINED, 4)
+    assert script.machine.offset == AHEAD
+
+
+def test_a_configuration_before_it_joined_is_not_followed() -> None:
+    script = Script()
+    script.machine.connected(WALL, script.now)
+    assert script.told(CONFIGURE) == []
+
+
+def test_a_configuration_that_is_none_ends_it_with_a_sentence() -> None:
+    script = Script()
+    script.joins()
+    (failure,) = script.told(control.Configure(4, b"\x93\x01\x02\x03"))
+    assert isinstance(failure, Fail)
+    assert failure.reason.startswith("the coordinator's configuration cannot be decoded: ")
+    assert failure.kind is PosseError
+
+
+def test_beside_its_coordinator_an_agent_opens_its_inbox_joins_and_waits_without_end() -> None:
+    script = Script(rank=4, incarnation=b"", wait=math.inf)
+    assert script.belongs()
+    assert script.machine.connected(WALL, script.now) == [
+        BeginSession(),
+        Forget(),
+        OpenInbox("mase", 4),
+    ]
+    assert script.machine.inbox_open("ipc://4") == [Say(control.Join(4, "token", "ipc://4", 7))]
+    assert script.machine.timer == math.inf
+    assert script.told(CONFIGURE) == [Forget(), LinkUp(SETUP)]
+    assert script.machine.not_listening(()) == [Start(SETUP)]
+    assert script.told(control.Goodbye()) == [Leave()]
+
+
+@pytest.mark.parametrize(("name", "value"), [("mode", "x"), ("clock", "moon"), ("variant", "new")])
+def test_a_mode_a_clock_and_a_variant_that_nobody_knows_are_refused(name: str, value: str) -> None:
+    """Attack a17: a mode that is neither the lab's nor the field's gave real rewards away."""
+    script = Script()
+    script.joins()
+    setup = {**msgspec.to_builtins(SETUP), name: value}
+    (fail,) = script.told(control.Configure(4, msgspec.msgpack.encode(setup)))
+    assert isinstance(fail, Fail)
+    assert f"Invalid enum value '{value}'" in fail.reason
+    assert script.machine.state is State.JOINED
+
+
+def test_an_agent_that_has_a_rank_is_no_other() -> None:
+    """Attack: its own arms were used again under rank 7, whose ledger knew of no run."""
+    given = Script(rank=3)
+    given.machine.connected(WALL, given.now)
+    with pytest.raises(PosseError, match="for agent 4, but it is agent 3;"):
+        given.told(control.Welcome(4, "mase"))
+    beside, chosen = Script(rank=3, incarnation=b""), Script()
+    beside.machine.connected(WALL, beside.now)
+    chosen.joins()
+    for script in (beside, chosen):
+        with pytest.raises(PosseError, match="for agent 7, but it is agent"):
+            script.told(control.Configure(7, msgspec.msgpack.encode(SETUP)))
+    chosen.machine.disconnected(chosen.now)
+    chosen.machine.connected(WALL, chosen.now)
+    chosen.told(control.Unknown())
+    with pytest.raises(PosseError, match="for agent 0, but it is agent 4;"):
+        chosen.told(control.Welcome(0, "mase"))
+
+
+@pytest.mark.parametrize("rank", [-1, control.MOST_AGENTS, 2**40])
+def test_a_rank_that_no_agent_has_is_not_taken(rank: int) -> None:
+    script = Script()
+    script.machine.connected(WALL, script.now)
+    assert script.told(control.Welcome(rank, "mase")) == []
+    assert script.machine.rank == -1
+
+
+@pytest.mark.parametrize("clock", ["virtual", "slots"])
+def test_in_the_field_no_clock_but_the_walls_is_followed(clock: Any) -> None:
+    """By the virtual clock an agent says when it is due, which raw rewards decide."""
+    script = Script()
+    script.joins()
+    setup = msgspec.structs.replace(SETUP, mode="field", clock=clock)
+    (fail,) = script.told(control.Configure(4, msgspec.msgpack.encode(setup)))
+    assert isinstance(fail, Fail)
+    assert f"uses clock = '{clock}', which is for the lab only" in fail.reason
+    assert script.machine.state is State.JOINED
+    walls = msgspec.structs.replace(setup, clock="wall")
+    assert LinkUp(walls) in script.told(control.Configure(4, msgspec.msgpack.encode(walls)))

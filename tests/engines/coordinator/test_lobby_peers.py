@@ -1,0 +1,247 @@
+"""What a lobby makes of agents that hold it up, or would lead others astray."""
+
+import logging
+
+import pytest
+
+from posse.engines.coordinator.lobby import CATCH_UP, Lobby
+from posse.engines.coordinator.roster import RESUMES_AT_ONCE, RESUMES_PER_SECOND, Peer, Roster
+from posse.engines.effects import (
+    Log,
+    Reply,
+    Resend,
+)
+from posse.protocol import control
+from posse.protocol.message import Message
+from posse.security.keys import CoordinatorKeys, KeyPair
+from tests.support.lobby import (
+    DEADLINE,
+    ENGINE,
+    TOKEN,
+    WALL,
+    Run,
+    Script,
+    failed,
+    framed,
+    joining,
+    setup,
+)
+
+HERE: dict[str, Message | bytes] = {
+    "garbage": b"\x00" * 40,
+    "arrived again": control.Arrived(""),
+    "ready again": control.Ready(),
+    "resumed": control.Resume(0, "", b"peer-0", 1, 0),
+}
+
+
+@pytest.mark.parametrize("said", HERE)
+def test_an_agent_that_is_here_and_says_nothing_new_moves_no_deadline(said: str) -> None:
+    script = Script(keys=("k", "l"))
+    script.joins("peer-0", key="k")
+    script.joins("peer-1", key="l")
+    script.lobby.configure([setup(0), setup(1)], script.now)
+    script.says("peer-0", control.Ready())
+    deadline = script.lobby.timer
+    for _ in range(20):
+        script.now += 0.8
+        script.says("peer-0", HERE[said])
+    assert script.lobby.timer == deadline
+    assert failed(script.lobby.fire(script.now)).endswith("waiting for agent 1 to be ready")
+
+
+def test_an_agent_that_asks_for_the_time_without_end_is_answered_sixteen_times() -> None:
+    script = Script()
+    script.says("a", joining())
+    for _ in range(16):
+        script.now += 0.8
+        assert script.says("a", control.Sync(1)) != []
+    deadline = script.lobby.timer
+    script.now += 0.8
+    assert script.says("a", control.Sync(1)) == []
+    assert script.lobby.refused == {"out-of-turn": 1}
+    assert script.lobby.timer == deadline
+
+
+def test_an_agent_that_joins_and_leaves_again_and_again_moves_no_deadline() -> None:
+    script = Script(keys=("k", "l"))
+    script.joins("a", key="k")
+    deadline = script.lobby.timer
+    for peer in "bcdefghijklmnop":
+        script.now += 0.8
+        script.closes(chr(ord(peer) - 1))
+        script.joins(peer, key="k")
+    assert failed(script.lobby.fire(deadline)).endswith("waiting for agent 1 to join")
+
+
+def test_a_connection_that_comes_and_goes_does_not_hold_up_the_deadline_of_a_run() -> None:
+    """Only while it is away somebody is waited for."""
+    script = Script(keys=("k", "l"))
+    script.joins("a", key="k", start=b"x")
+    script.joins("z", key="l", start=b"y")
+    script.carries(Run())
+    for number, peer in enumerate("bcdefghijklmnop", start=1):
+        script.closes(chr(ord(peer) - 1))
+        script.now += 1.0
+        script.says(peer, control.Resume(0, "", b"x", number, 0), "k")
+        script.now += 1.0
+    assert script.lobby.timer == 100.0 + DEADLINE + 15.0  # away for 15 s
+    assert "waiting for agent 1 to act" in failed(script.lobby.fire(script.now))
+
+
+@pytest.mark.parametrize(("running", "most"), [(True, 0), (False, 15)])
+def test_who_joins_without_end_moves_a_deadline_as_often_as_one_that_joins_once(
+    running: bool, most: int
+) -> None:
+    """It is another process each time, and now and then has an inbox that is not its own.
+
+    Its first `Join` was one of sixteen steps.
+    """
+    script = Script(keys=("k", "l"))
+    script.joins("a", key="k")
+    if running:
+        script.joins("z", key="l")
+        script.carries(Run(outlives=True))
+    moved, deadline = 0, script.lobby.timer
+    for number in range(40):
+        script.now += 0.1
+        peer = "bc"[number % 2]
+        script.says(peer, joining(incarnation=bytes([number])), "k")
+        script.says(peer, control.Sync(number))
+        if number % 3 == 0:
+            script.says(peer, control.Arrived("tcp://198.51.100.1:1"))
+        moved += script.lobby.timer != deadline
+        deadline = script.lobby.timer
+    assert moved == most
+
+
+def test_an_agent_that_resumes_without_end_is_answered_a_few_times_a_second() -> None:
+    """Each time costs us all that it has not confirmed, and it a frame."""
+    script = Script(keys=("k", "l"))
+    script.joins("a", key="k", start=b"x")
+    script.joins("z", key="l", start=b"y")
+    script.carries(Run())
+    deadline, sent = script.lobby.timer, 0
+    for number in range(1, 3_000):
+        script.now += 0.001
+        asked = control.Resume(0, "", b"x", number, 0)
+        sent += Resend(0, 0) in script.says("bc"[number % 2], asked, "k")
+    assert RESUMES_AT_ONCE <= sent <= RESUMES_AT_ONCE + 3 * RESUMES_PER_SECOND
+    assert script.lobby.timer == deadline
+    script.now += 5.0
+    back = script.says("d", control.Resume(0, "", b"x", 10_000, 0), "k")
+    assert back[-1] == Resend(0, 0)
+
+
+BAD_INBOXES = {
+    "nonsense": "is not tcp://ADDRESS:PORT with an IPv4 address",
+    "inproc://zeromq.zap.01": "is not tcp://ADDRESS:PORT",
+    "ipc:///tmp/of-another-program": "is not tcp://ADDRESS:PORT",
+    "tcp://name.example:7000": "is not tcp://ADDRESS:PORT",
+    "tcp://192.0.2.1:0": "is not tcp://ADDRESS:PORT",
+    "tcp://192.0.2.1:70000": "is not tcp://ADDRESS:PORT",
+    "tcp://198.51.100.7:7000": "is not on its own host 192.0.2.1",
+    "tcp://192.0.2.9:1": "is already agent 0's",
+    "tcp://[2001:db8::7]:7000": "add 2001:db8::7/128 to engine.inboxes",
+    "tcp://2001:db8::7:7000": "is not tcp://ADDRESS:PORT with an IPv4 address, or an IPv6",
+    "tcp://[192.0.2.1]:7000": "is not tcp://ADDRESS:PORT",
+    "tcp://[fe80::1%eth0]:7000": "is not tcp://ADDRESS:PORT",
+    "tcp://[name]:7000": "is not tcp://ADDRESS:PORT",
+    "tcp://192.0.2.1:7\x1b[2J": r"7\x1b[2J is not tcp://ADDRESS:PORT",
+}
+
+
+@pytest.mark.parametrize("inbox", BAD_INBOXES)
+def test_nobody_is_sent_to_an_inbox_that_is_not_the_agents_own(inbox: str) -> None:
+    script = Script()
+    script.says("a", joining(0, b"a"))
+    script.says("a", control.Arrived("tcp://192.0.2.9:1"))
+    at = Peer(b"b", "", 99, host="192.0.2.1")
+    script.lobby.said(at, framed(joining(1, b"b")), script.now, WALL)
+    log, answer = script.lobby.said(at, framed(control.Arrived(inbox)), script.now, WALL)
+    assert isinstance(answer, Reply)
+    assert isinstance(answer.message, control.Refused)
+    assert BAD_INBOXES[inbox] in answer.message.reason
+    assert log == Log(logging.WARNING, f"refused agent 1 at 192.0.2.1: {answer.message.reason}")
+    assert script.lobby.refused == {"bad-inbox": 1}
+    assert script.lobby.missing() == [1]
+    assert script.lobby.roster.inboxes == {0: "tcp://192.0.2.9:1"}
+
+
+@pytest.mark.parametrize(("system", "here"), [("mase", [0]), ("ddp-mab", [])])
+def test_whom_neighbours_cannot_reach_is_let_in_where_there_are_none(
+    system: str, here: list[int]
+) -> None:
+    """Its neighbours would refuse the coordinator that sent them nowhere, and end the run."""
+    lobby = Lobby(Roster(2, TOKEN), ENGINE, system)
+    at = Peer(b"b", "", 99, host="192.0.2.1")
+    lobby.said(at, framed(joining(0, b"b")), 0.0, WALL)
+    lobby.said(at, framed(control.Arrived("")), 0.0, WALL)
+    assert sorted(lobby.roster.members) == here
+
+
+def test_an_inbox_elsewhere_is_the_operators_to_allow() -> None:
+    roster = Roster(1, TOKEN, inboxes=("198.51.100.0/24",))
+    lobby = Lobby(roster, ENGINE, "mase")
+    at = Peer(b"b", "", 99, host="192.0.2.1")
+    lobby.said(at, framed(joining(0, b"b")), 0.0, WALL)
+    lobby.said(at, framed(control.Arrived("tcp://198.51.100.7:7000")), 0.0, WALL)
+    assert lobby.missing() == []
+
+
+def test_nobody_says_that_it_was_started_here_who_was_not() -> None:
+    """Such an agent would have no clock to compare, and its loss would be somebody else's."""
+    for token, keys in (("", ()), (TOKEN, ("k", "l"))):
+        lobby = Lobby(Roster(2, token, None), ENGINE, "mase")
+        if keys:
+            lobby = Lobby(Roster(2, "", CoordinatorKeys(KeyPair("o", ""), keys)), ENGINE, "mase")
+        frame = framed(control.Join(0, token, "", 0))
+        effects = lobby.said(Peer(b"a", "k", 1), frame, 0.0, WALL)
+        assert [type(effect) for effect in effects] == [Log, Reply]
+        assert lobby.refused == {"join": 1}
+
+
+def test_of_those_who_are_not_ready_who_is_away_is_named() -> None:
+    script = Script(3, keys=("k", "l", "m"))
+    for peer, key in zip("abc", "klm", strict=True):
+        script.joins(peer, key=key)
+    script.lobby.configure([setup(0), setup(1), setup(2)], script.now)
+    script.closes("b")
+    assert script.lobby.missing() == [1]
+    assert not script.lobby.complete
+
+
+def test_over_each_connection_the_time_may_be_asked_for_again() -> None:
+    script = Script()
+    script.says("a", joining(0))
+    for peer in "bcd":
+        said = [script.says(peer, control.Resume(0, TOKEN, b"a", ord(peer), 0))]
+        said += [script.says(peer, control.Sync(n)) for n in range(20)]
+        assert len([effects for effects in said if effects]) == 1 + 16
+
+
+def test_who_comes_back_has_a_moment_for_what_it_sends_again() -> None:
+    script = Script()
+    script.all_join()
+    run = script.carries(Run())
+    script.closes("peer-1")
+    run.timer = script.now + 0.1
+    script.now += CATCH_UP / 2
+    script.says("z", control.Resume(1, TOKEN, b"peer-1", 2, 7))
+    assert run.timer == script.now + CATCH_UP
+
+
+def test_who_dies_while_another_is_waited_for_ends_no_wait_and_is_known_to_be_gone() -> None:
+    script = Script(3)
+    for rank in range(3):
+        script.says(f"peer-{rank}", control.Join(rank, TOKEN, f"ipc://{rank}", 7 + rank))
+    script.lobby.replace(1)
+    script.lobby.gather(script.now, [1])
+    for rank in (1, 2):
+        why = f"agent {rank} was killed by SIGKILL"
+        assert script.lobby.died(rank, why, script.now, killed=True) == []
+    assert script.lobby.missing() == [1]
+    before = script.lobby.complete
+    script.says("peer-9", control.Join(1, TOKEN, "ipc://1", 17))
+    assert (before, script.lobby.complete) == (False, True)
+    assert script.lobby.roster.dead() == [2]

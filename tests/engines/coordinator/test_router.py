@@ -1,0 +1,87 @@
+"""The coordinator's socket: what its monitor tells."""
+
+import contextlib
+import socket
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from posse.engines.coordinator.lobby import Lobby
+from posse.engines.coordinator.roster import Roster
+from posse.engines.coordinator.router import Router
+from posse.engines.effects import Log
+from posse.security import keys
+from posse.spec.runfile import EngineSpec
+from tests.support.remote import until
+
+
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """A folder whose name leaves room for a socket's."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+def bound(at: Path, pairs: keys.CoordinatorKeys | None = None) -> Router:
+    return Router(f"ipc://{at}", 5.0, 0.02, pairs, 1, dict)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "why"),
+    [
+        (None, "the other side may have keys while this one has none"),
+        (keys.make_ephemeral_keys(1)[0], "the other side may have no keys"),
+    ],
+)
+def test_who_goes_away_in_the_handshake_over_ipc_is_one_sentence(
+    short: Path, pairs: keys.CoordinatorKeys | None, why: str
+) -> None:
+    """A path has no port by which to look up where a connection came from."""
+    router = bound(short / "hub", pairs)
+    lobby = Lobby(Roster(1, ""), EngineSpec(), "mase")
+    said: list[str] = []
+
+    def told() -> bool:
+        effects = router.connections(lobby, 0.0)
+        said.extend(effect.text for effect in effects if isinstance(effect, Log))
+        return bool(said)
+
+    with contextlib.closing(socket.socket(socket.AF_UNIX)) as stranger:
+        stranger.connect(str(short / "hub"))
+        stranger.sendall(b"\xff")
+    try:
+        until(told, "that it is told of")
+    finally:
+        router.close(flush=False)
+    assert len(said) == 1
+    assert why in said[0]
+
+
+@pytest.mark.parametrize("flush", [False, True])
+def test_no_socket_file_stays(short: Path, flush: bool) -> None:
+    router = bound(short / "hub")
+    assert (short / "hub").is_socket()
+    router.close(flush=flush)
+    assert list(short.iterdir()) == []
+
+
+def test_a_file_that_another_bound_there_since_stays(short: Path) -> None:
+    first = bound(short / "hub")
+    second = bound(short / "hub")
+    first.close(flush=False)
+    assert (short / "hub").is_socket()
+    second.close(flush=False)
+    assert list(short.iterdir()) == []
+
+
+def test_an_address_without_a_file_takes_none_with_it(
+    short: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(short)
+    (short / "@hub").touch()
+    router = Router(f"ipc://@{short.name}", 5.0, 0.02, None, 1, dict)
+    (short / f"@{short.name}").touch()
+    router.close(flush=False)
+    assert len(list(short.iterdir())) == 2

@@ -1,0 +1,109 @@
+"""Work on all cores: each outcome as it ends, failures among them, and nobody left."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from posse.engines.start.pool import on_all_cores
+from posse.errors import ArmsError, RunFailed, SpecError
+
+
+def square(number: int) -> int:
+    if number == 3:
+        raise SpecError("parameters.epsilon", "is 3")
+    if number == 4:
+        raise ArmsError("arm 0 burns")
+    return number**2
+
+
+def slow_first(number: int) -> int:
+    """The first waits until the last is done: nobody is held up by it."""
+    if number == 0:
+        time.sleep(0.5)
+    return number
+
+
+def large(number: int) -> bytes:
+    """More than a pipe holds: it is written while it is read."""
+    return bytes(1 << 24)
+
+
+class Asked(list[int]):
+    """Numbers, and how many of them were asked for."""
+
+    asked = 0
+
+    def __iter__(self) -> Iterator[int]:
+        for number in super().__iter__():
+            self.asked += 1
+            yield number
+
+
+def die(number: int) -> int:
+    if number == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_failure_is_one_outcome_among_others(jobs: int) -> None:
+    found = dict(on_all_cores(square, range(6), jobs))
+    assert [found[n] for n in (0, 1, 2, 5)] == [0, 1, 4, 25]
+    assert isinstance(found[3], SpecError)
+    assert str(found[3]) == "parameters.epsilon: is 3"
+    assert (type(found[4]), str(found[4])) == (ArmsError, "arm 0 burns")
+
+
+def test_what_ends_first_is_told_first() -> None:
+    places = [place for place, _ in on_all_cores(slow_first, range(4), 2)]
+    assert sorted(places) == [0, 1, 2, 3]
+    assert places[0] != 0
+
+
+def test_a_killed_worker_is_said() -> None:
+    with pytest.raises(RunFailed, match="a process that carried out runs ended: memory ran out"):
+        list(on_all_cores(die, range(4), 2))
+
+
+def test_a_script_without_a_guard_is_told_of_it(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from math import sqrt\n"
+        "from posse.engines.start.pool import on_all_cores\n"
+        "print(list(on_all_cores(sqrt, [1, 4], 2)))\n"
+    )
+    ended = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert "RunFailed: a process that carried out runs ended" in ended.stderr
+    assert "outside `if __name__ == '__main__':`" in ended.stderr
+
+
+def test_who_stops_listening_leaves_nobody() -> None:
+    told = on_all_cores(slow_first, range(1, 40), 2)
+    next(told)
+    told.close()  # type: ignore[attr-defined]
+
+
+def test_who_stops_listening_does_not_wait_for_half_an_answer() -> None:
+    for _ in range(2):
+        told = on_all_cores(large, range(100), 2)
+        next(told)
+        told.close()  # type: ignore[attr-defined]
+
+
+def test_no_more_is_handed_out_than_keeps_all_busy() -> None:
+    items = Asked(range(1000))
+    told = on_all_cores(slow_first, items, 2)
+    next(told)
+    told.close()  # type: ignore[attr-defined]
+    assert items.asked < 10
+
+
+def test_all_of_many_are_told() -> None:
+    assert sorted(on_all_cores(slow_first, range(50), 2)) == [(n, n) for n in range(50)]

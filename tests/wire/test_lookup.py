@@ -1,0 +1,60 @@
+"""What addresses mean on this machine."""
+
+import socket
+
+import pytest
+
+from posse.wire.lookup import closed_by_us, is_ipv6, own_address, unresolved
+
+
+@pytest.mark.parametrize(
+    "endpoint", ["ipc:///tmp/x", "inproc://x", "tcp://127.0.0.1:7000", "tcp://localhost:7000"]
+)
+def test_addresses_that_mean_something(endpoint: str) -> None:
+    assert unresolved(endpoint) == ""
+    assert own_address(endpoint) == "127.0.0.1"
+
+
+def test_a_name_that_means_nothing_is_said() -> None:
+    said = unresolved("tcp://no-such-host.invalid:7000")
+    assert said.startswith("the name no-such-host.invalid does not resolve (")
+
+
+def test_an_address_of_ipv6_is_one() -> None:
+    assert own_address("tcp://[::1]:7000") == "::1"
+    assert unresolved("tcp://[::1]:7000") == ""
+    assert is_ipv6("tcp://[::1]:7000")
+    for other in ("tcp://127.0.0.1:7000", "tcp://*:7000", "ipc:///tmp/x"):
+        assert not is_ipv6(other)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "said"),
+    [([socket.AF_INET, socket.AF_INET6], False), ([socket.AF_INET6], True), ([], False)],
+)
+def test_a_name_is_taken_for_ipv6_where_it_has_nothing_else(
+    kinds: list[int], said: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def looked_up(host: str, port: object) -> list[tuple[int]]:
+        if not kinds:
+            raise socket.gaierror(socket.EAI_NONAME, "unknown")
+        return [(kind,) for kind in kinds]
+
+    monkeypatch.setattr(socket, "getaddrinfo", looked_up)
+    assert is_ipv6("tcp://name:7000") is said
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "::ffff:127.0.0.1"])
+def test_whose_connection_was_closed_here_is_known_for_a_while(host: str) -> None:
+    kind = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(kind) as listening:
+        listening.bind((host, 0))
+        listening.listen()
+        port = listening.getsockname()[1]
+        with socket.create_connection((host, port)) as other:
+            ours, _ = listening.accept()
+            assert closed_by_us(port) == set()
+            ours.close()
+            assert other.recv(1) == b""
+            assert closed_by_us(port) == {host.removeprefix("::ffff:")}
+        assert closed_by_us(port) == {host.removeprefix("::ffff:")}

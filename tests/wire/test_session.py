@@ -1,0 +1,284 @@
+"""Sessions over a link that loses, repeats, reorders and breaks, all of it scripted."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from posse.wire.session import (
+    CONFIRM_EVERY,
+    ENVELOPE_BYTES,
+    LATE,
+    SOON,
+    SOON_AFTER,
+    Session,
+    SessionBroken,
+    SessionFull,
+    content,
+    is_numbered,
+)
+
+
+class Ends:
+    """Two sessions and what is under way between them, by receiver."""
+
+    def __init__(self, first: int = 0) -> None:
+        self.ends = (Session(first), Session(first))
+        self.under_way: tuple[list[bytes], list[bytes]] = ([], [])
+        self.sent: tuple[list[bytes], list[bytes]] = ([], [])
+        self.got: tuple[list[bytes], list[bytes]] = ([], [])
+
+    def send(self, end: int) -> None:
+        frame = b"po frame %d of end %d" % (len(self.sent[end]), end)
+        self.sent[end].append(frame)
+        self.under_way[1 - end].append(self.ends[end].wrap(frame))
+
+    def deliver(self, to: int, at: int = 0) -> None:
+        """What is `at` that place among what is under way comes next."""
+        queue = self.under_way[to]
+        if queue:
+            frame = self.ends[to].take(queue.pop(at % len(queue)))
+            if frame is not None:
+                self.got[to].append(frame)
+            self.answer(to)
+
+    def answer(self, end: int) -> None:
+        self.under_way[1 - end].extend(self.ends[end].replies)
+        self.ends[end].replies.clear()
+
+    def lose(self, to: int, at: int) -> None:
+        if self.under_way[to]:
+            self.under_way[to].pop(at % len(self.under_way[to]))
+
+    def repeat(self, to: int, at: int) -> None:
+        if queue := self.under_way[to]:
+            queue.append(queue[at % len(queue)])
+
+    def reset(self) -> None:
+        """The connection is lost with all that is under way, and there is a new one."""
+        for queue in self.under_way:
+            queue.clear()
+        for end in (0, 1):
+            self.ends[end].resume(self.ends[1 - end].taken)
+            self.answer(end)
+
+    def settle(self) -> None:
+        """Nothing is lost any more, and time passes."""
+        for _ in range(6 * LATE):
+            for end in (0, 1):
+                self.ends[end].probe()
+                self.answer(end)
+            while any(self.under_way):
+                for to in (0, 1):
+                    self.deliver(to)
+
+
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(["send", "send", "send", "deliver", "deliver", "lose", "repeat", "reset"]),
+        st.integers(0, 1),
+        st.integers(0, 50),
+    ),
+    max_size=300,
+)
+
+
+@given(steps, st.sampled_from([0, 2**32 - 1, 2**32 - 20, 2**31 - 5]))
+def test_every_frame_arrives_once_and_in_order_whatever_happens_to_the_connection(
+    script: list[tuple[str, int, int]], first: int
+) -> None:
+    """Whatever the first number is, too: numbers have 32 bits."""
+    link = Ends(first)
+    for what, end, at in script:
+        match what:
+            case "send":
+                link.send(end)
+            case "deliver":
+                link.deliver(end, at)
+            case "lose":
+                link.lose(end, at)
+            case "repeat":
+                link.repeat(end, at)
+            case _:
+                link.reset()
+        for to in (0, 1):  # nothing comes early, twice or out of order meanwhile either
+            assert link.got[to] == link.sent[1 - to][: len(link.got[to])]
+    link.settle()
+    assert link.got == (link.sent[1], link.sent[0])
+    assert [end.unconfirmed for end in link.ends] == [0, 0]
+
+
+def test_five_per_cent_of_all_lost_and_as_much_repeated() -> None:
+    chance = random.Random(1)
+    link = Ends()
+    for _ in range(2_000):
+        for end in (0, 1):
+            link.send(end)
+            if chance.random() < 0.05:
+                link.lose(end, -1)
+            if chance.random() < 0.05:
+                link.repeat(end, 0)
+            link.deliver(end)
+    link.settle()
+    assert link.got == (link.sent[1], link.sent[0])
+    assert all(end.resent > 0 for end in link.ends)
+
+
+def test_a_new_connection_brings_what_is_missing_byte_for_byte_and_nothing_else() -> None:
+    link = Ends()
+    for _ in range(5):
+        link.send(0)
+    first = list(link.under_way[1])
+    link.deliver(1)
+    link.deliver(1)
+    link.reset()
+    assert link.under_way[1] == first[2:]
+    assert link.ends[0].resent == 3
+
+
+def test_where_one_end_only_listens_little_is_kept_and_few_confirmations_go() -> None:
+    link = Ends()
+    most = 0
+    for _ in range(1_000):
+        link.send(0)
+        link.deliver(1)
+        most = max(most, link.ends[0].unconfirmed)
+        while link.under_way[0]:
+            link.deliver(0)
+    assert most == CONFIRM_EVERY
+    assert link.ends[1].bare == 1_000 // CONFIRM_EVERY
+
+
+def test_frames_that_go_back_confirm_and_nothing_else_is_sent() -> None:
+    link = Ends()
+    for _ in range(1_000):
+        for end in (0, 1):
+            link.send(end)
+            link.deliver(1 - end)
+    assert [end.bare for end in link.ends] == [0, 0]
+    assert max(end.unconfirmed for end in link.ends) <= 1
+
+
+def test_no_more_is_kept_than_the_bounds_say_and_what_is_refused_has_no_number() -> None:
+    few, small = Session(most_frames=2), Session(most_bytes=10)
+    for session, frames in ((few, [b"a", b"b"]), (small, [b"12345", b"67890"])):
+        before = [session.wrap(frame) for frame in frames]
+        with pytest.raises(SessionFull):
+            session.wrap(b"c")
+        other = Session()
+        assert [other.take(data) for data in before] == frames
+        session.resume(2)
+        assert session.unconfirmed == 0
+        assert other.take(session.wrap(b"c")) == b"c"
+
+
+def test_what_the_other_end_is_not_known_to_have_goes_again_once_over_a_new_connection() -> None:
+    session, other = Session(), Session()
+    frames = [session.wrap(b"%d" % n) for n in range(3)]
+    other.take(frames[0])
+    other.confirm()
+    session.take(other.replies.pop())
+    other.take(frames[2])  # the rest of the old connection's queue
+    (asks,) = other.replies
+    session.reconnected()
+    session.take(asks)
+    assert session.replies == frames[1:]
+    assert [other.take(frame) for frame in session.replies] == [b"1", b"2"]
+
+
+def test_frames_of_the_session_before_are_dropped() -> None:
+    old, new, other = Session(first=77), Session(first=3_000_000_000), Session(first=3_000_000_000)
+    late = [old.wrap(b"late %d" % n) for n in range(3)]
+    frames = [new.wrap(b"new %d" % n) for n in range(2)]
+    got = [other.take(data) for data in (late[0], frames[0], late[1], frames[1], late[2])]
+    assert got == [None, b"new 0", None, b"new 1", None]
+
+
+def test_what_carries_no_frame_is_signed() -> None:
+    session = Session(signature=b"of 7")
+    session.confirm()
+    assert session.replies[0][ENVELOPE_BYTES:] == b"of 7"
+    assert content(Session().wrap(b"frame")) == b"frame"
+    assert content(b"frame without an envelope") == b"frame without an envelope"
+
+
+def test_an_end_that_cannot_be_the_one_it_was_is_not_resumed() -> None:
+    session = Session()
+    for _ in range(3):
+        session.wrap(b"frame")
+    session.resume(2)
+    for taken in (1, 4):
+        with pytest.raises(SessionBroken):
+            session.resume(taken)
+    assert session.unconfirmed == 1
+
+
+def test_what_has_no_number_is_passed_on_as_it_is() -> None:
+    for data in (b"", b"po", b"po" + bytes(60)):
+        assert Session().take(data) == data
+        assert not is_numbered(data)
+    assert is_numbered(Session().wrap(b""))
+
+
+@given(st.binary(max_size=60), st.booleans())
+def test_whatever_bytes_a_peer_sends_what_was_kept_is_still_there(
+    data: bytes, marked: bool
+) -> None:
+    session, other = Session(), Session()
+    kept = [session.wrap(b"one"), session.wrap(b"two")]
+    if marked:
+        data = kept[0][:4] + data
+    taken = session.take(data)
+    assert taken is None or data.endswith(taken)
+    if session.unconfirmed == 2:
+        assert [other.take(frame) for frame in kept] == [b"one", b"two"]
+    assert session.unconfirmed <= 2
+    assert len(kept[0]) == ENVELOPE_BYTES + 3
+
+
+def test_a_peer_that_asks_again_and_again_is_answered_once_between_two_probes() -> None:
+    session, other = Session(), Session()
+    first, second = session.wrap(b"one"), session.wrap(b"two")
+    assert other.take(second) is None  # the first was lost
+    (again,) = other.replies
+    for _ in range(3):
+        for _ in range(5):
+            session.take(again)
+        assert [data for data in session.replies if data in (first, second)] == [first, second]
+        session.replies.clear()
+        for _ in range(LATE):
+            session.probe()
+        session.replies.clear()
+
+
+def asked(session: Session, looks: int) -> list[int]:
+    """At which of so many looks the other end was asked."""
+    at = []
+    for look in range(1, looks + 1):
+        session.probe()
+        at += [look] * len(session.replies)
+        session.replies.clear()
+    return at
+
+
+def test_who_confirms_nothing_is_asked_soon_where_much_went_and_late_where_little_did() -> None:
+    session, other = Session(), Session()
+
+    def says(frames: int) -> bytes:
+        """So many frames that arrive and are confirmed, and one more."""
+        for _ in range(frames):
+            other.take(session.wrap(b"x"))
+        other.confirm()
+        session.take(other.replies.pop())
+        return session.wrap(b"lost")
+
+    first = 1 + LATE  # at the first look it is known that something was confirmed before
+    lost = says(1)
+    assert asked(session, 1 + 2 * LATE) == [first, first + LATE]
+    other.take(lost)
+    lost = says(SOON_AFTER)  # as in lockstep, where each frame confirms one
+    assert asked(session, first) == [1 + SOON, first]
+    other.take(lost)
+    says(1)
+    assert asked(session, LATE) == []

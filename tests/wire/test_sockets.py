@@ -1,0 +1,33 @@
+"""What posse decides about ZeroMQ's sockets."""
+
+import pytest
+import zmq
+
+from posse.wire.sockets import end, monitored
+from tests.support.remote import until
+
+
+def test_a_context_that_does_not_end_is_left_behind(caplog: pytest.LogCaptureFixture) -> None:
+    context = zmq.Context()
+    keeps_it = context.socket(zmq.PAIR)
+    end(context, within=0.05)
+    assert "did not end within 0.05 s" in caplog.text
+    keeps_it.close()
+    until(lambda: context.closed, "the end of the context")
+
+
+def test_nothing_is_said_of_a_context_that_ends(caplog: pytest.LogCaptureFixture) -> None:
+    context = zmq.Context()
+    end(context)
+    assert context.closed
+    assert not caplog.text
+
+
+def test_a_monitor_takes_no_name_of_one_that_is_still_taken_down() -> None:
+    """Whose file descriptor the socket has."""
+    with zmq.Context() as context, context.socket(zmq.PUSH) as socket:
+        with context.socket(zmq.PAIR) as last:
+            last.bind(f"inproc://monitor.s-{socket.FD}")
+            monitor = monitored(socket, zmq.EVENT_CONNECTED)
+        socket.disable_monitor()
+        monitor.close(0)
