@@ -192,7 +192,7 @@ class Gone(Control, frozen=True):
     exhausted: bool = False
 
 
-class Standing(Control, frozen=True):
+class AgentStanding(Control, frozen=True, tag="Standing"):
     """After `view` losses: where an agent that must agree with others is; see `machine.Stand`."""
 
     view: Count
@@ -222,7 +222,7 @@ class Stopped(Control, frozen=True):
     """An agent in the field has ended its run. It reports nothing else."""
 
 
-class Resources(msgspec.Struct, frozen=True, array_like=True):
+class ResourceUse(msgspec.Struct, frozen=True, array_like=True):
     """What an agent's process used so far: processor seconds, peak and proportional memory."""
 
     cpu_seconds: float
@@ -256,7 +256,7 @@ class Report(Control, frozen=True):
     releases: list[Release]
     log: dict[str, list[list[float]]]
     seconds: dict[str, list[float]]
-    resources: Resources
+    resources: ResourceUse
 
 
 class Ask(Control, frozen=True):
@@ -280,7 +280,7 @@ TO_COORDINATOR: tuple[type[Message], ...] = (
     Complaint,
     Linked,
     SlotReached,
-    Standing,
+    AgentStanding,
     Finished,
     Failed,
     Stopped,

@@ -13,7 +13,7 @@ import numpy as np
 
 from posse.protocol.errors import WORD, LocalProtocolError
 
-Log = dict[str, list[list[float]]]
+LogTables = dict[str, list[list[float]]]
 """The rows of each table by its name; a row is its time, then its cells."""
 
 
@@ -44,7 +44,7 @@ class Row(msgspec.Struct, frozen=True):
         return ""
 
     def line(self, now: float) -> list[float]:
-        """The row as it stands in a `Log`: its time, then its cells, a bool as 0 or 1.
+        """The row as it stands in a `LogTables`: its time, then its cells, a bool as 0 or 1.
 
         Raises `LocalProtocolError` for anything but finite numbers: such a table could not be read
         back.
@@ -61,7 +61,7 @@ class Row(msgspec.Struct, frozen=True):
         return values
 
     @classmethod
-    def of(cls, log: Log) -> list[tuple[float, Self]]:
+    def of(cls, log: LogTables) -> list[tuple[float, Self]]:
         """The rows of this table, each with its time."""
         rows, names = log.get(cls.table, []), cls.__struct_fields__
         plain: list[dict[str, Any]] = []
@@ -73,7 +73,7 @@ class Row(msgspec.Struct, frozen=True):
         return [(now, row) for (now, *_), row in zip(rows, found, strict=True)]
 
     @classmethod
-    def columns(cls, log: Log) -> list[str]:
+    def columns(cls, log: LogTables) -> list[str]:
         """The names of the columns, as many as this table's longest row needs."""
         names = list(cls.__struct_fields__)
         if _is_open(cls):

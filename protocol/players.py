@@ -25,20 +25,20 @@ CounterKind = Literal["hybrid", "tree", "honaker"]
 Offsets = Literal["agreed", "found"] | tuple[int, ...]
 
 
-class World(Message, frozen=True, gc=False):
+class WorldMessage(Message, frozen=True, gc=False):
     """Base of messages between a player and the arms, which the paper does not have."""
 
     plane: ClassVar[Plane] = Plane.WORLD
 
 
-class Choice(World, frozen=True):
+class Choice(WorldMessage, frozen=True):
     """Player to medium: in slot `slot`, counted from 1, I pull `arm`."""
 
     slot: Annotated[int, Meta(ge=1)]
     arm: Annotated[int, Meta(ge=0)]
 
 
-class Outcome(World, frozen=True):
+class Outcome(WorldMessage, frozen=True):
     """Medium to player: your arm's sample in `slot`, your payoff, and whether you collided."""
 
     slot: int

@@ -14,7 +14,7 @@ from posse.protocol.machine import Played, Pull, Pulled
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class SharedArms:
+class GroupArms:
     """One set of arms for the whole group, pulled by the coordinator's machine.
 
     Regret is the group's (Tossou and Dimitrakakis 2015, equation 2): a slot with M agents costs the

@@ -23,6 +23,7 @@ from posse.protocol.anonymous import Sums
 from posse.protocol.cooperative import Bundle
 from posse.protocol.federated import SinkMeans
 from posse.protocol.machine import COORDINATOR, who
+from posse.protocol.message import kind_name
 from posse.protocol.signing import SIGNATURE_BYTES
 from posse.protocol.wire import HEADER
 
@@ -162,7 +163,7 @@ def _releases(heard: list[Frame]) -> list[Check]:
     losses: Counter[tuple[int | None, int | None]] = Counter()
     twice, often, long, untold = [], [], [], set()
     for f in heard:
-        losses[f.run, f.source] += f.kind == control.Standing.__name__
+        losses[f.run, f.source] += f.kind == kind_name(control.AgentStanding)
         about, says = _parts(f)
         if not says or not _is_said(f):
             continue

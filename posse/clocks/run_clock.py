@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from mypy_extensions import mypyc_attr
 
-from posse.arms.shared import SharedArms
+from posse.arms.shared import GroupArms
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -44,7 +44,7 @@ class SlotClock(RunClock):
 class SharedClock(RunClock):
     """The clock where all agents share the arms: the number of slots played."""
 
-    def __init__(self, arms: SharedArms) -> None:
+    def __init__(self, arms: GroupArms) -> None:
         self._arms = arms
 
     @property

@@ -27,7 +27,7 @@ from posse.arms.csv import Csv
 from posse.durable.lifetime import SCHEMA, lifetime, over_arms
 from posse.durable.lock import take
 from posse.errors import PosseError
-from posse.hosts.spending import Rows, Spending, SpendingRequest
+from posse.hosts.spending import RowsByArm, Spending, SpendingRequest
 from posse.protocol.privacy import amount
 
 _CHUNK = 1 << 20
@@ -41,14 +41,14 @@ class Ledger(Spending):
         self._data = data
         self._run = 0
         self._noted: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        self._rows: Rows = None
+        self._rows: RowsByArm = None
         """The rows that this run may use."""
 
-    def __getstate__(self) -> tuple[str, str, int, Rows, NDArray[np.int64]]:
+    def __getstate__(self) -> tuple[str, str, int, RowsByArm, NDArray[np.int64]]:
         data = "" if self._data is None else str(self._data)
         return str(self._path), data, self._run, self._rows, self._noted
 
-    def __setstate__(self, state: tuple[str, str, int, Rows, NDArray[np.int64]]) -> None:
+    def __setstate__(self, state: tuple[str, str, int, RowsByArm, NDArray[np.int64]]) -> None:
         path, data, run, rows, self._noted = state
         self._path, self._data = Path(path), Path(data) if data else None
         if run:
@@ -56,7 +56,7 @@ class Ledger(Spending):
         else:
             self._run, self._rows = run, rows
 
-    def begin(self, task: SpendingRequest, arms: Arms) -> tuple[int, Rows]:
+    def begin(self, task: SpendingRequest, arms: Arms) -> tuple[int, RowsByArm]:
         with self._opened():
             self._db.execute("BEGIN IMMEDIATE")
             self._recognise()
@@ -71,7 +71,7 @@ class Ledger(Spending):
             self._db.execute("COMMIT")
         return self._run, self._rows
 
-    def go_on(self, run: int, rows: Rows) -> None:
+    def go_on(self, run: int, rows: RowsByArm) -> None:
         with self._opened():
             self._recognise()
         self._run, self._rows = run, rows

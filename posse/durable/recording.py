@@ -12,7 +12,7 @@ from posse.arms.csv import Csv
 from posse.arms.python import Python, PythonArms
 from posse.durable.journal import Journal
 from posse.hosts.sources import Sources
-from posse.hosts.spending import NOT_KEPT, Rows, Spending, SpendingRequest
+from posse.hosts.spending import NOT_KEPT, RowsByArm, Spending, SpendingRequest
 from posse.protocol.arrays import FloatArray, IntArray
 
 
@@ -123,11 +123,11 @@ class RecordedSpending(Spending):
         self._journal = journal
         self._spending = spending
 
-    def begin(self, task: SpendingRequest, arms: Arms) -> tuple[int, Rows]:
+    def begin(self, task: SpendingRequest, arms: Arms) -> tuple[int, RowsByArm]:
         """See `Spending`; a run that goes on keeps the rows that it had."""
         begun = False
 
-        def begin() -> tuple[int, Rows]:
+        def begin() -> tuple[int, RowsByArm]:
             nonlocal begun
             begun = True
             return self._spending.begin(task, arms)

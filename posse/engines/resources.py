@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from posse.hosts.sources import ResourceMeter
 from posse.measure.traffic import CONFIRMATION, RESENT
-from posse.protocol.control import LinkCount, Resources
+from posse.protocol.control import LinkCount, ResourceUse
 from posse.protocol.message import Plane
 from posse.protocol.wire import HEADER
 from posse.wire.session import ENVELOPE_BYTES, Session
@@ -49,10 +49,10 @@ class ProcessResources(ResourceMeter):
                     rows.append(LinkCount(source, end, _CONTROL, kind, count, payload, whole))
         return rows
 
-    def used(self) -> Resources:
+    def used(self) -> ResourceUse:
         """See `ResourceMeter`. Shared memory counts in proportion (Pss) where Linux tells it."""
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        return Resources(time.process_time() - self._cpu, peak, _proportional(peak))
+        return ResourceUse(time.process_time() - self._cpu, peak, _proportional(peak))
 
 
 def _counts(session: Session) -> _Counts:

@@ -290,7 +290,7 @@ class AgentRun:
                 # reasons name rounds and agents, never a reward
                 self.say(control.Failed(f"agent {self.rank}: {effect.reason}"))
             case Stand(round_, begun, slot, arms):
-                self.say(control.Standing(self._losses, round_, begun, slot, arms))
+                self.say(control.AgentStanding(self._losses, round_, begun, slot, arms))
             case _:
                 assert_never_effect(effect, self.machine, f"agent {self.rank}'s", AgentEffect)
 

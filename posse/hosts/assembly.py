@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from posse.arms.shared import SharedArms
+from posse.arms.shared import GroupArms
 from posse.families.bounds import MeansUnknownError, run_means
 from posse.families.claims import records
 from posse.hosts.endpoint import Endpoint
@@ -26,7 +26,7 @@ def completed(
     plan: Plan,
     record: RunRecord,
     endpoint: Endpoint,
-    shared: SharedArms | None,
+    shared: GroupArms | None,
     reported: dict[int, control.Report],
 ) -> RunRecord:
     """The record of a run that has ended, to which the coordinator added what it saw itself.
@@ -55,7 +55,7 @@ def completed(
     return record
 
 
-def _add_seen(plan: Plan, record: RunRecord, endpoint: Endpoint, shared: SharedArms | None) -> None:
+def _add_seen(plan: Plan, record: RunRecord, endpoint: Endpoint, shared: GroupArms | None) -> None:
     """Add what the coordinator knows by itself.
 
     Agents in the field do not report pulls, regret, releases, or messages to each other. The
@@ -104,7 +104,7 @@ def _delay(histogram: Counter[int]) -> Delay | None:
 
 
 def _add_reported(
-    plan: Plan, record: RunRecord, shared: SharedArms | None, reports: list[control.Report]
+    plan: Plan, record: RunRecord, shared: GroupArms | None, reports: list[control.Report]
 ) -> None:
     """Add what the agents of a lab report, in the order of their ranks."""
     in_slots = plan.clock == "slots"
@@ -140,12 +140,12 @@ def no_report(arms: int) -> control.Report:
         releases=[],
         log={},
         seconds={},
-        resources=control.Resources(0.0, 0, 0),
+        resources=control.ResourceUse(0.0, 0, 0),
     )
 
 
 def _add_regret(
-    record: RunRecord, reports: list[control.Report], shared: SharedArms | None, *, in_slots: bool
+    record: RunRecord, reports: list[control.Report], shared: GroupArms | None, *, in_slots: bool
 ) -> None:
     """Add the total regret by reference, and the group's curve, if the means are known."""
     if shared is not None and shared.regret is not None:
@@ -175,7 +175,7 @@ def _taken(reports: list[control.Report]) -> dict[str, Quantiles]:
     return taken
 
 
-def _resources(used: list[control.Resources]) -> Resources | None:
+def _resources(used: list[control.ResourceUse]) -> Resources | None:
     """What each agent's process used; None if the agents share one process."""
     if not any(one.peak_bytes for one in used):
         return None

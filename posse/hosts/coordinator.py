@@ -26,7 +26,7 @@ from posse.printable import blamed, printable
 from posse.protocol import control
 from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import RemoteProtocolError
-from posse.protocol.log import Log
+from posse.protocol.log import LogTables
 from posse.protocol.machine import (
     COORDINATOR,
     Finish,
@@ -116,7 +116,7 @@ class CoordinatorHost:
         self._regrouping = Regrouping(network.neighbours, lay_out) if lay_out is not None else None
         self._complaints = Complaints()
         self._server = Server(plan, network, chance, self._endpoint, self.attendance)
-        self.log: Log = self._server.log
+        self.log: LogTables = self._server.log
         self._alone = plan.system.server is None
         # agents need not report their slot if a server waits for their messages
         self._hears_slots = self._alone or plan.clock == "slots"
@@ -368,7 +368,7 @@ class CoordinatorHost:
                 self._server.clock.reached(now)
             case control.Finished() if rank not in attendance.finished:
                 self._agent_finished(rank, message, now)
-            case control.Standing() if self._regrouping is not None:
+            case control.AgentStanding() if self._regrouping is not None:
                 self._regrouping.stands(rank, message)
                 self._regroup()
             case control.Attested(step, value):

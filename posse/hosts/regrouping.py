@@ -1,8 +1,8 @@
 """How agents that must agree go on together after one of them is lost.
 
-Each remaining agent hears of the loss, pauses and says where it stands (`control.Standing`). When
-all have, the network is laid out anew on the graph without the lost agents, and all are told where
-the most advanced agents stand (`control.Regroup`). Those made all earlier decisions from what
+Each remaining agent hears of the loss, pauses and says where it stands (`AgentStanding`). When all
+have, the network is laid out anew on the graph without the lost agents, and all are told where the
+most advanced agents stand (`Regroup`). Those made all earlier decisions from what
 everybody had sent, so the others lose nothing by going on from there.
 """
 
@@ -27,14 +27,14 @@ class Regrouping:
         self.view = 0
         self._neighbours = neighbours
         self._lay_out = lay_out
-        self._standing: dict[int, control.Standing] | None = None
+        self._standing: dict[int, control.AgentStanding] | None = None
 
     def lost(self) -> None:
         """Note one more loss: every agent must say again where it stands."""
         self.view += 1
         self._standing = {}
 
-    def stands(self, rank: int, where: control.Standing) -> None:
+    def stands(self, rank: int, where: control.AgentStanding) -> None:
         """Take where agent `rank` stands; ignore an answer to an earlier loss."""
         if self._standing is None or rank in self._standing:
             raise RemoteProtocolError("out-of-turn", f"agent {rank} says twice where it stands")
@@ -74,7 +74,7 @@ class Regrouping:
         return network, told
 
 
-def _furthest(standing: list[control.Standing]) -> control.Standing:
+def _furthest(standing: list[control.AgentStanding]) -> control.AgentStanding:
     """Where the most advanced agents stand; if they wrongly differ, where most of them do."""
     latest = max(where.round for where in standing)
     there = [where for where in standing if where.round == latest]

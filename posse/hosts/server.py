@@ -10,7 +10,7 @@ from mypy_extensions import mypyc_attr
 from posse import defect
 from posse.arms import known_means
 from posse.arms.buffer import RewardBuffer
-from posse.arms.shared import SharedArms
+from posse.arms.shared import GroupArms
 from posse.clocks.run_clock import Conductor, RunClock, SharedClock, SlotClock, WallClock
 from posse.errors import PosseError, RunFailed
 from posse.families.context import CoordinatorContext
@@ -90,7 +90,7 @@ class Server:
         self.log: defaultdict[str, list[list[float]]] = defaultdict(list)
         self.record: RunRecord | None = None
         self.timer = math.inf
-        self.arms: SharedArms | None = None
+        self.arms: GroupArms | None = None
         self._plan = plan
         self._system = plan.system
         self._network = network
@@ -257,7 +257,7 @@ class Server:
         self.attendance.dismiss(agent, reason, self.clock.now)
         self._endpoint.refused[reason] += 1
 
-    def _arms(self) -> SharedArms:
+    def _arms(self) -> GroupArms:
         if self.arms is None:
             raise LocalProtocolError(
                 f"{self._system.name} has no arms that all agents share: each agent pulls its own"
@@ -307,7 +307,7 @@ def _machine(plan: Plan, network: Network, chance: Chance) -> ServerMachine:
     return machine
 
 
-def _shared_arms(plan: Plan, chance: Chance, spending: Spending) -> SharedArms:
+def _shared_arms(plan: Plan, chance: Chance, spending: Spending) -> GroupArms:
     """Build the arms that all agents of a run share; in the field enter the run in the ledger."""
     arms, agents, count = plan.spec.arms, plan.spec.agents.count, plan.spec.arms.arm_count()
     table = chance.means(arms, agents)
@@ -317,7 +317,7 @@ def _shared_arms(plan: Plan, chance: Chance, spending: Spending) -> SharedArms:
     spending.begin(task, built)
     known = known_means(arms)
     scale = (0.0, 1.0) if known is None else known.scale
-    return SharedArms(RewardBuffer(built, count), agents, count, means, scale)
+    return GroupArms(RewardBuffer(built, count), agents, count, means, scale)
 
 
 def _effect(plan: Plan, verdict: Finish, network: Network, attendance: Attendance) -> str:
@@ -333,7 +333,7 @@ def _effect(plan: Plan, verdict: Finish, network: Network, attendance: Attendanc
     return plan.system.loss.effect + apart * (parts > len(network.parts())) + totals
 
 
-def _run_clock(plan: Plan, shared: SharedArms | None, sources: Sources) -> RunClock:
+def _run_clock(plan: Plan, shared: GroupArms | None, sources: Sources) -> RunClock:
     if shared is not None:
         return SharedClock(shared)
     match plan.clock:

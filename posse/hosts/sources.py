@@ -19,7 +19,7 @@ from posse.arms import Arms, ArmsContext, ArmsSpec, known_means
 from posse.hosts.endpoint import Near
 from posse.hosts.spending import NOT_KEPT, Spending
 from posse.protocol.arrays import FloatArray
-from posse.protocol.control import LinkCount, Resources
+from posse.protocol.control import LinkCount, ResourceUse
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.signing import Signer, public_of
 from posse.seeds import Purpose, generator
@@ -31,9 +31,9 @@ class ResourceMeter:
     def begin(self) -> None:
         """Start measuring: a run begins."""
 
-    def used(self) -> Resources:
+    def used(self) -> ResourceUse:
         """The resources used since `begin`."""
-        return Resources(0.0, 0, 0)
+        return ResourceUse(0.0, 0, 0)
 
     def links(self, source: int) -> list[LinkCount]:
         """What the sessions of host `source` resent and confirmed since `begin`."""

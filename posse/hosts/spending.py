@@ -9,7 +9,7 @@ from posse.hosts.agent_setup import AgentSetup
 from posse.protocol.privacy import Claim
 from posse.spec.runfile import RunSpec
 
-Rows = list[NDArray[np.int64]] | None
+RowsByArm = list[NDArray[np.int64]] | None
 """By arm, the rows of a log, in order; None where posse knows no rows."""
 
 
@@ -41,7 +41,7 @@ class SpendingRequest(msgspec.Struct, frozen=True, kw_only=True):
 class Spending:
     """The ledger of the lab, which keeps nothing; `posse.durable.ledger` has the field's."""
 
-    def begin(self, task: SpendingRequest, arms: Arms) -> tuple[int, Rows]:
+    def begin(self, task: SpendingRequest, arms: Arms) -> tuple[int, RowsByArm]:
         """Enter a run, and remove from `arms` the rows that it must not use.
 
         Returns the arguments for `go_on`: the run's number, and the rows that it may use.
@@ -49,7 +49,7 @@ class Spending:
         """
         return 0, None
 
-    def go_on(self, run: int, rows: Rows) -> None:
+    def go_on(self, run: int, rows: RowsByArm) -> None:
         """Continue a run after a restart of the process, instead of `begin`."""
 
     def uses(self, pulls: NDArray[np.int64]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from posse.errors import RunFailed
 from posse.protocol.errors import LocalProtocolError
-from posse.protocol.log import Log, Row
+from posse.protocol.log import LogTables, Row
 from posse.results.record import Detail, RunRecord
 from posse.spec.runfile import Clock, RunSpec
 
@@ -26,7 +26,7 @@ class Standing:
     now: float
     rounds: float
     finished: int
-    log: Log
+    log: LogTables
 
     @property
     def share(self) -> float:

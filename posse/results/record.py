@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 import msgspec
 
 from posse.protocol.control import LinkCount
-from posse.protocol.log import Log
+from posse.protocol.log import LogTables
 from posse.protocol.privacy import Promise, Release
 from posse.results.traffic import Traffic
 
@@ -159,8 +159,8 @@ class RunRecord(msgspec.Struct, kw_only=True):
     missing: list[Absence] = []
     loss: str = ""
     restarts: dict[int, int] = {}
-    log: Log = {}
-    agent_logs: list[Log] = []
+    log: LogTables = {}
+    agent_logs: list[LogTables] = []
     network: NetworkFacts = msgspec.field(default_factory=NetworkFacts)
     communication: Traffic = msgspec.field(default_factory=Traffic)
     delay: Delay | None = None

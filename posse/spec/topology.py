@@ -47,7 +47,7 @@ class Complete(_Topology, frozen=True, kw_only=True, tag="complete"):
     """Everyone is linked to everyone."""
 
 
-class Star(_Topology, frozen=True, kw_only=True, tag="star"):
+class StarTopology(_Topology, frozen=True, kw_only=True, tag="star"):
     """Agent 0 is linked to all others."""
 
 
@@ -129,7 +129,9 @@ class File(_Topology, frozen=True, kw_only=True, tag="file"):
             raise GraphError("path", f"{where}: {error}") from None
 
 
-Component = Complete | Star | Ring | PathTopology | Regular | Grid | ErdosRenyi | Single | Edges
+Component = (
+    Complete | StarTopology | Ring | PathTopology | Regular | Grid | ErdosRenyi | Single | Edges
+)
 
 
 class Components(_Topology, frozen=True, kw_only=True, tag="components"):
@@ -228,7 +230,7 @@ class PythonTopology(_Topology, frozen=True, kw_only=True, tag="python"):
 
 _PLAIN: dict[type[_Topology], Callable[[int], Graph]] = {
     Complete: graphs.complete,
-    Star: graphs.star,
+    StarTopology: graphs.star,
     Ring: graphs.ring,
     PathTopology: graphs.path,
     Single: graphs.singles,

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from posse.arms.buffer import RewardBuffer
-from posse.arms.shared import SharedArms
+from posse.arms.shared import GroupArms
 from posse.protocol.errors import LocalProtocolError
 from posse.protocol.machine import Pull
 from tests.support.paced import Rising
 
 
-def shared(limit: int | None = None, means: list[float] | None = None) -> SharedArms:
+def shared(limit: int | None = None, means: list[float] | None = None) -> GroupArms:
     table = None if means is None else np.array(means)
-    return SharedArms(RewardBuffer(Rising(limit), 3), 2, 3, table)
+    return GroupArms(RewardBuffer(Rising(limit), 3), 2, 3, table)
 
 
 def test_an_arm_that_is_named_twice_is_pulled_twice() -> None:
@@ -47,7 +47,7 @@ def test_who_pulled_what_and_the_groups_regret() -> None:
 def test_the_groups_regret_is_on_the_scale_of_the_means_where_rewards_are_clipped() -> None:
     """Of [9, 13] the payoffs .5 and .25 are 11 and 10; both get nothing where they collide."""
     means = np.array([11.0, 10.0, 9.0])
-    arms = SharedArms(RewardBuffer(Rising(), 3), 2, 3, means, scale=(9.0, 13.0))
+    arms = GroupArms(RewardBuffer(Rising(), 3), 2, 3, means, scale=(9.0, 13.0))
     assert arms.regret is not None
     regrets = []
     for pulled, payoffs, winners in (

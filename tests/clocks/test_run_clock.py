@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posse.arms.shared import SharedArms
+from posse.arms.shared import GroupArms
 from posse.clocks.run_clock import Conductor, SharedClock, SlotClock, WallClock
 from posse.protocol.machine import Pull
 from tests.support.paced import buffer
@@ -21,7 +21,7 @@ def test_slots_are_those_of_the_agent_that_is_furthest_on() -> None:
 
 
 def test_shared_arms_have_the_slots_that_were_played() -> None:
-    arms = SharedArms(buffer(), 2, 2, None)
+    arms = GroupArms(buffer(), 2, 2, None)
     clock = SharedClock(arms)
     clock.reached(100.0)
     assert clock.now == 0.0

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from posse.agent.ways import Ways
-from posse.arms.shared import SharedArms
+from posse.arms.shared import GroupArms
 from posse.clocks.immediate import SlotPace, WallPace
 from posse.clocks.pace import SharedPace
 from posse.clocks.run_clock import Conductor, SharedClock, WallClock
@@ -136,7 +136,7 @@ def test_what_hosts_are_made_of_comes_back_compiled_too() -> None:
     run, rewards = Run(print), buffer()
     activity = Activity(1.0, np.random.default_rng(0))
     for one in (
-        *(Conductor(2), SharedClock(SharedArms(buffer(), 2, 2, None)), WallClock(monotonic_ns)),
+        *(Conductor(2), SharedClock(GroupArms(buffer(), 2, 2, None)), WallClock(monotonic_ns)),
         *(SharedPace(run), SlotPace(run, rewards), WallPace(run, rewards, monotonic_ns, False)),
         *(VirtualPace(run, rewards, activity), Session(1), Broadcast(1, b"", 2)),
         Ways([(1,), (0,)], 2, 2, 8, ([0, 1], [], [8, 8])),

@@ -24,7 +24,7 @@ from posse.durable.lifetime import read as lifetime
 from posse.durable.recording import RecordedNoise, RecordedSpending, recorded
 from posse.engines.sources import of_this_machine
 from posse.errors import PosseError
-from posse.hosts.spending import Rows, Spending, SpendingRequest
+from posse.hosts.spending import RowsByArm, Spending, SpendingRequest
 from posse.protocol.arrays import FloatArray
 from posse.protocol.privacy import Claim
 from tests.support.lobby import setup
@@ -432,7 +432,7 @@ def test_the_ledger_has_a_run_before_the_journal_says_so(path: Path) -> None:
     one.begin(b"x")
 
     class Full(Spending):
-        def begin(self, task: SpendingRequest, arms: Arms) -> tuple[int, Rows]:
+        def begin(self, task: SpendingRequest, arms: Arms) -> tuple[int, RowsByArm]:
             raise PosseError("no rows are left")
 
     with pytest.raises(PosseError, match="no rows"):

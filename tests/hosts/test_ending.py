@@ -93,7 +93,7 @@ def test_the_field_has_no_reports_and_the_lab_nothing_else(
         {"releases": [Release("laplace", 1.0, 1.0, -1e308, "b")]},
         {"releases": [Release("laplace", 1.0, 1.0, 1.0, "\n")]},
         {"seconds": {"exchange": [float("nan")]}},
-        {"resources": control.Resources(float("inf"), 0, 0)},
+        {"resources": control.ResourceUse(float("inf"), 0, 0)},
         {"regret": {"regret": float("nan")}},
         {"log": {"secrets": [[0.0, 1.0]]}},
     ],

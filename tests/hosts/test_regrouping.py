@@ -19,8 +19,8 @@ def lay_out(graph: Graph, present: Collection[int]) -> Network:
     return along(graph, told, {"present": sorted(present)})
 
 
-def standing(view: int, round_: int, slot: int, *arms: int) -> control.Standing:
-    return control.Standing(view, round_, 10 * round_, slot, arms)
+def standing(view: int, round_: int, slot: int, *arms: int) -> control.AgentStanding:
+    return control.AgentStanding(view, round_, 10 * round_, slot, arms)
 
 
 def test_each_part_goes_on_from_where_those_are_that_came_furthest() -> None:

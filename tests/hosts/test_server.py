@@ -11,7 +11,7 @@ from posse.arms import Arms
 from posse.durable.lifetime import read
 from posse.engines import memory
 from posse.hosts.coordinator import CoordinatorHost
-from posse.hosts.spending import Rows, Spending, SpendingRequest
+from posse.hosts.spending import RowsByArm, Spending, SpendingRequest
 from posse.protocol.players import Choice
 from tests.support.field import MEANS, field, logs
 from tests.support.hosts import frame, sources
@@ -24,7 +24,7 @@ class Written(Spending):
         self.host: Any = None
         self.said: list[tuple[list[int], int]] = []
 
-    def begin(self, task: SpendingRequest, arms: Arms) -> tuple[int, Rows]:
+    def begin(self, task: SpendingRequest, arms: Arms) -> tuple[int, RowsByArm]:
         self.said.append(([], task.rank))
         return 0, None
 
