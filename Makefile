@@ -50,6 +50,7 @@ check: $(VENV)/dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	cd papers && ../$(BIN)/lint-imports
 
 fuzz: $(VENV)/dev
 	$(BIN)/python -m pytest tests/hosts/test_fuzz.py --fuzz 1000000 --timeout 900
@@ -89,8 +90,9 @@ $(VENV)/run: requirements/run.lock pyproject.toml
 	$(PIP) --no-deps --no-build-isolation -e .
 	touch $@
 
-$(VENV)/dev: requirements/dev.lock $(VENV)/run
+$(VENV)/dev: requirements/dev.lock $(VENV)/run papers/pyproject.toml
 	$(PIP) --require-hashes -r $<
+	$(PIP) --no-deps --no-build-isolation -e papers
 	touch $@
 
 $(VENV)/docs: requirements/docs.lock $(VENV)/run

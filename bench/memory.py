@@ -15,7 +15,6 @@ from typing import Any
 
 from bench.tables import FIVE, hold, run_file, show, spread
 from posse.engines import memory
-from posse.papers.esfandiari import figures
 from posse.plan import prepare
 
 ROUNDS, FACTOR = 3, 4
@@ -37,9 +36,18 @@ def _on_graph(system: str, agents: int, **given: Any) -> dict[str, Any]:
 
 
 def _users(how: str, rate: float) -> dict[str, Any]:
-    given: dict[str, Any] = {"decomposition": how, "feedback": "demand", "learning_rate": rate}
-    found = figures.anonymous(100, figures.UNIFORM, 10**5, **given)
-    return found | {"seed": 1, "engine": {"kind": "memory"}}
+    given = {"decomposition": how, "feedback": "demand", "learning_rate": rate}
+    return {
+        "system": "anonymous",
+        "agents": {"count": 100},
+        "arms": {
+            "kind": "bernoulli",
+            "means": {"random": "uniform", "count": 5, "per_agent": True},
+        },
+        "parameters": {"horizon": 10**5, "group_size": 5, "aggregation": "sink", **given},
+        "seed": 1,
+        "engine": {"kind": "memory"},
+    }
 
 
 CASES: dict[str, tuple[dict[str, Any], float | None]] = {

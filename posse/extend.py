@@ -25,6 +25,7 @@ from posse.families.shapes import (
     Wiring,
 )
 from posse.families.system import Field, LabOnly, Loss, System, UnitInterval
+from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.log import Row
 from posse.protocol.machine import (
@@ -52,6 +53,7 @@ from posse.protocol.machine import (
     Started,
     Timer,
     TimerFired,
+    Variant,
 )
 from posse.protocol.message import Message
 from posse.protocol.privacy import Claim, Guarantee, Neighbours, Release
@@ -80,6 +82,7 @@ __all__ = [
     "Explore",
     "Field",
     "Finish",
+    "FloatArray",
     "Graph",
     "Guarantee",
     "LabOnly",
@@ -119,6 +122,7 @@ __all__ = [
     "Timer",
     "TimerFired",
     "UnitInterval",
+    "Variant",
     "Wiring",
     "along",
     "from_edges",

@@ -11,7 +11,7 @@ import inspect
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("posse", "agent", "coordinator", "topologies", "protocol")
+ROOMS = ("posse", "agent", "coordinator", "topologies", "protocol", "papers")
 LONGEST = 600
 
 ELSEWHERE = [
@@ -47,7 +47,8 @@ ELSEWHERE = [
     (
         "what experiments are made of: every experiment is run",
         "tests/papers/test_conduct.py",
-        "posse/papers: experiment noise outcome page repetitions sample small statements",
+        "papers/posse_papers: experiment noise outcome repetitions sample statements",
+        "posse/testing: small",
     ),
     (
         "parts of a page, which is read as a whole",
@@ -84,6 +85,15 @@ ELSEWHERE = [
         "what posse new writes, and what that imports",
         "tests/cli/test_new.py",
         "posse: extend",
+    ),
+    (
+        "public names of what is tested where it is, on which experiments stand",
+        "tests/papers/test_conduct.py",
+        "posse: algorithms experiments pages verbs",
+    ),
+    (
+        "what posse new writes",
+        "tests/cli/test_new.py",
         "posse/skeleton: system test",
     ),
 ]
@@ -98,7 +108,9 @@ def sources() -> list[Path]:
 
 def mirrors(source: Path) -> list[Path]:
     """The test of the same name, and that of the folder, if it is one inside a room of `posse`."""
-    *folders, name = source.parts[1:] if source.parts[0] == "posse" else source.parts
+    parts = source.parts
+    inside = {"posse": parts[1:], "papers": ("papers", *parts[2:])}
+    *folders, name = inside.get(parts[0], parts)
     own = Path("tests", *folders, f"test_{name}")
     return [own, own.parent.with_name(f"test_{folders[-1]}.py")] if len(folders) > 1 else [own]
 
@@ -142,7 +154,7 @@ def test_every_public_method_says_what_it_does() -> None:
     """Itself, or in a class that it is inherited from: that is what `help` shows."""
     silent = []
     for source in sources():
-        if source.parts[1] not in ("papers", "skeleton"):
+        if source.parts[0] != "papers" and source.parts[1] != "skeleton":
             module = importlib.import_module(".".join(source.with_suffix("").parts))
             for kind in vars(module).values():
                 if inspect.isclass(kind) and kind.__module__ == module.__name__:

@@ -35,6 +35,7 @@ def add(parser: Parser) -> None:
         "topology; your own system as MODULE:NAME",
         nargs="?",
         default="all",
+        offered=names,
     )
 
 

@@ -12,10 +12,12 @@ import errno
 import os
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import Any
 
 from posse import __version__, defect, log
 from posse.cli import streams
@@ -40,7 +42,6 @@ VERBS = {
     "sweep": ("sweep", "run a run file for every combination of some keys' values"),
     "report": ("report", "write one page about a run, a sweep or an audit"),
     "compare": ("report:compare", "write one page that compares runs on the same arms"),
-    "paper": ("paper", "list the papers' experiments, or run them by name"),
     "audit": ("audit", "find a lower bound on what messages reveal about one reward"),
     "capture": ("capture", "run a run file and record every frame of its links"),
     "frames": ("capture:frames", "show the frames of a capture, one per line"),
@@ -48,6 +49,9 @@ VERBS = {
     "completion": ("completion", "print a script for shell completion"),
 }
 """Name of a command; its file, and the verb if the file has several; what the command does."""
+
+ELSEWHERE = {"paper": "posse-papers"}
+"""Commands of packages beside posse, each with the package to install for it."""
 _LONGEST = 10_000
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Error codes of a disk that accepts no more data; the error does not name the file."""
@@ -59,7 +63,18 @@ def main(arguments: list[str] | None = None) -> int:
     streams.leave_on_signals()
     log.plain()
     words = sys.argv[1:] if arguments is None else arguments
-    options = parser([word for word in words if word in VERBS][:1]).parse_args(words)
+    named = next((word for word in words if not word.startswith("-")), "")
+    added = {} if named in VERBS else added_verbs()
+    try:
+        if named in ELSEWHERE and named not in added:
+            package = ELSEWHERE[named]
+            raise PosseError(
+                f"posse {named} is in the package {package}, which is not installed; install it "
+                f"with: python -m pip install {package}"
+            )
+        options = parser([named], added).parse_args(words)
+    except PosseError as error:
+        return _said(error, [], False)
     try:
         streams.watch_signals()
         with ExitStack() as options.until_end:
@@ -112,8 +127,34 @@ def _build() -> str:
     return " (with posse.agent.kernel)" if [*home.glob("agent/kernel.*.so")] else ""
 
 
-def parser(asked: Iterable[str] = VERBS) -> argparse.ArgumentParser:
-    """The parser of all commands; those in `asked` get their options."""
+def added_verbs() -> dict[str, EntryPoint]:
+    """The commands that installed packages add, by name (`posse.verbs` says how)."""
+    return {one.name: one for one in entry_points(group="posse.verbs") if one.name not in VERBS}
+
+
+def _module(name: str, added: Mapping[str, EntryPoint]) -> tuple[Any, str]:
+    """The module of a command, and how its functions' names end in it."""
+    if name in VERBS:
+        file, _, verb = VERBS[name][0].partition(":")
+        return import_module(f"posse.cli.{file}"), f"_{verb}" if verb else ""
+    try:
+        return added[name].load(), ""
+    except Exception as error:
+        raise PosseError(
+            f"posse {name} cannot be loaded from {added[name].value}: {error}; install its package "
+            "again, in a version that fits this posse"
+        ) from error
+
+
+def parser(
+    asked: Iterable[str] | None = None, added: Mapping[str, EntryPoint] | None = None
+) -> argparse.ArgumentParser:
+    """The parser of all commands; those in `asked` get their options, by default all.
+
+    `added` are other packages' commands, by default all that are installed.
+    """
+    if added is None:
+        added = added_verbs()
     whole = argparse.ArgumentParser(
         prog="posse",
         description="Private multi-agent bandits, run for real: agents are processes, messages "
@@ -125,13 +166,15 @@ def parser(asked: Iterable[str] = VERBS) -> argparse.ArgumentParser:
     add_volume(whole, default=False)
     whole.set_defaults(command=lambda options: whole.print_help())
     commands = whole.add_subparsers(title="commands", metavar="COMMAND", parser_class=Parser)
+    helps = {name: does for name, (_, does) in VERBS.items()}
+    for name, entry in added.items():
+        helps[name] = (entry.dist and entry.dist.metadata["Summary"]) or entry.value
     verbs = {
         name: commands.add_parser(name, help=does, description=f"{does[0].upper()}{does[1:]}.")
-        for name, (_, does) in VERBS.items()
+        for name, does in helps.items()
     }
-    for name in asked:
-        file, _, verb = VERBS[name][0].partition(":")
-        module, end = import_module(f"posse.cli.{file}"), f"_{verb}" if verb else ""
+    for name in helps if asked is None else helps.keys() & {*asked}:
+        module, end = _module(name, added)
         getattr(module, f"add{end}")(verbs[name])
         verbs[name].set_defaults(command=getattr(module, f"run{end}"))
         add_volume(verbs[name])

@@ -7,7 +7,7 @@ precedence. For an option that may be repeated, both count.
 import argparse
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 _RUN_FILE = "file"
@@ -22,18 +22,20 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.variables: dict[str, argparse.Action] = {}
+        self.offered: dict[str, Callable[[], list[str]]] = {}
 
     def option(
         self,
         name: str,
         text: str,
         among: argparse._MutuallyExclusiveGroup | None = None,
+        offered: Callable[[], list[str]] | None = None,
         **more: Any,
     ) -> None:
         """Add an option as its help shows it, "--wait SECONDS"; without a value it is a switch.
 
-        An argument is "dest METAVAR". `more` is as for `add_argument`; the help ends with the
-        default.
+        An argument is "dest METAVAR"; `offered` gives the names that a shell completes it with.
+        `more` is as for `add_argument`; the help ends with the default.
         """
         flag, _, value = name.partition(" ")
         if value:
@@ -43,7 +45,9 @@ class Parser(argparse.ArgumentParser):
         if (default := more.get("default")) not in (None, "", []):
             said = f"{default:g}" if isinstance(default, float) else default
             text = f"{text} (default: {said})"
-        (among or self).add_argument(flag, help=text, **more)
+        action = (among or self).add_argument(flag, help=text, **more)
+        if offered is not None:
+            self.offered[action.dest] = offered
 
     def add_variables(self) -> None:
         """Allow variables for all options of this command, and name them in its help."""

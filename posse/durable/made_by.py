@@ -15,7 +15,7 @@ from posse.plan import Plan
 from posse.spec.topology import PythonTopology
 
 _HOME = Path(__file__).resolve().parents[1]
-_NOT_RUN = ("papers", "report", "cli")
+_NOT_RUN = ("report", "cli")
 """Parts of `posse` that no run depends on."""
 _OWN = PythonArms | PythonTopology
 

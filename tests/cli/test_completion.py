@@ -46,9 +46,8 @@ def test_files_and_folders(offered, tmp_path):
     assert offered("posse", "report", "rid") == ["rides"]
 
 
-def test_systems_and_experiments(offered):
+def test_systems(offered):
     assert offered("posse", "list", "dp-m") == ["dp-mase"]
-    assert offered("posse", "paper", "rio-ad") == ["rio-adversary"]
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish", "tcsh", "powershell"])

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 import posse
-from posse.cli.main import VERBS, main
+from posse.cli.main import VERBS, main, parser
 from posse.hosts import endpoint
+from tests.support.packages import offer
 from tests.support.patience import PATIENCE
 
 
@@ -101,3 +102,33 @@ def test_every_verb_says_what_it_is() -> None:
     for name, (place, _) in VERBS.items():
         module = importlib.import_module(f"posse.cli.{place.partition(':')[0]}")
         assert f"`posse {name}`" in (module.__doc__ or "")
+
+
+def test_a_verb_of_a_package_that_is_not_installed_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("posse.cli.main.entry_points", lambda group: ())
+    assert main(["paper", "--all", "--quick"]) == 1
+    assert capsys.readouterr().err == (
+        "posse: posse paper is in the package posse-papers, which is not installed; install it "
+        "with: python -m pip install posse-papers\n"
+    )
+    assert "paper" not in parser().format_help()
+
+
+def test_an_installed_package_adds_a_verb_and_a_broken_one_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "greeter.py").write_text(
+        "def add(parser): parser.option('name', 'whom to greet')\n"
+        "def run(options): print('hello', options.name)\n"
+    )
+    offer(tmp_path, {"posse.verbs": {"greet": "greeter", "broken": "absent", "run": "greeter"}})
+    monkeypatch.syspath_prepend(tmp_path)
+    assert main(["greet", "posse"]) == 0
+    assert capsys.readouterr().out == "hello posse\n"
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert "    greet " in capsys.readouterr().out
+    assert main(["broken"]) == 1
+    assert "posse broken cannot be loaded from absent: No module" in capsys.readouterr().err

@@ -10,10 +10,10 @@ from posse import api
 from posse.durable.batch import carry_out
 from posse.durable.directory import RunDirectory, fresh
 from posse.errors import InputError
-from posse.papers.small import SMALL
 from posse.plan import changed, prepare
 from posse.results.record import RunRecord
 from posse.spec.runfile import read
+from posse.testing.small import SMALL
 from tests.support.cluster import SPEC
 
 RAW = {**SPEC, "repeat": 2, "engine": {"kind": "memory"}}

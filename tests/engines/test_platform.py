@@ -64,7 +64,6 @@ def test_commands_that_start_no_process(tmp_path):
         ("run", "run.toml", "--engine", "memory", "--out", "out"),
         ("report", "out"),
         ("keys", "keys", "--agents", "2"),
-        ("paper",),
     ):
         done = elsewhere(command(*words), tmp_path)
         assert done.returncode == 0, (words, done.stderr)

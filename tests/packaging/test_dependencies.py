@@ -100,8 +100,6 @@ def test_what_is_imported_is_a_dependency_or_an_extra_that_is_loaded_when_asked_
     """At the top of a file, a dependency; an extra in functions and what is its own."""
     own = (
         ROOT / "posse/report",
-        ROOT / "posse/papers/page.py",
-        ROOT / "posse/papers/reproduction.py",
         ROOT / "posse/testing/plugin.py",
     )
     extras = [r for name in PROJECT["optional-dependencies"].values() for r in name]

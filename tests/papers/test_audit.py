@@ -2,11 +2,11 @@
 
 import pytest
 
-from posse.papers import noise as bits
-from posse.papers.dubey import theory as dubey
-from posse.papers.li import theory as li
-from posse.papers.rio import theory as rio
-from posse.papers.tossou import theory as tossou
+from posse_papers import noise as bits
+from posse_papers.dubey import theory as dubey
+from posse_papers.li import theory as li
+from posse_papers.rio import theory as rio
+from posse_papers.tossou import theory as tossou
 from tests.support.papers import GENERATOR
 
 

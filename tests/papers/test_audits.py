@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from posse.papers import named
+from posse_papers.catalogue import named
 
 HOLD = {
     "dp-mase",

@@ -4,11 +4,11 @@ import math
 
 import pytest
 
-from posse.papers import checks
-from posse.papers.experiment import panel
-from posse.papers.li import theory
-from posse.papers.sample import Sample, named, regret, regret_at
-from posse.papers.statements import Measured
+from posse_papers import checks
+from posse_papers.experiment import panel
+from posse_papers.li import theory
+from posse_papers.sample import Sample, named, regret, regret_at
+from posse_papers.statements import Measured
 from tests.support.papers import counted, measured
 
 

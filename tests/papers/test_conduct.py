@@ -11,24 +11,23 @@ import time
 import psutil
 import pytest
 
-from posse import papers
 from posse.cli import main as cli
 from posse.durable import whole
-from posse.papers import conduct, page, repetitions
-from posse.papers.checks import falling, trend
-from posse.papers.experiment import Axes, Computation, Experiment, Runs
-from posse.papers.outcome import Judged
-from posse.papers.sample import regret, value
-from posse.papers.small import SMALL
-from posse.papers.statements import Finding, claim, ours
 from posse.plan import prepare
+from posse.testing.small import SMALL
+from posse_papers import catalogue, conduct, page, repetitions
+from posse_papers.checks import falling, trend
+from posse_papers.experiment import Axes, Computation, Experiment, Runs
+from posse_papers.outcome import Judged
+from posse_papers.sample import regret, value
+from posse_papers.statements import Finding, claim, ours
 from tests.support.papers import measured
 from tests.support.patience import PATIENCE
 
 
-@pytest.mark.parametrize("name", list(papers.experiments()))
+@pytest.mark.parametrize("name", list(catalogue.experiments()))
 def test_every_experiment_can_be_run(name):
-    experiment = papers.named(name)
+    experiment = catalogue.named(name)
     for quick in (True, False):
         assert set(experiment.systems(quick)) <= set(SMALL)
         for point in experiment.points(quick).values():
@@ -48,7 +47,7 @@ def test_every_experiment_can_be_run(name):
 
 
 def test_no_row_of_the_document_is_too_long_to_read():
-    for experiment in papers.experiments().values():
+    for experiment in catalogue.experiments().values():
         for statement in experiment.statements:
             assert len(statement.text) <= 150, statement.text
             assert len(statement.place) <= 45, statement.place
@@ -133,7 +132,7 @@ def test_a_statement_is_judged_by_the_form_it_names(outcome):
 def test_the_list_names_all(capsys):
     assert cli.main(["paper"]) == 0
     said = capsys.readouterr().out
-    assert all(name in said for name in papers.experiments())
+    assert all(name in said for name in catalogue.experiments())
 
 
 def test_the_nearest_name_is_offered(capsys):
@@ -142,7 +141,7 @@ def test_the_nearest_name_is_offered(capsys):
 
 
 def test_an_experiment_from_the_command_line(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(papers, "experiments", lambda: {"small": small()})
+    monkeypatch.setattr(catalogue, "experiments", lambda: {"small": small()})
     document = tmp_path / "reproduction.md"
     arguments = ["paper", "--all", "--quick", "--out", str(tmp_path), "--document", str(document)]
     assert cli.main(arguments) == 0
@@ -152,7 +151,7 @@ def test_an_experiment_from_the_command_line(tmp_path, capsys, monkeypatch):
 
 
 def test_what_cannot_be_written_is_said_and_told(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(papers, "experiments", lambda: {"small": small()})
+    monkeypatch.setattr(catalogue, "experiments", lambda: {"small": small()})
     opened = whole.opened
 
     def full(path):
@@ -333,7 +332,7 @@ def test_an_experiment_over_wires_gives_what_memory_gives(tmp_path):
 
 
 def test_the_cost_is_said_on_the_command_line(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(papers, "experiments", lambda: {"small": small()})
+    monkeypatch.setattr(catalogue, "experiments", lambda: {"small": small()})
     assert (
         cli.main(["paper", "small", "--estimate", "--quick", "--jobs", "1", "--out", str(tmp_path)])
         == 0
@@ -345,7 +344,7 @@ def test_the_cost_is_said_on_the_command_line(tmp_path, capsys, monkeypatch):
 
 def test_the_document_has_both_forms_and_what_others_would_cost(tmp_path, monkeypatch):
     other = small().but(name="other")
-    monkeypatch.setattr(papers, "experiments", lambda: {"small": small(), "other": other})
+    monkeypatch.setattr(catalogue, "experiments", lambda: {"small": small(), "other": other})
     document = tmp_path / "reproduction.md"
     out = ["--out", str(tmp_path), "--jobs", "1"]
     said = [*out, "--document", str(document)]

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from posse.engines import memory
-from posse.papers.dubey import theory
 from posse.plan import prepare
+from posse_papers.dubey import theory
 from tests.support.papers import GENERATOR, alike_on_average
 
 

@@ -6,9 +6,9 @@ import random
 import pytest
 
 from posse.engines import memory
-from posse.papers.esfandiari import figures, theory
-from posse.papers.esfandiari.figures import UNIFORM, anonymous, commit
 from posse.plan import prepare
+from posse_papers.esfandiari import figures, theory
+from posse_papers.esfandiari.figures import UNIFORM, anonymous, commit
 from tests.support.papers import GENERATOR, alike_on_average, measured
 
 

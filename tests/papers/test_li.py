@@ -6,10 +6,10 @@ import random
 import pytest
 
 from posse.engines import memory
-from posse.papers.li import figures, theory
-from posse.papers.sample import Sample, regret
-from posse.papers.statements import Measured
 from posse.plan import prepare
+from posse_papers.li import figures, theory
+from posse_papers.sample import Sample, regret
+from posse_papers.statements import Measured
 from tests.support.papers import GENERATOR, alike_on_average
 
 

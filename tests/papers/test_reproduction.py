@@ -3,9 +3,9 @@
 import re
 from typing import Any
 
-from posse.papers import reproduction
-from posse.papers.outcome import Cost, Judged, PointMean, Told
-from posse.papers.statements import Answer, Finding
+from posse_papers import reproduction
+from posse_papers.outcome import Cost, Judged, PointMean, Told
+from posse_papers.statements import Answer, Finding
 
 
 def found(answer: Answer, said: str = "so") -> Finding:

@@ -8,9 +8,9 @@ from scipy.stats import binom
 
 from posse.engines import memory
 from posse.families.mase import samples_of_epochs
-from posse.papers.rio import theory
-from posse.papers.sample import Sample
 from posse.plan import prepare
+from posse_papers.rio import theory
+from posse_papers.sample import Sample
 from tests.support.papers import alike_on_average
 
 

@@ -9,14 +9,14 @@ from posse.agent.hybrid import HybridSums
 from posse.agent.noise import SeededNoise
 from posse.agent.players import TdfsPlayer, UcbPrivateBound
 from posse.engines import memory
-from posse.papers.checks import at_most
-from posse.papers.sample import Sample, of_run, regret
-from posse.papers.statements import Measured
-from posse.papers.tossou import figures, theory
-from posse.papers.tossou.figures import RANDOM_PACE
 from posse.plan import prepare
 from posse.protocol.machine import COORDINATOR, Received, Started
 from posse.protocol.players import Outcome
+from posse_papers.checks import at_most
+from posse_papers.sample import Sample, of_run, regret
+from posse_papers.statements import Measured
+from posse_papers.tossou import figures, theory
+from posse_papers.tossou.figures import RANDOM_PACE
 from tests.support.claims import plan
 from tests.support.noise import deviation
 from tests.support.papers import GENERATOR, alike_on_average, measured

@@ -3,9 +3,6 @@
 import pytest
 
 from posse.cli import main as cli
-from posse.papers import conduct, page
-from posse.papers.experiment import Axes
-from tests.papers.test_conduct import small
 from tests.report.test_report import large, make
 from tests.support.browser import CHROMIUM, Browser
 
@@ -64,19 +61,6 @@ def test_nothing_is_cut_off_and_nothing_complains(browser, pages, name, width, d
     drawn = "[...document.querySelectorAll('figure svg')].every(s => s.clientHeight > 60)"
     assert browser.evaluate(drawn)
     assert browser.evaluate("document.querySelectorAll('figure svg').length") >= 3
-
-
-@pytest.mark.parametrize("shape", ["points", "bars"])
-def test_an_experiments_page_is_whole(browser, tmp_path, shape):
-    experiment = small().but(axes=Axes("agents", "rounds", shape=shape), limit=1000.0)
-    outcome = conduct.conduct(experiment, quick=True, jobs=1)
-    page.outcome_page(outcome).write(tmp_path / "report.html")
-    for width in (375, 1440):
-        browser.messages.clear()
-        browser.open(tmp_path / "report.html", width=width)
-        assert browser.evaluate(CUT_OFF) == []
-        assert browser.messages == []
-        assert browser.evaluate("document.querySelectorAll('figure svg').length") == 2
 
 
 SIGNS = """

@@ -190,6 +190,8 @@ def commands(block: Block) -> list[str]:
 def parse(command: str) -> None:
     """See that the command line knows a command and its options; nothing is run."""
     words = shlex.split(command, comments=True)
+    if words[1] in cli.ELSEWHERE.keys() - cli.added_verbs().keys():
+        return
     try:
         cli.parser().parse_args([word for word in words[1:] if word != "&"])
     except SystemExit:

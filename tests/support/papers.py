@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from posse.papers.sample import Sample, regret, value
-from posse.papers.statements import Measured
+from posse_papers.sample import Sample, regret, value
+from posse_papers.statements import Measured
 
 GENERATOR = np.random.default_rng
 

@@ -1,0 +1,366 @@
+"""Checks of measured lines: against each other, and against numbers.
+
+Runs of equal number share seed and instance, so that a difference is taken run by run and does not
+contain what the instance does to both (Student's t, 95 %). An order, or a trend, is borne out if
+every comparison holds by more than its interval, and not borne out if one is clearly the other way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import wraps
+from itertools import pairwise
+from math import hypot, inf, log
+from operator import sub
+from typing import Any, Concatenate, ParamSpec
+
+import numpy as np
+
+from posse.experiments import Plan, mean_ci, number, prepare, wilson
+from posse_papers.experiment import SEED
+from posse_papers.sample import Metric, Sample
+from posse_papers.statements import Answer, Check, Finding, Lines, Measured, Where, each, verdict
+
+P = ParamSpec("P")
+Limit = float | Callable[[str, float], float]
+"""A number, or one for each line and place."""
+Row = tuple[float, str, Answer]
+"""A comparison: how clear it is, in words, and its answer."""
+
+
+def check(decide: Callable[Concatenate[Measured, P], Finding]) -> Callable[P, Check]:
+    """The check of given lines and limits, from how it decides on what was measured."""
+
+    @wraps(decide)
+    def given(*args: P.args, **kwargs: P.kwargs) -> Check:
+        return lambda measured: decide(measured, *args, **kwargs)
+
+    return given
+
+
+def bounded(values: list[float]) -> tuple[float, float]:
+    """Mean and the half-width of its 95 % interval; infinite for a single value."""
+    mean, half = mean_ci(values)
+    return mean, inf if half is None else half
+
+
+def within(low: float, high: float, least: float = -inf, most: float = inf) -> Answer:
+    """Whether an interval [low, high] lies inside [least, most], outside, or across an end."""
+    if high < least or low > most:
+        return "not borne out"
+    return "borne out" if least <= low and high <= most else "undecided"
+
+
+def together(answers: list[Answer]) -> Answer:
+    """One answer for several: all, any clearly not, or undecided; not borne out by none."""
+    if not answers or "not borne out" in answers:
+        return "not borne out"
+    return "undecided" if "undecided" in answers else "borne out"
+
+
+def weighed(rows: list[Row]) -> Finding:
+    """All comparisons together: how many are clear, and the words of the one that is least so."""
+    answers = [answer for _, _, answer in rows]
+    said = min(rows)[1] if rows else "nothing to compare"
+    if len(rows) > 1:
+        said = f"{answers.count('borne out')} of {len(rows)} clear; least: {said}"
+    return Finding(together(answers), said)
+
+
+def pm(mean: float, half: float) -> str:
+    """A mean with its interval."""
+    return number(mean) + (f" ± {number(half)}" if 0 < half < inf else "")
+
+
+def between(low: float, high: float) -> str:
+    """What was wanted, in words."""
+    if low == -inf:
+        return f"wanted at most {number(high)}"
+    if high == inf:
+        return f"wanted at least {number(low)}"
+    return f"wanted {number(low)} to {number(high)}"
+
+
+def _above_zero(difference: float, half: float, said: str) -> Row:
+    """A difference in units of its interval: above 1 is clear, below -1 reversed.
+
+    What is the same in every run lies above nothing.
+    """
+    units = difference / half if half else inf if difference > 0 else -inf
+    answer: Answer = "borne out" if units > 1 else "not borne out" if units < -1 else "undecided"
+    return units, said, answer
+
+
+def _short(line: str) -> str:
+    """A line's name without its panel."""
+    return line.rpartition(": ")[2]
+
+
+def _orders(
+    measured: Measured, pairs: Iterable[tuple[str, str]], where: Where, metric: Metric | None
+) -> Finding:
+    """The mean difference, run by run, of each pair against its interval."""
+    rows = []
+    for higher, lower in pairs:
+        common = set(measured.places(higher)) & set(measured.places(lower))
+        for _, x in measured.reached(higher, where):
+            if x in common:
+                found = bounded(measured.paired(sub, (higher, x), (lower, x), metric))
+                at = f" at {x:g}" if len(common) > 1 else ""
+                said = f"{_short(higher)} − {_short(lower)}{at}: {pm(*found)}"
+                rows.append(_above_zero(*found, said))
+    return weighed(rows)
+
+
+@check
+def falling(measured: Measured, *lines: str, where: Where = None) -> Finding:
+    """The lines lie in this order, the first highest, wherever they have points."""
+    return _orders(measured, pairwise(lines), where, None)
+
+
+@check
+def above(
+    measured: Measured,
+    higher: Lines,
+    lower: Lines,
+    where: Where = None,
+    metric: Metric | None = None,
+) -> Finding:
+    """Each of `higher` lies above each of `lower`."""
+    pairs = [(high, low) for high in each(higher) for low in each(lower)]
+    return _orders(measured, pairs, where, metric)
+
+
+@check
+def trend(measured: Measured, lines: Lines, sign: int = 1) -> Finding:
+    """Lines grow (or fall, sign -1) from their first point to their last."""
+    rows = []
+    for line in each(lines):
+        first, last = ((line, measured.places(line)[end]) for end in (0, -1))
+        found = bounded(measured.paired(lambda a, b: sign * (b - a), first, last))
+        means = (f"{number(measured.mean(*end)[0])} at {end[1]:g}" for end in (first, last))
+        rows.append(_above_zero(*found, f"{_short(line)}: {', '.join(means)}"))
+    return weighed(rows)
+
+
+def _power(measured: Measured, line: str) -> tuple[float, float]:
+    """The power of x by which a line grows between its first and its last point (log-log).
+
+    The interval adds the relative ones of both means, as of independent runs.
+    """
+    places = measured.places(line)
+    (first, before), (last, after) = (bounded(measured.values(line, places[i])) for i in (0, -1))
+    span = log(places[-1] / places[0])
+    return log(last / first) / span, hypot(before / first, after / last) / span
+
+
+@check
+def exponent(measured: Measured, lines: Lines, low: float, high: float) -> Finding:
+    """The power of x by which lines grow lies in [low, high]."""
+    found = {_short(line): _power(measured, line) for line in each(lines)}
+    said = "; ".join(f"{line}: {power:.2f} ± {half:.2f}" for line, (power, half) in found.items())
+    answers = [within(power - half, power + half, low, high) for power, half in found.values()]
+    return Finding(together(answers), f"{said}; {between(low, high)}")
+
+
+@check
+def slower(measured: Measured, lines: Lines, than: str) -> Finding:
+    """Lines grow along the axis by a smaller power than another line."""
+    most, width = _power(measured, than)
+    rows = []
+    for line in each(lines):
+        found, half = _power(measured, line)
+        said = f"{_short(line)} {found:.3f} ± {half:.3f}, {_short(than)} {most:.3f}"
+        rows.append(_above_zero(most - found, hypot(half, width), said))
+    return weighed(rows)
+
+
+@check
+def alike(
+    measured: Measured, first: str, others: Lines, share: float, metric: Metric | None = None
+) -> Finding:
+    """The mean of each of `others` is within the share `share` of the first line's, everywhere.
+
+    Borne out if the 95% interval of each difference lies inside, not if one lies outside.
+    """
+    rows = []
+    for x in measured.places(first):
+        room = share * abs(measured.mean(first, x, metric)[0])
+        for line in each(others):
+            difference, half = bounded(measured.paired(sub, (line, x), (first, x), metric))
+            off = abs(difference)
+            said = f"{_short(line)} − {_short(first)}: {pm(difference, half)}"
+            said = f"{said} of {number(room)} allowed"
+            rows.append((room - off - half, said, within(off - half, off + half, most=room)))
+    return weighed(rows)
+
+
+@check
+def ratio(
+    measured: Measured,
+    over: tuple[str, float],
+    under: tuple[str, float],
+    low: float,
+    high: float,
+    metric: Metric | None = None,
+) -> Finding:
+    """The mean of one point over that of another lies in [low, high].
+
+    By low·under < over < high·under, run by run.
+    """
+    found = measured.mean(*over, metric)[0] / measured.mean(*under, metric)[0]
+    ends = [measured.paired(lambda a, b: a - low * b, over, under, metric)]
+    if high < inf:
+        ends.append(measured.paired(lambda a, b: high * b - a, over, under, metric))
+    answers = [_above_zero(*bounded(end), "")[2] for end in ends]
+    return Finding(together(answers), f"ratio {number(found)}; {between(low, high)}")
+
+
+def _named(measured: Measured, line: str, x: float) -> str:
+    """A point by its line, and by its place where the line has several."""
+    return f"{line} at {x:g}" if len(measured.places(line)) > 1 else line
+
+
+def _at(limit: Limit, line: str, x: float) -> float:
+    return limit(line, x) if callable(limit) else limit
+
+
+@check
+def at_most(
+    measured: Measured,
+    lines: Lines,
+    limit: Limit,
+    where: Where = None,
+    metric: Metric | None = None,
+    sign: int = 1,
+    every: bool = False,
+) -> Finding:
+    """The means of lines, or `every` run, are at most a limit, everywhere (sign -1: at least)."""
+    rows = []
+    for line, x in measured.reached(lines, where):
+        mean, half = measured.mean(line, x, metric)
+        if every:
+            mean, half = sign * max(sign * v for v in measured.values(line, x, metric)), 0.0
+        wanted = _at(limit, line, x)
+        excess, slack = sign * (mean - wanted), 1e-9 * abs(wanted)
+        said = f"{'at most' if sign > 0 else 'at least'} {number(wanted)}"
+        rows.append((
+            (-excess - half) / (abs(wanted) or 1.0),
+            f"{_named(measured, line, x)}: {pm(mean, half)}, {said}",
+            within(excess - half, excess + half, most=slack),
+        ))  # fmt: skip
+    return weighed(rows)
+
+
+@check
+def inside(measured: Measured, lines: Lines, low: float, high: float) -> Finding:
+    """The means of lines lie between two limits, at every place."""
+    found = [measured.mean(*point) for point in measured.reached(lines)]
+    means = [mean for mean, _ in found]
+    said = f"{number(min(means))} to {number(max(means))}; {between(low, high)}"
+    return Finding(together([within(m - half, m + half, low, high) for m, half in found]), said)
+
+
+@check
+def equal(measured: Measured, wanted: dict[Any, float], metric: Metric | None = None) -> Finding:
+    """Every sample of a point is this number exactly, by line (and place)."""
+    wrong, seen = [], 0
+    for key, exact in wanted.items():
+        line, x = key if isinstance(key, tuple) else (key, measured.places(key)[0])
+        values = measured.values(line, x, metric)
+        seen += len(values)
+        if any(abs(value - exact) > 1e-6 * max(1.0, abs(exact)) for value in values):
+            at = f" at {x:g}" if isinstance(key, tuple) else ""
+            wrong.append(f"{line}{at}: {number(values[0])} for {number(exact)}")
+    return verdict(not wrong, "; ".join(wrong[:3]) if wrong else f"exactly so in all {seen:,}")
+
+
+@check
+def matches(
+    measured: Measured,
+    line: str,
+    wanted: Limit,
+    widened: float = 1.0,
+    slack: float = 0.0,
+    metric: Metric | None = None,
+) -> Finding:
+    """The means of a line are what is wanted, within their intervals and this share of it.
+
+    Several intervals together are `widened` (Bonferroni): three by 1.3, five by 1.4.
+    """
+    said, fits = [], True
+    for x in measured.places(line):
+        mean, half = bounded(measured.values(line, x, metric))
+        exact = _at(wanted, line, x)
+        fits = fits and abs(mean - exact) <= widened * half + slack * abs(exact)
+        said.append(f"at {x:g}: {pm(mean, half)} for {number(exact)}")
+    return verdict(fits, "; ".join(said))
+
+
+def computed_hits(sample: Sample) -> tuple[int, int]:
+    """The numbers "hits" and "of" of a computation."""
+    return int(sample.numbers["hits"]), int(sample.numbers["of"])
+
+
+@check
+def rate(
+    measured: Measured,
+    lines: Lines,
+    limit: float,
+    pooled: bool = False,
+    sign: int = 1,
+    where: Where = None,
+    of: Callable[[Sample], tuple[int, int]] = computed_hits,
+) -> Finding:
+    """What happened in some trials has at most (sign -1: at least) this probability (Wilson).
+
+    `of`: how often it happened in a sample, of how many trials; line by line and place by place, or
+    `pooled`.
+    """
+    counted: dict[str, tuple[int, int]] = {}
+    for line, x in measured.reached(lines, where):
+        name = "" if pooled else f"{_named(measured, line, x)}: "
+        found = [counted.get(name, (0, 0)), *map(of, measured.runs[line, x])]
+        counted[name] = sum(hits for hits, _ in found), sum(trials for _, trials in found)
+    least, most = (-inf, limit) if sign > 0 else (limit, inf)
+    rows = []
+    for name, (hits, trials) in counted.items():
+        low, high = wilson(hits, trials)
+        said = f"{name}{hits:,} of {trials:,} ({low:.2%} to {high:.2%}), wanted {limit:.3g}"
+        rows.append((min(most - high, low - least), said, within(low, high, least, most)))
+    return weighed(rows)
+
+
+@check
+def right(measured: Measured, failure: float, lines: Lines = ()) -> Finding:
+    """Each run names the best arm, arm 0, with probability at least 1 - failure (Wilson).
+
+    Of these lines together, or of all.
+    """
+
+    def named(sample: Sample) -> tuple[int, int]:
+        return int(sample.best_arm == 0 and sample.status == "identified"), 1
+
+    asked = rate(lines or measured.lines(), 1 - failure, pooled=True, sign=-1, of=named)
+    return asked(measured)
+
+
+def plan_of(measured: Measured, line: str, x: float = 0.0) -> Plan:
+    """The plan of the runs of a point."""
+    return prepare({**measured.settings[line, x], "seed": SEED, "variant": measured.variant})
+
+
+@check
+def under_theory(measured: Measured, line: str, x: float = 0.0) -> Finding:
+    """The regret of every run of a point is at most its system's bound, at all times."""
+    shares = []
+    plan = plan_of(measured, line, x)
+    for number_, sample in enumerate(measured.runs[line, x]):
+        promised = plan.bound(number_).regret
+        assert promised is not None
+        assert sample.curve is not None
+        times, found = np.array(sample.curve[1:]).T
+        shares.append(float((found / promised(times)).max()))
+    under = sum(share <= 1 for share in shares)
+    said = f"in {under} of {len(shares)} runs; at most {max(shares):.2g} of it"
+    return verdict(under == len(shares), said)

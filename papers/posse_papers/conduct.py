@@ -1,0 +1,173 @@
+"""Run an experiment and check what the paper says about it."""
+
+import functools
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import posse
+from posse import RunRecord
+from posse.experiments import SMALL, TOTALS, Progress, Screen, get_system
+from posse_papers.experiment import SEED, Experiment
+from posse_papers.outcome import Cost, Judged, PointMean, Told
+from posse_papers.repetitions import Repetition, run, store
+from posse_papers.statements import Measured, Place, Statement
+
+_COPIED = ("name", "paper", "figure", "title", "assumed")
+
+_NOWHERE = Screen()
+
+Agreement = list[tuple[str, Any, Any]]
+"""(quantity, memory, processes) of one small run of a system."""
+
+
+@dataclass
+class Outcome:
+    """What an experiment's runs gave: by variant the measured points, and what they say.
+
+    `agreement` has one small run on both engines for each system that the experiment runs.
+    """
+
+    experiment: Experiment
+    measured: dict[str, Measured]
+    agreement: Agreement
+    told: Told
+
+
+def repetitions(
+    experiment: Experiment, *, quick: bool, engine: str
+) -> list[tuple[Repetition, str, Place]]:
+    """(repetition, variant, place) for every number, variant and point.
+
+    A system whose print needs no correction is run once, for both variants.
+    """
+    repeat, points = experiment.repeat[0 if quick else 1], experiment.points(quick)
+    return [
+        (
+            Repetition(
+                run=of.run,
+                variant=experiment.variants[0]
+                if isinstance(of.run, dict) and get_system(of.run["system"]).one_form
+                else variant,
+                engine=engine,
+                number=number,
+                keep_log=experiment.keep_log,
+            ),
+            variant,
+            place,
+        )
+        for number in range(repeat * max(of.times for of in points.values()))
+        for variant in experiment.variants
+        for place, of in points.items()
+        if number < repeat * of.times and variant in of.variants
+    ]
+
+
+def conduct(
+    experiment: Experiment,
+    *,
+    quick: bool,
+    engine: str = "memory",
+    folder: Path | None = None,
+    screen: Screen = _NOWHERE,
+    jobs: int | None = None,
+) -> Outcome:
+    """Run every point in its variants, and each system of theirs once on both engines.
+
+    `folder`: where repetitions are kept, and found if they were made before by the same code.
+    """
+    began = time.monotonic()
+    wanted = repetitions(experiment, quick=quick, engine=engine)
+    # a repetition that both variants share is run once
+    tasks = {task.name: task for task, _, _ in wanted}
+    with Progress(experiment.name, len(tasks), screen, "repetitions") as progress:
+        found = run(list(tasks.values()), folder, lambda before: progress.done(before=before), jobs)
+        agreement: Agreement = []
+        for system in experiment.systems(quick):
+            progress.inside(f"{system} on both engines")
+            agreement += both_engines(system, experiment.variants[0])
+    done = dict(zip(tasks, found, strict=True))
+    measured: dict[str, Measured] = {
+        variant: Measured(variant, experiment.metric) for variant in experiment.variants
+    }
+    for task, variant, place in wanted:
+        measured[variant].runs.setdefault(place, []).append(done[task.name])
+        measured[variant].settings[place] = task.run
+    axes = experiment.axes
+    told = Told(
+        **{field: getattr(experiment, field) for field in _COPIED},
+        x_label=axes.x,
+        y_label=axes.y,
+        shape=axes.shape,
+        form="quick" if quick else "full",
+        repeat=experiment.repeat[0 if quick else 1],
+        engine=engine,
+        engines_agree=all(one == other for _, one, other in agreement) if agreement else None,
+        seconds=round(time.monotonic() - began, 1),
+        processor_seconds=round(sum(one.seconds for one in found), 1),
+        statements=[judged(statement, measured) for statement in experiment.statements],
+        numbers={
+            variant: [
+                PointMean(line, x, *runs.mean(line, x))
+                for line, x in runs.runs
+                if runs.values(line, x)
+            ]
+            for variant, runs in measured.items()
+        },
+    )
+    return Outcome(experiment, measured, agreement, told)
+
+
+def judged(statement: Statement, measured: dict[str, Measured]) -> Judged:
+    """What the variants that judge a statement say to it."""
+    found = {
+        variant: statement.check(runs)
+        for variant, runs in measured.items()
+        if statement.by in ("both", variant)
+    }
+    return Judged(text=statement.text, place=statement.place, by=statement.by, found=found)
+
+
+def estimate(
+    experiment: Experiment,
+    *,
+    quick: bool,
+    engine: str = "memory",
+    folder: Path | None = None,
+    screen: Screen = _NOWHERE,
+    jobs: int | None = None,
+) -> Cost:
+    """Run the first repetition of every point, and multiply; it is kept like any other."""
+    of_point: dict[tuple[str, Place], list[Repetition]] = {}
+    for task, _, place in repetitions(experiment, quick=quick, engine=engine):
+        same = of_point.setdefault((task.variant, place), [])
+        if task not in same[-1:]:
+            same.append(task)
+    firsts = [tasks[0] for tasks in of_point.values()]
+    with Progress(experiment.name, len(firsts), screen, "repetitions") as progress:
+        done = run(firsts, folder, lambda before: progress.done(before=before), jobs)
+    there = store(folder) if folder is not None else None
+    wanted = [task for tasks in of_point.values() for task in tasks]
+    times = map(len, of_point.values())
+    return Cost(
+        repetitions=len(wanted),
+        processor_seconds=sum(one.seconds * n for one, n in zip(done, times, strict=True)),
+        kept=sum(there is not None and there.kept(task.name) is not None for task in wanted),
+    )
+
+
+@functools.cache
+def both_engines(system: str, variant: str) -> Agreement:
+    """A small run of a system on both engines; a system that was compared before is not again."""
+    raw = {**SMALL[system], "system": system, "seed": SEED, "variant": variant}
+    runs = [
+        posse.run({**raw, "engine": {"kind": kind}}).runs[0] for kind in ("memory", "processes")
+    ]
+    told: list[tuple[str, Callable[[RunRecord], Any]]] = [
+        ("status", lambda r: r.status),
+        ("answer", lambda r: r.best_arm),
+        *((measure.name.replace("_", " "), measure.of) for measure in TOTALS),
+    ]
+    return [(f"{system}: {name}", of(runs[0]), of(runs[1])) for name, of in told]

@@ -1,0 +1,195 @@
+"""The setting of section 5 of Dubey and Pentland 2020 as run files, and what is run in it."""
+
+from functools import partial
+from typing import Any
+
+from posse_papers.checks import above, alike, falling, ratio, trend
+from posse_papers.experiment import Axes, Experiment, bars, curves, run_file
+from posse_papers.sample import regret
+from posse_papers.statements import claim, ours
+
+ARMS: dict[str, Any] = {"kind": "bernoulli", "means": {"random": "uniform", "count": 5}}
+MIDDLE: dict[str, Any] = {
+    "kind": "bernoulli",
+    "means": {"random": "uniform", "count": 5, "low": 0.3, "high": 0.7},
+}
+V = 1.1
+HALF_WAY = "diameter/2"
+"""γ where nothing else is said, rounded up."""
+ASSUMED = (
+    "M = 200, p = .1, K = 5 as printed, T = 1000 for all, v = 1.1, γ = diameter/2 rounded up; "
+    "quick: M = 30, p = .25, T = 150, a graph of about the same diameter."
+)
+LIES = "Byzantine agents: all, each reward replaced by 1 with the rate."
+REGRET = "regret of all agents"
+_ALONE = ("ucb1", "dp-ucb-int")
+
+
+def sizes(quick: bool) -> tuple[int, float, int]:
+    """M, p and T."""
+    return (30, 0.25, 150) if quick else (200, 0.1, 1000)
+
+
+def run(system: str, quick: bool, arms: dict[str, Any] = ARMS, **parameters: Any) -> dict[str, Any]:
+    """A system on Erdős and Rényi's graph, or M agents alone."""
+    agents, p, horizon = sizes(quick)
+    linked = {} if system in _ALONE else {"topology": {"kind": "erdos-renyi", "p": p}}
+    return run_file(system, agents, arms, {"horizon": horizon, **parameters}, **linked)
+
+
+def private(
+    quick: bool, epsilon: float, gamma: Any = HALF_WAY, noise_at: str = "source"
+) -> dict[str, Any]:
+    """Private Multi-Agent UCB."""
+    return run("private-ucb", quick, epsilon=epsilon, gamma=gamma, noise_at=noise_at)
+
+
+def byzantine(
+    quick: bool, rate: float, gamma: Any = HALF_WAY, assumed: float | None = None, **more: Any
+) -> dict[str, Any]:
+    """Byzantine-Proof Multi-Agent UCB, means U[.3, .7]."""
+    does = {"rate": rate, **more}
+    parameters = {} if assumed is None else {"assumed_contamination": assumed}
+    return run("byzantine-ucb", quick, MIDDLE, gamma=gamma, contamination=does, **parameters)
+
+
+def central(quick: bool, arms: dict[str, Any]) -> dict[str, Any]:
+    """The optimum that figures compare with: one UCB1 that makes all M T pulls itself."""
+    agents, _, horizon = sizes(quick)
+    return run_file("ucb1", 1, arms, {"horizon": agents * horizon})
+
+
+_figure = partial(Experiment, axes=curves("time (slots)", REGRET), metric=regret, repeat=(20, 100))
+_OPEN = "Cooperative, no privacy"
+_DIAMETER = 3.0
+_GAMMAS: dict[float, Any] = {1.0: 1, 2.0: HALF_WAY, _DIAMETER: "diameter"}
+_ASSUMED = "M = 30, p = .25, T = 150, means U[.3, .7] (in full M = 200, p = .1, T = 1000)."
+_UNTRIMMED = (
+    "Corrected, an estimator that believes 1/8 or more trims nothing, for its interval never holds "
+    "three quarters of the points."
+)
+_compared = partial(Experiment, axes=bars(REGRET), metric=regret, repeat=(20, 100))
+
+
+EXPERIMENTS = (
+    _figure(
+        "dubey-1a", "Figure 1 (a)", "Private cooperation against acting alone",
+        claim("ε = 1: better than single-agent UCB1, the non-private benchmark", "5",
+              above("UCB1, alone", "Private ε=1"), "printed"),
+        claim("ε = .1: better than single-agent UCB1", "5",
+              above("UCB1, alone", "Private ε=0.1"), "printed"),
+        claim("ε = 1: significantly better than DP-UCB-INT", "5",
+              above("DP-UCB-INT ε=1, alone", "Private ε=1"), "printed"),
+        claim("ε = .1: significantly better than DP-UCB-INT", "5",
+              above("DP-UCB-INT ε=0.1, alone", "Private ε=0.1"), "printed"),
+        claim("incurs higher regret than the non-private version", "5",
+              above(("Private ε=0.1", "Private ε=1"), _OPEN), "printed"),
+        ours("ε = 1, by Remark 3 no privacy, is within 10 % of the non-private regret",
+             alike(_OPEN, "Private ε=1", 0.1), "printed"),
+        lines=lambda quick: {
+            "UCB1, alone": run("ucb1", quick),
+            "DP-UCB-INT ε=0.1, alone": run("dp-ucb-int", quick, epsilon=0.1),
+            "DP-UCB-INT ε=1, alone": run("dp-ucb-int", quick, epsilon=1.0),
+            "Private ε=0.1": private(quick, 0.1),
+            "Private ε=1": private(quick, 1.0),
+            _OPEN: run("cooperative-ucb", quick),
+        },
+        assumed=ASSUMED,
+    ),
+    _figure(
+        "dubey-1b", "Figure 1 (b)", "Cooperation with byzantine agents",
+        claim("a large improvement over single-agent UCB1", "5",
+              above("UCB1, alone", ("Byzantine, ε=.001", "Byzantine, ε=0"))),
+        claim("with no contamination the performance is better", "5",
+              falling("Byzantine, ε=.001", "Byzantine, ε=0")),
+        lines=lambda quick: {
+            "UCB1, alone": run("ucb1", quick, MIDDLE),
+            "Byzantine, ε=.001": byzantine(quick, 1e-3),
+            "Byzantine, ε=0": byzantine(quick, 0.0),
+        },
+        repeat=(10, 100),
+        assumed=f"{ASSUMED} {LIES} Means U[.3, .7].",
+    ),
+    _figure(
+        "dubey-1c", "Figure 1 (c)", "How far messages travel",
+        claim("private: a sharp decline from γ = 1 to the diameter", "5",
+              trend("Private ε=1", -1), "printed"),
+        claim("byzantine-proof: the same", "5", trend("Byzantine, ε=.001", -1)),
+        claim("private: matches the optimal regret at γ = diameter (here: within a quarter)", "5",
+              ratio(("Private ε=1", _DIAMETER), ("optimum for Private", _DIAMETER), 0.0, 1.25),
+              "printed"),
+        claim("byzantine-proof: the same", "5",
+              ratio(("Byzantine, ε=.001", _DIAMETER), ("optimum for Byzantine", _DIAMETER),
+                    0.0, 1.25)),
+        lines=lambda quick: {
+            "Private ε=1": {x: private(quick, 1.0, gamma=gamma) for x, gamma in _GAMMAS.items()},
+            "Byzantine, ε=.001": {x: byzantine(quick, 1e-3, gamma) for x, gamma in _GAMMAS.items()},
+            "optimum for Private": {_DIAMETER: central(quick, ARMS)},
+            "optimum for Byzantine": {_DIAMETER: central(quick, MIDDLE)},
+        },
+        axes=Axes("life of a message γ (3: the diameter; 2: half of it, rounded up)", REGRET),
+        repeat=(16, 100),
+        assumed=f"{ASSUMED} {LIES} Optimum: one UCB1 that makes all M T pulls itself.",
+    ),
+    _figure(
+        "dubey-isolated", "Remark 4", "Messages that do not travel",
+        claim("γ = 0 is equivalent to M agents in isolation (here: within 5 %)", "Remark 4",
+              alike("UCB1, alone", "Cooperative, γ = 0", 0.05)),
+        lines=lambda quick: {
+            "UCB1, alone": run("ucb1", quick),
+            "Cooperative, γ = 0": run("cooperative-ucb", quick, gamma=0),
+        },
+        axes=bars(REGRET), repeat=(40, 100), variants=("corrected",),
+        assumed=ASSUMED,
+    ),
+    _figure(
+        "dubey-destination", "Remark 2", "Noise at the source and at the destination",
+        *(
+            claim(f"ε = {epsilon:g}: the regret is slightly better with noise at the destination",
+                  "Remark 2", falling(f"ε={epsilon:g}: noise at the source",
+                                      f"ε={epsilon:g}: noise at the destination"), "printed")
+            for epsilon in (0.1, 1.0)
+        ),
+        lines=lambda quick: {
+            f"ε={epsilon:g}: noise at the {where}": private(quick, epsilon, noise_at=where)
+            for where in ("source", "destination") for epsilon in (0.1, 1.0)
+        },
+        axes=bars(REGRET), variants=("printed",),
+        assumed=f"{ASSUMED} At the destination: one sample of noise for the mean of all that was "
+        "heard, anew when more is, of the least scale at which no reward costs more than in its "
+        "message at the source.",
+    ),
+    _compared(
+        "dubey-fraction", "section 4.2", "A fraction of the agents is byzantine",
+        claim("a fraction f with ε is in expectation as all with f ε (here: within 10 %)", "4.2",
+              alike("all lie, rate .05", "half of them lie, rate .1", 0.1)),
+        lines=lambda quick: {
+            "half of them lie, rate .1":
+                byzantine(quick, 0.1, agents=15 if quick else 100, assumed=0.05),
+            "all lie, rate .05": byzantine(quick, 0.05, assumed=0.05),
+        },
+        assumed=_ASSUMED,
+    ),
+    _compared(
+        "dubey-overestimate", "section 4.2", "The contamination is over-estimated",
+        claim("if ε is over-estimated the performance remains unchanged (here: within 10 %)",
+              "4.2", alike("believed 0.01", ("believed 0.1", "believed 0.3"), 0.1)),
+        lines=lambda quick: {
+            f"believed {rate:g}": byzantine(quick, 0.01, assumed=rate) for rate in (0.01, 0.1, 0.3)
+        },
+        assumed=f"{_ASSUMED} True rate .01. {_UNTRIMMED}",
+    ),
+    _compared(
+        "dubey-relay", "section 4", "Messages corrupted on their way",
+        ours("corruption by intermediaries costs less regret than γε at the source",
+             falling("at the source, rate 2ε = .3", "by intermediaries, rate ε = .15")),
+        lines=lambda quick: {
+            "at the source, rate 2ε = .3": byzantine(quick, 0.3, 2, assumed=0.3),
+            "by intermediaries, rate ε = .15":
+                byzantine(quick, 0.15, 2, form="relay", assumed=0.3),
+        },
+        repeat=(20, 50),
+        assumed=f"{_ASSUMED} γ = 2; the estimator believes .3, beyond Theorem 4.3's condition. The "
+        f"paper only says that a message is corrupted with probability γε at most. {_UNTRIMMED}",
+    ),
+)  # fmt: skip

@@ -1,0 +1,330 @@
+"""Theorems and lemmas of Dubey and Pentland 2020, run, by numbers, and audited; Remark 6."""
+
+from functools import partial
+from math import log, sqrt
+from typing import Any
+
+import numpy as np
+
+from posse.algorithms import PrivateMeans, TrimmedMeans, release_counts, zeta
+from posse_papers.audit import AUDITED, audit, audits, mechanisms, own_noise, seed, spends
+from posse_papers.checks import above, at_most, inside, rate, under_theory
+from posse_papers.dubey.figures import REGRET, V, private, run
+from posse_papers.experiment import (
+    VARIANTS,
+    Axes,
+    Computation,
+    Experiment,
+    Runs,
+    along,
+    bars,
+    computed,
+    run_file,
+)
+from posse_papers.sample import regret
+from posse_papers.statements import claim, ours
+
+_RATE, _DELTA, _ARMS = 1e-3, 1e-6, 200
+
+
+def missed(mean: float, samples: int, *, variant: Any, generator: np.random.Generator) -> Any:
+    """How often |μ_R - μ| > σ sqrt(ε) + sqrt(σ log(1/δ) / N), N half of the samples, of 200 arms.
+
+    Each reward is replaced by 1 with probability ε.
+    """
+    estimator = TrimmedMeans(_ARMS, variant)
+    rewards = generator.binomial(1, mean, _ARMS * samples).astype(float)
+    rewards[generator.random(len(rewards)) < _RATE] = 1.0
+    estimator.add(np.repeat(np.arange(_ARMS), samples), rewards)
+    sigma = sqrt(mean * (1 - mean))
+    allowed = sigma * sqrt(_RATE) + sqrt(sigma * log(1 / _DELTA) / (samples // 2))
+    error = np.abs(estimator.estimate(_RATE, [_DELTA])[0] - mean)
+    hits = int((error > allowed).sum())
+    return {"value": hits / _ARMS, "hits": hits, "of": _ARMS}
+
+
+_GAPS = {"kind": "bernoulli", "means": [0.7, 0.55, 0.45, 0.4, 0.3]}
+_TRUE = (0.0, 1e-3, 1e-2)
+
+
+def lower_bound(gap: float) -> float:
+    """Δ/D of Theorem 2.1, Bernoulli means 1/2 ± Δ/2."""
+    best, other = 0.5 + gap / 2, 0.5 - gap / 2
+    return gap / (best * log(best / other) + (1 - best) * log((1 - best) / (1 - other)))
+
+
+def private_over_it(gap: float) -> float:
+    """8/Δ of Theorem 3.7, χ̄ = 1."""
+    return 8 / gap / lower_bound(gap)
+
+
+def byzantine_over_it(gap: float) -> float:
+    """4σ²/Δ² of Theorem 4.3, χ̄ = 1, ε = 0 and σ² = (1 - Δ²)/4."""
+    return (1 - gap**2) / gap**2 / lower_bound(gap)
+
+
+def releases(variant: str, epsilon: float, last: int) -> list[int]:
+    """The pulls W_1 < W_2 < … at which an arm's mean is released; `printed`: to the letter."""
+    return list(release_counts(epsilon, V, last, as_printed=variant == "printed"))
+
+
+def steps(epsilon: float, pulls: int, *, variant: Any) -> float:
+    """The mean interval between releases up to `pulls` pulls, times ε."""
+    return epsilon * pulls / len(releases(variant, epsilon, pulls))
+
+
+def spent(epsilon: float, pulls: int, *, variant: Any) -> float:
+    """The releases' cost Σ x^(-v/2) over Lemma 3.6's ε t^(1-v/2) / (1-v/2)."""
+    total = sum(x ** (-V / 2) for x in releases(variant, epsilon, pulls))
+    return float(total * (1 - V / 2) / (epsilon * pulls ** (1 - V / 2)))
+
+
+def squares(epsilon: float, pulls: int, *, variant: Any) -> float:
+    """The releases' squared costs Σ x^-v over ε ζ(v)."""
+    total = sum(x**-V for x in releases(variant, epsilon, pulls))
+    return float(total / (epsilon * zeta(V)))
+
+
+_STEPS, _SPENT, _SQUARES = (
+    {f"{name}, ε = {epsilon:g}": partial(Computation, of, epsilon) for epsilon in (0.1, 0.5)}
+    for name, of in (
+        ("interval × ε", steps),
+        ("cost over Lemma 3.6", spent),
+        ("squares over ε ζ(v)", squares),
+    )
+)
+_EPSILONS = (0.25, 0.5, 1.0)
+_OVER = {"(8/Δ) / (Δ/D)": private_over_it, "(4σ²/Δ²) / (Δ/D)": byzantine_over_it}
+_RATIO, _TRUTHFUL = _OVER
+
+
+def laplace(trials: int, scale: float, *, generator: np.random.Generator) -> dict[str, Any]:
+    """Laplace noise of scale β on 1 and on 0. S: the release exceeds 1.
+
+    Lemma 3.2 prints β/s(f), s(f) = 1 here; the mechanism gives s(f)/β.
+    """
+    noise = own_noise(generator)
+
+    def release(changed: bool) -> bool:
+        return bool(noise.noisy(np.array([float(changed)]), 1.0, scale)[0] > 1)
+
+    return audit(trials, release, scale)
+
+
+def message(
+    trials: int, epsilon: float, *, variant: Any, generator: np.random.Generator
+) -> dict[str, Any]:
+    """Private Multi-Agent UCB, two arms, first rewards x and 1/2. S: the arm of x is chosen third.
+
+    The counts that are sent after the third slot say which arm that was; the claim is the cost
+    n^(-v/2) of that one message with the least n it can carry, n = 1.
+    """
+    noise, ties = own_noise(generator), seed(generator)
+    due = release_counts(epsilon, V, 3)
+
+    def release(changed: bool) -> bool:
+        agent = PrivateMeans(
+            2, [ties], 1, epsilon=epsilon, variant=variant, noise=[noise], releases=due
+        )
+        pulled = []
+        for t, reward in enumerate((float(changed), 0.5, 0.0), start=1):
+            pulled += agent.choose([t])
+            agent.learn(pulled[-1], reward)
+        first, _, third = pulled
+        counts = agent.message["counts"][0]
+        return bool(third == first and counts[first] > 1)
+
+    return audit(trials, release, 1.0)
+
+
+_THREE_ARMS = {"kind": "bernoulli", "means": [0.6, 0.5, 0.5]}
+_GRAPHS: dict[str, Any] = {
+    "ring": {"kind": "ring"},
+    "Erdős–Rényi": {"kind": "erdos-renyi", "p": 0.3},
+    "complete": {"kind": "complete"},
+}
+_LAWS: dict[str, Any] = {
+    "mass at 0": {"law": "point", "value": 0.0},
+    "opposite": {"law": "opposite"},
+    "informed": {"law": "informed"},
+}
+_M = 20
+_ROBUST, _MEAN = "robust", "mean, as private-ucb"
+_SETTING = (
+    "M = 20, Erdős–Rényi p = .3, γ = diameter/2, K = 3 with means .6, .5, .5, T = 2,000 "
+    "(in full 20,000), ε = 1; liars lie in every message, agents believe the true share. "
+    "Quick: the graphs, and the settings without liars, run twice as often as said."
+)
+_compared = partial(
+    Experiment, metric=regret, repeat=(4, 50), variants=("corrected",), assumed=_SETTING
+)
+
+
+def _against_liars(
+    quick: bool,
+    estimator: str,
+    share: float,
+    law: str = "informed",
+    epsilon: float = 1.0,
+    graph: str = "Erdős–Rényi",
+) -> dict[str, Any]:
+    """One setting; `estimator` is "robust", "mean", or "byzantine", which is not private."""
+    liars = round(share * _M)
+    lies = {"agents": liars, "rate": 1.0, **_LAWS[law]} if liars else {"agents": 0, "rate": 0.0}
+    system = "robust-private-ucb"
+    more: dict[str, Any] = {"epsilon": epsilon, "estimator": estimator}
+    if estimator == "byzantine":
+        system, more = "byzantine-ucb", {"assumed_contamination": share}
+    given = {"horizon": 2000 if quick else 20_000, "contamination": lies, **more}
+    return run_file(system, _M, _THREE_ARMS, given, topology=_GRAPHS[graph])
+
+
+def _alone(quick: bool, epsilon: float = 1.0) -> dict[str, Any]:
+    given = {"horizon": 2000 if quick else 20_000, "epsilon": epsilon}
+    return run_file("adap-ucb", _M, _THREE_ARMS, given)
+
+
+def _often(quick: bool, estimator: str, share: float, **more: Any) -> Runs:
+    """Twice as often in the quick form, where less would not tell the two estimators apart."""
+    return Runs(_against_liars(quick, estimator, share, **more), times=2 if quick else 1)
+
+
+EXPERIMENTS = (
+    Experiment(
+        "dubey-coverage", "Theorem 4.2", "How often the robust mean misses its confidence bound",
+        claim("|μ_R − μ| <= σ√ε + √(σ log(1/δ)/N) with probability 1 − δ: means .3 to .7",
+              "Theorem 4.2", rate(("μ = 0.3", "μ = 0.5", "μ = 0.7"), _DELTA)),
+        claim("the same for any law of finite variance: means .1, .2, .8, .9", "Theorem 4.2",
+              rate(("μ = 0.1", "μ = 0.2", "μ = 0.8", "μ = 0.9"), _DELTA)),
+        lines=along(partial(Computation, missed),
+                   {f"μ = {mean:g}": mean for mean in (0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9)},
+                   (150, 300, 550, 1000)),
+        axes=Axes("samples |S|", "share of estimates beyond the bound", "x"),
+        repeat=(10, 50),
+        assumed="Bernoulli rewards, ε = .001 (replaced by 1), δ = 10⁻⁶ as at t = 1000, "
+        "σ² = μ(1 − μ), N = |S|/2.",
+    ),
+    Experiment(
+        "dubey-theorem-4-3", "Theorem 4.3",
+        "Regret of byzantine-proof cooperation against its bound",
+        *(
+            claim(f"ε = {rate:g}: regret is below the bound", "Theorem 4.3",
+                  under_theory("Byzantine", rate))
+            for rate in _TRUE
+        ),
+        lines={"Byzantine": {
+            rate: run("byzantine-ucb", True, _GAPS, gamma=1, contamination={"rate": rate})
+            for rate in _TRUE
+        }},
+        axes=Axes("contamination ε", REGRET), metric=regret, repeat=(6, 50),
+        assumed="M = 30, p = .25, T = 150, γ = 1; means .7, .55, .45, .4, .3, so that "
+        "2σ√ε < Δ, which the proof needs where the theorem prints 2σε < Δ.",
+    ),
+    Experiment(
+        "dubey-theorem-3-7", "Theorem 3.7", "Regret of private cooperation against its bound",
+        *(
+            claim(f"ε = {epsilon:g}: regret is below the bound", "Theorem 3.7",
+                  under_theory("Private", epsilon), "printed")
+            for epsilon in _EPSILONS
+        ),
+        lines={"Private": {epsilon: private(True, epsilon, gamma=1) for epsilon in _EPSILONS}},
+        axes=Axes("ε", REGRET), metric=regret, repeat=(6, 50), variants=("printed",),
+        assumed="M = 30, p = .25, T = 150, γ = 1, v = 1.1, K = 5 with means U[0, 1]; the clique "
+        "cover is found greedily. The proof needs γ < 1/ε, which fails at ε = 1, and equation 13 "
+        "adds means without their counts.",
+    ),
+    computed(
+        "dubey-optimal", "Theorems 2.1, 3.7 and 4.3",
+        "The leading terms of the bounds against the lower bound",
+        claim("at γ = diameter the bound matches the lower bound up to additive constants",
+              "2 and Remark 4", at_most(_RATIO, 1.0)),
+        claim("the byzantine-proof one does when all agents are truthful", "Remark 5",
+              at_most(_TRUTHFUL, 1.0)),
+        lines=along(Computation, _OVER, (0.01, 0.05, 0.1, 0.3, 0.5)),
+        axes=Axes("gap Δ", "upper over lower", "xy"), limit=1.0,
+        assumed="γ = diameter, so that χ̄ = 1; two arms, Bernoulli, means 1/2 ± Δ/2. By Pinsker's "
+        "inequality the first ratio is at least 16 for all arms. Theorem 4.3 drops the factor Δ of "
+        "its equation 51; with it the second would be 1.6 to 2.",
+    ),
+    Experiment(
+        "dubey-releases", "Lemmas 3.4 and 3.6", "When means are released, and what that costs",
+        claim("a mean is updated only about T/ε times (read as ε T; here: within 30 %)", "3.2",
+              inside(_STEPS, 0.7, 1.3)),
+        claim("the releases up to t cost at most ε t^(1−v/2) / (1−v/2)", "Lemma 3.6",
+              at_most(_SPENT, 1.0)),
+        claim("the squares of their costs add up to at most ε ζ(v)", "Lemma 3.6",
+              at_most(_SQUARES, 1.0)),
+        lines=along(lambda of, pulls: of(pulls), _STEPS | _SPENT | _SQUARES, (100, 1000, 10_000)),
+        axes=Axes("pulls of the arm", "ratio", "x"),
+        assumed="v = 1.1. Corrected: a release is due when the interval's sum of i^(-v/2) reaches "
+        "x^(-v/2)/ε; printed, to the letter: 1/(ε x^v).",
+    ),
+    audits(
+        "dubey-audit", "Lemmas 3.2 and 3.5",
+        "How much privacy noise and a message spend",
+        claim("Laplace noise of scale β gives β/s(f)-differential privacy, β = 1/2", "Lemma 3.2",
+              spends("Laplace noise of scale 1/2")),
+        claim("a message is n^(−v/2)-differentially private", "Lemma 3.5",
+              spends("one message"), "printed"),
+        ours("a message is n^(−v/2)-private if the agent decides by what it released",
+             spends("one message"), "corrected"),
+        lines=mechanisms({
+            "Laplace noise of scale 1/2": (laplace, 0.5),
+            "one message": (message, 1.0),
+        }),
+        variants=VARIANTS,
+        assumed=f"{AUDITED} A message: three slots at ε = 1, K = 2, first rewards (x, 1/2).",
+    ),
+    _compared(
+        "robust-liars",
+        "", "Private cooperation against liars",
+        *(
+            ours(f"{law}: better than the mean as soon as somebody lies",
+                 above(f"{law}: {_MEAN}", f"{law}: {_ROBUST}", where=lambda x: x > 0))
+            for law in _LAWS
+        ),
+        ours("without liars no worse than the mean",
+             above(f"informed: {_MEAN}", f"informed: {_ROBUST}", where=0)),
+        lines=lambda quick: {
+            f"{law}: {line}": {
+                0.0: _often(quick, estimator, 0.0),
+                0.2: _against_liars(quick, estimator, 0.2, law),
+            }
+            for law in _LAWS
+            for line, estimator in ((_ROBUST, "robust"), (_MEAN, "mean"))
+        } | {
+            "opposite: byzantine-ucb, not private": {
+                share: _against_liars(quick, "byzantine", share, "opposite") for share in (0.0, 0.2)
+            },
+        },
+        axes=Axes("share of agents that lie", REGRET),
+    ),
+    _compared(
+        "robust-epsilon",
+        "", "Private cooperation against a tenth of liars, over ε",
+        ours("better than the mean at every ε", above(_MEAN, _ROBUST)),
+        ours("better than acting alone from ε = .3 on",
+             above("alone (AdaP-UCB)", _ROBUST, where=lambda x: x >= 0.3)),
+        lines=lambda quick: {
+            _ROBUST: {e: _against_liars(quick, "robust", 0.1, epsilon=e) for e in (0.1, 0.3, 1.0)},
+            _MEAN: {e: _against_liars(quick, "mean", 0.1, epsilon=e) for e in (0.1, 0.3, 1.0)},
+            "alone (AdaP-UCB)": {e: _alone(quick, e) for e in (0.1, 0.3, 1.0)},
+        },
+        axes=Axes("ε", REGRET, "x"),
+    ),
+    _compared(
+        "robust-graphs",
+        "", "Private cooperation against a tenth of liars, on three graphs",
+        *(
+            ours(f"{graph}: better than the mean",
+                 above(f"{graph}, mean", f"{graph}, robust"))
+            for graph in _GRAPHS
+        ),
+        lines=lambda quick: {
+            f"{graph}, {estimator}": _often(quick, estimator, 0.1, graph=graph)
+            for graph in _GRAPHS
+            for estimator in ("robust", "mean")
+        },
+        axes=bars(REGRET),
+    ),
+)  # fmt: skip

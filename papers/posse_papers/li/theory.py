@@ -1,0 +1,449 @@
+"""Theorems, corollaries, remarks, Table I and the privacy of Li and Song 2022."""
+
+import math
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from posse.algorithms import (
+    Active,
+    CdpAgent,
+    Means,
+    Schedule,
+    SharedNoise,
+    complete,
+    elimination_rounds,
+    mean_gaps,
+    positive,
+    regular,
+    ring,
+    star,
+    uploaders,
+)
+from posse.extend import (
+    COORDINATOR,
+    AgentEffects,
+    FloatArray,
+    Pull,
+    Pulled,
+    Received,
+    Send,
+    Started,
+)
+from posse_papers.audit import AUDITED, audit, audits, counted, mechanisms, own_noise, spends
+from posse_papers.checks import alike, at_most, check, equal, matches, plan_of, rate, under_theory
+from posse_papers.experiment import Axes, Computation, Experiment, Lines, along, bars, computed
+from posse_papers.li.figures import (
+    GRAPHS,
+    LONG,
+    cdp,
+    ddp,
+    hdp,
+    in_rounds,
+    instance,
+    parts,
+    unlimited,
+)
+from posse_papers.sample import communications, cost, cost_of_a_round, named, regret
+from posse_papers.statements import Finding, Measured, claim, ours, verdict
+
+_TEN: dict[str, Any] = {"kind": "bernoulli", "means": {"random": "uniform", "count": 10}}
+_M = 50
+_SHARES = {"p=1": 1.0, "p=0.6": 0.6}
+FREE = cdp(arms=_TEN, horizon=LONG, noise="printed")
+
+
+@check
+def few_rounds(measured: Measured, line: str) -> Finding:
+    """Every run takes at most ⌈log2(1/Δ) + 1⌉ rounds, Δ the smallest gap of its instance."""
+    spec = plan_of(measured, line).spec
+    spare = []
+    for number, sample in enumerate(measured.runs[line, 0.0]):
+        limit = elimination_rounds(float(positive(mean_gaps(spec, number)).min()))
+        spare.append(limit - (sample.communications or 0))
+    under = sum(rest >= 0 for rest in spare)
+    said = f"in {under} of {len(spare)} runs; at least {min(spare)} to spare"
+    return verdict(under == len(spare), said)
+
+
+def equation_26(line: str, x: float) -> float:
+    """M Σ_k Δ_k n_k with the proof's constants, ε = 1, the one instance and T = 10^6:
+
+    n_k = max(96 log(R²KT) / (p Δ_k² Δ^(2/R)), 16 R sqrt(6 log(R²KT)) / (√M p^1.5 ε Δ_k Δ^(1/R)))
+    over M.
+    """
+    p, arms = _SHARES[line], 100
+    gaps = instance()[1][1:]
+    logs, least = math.log(x**2 * arms * LONG), float(gaps[0])
+    chance = 96 * logs / (p * gaps**2 * least ** (2 / x))
+    noise = 16 * x * math.sqrt(6 * logs) / (math.sqrt(_M) * p**1.5 * gaps * least ** (1 / x))
+    return float((gaps * np.maximum(chance, noise)).sum())
+
+
+@check
+def times_more(measured: Measured, lines: Iterable[str]) -> Finding:
+    """The regret is at most min(M, T^(2/R) / p^1.5) times that without a limit."""
+    free = measured.mean("without a limit", 0.0)[0]
+    limited = at_most(
+        lines, lambda line, x: float(free * min(_M, LONG ** (2 / x) / _SHARES[line] ** 1.5))
+    )
+    return limited(measured)
+
+
+_TWENTY = 20
+_LINKS_OF: dict[str, Any] = {
+    "complete": lambda m: m * (m - 1) / 2,
+    "star": lambda m: 2 * (m - 1),
+    "ring": lambda m: m * m / 2,
+}
+"""d_G Σ d_i / 2 of graphs of M, as Table I has it."""
+_LINKS = {kind: float(of(_TWENTY)) for kind, of in _LINKS_OF.items()}
+
+
+def _free_and_cut(over: Callable[..., Any], links: dict[str, Any]) -> Lines:
+    """Without a limit and in three rounds, the latter with a server too."""
+    twenty = partial(over, agents=_TWENTY, arms=_TEN)
+    cut = {"max_rounds": 3, "gap": 0.05}
+    return {
+        **{name: twenty(of) for name, of in links.items()},
+        **{f"{name}, R = 3": twenty(of, **cut) for name, of in links.items()},
+        "CDP-MAB, R = 3": cdp(_TWENTY, _TEN, **cut),
+    }
+
+
+_PARTS = {
+    "four complete": (parts("complete", 5, 5, 5, 5), 1),
+    "four stars": (parts("star", 5, 5, 5, 5), 2),
+    "four rings": (parts("ring", 5, 5, 5, 5), 2),
+}
+
+
+def _round_at_most(name: str, less: int) -> float:
+    """c2 M max_q (d_q - `less`) + c1 Q with c1 = 50, c2 = 1, Q = 4."""
+    return float(_TWENTY * (_PARTS[name][1] - less) + 50 * 4)
+
+
+_CUT_GRAPHS, _CUT_PARTS = ([f"{name}, R = 3" for name in names] for names in (_LINKS, _PARTS))
+_theorem = partial(Experiment, axes=bars("regret"), metric=regret, repeat=(10, 100))
+
+
+_MORE = 50
+_FEW, _ARMS, _EPSILON = 10, 100, 0.1
+
+
+def answer(
+    agent: CdpAgent, effects: AgentEffects, sums: Callable[[int], FloatArray]
+) -> tuple[FloatArray, int]:
+    """The means that an agent sends when n pulls of its arms give these sums, and n."""
+    (pull,) = (e for e in effects if isinstance(e, Pull))
+    answered = agent.handle(Pulled(pull.arms, pull.times, sums(pull.times)), 0.0)
+    (sent,) = (e.message for e in answered if isinstance(e, Send))
+    assert isinstance(sent, Means)
+    return np.frombuffer(sent.means, dtype="<f8"), pull.times
+
+
+def averages(
+    generator: np.random.Generator, r: int, mean: float
+) -> tuple[FloatArray, int, Schedule]:
+    """Round r's averages of ten agents' means, all rewards of this mean; S(r); the schedule."""
+    schedule = Schedule(arms=_ARMS, senders=_FEW, horizon=10**12, epsilon=_EPSILON)
+    noise, everything = own_noise(generator), tuple(range(_ARMS))
+    means = np.zeros((_FEW, _ARMS))
+    observed = 0
+    for number in range(_FEW):
+        agent = CdpAgent(_ARMS, schedule, noise)
+        effects = agent.handle(Started(), 0.0)
+        for step in range(1, r + 1):
+            means[number], _ = answer(
+                agent, effects, lambda n: generator.binomial(n, mean, _ARMS).astype(float)
+            )
+            observed = agent.observed
+            if step < r:
+                effects = agent.handle(Received(COORDINATOR, Active(step + 1, everything)), 0.0)
+    return means.mean(axis=0), observed, schedule
+
+
+def deviation(r: int, *, generator: np.random.Generator) -> float:
+    """The deviation of the averages of the noise alone, over sqrt(2r) / (M^1.5 ε S(r))."""
+    average, observed, _ = averages(generator, r, 0.0)
+    told = math.sqrt(2 * r) / (_FEW**1.5 * _EPSILON * observed)
+    return float(np.sqrt((average**2).mean()) / told)
+
+
+def event(r: int, *, generator: np.random.Generator) -> dict[str, Any]:
+    """How many averages of Bernoulli(1/2) rewards lie farther than C(r) from 1/2."""
+    average, observed, schedule = averages(generator, r, 0.5)
+    far = int((np.abs(average - 0.5) > schedule.radius(r, _ARMS, observed)).sum())
+    return {"value": far / _ARMS, "hits": far, "of": _ARMS}
+
+
+def first_message(
+    trials: int,
+    agents: int,
+    epsilon: float,
+    reading: Any,
+    claimed: float,
+    *,
+    generator: np.random.Generator,
+) -> dict[str, Any]:
+    """The first means that an agent of CDP-MAB sends. S: the mean exceeds the larger true one."""
+    noise = own_noise(generator)
+    schedule = Schedule(arms=2, senders=agents, horizon=10_000, epsilon=epsilon, noise=reading)
+
+    def release(changed: bool) -> bool:
+        agent = CdpAgent(2, schedule, noise)
+        sums = np.array([float(changed), 0.0])
+        means, pulls = answer(agent, agent.handle(Started(), 0.0), lambda n: sums)
+        return bool(means[0] > 1 / pulls)
+
+    return audit(trials, release, claimed)
+
+
+def shared_sum(
+    trials: int, agents: int, epsilon: float, delta: float, *, generator: np.random.Generator
+) -> dict[str, Any]:
+    """What the server reads of an arm and a round with shared noise, if half the agents are honest.
+
+    The others add nothing and tell it their sums, so that the sum of the honest agents' noisy sums
+    is left. S: it exceeds the larger true one by two deviations. Gaussian noise of such a δ' hides
+    far more than ε in all but the rarest cases, so that it takes `_MORE` times as many releases.
+    """
+    noise = own_noise(generator)
+    shared = SharedNoise(agents, epsilon, delta, honest=0.5, precision=16)
+    trials *= _MORE
+
+    def hits(reward: float) -> int:
+        total = np.zeros(trials, dtype=np.int64)
+        for agent in range(shared.honest_agents):
+            mine = shared.to_integers(np.full(trials, reward if agent == 0 else 0.0))
+            total += noise.discrete_gaussian(mine, shared.share)
+        return int((total > shared.sensitivity + 2 * shared.deviation).sum())
+
+    return counted(hits(1.0), hits(0.0), trials, epsilon, delta)
+
+
+_KINDS: dict[str, Any] = {"star": star, "ring": ring, "complete": complete}
+_SIZES = (10, 50, 100)
+_DELAYS = {(kind, m): delay for kind, delay in (("star", 1.0), ("complete", 0.0)) for m in _SIZES}
+
+
+def links(kind: str, agents: int) -> dict[str, Any]:
+    """d_G |E|, and the delay d_G - 1."""
+    graph = _KINDS[kind](agents)
+    return {"value": float(graph.diameter * graph.size), "delay": float(graph.diameter - 1)}
+
+
+def distance(agents: int, which: str, *, generator: np.random.Generator) -> float:
+    """The diameter of a random 4-regular graph over log M / log(1/λ2), by either reading of λ2.
+
+    The second largest eigenvalue of the adjacency matrix over d, or the second smallest of the
+    Laplacian over d: the second largest, which the footnote says, is above 1.
+    """
+    graph = regular(agents, 4, generator)
+    second = graph.second_eigenvalue()
+    if which == "Laplacian":
+        second = 1 - second
+    return graph.diameter / (math.log(agents) / math.log(1 / second))
+
+
+def waiting(kind: str, agents: int, *, generator: np.random.Generator) -> dict[str, Any]:
+    """The regret of the delay slots over 2M (d_G - 1), K = 100, ε = 1, T = 10^5, in plain numbers.
+
+    In a slot of the delay of round r every agent pulls the arm of its own largest ȳ; then all
+    average and eliminate.
+    """
+    arms, horizon = 100, 100_000
+    graph = _KINDS[kind](agents)
+    delay = graph.diameter - 1
+    schedule = Schedule(arms=arms, senders=agents, horizon=horizon, epsilon=1.0)
+    means = generator.uniform(0, 1, arms)
+    gaps = means.max() - means
+    active, kept = np.arange(arms), np.zeros((agents, arms))
+    observed, used, lost, r = 0, 0, 0.0, 0
+    while len(active) > 1:
+        r += 1
+        total = schedule.observations(r, len(active), observed)
+        new = total - observed
+        used += len(active) * new + delay
+        if used > horizon:
+            break
+        latest = generator.binomial(new, means[active], (agents, len(active))) / new
+        latest = latest + generator.laplace(0, schedule.scale(new), latest.shape)
+        kept[:, active] = (observed * kept[:, active] + new * latest) / total
+        observed = total
+        lost += delay * float(gaps[active[kept[:, active].argmax(axis=1)]].sum())
+        average = kept[:, active].mean(axis=0)
+        active = np.array(schedule.survivors(r, tuple(active), observed, average, agents))
+    return {"value": lost / (2 * agents * delay), "regret": lost}
+
+
+_FORMS: dict[str, Any] = {
+    "4 log T / (3 log pM)": lambda t, p, m: 4 * math.log(t) / (3 * math.log(p * m)),
+    "log T / log pM": lambda t, p, m: math.log(t) / math.log(p * m),
+    "2 log T / log M": lambda t, p, m: 2 * math.log(t) / math.log(m),
+    "3 log T / (4 log M)": lambda t, p, m: 3 * math.log(t) / (4 * math.log(m)),
+    "2 log T / log(M p^1.5)": lambda t, p, m: 2 * math.log(t) / math.log(m * p**1.5),
+}
+_AGENTS = 50
+
+
+def loss(form: str, p: float) -> float:
+    """T^(2/R) / p^1.5 over M at the R that a form of the condition asks for, T = 10^6, M = 50.
+
+    At most 1: R rounds lose no more than no communication would, M times.
+    """
+    horizon = 1e6
+    rounds = _FORMS[form](horizon, p, _AGENTS)
+    return float(horizon ** (2 / rounds) / p**1.5 / _AGENTS)
+
+
+EXPERIMENTS = (
+    _theorem(
+        "li-theorem-1", "Theorem 1", "Rounds, cost and regret of CDP-MAB",
+        claim("at most ⌈log(1/Δ) + 1⌉ rounds (log to the base 2)", "Theorem 1, proof",
+              few_rounds("CDP-MAB")),
+        claim("a communication cost of c1 M for each round", "Theorem 1",
+              equal({"CDP-MAB": 25.0 * _M}, cost_of_a_round)),
+        claim("regret below the proof's sum over the arms", "Theorem 1, equation 22",
+              under_theory("CDP-MAB")),
+        lines={"CDP-MAB": FREE},
+        axes=bars("rounds of communication"), metric=communications, repeat=(30, 100),
+        variants=("corrected",),
+        assumed="M = 50, K = 10, means U[0, 1], T = 10⁶, ε = 1; every run has its own instance. "
+        "The sum is of the first line of equation 22, whose third has 16 for 128.",
+    ),
+    _theorem(
+        "li-theorem-2", "Theorem 2", "CDP-MAB in R rounds with partial participation",
+        claim("a communication cost of c1 ⌈pM⌉ R (runs that identify an arm before may save "
+              "rounds: at most)", "Theorem 2",
+              at_most(_SHARES, lambda line, rounds: 25 * uploaders(_M, _SHARES[line]) * rounds,
+                      metric=cost)),
+        claim("regret below the proof's sum over the arms", "Theorem 2, equation 26",
+              at_most(_SHARES, equation_26)),
+        claim("min(M, T^(2/R)/p^1.5) times the regret without a limit at most", "I, Theorem 2",
+              times_more(_SHARES)),
+        lines={
+            **along(lambda p, rounds: in_rounds(rounds, participation=p), _SHARES, (2, 3, 4, 5)),
+            "without a limit": unlimited(),
+        },
+        axes=Axes("rounds R", "regret", "y"), variants=("corrected",),
+        assumed="M = 50, K = 100, one instance whose smallest gap is told, T = 10⁶, ε = 1, c1 = "
+        "25. R = 2 with p = .6 and less does not end before T.",
+    ),
+    _theorem(
+        "li-theorem-3", "Theorem 3, Corollary 1, Table I",
+        "Cost and regret of DDP-MAB, without a limit and in three rounds",
+        claim("a round costs c2 d_G Σ d_i / 2 (on star, ring and complete graph exactly)",
+              "Theorem 3", equal(_LINKS, cost_of_a_round)),
+        *(
+            claim(f"{kind}: regret below the proof's sum with the delay's share",
+                  "Theorem 3, equations 22, 29", under_theory(kind))
+            for kind in _LINKS
+        ),
+        claim("R rounds: a cost of c2 d_G R Σ d_i / 2 at most", "Corollary 1",
+              at_most(_CUT_GRAPHS, lambda line, x: 3 * _LINKS[line.partition(",")[0]],
+                      metric=cost)),
+        claim("R rounds: the regret is that of CDP-MAB and O(M (d_G − 1)) (here: within 10 %)",
+              "Corollary 1", alike("CDP-MAB, R = 3", _CUT_GRAPHS, 0.1)),
+        lines=_free_and_cut(ddp, {kind: GRAPHS[kind] for kind in _LINKS}),
+        variants=("corrected",),
+        assumed="M = 20, K = 10, T = 10⁵, ε = 1, c2 = 1; in three rounds the smallest gap is told "
+        "to be .05.",
+    ),
+    _theorem(
+        "li-theorem-4", "Theorem 4, Corollary 2",
+        "Cost and regret of HDP-MAB, without a limit and in three rounds",
+        claim("a round costs at most c2 M max d_G + c1 Q", "Theorem 4",
+              at_most(_PARTS, lambda line, x: _round_at_most(line, 0), metric=cost_of_a_round)),
+        *(
+            claim(f"{name}: regret below the proof's sum with the delay's share",
+                  "Theorem 4, equations 22, 34", under_theory(name), "corrected")
+            for name in _PARTS
+        ),
+        claim("R rounds: a cost of O(c2 M max (d_G − 1) + c1 Q) R (here: with the constant 1)",
+              "Corollary 2",
+              at_most(_CUT_PARTS, lambda line, x: _round_at_most(line.partition(",")[0], 1),
+                      metric=cost_of_a_round)),
+        claim("R rounds: the regret is that of CDP-MAB and O(M max d_G) (here: within 10 %)",
+              "Corollary 2", alike("CDP-MAB, R = 3", _CUT_PARTS, 0.1)),
+        lines=_free_and_cut(hdp, {name: of for name, (of, _) in _PARTS.items()}),
+        assumed="M = 20 in four components of five, K = 10, T = 10⁵, ε = 1, c1 = 50, c2 = 1; in "
+        "three rounds the smallest gap is told to be .05. Of complete components a round costs "
+        "c2 (M − Q) + c1 Q, which no constant makes of Corollary 2's c1 Q.",
+    ),
+    audits(
+        "li-audit", "", "How much privacy CDP-MAB with other noise spends",
+        ours("with noise for each agent by itself its messages are ε-private",
+             spends("noise per agent, ε")),
+        ours("with shared noise the sum that the server reads is (ε, δ')-private, even if half of "
+             "the agents tell it theirs", spends("shared noise, (ε, δ')")),
+        lines=mechanisms({
+            "noise per agent, ε": (first_message, 4, 0.5, "per_agent", 0.5),
+            "shared noise, (ε, δ')": (shared_sum, 4, 0.5, 1e-6),
+        }),
+        assumed=f"{AUDITED} M = 4, ε = .5, the first message of one agent. With shared noise (δ' "
+        "= 10⁻⁶, half of the agents honest) the server reads a sum over all, no message of one.",
+    ),
+    computed(
+        "li-noise", "Theorem 1, event E_R",
+        "The noise of an average, and how often it is too large",
+        claim("ȳ_k is within C(r) of the mean but for a small probability (here: .1 %)",
+              "Theorem 1, equations 15, 19", rate("beyond C(r)", 0.001, pooled=True)),
+        ours("the noise of ȳ_k has deviation sqrt(2r) / (M^1.5 ε S(r))",
+             # the mean square is unbiased where its root is not
+             matches("deviation", 1.0, widened=1.4, metric=lambda of: of.numbers["value"] ** 2)),
+        lines=along(Computation, {"deviation": deviation, "beyond C(r)": event}, (1, 2, 3, 4, 5)),
+        axes=Axes("round r", "deviation over the computed; share beyond C(r)"), repeat=(20, 100),
+        assumed="M = 10, K = 100, ε = .1, no arm is dropped; T = 10¹² only in the logarithms. "
+        "Fact 2 of the proof needs P_r = log(8Kr²T) < M, which fails at M = 5 and at M = 10.",
+    ),
+    computed(
+        "li-graphs", "Table I", "Links and delays of graphs",
+        claim("a round uses 2(M−1), M²/2 and M(M−1)/2 links on star, ring and complete graph",
+              "Table I", equal({(kind, m): _LINKS_OF[kind](m) for kind in _KINDS for m in _SIZES})),
+        claim("the delay is d_G − 1: O(1) for the star, none for the complete graph", "Table I",
+              equal(_DELAYS, named("delay"))),
+        claim("the ring's regret has O(M (M − 1)) more (here: its delay is at most M − 1)",
+              "Table I", at_most("ring", lambda line, m: m - 1, metric=named("delay"))),
+        claim("d-regular: d_G <= log M / log(1/λ2), λ2 of the Laplace matrix", "Table I",
+              at_most("4-regular, Laplacian", 1.0)),
+        ours("the same with λ2 of the normalised adjacency matrix",
+             at_most("4-regular, adjacency", 1.0)),
+        lines={
+            **along(partial(Computation, links), _KINDS.keys(), _SIZES),
+            **along(lambda which, m: Computation(distance, m, which),
+                   {f"4-regular, {which}": which for which in ("adjacency", "Laplacian")}, _SIZES),
+        },
+        axes=Axes("agents M", "links of a round, or ratio", "xy"), repeat=(5, 20),
+        assumed="Regular graphs of degree 4, drawn at random. The footnote says the second largest "
+        "eigenvalue of the Laplacian, which is above 1, so that the logarithm is negative and "
+        "nothing is bounded; the second smallest is taken here. Both matrices are divided by 4.",
+    ),
+    computed(
+        "li-delays", "Theorem 3, equation 29", "The regret of the slots in which means travel",
+        claim("at most 2M (d_G − 1) (1 − Δ), O(M (d_G − 1))", "Theorem 3, equation 29",
+              at_most(("star", "ring"), 1.0)),
+        lines={kind: Computation(waiting, kind, _AGENTS) for kind in ("star", "ring")},
+        axes=bars("over 2M (d_G − 1)"), repeat=(20, 200), limit=1.0,
+        assumed="M = 50, K = 100, means U[0, 1], T = 10⁵, ε = 1; in plain numbers, without "
+        "messages.",
+    ),
+    computed(
+        "li-no-loss", "Remarks 2, 3 and 5", "When R rounds are not worse than no communication",
+        claim("T^(2/R)/p^1.5 <= M for R >= 4 log T / (3 log pM)", "Remark 2",
+              at_most("4 log T / (3 log pM)", 1.0)),
+        claim("T^(2/R)/p <= M for R >= log T / log pM (at p = 1)", "appendix C",
+              at_most("log T / log pM", 1.0, where=1.0)),
+        claim("DDP-MAB and HDP-MAB (p = 1): T^(2/R) <= M for R >= 2 log T / log M",
+              "Remarks 3 and 5", at_most("2 log T / log M", 1.0, where=1.0)),
+        claim("p = 1: with R = 3 log T / (4 log M) the regret is still M R_C(T)", "IV-C2",
+              at_most("3 log T / (4 log M)", 1.0, where=1.0, sign=-1)),
+        ours("T^(2/R)/p^1.5 <= M for R >= 2 log T / log(M p^1.5)",
+             at_most("2 log T / log(M p^1.5)", 1.0)),
+        lines=along(partial(Computation, loss), _FORMS.keys(), (0.2, 0.4, 0.6, 0.8, 1.0)),
+        axes=Axes("participation p", "T^(2/R) / (p^1.5 M)", "y"), limit=1.0,
+        assumed="M = 50, T = 10⁶. The last form is the solution of T^(2/R) / p^1.5 <= M.",
+    ),
+)  # fmt: skip

@@ -1,0 +1,128 @@
+"""The repetitions of an experiment's points, on all cores, each kept on disk as soon as it is done.
+
+A repetition is found again by what it is made from: its specification, its number, and the code
+that runs it. So an interrupted experiment goes on where it was, and experiments share what they
+have in common.
+"""
+
+import hashlib
+import importlib
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from posse import PosseError
+from posse.experiments import (
+    Piece,
+    Store,
+    digest,
+    make_runs,
+    on_all_cores,
+    our_code,
+    outcomes,
+    prepare,
+    run_in_memory,
+)
+from posse_papers import sample
+from posse_papers.experiment import SEED, Computation
+from posse_papers.sample import Sample
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repetition:
+    """Run `number` of a specification, or of a computation."""
+
+    run: dict[str, Any] | Computation
+    variant: str
+    engine: str
+    number: int
+    keep_log: bool
+
+    @property
+    def specification(self) -> dict[str, Any]:
+        """What is run, without how often."""
+        assert isinstance(self.run, dict)
+        return {
+            **self.run,
+            "seed": SEED,
+            "variant": self.variant,
+            "engine": {"kind": self.engine},
+        }
+
+    @property
+    def name(self) -> str:
+        """Which one it is among all, and under which it is kept."""
+        if isinstance(self.run, Computation):
+            made_from: Any = [self.run.identity(), _text_of(self.run.of.__module__), self.variant]
+        else:
+            made_from = [self.specification, self.keep_log]
+        text = json.dumps([made_from, self.number], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def store(folder: Path) -> Store[Sample]:
+    """The repetitions in a folder; those that other code made do not count."""
+    decode = msgspec.msgpack.Decoder(Sample).decode
+    return Store(folder, our_code(), msgspec.msgpack.encode, decode)
+
+
+@cache
+def _text_of(module: str) -> str:
+    """A digest of a module's text, and of what it takes from other modules of the papers."""
+    loaded = importlib.import_module(module)
+    taken = {str(getattr(thing, "__module__", "")) for thing in vars(loaded).values()}
+    names = sorted({module} | {name for name in taken if name.startswith("posse_papers.")})
+    return digest(Path(str(importlib.import_module(name).__file__)) for name in names)
+
+
+def one(task: Repetition) -> Sample:
+    """One repetition in memory."""
+    began = time.process_time()
+    if isinstance(task.run, Computation):
+        numbers = task.run(task.variant, task.number)
+        return Sample(status="computed", numbers=numbers, seconds=time.process_time() - began)
+    record = run_in_memory(prepare(task.specification), task.number)
+    return sample.of_run(record, task.keep_log, time.process_time() - began)
+
+
+def run(
+    tasks: list[Repetition],
+    folder: Path | None,
+    done: Callable[[bool], None],
+    jobs: int | None = None,
+) -> list[Sample]:
+    """All of them, in order; `done` hears of each as it ends, and whether it was kept before.
+
+    `folder`: where they are kept, and found.
+    """
+    kept = store(folder) if folder is not None else None
+    pieces = [Piece(task, task.name if kept else "", kept) for task in tasks]
+    return outcomes(pieces, lambda missing: _work(missing, jobs), done)
+
+
+def _work(tasks: list[Repetition], jobs: int | None) -> Iterator[tuple[int, Sample | PosseError]]:
+    """In memory on all cores; over wires those of one specification by the same agents."""
+    cores = [place for place, task in enumerate(tasks) if not _is_wired(task)]
+    for place, done in on_all_cores(one, [tasks[place] for place in cores], jobs):
+        yield cores[place], done
+    wired: dict[str, list[int]] = {}
+    for place, task in enumerate(tasks):
+        if _is_wired(task):
+            wired.setdefault(json.dumps(task.specification), []).append(place)
+    for places in wired.values():
+        plan = prepare(tasks[places[0]].specification)
+        for index, record in make_runs(plan, [tasks[place].number for place in places]):
+            if isinstance(record, PosseError):
+                raise record
+            keep, seconds = tasks[places[index]].keep_log, record.elapsed_seconds or 0.0
+            yield places[index], sample.of_run(record, keep, seconds)
+
+
+def _is_wired(task: Repetition) -> bool:
+    return task.engine == "processes" and not isinstance(task.run, Computation)

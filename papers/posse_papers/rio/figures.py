@@ -1,0 +1,211 @@
+"""The two problems of Rio et al. 2023 (appendix C.1) as run files, and Figures 1 to 6."""
+
+from functools import partial
+from typing import Any
+
+from posse.extend import Variant
+from posse_papers.checks import above, exponent, falling, right, slower, trend
+from posse_papers.experiment import VARIANTS, Axes, Experiment, Lines, Runs, along, panels, run_file
+from posse_papers.statements import By, Statement, claim, ours
+
+PROBLEMS: dict[int, dict[str, Any]] = {
+    1: {"kind": "bernoulli", "means": [0.7, 0.5, 0.3] + [0.1] * 7},
+    2: {"kind": "gaussian", "means": [11.0, 10.8] + [10.4] * 8, "sd": 0.5},
+}
+DELTA = 0.05
+XIS = (0.0, 0.05, 0.1)
+ASSUMED = "N = 64, 128, 256, 512, 1024 (the text says 64 to 1024; quick: 64 and 256)."
+
+
+def agents(quick: bool) -> list[int]:
+    """N of the figures."""
+    return [64, 256] if quick else [64, 128, 256, 512, 1024]
+
+
+def run(
+    system: str, count: int, problem: int = 1, activity: Any = None, **parameters: Any
+) -> dict[str, Any]:
+    """One system with N = `count` on a problem."""
+    found = run_file(system, count, PROBLEMS[problem], {"delta": DELTA, **parameters})
+    return found | {"agents": {"count": count, "activity": activity}} if activity else found
+
+
+def dp(count: int, epsilon: float, beta: float = 0.5, **more: Any) -> dict[str, Any]:
+    """DP-MASE."""
+    return run("dp-mase", count, epsilon=epsilon, beta=beta, **more)
+
+
+def corrupted(count: int, xi: float, eta: float = 0.9, **more: Any) -> dict[str, Any]:
+    """Corrupted Elimination, at ξ = 0 the algorithm of Féraud et al. 2019."""
+    return run("corrupted-elimination", count, xi=xi, eta=eta, **more)
+
+
+_SPREAD = "The deviation of Problem 2's rewards is not printed: 0.5."
+_CONTRADICTION = (
+    "M contradicts itself in the paper: line 1 of Algorithm 3 takes it from log η (printed), the "
+    "text after Proposition 5.3 from log η_ξ (corrected)."
+)
+_ALONE = (
+    "In INDEPENDENT an agent that has chosen leaves the draw, and rounds count the others' turns."
+)
+
+_figure = partial(Experiment, axes=Axes("number of agents N", "rounds", "xy"), repeat=(10, 20))
+_DP, _CORRUPTED = "DP-MASE", "Corrupted Elimination"
+_LINES = {
+    _DP: {f"ε={epsilon:g}": epsilon for epsilon in (0.05, 0.1, 0.25)},
+    _CORRUPTED: {f"ξ={xi:g}": xi for xi in XIS},
+}
+"""The curves of each panel by their ε, the most private first, and by their ξ."""
+_BASELINES = ("CENTRAL", "INDEPENDENT")
+_PROBLEMS = {"Problem 1": 1, "Problem 2": 2}
+_FORMS: dict[int, tuple[Variant, ...]] = {1: VARIANTS, 2: ("printed",)}
+"""Of DP-MASE by problem: the rewards of Problem 2 have no bound, so that it is printed only."""
+
+
+def _often(n: int, epsilon: float, problem: int = 1, activity: Any = None) -> Runs:
+    """DP-MASE, ten times as often for 64 agents.
+
+    Their last votes fall into the second or the third epoch, which is four times as long, so that
+    means need many runs.
+    """
+    of = dp(n, epsilon, problem=problem, activity=activity)
+    return Runs(of, times=10 if n == 64 else 1, variants=_FORMS[problem])
+
+
+def _panels(problem: int, quick: bool) -> dict[str, Lines]:
+    """Both algorithms on a problem, against N."""
+    of = {
+        _DP: lambda epsilon, n: _often(n, epsilon, problem),
+        _CORRUPTED: lambda xi, n: corrupted(n, xi, problem=problem),
+    }
+    return {name: along(of[name], lines, agents(quick)) for name, lines in _LINES.items()}
+
+
+def _with_baselines(problem: int, quick: bool) -> Lines:
+    alone = along(lambda name, n: run(name.lower(), n, problem), _BASELINES, agents(quick))
+    return panels({name: {**lines, **alone} for name, lines in _panels(problem, quick).items()})
+
+
+def _names(panel: str, name: str) -> list[str]:
+    """An algorithm's curves in a panel, in their order."""
+    return [f"{panel}: {line}" for line in _LINES[name]]
+
+
+def _conclusions(problem: int) -> tuple[Statement, ...]:
+    """What section 6 says of Figure 1; of Figure 3 "the same conclusions" (appendix C.2)."""
+    # with rewards without a bound only the printed form of DP-MASE runs
+    by: dict[str, By] = {_DP: "both" if problem == 1 else "printed", _CORRUPTED: "both"}
+    where = {s: s if problem == 1 else f"C.2, as in {s}" for s in ("6.1", "6.2", "6.3")}
+    found = []
+    for name in _LINES:
+        of = _names(name, name)
+        central, alone = (f"{name}: {other}" for other in _BASELINES)
+        found += [
+            claim(f"{name}: solved much faster if raw rewards are shared", where["6.1"],
+                  above(of, central), by[name]),
+            claim(f"{name}: sample complexity grows with N", where["6.1"], trend(of), by[name]),
+            claim(f"{name}: scales better with N than INDEPENDENT", where["6.1"],
+                  slower(of, alone), by[name]),
+            claim(f"{name}: collaborating is faster than INDEPENDENT", where["6.1"],
+                  above(alone, of), by[name]),
+        ]  # fmt: skip
+    return (
+        *found,
+        claim("DP-MASE: gets worse with smaller ε", where["6.2"],
+              falling(*_names(_DP, _DP)), by[_DP]),
+        claim("corrupting messages lowers the rounds, more so with larger ξ", where["6.3"],
+              falling(*_names(_CORRUPTED, _CORRUPTED))),
+        claim("the best arm is returned with confidence 1 − δ = .95", "6", right(0.05)),
+        ours("CENTRAL does not depend on N", exponent(f"{_CORRUPTED}: CENTRAL", -0.15, 0.15)),
+    )  # fmt: skip
+
+
+_BETAS = {f"β={beta:g}": beta for beta in (0.3, 0.5, 0.8)}
+
+
+def _figure_5(quick: bool) -> Lines:
+    def of(problem: int) -> Lines:
+        runs = partial(Runs, variants=_FORMS[problem])
+        return along(lambda beta, n: runs(dp(n, 0.5, beta, problem=problem)), _BETAS, agents(quick))
+
+    return panels({name: of(problem) for name, problem in _PROBLEMS.items()})
+
+
+_LAWS: dict[str, Any] = {"uniform": None, "unbalanced": {"kind": "power", "gamma": 0.8}}
+
+
+EXPERIMENTS = (
+    _figure(
+        "rio-1", "Figure 1", "Sample complexity on Problem 1",
+        *_conclusions(1),
+        lines=partial(_with_baselines, 1),
+        assumed=f"{ASSUMED} β = .5, η = .9. {_CONTRADICTION} {_ALONE}",
+    ),
+    _figure(
+        "rio-2", "Figure 2", "Sample complexity of Féraud et al. (ξ = 0) against η",
+        claim("the sample complexity and η are positively correlated", "C.2",
+              trend(_PROBLEMS)),
+        claim("the best arm is returned with confidence .95", "6", right(0.05)),
+        lines=lambda quick: along(
+            lambda problem, eta: corrupted(128, 0.0, eta, problem=problem), _PROBLEMS,
+            (0.3, 0.6, 0.9) if quick else (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95),
+        ),
+        axes=Axes("η", "rounds"), repeat=(12, 60),
+        assumed=f"N = 128, η from .1 to .95 (the figure's are lost; below .2 rounds grow "
+        f"again). {_SPREAD}",
+    ),
+    _figure(
+        "rio-3", "Figure 3", "Sample complexity on Problem 2",
+        *_conclusions(2),
+        lines=partial(_with_baselines, 2),
+        assumed=f"{ASSUMED} {_SPREAD} DP-MASE runs as printed only: rewards without a bound are "
+        "not those that Proposition 4.1 is about, and the claim is marked as not holding. "
+        f"{_ALONE}",
+    ),
+    _figure(
+        "rio-4", "Figure 4", "Figures 1 and 3 without the baselines",
+        claim("Problem 1: the curves of DP-MASE in the order of ε", "C.2",
+              falling(*_names(f"{_DP}, Problem 1", _DP))),
+        claim("Problem 2: the curves of DP-MASE in the order of ε", "C.2",
+              falling(*_names(f"{_DP}, Problem 2", _DP)), "printed"),
+        *(
+            claim(f"{problem}: the curves of Corrupted Elimination in the order of ξ", "C.2",
+                  falling(*_names(f"{_CORRUPTED}, {problem}", _CORRUPTED)))
+            for problem in _PROBLEMS
+        ),
+        lines=lambda quick: panels({
+            f"{name}, {problem}": lines
+            for problem, number in _PROBLEMS.items()
+            for name, lines in _panels(number, quick).items()
+        }),
+        assumed=f"{ASSUMED} {_SPREAD}",
+    ),
+    _figure(
+        "rio-5", "Figure 5", "Sample complexity of DP-MASE against the local accuracy",
+        claim("Problem 1: the sample complexity increases with the local accuracy 1 − β", "C.3",
+              falling(*(f"Problem 1: {line}" for line in _BETAS))),
+        claim("Problem 2: the same", "C.3", falling(*(f"Problem 2: {line}" for line in _BETAS)),
+              "printed"),
+        lines=_figure_5, repeat=(10, 10),
+        assumed=f"{ASSUMED} {_SPREAD}",
+    ),
+    _figure(
+        "rio-6", "Figure 6", "Agents that are not equally active, Problem 1",
+        *(
+            claim(f"{name}: much faster if unbalanced (here: faster with every N)", "C.4",
+                  above(f"{name}: uniform", f"{name}: unbalanced"))
+            for name in (_DP, _CORRUPTED)
+        ),
+        claim("without losing accuracy", "C.4",
+              right(0.05, tuple(f"{name}: unbalanced" for name in (_DP, _CORRUPTED)))),
+        lines=lambda quick: {
+            f"{name}: {law}": {n: run(n, activity) for n in agents(quick)}
+            for law, activity in _LAWS.items()
+            for name, run in (
+                (_DP, lambda n, activity: _often(n, 0.1, activity=activity)),
+                (_CORRUPTED, lambda n, activity: corrupted(n, 0.05, activity=activity)),
+            )
+        },
+        assumed=f"{ASSUMED} P(n) ∝ (n + α)^-.8 with α = 0 and n from 1; η = .9.",
+    ),
+)  # fmt: skip

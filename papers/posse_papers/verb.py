@@ -1,0 +1,184 @@
+"""`posse paper`: the papers' experiments, listed or run by name."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from posse import PosseError
+from posse.experiments import InputError
+from posse.verbs import (
+    Parser,
+    add_engine,
+    add_jobs,
+    complain,
+    held,
+    place,
+    remark,
+    require_report,
+    require_room,
+    screen,
+    writable_file,
+    writable_folder,
+    write_whole,
+)
+from posse_papers import catalogue, conduct
+from posse_papers.outcome import Cost, Told
+
+_OUTCOME, _COST = "outcome.json", "cost.json"
+_KEPT = "repetitions"
+
+
+def add(parser: Parser) -> None:
+    """Add the options of `posse paper`."""
+    parser.option(
+        "names NAME",
+        "experiment to run (default: list all)",
+        nargs="*",
+        offered=lambda: [*catalogue.experiments()],
+    )
+    parser.option("--all", "run every experiment")
+    parser.option("--quick", "run the small form, about a minute each")
+    add_engine(parser, default="memory")
+    parser.option("--estimate", "run one repetition of each point and print what all would cost")
+    add_jobs(parser)
+    parser.option(
+        "--out DIR", "directory for the outcomes", type=place, default=Path("runs/papers")
+    )
+    parser.option("--document FILE", "write all outcomes in DIR to this Markdown file", type=Path)
+
+
+def run(options: argparse.Namespace) -> int:
+    """List experiments, run them, or say what they would cost."""
+    if options.estimate:
+        return _estimate(options)
+    if options.names or options.all:
+        return _run(options)
+    paper = ""
+    for experiment in catalogue.experiments().values():
+        if experiment.paper != paper:
+            paper = experiment.paper
+            print(f"\n{paper}")
+        print(f"  {experiment.name:<26} {experiment.figure or 'our own'}: {experiment.title}")
+    print("\nposse paper NAME [--quick] [--engine processes]; posse paper --all --quick")
+    return 0
+
+
+def _chosen(names: list[str]) -> list[Any]:
+    """The experiments of these names; without names, all."""
+    return [catalogue.named(name) for name in names] or list(catalogue.experiments().values())
+
+
+def _how(options: argparse.Namespace) -> dict[str, Any]:
+    """The options for making, keeping and showing repetitions."""
+    return {
+        "quick": options.quick,
+        "engine": options.engine,
+        "folder": options.out / _KEPT,
+        "screen": screen(options),
+        "jobs": options.jobs,
+    }
+
+
+def _run(options: argparse.Namespace) -> int:
+    """Run experiments; write a page for each, and the document about all."""
+    require_report()
+    from posse_papers import page, reproduction  # noqa: PLC0415
+
+    out, document = options.out, options.document
+    chosen = _chosen(options.names)
+    if document is not None:
+        writable_file(document)
+    require_room(writable_folder(out))
+    failed = []
+    for experiment in chosen:
+        try:
+            with held(out):
+                found = conduct.conduct(experiment, **_how(options))
+        except PosseError as error:
+            if len(chosen) == 1:
+                raise
+            failed.append(experiment.name)
+            remark(f"{experiment.name} was not run: {error}")
+            continue
+        except KeyboardInterrupt:
+            remark(
+                f"interrupted in {experiment.name}; finished repetitions are kept in "
+                f"{out / _KEPT}, and the same command resumes from them"
+            )
+            raise
+        folder = out / experiment.name / _form(options)
+        try:
+            page.outcome_page(found).write(folder / "report.html")
+            _write(folder / _OUTCOME, found.told)
+        except OSError as error:
+            failed.append(experiment.name)
+            complain(f"{folder} cannot be written ({error.strerror or error}); the outcome is:")
+        _tell(found.told, folder)
+    if document is not None:
+        names = list(catalogue.experiments())
+        quick, full = (_kept(names, out, f"{form}/{_OUTCOME}", Told) for form in ("quick", "full"))
+        costs = _kept(names, out, f"full/{_COST}", Cost)
+        write_whole(document, reproduction.text(quick, full, costs, names))
+        print(document)
+    return 3 if failed else 0
+
+
+def _form(options: argparse.Namespace) -> str:
+    return "quick" if options.quick else "full"
+
+
+def _write(path: Path, what: Any) -> None:
+    write_whole(path, json.dumps(msgspec.to_builtins(what), indent=1))
+
+
+def _kept(names: list[str], out: Path, file: str, kind: Any) -> dict[str, Any]:
+    """The content of `file` in each experiment's folder that has one."""
+    found = {}
+    for name in names:
+        path = out / name / file
+        if path.is_file():
+            try:
+                found[name] = msgspec.convert(json.loads(path.read_text()), kind)
+            except ValueError as error:
+                raise InputError(
+                    f"{path} was not written by this version of posse paper ({error}); run posse "
+                    f"paper {name} again"
+                ) from None
+    return found
+
+
+def _estimate(options: argparse.Namespace) -> int:
+    """Say what experiments cost, from the first repetition of each of their points."""
+    chosen = _chosen(options.names)
+    writable_folder(options.out)
+    minutes = 0.0
+    for experiment in chosen:
+        with held(options.out):
+            cost = conduct.estimate(experiment, **_how(options))
+        folder = options.out / experiment.name / _form(options)
+        _write(writable_folder(folder) / _COST, cost)
+        print(
+            f"{experiment.name:<26} {cost.processor_seconds / 60:8.1f} processor minutes, "
+            f"{cost.repetitions:5} repetitions, {cost.kept} of them done",
+            flush=True,
+        )
+        minutes += cost.processor_seconds / 60
+    if len(chosen) > 1:
+        print(f"{'all, with shared repetitions in each':<36} {minutes:8.1f} processor minutes")
+    return 0
+
+
+def _tell(outcome: Told, folder: Path) -> None:
+    engines = {None: "computed", True: "engines agree", False: "engines DO NOT agree"}
+    print(
+        f"{outcome.name}: {outcome.title} ({outcome.form}, {outcome.seconds:.0f} s, "
+        f"{engines[outcome.engines_agree]})"
+    )
+    for statement in outcome.statements:
+        print(f"  {statement.text}" + f" ({statement.place})" * bool(statement.place))
+        for variant, found in statement.found.items():
+            print(f"    {variant}: {found.answer}. {found.said}")
+    print(f"  {folder / 'report.html'}", flush=True)

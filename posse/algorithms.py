@@ -1,0 +1,89 @@
+"""Parts of five papers' algorithms, to experiment with one by one: machines, counters, formulas.
+
+The families are told in docs/best-arm.md (Rio et al. 2023), docs/cooperative.md (Dubey and Pentland
+2020), docs/players.md (Tossou and Dimitrakakis 2015), docs/anonymous.md (Esfandiari et al. 2022)
+and docs/federated.md (Li and Song 2022). Whole systems run by `posse.run`.
+"""
+
+from posse.agent.cooperative import PrivateMeans
+from posse.agent.federated import CdpAgent
+from posse.agent.hybrid import HybridSums
+from posse.agent.lone import PrivateLoneUcb
+from posse.agent.mase import DpMaseVoter
+from posse.agent.noise import SeededNoise
+from posse.agent.players import ContinualCounter, TdfsPlayer, UcbPrivateBound
+from posse.agent.tree import HonakerSums, TreeSums
+from posse.agent.trimmed import TrimmedMeans
+from posse.arms.base import RandomMeans
+from posse.arms.csv import Csv
+from posse.coordinator.decomposition import Decomposition, at_random, by_flow, greedy
+from posse.families.bounds import mean_gaps, positive
+from posse.families.federated_theory import elimination_rounds
+from posse.families.mase import rounds_of_votes, samples_of_epochs
+from posse.families.players import Plays, fair_sharing_regret, plays_with_bound, plays_without_bound
+from posse.protocol.anonymous import estimates, grid, roster, schedule_length
+from posse.protocol.cooperative import exploration_slots, release_counts, zeta
+from posse.protocol.federated import Active, Means, Schedule, uploaders
+from posse.protocol.mase import corrupted_failure, epoch_length, epoch_radius, threshold
+from posse.protocol.players import Choice, Outcome, privacy_factor, privacy_weight, target_rank
+from posse.protocol.shared import SharedNoise
+from posse.security.noise import FieldNoise
+from posse.spec.activity import ActivitySpec
+from posse.topologies.graphs import complete, regular, ring, star
+
+__all__ = [
+    "Active",
+    "ActivitySpec",
+    "CdpAgent",
+    "Choice",
+    "ContinualCounter",
+    "Csv",
+    "Decomposition",
+    "DpMaseVoter",
+    "FieldNoise",
+    "HonakerSums",
+    "HybridSums",
+    "Means",
+    "Outcome",
+    "Plays",
+    "PrivateLoneUcb",
+    "PrivateMeans",
+    "RandomMeans",
+    "Schedule",
+    "SeededNoise",
+    "SharedNoise",
+    "TdfsPlayer",
+    "TreeSums",
+    "TrimmedMeans",
+    "UcbPrivateBound",
+    "at_random",
+    "by_flow",
+    "complete",
+    "corrupted_failure",
+    "elimination_rounds",
+    "epoch_length",
+    "epoch_radius",
+    "estimates",
+    "exploration_slots",
+    "fair_sharing_regret",
+    "greedy",
+    "grid",
+    "mean_gaps",
+    "plays_with_bound",
+    "plays_without_bound",
+    "positive",
+    "privacy_factor",
+    "privacy_weight",
+    "regular",
+    "release_counts",
+    "ring",
+    "roster",
+    "rounds_of_votes",
+    "samples_of_epochs",
+    "schedule_length",
+    "star",
+    "target_rank",
+    "threshold",
+    "uploaders",
+    "zeta",
+]

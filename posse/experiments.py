@@ -1,0 +1,58 @@
+"""What experiments are made with: runs one by one, on all cores, kept on disk; their statistics.
+
+The package `posse-papers` is made with it. `prepare` makes a plan of a run file's tables, and
+`run_in_memory(plan, number)` makes run `number` of it. `outcomes` keeps what was done in a `Store`,
+from which the same experiment goes on. `Audit` and `epsilon_at_least` bound from below what a
+release tells of one reward.
+"""
+
+from posse.api import make_runs
+from posse.audit.bounds import ERROR, epsilon_at_least
+from posse.audit.event import Table
+from posse.audit.guess import Guess
+from posse.audit.judge import Verdict, judge
+from posse.audit.whole import Audit
+from posse.durable.batch import Piece, Store, outcomes
+from posse.durable.made_by import digest, our_code
+from posse.engines.memory import run as run_in_memory
+from posse.engines.start.pool import on_all_cores
+from posse.errors import InputError
+from posse.families import get_system
+from posse.measure.confidence import mean_ci, wilson
+from posse.measure.numbers import number
+from posse.plan import Plan, prepare
+from posse.progress import Progress, Screen, duration
+from posse.results.measures import TOTALS
+from posse.spec.explain import nearest
+from posse.testing.small import SMALL
+
+__all__ = [
+    "ERROR",
+    "SMALL",
+    "TOTALS",
+    "Audit",
+    "Guess",
+    "InputError",
+    "Piece",
+    "Plan",
+    "Progress",
+    "Screen",
+    "Store",
+    "Table",
+    "Verdict",
+    "digest",
+    "duration",
+    "epsilon_at_least",
+    "get_system",
+    "judge",
+    "make_runs",
+    "mean_ci",
+    "nearest",
+    "number",
+    "on_all_cores",
+    "our_code",
+    "outcomes",
+    "prepare",
+    "run_in_memory",
+    "wilson",
+]

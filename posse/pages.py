@@ -1,0 +1,31 @@
+"""Pages of figures and tables as `posse report` draws them, in one file each. Extra: `report`."""
+
+from posse.report.drawing import (
+    COLOUR,
+    Chart,
+    bars,
+    canvas,
+    curve,
+    large_numbers,
+    points,
+    to_svg,
+)
+from posse.report.page import Page, Section, Verdict, mean_cell, table
+from posse.report.regret import mean_curve
+
+__all__ = [
+    "COLOUR",
+    "Chart",
+    "Page",
+    "Section",
+    "Verdict",
+    "bars",
+    "canvas",
+    "curve",
+    "large_numbers",
+    "mean_cell",
+    "mean_curve",
+    "points",
+    "table",
+    "to_svg",
+]
