@@ -27,7 +27,7 @@ from posse.families.shapes import (
 from posse.families.system import Field, LabOnly, Loss, System, UnitInterval
 from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import RemoteProtocolError
-from posse.protocol.log import Row
+from posse.protocol.log import PublicRow, Row
 from posse.protocol.machine import (
     COORDINATOR,
     Abort,
@@ -99,6 +99,7 @@ __all__ = [
     "PeerFinished",
     "PeerLost",
     "Played",
+    "PublicRow",
     "Pull",
     "Pulled",
     "Purpose",

@@ -22,7 +22,7 @@ import numpy as np
 from msgspec import Meta
 
 from posse.protocol.arrays import FloatArray
-from posse.protocol.log import Row
+from posse.protocol.log import PublicRow, Row
 from posse.protocol.machine import Parameters
 from posse.protocol.masking import (
     MAX_WORDS,
@@ -219,7 +219,7 @@ def sweeps(horizon: int, arms: int, users: int, group_size: int, rate: float) ->
     return min(wanted, horizon // (arms * schedule_length(group_size)))
 
 
-class BatchRow(Row, frozen=True):
+class BatchRow(PublicRow, frozen=True):
     """A batch was planned. `ratio` is α; `alive_pairs` sums |A_i| over all users."""
 
     table: ClassVar[str] = "batch"
@@ -231,7 +231,7 @@ class BatchRow(Row, frozen=True):
     alive_pairs: int
 
 
-class NoFeedbackRow(Row, frozen=True):
+class NoFeedbackRow(PublicRow, frozen=True):
     """No group could be formed for an arm in a batch."""
 
     table: ClassVar[str] = "no-feedback"
@@ -239,7 +239,7 @@ class NoFeedbackRow(Row, frozen=True):
     arm: int
 
 
-class GroupSizeRow(Row, frozen=True):
+class GroupSizeRow(PublicRow, frozen=True):
     """`groups` of this `size` were formed during exploration."""
 
     table: ClassVar[str] = "group-size"
@@ -247,7 +247,7 @@ class GroupSizeRow(Row, frozen=True):
     groups: int
 
 
-class CommitRow(Row, frozen=True):
+class CommitRow(PublicRow, frozen=True):
     """Exploration ended, with these totals."""
 
     table: ClassVar[str] = "commit"
@@ -256,7 +256,7 @@ class CommitRow(Row, frozen=True):
     feedback_used: int
 
 
-class ImplausibleRow(Row, frozen=True):
+class ImplausibleRow(PublicRow, frozen=True):
     """A sum over a group was one that rewards in [0, 1] cannot give."""
 
     table: ClassVar[str] = "implausible"
@@ -264,7 +264,7 @@ class ImplausibleRow(Row, frozen=True):
     arm: int
 
 
-class RepeatedRow(Row, frozen=True):
+class RepeatedRow(PublicRow, frozen=True):
     """Groups for these arms broke and are formed again."""
 
     table: ClassVar[str] = "repeated"
@@ -272,7 +272,7 @@ class RepeatedRow(Row, frozen=True):
     arm: tuple[int, ...]
 
 
-class LostRow(Row, frozen=True):
+class LostRow(PublicRow, frozen=True):
     """Groups for these arms broke, and too few users are left to form them again."""
 
     table: ClassVar[str] = "lost"
@@ -280,14 +280,14 @@ class LostRow(Row, frozen=True):
     arm: tuple[int, ...]
 
 
-class VanishedRow(Row, frozen=True):
+class VanishedRow(PublicRow, frozen=True):
     """A user is gone."""
 
     table: ClassVar[str] = "vanished"
     user: int
 
 
-class ExpelledRow(Row, frozen=True):
+class ExpelledRow(PublicRow, frozen=True):
     """A user answered with a wrong length and takes no further part."""
 
     table: ClassVar[str] = "expelled"

@@ -16,7 +16,7 @@ from msgspec import Meta
 
 from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import RemoteProtocolError
-from posse.protocol.log import Row
+from posse.protocol.log import PublicRow, Row
 from posse.protocol.machine import MOST_PULLS, Parameters
 from posse.protocol.message import Message, Plane
 from posse.protocol.privacy import FARTHEST, Epsilon
@@ -302,7 +302,7 @@ def uploaders(agents: int, participation: float) -> int:
     return max(1, math.ceil(participation * agents - 1e-9))
 
 
-class RoundRow(Row, frozen=True):
+class RoundRow(PublicRow, frozen=True):
     """The server decided round r: the arms left, S(r), and how many agents it had asked."""
 
     table: ClassVar[str] = "rounds"

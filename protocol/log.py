@@ -1,7 +1,8 @@
 """The log of a run: rows that machines note, in tables with named columns.
 
 No other machine sees it. In the lab the logs are part of the result. In the field an agent's
-log stays with the agent, and the result has only the coordinator's.
+log stays with the agent, and the result has only the coordinator's, and of it only rows of the kind
+`PublicRow`: what a row says then leaves in files, pages and lines that no claim covers otherwise.
 """
 
 from functools import cache
@@ -81,6 +82,14 @@ class Row(msgspec.Struct, frozen=True):
             longest = max((len(row) for row in log.get(cls.table, [])), default=0)
             names += [f"{last}_{n}" for n in range(longest - 1 - len(names))]
         return names
+
+
+class PublicRow(Row, frozen=True):
+    """Base of rows that the result of a field run may hold.
+
+    What they say follows from messages, choices and times alone, which the system's claim covers,
+    never from a reward that nobody noised. Other rows of a server stand in the lab's results only.
+    """
 
 
 _PLAIN = {int, float}

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Meta
 
 from posse.protocol.arrays import FloatArray
-from posse.protocol.log import Row
+from posse.protocol.log import PublicRow
 from posse.protocol.machine import MOST_PULLS, Parameters, Variant
 from posse.protocol.message import Message
 from posse.protocol.privacy import Epsilon
@@ -166,7 +166,7 @@ def epoch_radius(arms: int, epoch: int, beta: float, epsilon: float, pulls: int)
     return h + c
 
 
-class VoteRow(Row, frozen=True):
+class VoteRow(PublicRow, frozen=True):
     """The coordinator counted a vote."""
 
     table: ClassVar[str] = "votes"
@@ -174,7 +174,7 @@ class VoteRow(Row, frozen=True):
     arm: int
 
 
-class EliminationRow(Row, frozen=True):
+class EliminationRow(PublicRow, frozen=True):
     """The coordinator eliminated an arm for all agents."""
 
     table: ClassVar[str] = "eliminations"

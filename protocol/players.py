@@ -15,7 +15,7 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
-from posse.protocol.log import Row
+from posse.protocol.log import PublicRow, Row
 from posse.protocol.machine import Parameters, Variant
 from posse.protocol.message import Message, Plane
 from posse.protocol.privacy import Epsilon
@@ -147,7 +147,7 @@ def jain(rewards: list[float]) -> float | None:
     return sum(rewards) ** 2 / (len(rewards) * squares) if squares else None
 
 
-class CollisionsRow(Row, frozen=True):
+class CollisionsRow(PublicRow, frozen=True):
     """Collisions of each player so far."""
 
     table: ClassVar[str] = "collisions"
@@ -161,7 +161,7 @@ class RewardsRow(Row, frozen=True):
     player: tuple[float, ...]
 
 
-class DismissedRow(Row, frozen=True):
+class DismissedRow(PublicRow, frozen=True):
     """The medium went on without a player from this slot on."""
 
     table: ClassVar[str] = "dismissed"

@@ -321,14 +321,17 @@ def _bound_fair_sharing(
 
 
 class Players(msgspec.Struct, kw_only=True):
-    """Rewards, collisions and fairness; curves are [[slot, total or index so far], …]."""
+    """Collisions, rewards and fairness; curves are [[slot, total or index so far], …].
 
-    reward_per_player: list[float]
-    jain_index: float | None
+    Rewards and what is computed from them are None in the field.
+    """
+
+    reward_per_player: list[float] | None = None
+    jain_index: float | None = None
     collisions_per_player: list[int]
     collisions: int
     collision_curve: list[list[int | float]]
-    fairness_curve: list[list[float | None]]
+    fairness_curve: list[list[float | None]] | None = None
 
 
 class PlayersDetail(Detail, omit_defaults=True):
@@ -342,31 +345,30 @@ class PlayersDetail(Detail, omit_defaults=True):
         """What players earned, how evenly, and how often they collided."""
         if self.players is None:
             return []
-        got, jain_index = self.players.reward_per_player, self.players.jain_index
+        collisions = ("collisions", f"{self.players.collisions:,}, all players together")
+        if (earned := self.players.reward_per_player) is None:
+            return [collisions]
+        jain_index = self.players.jain_index
         fair = "" if jain_index is None else f"; Jain's index {jain_index:.3f} (1: all alike)"
-        return [
-            ("rewards", f"{min(got):,.0f} to {max(got):,.0f} a player{fair}"),
-            ("collisions", f"{self.players.collisions:,}, all players together"),
-        ]
+        return [("rewards", f"{min(earned):,.0f} to {max(earned):,.0f} a player{fair}"), collisions]
 
 
 def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
-    rewards, collisions = RewardsRow.of(record.log), CollisionsRow.of(record.log)
-    if not rewards:
+    collisions, rewards = CollisionsRow.of(record.log), RewardsRow.of(record.log)
+    if not collisions:
         record.detail = PlayersDetail()
         return
-    final = list(rewards[-1][1].player)
-    met = list(collisions[-1][1].player)
-    record.detail = PlayersDetail(
-        Players(
-            reward_per_player=final,
-            jain_index=jain(final),
-            collisions_per_player=met,
-            collisions=sum(met),
-            collision_curve=[[slot, sum(row.player)] for slot, row in collisions],
-            fairness_curve=[[slot, jain(list(row.player))] for slot, row in rewards],
-        )
+    per_player = list(collisions[-1][1].player)
+    players = Players(
+        collisions_per_player=per_player,
+        collisions=sum(per_player),
+        collision_curve=[[slot, sum(row.player)] for slot, row in collisions],
     )
+    if rewards:
+        players.reward_per_player = list(rewards[-1][1].player)
+        players.jain_index = jain(players.reward_per_player)
+        players.fairness_curve = [[slot, jain(list(row.player))] for slot, row in rewards]
+    record.detail = PlayersDetail(players)
 
 
 def _show_progress(standing: Standing) -> Sequence[str]:

@@ -23,6 +23,7 @@ from posse.hosts.spending import NOT_KEPT, Spending, SpendingRequest
 from posse.plan import Plan
 from posse.protocol import control
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
+from posse.protocol.log import PublicRow
 from posse.protocol.machine import (
     COORDINATOR,
     Broadcast,
@@ -179,7 +180,8 @@ class Server:
             elif type(effect) is Note:
                 row, at = effect.row, effect.at
                 line = self._system.results.line(row, self.clock.now if at is None else at)
-                self.log[row.table].append(line)
+                if not self._field or isinstance(row, PublicRow):
+                    self.log[row.table].append(line)
             elif type(effect) is Broadcast:
                 message = effect.message
                 if type(message) not in self._agents_hear:
