@@ -25,7 +25,7 @@ COMPILED = [
     "posse/agent/players",
     "posse/agent/robust",
     "posse/agent/trimmed",
-    "posse/agent/ways",
+    "posse/agent/arrivals",
     "posse/coordinator/players",
     "posse/arms/buffer",
     "posse/arms/shared",

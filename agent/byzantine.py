@@ -7,10 +7,10 @@ from operator import itemgetter
 
 import numpy as np
 
-from posse.agent.cooperative import best
+from posse.agent.arrivals import NewMessages, Records
+from posse.agent.cooperative import argmax_rows
 from posse.agent.flooding import CooperativeLearner, Faults
 from posse.agent.trimmed import TrimmedMeans
-from posse.agent.ways import News, Records
 from posse.protocol.arrays import FloatArray, IntArray
 from posse.protocol.cooperative import reward_record
 from posse.protocol.machine import AgentEffect, Variant
@@ -51,25 +51,25 @@ class SharedRewards(CooperativeLearner):
         self._keep_own()
         return CooperativeLearner.choose(self, slots, rows)
 
-    def by_index(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
+    def choose_by_index(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
         delta = [1 / t**2 for t in slots]
         log = np.array([[math.log(1 / d)] for d in delta])
         if len(self.samples) == 1:
-            known = self.samples[0].counts.take(list(rows), axis=0)
+            counts = self.samples[0].counts.take(list(rows), axis=0)
             robust = self.samples[0].estimate(self.contamination, delta, rows)
         else:
-            known = np.concatenate([self.samples[row].counts for row in rows])
-            each = [
+            counts = np.concatenate([self.samples[row].counts for row in rows])
+            by_row = [
                 self.samples[row].estimate(self.contamination, [d])
                 for row, d in zip(rows, delta, strict=True)
             ]
-            robust = np.concatenate(each)
+            robust = np.concatenate(by_row)
         if self.variant == "corrected":
-            deviation = self.sigma * np.sqrt(2 * log / known)
+            deviation = self.sigma * np.sqrt(2 * log / counts)
         else:
-            deviation = np.sqrt(self.sigma * log / known)
+            deviation = np.sqrt(self.sigma * log / counts)
         index = robust + self.sigma * math.sqrt(self.contamination) + deviation
-        return best(index, [self.ties[row] for row in rows])
+        return argmax_rows(index, [self.ties[row] for row in rows])
 
     def learn(self, arm: int, reward: float, row: int = 0) -> list[AgentEffect]:
         self.pulls[row, arm] += 1
@@ -77,10 +77,10 @@ class SharedRewards(CooperativeLearner):
         self.message[row] = (0, 0, 0, arm, reward)
         return []
 
-    def hear(self, news: News) -> None:
+    def hear(self, new: NewMessages) -> None:
         self._keep_own()
-        arms = news.records["arm"].astype(np.int64).take(news.pick)
-        self._keep(news.row, arms, news.records["reward"].take(news.pick))
+        arms = new.records["arm"].astype(np.int64).take(new.index)
+        self._keep(new.row, arms, new.records["reward"].take(new.index))
 
     def _keep_own(self) -> None:
         """Put the agents' own new rewards among the samples."""
@@ -91,16 +91,19 @@ class SharedRewards(CooperativeLearner):
 
     def _keep(self, row: IntArray, arms: IntArray, rewards: FloatArray) -> None:
         """Add samples, which come sorted by row and within a row in order of arrival."""
+        # One table serves all rows while they have few different values, as with Bernoulli arms;
+        # with continuous rewards each row's values are its own, and a common table would be empty
+        # in most places.
         if len(self.samples) == 1:
             if self.samples[0].add(arms, rewards, row):
                 return
-            self.samples = self.samples[0].apart()
+            self.samples = self.samples[0].split_rows()
         ends = np.searchsorted(row, range(self.rows + 1)).tolist()
         for samples, start, end in zip(self.samples, ends, ends[1:], strict=False):
             if start < end:
                 samples.add(arms[start:end], rewards[start:end])
 
-    def faults(self, records: Records) -> Faults:
+    def find_faults(self, records: Records) -> Faults:
         reward = records["reward"]
         yield "no-such-arm", records["arm"] >= self.arms
         yield "not-finite", ~(np.abs(reward) <= LARGEST_REWARD)

@@ -10,6 +10,38 @@ what to pull and what to send. One learner serves all agents of a process (`poss
 `RobustMeans`          `robust-private-ucb`, in agent/robust.py
 
 The baselines without communication, `ucb1`, `dp-ucb-int` and `adap-ucb`, are in agent/lone.py.
+
+Algorithm 2 without noise, in plain Python, for M agents on a graph; yields the arms A_t of a slot.
+`spread` is the loop in `posse.agent.flooding`, `pull(m, k)` an agent's reward of an arm:
+
+    def cooperate(neighbours, gamma, T, K, pull, ties):
+        agents = range(len(neighbours))
+        n = [[0] * K for m in agents]          # n_k, the agent's own pulls
+        s = [[0.0] * K for m in agents]        # s_k, the sum of its own rewards
+        def message(m, t):                     # v', n': its means and counts
+            return [(s[m][k] / n[m][k] if n[m][k] else None, n[m][k]) for k in range(K)]
+        slots = spread(neighbours, gamma, T, message)
+        known = [{} for m in agents]           # Q_m, without the agent's own message
+        for t in range(1, T + 1):
+            A = []
+            for m in agents:
+                if t <= K:
+                    A.append(t - 1)
+                    continue
+                index = []
+                for k in range(K):
+                    heard = [known[m][other][1][k] for other in sorted(known[m])]
+                    heard = [(v, count) for v, count in heard if count]
+                    N = n[m][k] + sum(count for v, count in heard)
+                    mean = (s[m][k] + sum(count * v for v, count in heard)) / N
+                    index.append(mean + math.sqrt(2 * math.log(t) / N))
+                best = [k for k in range(K) if index[k] == max(index)]
+                A.append(best[0] if len(best) == 1 else best[ties[m].integers(len(best))])
+            for m in agents:
+                n[m][A[m]] += 1
+                s[m][A[m]] += pull(m, A[m])
+            known = next(slots)
+            yield A
 """
 
 import math
@@ -20,10 +52,10 @@ from typing import Final
 
 import numpy as np
 
+from posse.agent.arrivals import NewMessages, Records
 from posse.agent.corruption import Corruption
-from posse.agent.flooding import CooperativeLearner, Faults, Flood, Known
+from posse.agent.flooding import CooperativeLearner, Faults, Flood, SeenMessages
 from posse.agent.noise import Noise
-from posse.agent.ways import News, Records
 from posse.protocol.arrays import BoolArray, FloatArray, IntArray
 from posse.protocol.cooperative import (
     OPTIMISM,
@@ -62,16 +94,16 @@ except ImportError:  # not compiled
     kernel = None  # type: ignore[assignment]
 
 
-def best(index: FloatArray, ties: Sequence[np.random.Generator]) -> list[int]:
+def argmax_rows(index: FloatArray, ties: Sequence[np.random.Generator]) -> list[int]:
     """The argmax of each row; ties are broken at random."""
     arms = []
-    for row, of in zip(index.tolist(), ties, strict=True):
+    for row, generator in zip(index.tolist(), ties, strict=True):
         highest = max(row)
         if row.count(highest) == 1:
             arms.append(row.index(highest))
         else:
             leaders = [arm for arm, value in enumerate(row) if value == highest]
-            arms.append(leaders[of.integers(len(leaders))])
+            arms.append(leaders[generator.integers(len(leaders))])
     return arms
 
 
@@ -80,18 +112,18 @@ class Cooperation:
     """The shared state of a cohort; `due` are the agents that have heard all of their slot."""
 
     learner: CooperativeLearner
-    known: Known
+    seen: SeenMessages
     due: list["CooperativeAgent"] = field(default_factory=list)
 
     def decide(self) -> None:
         """Every agent that is due learns what it heard, begins its next slot and chooses an arm."""
         due = sorted(self.due, key=lambda agent: agent.flood.row)
         self.due.clear()
-        heard = [agent.flood for agent in due if agent.flood.slot and agent.flood.neighbours]
-        for slot in sorted({flood.slot for flood in heard}):
-            of_slot = [flood for flood in heard if flood.slot == slot]
-            if len(of_slot) > 1 or not self.known.hear_steady(of_slot[0], self.learner):
-                self.learner.hear(self.known.merge(of_slot, self.learner))
+        floods = [agent.flood for agent in due if agent.flood.slot and agent.flood.neighbours]
+        for slot in sorted({flood.slot for flood in floods}):
+            in_slot = [flood for flood in floods if flood.slot == slot]
+            if len(in_slot) > 1 or not self.seen.hear_repeated(in_slot[0], self.learner):
+                self.learner.hear(self.seen.merge(in_slot, self.learner))
         for agent in due:
             agent.flood.begin_slot()
         slots = [agent.flood.slot for agent in due]
@@ -121,15 +153,15 @@ class CooperativeAgent:
 
     @property
     def awaited(self) -> int:
-        """See `posse.protocol.machine.PatientMachine`."""
+        """How many of its neighbours' bundles of this slot are still to come."""
         return len(self.flood.neighbours) - len(self.flood.bundles) if self.waiting else 0
 
     def keep(self, received: Sequence[Received]) -> bool:
-        """See `posse.protocol.machine.PatientMachine`."""
+        """Take bundles before the last one of a slot; False if one might be refused."""
         return self.flood.take_all(received)
 
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
-        """See `posse.protocol.machine.AgentMachine`."""
+        """Go one step through the slot; see `posse.protocol.machine` for what may come when."""
         if type(event) is Turn:
             return self._act()
         if type(event) is Pulled:
@@ -141,8 +173,8 @@ class CooperativeAgent:
         elif type(event) is Received and isinstance(event.message, Bundle):
             self.flood.take(event.sender, event.message)
         else:
-            told = event.message if isinstance(event, Received) else event
-            raise RemoteProtocolError("out-of-turn", type(told).__name__)
+            refused = event.message if isinstance(event, Received) else event
+            raise RemoteProtocolError("out-of-turn", type(refused).__name__)
         return self._go_on() if self.waiting and self.flood.complete else ()
 
     def _learn(self, arm: int, reward: float) -> AgentEffects:
@@ -177,27 +209,27 @@ class CooperativeAgent:
 
     def _closing(self) -> list[AgentEffect]:
         """For the lab: duplicates, and messages and delays by distance."""
-        known, row = self.cohort.known, self.flood.row
-        known.settle()
-        rows = zip(known.arrivals[row].tolist(), known.delays[row].tolist(), strict=True)
+        seen, row = self.cohort.seen, self.flood.row
+        seen.settle()
+        by_hops = zip(seen.hop_counts[row].tolist(), seen.hop_slots[row].tolist(), strict=True)
         return [
-            Note(DuplicatesRow(int(known.duplicates[row]))),
-            *(Note(HopsRow(d, n, slots)) for d, (n, slots) in enumerate(rows) if n),
+            Note(DuplicatesRow(int(seen.duplicates[row]))),
+            *(Note(HopsRow(d, n, slots)) for d, (n, slots) in enumerate(by_hops) if n),
         ]
 
 
 @dataclass(slots=True)
-class Told:
-    """What was new in a slot, kept because the next slot's news often go to the same places.
+class Placement:
+    """Where a slot's new messages were put, kept because the next slot's often go to the same rows.
 
-    `at` is `News.at`. `places` are the flat rows of `SharedMeans.heard` that the news go to, and
-    `counts` those in their messages. `straight`: the messages are one for each row, in order, and
-    can be copied without an index.
+    `cell` is that of `NewMessages`. `heard_rows` are the flat rows of `SharedMeans.heard` that the
+    messages go to, and `counts` those in the messages. `in_order`: the messages are one for each
+    row, in order, and can be copied without an index.
     """
 
-    at: IntArray
-    places: IntArray
-    straight: bool
+    cell: IntArray
+    heard_rows: IntArray
+    in_order: bool
     counts: FloatArray
 
 
@@ -212,68 +244,69 @@ class SharedMeans(CooperativeLearner):
     over the latest message of every other agent m' that has a mean of arm k. The agent's own
     message, which Q_m contains, is left out: its rewards would count twice.
 
-    Counts and sums are kept side by side as 2K numbers. `mine`, shape (rows, 2K), has the agents'
-    own n_k and s_k, of which `pulls` and `sums` are views. `heard[i]`, shape (rows, 2K), has the
-    n'_k and n'_k v'_k of `origins[i]`, 0 where there is no mean; `counts` and `weighted` are its
-    views. `read` caches the numbers of the latest records, `last` what was new in the slot before.
-    A product with `ones`, K of them, adds up counts.
+    Counts and sums are kept side by side as 2K numbers. `own_numbers`, shape (rows, 2K), has the
+    agents' own n_k and s_k, of which `pulls` and `sums` are views. `heard[i]`, shape (rows, 2K),
+    has the n'_k and n'_k v'_k of `origins[i]`, 0 where there is no mean; `counts` and `weighted`
+    are its views. `sent_means` and `sent_counts` are views of `message`. `parsed` caches the
+    numbers of the latest records, `placement` where the last new messages went. A product with
+    `ones`, K of them, adds up counts.
     """
 
     agents: int
     reward_range: tuple[float, float] | None = None
     rows: int = 1
-    mine: FloatArray = field(init=False)
+    own_numbers: FloatArray = field(init=False)
     sums: FloatArray = field(init=False)
     heard: FloatArray = field(init=False)
     counts: FloatArray = field(init=False)
     weighted: FloatArray = field(init=False)
     origins: IntArray = field(init=False)
-    read: tuple[Records, FloatArray, FloatArray] | None = None
-    last: Told | None = None
+    parsed: tuple[Records, FloatArray, FloatArray] | None = None
+    placement: Placement | None = None
     ones: FloatArray = field(init=False)
-    said_means: FloatArray = field(init=False)
-    said_counts: FloatArray = field(init=False)
+    sent_means: FloatArray = field(init=False)
+    sent_counts: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
-        self.mine = np.zeros((self.rows, 2 * self.arms))
-        self.pulls, self.sums = self.halves(self.mine)
+        self.own_numbers = np.zeros((self.rows, 2 * self.arms))
+        self.pulls, self.sums = self.halves(self.own_numbers)
         self.message = np.zeros(self.rows, dtype=means_record(self.arms))
         self.ones = np.ones(self.arms)
-        self.said_means, self.said_counts = self.message["means"], self.message["counts"]
-        self.said_means[:] = np.nan
+        self.sent_means, self.sent_counts = self.message["means"], self.message["counts"]
+        self.sent_means[:] = np.nan
         self.origins = np.zeros(0, dtype=np.int64)
-        self.make_room(self.origins)
+        self.add_origins(self.origins)
 
-    def make_room(self, origins: IntArray) -> None:
+    def add_origins(self, origins: IntArray) -> None:
         """Extend `heard` to these origins, which are sorted and contain the present ones."""
         heard = np.zeros((len(origins), self.rows, 2 * self.arms))
         if len(self.origins):
             heard[np.searchsorted(origins, self.origins)] = self.heard
-        self.origins, self.heard, self.last = origins, heard, None
+        self.origins, self.heard, self.placement = origins, heard, None
         self.counts, self.weighted = self.halves(heard)
 
     def halves(self, numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Views of the counts and the sums, K each, in arrays of 2K."""
         return numbers[..., : self.arms], numbers[..., self.arms :]
 
-    def by_index(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
+    def choose_by_index(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
         """Algorithm 2, lines 6 to 8. An arm without a mean from anybody comes first."""
-        if self.rows == 1 and (arm := self.best_alone(math.log(slots[0]))) >= 0:
+        if self.rows == 1 and (arm := self.compiled_argmax(math.log(slots[0]))) >= 0:
             return [arm]
         log: float | FloatArray = math.log(slots[0])
         if slots.count(slots[0]) < len(slots):
             log = np.array([math.log(t) for t in slots])[:, None]
-        of, known = list(rows), self.own() + self.others()
-        N, sums = self.halves(known if self.rows == 1 else known.take(of, axis=0))
+        indices, known = list(rows), self.own() + self.others()
+        N, sums = self.halves(known if self.rows == 1 else known.take(indices, axis=0))
         unknown = np.count_nonzero(N) < N.size
         least = np.maximum(N, 1.0) if unknown else N
-        index = sums / least + self.bonus(log, least, of)
+        index = sums / least + self.bonus(log, least, indices)
         if unknown:
             index = np.where((N == 0).any(axis=1)[:, None], -N, index)
-        return best(index, [self.ties[row] for row in of])
+        return argmax_rows(index, [self.ties[row] for row in rows])
 
-    def best_alone(self, log: float) -> int:
-        """The best arm by index, for one agent and by compiled code; -1: `by_index` decides."""
+    def compiled_argmax(self, log: float) -> int:
+        """One agent's best arm, by compiled code; -1: `choose_by_index` decides."""
         return kernel.best(self.own(), self.heard, log) if kernel is not None else -1
 
     def bonus(self, log: float | FloatArray, N: FloatArray, rows: list[int]) -> FloatArray:
@@ -285,7 +318,7 @@ class SharedMeans(CooperativeLearner):
 
     def own(self) -> FloatArray:
         """The n_k and s_k of its own by which each agent decides, shape (rows, 2K)."""
-        return self.mine
+        return self.own_numbers
 
     def others(self) -> FloatArray:
         """The Σ n' and Σ n' v' of all others by which each agent decides, shape (rows, 2K)."""
@@ -293,65 +326,68 @@ class SharedMeans(CooperativeLearner):
         return total
 
     def learn(self, arm: int, reward: float, row: int = 0) -> list[AgentEffect]:
-        at = row, arm
-        n = self.pulls[at] = self.pulls[at] + 1
-        s = self.sums[at] = self.sums[at] + reward
-        self.said_means[at] = s / n
-        self.said_counts[at] = n
+        n = self.pulls[row, arm] = self.pulls[row, arm] + 1
+        s = self.sums[row, arm] = self.sums[row, arm] + reward
+        self.sent_means[row, arm] = s / n
+        self.sent_counts[row, arm] = n
         return []
 
-    def hear(self, news: News) -> None:
-        means, counts = self.numbers(news.records)
-        told = np.concatenate((counts, counts * means), axis=1)
-        none = np.isnan(told)
-        if np.count_nonzero(none):
-            none[:, : self.arms] |= none[:, self.arms :]
-            told[none] = 0.0
-        last, counts = self.last, told[:, : self.arms]
-        if last is not None and news.at is last.at:
-            last.counts = counts
+    def hear(self, new: NewMessages) -> None:
+        means, counts = self.parse(new.records)
+        numbers = np.concatenate((counts, counts * means), axis=1)
+        without_mean = np.isnan(numbers)
+        if np.count_nonzero(without_mean):
+            without_mean[:, : self.arms] |= without_mean[:, self.arms :]
+            numbers[without_mean] = 0.0
+        placement, counts = self.placement, numbers[:, : self.arms]
+        # the very array, not an equal one: a repeated slot hands on that of the slot before
+        if placement is not None and new.cell is placement.cell:
+            placement.counts = counts
         else:
-            places = self.places(news)
-            last = self.last = Told(news.at, places, self.straight(places, news), counts)
+            rows = self.find_rows(new)
+            placement = Placement(new.cell, rows, self.are_in_order(rows, new), counts)
+            self.placement = placement
         heard = self.heard.reshape(-1, 2 * self.arms)
-        if last.straight:
-            heard[:] = told
+        if placement.in_order:
+            heard[:] = numbers
         else:
-            heard[last.places] = told.take(news.pick, axis=0)
+            heard[placement.heard_rows] = numbers.take(new.index, axis=0)
 
-    def hear_steady(self, bundles: list[bytes], slot: int, at: IntArray) -> bool:
-        last = self.last
-        if kernel is None or last is None or not last.straight or last.at is not at:
+    def hear_repeated(self, bundles: list[bytes], slot: int, cell: IntArray) -> bool:
+        placement = self.placement
+        if kernel is None or placement is None:
+            return False
+        if not placement.in_order or placement.cell is not cell:
             return False
         low, high = self.reward_range or (-math.inf, math.inf)
         if not kernel.hear(bundles, self.origins, slot, low, high, self.heard):
             return False
-        last.counts = self.counts[:, 0]
+        placement.counts = self.counts[:, 0]
         return True
 
-    def numbers(self, records: Records) -> tuple[FloatArray, FloatArray]:
+    def parse(self, records: Records) -> tuple[FloatArray, FloatArray]:
         """Means and counts of these messages, each of shape (messages, K)."""
-        if self.read is None or self.read[0] is not records:
+        if self.parsed is None or self.parsed[0] is not records:
             # copied, because arithmetic on the fields of records is slow
-            self.read = records, records["means"].copy(), records["counts"].astype(float)
-        return self.read[1:]
+            self.parsed = records, records["means"].copy(), records["counts"].astype(float)
+        return self.parsed[1:]
 
-    def places(self, news: News) -> IntArray:
-        """The flat rows of `heard` that these news go to."""
-        origins = news.at // self.rows
+    def find_rows(self, new: NewMessages) -> IntArray:
+        """The flat rows of `heard` that these messages go to, which are made if missing."""
+        origins = new.cell // self.rows
         missing = np.setdiff1d(origins, self.origins)
         if len(missing):
-            self.make_room(np.union1d(self.origins, missing))
-        places: IntArray = np.searchsorted(self.origins, origins) * self.rows + news.at % self.rows
-        return places
+            self.add_origins(np.union1d(self.origins, missing))
+        place: IntArray = np.searchsorted(self.origins, origins)
+        return place * self.rows + new.cell % self.rows
 
-    def straight(self, places: IntArray, news: News) -> bool:
-        """See `Told`."""
-        heard, said = len(self.origins) * self.rows, len(news.records)
-        return np.array_equal(places, range(heard)) and np.array_equal(news.pick, range(said))
+    def are_in_order(self, heard_rows: IntArray, new: NewMessages) -> bool:
+        """Whether the messages are one for each row of `heard`, in its order."""
+        rows, messages = range(len(self.origins) * self.rows), range(len(new.records))
+        return np.array_equal(heard_rows, rows) and np.array_equal(new.index, messages)
 
-    def faults(self, records: Records) -> Faults:
-        means, counts = self.numbers(records)
+    def find_faults(self, records: Records) -> Faults:
+        means, counts = self.parse(records)
         if self.reward_range is None:
             if np.count_nonzero(infinite := np.isinf(means)):
                 yield "not-finite", _any_arm(infinite)
@@ -362,15 +398,17 @@ class SharedMeans(CooperativeLearner):
                 yield "out-of-range", _any_arm(outside)
         yield "counts-above-time", counts.dot(self.ones) > records["created"]
 
-    def contradictions(self, news: News) -> BoolArray | None:
-        """See `CooperativeLearner.contradictions`: an origin's counts never go down."""
-        _, counts = self.numbers(news.records)
-        last = self.last
-        if last is not None and news.at is last.at and not np.count_nonzero(counts < last.counts):
-            return None  # same places as in the slot before, so `last` has all that agents know
-        places = self.places(news)
-        before, _ = self.halves(self.heard.reshape(-1, 2 * self.arms).take(places, axis=0))
-        fewer = counts.take(news.pick, axis=0) < before
+    def find_contradictions(self, new: NewMessages) -> BoolArray | None:
+        """Which of the new messages have a count that went down; None if none has."""
+        _, counts = self.parse(new.records)
+        placement = self.placement
+        # same rows as in the slot before: then `placement` has all counts that agents know
+        before = placement.counts if placement and new.cell is placement.cell else None
+        if before is not None and not np.count_nonzero(counts < before):
+            return None
+        rows = self.find_rows(new)
+        known, _ = self.halves(self.heard.reshape(-1, 2 * self.arms).take(rows, axis=0))
+        fewer = counts.take(new.index, axis=0) < known
         return _any_arm(fewer) if np.count_nonzero(fewer) else None
 
 
@@ -405,10 +443,10 @@ class PrivateMeans(SharedMeans):
     def __post_init__(self) -> None:
         SharedMeans.__post_init__(self)
         self.next_release = [[0] * self.arms for _ in range(self.rows)]
-        self.released = np.zeros_like(self.mine)
+        self.released = np.zeros_like(self.own_numbers)
         self.released_counts, self.released_sums = self.halves(self.released)
 
-    def in_turn(self, t: int) -> int | None:
+    def round_robin(self, t: int) -> int | None:
         """The arm to pull in slot t <= K ⌈1/ε⌉; None afterwards.
 
         As printed, A = t mod K, where arms count from 0; `corrected` begins with the first arm.
@@ -418,17 +456,16 @@ class PrivateMeans(SharedMeans):
         return (t - 1) % self.arms if self.variant == "corrected" else t % self.arms
 
     def own(self) -> FloatArray:
-        return self.mine if self.variant == "printed" else self.released
+        return self.own_numbers if self.variant == "printed" else self.released
 
     def learn(self, arm: int, reward: float, row: int = 0) -> list[AgentEffect]:
-        at = row, arm
-        self.pulls[at] += 1
-        self.sums[at] += reward
-        n = int(self.pulls[at])
+        self.pulls[row, arm] += 1
+        self.sums[row, arm] += reward
+        n = int(self.pulls[row, arm])
         if self.variant == "printed":
-            self.said_counts[at] = n
-        index = self.next_release[row][arm]
-        if index == len(self.releases) or n != self.releases[index]:
+            self.sent_counts[row, arm] = n
+        due = self.next_release[row][arm]
+        if due == len(self.releases) or n != self.releases[due]:
             return []
         self.next_release[row][arm] += 1
         return self.release(arm, n, row)
@@ -436,10 +473,10 @@ class PrivateMeans(SharedMeans):
     def release(self, arm: int, n: int, row: int) -> list[AgentEffect]:
         """Release the arm's mean after n = W_i pulls: noised once, it goes into the message."""
         size, release = self.covers(arm, n)
-        at, mean = (row, arm), self.sums[row, arm : arm + 1] / size
+        mean = self.sums[row, arm : arm + 1] / size
         noisy = float(self.noise[row].noisy(mean, release.sensitivity, release.scale)[0])
-        self.released_sums[at], self.released_counts[at] = size * noisy, size
-        self.said_means[at], self.said_counts[at] = noisy, size
+        self.released_sums[row, arm], self.released_counts[row, arm] = size * noisy, size
+        self.sent_means[row, arm], self.sent_counts[row, arm] = noisy, size
         return [Disclose(release)]
 
     def covers(self, arm: int, n: int) -> tuple[int, Release]:
@@ -464,7 +501,7 @@ class DoublingMeans(PrivateMeans):
     which that noise exceeds with probability at most t^-α. `sums` are over the present batch.
     """
 
-    def best_alone(self, log: float) -> int:
+    def compiled_argmax(self, log: float) -> int:
         return -1  # its bonus differs
 
     def bonus(self, log: float | FloatArray, N: FloatArray, rows: list[int]) -> FloatArray:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from posse.agent.ways import Records
+from posse.agent.arrivals import Records
 from posse.protocol.arrays import FloatArray, IntArray
 from posse.protocol.cooperative import Contamination
 
@@ -28,12 +28,12 @@ class Corruption:
         records = own if self.does.form == "source" else passed_on
         if len(records):
             struck = np.flatnonzero(self.generator.random(len(records)) < self.does.rate)
-            said = "reward" if "reward" in (records.dtype.names or ()) else "means"
+            name = "reward" if "reward" in (records.dtype.names or ()) else "means"
             if len(struck) and self.does.law == "informed":
                 created = slot if records is own else records["created"][struck, None]
                 records[struck] = _informed(records[struck], created)
             elif len(struck):
-                records[said][struck] = self.draw(records[said][struck])
+                records[name][struck] = self.draw(records[name][struck])
 
     def draw(self, truth: FloatArray) -> FloatArray:
         """One draw from Q for each number; only "opposite" looks at the `truth`."""

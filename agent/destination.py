@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from posse.agent.arrivals import NewMessages
 from posse.agent.cooperative import PrivateMeans
-from posse.agent.ways import News
 from posse.protocol.arrays import FloatArray, IntArray
 from posse.protocol.machine import AgentEffect
 
@@ -33,33 +33,33 @@ class NoiseAtDestination(PrivateMeans):
     def __post_init__(self) -> None:
         PrivateMeans.__post_init__(self)
         # N'_k, and the noisy sum of the others' rewards at that N'_k
-        self.noised = np.zeros_like(self.mine)
+        self.noised = np.zeros_like(self.own_numbers)
 
     def own(self) -> FloatArray:
-        return self.mine
+        return self.own_numbers
 
     def others(self) -> FloatArray:
         return self.noised
 
     def release(self, arm: int, n: int, row: int) -> list[AgentEffect]:
-        """See `PrivateMeans.release`: the raw mean, which protects nothing."""
-        self.said_means[row, arm] = self.sums[row, arm] / n
-        self.said_counts[row, arm] = n
+        """Put the raw mean, which protects nothing, into the message; no release follows."""
+        self.sent_means[row, arm] = self.sums[row, arm] / n
+        self.sent_counts[row, arm] = n
         return []
 
-    def hear_steady(self, bundles: list[bytes], slot: int, at: IntArray) -> bool:
+    def hear_repeated(self, bundles: list[bytes], slot: int, cell: IntArray) -> bool:
         return False
 
-    def best_alone(self, log: float) -> int:
+    def compiled_argmax(self, log: float) -> int:
         return -1
 
-    def hear(self, news: News) -> None:
-        PrivateMeans.hear(self, news)
+    def hear(self, new: NewMessages) -> None:
+        PrivateMeans.hear(self, new)
         counts, sums = self.halves(PrivateMeans.others(self))
-        behind, noised = self.halves(self.noised)
-        for one, arm in np.argwhere(counts != behind).tolist():
-            n = int(counts[one, arm])
-            mean = sums[one, arm : arm + 1] / n
-            scale = float(self.counts[:, one, arm].max() ** (self.v / 2) / n)
-            noisy = self.noise[one].noisy(mean, 1 / n, scale)
-            behind[one, arm], noised[one, arm] = n, n * noisy[0]
+        noised_counts, noised_sums = self.halves(self.noised)
+        for row, arm in np.argwhere(counts != noised_counts).tolist():
+            n = int(counts[row, arm])
+            mean = sums[row, arm : arm + 1] / n
+            scale = float(self.counts[:, row, arm].max() ** (self.v / 2) / n)
+            noisy = self.noise[row].noisy(mean, 1 / n, scale)
+            noised_counts[row, arm], noised_sums[row, arm] = n, n * noisy[0]

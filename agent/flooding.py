@@ -5,8 +5,29 @@ decision at t + d, for 0 < d <= γ. Each agent is in lockstep with its neighbour
 t + 1 begins when it has the bundles of slot t from all of them, so a neighbour is at most one slot
 ahead.
 
-Everything is kept and checked in arrays. The bundles of a slot, for all agents of the process, are
-joined and processed at once, in the order of the neighbours' ranks and never in that of arrival.
+In plain Python, for agents that create `create(m, t)` in slot t; yields after each slot what every
+agent knows, by the message's origin:
+
+    def spread(neighbours, gamma, T, create):
+        agents = range(len(neighbours))
+        latest = [{} for m in agents]          # Q_m: origin m' -> (t', x')
+        relayed = [[] for m in agents]
+        for t in range(1, T + 1):
+            bundles = [[(m, t, gamma, create(m, t)), *relayed[m]] for m in agents]
+            relayed = [[] for m in agents]
+            for m in agents:
+                for neighbour in neighbours[m]:
+                    for origin, created, life, x in bundles[neighbour]:
+                        if origin == m or created <= latest[m].get(origin, (0, None))[0]:
+                            continue                      # not new
+                        latest[m][origin] = created, x
+                        if life > 1:                      # it travels on
+                            relayed[m].append((origin, created, life - 1, x))
+            yield [dict(known) for known in latest]
+
+`SeenMessages.merge` does this in arrays, and refuses what a lying peer may send. The bundles of a
+slot, for all agents of the process, are joined and processed at once, in the order of the
+neighbours' ranks and never in that of arrival.
 """
 
 import struct
@@ -18,7 +39,14 @@ from typing import Final
 import numpy as np
 from mypy_extensions import mypyc_attr
 
-from posse.agent.ways import News, Records, State, Steady, Ways, first_of
+from posse.agent.arrivals import (
+    Arrivals,
+    EnvelopeState,
+    NewMessages,
+    Records,
+    RepeatedSlot,
+    first_occurrences,
+)
 from posse.protocol.arrays import BoolArray, FloatArray, IntArray
 from posse.protocol.cooperative import Bundle
 from posse.protocol.errors import RemoteProtocolError
@@ -47,21 +75,21 @@ class CooperativeLearner:
 
     def choose(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
         """A_t, the arm to pull, for each agent of `rows` in its slot."""
-        turn = {t: self.in_turn(t) for t in set(slots)}
-        in_turn = [turn[t] for t in slots]
-        late = [i for i, arm in enumerate(in_turn) if arm is None]
-        if late and len(late) == len(in_turn):
-            return self.by_index(slots, rows)
-        arms = iter(
-            self.by_index([slots[i] for i in late], [rows[i] for i in late]) if late else ()
+        by_slot = {t: self.round_robin(t) for t in set(slots)}
+        arms = [by_slot[t] for t in slots]
+        late = [i for i, arm in enumerate(arms) if arm is None]
+        if late and len(late) == len(arms):
+            return self.choose_by_index(slots, rows)
+        chosen = iter(
+            self.choose_by_index([slots[i] for i in late], [rows[i] for i in late]) if late else ()
         )
-        return [next(arms) if arm is None else arm for arm in in_turn]
+        return [next(chosen) if arm is None else arm for arm in arms]
 
-    def in_turn(self, t: int) -> int | None:
+    def round_robin(self, t: int) -> int | None:
         """The arm to pull in slot t <= K; None afterwards."""
         return t - 1 if t <= self.arms else None
 
-    def by_index(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
+    def choose_by_index(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
         """The arm of the largest index for each agent of `rows` in its slot."""
         raise NotImplementedError
 
@@ -69,24 +97,25 @@ class CooperativeLearner:
         """Learn an agent's own reward; returns the releases that follow."""
         raise NotImplementedError
 
-    def hear(self, news: News) -> None:
+    def hear(self, new: NewMessages) -> None:
         """Learn new messages, each of them once per agent."""
         raise NotImplementedError
 
-    def hear_steady(self, bundles: list[bytes], slot: int, at: IntArray) -> bool:
-        """As `hear`, for one agent and a steady slot: all neighbours' own messages, as a slot ago.
+    def hear_repeated(self, bundles: list[bytes], slot: int, cell: IntArray) -> bool:
+        """As `hear`, for one agent and a slot that repeats the last: each neighbour's own message.
 
-        `bundles` has one bundle per neighbour, by rank; `at` is `News.at` of the slot before.
+        `bundles` has one bundle per neighbour, by rank; `cell` is that of the slot before's
+        `NewMessages`.
         Returns False, and changes nothing, unless compiled code can take them without refusing any.
         """
         return False
 
-    def faults(self, records: Records) -> Faults:
+    def find_faults(self, records: Records) -> Faults:
         """Faults of messages by themselves: each reason with a mask of the records it holds for."""
         raise NotImplementedError
 
-    def contradictions(self, news: News) -> BoolArray | None:
-        """Which of the news contradict what these agents heard before; None if none does."""
+    def find_contradictions(self, new: NewMessages) -> BoolArray | None:
+        """Which new messages contradict what these agents heard before; None if none does."""
         return None
 
 
@@ -100,7 +129,7 @@ class Flood:
 
     rank: int
     neighbours: tuple[int, ...]
-    known: "Known"
+    seen: "SeenMessages"
     signer: Signer | None = None
     row: int = field(init=False)
     slot: int = 0
@@ -113,13 +142,13 @@ class Flood:
     sizes: tuple[int, int] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.neighbours = tuple(sorted(self.neighbours)) if self.known.gamma else ()
+        self.neighbours = tuple(sorted(self.neighbours)) if self.seen.gamma else ()
         self.expected = frozenset(self.neighbours)
-        record = self.known.record
-        self.relayed = np.zeros(0, dtype=record)
+        record_type = self.seen.record_type
+        self.relayed = np.zeros(0, dtype=record_type)
         # bytes of one record, and the most that one bundle may hold
-        self.sizes = record.itemsize, record.itemsize * self.known.agents
-        self.row = self.known.enter(self)
+        self.sizes = record_type.itemsize, record_type.itemsize * self.seen.agents
+        self.row = self.seen.add_agent(self)
 
     @property
     def complete(self) -> bool:
@@ -144,12 +173,12 @@ class Flood:
 
         `own`, shape (1,), lacks its envelope, which is added here.
         """
-        known = self.known
-        known.latest[self.rank * known.rows + self.row] = self.slot
-        said = own.tobytes()[_ENVELOPE.size :]
-        items = _ENVELOPE.pack(self.rank, self.slot, known.gamma) + said
+        seen = self.seen
+        seen.latest[self.rank * seen.rows + self.row] = self.slot
+        content = own.tobytes()[_ENVELOPE.size :]
+        items = _ENVELOPE.pack(self.rank, self.slot, seen.gamma) + content
         if self.signer is not None:
-            items += self.signer.sign(b"bundle", _ENVELOPE.pack(self.rank, self.slot, 0) + said)
+            items += self.signer.sign(b"bundle", _ENVELOPE.pack(self.rank, self.slot, 0) + content)
         if len(self.relayed):
             items += self.relayed.tobytes()
         return Bundle(self.slot, items)
@@ -159,8 +188,8 @@ class Flood:
         if sender not in self.expected:
             raise RemoteProtocolError("out-of-turn", f"a bundle from {sender}")
         items, slot = bundle.items, bundle.slot
-        size, most = self.sizes
-        if len(items) % size or len(items) > most:
+        record_size, largest = self.sizes
+        if len(items) % record_size or len(items) > largest:
             raise RemoteProtocolError("wrong-length", f"{len(items)} bytes of items")
         if sender in self.lost and slot <= self.slot:
             return  # word of its loss came first, and an empty bundle took this one's place
@@ -174,7 +203,7 @@ class Flood:
         if sender in store:
             raise RemoteProtocolError("replayed", f"a second bundle of slot {slot}")
         store[sender] = items
-        self.known.lengths.add(len(items))
+        self.seen.lengths.add(len(items))
 
     def take_all(self, received: Sequence[Received]) -> bool:
         """Take several bundles as `take` does, but faster.
@@ -182,14 +211,14 @@ class Flood:
         Returns False, and takes none, if `take` might refuse one of them.
         """
         slot, now, ahead = self.slot, {}, {}
-        for one in received:
-            bundle = one.message
+        for event in received:
+            bundle = event.message
             if type(bundle) is not Bundle:
                 return False
             if bundle.slot == slot:
-                now[one.sender] = bundle.items
+                now[event.sender] = bundle.items
             elif bundle.slot == slot + 1:
-                ahead[one.sender] = bundle.items
+                ahead[event.sender] = bundle.items
             else:
                 return False
         if len(now) + len(ahead) < len(received):
@@ -199,7 +228,7 @@ class Flood:
         if not self.expected.issuperset(now) or not self.expected.issuperset(ahead):
             return False
         lengths = {*map(len, now.values()), *map(len, ahead.values())}
-        if not lengths <= self.known.lengths:
+        if not lengths <= self.seen.lengths:
             return False
         self.bundles |= now
         self.ahead |= ahead
@@ -207,50 +236,51 @@ class Flood:
 
 
 @dataclass(slots=True)
-class Known:
-    """What the agents of one process know of all M agents' messages, one row for each of them.
+class SeenMessages:
+    """What the agents of one process have seen of all M agents' messages, one row for each of them.
 
     `latest[m, row]` is the slot in which the newest known message of agent m was created, 0 if
-    there is none. `passed[link, m]` is the same for messages that came over one link: an honest
-    neighbour sends each message of m once, in the order of creation. Both are kept flat, and
+    there is none. `last_on_stream[link, m]` is the same for messages that came over one link: an
+    honest neighbour sends each message of m once, in the order of creation. Both are kept flat, and
     `settle` brings them up to date.
 
-    `arrivals[row, d]` counts the new messages that came over d hops, `delays[row, d]` adds up the
-    slots that they travelled, and `duplicates[row]` counts repeated messages. All three are parts
-    of `tallies`. `lengths` has the lengths of all bundles taken so far.
+    `hop_counts[row, d]` counts the new messages that came over d hops, `hop_slots[row, d]` adds up
+    the slots that they travelled, and `duplicates[row]` counts repeated messages. All three are
+    views of `tallies`. `lengths` has the lengths of all bundles taken so far.
     """
 
     agents: int
     gamma: int
-    record: np.dtype[np.void]
+    record_type: np.dtype[np.void]
     rows: int = 1
     signed: bool = False
     floods: list[Flood] = field(default_factory=list)
     lengths: set[int] = field(default_factory=set)
     tallies: IntArray = field(init=False)
     duplicates: IntArray = field(init=False)
-    arrivals: IntArray = field(init=False)
-    delays: IntArray = field(init=False)
+    hop_counts: IntArray = field(init=False)
+    hop_slots: IntArray = field(init=False)
     latest: IntArray = field(init=False)
-    passed: IntArray = field(init=False)
-    ways: Ways | None = None
+    last_on_stream: IntArray = field(init=False)
+    arrivals: Arrivals | None = None
 
     def __post_init__(self) -> None:
         if self.signed:
-            self.record = np.dtype([*self.record.descr, ("signature", f"V{SIGNATURE_BYTES}")])
+            signature = ("signature", f"V{SIGNATURE_BYTES}")
+            self.record_type = np.dtype([*self.record_type.descr, signature])
         shape = self.rows, self.gamma + 1
         self.tallies = np.zeros(self.rows + 2 * self.rows * shape[1], dtype=np.int64)
-        self.duplicates, distances = np.split(self.tallies, [self.rows])
-        self.arrivals, self.delays = distances.reshape(2, *shape)
+        self.duplicates, by_hops = np.split(self.tallies, [self.rows])
+        self.hop_counts, self.hop_slots = by_hops.reshape(2, *shape)
         self.latest = np.zeros(self.agents * self.rows, dtype=np.int64)
-        self.passed = np.zeros(0, dtype=np.int64)
+        self.last_on_stream = np.zeros(0, dtype=np.int64)
 
-    def enter(self, flood: Flood) -> int:
+    def add_agent(self, flood: Flood) -> int:
         """Add an agent; returns its row."""
         self.floods.append(flood)
         return len(self.floods) - 1
 
-    def merge(self, floods: Sequence[Flood], learner: CooperativeLearner) -> News:
+    def merge(self, floods: Sequence[Flood], learner: CooperativeLearner) -> NewMessages:
         """The messages of this slot's bundles that are new, each once per agent, in order of rows.
 
         `floods` are in the same slot and in the order of their rows. This also prepares what they
@@ -258,178 +288,201 @@ class Known:
         record sent to several agents is checked once. What follows from the envelopes alone is kept
         while each slot's envelopes repeat those of the slot before.
         """
-        slot, (senders, parts) = floods[0].slot, _parts(floods)
-        said = b"".join(parts)
-        records = np.frombuffer(said, dtype=self.record)
-        ways = self._ways_of(floods, senders, parts)
-        steady = ways.steady
-        if steady is not None and steady.goes_on(slot, said):
-            new = steady.new
-            news = News(records, new.pick, new.row, new.at)
-            if not self._wrong(news, learner):
-                steady.slot += 1
-                self._pass_on(floods, news, steady.on)
-                return news
+        slot, (senders, bundles) = floods[0].slot, _distinct_bundles(floods)
+        joined = b"".join(bundles)
+        records = np.frombuffer(joined, dtype=self.record_type)
+        arrivals = self._arrivals_of(floods, senders, bundles)
+        repeated = arrivals.repeated
+        if repeated is not None and repeated.repeats(slot, joined):
+            before = repeated.new
+            new = NewMessages(records, before.index, before.row, before.cell)
+            if not self._any_wrong(new, learner):
+                repeated.slot += 1
+                self._relay(floods, new, repeated.relayed)
+                return new
         self.settle()
-        ways.steady = None
-        return self._merge(floods, records, ways, learner)
+        arrivals.repeated = None
+        return self._merge(floods, records, arrivals, learner)
 
-    def hear_steady(self, flood: Flood, learner: CooperativeLearner) -> bool:
-        """See `CooperativeLearner.hear_steady`; never where messages are signed or relayed."""
-        if self.gamma > 1 or self.signed or self.ways is None:
+    def hear_repeated(self, flood: Flood, learner: CooperativeLearner) -> bool:
+        """Let the learner take a repeated slot at once; never if messages are signed or relayed.
+
+        Returns False, and changes nothing, unless `CooperativeLearner.hear_repeated` took it.
+        """
+        if self.gamma > 1 or self.signed or self.arrivals is None:
             return False
-        steady = self.ways.steady
-        if steady is None or steady.slot + 1 != flood.slot:
+        repeated = self.arrivals.repeated
+        if repeated is None or repeated.slot + 1 != flood.slot:
             return False
         bundles = [flood.bundles[rank] for rank in flood.neighbours]
-        if not learner.hear_steady(bundles, flood.slot, steady.new.at):
+        if not learner.hear_repeated(bundles, flood.slot, repeated.new.cell):
             return False
-        steady.slot += 1
+        repeated.slot += 1
         return True
 
     def settle(self) -> None:
-        """Bring `latest` and `passed` up to date after slots that repeated the one before."""
-        if self.ways is not None and (steady := self.ways.steady) is not None:
-            self.tallies += steady.counted * (steady.slot - steady.settled)
-            steady.settled = steady.slot
-            self.passed[steady.way] = steady.slot - steady.age
-            self.latest[steady.new.at] = steady.slot - steady.age_of_new
+        """Bring all that is counted up to date after slots that repeated the one before."""
+        if self.arrivals is not None and (repeated := self.arrivals.repeated) is not None:
+            self.tallies += repeated.tally_change * (repeated.slot - repeated.settled)
+            repeated.settled = repeated.slot
+            self.last_on_stream[repeated.stream] = repeated.slot - repeated.age
+            self.latest[repeated.new.cell] = repeated.slot - repeated.new_age
 
     def _merge(
-        self, floods: Sequence[Flood], records: Records, ways: Ways, learner: CooperativeLearner
-    ) -> News:
+        self,
+        floods: Sequence[Flood],
+        records: Records,
+        arrivals: Arrivals,
+        learner: CooperativeLearner,
+    ) -> NewMessages:
         slot, tallies = floods[0].slot, self.tallies.copy()
-        unknown = ways.locate(records["origin"].astype(np.int64))
+        unknown = arrivals.locate(records["origin"].astype(np.int64))
         if unknown is not None:
-            self._count("no-such-agent", unknown)
-        pick, row, way = ways.pick, ways.row, ways.way
+            self._count_refusals("no-such-agent", unknown)
+        index, row, stream = arrivals.index, arrivals.row, arrivals.stream
         created = records["created"].astype(np.int64)
         life = records["life"].astype(np.int64)
         age = slot - created
-        made, behind = created.take(pick), slot - self.latest.take(ways.at)
-        twice = made <= self.passed.take(way)
-        if ways.again is not None:
-            twice |= ways.again
-        bad = self._refuse(self._faults(life, age, ways.sender == ways.origin), row, pick)
-        bad = self._refuse([("replayed", twice)], row, bad=bad)
-        bad = self._refuse(learner.faults(records), row, pick, bad)
-        fresh = slot - made < behind
+        came_created, behind = created.take(index), slot - self.latest.take(arrivals.cell)
+        replayed = came_created <= self.last_on_stream.take(stream)
+        if arrivals.duplicated is not None:
+            replayed |= arrivals.duplicated
+        # Each message counts under its first fault, in this order: the envelope's come first,
+        # because the content of a message from nowhere proves nothing about its origin.
+        envelope_faults = self._find_envelope_faults(life, age, arrivals.sender == arrivals.origin)
+        bad = self._refuse(envelope_faults, row, index)
+        bad = self._refuse([("replayed", replayed)], row, bad=bad)
+        bad = self._refuse(learner.find_faults(records), row, index, bad)
+        fresh = slot - came_created < behind
         if bad is not None:
             fresh &= ~bad
-        new = fresh.nonzero()[0]
-        came = News(records, pick, row, ways.at)
-        for reason, check in (
-            ("counts-go-down", learner.contradictions),
-            ("bad-signature", self._forged),
+        kept = fresh.nonzero()[0]
+        came = NewMessages(records, index, row, arrivals.cell)
+        # Only fresh messages are held against what is known, and signatures are checked last:
+        # a verification takes as long as a thousand of the comparisons above.
+        for reason, find_wrong in (
+            ("counts-go-down", learner.find_contradictions),
+            ("bad-signature", self._find_forged),
         ):
-            wrong = check(came.only(new))
+            wrong = find_wrong(came.select(kept))
             if wrong is not None:
                 bad = np.zeros(len(row), dtype=bool) if bad is None else bad
-                bad[new[wrong]] = True
-                self._count(reason, row[new[wrong]])
-                new = new[~wrong]
+                bad[kept[wrong]] = True
+                self._count_refusals(reason, row[kept[wrong]])
+                kept = kept[~wrong]
         good = slice(None) if bad is None else ~bad
-        self.passed[way[good]] = made[good]
+        # A refused message leaves no trace: a neighbour cannot use it to make the origin's real
+        # message look like a replay.
+        self.last_on_stream[stream[good]] = came_created[good]
         if self.gamma > 1:
-            # the key has the age: only a liar's messages of different ages meet in one slot
-            new = new[first_of(ways.at[new] * self.gamma + age[pick[new]])]
-        news = came.only(new)
+            # A message may come over several links in one slot; the first link's is taken. The key
+            # has the age: only a liar's messages of different ages meet in one slot.
+            key = arrivals.cell[kept] * self.gamma + age[index[kept]]
+            kept = kept[first_occurrences(key)]
+        new = came.select(kept)
         self.duplicates += np.bincount(row[good], minlength=self.rows)
-        self.duplicates -= np.bincount(news.row, minlength=self.rows)
-        np.maximum.at(self.latest, news.at, made[new])
-        self._travelled(news.row, (self.gamma + 1 - life)[news.pick], age[news.pick])
-        on = (life > 1)[news.pick].nonzero()[0]
-        self._pass_on(floods, news, on)
+        self.duplicates -= np.bincount(new.row, minlength=self.rows)
+        np.maximum.at(self.latest, new.cell, came_created[kept])
+        self._count_hops(new.row, (self.gamma + 1 - life)[new.index], age[new.index])
+        relayed = (life > 1)[new.index].nonzero()[0]
+        self._relay(floods, new, relayed)
+        # Two slots alike show that the network has settled: from here on what follows from the
+        # envelopes is the same until one differs. A slot with a refusal is never repeated.
         if bad is None and unknown is None:
-            state, last = State(slot, life, age, behind), ways.state
-            if last is not None and state.follows(last):
-                ways.steady = Steady(state, ways, news, on, self.tallies - tallies)
-            ways.state = state
-        return news
+            state, before = EnvelopeState(slot, life, age, behind), arrivals.state
+            if before is not None and state.follows(before):
+                change = self.tallies - tallies
+                arrivals.repeated = RepeatedSlot(state, arrivals, new, relayed, change)
+            arrivals.state = state
+        return new
 
-    def _wrong(self, news: News, learner: CooperativeLearner) -> bool:
+    def _any_wrong(self, new: NewMessages, learner: CooperativeLearner) -> bool:
         """Whether any of these must be refused for content or signature."""
         return (
-            any(np.count_nonzero(mask) for _, mask in learner.faults(news.records))
-            or learner.contradictions(news) is not None
-            or self._forged(news) is not None
+            any(np.count_nonzero(mask) for _, mask in learner.find_faults(new.records))
+            or learner.find_contradictions(new) is not None
+            or self._find_forged(new) is not None
         )
 
-    def _travelled(self, row: IntArray, distance: IntArray, age: IntArray) -> None:
+    def _count_hops(self, row: IntArray, distance: IntArray, age: IntArray) -> None:
         """Count messages by hops, and add up their delays, age + 1."""
-        at = row * (self.gamma + 1) + distance
-        over = np.bincount(at, minlength=self.arrivals.size)
-        self.arrivals += over.reshape(self.arrivals.shape)
-        slots = np.bincount(at, age + 1, minlength=self.delays.size)
-        self.delays += slots.astype(np.int64).reshape(self.delays.shape)
+        cell = row * (self.gamma + 1) + distance
+        messages = np.bincount(cell, minlength=self.hop_counts.size)
+        self.hop_counts += messages.reshape(self.hop_counts.shape)
+        slots = np.bincount(cell, age + 1, minlength=self.hop_slots.size)
+        self.hop_slots += slots.astype(np.int64).reshape(self.hop_slots.shape)
 
-    def _ways_of(self, floods: Sequence[Flood], senders: list[int], parts: list[bytes]) -> Ways:
+    def _arrivals_of(
+        self, floods: Sequence[Flood], senders: list[int], bundles: list[bytes]
+    ) -> Arrivals:
         """Who sent each record to whom; reused if it is as in the slot before."""
-        layout = [flood.row for flood in floods], senders, list(map(len, parts))
-        if self.ways is None or self.ways.layout != layout:
+        layout = [flood.row for flood in floods], senders, list(map(len, bundles))
+        if self.arrivals is None or self.arrivals.layout != layout:
             self.settle()
             neighbours = [flood.neighbours for flood in self.floods]
-            self.ways = Ways(neighbours, self.agents, self.rows, self.record.itemsize, layout)
-            missing = sum(map(len, neighbours)) * self.agents - len(self.passed)
+            itemsize = self.record_type.itemsize
+            self.arrivals = Arrivals(neighbours, self.agents, self.rows, itemsize, layout)
+            missing = sum(map(len, neighbours)) * self.agents - len(self.last_on_stream)
             if missing:
-                self.passed = np.concatenate([self.passed, np.zeros(missing, dtype=np.int64)])
-        return self.ways
+                more = np.zeros(missing, dtype=np.int64)
+                self.last_on_stream = np.concatenate([self.last_on_stream, more])
+        return self.arrivals
 
-    def _pass_on(self, floods: Sequence[Flood], news: News, on: IntArray) -> None:
-        """Put the news that may travel further, `on`, into the agents' next bundles."""
+    def _relay(self, floods: Sequence[Flood], new: NewMessages, relayed: IntArray) -> None:
+        """Put the new messages that may travel further into the agents' next bundles."""
         if self.gamma == 1:
             return
-        relayed, row = news.records[news.pick[on]], news.row[on]
-        relayed["life"] -= 1
+        records, row = new.records[new.index[relayed]], new.row[relayed]
+        records["life"] -= 1
         ends = np.searchsorted(row, [flood.row for flood in floods], side="right").tolist()
         for flood, start, end in zip(floods, [0, *ends], ends, strict=False):
-            flood.relayed = relayed[start:end]
+            flood.relayed = records[start:end]
 
-    def _forged(self, news: News) -> BoolArray | None:
-        """Which of the news their origins did not sign; each message is checked once."""
+    def _find_forged(self, new: NewMessages) -> BoolArray | None:
+        """Which of these their origins did not sign; each message is checked once."""
         if not self.signed:
             return None
-        known: dict[bytes, bool] = {}
-        forged = np.zeros(len(news.pick), dtype=bool)
-        unsealed = news.records[news.pick]
-        unsealed["life"] = 0
-        for place, origin in enumerate(unsealed["origin"].tolist()):
-            said = unsealed[place].tobytes()
-            if said not in known:
-                signer = self.floods[news.row[place]].signer
+        checked: dict[bytes, bool] = {}
+        forged = np.zeros(len(new.index), dtype=bool)
+        records = new.records[new.index]
+        records["life"] = 0  # it changes with every hop, so no signature covers it
+        for i, origin in enumerate(records["origin"].tolist()):
+            message = records[i].tobytes()
+            if message not in checked:
+                signer = self.floods[new.row[i]].signer
                 assert signer is not None
-                known[said] = not signer.signed(
-                    origin, b"bundle", said[:-SIGNATURE_BYTES], said[-SIGNATURE_BYTES:]
+                checked[message] = not signer.signed(
+                    origin, b"bundle", message[:-SIGNATURE_BYTES], message[-SIGNATURE_BYTES:]
                 )
-            forged[place] = known[said]
+            forged[i] = checked[message]
         return forged
 
     def _refuse(
         self,
         faults: Faults,
         row: IntArray,
-        pick: IntArray | None = None,
+        index: IntArray | None = None,
         bad: BoolArray | None = None,
     ) -> BoolArray | None:
         """Count wrong messages, each by its first fault; returns the mask of all, None if empty.
 
-        The masks of `faults` are over arrivals, or, with `pick`, over the records that were sent.
+        The masks of `faults` are over arrivals, or, with `index`, over the records that were sent.
         """
         for reason, mask in faults:
             if np.count_nonzero(mask):
-                wrong = mask if pick is None else mask[pick]
+                wrong = mask if index is None else mask[index]
                 bad = np.zeros(len(row), dtype=bool) if bad is None else bad
-                self._count(reason, row[wrong & ~bad])
+                self._count_refusals(reason, row[wrong & ~bad])
                 bad |= wrong
         return bad
 
-    def _count(self, reason: str, row: IntArray) -> None:
+    def _count_refusals(self, reason: str, row: IntArray) -> None:
         """Count a refusal for each entry of `row`, at the agent of that row."""
         counts = np.bincount(row)
-        for one in np.flatnonzero(counts).tolist():
-            self.floods[one].refused[reason] += int(counts[one])
+        for refusing in np.flatnonzero(counts).tolist():
+            self.floods[refusing].refused[reason] += int(counts[refusing])
 
-    def _faults(self, life: IntArray, age: IntArray, first_hand: BoolArray) -> Faults:
+    def _find_envelope_faults(self, life: IntArray, age: IntArray, first_hand: BoolArray) -> Faults:
         """Faults of the envelopes: each reason with a mask of the records it holds for."""
         wrong = life + age != self.gamma
         forged = first_hand != (age == 0)
@@ -441,15 +494,15 @@ class Known:
             yield "forged-origin", forged
 
 
-def _parts(floods: Sequence[Flood]) -> tuple[list[int], list[bytes]]:
+def _distinct_bundles(floods: Sequence[Flood]) -> tuple[list[int], list[bytes]]:
     """The senders in order, and the one bundle that each sent to all of these agents.
 
     If a sender did not send the same to all, no senders, and the bundle of each link.
     """
-    said: dict[int, bytes] = {}
+    by_sender: dict[int, bytes] = {}
     for flood in floods:
-        said.update(flood.bundles)
-    if len(floods) == 1 or all(flood.bundles.items() <= said.items() for flood in floods):
-        senders = sorted(said)
-        return senders, [said[sender] for sender in senders]
+        by_sender.update(flood.bundles)
+    if len(floods) == 1 or all(flood.bundles.items() <= by_sender.items() for flood in floods):
+        senders = sorted(by_sender)
+        return senders, [by_sender[sender] for sender in senders]
     return [], [flood.bundles[rank] for flood in floods for rank in flood.neighbours]

@@ -4,6 +4,28 @@ Chan, Shi and Song, "Private and continual release of statistics", ACM TISSEC 14
 Algorithm 4: the logarithmic mechanism releases at the times t = 2^k. From each of these times on, a
 binary mechanism (Algorithm 2) of horizon T_0 = 2^k covers the items that follow.
 
+    def algorithm_4(stream, epsilon, split, generator):
+        epsilon_L = epsilon_B = epsilon if split == "tossou" else epsilon / 2
+        log = math.log if split == "tossou" else math.log2
+        beta, T0 = 0.0, 0                      # the logarithmic mechanism's sum and last release
+        alpha, noisy = {}, {}                  # the p-sums of the binary mechanism, by level
+        releases = []
+        for t, x in enumerate(stream, start=1):
+            beta += x
+            if t & (t - 1) == 0:
+                beta += generator.laplace(0, 1 / epsilon_L)
+                released, T0, alpha, noisy = beta, t, {}, {}
+                releases.append(released)
+                continue
+            tau = t - T0
+            i = (tau & -tau).bit_length() - 1
+            alpha[i] = x + sum(alpha.pop(j) for j in range(i))
+            for j in range(i):
+                del noisy[j]
+            noisy[i] = alpha[i] + generator.laplace(0, log(T0) / epsilon_B)
+            releases.append(released + sum(noisy[j] for j in noisy if tau >> j & 1))
+        return releases
+
 The noise. The logarithmic mechanism adds one Laplace number of scale 1/ε_L at each t = 2^k, and
 these accumulate. The binary mechanism of horizon T_0 keeps the nodes of a binary tree over its
 items (p-sums). A node of level j is the sum of 2^j items, with Laplace noise of scale

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from posse.agent.cooperative import batch_release, best, mean_release
+from posse.agent.cooperative import argmax_rows, batch_release, mean_release
 from posse.agent.noise import Noise
 from posse.protocol.arrays import FloatArray
 from posse.protocol.cooperative import (
@@ -76,7 +76,7 @@ class LoneUcb(AgentMachine):
 
     def leader(self, index: FloatArray) -> int:
         """The argmax; ties are broken at random."""
-        return best(index[None], [self.ties])[0]
+        return argmax_rows(index[None], [self.ties])[0]
 
     def episode(self, arm: int) -> int:
         """The slots for which the arm is pulled before the next choice."""

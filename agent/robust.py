@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from posse.agent.cooperative import DoublingMeans, best
+from posse.agent.cooperative import DoublingMeans, argmax_rows
 from posse.protocol.arrays import FloatArray, IntArray
 from posse.protocol.cooperative import episode_radius
 
@@ -73,18 +73,18 @@ class RobustMeans(DoublingMeans):
 
     liars: int = 0
 
-    def by_index(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
-        t, of = np.array(slots), np.array(rows)
+    def choose_by_index(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
+        slot_of, row_of = np.array(slots), np.array(rows)
         bounds = np.empty((len(rows), self.arms))
-        for now in set(slots):
-            at = (t == now).nonzero()[0]
-            bounds[at] = self.bounds(now, of[at])
-        return best(bounds, [self.ties[row] for row in rows])
+        for t in set(slots):
+            here = (slot_of == t).nonzero()[0]
+            bounds[here] = self.bounds(t, row_of[here])
+        return argmax_rows(bounds, [self.ties[row] for row in rows])
 
-    def bounds(self, t: int, of: IntArray) -> FloatArray:
-        """Upper bounds of μ_k for these agents in slot t; shape (len(of), K)."""
-        counts = np.concatenate([self.counts[:, of], self.released_counts[None, of]])
-        sums = np.concatenate([self.weighted[:, of], self.released_sums[None, of]])
+    def bounds(self, t: int, rows: IntArray) -> FloatArray:
+        """Upper bounds of μ_k for these agents in slot t; shape (len(rows), K)."""
+        counts = np.concatenate([self.counts[:, rows], self.released_counts[None, rows]])
+        sums = np.concatenate([self.weighted[:, rows], self.released_sums[None, rows]])
         with np.errstate(divide="ignore", invalid="ignore"):
             means = np.where(counts > 0, sums / counts, np.inf)
             own = means[-1] + episode_radius(2 * math.log(t), counts[-1], self.epsilon)

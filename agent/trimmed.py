@@ -10,6 +10,30 @@ probability and ε the contamination,
 Z is the shortest closed interval that holds ⌈N q⌉ points of Y, and the estimate is the mean of the
 points of X in Z. (Definition 4.1 sorts X but then speaks of Y*, the sorted Y; we take Y*.)
 
+In plain Python, of the samples of one arm in the order of arrival:
+
+    def estimate(samples, epsilon, delta, variant):
+        X, Y, N = samples[0::2], samples[1::2], len(samples) // 2
+        plain = sum(samples) / len(samples)
+        if N == 0:
+            return plain
+        alpha = max(epsilon, math.log(1 / delta) / N)
+        spread = math.log(4 / delta) / N
+        q = 1 - 2 * alpha - math.sqrt(2 * alpha * spread) - spread
+        need = math.ceil(N * q - 1e-9)
+        if need < 1 or (variant == "corrected" and need < 0.75 * N):
+            return plain
+        intervals = []
+        for low in sorted(set(Y)):
+            for high in sorted(set(Y)):
+                held = sum(low <= y <= high for y in Y)
+                if held >= need and high >= low:
+                    key = (high - low, low) if variant == "printed" else (high - low, -held, low)
+                    intervals.append((key, low, high))
+        _, low, high = min(intervals)
+        inside = [x for x in X if low <= x <= high]
+        return sum(inside) / len(inside) if inside else plain
+
 Samples are kept as counts per value, sorted by value. Above `MOST_CELLS` values, neighbouring ones
 share cells whose width is a power of two, so that a decision looks at no more than that many. Sums
 stay exact, and an end of Z is off by less than a cell.
@@ -63,49 +87,52 @@ class TrimmedMeans:
     counts: IntArray = field(init=False)
 
     def __post_init__(self) -> None:
-        each = self.rows, self.arms
+        shape = self.rows, self.arms
         self.cells = np.zeros(0)
-        self.x, self.y, self.x_sums = (np.zeros((0, *each)) for _ in range(3))
-        self.totals = np.zeros(each)
-        self.counts = np.zeros(each, dtype=np.int64)
+        self.x, self.y, self.x_sums = (np.zeros((0, *shape)) for _ in range(3))
+        self.totals = np.zeros(shape)
+        self.counts = np.zeros(shape, dtype=np.int64)
 
     def add(self, arms: IntArray, rewards: FloatArray, row: IntArray | int = 0) -> bool:
         """Add samples in order of arrival: `rewards[i]` of arm `arms[i]` for the agent of `row[i]`.
 
-        Returns False, and adds none, if all rows together would have too many values: see `apart`.
+        Returns False, and adds none, if all rows together would have too many values; `split_rows`
+        then gives each row its own.
         """
-        place = self._places(rewards)
-        if place is None:
+        cell = self._find_cells(rewards)
+        if cell is None:
             return False
-        each, size = self.counts.shape, self.counts.size
-        of = (row * self.arms + arms).astype(np.min_scalar_type(size))  # small ints sort fastest
+        shape, size = self.counts.shape, self.counts.size
+        # the flat (row, arm) of each sample; small ints sort fastest
+        arm = (row * self.arms + arms).astype(np.min_scalar_type(size))
         # the i-th sample of an arm goes to X if i is even: X keeps the odd one
-        order = np.argsort(of, kind="stable")
-        new = np.bincount(of, minlength=size)
-        rank = np.empty(len(of), dtype=np.int64)
-        rank[order] = np.arange(len(of)) - np.repeat(np.cumsum(new) - new, new)
-        in_y = (self.counts.ravel()[of] + rank) % 2 == 1
+        order = np.argsort(arm, kind="stable")
+        new = np.bincount(arm, minlength=size)
+        rank = np.empty(len(arm), dtype=np.int64)
+        rank[order] = np.arange(len(arm)) - np.repeat(np.cumsum(new) - new, new)
+        in_y = (self.counts.ravel()[arm] + rank) % 2 == 1
         in_x = ~in_y
-        at, shape = place * size + of, self.x.shape
-        self.y += np.bincount(at[in_y], minlength=self.y.size).reshape(shape)
-        self.x += np.bincount(at[in_x], minlength=self.x.size).reshape(shape)
-        self.x_sums += np.bincount(at[in_x], rewards[in_x], self.x.size).reshape(shape)
-        self.totals += np.bincount(of, rewards, size).reshape(each)
-        self.counts += new.reshape(each)
+        flat, cells_shape = cell * size + arm, self.x.shape
+        self.y += np.bincount(flat[in_y], minlength=self.y.size).reshape(cells_shape)
+        self.x += np.bincount(flat[in_x], minlength=self.x.size).reshape(cells_shape)
+        self.x_sums += np.bincount(flat[in_x], rewards[in_x], self.x.size).reshape(cells_shape)
+        self.totals += np.bincount(arm, rewards, size).reshape(shape)
+        self.counts += new.reshape(shape)
         return True
 
-    def apart(self) -> list["TrimmedMeans"]:
+    def split_rows(self) -> list["TrimmedMeans"]:
         """A `TrimmedMeans` for each row alone, with only the values that it has."""
-        out = []
+        by_row = []
         for r in range(self.rows):
-            one = TrimmedMeans(self.arms, self.variant, self.winsor)
-            seen = (self.x[:, r] + self.y[:, r]).any(axis=1)
-            one.cells = self.cells[seen]
+            alone = TrimmedMeans(self.arms, self.variant, self.winsor)
+            used = (self.x[:, r] + self.y[:, r]).any(axis=1)
+            alone.cells = self.cells[used]
             for name in ("x", "y", "x_sums"):
-                setattr(one, name, getattr(self, name)[seen, r : r + 1])
-            one.totals, one.counts = self.totals[r : r + 1].copy(), self.counts[r : r + 1].copy()
-            out.append(one)
-        return out
+                setattr(alone, name, getattr(self, name)[used, r : r + 1])
+            alone.totals = self.totals[r : r + 1].copy()
+            alone.counts = self.counts[r : r + 1].copy()
+            by_row.append(alone)
+        return by_row
 
     def estimate(
         self, epsilon: float, delta: Sequence[float], rows: Sequence[int] = (0,)
@@ -114,10 +141,10 @@ class TrimmedMeans:
 
         Every arm must have a sample.
         """
-        of = list(rows)
-        x, y, x_sums = (kept.take(of, axis=1) for kept in (self.x, self.y, self.x_sums))
-        counts = self.counts[of]
-        plain = self.totals[of] / counts
+        indices = list(rows)
+        x, y, x_sums = (table.take(indices, axis=1) for table in (self.x, self.y, self.x_sums))
+        counts = self.counts[indices]
+        plain = self.totals[indices] / counts
         N = counts // 2
         safe = np.maximum(N, 1)
         log_1, log_4 = (np.array([[math.log(c / d)] for d in delta]) for c in (1, 4))
@@ -141,14 +168,16 @@ class TrimmedMeans:
 
     def _shortest(self, y: FloatArray, need: FloatArray) -> tuple[IntArray, IntArray]:
         """First and last cell of Z for every arm: the shortest interval with `need` points of Y."""
-        D, each = len(self.cells), need.shape
+        # For each cell that may begin the interval, one binary search in the cumulated counts finds
+        # the first cell that ends it: D log D instead of all D² pairs.
+        D = len(self.cells)
         upto = np.cumsum(y, axis=0)
         # each arm's counts are lifted above the arm's before, so that one search serves all arms
-        arm = np.arange(need.size).reshape(each)
+        arm = np.arange(need.size).reshape(need.shape)
         lift = arm * (upto[-1].max() + 1.0)
         target = upto - y + need
-        sorted_ = (upto + lift).reshape(D, -1).T.ravel()
-        last = np.searchsorted(sorted_, target + (lift - 0.5)) - arm * D
+        ends = (upto + lift).reshape(D, -1).T.ravel()
+        last = np.searchsorted(ends, target + (lift - 0.5)) - arm * D
         reachable = target <= upto[-1]
         last = np.where(reachable, last, D - 1)
         length = np.where(reachable & (y > 0), self.cells[last] - self.cells[:, None, None], _FAR)
@@ -175,7 +204,7 @@ class TrimmedMeans:
         mean: FloatArray = (kept + clipped) / np.maximum(x.sum(axis=0), 1.0)
         return mean
 
-    def _places(self, rewards: FloatArray) -> IntArray | None:
+    def _find_cells(self, rewards: FloatArray) -> IntArray | None:
         """The cell of each reward, added if missing; None if the rows together have no room."""
         values = self._cell_of(rewards)
         place = np.searchsorted(self.cells, values)
@@ -209,9 +238,9 @@ class TrimmedMeans:
 
     def _spread_over(self, cells: FloatArray) -> None:
         """Move the counts to these cells."""
-        to = np.searchsorted(cells, self._cell_of(self.cells))
+        target = np.searchsorted(cells, self._cell_of(self.cells))
         for name in ("x", "y", "x_sums"):
             new = np.zeros((len(cells), *self.counts.shape))
-            np.add.at(new, to, getattr(self, name))
+            np.add.at(new, target, getattr(self, name))
             setattr(self, name, new)
         self.cells = cells

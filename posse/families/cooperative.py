@@ -21,7 +21,7 @@ from posse.agent.cooperative import (
 )
 from posse.agent.corruption import Corruption
 from posse.agent.destination import NoiseAtDestination
-from posse.agent.flooding import CooperativeLearner, Flood, Known
+from posse.agent.flooding import CooperativeLearner, Flood, SeenMessages
 from posse.agent.lone import AdapUcb, LoneUcb, PrivateLoneUcb
 from posse.agent.robust import RobustMeans
 from posse.agent.trimmed import TRIMS_BELOW
@@ -82,7 +82,7 @@ def _make_agent(
         learner = context.make(kind, ties=[], reward_range=between, rows=rows, **given)
         signed = context.signer is not None
         gamma = int(context.knowledge["gamma"])
-        known = Known(context.agents, gamma, learner.message.dtype, rows, signed)
+        known = SeenMessages(context.agents, gamma, learner.message.dtype, rows, signed)
         return Cooperation(learner, known)
 
     cohort = context.cohort.of(common)
@@ -95,7 +95,7 @@ def _make_agent(
         corruption = Corruption(
             msgspec.convert(does, Contamination), context.generator(Purpose.CORRUPTION)
         )
-    flood = Flood(context.rank, context.neighbours, cohort.known, context.signer)
+    flood = Flood(context.rank, context.neighbours, cohort.seen, context.signer)
     return CooperativeAgent(context.parameters.horizon, cohort, flood, corruption)
 
 

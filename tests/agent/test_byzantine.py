@@ -25,7 +25,7 @@ def rewards(*rows: tuple[int, float]) -> Any:
 
 
 def refused(of: SharedRewards, *rows: tuple[int, float]) -> list[str]:
-    return [reason for reason, wrong in of.faults(rewards(*rows)) if wrong.any()]
+    return [reason for reason, wrong in of.find_faults(rewards(*rows)) if wrong.any()]
 
 
 def test_every_arm_is_played_in_turn_at_first() -> None:

@@ -11,8 +11,8 @@ from posse.agent.cooperative import (
     DoublingMeans,
     PrivateMeans,
     SharedMeans,
+    argmax_rows,
     batch_release,
-    best,
     mean_release,
 )
 from posse.agent.noise import SeededNoise
@@ -123,7 +123,7 @@ def test_the_index_by_hand_leaves_out_what_has_no_mean() -> None:
     N = [1 + 4, 1 + 8]
     mu = [(1 + 4 * 0.5) / 5, (0 + 8 * 1.0) / 9]
     index = [m + math.sqrt(2 * math.log(t) / n) for m, n in zip(mu, N, strict=True)]
-    assert learner.by_index([t]) == [int(np.argmax(index))]
+    assert learner.choose_by_index([t]) == [int(np.argmax(index))]
     assert learner.counts.sum(axis=0).tolist() == [[4, 8]]
 
 
@@ -141,7 +141,7 @@ def test_what_was_heard_of_each_stays_its_own_whoever_is_heard_of_next() -> None
 
 def test_ties_are_random() -> None:
     ties = np.random.default_rng(5)
-    drawn = [arm for _ in range(200) for arm in best(np.array([[1.0, 0.0, 1.0]]), [ties])]
+    drawn = [arm for _ in range(200) for arm in argmax_rows(np.array([[1.0, 0.0, 1.0]]), [ties])]
     assert set(drawn) == {0, 2}
     assert 60 < drawn.count(0) < 140
 
@@ -184,7 +184,7 @@ def test_the_doubling_index_has_a_term_for_the_noise_of_all_means_it_is_made_of(
         noise=[SeededNoise(np.random.default_rng(3))], releases=doubling_counts(70),
     )  # fmt: skip
     learner.learn(0, 1.0)
-    learner.make_room(np.arange(3))
+    learner.add_origins(np.arange(3))
     learner.counts[1] = [4, 8]  # what two others released
     learner.counts[2] = [2, 0]
     N = np.array([7.0, 8.0])

@@ -9,11 +9,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from posse.agent.cooperative import SharedMeans
-from posse.agent.flooding import CooperativeLearner, Flood, Known
+from posse.agent.flooding import CooperativeLearner, Flood, SeenMessages
 from posse.protocol.cooperative import Bundle, means_record
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import Received
 from posse.topologies.graphs import Graph, erdos_renyi, from_edges, grid, path, ring, star
+from tests.support.loops import loops_of
 from tests.support.mesh import Mesh, agents_with, means_agents
 
 
@@ -55,16 +56,16 @@ class Echo(CooperativeLearner):
         return []
 
     def hear(self, news):
-        for record in news.records[news.pick]:
+        for record in news.records[news.index]:
             self.heard.setdefault(int(record["origin"]), []).append(int(record["created"]))
 
-    def faults(self, records):
+    def find_faults(self, records):
         return ()
 
 
 def alone(*neighbours: int, agents: int = 4, gamma: int = 2, arms: int = 2) -> Flood:
     """Agent 0's part of the message passing, in its own process."""
-    return Flood(0, neighbours, Known(agents, gamma, means_record(arms)))
+    return Flood(0, neighbours, SeenMessages(agents, gamma, means_record(arms)))
 
 
 @settings(max_examples=40)
@@ -121,9 +122,9 @@ def test_duplicates_and_arrivals_on_a_ring() -> None:
     Mesh(ring(4), agents, [0.5, 0.5], np.random.default_rng(1))
     for agent in agents:
         # the bundles of slots 1 to 10 were merged, those of slot 1 carry nothing passed on
-        known = agent.cohort.known
-        assert known.arrivals.tolist() == [[0, 20, 9]]
-        assert known.delays.tolist() == [[0, 20, 18]]
+        known = agent.cohort.seen
+        assert known.hop_counts.tolist() == [[0, 20, 9]]
+        assert known.hop_slots.tolist() == [[0, 20, 18]]
         assert known.duplicates.tolist() == [9 * 3]
 
 
@@ -189,7 +190,7 @@ def test_counts_that_go_down_are_refused() -> None:
         flood.begin_slot()
         record["created"], record["counts"] = slot, counts
         flood.take(1, Bundle(slot, record.tobytes()))
-        learner.hear(flood.known.merge([flood], learner))
+        learner.hear(flood.seen.merge([flood], learner))
         found.append(learner.counts[0, 0].tolist())
     assert found == [[1, 0], [1, 1], [1, 1], [2, 1]]
     assert flood.refused == {"counts-go-down": 1}
@@ -238,7 +239,7 @@ def test_a_bundle_that_is_refused_whole(sender, bundle, reason) -> None:
     assert not flood.bundles
     assert not flood.ahead
     good = Received(2, Bundle(1, b""))
-    flood.known.lengths.add(0)
+    flood.seen.lengths.add(0)
     for heard in ([Received(sender, bundle), good], [good, Received(2, bundle)], [good, good]):
         assert not flood.take_all(heard)
         assert not flood.bundles
@@ -248,7 +249,7 @@ def test_a_bundle_that_is_refused_whole(sender, bundle, reason) -> None:
 
 
 class SlowFlood:
-    """`Known.merge` one message after the other: what is new, and what is refused and why."""
+    """`merge` one message after the other: what is new, and what is refused and why."""
 
     def __init__(self, agents: int, gamma: int) -> None:
         self.agents, self.gamma = agents, gamma
@@ -325,12 +326,12 @@ def test_a_merge_is_that_of_one_message_after_the_other(gamma, bundles) -> None:
             for i, message in enumerate(messages):
                 items["origin"][i], items["created"][i], items["life"][i] = message
             flood.take(sender, Bundle(slot, items.tobytes()))
-        news = flood.known.merge([flood], Echo(1))
-        fresh = news.records[news.pick][["origin", "created", "life"]].tolist()
+        news = flood.seen.merge([flood], Echo(1))
+        fresh = news.records[news.index][["origin", "created", "life"]].tolist()
         assert fresh == slow.merge(slot, exact)
         assert flood.refused == slow.refused
-        flood.known.settle()
-        assert {m: int(t) for m, t in enumerate(flood.known.latest)} == slow.latest
+        flood.seen.settle()
+        assert {m: int(t) for m, t in enumerate(flood.seen.latest)} == slow.latest
 
 
 @settings(max_examples=60)
@@ -342,7 +343,7 @@ def test_no_bytes_break_the_merge(data) -> None:
     size = means_record(2).itemsize
     for sender in (1, 2):
         flood.take(sender, Bundle(1, data[: len(data) // size * size][: 4 * size]))
-    learner.hear(flood.known.merge([flood], learner))
+    learner.hear(flood.seen.merge([flood], learner))
     assert np.isfinite(learner.weighted).all()
 
 
@@ -350,9 +351,30 @@ def test_a_star_hears_its_leaves_through_the_centre() -> None:
     agents = means_agents(star(5), 1, 2, 10)
     Mesh(star(5), agents, [0.5, 0.5], np.random.default_rng(1))
     for agent in agents:
-        agent.cohort.known.settle()
-    assert (agents[0].cohort.known.latest[1:] == 9).all()
-    assert agents[1].cohort.known.latest.tolist() == [9, 10, 0, 0, 0]
+        agent.cohort.seen.settle()
+    assert (agents[0].cohort.seen.latest[1:] == 9).all()
+    assert agents[1].cohort.seen.latest.tolist() == [9, 10, 0, 0, 0]
+
+
+@settings(max_examples=30)
+@given(connected_graphs(), st.integers(1, 3), st.booleans(), st.integers(0, 10_000))
+def test_the_arms_and_messages_are_those_of_the_plain_loop(graph, gamma, together, seed) -> None:
+    """Algorithms 1 and 2 as in the docstrings, reward by reward and tie by tie."""
+    loops = loops_of("agent/flooding.py", "agent/cooperative.py")
+    agents, horizon, means = range(graph.agents), 25, [0.7, 0.5, 0.2]
+    machines = means_agents(graph, gamma, 3, horizon, together=together)
+    mesh = Mesh(graph, machines, means, np.random.default_rng(seed))
+    rewards = [np.random.default_rng([7, m]) for m in agents]
+    ties = [np.random.default_rng(m) for m in agents]
+    slots = loops["cooperate"](
+        graph.neighbours,
+        gamma,
+        horizon,
+        3,
+        lambda m, k: float(rewards[m].random() < means[k]),
+        ties,
+    )
+    assert [list(arms) for arms in zip(*slots, strict=True)] == mesh.choices
 
 
 @settings(max_examples=30)
@@ -402,9 +424,9 @@ def test_of_who_is_lost_nothing_is_waited_for_and_the_last_word_counts() -> None
     mesh = Mesh(graph, agents, [1.0, 1.0], order, losses={2: 1})
     assert [len(choices) for choices in mesh.choices] == [3, 3, 1]
     for agent in agents:
-        agent.cohort.known.settle()
-    assert agents[1].cohort.known.latest.reshape(3, 1)[2, 0] == 1
-    assert agents[0].cohort.known.latest.reshape(3, 1)[2, 0] == 0
+        agent.cohort.seen.settle()
+    assert agents[1].cohort.seen.latest.reshape(3, 1)[2, 0] == 1
+    assert agents[0].cohort.seen.latest.reshape(3, 1)[2, 0] == 0
 
 
 @settings(max_examples=200)
@@ -420,7 +442,7 @@ def test_bundles_taken_at_once_are_as_those_taken_one_by_one(said, known_length)
     at_once, one_by_one = (alone(1, 2, 3, agents=10) for _ in range(2))
     for flood in (at_once, one_by_one):
         flood.slot = 5
-        flood.known.lengths.update((0, size, 2 * size) if known_length else ())
+        flood.seen.lengths.update((0, size, 2 * size) if known_length else ())
         flood.bundles[3], flood.ahead[2] = b"", b""
     try:
         for one in received:

@@ -10,44 +10,13 @@ from hypothesis import strategies as st
 from posse.agent.hybrid import HybridNodes, HybridSums
 from posse.agent.noise import SeededNoise
 from posse.protocol.privacy import spent
+from tests.support.loops import loops_of
 from tests.support.noise import NoNoise
 
 SPLITS = ("half", "tossou")
 
 
-def algorithm_4(stream, epsilon, split, generator):
-    """Algorithm 4 as printed, with its p-sums: the releases, and per release each part's items."""
-    epsilon_l = epsilon_b = epsilon / 2
-    log = math.log2
-    if split == "tossou":
-        epsilon_l = epsilon_b = epsilon
-        log = math.log
-    beta = 0.0
-    released, T0, t = 0.0, 0, 0
-    alpha: dict[int, float] = {}
-    noisy: dict[int, float] = {}
-    items: dict[int, list[int]] = {}
-    out = []
-    for x in stream:
-        t += 1
-        if t & (t - 1) == 0:
-            beta += x + generator.laplace(0, 1 / epsilon_l)
-            released, T0 = beta, t
-            for table in (alpha, noisy, items):
-                table.clear()
-            out.append(released)
-            continue
-        beta += x
-        tau = t - T0
-        i = (tau & -tau).bit_length() - 1
-        alpha[i] = x + sum(alpha.pop(j) for j in range(i))
-        items[i] = [t] + [item for j in range(i) for item in items.pop(j)]
-        for j in range(i):
-            del noisy[j]
-        noisy[i] = alpha[i] + generator.laplace(0, log(T0) / epsilon_b)
-        assert len(items[i]) == 2**i
-        out.append(released + sum(noisy[j] for j in noisy if tau >> j & 1))
-    return np.array(out)
+algorithm_4 = loops_of("agent/hybrid.py")["algorithm_4"]
 
 
 @pytest.mark.parametrize("mechanism", [HybridSums, HybridNodes])

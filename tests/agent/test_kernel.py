@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from posse.agent.cooperative import SharedMeans
-from posse.agent.flooding import Flood, Known
+from posse.agent.flooding import Flood, SeenMessages
 from posse.protocol.cooperative import Bundle, means_record
 
 kernel = pytest.importorskip("posse.agent.kernel", reason="posse is not compiled")
@@ -123,7 +123,7 @@ def test_an_arm_that_few_know_is_explored_by_sqrt_2_log_t_over_N():
 def test_steady_slots_leave_an_agent_where_arrays_leave_it():
     record, ends = means_record(2), []
     for by_kernel in (True, False):
-        known, learner = Known(3, 1, record), SharedMeans(2, [np.random.default_rng(0)], 3)
+        known, learner = SeenMessages(3, 1, record), SharedMeans(2, [np.random.default_rng(0)], 3)
         flood = Flood(0, (1, 2), known)
         for slot in range(1, 8):
             flood.begin_slot()
@@ -131,10 +131,10 @@ def test_steady_slots_leave_an_agent_where_arrays_leave_it():
                 said = (rank, slot, 1, [0.25 * rank, 1 / slot], [1, slot - 1])
                 flood.take(rank, Bundle(slot, np.array([said], record).tobytes()))
             if by_kernel and slot > 3:  # two slots alike were seen
-                assert known.hear_steady(flood, learner)
+                assert known.hear_repeated(flood, learner)
             else:
                 learner.hear(known.merge([flood], learner))
         known.settle()
         ends.append([a.tobytes() for a in (learner.heard, known.tallies, known.latest)])
-        assert known.arrivals.tolist() == [[0, 14]]  # 7 slots, 2 neighbours
+        assert known.hop_counts.tolist() == [[0, 14]]  # 7 slots, 2 neighbours
     assert ends[0] == ends[1]

@@ -17,7 +17,7 @@ def learner(agents: int, liars: int, arms: int = 2, epsilon: float = 1.0) -> Rob
         arms, [np.random.default_rng(0)], agents, epsilon=epsilon, liars=liars,
         noise=[SeededNoise(np.random.default_rng(1))], releases=doubling_counts(1000),
     )  # fmt: skip
-    means.make_room(np.arange(agents))
+    means.add_origins(np.arange(agents))
     return means
 
 
@@ -79,7 +79,7 @@ def test_no_lie_raises_an_arm_above_the_agents_own_bound() -> None:
 def test_an_arm_that_the_agent_has_no_mean_of_comes_first() -> None:
     one = learner(agents=3, liars=0)
     one.learn(1, 1.0)
-    assert one.by_index([9]) == [0]
+    assert one.choose_by_index([9]) == [0]
 
 
 @pytest.mark.parametrize("liars", [0, 3])
@@ -90,7 +90,7 @@ def test_the_bound_is_rarely_below_the_mean(liars) -> None:
     """
     draws, mu, others, rows = np.random.default_rng(7), 0.5, 20, 2000
     one = RobustMeans(1, [], others, rows=rows, epsilon=1.0, liars=liars)
-    one.make_room(np.arange(others))
+    one.add_origins(np.arange(others))
     said = draws.binomial(64, mu, (others, rows, 1)) / 64 + draws.laplace(
         0, 1 / 64, (others, rows, 1)
     )

@@ -8,31 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from posse.agent.trimmed import MOST_CELLS, TrimmedMeans
+from tests.support.loops import loops_of
 
-
-def slow(samples, epsilon, delta, variant):
-    """Algorithm 3's estimate of one arm, from the list of its samples in order of arrival."""
-    X, Y = samples[0::2], sorted(samples[1::2])
-    N = len(samples) // 2
-    plain = sum(samples) / len(samples)
-    if N == 0:
-        return plain
-    alpha = max(epsilon, math.log(1 / delta) / N)
-    spread = math.log(4 / delta) / N
-    q = 1 - 2 * alpha - math.sqrt(2 * alpha * spread) - spread
-    need = math.ceil(N * q - 1e-9)
-    if need < 1 or (variant == "corrected" and need < 0.75 * N):
-        return plain
-    intervals = []
-    for low in sorted(set(Y)):
-        for high in sorted(set(Y)):
-            held = sum(low <= y <= high for y in Y)
-            if held >= need and high >= low:
-                key = (high - low, low) if variant == "printed" else (high - low, -held, low)
-                intervals.append((key, low, high))
-    _, low, high = min(intervals)
-    inside = [x for x in X if low <= x <= high]
-    return sum(inside) / len(inside) if inside else plain
+slow = loops_of("agent/trimmed.py")["estimate"]
 
 
 @settings(max_examples=80)
@@ -152,7 +130,7 @@ def test_rows_kept_together_are_as_each_by_itself(values, variant, winsor) -> No
         arms = np.concatenate([np.arange(n) % 3 for n in np.bincount(row)])
         rewards = random.choice(seen, len(row))
         if len(parts) > 1 or not together.add(arms, rewards, row):
-            parts = together.apart() if len(parts) == 1 else parts
+            parts = together.split_rows() if len(parts) == 1 else parts
             for r in range(4):
                 parts[r].add(arms[row == r], rewards[row == r])
         alone = []

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from posse.agent.ways import Ways
+from posse.agent.arrivals import Arrivals
 from posse.arms.shared import GroupArms
 from posse.clocks.immediate import SlotPace, WallPace
 from posse.clocks.pace import SharedPace
@@ -139,7 +139,7 @@ def test_what_hosts_are_made_of_comes_back_compiled_too() -> None:
         *(Conductor(2), SharedClock(GroupArms(buffer(), 2, 2, None)), WallClock(monotonic_ns)),
         *(SharedPace(run), SlotPace(run, rewards), WallPace(run, rewards, monotonic_ns, False)),
         *(VirtualPace(run, rewards, activity), Session(1), Broadcast(1, b"", 2)),
-        Ways([(1,), (0,)], 2, 2, 8, ([0, 1], [], [8, 8])),
+        Arrivals([(1,), (0,)], 2, 2, 8, ([0, 1], [], [8, 8])),
     ):
         assert type(pickle.loads(pickle.dumps(one))) is type(one)
 

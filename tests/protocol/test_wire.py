@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from posse.protocol import control
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.mase import TO_COORDINATOR, Eliminated, Sample, Vote
-from posse.protocol.message import Header, Message, Plane
+from posse.protocol.message import Header, Message, Plane, kind_name
 from posse.protocol.wire import (
     HEADER,
     MAX_DATA,
@@ -75,7 +75,7 @@ def test_a_frame_says_when_it_was_sent(now: float, cut: int) -> None:
 
 @given(MESSAGES)
 def test_a_frame_says_its_kind(message: Message) -> None:
-    assert kind_of(frame_of(message)) == type(message).__name__
+    assert kind_of(frame_of(message)) == kind_name(type(message))
 
 
 @given(st.binary(max_size=80))

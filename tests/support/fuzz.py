@@ -23,6 +23,7 @@ from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import Plan
 from posse.protocol import control
 from posse.protocol.machine import COORDINATOR
+from posse.protocol.message import kind_name
 from posse.protocol.wire import HEADER, MAGIC, VERSION
 
 _SEQUENCE = struct.Struct("<I"), 12
@@ -65,9 +66,9 @@ class Fuzz:
             kinds += [*control.TO_COORDINATOR, *control.TO_LABS_COORDINATOR]
             kinds += system.agent.hears if system.wiring else ()
         kinds = [kind for kind in kinds if kind not in (control.Failed, control.Stop)]
-        self._planes = {kind.__name__: int(kind.plane) for kind in kinds}
-        self._fields = {kind.__name__: mi.type_info(kind).fields for kind in kinds}  # type: ignore[attr-defined]
-        self._names = [kind.__name__ for kind in kinds]
+        self._planes = {kind_name(kind): int(kind.plane) for kind in kinds}
+        self._fields = {kind_name(kind): mi.type_info(kind).fields for kind in kinds}  # type: ignore[attr-defined]
+        self._names = [kind_name(kind) for kind in kinds]
 
     def play(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """One run; `PosseError` is how it may end, and nothing else."""

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import inspect as types
 
 from posse import protocol
-from posse.protocol.message import Message
+from posse.protocol.message import Message, kind_name
 from tests.support.blocks import ROOT
 
 PAGE = ROOT / "docs" / "wire.md"
@@ -64,7 +64,7 @@ def row(kind: type[Message]) -> str:
     fields = types.type_info(kind).fields  # type: ignore[attr-defined]
     named = ", ".join(f"`{f.name}` {shown(f.type)}" for f in fields) or "none"
     said = " ".join(inspect.getdoc(kind).split("\n\n")[0].split())
-    return f"| `{kind.__name__}` | {named} | {said} |\n"
+    return f"| `{kind_name(kind)}` | {named} | {said} |\n"
 
 
 def written(page: str) -> str:

@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from posse.agent.arrivals import NewMessages, Records
 from posse.agent.cooperative import Cooperation, CooperativeAgent, SharedMeans
-from posse.agent.flooding import CooperativeLearner, Flood, Known
-from posse.agent.ways import News, Records
+from posse.agent.flooding import CooperativeLearner, Flood, SeenMessages
 from posse.protocol.cooperative import Bundle
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import (
@@ -42,18 +42,18 @@ def agents_with(
     agents = []
     for rank, learner in enumerate(learners):
         if id(learner) not in cohorts:
-            known = Known(graph.agents, gamma, learner.message.dtype, len(learner.message))
+            known = SeenMessages(graph.agents, gamma, learner.message.dtype, len(learner.message))
             cohorts[id(learner)] = Cooperation(learner, known)
         cohort = cohorts[id(learner)]
-        flood = Flood(rank, graph.neighbours[rank], cohort.known)
+        flood = Flood(rank, graph.neighbours[rank], cohort.seen)
         agents.append(CooperativeAgent(horizon, cohort, flood))
     return agents
 
 
-def alone(records: Records) -> News:
+def alone(records: Records) -> NewMessages:
     """What a cohort of one has heard, each once."""
     here = np.zeros(len(records), dtype=np.int64)
-    return News(records, np.arange(len(records)), here, records["origin"].astype(np.int64))
+    return NewMessages(records, np.arange(len(records)), here, records["origin"].astype(np.int64))
 
 
 def means_agents(

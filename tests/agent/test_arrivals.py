@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from posse.agent.arrivals import first_occurrences
 from posse.agent.cooperative import SharedMeans
-from posse.agent.flooding import Flood, Known
-from posse.agent.ways import first_of
+from posse.agent.flooding import Flood, SeenMessages
 from posse.protocol.cooperative import Bundle, means_record
 
 GAMMA = 2
@@ -46,8 +46,8 @@ class Two:
         self.keeps, self.kept = keeps, 0
         ties = [np.random.default_rng(0)] * 2
         self.learner = SharedMeans(2, ties, 6, (0.0, 1.0), 2)
-        self.known = Known(6, GAMMA, means_record(2), 2)
-        self.floods = [Flood(rank, (1, 2), self.known) for rank in (0, 5)]
+        self.seen = SeenMessages(6, GAMMA, means_record(2), 2)
+        self.floods = [Flood(rank, (1, 2), self.seen) for rank in (0, 5)]
 
     def slot(self, *bundles: dict[int, Bundle], late: bool) -> list[object]:
         """What comes of what each hears; `late`: the second of them is asked by itself."""
@@ -58,15 +58,15 @@ class Two:
             for neighbour, said in heard.items():
                 flood.take(neighbour, said)
         for floods in (self.floods[:1], self.floods[1:]) if late else (self.floods,):
-            if not self.keeps and self.known.ways is not None:
-                self.known.ways.state = None  # so that no slot is like the one before
-            news = self.known.merge(floods, self.learner)
-            self.kept += self.known.ways is not None and self.known.ways.steady is not None
+            if not self.keeps and self.seen.arrivals is not None:
+                self.seen.arrivals.state = None  # so that no slot is like the one before
+            news = self.seen.merge(floods, self.learner)
+            self.kept += self.seen.arrivals is not None and self.seen.arrivals.repeated is not None
             self.learner.hear(news)
-            found += [news.records[news.pick].tolist(), news.row.tolist(), news.at.tolist()]
+            found += [news.records[news.index].tolist(), news.row.tolist(), news.cell.tolist()]
         found += [flood.relayed.tolist() for flood in self.floods]
         found += [flood.refused.copy() for flood in self.floods]
-        known, learner = self.known, self.learner
+        known, learner = self.seen, self.learner
         known.settle()
         return [*found, *(x.tolist() for x in (known.tallies, known.latest, learner.heard))]
 
@@ -112,7 +112,7 @@ def test_it_goes_on_where_the_lower_half_of_the_slot_is_full() -> None:
 
 
 def test_the_first_of_each() -> None:
-    assert first_of(np.array([3, 1, 3, 3, 1, 2])).tolist() == [
+    assert first_occurrences(np.array([3, 1, 3, 3, 1, 2])).tolist() == [
         True,
         True,
         False,
@@ -120,4 +120,4 @@ def test_the_first_of_each() -> None:
         False,
         True,
     ]
-    assert first_of(np.zeros(0, dtype=np.int64)).tolist() == []
+    assert first_occurrences(np.zeros(0, dtype=np.int64)).tolist() == []

@@ -19,24 +19,25 @@ _ENVELOPE_WORDS: Final = _ENVELOPE.itemsize // _WORD.itemsize
 
 
 @dataclass(slots=True)
-class News:
-    """New messages: `records[pick[i]]` is new to the agent of `row[i]`.
+class NewMessages:
+    """New messages: `records[index[i]]` is new to the agent of `row[i]`.
 
-    That agent's knowledge of the message's origin is at `at[i]` = origin * rows + row.
+    That agent's entry for the message's origin is at `cell[i]` = origin * rows + row of flat arrays
+    of shape (agents, rows).
     """
 
     records: Records
-    pick: IntArray
+    index: IntArray
     row: IntArray
-    at: IntArray
+    cell: IntArray
 
-    def only(self, which: IntArray | BoolArray) -> "News":
-        """The part of the news that an index or a mask selects."""
-        return News(self.records, self.pick[which], self.row[which], self.at[which])
+    def select(self, which: IntArray | BoolArray) -> "NewMessages":
+        """The messages that an index or a mask selects."""
+        return NewMessages(self.records, self.index[which], self.row[which], self.cell[which])
 
 
 @dataclass(slots=True)
-class State:
+class EnvelopeState:
     """Everything that decides which messages are new in a slot, relative to the slot's number.
 
     For each record sent its `life` and `age`; for each that arrived how many slots its row is
@@ -48,7 +49,7 @@ class State:
     age: IntArray
     behind: IntArray
 
-    def follows(self, before: "State") -> bool:
+    def follows(self, before: "EnvelopeState") -> bool:
         """Whether this is the state of the next slot and otherwise equal to `before`."""
         return (
             self.slot == before.slot + 1
@@ -59,20 +60,26 @@ class State:
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Steady:
+class RepeatedSlot:
     """What follows from a slot's envelopes, while each slot repeats them, created one slot later.
 
-    `new` are the news, `age_of_new` their ages and `on` those passed on. `counted` is added to
-    `Known.tallies` in each slot. `way` and `age` are those of all arrivals.
+    `new` are the new messages, `new_age` their ages and `relayed` the index of those passed on.
+    `tally_change` is added to `SeenMessages.tallies` in each slot. `stream` and `age` are those of
+    all arrivals. `settled` is the last slot that `SeenMessages.settle` has accounted for.
     """
 
     def __init__(
-        self, state: State, ways: "Ways", new: News, on: IntArray, counted: IntArray
+        self,
+        state: EnvelopeState,
+        arrivals: "Arrivals",
+        new: NewMessages,
+        relayed: IntArray,
+        tally_change: IntArray,
     ) -> None:
         self.slot = self.settled = state.slot
-        self.way, self.age = ways.way, state.age.take(ways.pick)
-        self.new, self.on, self.counted = new, on, counted
-        self.age_of_new = state.age.take(new.pick)
+        self.stream, self.age = arrivals.stream, state.age.take(arrivals.index)
+        self.new, self.relayed, self.tally_change = new, relayed, tally_change
+        self.new_age = state.age.take(new.index)
         envelopes = np.empty(len(new.records), dtype=_ENVELOPE)
         for name in ("origin", "created", "life"):
             envelopes[name] = new.records[name]
@@ -81,21 +88,22 @@ class Steady:
         self._expected = envelopes.view(_WORD).reshape(len(envelopes), -1)
         # the lower half of a u4; after an overflow nothing matches and the slot is processed
         self._created = self._expected[:, 2]
-        self._expects = state.slot + 1
+        self._expected_slot = state.slot + 1
 
-    def goes_on(self, slot: int, records: bytes) -> bool:
-        """Whether these records, sent the same ways, have the envelopes expected for `slot`."""
+    def repeats(self, slot: int, records: bytes) -> bool:
+        """Whether these records, sent over the same links, have the envelopes due in `slot`."""
         if slot != self.slot + 1:
             return False
-        if slot != self._expects:
-            np.add(self._created, np.uint16(slot - self._expects & 0xFFFF), out=self._created)
-            self._expects = slot
+        if slot != self._expected_slot:
+            later = np.uint16(slot - self._expected_slot & 0xFFFF)
+            np.add(self._created, later, out=self._created)
+            self._expected_slot = slot
         words = np.frombuffer(records, dtype=_WORD).reshape(self._words)
         # compared as bytes: comparing strided numbers takes twice as long
         return words[:, :_ENVELOPE_WORDS].tobytes() == self._expected.tobytes()
 
 
-def first_of(key: IntArray) -> BoolArray:
+def first_occurrences(key: IntArray) -> BoolArray:
     """A mask of the entries that are the first with their key."""
     mask = np.zeros(len(key), dtype=bool)
     mask[np.unique(key, return_index=True)[1]] = True
@@ -103,16 +111,16 @@ def first_of(key: IntArray) -> BoolArray:
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Ways:
+class Arrivals:
     """Who sent what to whom in a slot.
 
     `layout` has the listening rows, the senders of the bundles (none, if each link has a bundle of
     its own) and the bundles' lengths in bytes. `neighbours` has those of each row.
 
-    Each record sent has a `sender` and an `origin`. Each arrival has its place among those sent
-    (`pick`), the `row` it came to, its `way` (link and origin) and the place of what the row knows
-    of its origin (`at`). `again` marks arrivals whose link has already brought a record of this
-    origin; None if there are none.
+    Each record sent has a `sender` and an `origin`. Each arrival has the `index` of its record
+    among those sent, the `row` it came to, its `stream` (one link's messages of one origin) and its
+    `cell` (see `NewMessages`). `duplicated` marks arrivals whose link has already brought a record
+    of this origin; None if there are none.
     """
 
     def __init__(
@@ -124,38 +132,42 @@ class Ways:
         layout: tuple[list[int], list[int], list[int]],
     ) -> None:
         self.layout = listening, senders, lengths = layout
-        self.state: State | None = None
-        self.steady: Steady | None = None
+        self.state: EnvelopeState | None = None
+        self.repeated: RepeatedSlot | None = None
         self._agents, self._rows = agents, rows
-        first = np.cumsum([0, *map(len, neighbours)])
+        first_link = np.cumsum([0, *map(len, neighbours)])
         ends = [(row, rank) for row in listening for rank in neighbours[row]]
         row, sender = np.array(ends, dtype=np.int64).reshape(-1, 2).T
-        link = np.concatenate([np.arange(first[r], first[r + 1]) for r in listening])
+        link = np.concatenate([np.arange(first_link[r], first_link[r + 1]) for r in listening])
         size = np.array(lengths, dtype=np.int64) // itemsize
-        of = np.searchsorted(senders, sender) if senders else np.arange(len(sender))
-        by_part = np.zeros(len(lengths), dtype=np.int64)
-        by_part[of] = sender
-        self.sender = np.repeat(by_part, size)
-        came, start = size[of], np.cumsum(size) - size
+        # a sender whose bundle went to all has it joined in once; every link then points to it
+        bundle = np.searchsorted(senders, sender) if senders else np.arange(len(sender))
+        sender_of_bundle = np.zeros(len(lengths), dtype=np.int64)
+        sender_of_bundle[bundle] = sender
+        self.sender = np.repeat(sender_of_bundle, size)
+        came, start = size[bundle], np.cumsum(size) - size
         within = np.arange(came.sum()) - np.repeat(np.cumsum(came) - came, came)
-        self._pick = np.repeat(start[of], came) + within
+        self._index = np.repeat(start[bundle], came) + within
         self._row, self._link = np.repeat(row, came), np.repeat(link, came) * agents
         self._single = bool((came <= 1).all())
         self.origin = np.full(len(self.sender), -1)
 
     def locate(self, origin: IntArray) -> IntArray | None:
-        """Place the records of these origins; returns the rows that got one of an unknown agent."""
+        """Find the cell of each arrival; returns the rows that got a record of an unknown agent.
+
+        `origin` has the agent that created each record, shape (records,).
+        """
         if len(origin) and not np.count_nonzero(origin != self.origin):
             return None
         unknown = self.state = None
-        self.origin, self.pick, self.row, link = origin, self._pick, self._row, self._link
+        self.origin, self.index, self.row, link = origin, self._index, self._row, self._link
         if len(origin) and origin.max() >= self._agents:
-            real = (origin < self._agents)[self.pick]
+            real = (origin < self._agents)[self.index]
             unknown = self.row[~real]
-            self.pick, self.row, link = self.pick[real], self.row[real], link[real]
+            self.index, self.row, link = self.index[real], self.row[real], link[real]
             self.origin = np.where(origin < self._agents, origin, -1)  # as in no other slot
-        by = origin.take(self.pick)
-        self.way, self.at = link + by, by * self._rows + self.row
-        again = None if self._single else ~first_of(self.way)
-        self.again = again if again is not None and again.any() else None
+        creator = origin.take(self.index)
+        self.stream, self.cell = link + creator, creator * self._rows + self.row
+        duplicated = None if self._single else ~first_occurrences(self.stream)
+        self.duplicated = duplicated if duplicated is not None and duplicated.any() else None
         return unknown
