@@ -6,6 +6,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
+import urllib.request
+from contextlib import suppress
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -14,7 +17,6 @@ from typing import Any
 import tomli_w
 
 from bench.tables import compare, run_file
-from posse.watch import text
 
 AGENTS, REPEAT, ROUNDS = 64, 4, 8
 SYSTEMS: dict[str, dict[str, Any]] = {
@@ -40,8 +42,11 @@ def cost(folder: Path, *, watched: bool) -> tuple[float, float]:
     )
     assert process.stderr is not None
     if watched:
-        for _ in text.events(process.stderr.readline().removeprefix("watch it at ").strip()):
-            pass
+        url = process.stderr.readline().removeprefix("watch it at ").strip()
+        while process.poll() is None:
+            with suppress(OSError):
+                urllib.request.urlopen(url).read()
+            time.sleep(2.0)  # as the page does
     said, _ = process.communicate()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

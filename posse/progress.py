@@ -4,6 +4,7 @@ import math
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import Any, Self
 
 from posse.hosts.coordinator import CoordinatorHost
@@ -133,12 +134,18 @@ class Progress:
 
 
 class RunProgress(Progress):
-    """Progress of the runs of a plan, looking into the run under way."""
+    """Progress of the runs of a plan, looking into the run under way; so does `look` then."""
 
-    def __init__(self, plan: Plan, screen: Screen) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        screen: Screen,
+        look: Callable[[CoordinatorHost], None] = lambda host: None,
+    ) -> None:
         super().__init__(plan.spec.system, plan.spec.repeat, screen)
         self._agents = plan.spec.agents.count
         self._says = plan.system.results.says
+        self._look = look
         self._look_at = 0.0
 
     def joined(self, agents: int) -> None:
@@ -152,6 +159,7 @@ class RunProgress(Progress):
             self._look_at = now + _LOOK
             standing = host.standing()
             self.inside(" · ".join(self._says(standing)), standing.share)
+            self._look(host)
 
 
 def duration(seconds: float) -> str:

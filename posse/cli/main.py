@@ -36,7 +36,7 @@ VERBS = {
     "allow": ("keys:allow", "add another party's public key to a key folder"),
     "revoke": ("keys:revoke", "remove an agent's public key from a key folder"),
     "status": ("status", "ask a coordinator which agents are up and which it waits for"),
-    "watch": ("watch", "follow a run that was started with --watch"),
+    "watch": ("watch", "follow the runs that write into a folder, on a live page or as text"),
     "agent": ("agent", "join a coordinator as one agent"),
     "ledger": ("ledger", "show the runs that used an agent's rewards, and their cost"),
     "sweep": ("sweep", "run a run file for every combination of some keys' values"),

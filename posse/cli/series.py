@@ -25,6 +25,7 @@ from posse.durable import batch, lock, whole
 from posse.durable.directory import RunDirectory
 from posse.errors import PosseError, RunFailed
 from posse.log import complain, remark
+from posse.operate.live import LiveFile
 from posse.plan import Plan
 from posse.progress import RunProgress
 from posse.results import words
@@ -42,10 +43,8 @@ def run(options: argparse.Namespace) -> int:
     on = placement(options)
     checked.require(None if on is None else 0)
     jobs = options.jobs or os.cpu_count() or 1
-    if options.jobs and (
-        checked.spec.engine.kind == "processes" or on or options.watch is not None
-    ):
-        remark("--jobs has no effect: it shares runs in memory that are not watched, without --on")
+    if options.jobs and (checked.spec.engine.kind == "processes" or on):
+        remark("--jobs has no effect: it shares runs in memory, without --on")
 
     def opened(source: Plan, **given: Any) -> AbstractContextManager[api.RunMaker]:
         return contextlib.nullcontext(partial(api.make_runs, source, jobs=jobs, on=on, **given))
@@ -72,14 +71,16 @@ def carry_out(
     with lock.held(directory.path), ExitStack() as running:
         whole.require_room(directory.path)
         directory.open()
+        running.enter_context(watch.serving(directory.path, options.watch))
+        live = running.enter_context(LiveFile(directory.path, plan))
         shown = screen(options)
-        with RunProgress(plan, shown) as progress, watch.watching(plan, options.watch) as watched:
+        with RunProgress(plan, shown, live.observe) as progress:
             for advice in plan.advice():  # before the runs: there may never be a result
                 shown.warn(advice)
 
             def work(numbers: Sequence[int]) -> api.Outcomes:
-                given = watched.given(progress.observe)
-                runs = running.enter_context(opened(plan, on_join=progress.joined, **given))
+                given = {"on_join": progress.joined, "observe": progress.observe}
+                runs = running.enter_context(opened(plan, on_hub=live.follow, **given))
                 return running.enter_context(contextlib.closing(runs(numbers)))
 
             try:
@@ -96,7 +97,6 @@ def carry_out(
                 _ended_early(directory, str(error) or "interrupted", found, plan.spec.repeat)
                 raise
             result = plan.result([found[number] for number in sorted(found)], links)
-            watched.said = words.rows(result.runs, result.warnings)
         code = _close(directory, result, options, kept)
         if kept == plan.spec.repeat and journal and (directory.path / journal).exists():
             with opened(plan) as runs:

@@ -132,8 +132,8 @@ def _leave(number: int, frame: FrameType | None) -> None:
     os._exit(INTERRUPTED)
 
 
-def pause(seconds: float) -> None:
-    """Sleep for so long, or until a signal."""
+def pause(seconds: float = 1e8) -> None:
+    """Sleep for so long (by default for years), or until a signal."""
     interrupt = Interrupt()
     with suppress(KeyboardInterrupt):
         for number in _ENDS:

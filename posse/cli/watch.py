@@ -1,31 +1,24 @@
-"""`posse watch`: follow a run as text or in the browser; and `--watch`, which serves it."""
+"""`posse watch`: the page of a folder while runs go on; `--watch` serves it with the runs."""
 
 import argparse
+import tempfile
+import time
 import webbrowser
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from shlex import quote
-from time import monotonic
-from typing import Any
+from html import escape
+from pathlib import Path
 
 from rich.live import Live
 from rich.text import Text
 
+from posse.cli import report, streams
 from posse.cli.options import console_of
 from posse.cli.parser import Parser
-from posse.engines.base import Observer
-from posse.engines.board import Board
-from posse.engines.coordinator.hub import Hub
 from posse.errors import InputError, PosseError
-from posse.hosts.coordinator import CoordinatorHost
 from posse.log import remark
-from posse.operate.web import Web, place
-from posse.plan import Plan
-from posse.watch import text
-from posse.watch.feed import Feed
-from posse.watch.page import routes
-from posse.watch.view import Watcher
+from posse.operate.live import STALE, read_live
+from posse.operate.web import place
 
 _EVERY = 5.0
 """Seconds between two states where output cannot be overwritten."""
@@ -35,8 +28,13 @@ _IN_CLEAR = "anybody on the network path can read the page and its token; use ss
 
 
 def add(parser: Parser) -> None:
-    parser.option("url URL", "address that --watch printed")
+    parser.option("directory DIR", "directory that runs write into", type=Path)
     parser.option("--text", "show the run as text in this terminal (default: in the browser)")
+    parser.option(
+        "--at [HOST]:PORT",
+        "where to serve the page (default: only for this machine, on a free port)",
+        default=":0",
+    )
 
 
 def add_option(parser: Parser) -> None:
@@ -63,73 +61,59 @@ def _place(address: str) -> str:
 
 
 def run(options: argparse.Namespace) -> None:
-    text.parted(options.url)
-    if not options.text:
-        if not webbrowser.open(options.url):
-            raise PosseError(f"no browser was found; use posse watch --text {quote(options.url)}")
+    if not options.directory.is_dir():
+        raise InputError(f"{options.directory}: is not a directory; give that of a run")
+    if options.text:
+        _show(options)
         return
+    serve = serving(options.directory, options.at, "--at", farewell=0.0)
+    with serve as url, tempfile.TemporaryDirectory() as folder:
+        # a browser's address stands in the list of processes, and the page's has its token
+        private = Path(folder) / "watch.html"
+        private.write_text(f'<meta http-equiv="refresh" content="0;url={escape(url)}">')
+        webbrowser.open(private.as_uri())
+        streams.pause()
+
+
+def _show(options: argparse.Namespace) -> None:
+    """Show the state in the terminal until the series is over."""
     console = console_of(options)
-    graph: dict[str, Any] = {}
-    at = 0.0
-    with Live(console=console, auto_refresh=False) as live:
-        for name, data in text.events(options.url):
-            if name == "graph":
-                graph = data
-            elif name == "state":
-                shown = "\n".join(text.lines(graph, data))
-                if console.is_terminal:
-                    live.update(Text(shown, no_wrap=True, overflow="ellipsis"), refresh=True)
-                elif monotonic() >= at or data.get("status"):
-                    at = monotonic() + _EVERY
-                    console.print(Text(shown), soft_wrap=True)
-            elif data["failed"]:
-                raise PosseError(f"the run failed: {data['failed']}")
-
-
-@dataclass
-class Watch:
-    """What a command gives to its runs if they are watched; by default nothing.
-
-    `given` makes an engine's options from an observer. `said`: the outcome for readers.
-    """
-
-    given: Callable[[Observer], dict[str, Any]] = lambda observe: {"observe": observe}
-    said: list[tuple[str, str]] = field(default_factory=list)
+    shown_at = -_EVERY
+    found = read_live(options.directory)
+    if found is None:
+        raise PosseError(f"no run goes on in {options.directory}; posse report shows what did")
+    with Live(console=console, auto_refresh=False) as moving:
+        while found is not None:
+            state, age = found
+            lines = state.lines()
+            if age > STALE:
+                lines.append(f"its last news are {age:,.0f} s old")
+            text = Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
+            if console.is_terminal:
+                moving.update(text, refresh=True)
+            elif time.monotonic() >= shown_at + _EVERY:
+                shown_at = time.monotonic()
+                console.print(text, soft_wrap=True)
+            time.sleep(1.0)
+            found = read_live(options.directory)
 
 
 @contextmanager
-def watching(plan: Plan, address: str | None) -> Iterator[Watch]:
-    """Serve the page at this address while the runs go on; nothing without an address."""
+def serving(
+    folder: Path, address: str | None, option: str = "--watch", **given: float
+) -> Iterator[str]:
+    """Serve the page of a folder at this address, and print the whole; nothing without one.
+
+    `given` is for `ServedPage`.
+    """
     if address is None:
-        yield Watch()
+        yield ""
         return
-    board = None if plan.field else Board.of(plan)
-    watcher = Watcher(plan)
-    feed = Feed(plan, watcher, board)
-    path, answers = routes(feed)
-    web = Web("--watch", address, answers)
-    remark(f"watch it at {web.url}{path}")
-    if place("--watch", address)[0] not in _OF_THIS_MACHINE:
-        remark(f"{address} is not encrypted: {_IN_CLEAR}")
+    report.require()
+    from posse.report.served import ServedPage
 
-    def given(observe: Observer) -> dict[str, Any]:
-        def both(host: CoordinatorHost) -> None:
-            observe(host)
-            watcher.observe(host)
-
-        def on_hub(hub: Hub) -> None:
-            feed.snapshot = lambda: hub.snapshot
-
-        return {"observe": both, "board": board, "on_hub": on_hub}
-
-    watch, failed = Watch(given), ""
-    try:
-        yield watch
-    except BaseException as error:
-        failed = str(error) or "interrupted"
-        raise
-    finally:
-        feed.close(watch.said, failed)
-        web.close()
-        if board is not None:
-            board.close()
+    with ServedPage(folder, option, address, **given) as page:
+        remark(f"watch it at {page.url}")
+        if place(option, address)[0] not in _OF_THIS_MACHINE:
+            remark(f"{address} is not encrypted: {_IN_CLEAR}")
+        yield page.url

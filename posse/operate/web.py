@@ -1,10 +1,12 @@
 """The small HTTP server of a coordinator or an agent; a WSGI application answers each path.
 
-If an application returns a generator of bytes, each piece is sent at once. The generator is closed
-when its reader leaves. There is no authentication, so the default host is this machine alone.
+There is no authentication, so the default host is this machine alone. Whoever asks slowly holds up
+nobody: a new connection takes the place of the oldest.
 """
 
+import contextlib
 import io
+import ipaddress
 import re
 import socket
 import socketserver
@@ -13,6 +15,7 @@ import time
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import urlsplit
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
@@ -21,9 +24,9 @@ from posse.log import LOG
 
 _PLACE = re.compile(r"(?P<host>[^\s/:\[\]]*|\[[^\s/\[\]]+\]):(?P<port>\d{1,5})")
 _AT_ONCE = 32
-"""Requests and streams served at the same time; further connections are closed unanswered."""
+"""Requests served at the same time; a further one closes the oldest, which is the slowest."""
 _PATIENCE = 10.0
-"""Seconds for a request to arrive, and for a reader to accept a piece."""
+"""Seconds for a request to arrive, and for a reader to accept a piece of the answer."""
 
 
 def place(option: str, address: str) -> tuple[str, int]:
@@ -35,6 +38,22 @@ def place(option: str, address: str) -> tuple[str, int]:
             "to 65535"
         )
     return found["host"].strip("[]") or "127.0.0.1", int(found["port"])
+
+
+def is_asked_as(environ: WSGIEnvironment, host: str) -> bool:
+    """Whether a request names this server by `host`, by a number, or as localhost.
+
+    A page of another site can make a browser ask here under a name of its own (DNS rebinding), and
+    then read the answer; under a number it cannot. An `Origin` must be the server's own.
+    """
+    asked = str(environ.get("HTTP_HOST", ""))
+    try:
+        name = urlsplit(f"//{asked}").hostname or ""
+        if name not in ("localhost", host):
+            ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return str(environ.get("HTTP_ORIGIN", f"http://{asked}")) == f"http://{asked}"
 
 
 def answer(
@@ -99,7 +118,8 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
     block_on_close = False
 
     def __init__(self, host: str, port: int) -> None:
-        self._free = threading.BoundedSemaphore(_AT_ONCE)
+        self._open: dict[socket.socket, None] = {}
+        self._changing = threading.Lock()
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         super().__init__((host, port), _Request)
 
@@ -110,16 +130,19 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
         self.setup_environ()
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        if self._free.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
+        with self._changing:
+            if len(self._open) >= _AT_ONCE:
+                oldest = next(iter(self._open))
+                del self._open[oldest]
+                with contextlib.suppress(OSError):  # its thread reads the end, and closes it
+                    oldest.shutdown(socket.SHUT_RDWR)
+            self._open[request] = None
+        super().process_request(request, client_address)
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._free.release()
+    def shutdown_request(self, request: Any) -> None:
+        with self._changing:
+            self._open.pop(request, None)
+        super().shutdown_request(request)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Ignore readers that disconnect: they are not worth a log line."""

@@ -41,12 +41,16 @@ def section(series: Series) -> Section | None:
     ]
     charts = some(
         regret([series]),
-        _votes(series),
-        _arms_left(series),
+        *of_the_log(series),
         _mean_over_time(collisions, "collisions", "collisions so far", "slots", 1),
         _mean_over_time(rewards, "rewards", "rewards of all users", "rounds", 2),
     )
     return Section(id="course", title="How it went", charts=charts) if charts else None
+
+
+def of_the_log(series: Series) -> list[Chart]:
+    """What the family's machines noted, over time."""
+    return some(_votes(series), _arms_left(series))
 
 
 def _votes(series: Series) -> Chart | None:

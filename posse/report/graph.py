@@ -34,9 +34,14 @@ _MARKS = {
     "agent": ("o", "s0", 60.0),
     "sink": ("D", "s1", 80.0),
     "byzantine": ("X", "bad", 90.0),
+    "waited for": ("o", "s5", 80.0),
+    "finished": ("o", "s2", 60.0),
     "left early": ("o", "muted", 55.0),
+    "disconnected": ("o", "bad", 55.0),
 }
 """By role: marker, colour, size."""
+
+_HOLLOW = ("left early", "disconnected")
 
 
 def size(agents: int) -> tuple[float, float]:
@@ -150,7 +155,7 @@ def _nodes(
         if not nodes:
             continue
         marker, colour, size = _MARKS[role]
-        hollow = role == "left early"
+        hollow = role in _HOLLOW
         face = colours["paper"] if hollow else colours[colour]
         axes.scatter(
             [place[n][0] for n in nodes],

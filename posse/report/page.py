@@ -81,33 +81,41 @@ class Section:
 
 @dataclass(kw_only=True)
 class Page:
-    """A whole page; `folder` is where its figures lie, relative to it."""
+    """A whole page; `folder` is where its figures lie, relative to it.
+
+    `live`: it is of a series under way, and asks its server for the next one.
+    """
 
     title: str
     kicker: str
     lead: str
     sections: list[Section]
     folder: str = ""
+    live: bool = False
     alerts: list[str] = field(default_factory=list)
     tiles: list[Tile] = field(default_factory=list)
     footer: str = f"posse {__version__}"
 
-    def write(self, path: Path) -> None:
-        """The page, and beside it each figure as SVG and CSV in `<name>-figures/`."""
-        self.folder = f"{path.stem}-figures"
+    def html(self) -> str:
+        """The page as one file; without a `folder` its figures have no files of their own."""
         environment = jinja2.Environment(
             loader=jinja2.PackageLoader("posse.report"),
             autoescape=lambda name: name is not None and name.endswith(".html.j2"),
             undefined=jinja2.StrictUndefined,
         )
         script = environment.get_template("page.js").render()
-        text = environment.get_template("page.html.j2").render(
+        return environment.get_template("page.html.j2").render(
             page=self,
             light=variables("light"),
             dark=variables("dark"),
             script=Markup(script),
             script_hash=csp_hash(script),
         )
+
+    def write(self, path: Path) -> None:
+        """The page, and beside it each figure as SVG and CSV in `<name>-figures/`."""
+        self.folder = f"{path.stem}-figures"
+        text = self.html()
         path.parent.mkdir(parents=True, exist_ok=True)
         whole.write(path, text)
         for section in self.sections:

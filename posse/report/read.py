@@ -4,7 +4,7 @@ import csv
 import json
 import tomllib
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from posse.durable.sweep import read as read_sweep
 from posse.errors import InputError, PosseError
 from posse.families import find_system
 from posse.families.system import System
+from posse.operate.live import LiveState, read_live
 from posse.own_code import folders_of
 from posse.protocol.control import LinkCount
 from posse.results.record import Detail, NetworkFacts, RunRecord
@@ -32,7 +33,8 @@ class Series:
 
     `system` is None where its code is no longer there, `text` the specification as the file has it.
     `failure` is the sentence that ended a series early; its `runs` are those that were complete.
-    `at` has the swept keys and their values, if this is a point of a sweep.
+    `at` has the swept keys and their values, if this is a point of a sweep. `live` is the state of
+    a series that is under way, `live_age` how many seconds old it is.
     """
 
     path: Path
@@ -45,6 +47,8 @@ class Series:
     network: NetworkFacts
     warnings: list[str]
     at: dict[str, Any] = field(default_factory=dict)
+    live: LiveState | None = None
+    live_age: float = 0.0
 
     @property
     def clock_unit(self) -> str:
@@ -66,28 +70,33 @@ class Series:
         return isinstance(means, RandomMeans) and means.seed is None
 
     def links(self, *, first: bool = False) -> list[LinkCount]:
-        """The rows of links.csv, summed over the runs; of the `first` alone.
+        """What each link carried, summed over the runs; in the `first` alone.
 
         A random graph is another one in each.
         """
-        path = self.path / "links.csv"
-        if not path.exists() or not self.runs:
-            return []
-        sums: dict[tuple[int, int, int, str], list[int]] = defaultdict(lambda: [0, 0, 0])
-        number = str(self.runs[0].run)
+        runs = self.runs[:1] if first else self.runs
+        sums: dict[tuple[Any, ...], list[int]] = defaultdict(lambda: [0, 0, 0])
+        for link in [link for run in runs for link in run.links] or self._link_table(runs):
+            *key, messages, payload, frames = msgspec.structs.astuple(link)
+            total = sums[tuple(key)]
+            total[:] = map(int.__add__, total, (messages, payload, frames))
+        return [LinkCount(*key, *counts) for key, counts in sorted(sums.items())]
+
+    def _link_table(self, runs: list[RunRecord]) -> Iterator[LinkCount]:
+        """The rows of links.csv of these runs; a series has it at its end."""
+        path, numbers = self.path / "links.csv", {str(run.run) for run in runs}
+        if not path.exists():
+            return
         try:
             with path.open(newline="", encoding="utf-8") as file:
                 rows = csv.reader(file)
                 next(rows, None)
-                for run, source, target, plane, kind, *amounts in rows:
-                    if first and run != number:
-                        continue
-                    total = sums[int(source), int(target), int(plane), kind]
-                    for index, amount in enumerate(amounts):
-                        total[index] += int(amount)
-        except (ValueError, IndexError) as error:
+                for run, source, target, plane, kind, *counts in rows:
+                    if run in numbers:
+                        ends = int(source), int(target), int(plane)
+                        yield LinkCount(*ends, kind, *map(int, counts))
+        except (ValueError, TypeError) as error:
             raise InputError(f"{path}: is not what posse run wrote ({error})") from None
-        return [LinkCount(*key, *counts) for key, counts in sorted(sums.items())]
 
     def values(self, of: Callable[[RunRecord], float | None]) -> list[float]:
         """One number per run, where the run has it."""
@@ -138,6 +147,9 @@ def read(path: Path) -> Series:
         text = (path / SPECIFICATION).read_text()
         spec = msgspec.convert(tomllib.loads(text), RunSpec)
         document, failure = _document(path)
+        state, age = read_live(path) or (None, 0.0)
+        if failure is None:  # the result is there; agents are still being released
+            state = None
         system = _system(spec)
         detail = Detail if system is None else system.results.detail
         return Series(
@@ -150,6 +162,8 @@ def read(path: Path) -> Series:
             failure=failure,
             network=msgspec.convert(document.get("network", {}), NetworkFacts),
             warnings=document.get("warnings", []),
+            live=state,
+            live_age=age,
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(

@@ -6,7 +6,8 @@ from typing import Any
 
 from posse.measure.confidence import mean_ci, wilson
 from posse.measure.numbers import capital, counted, number, short, with_ci
-from posse.report import course, delay, found, network, privacy, traffic
+from posse.operate.live import STALE
+from posse.report import course, delay, found, network, privacy, traffic, under_way
 from posse.report.page import MOST_ROWS, Page, Section, Tile, table
 from posse.report.read import Series
 from posse.results.measures import MEASURES, REGRET, RIGHT, TOTALS, Measure
@@ -28,7 +29,8 @@ def run_page(series: Series) -> Page:
         privacy.section,
         _runs,
     )
-    sections = [part(series) for part in parts] if series.runs else []
+    sections = [under_way.section(series)]
+    sections += [part(series) for part in parts] if series.runs else []
     asked = Section(
         id="asked",
         title="What was asked for",
@@ -43,6 +45,7 @@ def run_page(series: Series) -> Page:
         alerts=[*_unfinished(series), *series.warnings],
         tiles=_tiles(series),
         sections=[section for section in (*sections, asked) if section is not None],
+        live=series.live is not None,
     )
 
 
@@ -50,6 +53,10 @@ def _unfinished(series: Series) -> list[str]:
     """A sentence if the series is not complete."""
     if series.failure is None:
         return []
+    if series.live is not None:
+        late = series.live_age > STALE
+        ago = f"This series says nothing any more: its last news are {series.live_age:,.0f} s old."
+        return [ago] if late else []
     runs = len(series.runs)
     shown = (
         f"What follows is what the {runs} complete runs of {series.spec.repeat} show."
@@ -60,6 +67,8 @@ def _unfinished(series: Series) -> list[str]:
 
 
 def _headline(series: Series) -> str:
+    if series.live is not None and not series.runs:
+        return series.live.headline
     if not series.runs:
         return "No run was complete"
     found_in = Counter(run.best_arm for run in series.runs if run.best_arm is not None)

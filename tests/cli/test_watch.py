@@ -1,9 +1,13 @@
-"""posse run --watch, and posse watch --text as its client."""
+"""posse run --watch, and posse watch on the folder of a run."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
+import time
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -11,13 +15,8 @@ import pytest
 from posse.cli import main as cli
 from posse.cli import watch
 from posse.log import LOG, begin
-from posse.measure.numbers import number
-from posse.operate.web import Web
-from posse.watch import text
-from posse.watch.feed import Feed
-from posse.watch.page import routes
+from posse.operate.live import LIVE
 from tests.support.patience import PATIENCE
-from tests.watch.test_feed import plan_of, watched
 
 RUN = """
 system = "dp-mase"
@@ -28,66 +27,84 @@ parameters.epsilon = 0.5
 POSSE = [sys.executable, "-P", "-m", "posse"]
 
 
-@pytest.mark.parametrize("engine", ["memory", pytest.param("processes", marks=pytest.mark.slow)])
+def page(url: str) -> str:
+    try:
+        with urllib.request.urlopen(url, timeout=PATIENCE) as answered:
+            return str(answered.read().decode())
+    except urllib.error.HTTPError:  # the first is being drawn
+        return ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["memory", "processes"])
 def test_a_run_is_watched_until_it_is_interrupted(tmp_path: Path, engine: str) -> None:
+    """Its page is live while it runs, its last one says why it ended; the same as text."""
     (tmp_path / "run.toml").write_text(RUN)
-    command = [*POSSE, "run", "run.toml", "--quiet", "--engine", engine, "--repeat", "2000"]
+    command = [*POSSE, "run", "run.toml", "--quiet", "--engine", engine, "--jobs", "1"]
     run = subprocess.Popen(
-        [*command, "--out", "out", "--watch"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+        [*command, "--repeat", "100000", "--out", "out", "--watch"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     try:
         assert run.stderr is not None
-        url = run.stderr.readline().removeprefix("watch it at ").strip()
-        names, last = [], {}
-        for name, data in text.events(url):
-            names.append(name)
-            last[name] = data
-            if name == "state" and data.get("run", 0) > 0 and run.poll() is None:
-                run.send_signal(signal.SIGINT)
+        lines = iter(run.stderr.readline, "")
+        url = next(line for line in lines if "watch it at " in line).split()[-1]
+        until = time.monotonic() + PATIENCE
+        while "data-live" not in page(url) or not (tmp_path / "out" / LIVE).exists():
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        text = subprocess.Popen(
+            [*POSSE, "watch", "--text", "out"], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+        )
+        assert text.stdout is not None
+        assert text.stdout.readline().startswith("dp-mase (corrected) · lab · Run ")
+        run.send_signal(signal.SIGINT)
+        while "did not finish: interrupted" not in page(url):
+            assert time.monotonic() < until
+            time.sleep(0.1)
         _, rest = run.communicate(timeout=PATIENCE)
+        text.communicate(timeout=PATIENCE)
     finally:
         run.kill()
         run.communicate()
     assert run.returncode == 130, rest
-    assert names[0] == "graph"
-    assert names[-2:] == ["state", "end"]
-    assert last["state"]["arrived"] == 6
-    assert sum(last["state"]["votes"]) > 0
-    assert last["end"] == {"said": [], "failed": "interrupted"}
+    assert text.returncode == 0
+    assert not (tmp_path / "out" / LIVE).exists()
+    with pytest.raises(urllib.error.URLError):
+        page(url)
 
 
-def test_at_the_end_readers_are_told_what_was_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_where_nothing_goes_on_text_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told: list[tuple[list[tuple[str, str]], str]] = []
-    close = Feed.close
-
-    def heard(feed: Feed, said: list[tuple[str, str]], failed: str = "") -> None:
-        told.append((said, failed))
-        close(feed, said, failed)
-
-    monkeypatch.setattr(Feed, "close", heard)
-    (tmp_path / "run.toml").write_text(RUN)
-    run = ["run", str(tmp_path / "run.toml"), "--engine", "memory", "--out", str(tmp_path / "out")]
-    assert cli.main([*run, "--repeat", "3", "--watch"]) == 0
-    [(said, failed)] = told
-    assert dict(said)["found"].startswith("arm 0 in 3 of 3")
-    assert failed == ""
+    assert cli.main(["watch", "--text", str(tmp_path)]) == 1
+    assert "no run goes on in" in capsys.readouterr().err
+    assert cli.main(["watch", str(tmp_path / "none")]) == 2
+    assert "is not a directory" in capsys.readouterr().err
 
 
-def test_the_text_of_a_run_in_another_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    feed, record = watched(plan_of("dp-mase"))
-    path, answers = routes(feed)
-    web = Web("--watch", ":0", answers)
-    try:
-        assert cli.main(["watch", "--text", web.url + path]) == 0
-    finally:
-        web.close()
-    seen = capsys.readouterr().out
-    assert "dp-mase (corrected) · lab · run 1 of 1: identified" in seen
-    assert "4 of 4 agents here · " in seen
-    assert f"regret {number(record.regret)} · " in seen
-    assert " Vote" in seen
+def test_no_list_of_processes_shows_the_address_that_a_browser_opens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen: list[tuple[str, str, int]] = []
+
+    def opened(address: str) -> bool:
+        file = Path(address.removeprefix("file://"))
+        seen.append((address, file.read_text(), file.parent.stat().st_mode & 0o077))
+        return True
+
+    monkeypatch.setattr("webbrowser.open", opened)
+    monkeypatch.setattr("posse.cli.streams.pause", lambda: None)
+    assert cli.main(["watch", str(tmp_path)]) == 0
+    url = re.search(r"watch it at (http://\S+)", capsys.readouterr().err)
+    assert url is not None
+    [(address, text, others)] = seen
+    assert "token" not in address
+    assert url[1] in text
+    assert others == 0
+    assert not Path(address.removeprefix("file://")).exists()
 
 
 def test_before_the_run_file_it_does_not_take_that_for_an_address(
@@ -101,16 +118,6 @@ def test_before_the_run_file_it_does_not_take_that_for_an_address(
     assert "to give no address, put --watch after FILE" in said
 
 
-def test_without_a_browser_the_other_way_is_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    opened: list[str] = []
-    monkeypatch.setattr("webbrowser.open", opened.append)
-    assert cli.main(["watch", "http://127.0.0.1:1/?token=x"]) == 1
-    assert opened == ["http://127.0.0.1:1/?token=x"]
-    assert "posse watch --text 'http://127.0.0.1:1/?token=x'\n" in capsys.readouterr().err
-
-
 def test_beyond_this_machine_it_says_who_can_read_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -120,11 +127,13 @@ def test_beyond_this_machine_it_says_who_can_read_it(
     assert watch._IN_CLEAR in capsys.readouterr().err
 
 
-def test_the_address_is_in_a_log_of_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_address_is_in_a_log_of_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = LOG.handlers, LOG.level, LOG.propagate
     begin("coordinator", insecure=True, form="json")
     try:
-        with watch.watching(plan_of("dp-mase"), ":0"):
+        with watch.serving(tmp_path, ":0"):
             said = json.loads(capsys.readouterr().err)
     finally:
         LOG.handlers, LOG.level, LOG.propagate = before

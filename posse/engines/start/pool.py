@@ -35,7 +35,7 @@ def on_all_cores(
     # one thread per run, because the runs take all cores
     os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
     before = set(active_children())
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_begin)
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=begin_worker)
     left = iter(enumerate(items))
     places: dict[Future[B | PosseError], int] = {}
     # not `concurrent.futures.wait`, whose locks an interrupt may leave held
@@ -74,7 +74,7 @@ def outcome(work: Callable[[A], B], item: A) -> B | PosseError:
         return error
 
 
-def _begin() -> None:
+def begin_worker() -> None:
     """Leave signals of keyboard and terminal to the parent, and end when it ends."""
     for name in ("SIGINT", "SIGHUP"):
         if hasattr(signal, name):

@@ -1,5 +1,7 @@
-document.querySelectorAll("th button").forEach((button) => button.addEventListener("click", () => {
-  const th = button.closest("th"), body = th.closest("table").tBodies[0];
+document.addEventListener("click", (event) => {
+  const th = event.target.closest("th button")?.closest("th");
+  if (!th) return;
+  const body = th.closest("table").tBodies[0];
   const column = th.cellIndex, up = th.getAttribute("aria-sort") !== "ascending";
   const numeric = th.classList.contains("n");
   const key = (row) => {
@@ -14,8 +16,8 @@ document.querySelectorAll("th button").forEach((button) => button.addEventListen
   body.append(...rows);
   th.parentNode.querySelectorAll("th").forEach((other) => other.removeAttribute("aria-sort"));
   th.setAttribute("aria-sort", up ? "ascending" : "descending");
-}));
-document.querySelectorAll(".frame").forEach((frame) => {
+});
+const dress = () => document.querySelectorAll(".frame").forEach((frame) => {
   const inner = frame.firstElementChild;
   const look = () => {
     frame.classList.toggle("left", inner.scrollLeft > 1);
@@ -26,6 +28,7 @@ document.querySelectorAll(".frame").forEach((frame) => {
   new ResizeObserver(look).observe(inner);
   look();
 });
+dress();
 document.getElementById("theme").addEventListener("click", () => {
   const root = document.documentElement;
   const dark = root.dataset.theme
@@ -33,3 +36,28 @@ document.getElementById("theme").addEventListener("click", () => {
     : matchMedia("(prefers-color-scheme: dark)").matches;
   root.dataset.theme = dark ? "light" : "dark";
 });
+let missed = 0;
+const renew = async () => {
+  let next = null;
+  try {
+    const answered = await fetch(location.href, { cache: "no-store" });
+    if (answered.ok) next = new DOMParser().parseFromString(await answered.text(), "text/html");
+  } catch { /* told below */ }
+  if (!next?.querySelector("nav .scroll")) {
+    document.querySelector("footer p").textContent = "No answer any more: this is what was shown last.";
+    if (++missed < 5) setTimeout(renew, 2000);
+    return;
+  }
+  missed = 0;
+  const open = [...document.querySelectorAll("details")].map((one) => one.open);
+  for (const part of ["header", "nav .scroll", "main", "footer"]) {
+    const shown = document.querySelector(part), now = next.querySelector(part);
+    if (shown.innerHTML !== now.innerHTML) shown.replaceChildren(...now.childNodes);
+  }
+  document.title = next.title;
+  const folds = document.querySelectorAll("details");
+  if (folds.length === open.length) folds.forEach((one, n) => { one.open = open[n]; });
+  dress();
+  if ("live" in next.body.dataset) setTimeout(renew, 2000);
+};
+if ("live" in document.body.dataset) setTimeout(renew, 2000);

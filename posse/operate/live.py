@@ -1,0 +1,225 @@
+"""The state of a series under way: a file in its folder while its command runs, and as text.
+
+The page of a running series and `posse watch --text` read this file and nothing else of the run, so
+they need no part of the process that makes it.
+"""
+
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol, Self
+
+import msgspec
+
+from posse.hosts.coordinator import CoordinatorHost
+from posse.measure.numbers import named, number
+from posse.operate.status import CoordinatorStatus, Snapshot
+from posse.plan import Plan
+from posse.printable import printable
+from posse.protocol.log import Log
+from posse.protocol.message import Plane
+
+LIVE = "live.msgpack"
+
+LATE = 2.0
+"""Seconds after which an agent is reported as waited for."""
+
+STALE = 10.0
+"""Seconds without a new state after which the command is taken for gone."""
+
+_EVERY = 1.0
+"""Seconds between two states."""
+
+_SHARE = 0.005
+"""The largest share of a core for looking at the run in its loop, and again for writing it down."""
+
+_MOST_LINKS = 1_000
+
+
+class RunState(msgspec.Struct, kw_only=True):
+    """What the coordinator knows of the run under way.
+
+    - `progress`: what its system says of it; `share`: the share that is done, if known, else 0
+    - `finished`, `dismissed`: agents that have ended, and those that were lost, with the reason
+    - `messages`: the coordinator's, by kind; in the lab only those that it sent
+    - `links`: pairs of neighbours, at most 1,000
+    - `regret`: of all agents; None unless they share arms whose means are known
+    """
+
+    run: int
+    progress: list[str]
+    share: float
+    finished: list[int]
+    dismissed: dict[int, str]
+    messages: dict[str, int]
+    links: list[tuple[int, int]]
+    regret: float | None
+    log: Log
+
+
+class LiveState(msgspec.Struct, kw_only=True):
+    """The state of a series under way. `run` is None before the first run has begun.
+
+    `away`, `restarts` and `resent` are those of `Snapshot`.
+    """
+
+    title: str
+    runs: int
+    status: CoordinatorStatus
+    away: tuple[int, ...] = ()
+    restarts: tuple[tuple[int, int], ...] = ()
+    resent: int = 0
+    run: RunState | None = None
+
+    @property
+    def headline(self) -> str:
+        """Which run goes on, or how many agents are here before it."""
+        if self.run is None or not self.status.running:
+            return f"{self.status.arrived} of {self.status.agents} agents are here"
+        return f"Run {self.run.run + 1} of {self.runs} is under way"
+
+    def trouble(self) -> Iterator[str]:
+        """Sentences about what goes wrong."""
+        status, ago = self.status, self.status.heard_seconds_ago
+        late = [rank for rank in status.waiting_for if ago.get(rank, LATE) >= LATE]
+        if late:
+            yield f"waiting for {named(late)} {status.waiting}".rstrip()
+        if self.away:
+            yield f"connection lost: {named(self.away)}"
+        for rank, reason in (self.run.dismissed if self.run is not None else {}).items():
+            yield f"agent {rank} is gone: {printable(reason)}"
+        if self.restarts:
+            yield "started again: " + ", ".join(f"agent {n} ({k})" for n, k in self.restarts)
+        if self.resent:
+            yield f"{self.resent} frames were sent again"
+        if status.refused:
+            refused = (f"{n} {printable(reason)}" for reason, n in status.refused.items())
+            yield f"refused: {', '.join(refused)}"
+
+    def lines(self) -> list[str]:
+        """The state as lines for a terminal."""
+        status, run = self.status, self.run
+        here = f"{status.arrived} of {status.agents} agents here"
+        lines = [
+            f"{self.title} · {self.headline}",
+            " · ".join([here, *(run.progress if run is not None else ())]),
+        ]
+        if run is not None:
+            if run.regret is not None:
+                lines.append(f"regret {number(run.regret)}")
+            kinds = [f"{number(n)} {kind}" for kind, n in sorted(run.messages.items())]
+            if status.frames:
+                kinds.insert(0, f"{number(status.frames)} from agents")
+            if kinds:
+                lines.append(f"messages: {', '.join(kinds)}")
+        return [printable(line) for line in [*lines, *self.trouble()]]
+
+
+class HasSnapshot(Protocol):
+    """Whatever has a snapshot that any thread may take."""
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The newest."""
+
+
+class LiveFile:
+    """Keeps `LIVE` in a folder up to date until it is left, from a thread of its own."""
+
+    def __init__(self, folder: Path, plan: Plan) -> None:
+        spec = plan.spec
+        agents = spec.agents.count
+        here = CoordinatorStatus(agents=agents)
+        if spec.engine.kind == "memory":
+            here = CoordinatorStatus(agents=agents, arrived=agents, running=True)
+        self._snapshot: Callable[[], Snapshot] = lambda: Snapshot(here, time.monotonic())
+        self._path = folder / LIVE
+        self._plan = plan
+        self._run: RunState | None = None
+        self._look_at = 0.0
+        self._over = threading.Event()
+        self._writer = threading.Thread(target=self._write, name="live", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._writer.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._over.set()
+        self._writer.join()
+        with suppress(OSError):
+            self._path.unlink(missing_ok=True)
+
+    def follow(self, hub: HasSnapshot) -> None:
+        """Take which agents are up from this hub from now on."""
+        self._snapshot = lambda: hub.snapshot
+
+    def observe(self, host: CoordinatorHost) -> None:
+        """Look at the run, in its own thread, if it is time."""
+        if (now := time.monotonic()) < self._look_at:
+            return
+        began = time.thread_time()
+        self._run = _state_of(host, self._plan)
+        self._look_at = now + max(_EVERY, (time.thread_time() - began) / _SHARE)
+
+    def _write(self) -> None:
+        """Write the state now and then; what cannot be written is left out: the run matters."""
+        spec, half = self._plan.spec, self._path.with_suffix(".half")
+        pause = _EVERY
+        while not self._over.wait(pause):
+            began = time.thread_time()
+            snapshot = self._snapshot()
+            status = snapshot.status(time.monotonic())
+            if self._plan.field:  # nobody is told to the millisecond when an agent spoke
+                ago = {rank: float(round(s)) for rank, s in status.heard_seconds_ago.items()}
+                status = msgspec.structs.replace(status, heard_seconds_ago=ago)
+            state = LiveState(
+                title=f"{spec.system} ({spec.variant}) · {spec.mode}",
+                runs=spec.repeat,
+                status=status,
+                away=snapshot.away,
+                restarts=snapshot.restarts,
+                resent=snapshot.resent,
+                run=self._run,
+            )
+            with suppress(OSError):
+                half.write_bytes(msgspec.msgpack.encode(state))
+                os.replace(half, self._path)
+            pause = max(_EVERY, (time.thread_time() - began) / _SHARE)
+
+
+def _state_of(host: CoordinatorHost, plan: Plan) -> RunState:
+    standing = host.standing()
+    messages: Counter[str] = Counter()
+    for _, _, kind, count in host.traffic():
+        if kind.plane != Plane.CONTROL:
+            messages[kind.__name__] += count
+    pairs = [(a, b) for a, near in enumerate(host.network.neighbours) for b in near if a < b]
+    return RunState(
+        run=host.run,
+        progress=list(plan.system.results.says(standing)),
+        share=standing.share,
+        finished=sorted(host.attendance.finished),
+        dismissed=dict(host.dismissed),
+        messages=dict(messages),
+        links=pairs[:: -(-len(pairs) // _MOST_LINKS) or 1],
+        regret=host.shared_regret,
+        log={table: list(rows) for table, rows in standing.log.items()},
+    )
+
+
+def read_live(folder: Path) -> tuple[LiveState, float] | None:
+    """The state of the series that is under way in a folder, and its age in seconds.
+
+    None if none is, or the file is not what posse wrote.
+    """
+    path = folder / LIVE
+    try:
+        age = time.time() - path.stat().st_mtime
+        return msgspec.msgpack.decode(path.read_bytes(), type=LiveState), max(age, 0.0)
+    except (OSError, msgspec.MsgspecError):
+        return None

@@ -1,0 +1,132 @@
+"""The page of a folder, served while runs write into it: drawn from its files, anew now and then.
+
+Another process draws, so that the one that serves, which may also run, goes on. The page is for
+whoever has its whole address, whose token is new each time.
+"""
+
+import hmac
+import secrets
+import threading
+import time
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from html import escape
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Self
+from urllib.parse import parse_qs
+from wsgiref.types import StartResponse, WSGIEnvironment
+
+from posse.engines.pool import begin_worker
+from posse.errors import PosseError
+from posse.operate.web import Web, answer, is_asked_as, place
+
+EVERY = 2.0
+"""Least seconds between two drawings; readers ask as often (`templates/page.js`)."""
+
+_SHARE = 0.1
+"""The largest share of a core's time for drawing."""
+
+_READER = 2.5 * EVERY
+"""Who asked within so many seconds still reads."""
+
+_PATIENCE = 10.0
+"""Seconds to wait for the first page; then a reader is asked to come again."""
+
+_FIRST = (
+    f'<!doctype html><meta http-equiv="refresh" content="{EVERY:g}"><p>The page is being drawn.</p>'
+)
+
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+class ServedPage:
+    """Serves the page of `folder` at `address`, [HOST]:PORT, until it is left.
+
+    `url` is the whole address. At the end readers have `farewell` seconds to ask for the last page.
+    `PosseError` if the port is taken; it names `option`.
+    """
+
+    def __init__(
+        self, folder: Path, option: str, address: str, *, farewell: float = _READER
+    ) -> None:
+        self._farewell = farewell
+        self._folder = folder
+        self._host, _ = place(option, address)
+        self._token = secrets.token_urlsafe(24)
+        self._page = ""
+        self._asked_at = -_READER
+        self._asked, self._drawn, self._over = (threading.Event() for _ in range(3))
+        self._web = Web(option, address, {"/": self._answer})
+        self.url = f"{self._web.url}/?token={self._token}"
+        self._drawer = threading.Thread(target=self._draw, name="draw", daemon=True)
+        self._drawer.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._over.set()
+        self._asked.set()
+        self._drawer.join()
+        try:
+            if self._is_read:
+                time.sleep(self._farewell)
+        finally:
+            self._web.close()
+
+    @property
+    def _is_read(self) -> bool:
+        return time.monotonic() < self._asked_at + _READER
+
+    def _draw(self) -> None:
+        """Draw while there are readers, and once at the end."""
+        spawn = get_context("spawn")
+        with ProcessPoolExecutor(1, mp_context=spawn, initializer=begin_worker) as pool:
+            while not self._over.is_set() or self._is_read:
+                self._asked.wait()
+                self._asked.clear()
+                last, began = self._over.is_set(), time.monotonic()
+                if last and not self._is_read:
+                    return
+                try:
+                    self._page = pool.submit(draw, self._folder).result()
+                except BrokenProcessPool:
+                    self._page = _sentence("the process that draws this page has ended")
+                    last = True
+                self._drawn.set()
+                if last:
+                    return
+                self._over.wait(max(EVERY, (time.monotonic() - began) / _SHARE))
+
+    def _answer(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        given = parse_qs(environ.get("QUERY_STRING", "")).get("token", [""])[0]
+        if not hmac.compare_digest(given.encode(errors="replace"), self._token.encode()):
+            return answer(start, "the whole address is needed, with its token\n", 403)
+        if not is_asked_as(environ, self._host):
+            return answer(start, f"{self._web.url} is the only name of this page\n", 403)
+        self._asked_at = time.monotonic()
+        self._asked.set()
+        if not self._drawn.wait(_PATIENCE):
+            return answer(start, _FIRST, 503, "text/html", **_HEADERS)
+        return answer(start, self._page, 200, "text/html", **_HEADERS)
+
+
+def draw(folder: Path) -> str:
+    """The page of a series of runs as its files are now; a sentence if they cannot be read."""
+    from posse.report import read, run_page  # noqa: PLC0415  what draws takes a second to load
+
+    try:
+        return run_page.run_page(read.read(folder)).html()
+    except PosseError as error:
+        return _sentence(str(error))
+
+
+def _sentence(text: str) -> str:
+    return f"<!doctype html><title>posse</title><main><p>{escape(text)}</p></main>"

@@ -1,1 +1,0 @@
-"""Watching a run: a page that the coordinator serves, and the same as text."""

@@ -1,0 +1,45 @@
+"""Who is what in a run under way, and when its graph is drawn."""
+
+from dataclasses import replace
+
+import msgspec
+
+from posse.operate.live import STALE
+from posse.report import read, run_page, under_way
+from tests.operate.test_live import STATE
+from tests.report.test_report import make
+
+
+def test_each_agent_has_one_role_the_worst() -> None:
+    assert under_way.roles(STATE) == {
+        "left early": {6},
+        "disconnected": {5},
+        "finished": {0},
+        "waited for": {3},
+    }
+    worse = msgspec.structs.replace(STATE, away=(3, 5, 6))
+    assert "waited for" not in under_way.roles(worse)
+
+
+def test_a_graph_is_drawn_where_agents_have_neighbours(tmp_path) -> None:
+    series = under_way_with(read.read(make(tmp_path / "run")), STATE)
+    assert [chart.name for chart in under_way.section(series).charts] == []
+    run = msgspec.structs.replace(STATE.run, links=[(0, 1), (1, 2)])
+    series = under_way_with(series, msgspec.structs.replace(STATE, run=run))
+    [chart] = under_way.section(series).charts
+    assert chart.caption == ("Left early: 6. Disconnected: 5. Finished: 0. Waited for: 3.")
+    assert chart.rows == [(0, 1), (1, 2)]
+
+
+def test_old_news_are_said_to_be_old(tmp_path) -> None:
+    series = under_way_with(read.read(make(tmp_path / "run")), STATE)
+    assert run_page.run_page(series).alerts == []
+    late = under_way_with(series, STATE, age=STALE + 2)
+    assert run_page.run_page(late).alerts == [
+        "This series says nothing any more: its last news are 12 s old."
+    ]
+
+
+def under_way_with(series: read.Series, state, age: float = 0.0) -> read.Series:
+    """The series, under way."""
+    return replace(series, live=state, live_age=age, failure="it goes on")
