@@ -36,7 +36,6 @@ from posse.wire.lookup import own_address, reached
 if TYPE_CHECKING:
     from distributed import Client
 
-    from posse.engines.board import Board
     from posse.engines.coordinator.hub import Hub
     from posse.engines.processes import ProcessEngine
     from posse.security.keys import CoordinatorKeys
@@ -147,22 +146,20 @@ def make_runs(
     jobs: int = 1,
     capture: str | Path | None = None,
     on: Placement | None = None,
-    board: "Board | None" = None,
     on_hub: Callable[["Hub"], None] = lambda hub: None,
 ) -> Outcomes:
     """Make the runs with these numbers; see `run` for the options.
 
-    Agents show their state on `board`. `on_hub` receives the hub of engine `processes`. Both are
-    for watching runs. With a `board`, engine `memory` makes runs one by one, in this process.
+    `on_hub` receives the hub of engine `processes`.
     """
     with writing(capture) as tap, ExitStack() as connected:
         in_memory = plan.spec.engine.kind == "memory"
-        shared = jobs > 1 and len(numbers) > 1 and tap is None and board is None
+        shared = jobs > 1 and len(numbers) > 1 and tap is None
         if in_memory and (shared or on is not None):
             yield from side_by_side([encode_run(plan, number) for number in numbers], jobs, on)
         elif in_memory:
             for place, number in enumerate(numbers):
-                yield place, memory.run(plan, number, observe, tap, board=board)
+                yield place, memory.run(plan, number, observe, tap)
         elif on is not None and on.coordinator == "worker":
             yield from _on_a_worker(plan, numbers, on)
         else:
@@ -171,7 +168,7 @@ def make_runs(
                 make = partial(
                     make_placed_engine, client=connected.enter_context(dask.connect(on)), on=on
                 )
-            engine = make(plan, on_join=on_join, capture=tap, board=board)
+            engine = make(plan, on_join=on_join, capture=tap)
             on_hub(engine.hub)
             with engine as up:
                 yield from on_engine(up, plan, numbers, observe)
@@ -266,7 +263,6 @@ def serve(
     capture: str | Path | None = None,
     journal: Path | None = None,
     on_hub: Callable[["Hub"], None] = lambda hub: None,
-    board: "Board | None" = None,
     observe: Observer = silent,
     on_join: Callable[[int], None] = lambda joined: None,
 ) -> Iterator[RunMaker]:
@@ -296,7 +292,6 @@ def serve(
             on_join=on_join,
             capture=tap,
             journal=kept,
-            board=board,
         )
         opened.push(engine)  # also if `on_hub` raises
         on_hub(engine.hub)

@@ -15,7 +15,6 @@ import msgspec
 from posse import families, own_code
 from posse.agent.cohort import Cohort
 from posse.engines.base import Observer, Tap, agent_setups, silent
-from posse.engines.board import Board, Showing
 from posse.engines.sources import of_this_machine
 from posse.errors import PosseError, RunFailed
 from posse.families.network import Network
@@ -39,28 +38,23 @@ def run(
     tap: Tap | None = None,
     serial: int | None = None,
     sources: Sources | None = None,
-    board: Board | None = None,
 ) -> RunRecord:
     """Run number `number` of the plan's series; returns its record.
 
     `tap` hears every frame; `serial` is the run's number there. `sources` are time, chance and
-    rewards, by default this machine's. Agents show their progress on the `board`.
+    rewards, by default this machine's.
     """
     network = plan.network(number)
     stamp = monotonic_ns if plan.clock == "wall" else lambda: 0
     cohort = Cohort(plan.spec.agents.count)
     wire: Near = deque()
-    # a tap, a board, the field and the wall clock need each frame at the moment it is sent
-    near = None if tap or board or plan.field or plan.clock == "wall" else wire
+    # a tap, the field and the wall clock need each frame at the moment it is sent
+    near = None if tap or plan.field or plan.clock == "wall" else wire
     sources = replace(sources or of_this_machine(stamp), cohort=cohort, near=near)
     agents: list[AgentHost] = []
-    if board is not None:
-        observe = Showing(board, crowd=1.0).before(observe, agents)
     families.know(plan.system, plan.spec.system)
     with own_code.aside():
-        coordinator = CoordinatorHost(
-            plan, network, number, sources, observe, serial, counts=board is not None
-        )
+        coordinator = CoordinatorHost(plan, network, number, sources, observe, serial)
         for rank, setup in enumerate(agent_setups(plan, network)):
             carried = msgspec.msgpack.decode(msgspec.msgpack.encode(setup), type=AgentSetup)
             agents.append(AgentHost(carried, rank, sources))

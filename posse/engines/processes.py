@@ -16,7 +16,6 @@ from posse.durable.journal import Input, Journal
 from posse.durable.recording import recorded
 from posse.durable.scratch import Scratch
 from posse.engines.base import Observer, Way, agent_setups, silent, straight
-from posse.engines.board import Board
 from posse.engines.coordinator.hub import Hub
 from posse.engines.coordinator.recovery import (
     RunBeginning,
@@ -52,8 +51,7 @@ class ProcessEngine:
     have the same number of agents and the same transport. Over tcp, if all agents start here, links
     have keys that live as long as the engine. `capture`, if given, records all frames. `way` may
     put something between the two ends of each link. With a `journal` the run in it continues. A
-    `starter` starts all agents on other machines, with keys that live as long as the engine. Agents
-    that start here show their state on a `board`.
+    `starter` starts all agents on other machines, with keys that live as long as the engine.
 
     Above 20 attributes: what its agents are started with, and what ends with it.
     """
@@ -71,7 +69,6 @@ class ProcessEngine:
         way: Way = straight,
         journal: Journal | None = None,
         starter: Callable[[], Starter] | None = None,
-        board: Board | None = None,
     ) -> None:
         spec = plan.spec
         self._spec = spec
@@ -79,7 +76,7 @@ class ProcessEngine:
         self._elsewhere = starter is not None
         here = 0 if self._elsewhere else self._spawn
         room.require(spec.agents.count, here)
-        self._start_by = starter or partial(ForkServer, board)
+        self._start_by = starter or ForkServer
         self._starter: Starter | None = None
         self._configured: object = None
         self._serial = 0
@@ -89,7 +86,6 @@ class ProcessEngine:
         self._capture = capture
         self._way = way
         self._journal = journal
-        self._board = board
         self._mesh = plan.system.wiring is not None
         self._durable = bool(here and (spec.engine.durable or spec.engine.restarts))
         self._ipc = spec.engine.transport == "ipc" and bind is None
@@ -221,8 +217,7 @@ class ProcessEngine:
             sources = recorded(self._journal, sources, field=plan.field)
             if state:
                 return brought_back(self._journal, plan, sources, observe, state)
-        counts = self._board is not None
-        return CoordinatorHost(plan, network, number, sources, observe, self._serial, counts=counts)
+        return CoordinatorHost(plan, network, number, sources, observe, self._serial)
 
     def _go_on(
         self, plan: Plan, before: RunBeginning, kept: Journal, observe: Observer
@@ -319,7 +314,6 @@ class ProcessEngine:
                 capture=str(self._capture.path) if self._capture is not None else "",
                 journals=self._folder if self._durable else "",
                 spec=self._spec if self._elsewhere else None,
-                board=None if self._board is None or self._elsewhere else self._board.place,
             )
         )
 

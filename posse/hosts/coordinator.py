@@ -20,7 +20,6 @@ from posse.hosts.regrouping import Regrouping
 from posse.hosts.report import BadReport, ReportForm
 from posse.hosts.server import Server
 from posse.hosts.sources import Chance, Sources
-from posse.measure.traffic import Meter
 from posse.plan import Plan
 from posse.printable import blamed, printable
 from posse.protocol import control
@@ -58,7 +57,6 @@ class CoordinatorHost:
     - `observe`: called with this host after each frame, for progress
     - `linked`: agents' news of their links, as (rank, neighbour, whether it is up)
     - `left`: agents that ended their own part, as (rank, why, whether by a mistake in a file)
-    - `counts`: in the lab, count agents' frames on arrival too, for `traffic`
 
     The engine takes out `linked` and `left`, and then calls `lose` or ends the run.
 
@@ -73,8 +71,6 @@ class CoordinatorHost:
         sources: Sources,
         observe: Callable[["CoordinatorHost"], None] = lambda host: None,
         serial: int | None = None,
-        *,
-        counts: bool = False,
     ) -> None:
         self.plan = plan
         self.run = run
@@ -106,7 +102,6 @@ class CoordinatorHost:
         )
         self.refused = self._endpoint.refused
         """The number of refusals so far, by reason."""
-        self._heard = Meter() if counts and not self._field else None
         form = _report_form(plan, chance)
         self.attendance = Attendance(spec.agents.activity.rates(agents), form, sources.clock)
         self.dismissed = self.attendance.dismissed
@@ -187,12 +182,11 @@ class CoordinatorHost:
     def traffic(self) -> Iterator[tuple[int, int, type[Message], int]]:
         """Source, target, kind and number of messages so far.
 
-        Those sent from here; in the field and with `counts` also those received.
+        Those sent from here; in the field also those received.
         """
-        for meter in (self._endpoint.meter, self._heard):
-            for source, target, kind, messages in meter.counted() if meter is not None else ():
-                assert isinstance(target, int)
-                yield source, target, kind, messages
+        for source, target, kind, messages in self._endpoint.meter.counted():
+            assert isinstance(target, int)
+            yield source, target, kind, messages
 
     def waiting_for(self) -> list[int]:
         """The agents whose messages the run needs to go on, as far as that is known."""
@@ -323,8 +317,6 @@ class CoordinatorHost:
             if self._field:
                 # agents in the field do not report what they sent
                 endpoint.meter.count(rank, COORDINATOR, type(message), frame)
-            elif self._heard is not None:
-                self._heard.count(rank, COORDINATOR, type(message), frame)
             if plane == _CONTROL:
                 moved = self._control(rank, message, now, frame)
             else:

@@ -21,7 +21,7 @@ from posse.operate.status import CoordinatorStatus, Snapshot
 from posse.plan import Plan
 from posse.printable import printable
 from posse.protocol.log import Log
-from posse.protocol.message import Plane
+from posse.protocol.message import Plane, kind_name
 
 LIVE = "live.msgpack"
 
@@ -197,7 +197,7 @@ def _state_of(host: CoordinatorHost, plan: Plan) -> RunState:
     messages: Counter[str] = Counter()
     for _, _, kind, count in host.traffic():
         if kind.plane != Plane.CONTROL:
-            messages[kind.__name__] += count
+            messages[kind_name(kind)] += count
     pairs = [(a, b) for a, near in enumerate(host.network.neighbours) for b in near if a < b]
     return RunState(
         run=host.run,

@@ -13,6 +13,7 @@ from posse.operate.live import LIVE, LiveFile, LiveState, RunState, read_live
 from posse.operate.status import CoordinatorStatus, Snapshot
 from posse.plan import Plan
 from posse.protocol.mase import VoteRow
+from tests.support.field import MEANS, field, logs
 from tests.support.patience import PATIENCE
 from tests.support.runs import spec
 
@@ -101,7 +102,7 @@ def test_the_file_has_the_run_so_far_and_goes_with_its_command(tmp_path: Path) -
     assert state.run.run == 0
     assert state.run.log == record.log
     assert len(state.run.log[VoteRow.table]) > 0
-    assert state.run.progress[0] == "1 of 3 arms left"
+    assert state.run.progress[0] == "1 of 10 arms left"
     assert set(state.run.messages) == {"Eliminated"}  # in the lab what the coordinator sent
     assert state.run.links == []
 
@@ -116,6 +117,23 @@ def test_neighbours_are_in_it_and_who_is_here_comes_from_the_hub(tmp_path: Path)
     ]
     assert state.status.waiting_for == [1]
     assert (state.away, state.restarts, state.resent) == ((3,), ((2, 1),), 9)
+
+
+def test_in_the_field_it_has_only_what_the_coordinator_sees(tmp_path: Path) -> None:
+    pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
+    here = CoordinatorStatus(agents=4, arrived=4, running=True, heard_seconds_ago={2: 1.26})
+    for system in ("dp-mase", "hdp-mab"):
+        data, folder = tmp_path / f"{system}-data", tmp_path / system
+        data.mkdir()
+        folder.mkdir()
+        plan = field(system, logs(data, MEANS, seed=5))
+        state = written(plan, folder, Snapshot(here, time.monotonic()))
+        assert state.run is not None
+        assert state.run.regret is None
+        seconds = state.status.heard_seconds_ago[2]
+        assert seconds == int(seconds)
+        assert not {"Hop", "Data", "Adv"} & state.run.messages.keys()  # between agents
+        assert bool(state.run.links) is (system == "hdp-mab")
 
 
 def test_what_posse_did_not_write_is_no_state(tmp_path: Path) -> None:

@@ -21,7 +21,6 @@ from posse.engines.agents.place import Place
 from posse.engines.agents.recovery import LINKED, Beginning, agent_again, outside_agent
 from posse.engines.agents.uplink import Uplink
 from posse.engines.base import Tap
-from posse.engines.board import Showing
 from posse.engines.resources import ProcessResources
 from posse.engines.sources import ahead_by, of_this_machine
 from posse.errors import InputError, PosseError, RunFailed
@@ -83,8 +82,6 @@ class AgentProcess:
         self._tap = tap
         self._journal = journal
         self._checkpoints = Checkpoints(journal) if journal is not None else None
-        self.showing: Showing | None = None
-        """Publishes the agent's progress, if the run is watched."""
         self._stamp = time.monotonic_ns
         uplink.through(self._heard)
         uplink.journal = journal
@@ -510,8 +507,6 @@ class AgentProcess:
     # --- sending ---------------------------------------------------------------------------------
 
     def _flush(self, host: AgentHost) -> None:
-        if self.showing is not None:
-            self.showing.look((host,))
         if host.outbox:
             ways, journal = self._ways, self._journal
             if journal is not None and not journal.replaying:

@@ -5,7 +5,6 @@ from typing import Protocol
 
 import msgspec
 
-from posse.engines.board import BoardPlace
 from posse.security.keys import KeyPair
 from posse.spec.runfile import RunSpec
 
@@ -18,7 +17,7 @@ class Crew(msgspec.Struct, frozen=True):
     for links between agents, with {rank}; "" without such links. `signers` as in `AgentKeys`.
     `capture` is the file that records frames, `journals` the folder of journals; "" for none. With
     a `spec` the agents run on another machine than their coordinator, and check its configuration
-    against that run file. With a `board` they show their progress.
+    against that run file.
     """
 
     agents: dict[int, tuple[str, KeyPair | None]]
@@ -31,7 +30,6 @@ class Crew(msgspec.Struct, frozen=True):
     capture: str = ""
     journals: str = ""
     spec: RunSpec | None = None
-    board: BoardPlace | None = None
 
     def of(self, ranks: list[int]) -> "Crew":
         """The same crew with these ranks only."""

@@ -41,7 +41,6 @@ from posse.engines.agents.joining import Joining
 from posse.engines.agents.place import Place
 from posse.engines.agents.process import AgentProcess
 from posse.engines.agents.uplink import Uplink
-from posse.engines.board import Board, Showing
 from posse.engines.start.crew import Crew, Died, Starter, journal_of
 from posse.engines.start.immortal import make_immortal
 from posse.families import find_system
@@ -80,7 +79,7 @@ _REHEARSAL = {
 class ForkServer(Starter):
     """The fork server, seen from the process that runs the posse."""
 
-    def __init__(self, board: Board | None = None) -> None:
+    def __init__(self) -> None:
         asked, self._asked = Pipe(duplex=False)
         self._deaths, deaths = Pipe(duplex=False)
         with asked, deaths:
@@ -89,7 +88,6 @@ class ForkServer(Starter):
                 stdin=asked.fileno(),
                 stdout=deaths.fileno(),
                 env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
-                pass_fds=() if board is None else (board.place.fd,),
                 process_group=0,  # not a new session: the scheduler would treat that as a group
             )
         self.pid = self._process.pid
@@ -170,7 +168,6 @@ def _fork(crew: Crew) -> dict[int, int]:
     gc.freeze()
     # agents make few cycles: a collection every 700 objects, the default, costs more than it frees
     gc.set_threshold(50_000, 20, 20)
-    board = None if crew.board is None else Board(crew.board)
     for rank, (endpoint, own) in crew.agents.items():
         pid = os.fork()
         if pid == 0:
@@ -185,8 +182,6 @@ def _fork(crew: Crew) -> dict[int, int]:
                     agent = local_agent(crew, endpoint, rank, keys, many=many)
                 else:
                     agent = _elsewhere(crew, endpoint, rank, keys, plan, many=many)
-                if board is not None:
-                    agent.showing = Showing(board, crowd=board.place.agents / (os.cpu_count() or 1))
                 code = agent.serve()
             except Exception:
                 traceback.print_exc()
