@@ -6,7 +6,6 @@ import signal
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from functools import partial
 from time import monotonic_ns
 from typing import Self
 

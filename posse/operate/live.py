@@ -20,7 +20,7 @@ from posse.measure.numbers import named, number
 from posse.operate.status import CoordinatorStatus, Snapshot
 from posse.plan import Plan
 from posse.printable import printable
-from posse.protocol.log import Log
+from posse.protocol.log import LogTables
 from posse.protocol.message import Plane, kind_name
 
 LIVE = "live.msgpack"
@@ -58,7 +58,7 @@ class RunState(msgspec.Struct, kw_only=True):
     messages: dict[str, int]
     links: list[tuple[int, int]]
     regret: float | None
-    log: Log
+    log: LogTables
 
 
 class LiveState(msgspec.Struct, kw_only=True):

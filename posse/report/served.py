@@ -18,7 +18,7 @@ from typing import Self
 from urllib.parse import parse_qs
 from wsgiref.types import StartResponse, WSGIEnvironment
 
-from posse.engines.pool import begin_worker
+from posse.engines.start.pool import begin_worker
 from posse.errors import PosseError
 from posse.operate.web import Web, answer, is_asked_as, place
 

@@ -13,7 +13,7 @@ from posse.operate.live import LIVE, LiveFile, LiveState, RunState, read_live
 from posse.operate.status import CoordinatorStatus, Snapshot
 from posse.plan import Plan
 from posse.protocol.mase import VoteRow
-from tests.support.field import MEANS, field, logs
+from tests.support.field import CASES, MEANS, field, logs
 from tests.support.patience import PATIENCE
 from tests.support.runs import spec
 
@@ -108,7 +108,7 @@ def test_the_file_has_the_run_so_far_and_goes_with_its_command(tmp_path: Path) -
 
 
 def test_neighbours_are_in_it_and_who_is_here_comes_from_the_hub(tmp_path: Path) -> None:
-    plan = spec("private-ucb", agents=4)
+    plan = spec("private-ucb", agents=4, **CASES["private-ucb"])
     told = CoordinatorStatus(agents=4, arrived=4, running=True, waiting_for=[1])
     state = written(plan, tmp_path, Snapshot(told, away=(3,), restarts=((2, 1),), resent=9))
     assert state.run is not None

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -23,7 +24,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make(tmp_path_factory.mktemp("served") / "run")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def page(folder: Path) -> Iterator[ServedPage]:
     with ServedPage(folder, "--watch", ":0", farewell=0.0) as served:
         yield served
@@ -51,7 +52,10 @@ def test_another_name_or_another_site_is_refused(page: ServedPage) -> None:
 
 
 def test_whoever_has_its_address_reads_the_report(page: ServedPage, folder: Path) -> None:
-    answered = get(page, f"?{urlsplit(page.url).query}")
+    until = time.monotonic() + PATIENCE
+    while (answered := get(page, f"?{urlsplit(page.url).query}")).status == 503:
+        assert b"being drawn" in answered.read()
+        assert time.monotonic() < until
     assert answered.status == 200
     assert answered.read().decode() == draw(folder)
     assert answered.headers["Content-Security-Policy"] == "frame-ancestors 'none'"
