@@ -203,7 +203,7 @@ def test_it_joins_the_command_and_finds_the_best_of_random_arms(
         opened.callback(process.kill)
         return process
 
-    way = opened.enter_context(relay(bind, lasts=[2_000, 3_000, 4_000]))
+    way = opened.enter_context(relay(bind, lasts=[900, 1_000, 1_200, 1_400]))
     server = posse("coordinator", str(file), "--bind", bind, "--json")
     ours = posse("agent", "--join", bind, "--rank", "2")
     clients = [Client(way.endpoint, rank, tmp_path / "keys") for rank in range(2)]
@@ -213,6 +213,6 @@ def test_it_joins_the_command_and_finds_the_best_of_random_arms(
     assert server.returncode == 0, complaint
     run = json.loads(said)["runs"][0]
     assert (run["status"], run["best_arm"]) == ("identified", 0)
-    assert way.cuts == 3
+    assert way.cuts >= 3
     assert [client.ended() for client in clients] == [(0, "")] * 2
     assert ours.wait(PATIENCE) == 0

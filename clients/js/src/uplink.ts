@@ -89,6 +89,7 @@ export class Uplink {
   private lost(socket: zmq.Dealer): void {
     if (socket !== this.socket || socket.closed) return;
     this.session.disconnected();
+    socket.linger = 0; // or it would go on connecting, to deliver an old `Join` or `Resume`
     socket.close();
     setTimeout(() => this.open(), REOPEN_AFTER);
   }
