@@ -42,7 +42,7 @@ AFTER = [5, 80, 150, 250, 300, 400, 500, 550, 600, 650, 700, 750]
 def missing() -> str:
     """Why the client cannot run here; "" if it can."""
     if shutil.which("node") is None:
-        return "node is not installed; the client in TypeScript needs 20 or later"
+        return "node is not installed; the client in TypeScript needs 18 or later"
     sources = [*(CLIENT / "src").glob("*.ts"), CLIENT / "package-lock.json"]
     newest = max(file.stat().st_mtime for file in sources)
     if not PROGRAM.exists() or PROGRAM.stat().st_mtime < newest:

@@ -9,6 +9,7 @@ import pkgutil
 import re
 from typing import Any
 
+import msgspec
 from msgspec import inspect as types
 
 from posse import protocol
@@ -40,11 +41,51 @@ def kinds() -> list[type[Message]]:
     return found
 
 
+def bounds(kind: Any) -> str:
+    """Which of a type's values are lawful: a number's, or how many bytes, characters or items."""
+    low, high = (getattr(kind, name, None) for name in ("ge", "le"))
+    if high is None and (below := getattr(kind, "lt", None)) is not None:
+        high = below - 1
+    if low is None and high is None:
+        low, high = (getattr(kind, name, None) for name in ("min_length", "max_length"))
+    match low, high:
+        case None, None:
+            return ""
+        case _, None:
+            return f" ≥ {low}"
+        case None, _:
+            return f" ≤ {limit(high)}"
+        case _:
+            return f" {low}" if low == high else f" {low}…{limit(high)}"
+
+
+def limit(number: int) -> str:
+    """A bound, as a power of two where it is a large one."""
+    exponent = number.bit_length() - 1
+    return f"2^{exponent}" if number == 1 << exponent and exponent >= 16 else str(number)
+
+
+def default(field: Any) -> str:
+    """What a trailing field is if it is left out."""
+    if field.required:
+        return ""
+    if field.default_factory is not msgspec.NODEFAULT:
+        value = field.default_factory()
+    else:
+        value = field.default
+    return " = " + (msgspec.json.encode(value).decode() if value not in (b"", "") else "empty")
+
+
 def shown(kind: Any) -> str:
     """A field's type for somebody who has msgpack alone."""
+    return named(kind) + bounds(kind)
+
+
+def named(kind: Any) -> str:
+    """A field's type without its lawful values."""
     match kind:
         case types.Metadata(type=inner):
-            return shown(inner)
+            return named(inner)
         case types.UnionType(types=some):
             return " or ".join(sorted(map(shown, some), key="nil".__eq__))
         case types.VarTupleType(item_type=item) | types.ListType(item_type=item):
@@ -52,7 +93,7 @@ def shown(kind: Any) -> str:
         case types.DictType(key_type=key, value_type=value):
             return f"{{{shown(key)}: {shown(value)}}}"
         case types.StructType(fields=fields):
-            return f"[{', '.join(f'{f.name}: {shown(f.type)}' for f in fields)}]"
+            return f"[{', '.join(f'{f.name}: {shown(f.type)}{default(f)}' for f in fields)}]"
         case types.LiteralType(values=values):
             return " or ".join(f'"{value}"' for value in values)
         case _:
@@ -62,9 +103,9 @@ def shown(kind: Any) -> str:
 def row(kind: type[Message]) -> str:
     """A kind's line: its name, its fields, the first paragraph of what is said of it."""
     fields = types.type_info(kind).fields  # type: ignore[attr-defined]
-    named = ", ".join(f"`{f.name}` {shown(f.type)}" for f in fields) or "none"
+    parts = ", ".join(f"`{f.name}` {shown(f.type)}{default(f)}" for f in fields) or "none"
     said = " ".join(inspect.getdoc(kind).split("\n\n")[0].split())
-    return f"| `{kind_name(kind)}` | {named} | {said} |\n"
+    return f"| `{kind_name(kind)}` | {parts} | {said} |\n"
 
 
 def written(page: str) -> str:
