@@ -28,12 +28,26 @@ Row = tuple[float, str, Answer]
 """A comparison: how clear it is, in words, and its answer."""
 
 
-def check(decide: Callable[Concatenate[Measured, P], Finding]) -> Callable[P, Check]:
-    """The check of given lines and limits, from how it decides on what was measured."""
+_ORDER, _RATE = "no difference, or the other order", "a rate on the other side"
 
+Decide = Callable[Concatenate[Measured, P], Finding]
+"""How a check decides on what was measured, given lines and limits."""
+
+
+def check(decide: Decide[P]) -> Callable[P, Check]:
+    """The check of given lines and limits, from how it decides on what was measured."""
+    return _given(decide, "")
+
+
+def comparison(excludes: str) -> Callable[[Decide[P]], Callable[P, Check]]:
+    """As `check`, of a test whose "borne out" refutes what it `excludes`, whatever was measured."""
+    return lambda decide: _given(decide, excludes)
+
+
+def _given(decide: Decide[P], excludes: str) -> Callable[P, Check]:
     @wraps(decide)
     def given(*args: P.args, **kwargs: P.kwargs) -> Check:
-        return lambda measured: decide(measured, *args, **kwargs)
+        return Check(lambda measured: decide(measured, *args, **kwargs), excludes)
 
     return given
 
@@ -112,13 +126,13 @@ def _orders(
     return weighed(rows)
 
 
-@check
+@comparison(_ORDER)
 def falling(measured: Measured, *lines: str, where: Where = None) -> Finding:
     """The lines lie in this order, the first highest, wherever they have points."""
     return _orders(measured, pairwise(lines), where, None)
 
 
-@check
+@comparison(_ORDER)
 def above(
     measured: Measured,
     higher: Lines,
@@ -131,7 +145,7 @@ def above(
     return _orders(measured, pairs, where, metric)
 
 
-@check
+@comparison("no change along the axis")
 def trend(measured: Measured, lines: Lines, sign: int = 1) -> Finding:
     """Lines grow (or fall, sign -1) from their first point to their last."""
     rows = []
@@ -154,7 +168,7 @@ def _power(measured: Measured, line: str) -> tuple[float, float]:
     return log(last / first) / span, hypot(before / first, after / last) / span
 
 
-@check
+@comparison("growth by another power")
 def exponent(measured: Measured, lines: Lines, low: float, high: float) -> Finding:
     """The power of x by which lines grow lies in [low, high]."""
     found = {_short(line): _power(measured, line) for line in each(lines)}
@@ -163,7 +177,7 @@ def exponent(measured: Measured, lines: Lines, low: float, high: float) -> Findi
     return Finding(together(answers), f"{said}; {between(low, high)}")
 
 
-@check
+@comparison("the same growth")
 def slower(measured: Measured, lines: Lines, than: str) -> Finding:
     """Lines grow along the axis by a smaller power than another line."""
     most, width = _power(measured, than)
@@ -175,7 +189,7 @@ def slower(measured: Measured, lines: Lines, than: str) -> Finding:
     return weighed(rows)
 
 
-@check
+@comparison("a larger difference")
 def alike(
     measured: Measured, first: str, others: Lines, share: float, metric: Metric | None = None
 ) -> Finding:
@@ -195,7 +209,7 @@ def alike(
     return weighed(rows)
 
 
-@check
+@comparison("a ratio outside")
 def ratio(
     measured: Measured,
     over: tuple[str, float],
@@ -252,7 +266,7 @@ def at_most(
     return weighed(rows)
 
 
-@check
+@comparison("a mean outside")
 def inside(measured: Measured, lines: Lines, low: float, high: float) -> Finding:
     """The means of lines lie between two limits, at every place."""
     found = [measured.mean(*point) for point in measured.reached(lines)]
@@ -261,7 +275,7 @@ def inside(measured: Measured, lines: Lines, low: float, high: float) -> Finding
     return Finding(together([within(m - half, m + half, low, high) for m, half in found]), said)
 
 
-@check
+@comparison("any other number")
 def equal(measured: Measured, wanted: dict[Any, float], metric: Metric | None = None) -> Finding:
     """Every sample of a point is this number exactly, by line (and place)."""
     wrong, seen = [], 0
@@ -302,7 +316,7 @@ def computed_hits(sample: Sample) -> tuple[int, int]:
     return int(sample.numbers["hits"]), int(sample.numbers["of"])
 
 
-@check
+@comparison(_RATE)
 def rate(
     measured: Measured,
     lines: Lines,
@@ -331,7 +345,7 @@ def rate(
     return weighed(rows)
 
 
-@check
+@comparison(_RATE)
 def right(measured: Measured, failure: float, lines: Lines = ()) -> Finding:
     """Each run names the best arm, arm 0, with probability at least 1 - failure (Wilson).
 

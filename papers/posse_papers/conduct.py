@@ -12,6 +12,7 @@ from posse import RunRecord
 from posse.experiments import SMALL, TOTALS, Progress, Screen, get_system
 from posse_papers.experiment import SEED, Experiment
 from posse_papers.outcome import Cost, Judged, PointMean, Told
+from posse_papers.power import decided
 from posse_papers.repetitions import Repetition, run, store
 from posse_papers.statements import Measured, Place, Statement
 
@@ -123,7 +124,7 @@ def conduct(
 def judged(statement: Statement, measured: dict[str, Measured]) -> Judged:
     """What the variants that judge a statement say to it."""
     found = {
-        variant: statement.check(runs)
+        variant: decided(statement, runs)
         for variant, runs in measured.items()
         if statement.by in ("both", variant)
     }

@@ -8,6 +8,7 @@ import numpy as np
 from posse import PosseError
 from posse.algorithms import FieldNoise
 from posse_papers.audit import AUDITED, audits, counted, mechanisms, own_noise, spends
+from posse_papers.checks import check
 from posse_papers.statements import Finding, Measured, ours
 
 
@@ -58,6 +59,7 @@ def _looked_at(noise: Any, trials: int, epsilon: float) -> dict[str, Any]:
     return counted(hits(1.0), hits(0.0), trials, epsilon)
 
 
+@check
 def field_spends(measured: Measured) -> Finding:
     """The field's noise spends no more than ε, where it is installed."""
     numbers = measured.runs["python-dp", 0.0][0].numbers
@@ -71,7 +73,7 @@ EXPERIMENTS = (
         "noise-bits", "", "What the low bits of a noisy number give away",
         ours("numpy's Laplace noise is ε-differentially private in floating point",
              spends("numpy")),
-        ours("the field's noise (Google's library) is", field_spends),
+        ours("the field's noise (Google's library) is", field_spends()),
         lines=mechanisms({"numpy": (numpy_noise, 1.0), "python-dp": (field_noise, 1.0)}),
         assumed=f"{AUDITED} ε = 1, Laplace noise on 1 and on 0.",
     ),

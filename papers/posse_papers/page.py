@@ -24,9 +24,10 @@ from posse.pages import (
 from posse_papers.conduct import Outcome
 from posse_papers.experiment import SEED, Experiment, panel
 from posse_papers.outcome import Judged
-from posse_papers.statements import Measured
+from posse_papers.statements import Finding, Measured
 
-_CSS = {"borne out": "yes", "not borne out": "no", "undecided": "open", "not run": "open"}
+_CSS = {"borne out": "yes", "not borne out": "no"}
+"""By answer; what is neither stays open."""
 
 
 def outcome_page(outcome: Outcome) -> Page:
@@ -81,15 +82,20 @@ def _statements(statements: list[Judged]) -> list[Section]:
     return [section for section in (claims, ours) if section.verdicts]
 
 
+def _evidence(finding: Finding) -> str:
+    """What was measured, and what the same test refuted."""
+    return finding.said + (f". Against {finding.power}" if finding.power else "")
+
+
 def _verdicts(statement: Judged) -> list[Verdict]:
     """One verdict per variant that judges, or one for all where they say the same."""
     distinct: dict[tuple[str, str], list[str]] = {}
     for variant, finding in statement.found.items():
-        distinct.setdefault((finding.answer, finding.said), []).append(variant)
+        distinct.setdefault((finding.answer, _evidence(finding)), []).append(variant)
     claim = statement.text + (f" ({statement.place})" if statement.place else "")
     return [
         Verdict(
-            css=_CSS[answer],
+            css=_CSS.get(answer, "open"),
             word=answer + (f" ({variants[0]})" if len(distinct) > 1 else ""),
             claim=claim,
             evidence=said,

@@ -12,7 +12,7 @@ from posse.experiments import mean_ci
 from posse.extend import FloatArray
 from posse_papers.sample import Metric, Sample, regret_at, value
 
-Answer = Literal["borne out", "not borne out", "undecided", "not run"]
+Answer = Literal["borne out", "not borne out", "undecided", "says nothing here", "not run"]
 By = Literal["both", "printed", "corrected"]
 Place = tuple[str, float]
 """A point by its line and its place on the axis."""
@@ -24,10 +24,14 @@ Where = float | Callable[[float], bool] | None
 
 @dataclass(frozen=True)
 class Finding:
-    """What the measurement says to a statement: the answer, and why in a few words."""
+    """What the measurement says to a statement: the answer, and why in a few words.
+
+    `power` is which alternative the same test refuted, or, of what says nothing here, did not.
+    """
 
     answer: Answer
     said: str
+    power: str = ""
 
 
 def verdict(holds: bool, said: str) -> Finding:
@@ -42,22 +46,25 @@ class Statement:
     `place` is where the paper says so; a statement without one is a check of our own. `by` is the
     form of the algorithm that judges it: "printed" where the corrected one is another algorithm
     than the paper speaks of, "corrected" where only that can be run or the paper's own runs were
-    so, else "both".
+    so, else "both". `excludes` is what cannot be so if the statement is (power.py).
     """
 
     text: str
     place: str
     check: Check
     by: By = "both"
+    excludes: Alternative | None = None
 
 
 claim = Statement
 """What a paper says."""
 
 
-def ours(text: str, check: Check, by: By = "both") -> Statement:
+def ours(
+    text: str, check: Check, by: By = "both", excludes: Alternative | None = None
+) -> Statement:
     """What no paper says, and is worth knowing."""
-    return Statement(text, "", check, by)
+    return Statement(text, "", check, by, excludes)
 
 
 def each(lines: Lines) -> tuple[str, ...]:
@@ -121,5 +128,25 @@ class Measured:
         return mean, half or 0.0
 
 
-Check = Callable[[Measured], Finding]
-"""How a statement is decided: the answer of one variant's runs."""
+@dataclass(frozen=True)
+class Check:
+    """How a statement is decided: the answer of one variant's runs.
+
+    `excludes` is what its "borne out" refutes whatever was measured, as a comparison by an interval
+    does; "" where what is tested may hold of everything, as a bound does.
+    """
+
+    decide: Callable[[Measured], Finding]
+    excludes: str = ""
+
+    def __call__(self, measured: Measured) -> Finding:
+        """The answer of these runs."""
+        return self.decide(measured)
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """What a claim excludes, and what would have been measured if that were so."""
+
+    text: str
+    instead: Callable[[Measured], Measured]

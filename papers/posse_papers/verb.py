@@ -181,4 +181,6 @@ def _tell(outcome: Told, folder: Path) -> None:
         print(f"  {statement.text}" + f" ({statement.place})" * bool(statement.place))
         for variant, found in statement.found.items():
             print(f"    {variant}: {found.answer}. {found.said}")
+            if found.power:
+                print(f"      against {found.power}")
     print(f"  {folder / 'report.html'}", flush=True)

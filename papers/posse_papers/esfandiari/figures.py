@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from posse.algorithms import RandomMeans
-from posse_papers.checks import above, alike, check, rate, ratio
+from posse_papers.checks import above, alike, check, comparison, rate, ratio
 from posse_papers.experiment import (
     Axes,
     Computation,
@@ -155,6 +155,7 @@ def _rates(quick: bool) -> Lines:
     return lines if quick else {**lines, _COMMIT: {c: commit(_N, means, _T, rate=c) for c in swept}}
 
 
+@comparison("a rate that costs a tenth more than another")
 def best_rates(measured: Measured) -> Finding:
     """The chosen learning rate is among the best: within a tenth of the best on the instance."""
     chosen = {f"{panel}: {kind}": _RATES["uniform"][kind][feedback]
@@ -207,7 +208,7 @@ EXPERIMENTS = (
     ),
     _figure(
         "esfandiari-rates", "", "Regret against the learning rate",
-        ours("the rates of the figures are within a tenth of the best", best_rates),
+        ours("the rates of the figures are within a tenth of the best", best_rates()),
         lines=_rates,
         axes=Axes("learning rate c", REGRET, "x"), repeat=(2, 10),
         assumed=f"{_ASSUMED} One instance of the uniform class that no figure uses; quick: LP "
