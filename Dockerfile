@@ -2,11 +2,11 @@
 # Another base: docker build --build-arg BASE_IMAGE=... . From a registry name it by its digest:
 # BASE_IMAGE=python:3.12-slim@sha256:… (docker buildx imagetools inspect python:3.12-slim says which).
 # What is installed is requirements/image.lock, by its hashes; with other extras: make lock.
-# What each frame goes through is compiled by --build-arg COMPILE=1 ("Compiled" in docs/performance.md).
+# What each frame goes through is compiled ("Compiled" in docs/performance.md), unless --build-arg COMPILE= says no.
 ARG BASE_IMAGE=python:3.12-slim
 FROM ${BASE_IMAGE} AS built
 
-ARG COMPILE=
+ARG COMPILE=1
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PATH=/opt/venv/bin:$PATH
 WORKDIR /opt/posse
 COPY requirements/image.lock requirements/compile.lock requirements/

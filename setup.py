@@ -1,4 +1,4 @@
-"""Compiles `posse/agent/kernel.pyx`, and with POSSE_COMPILE what handles each frame and each pull.
+"""With POSSE_COMPILE, compiles what handles each frame and each pull; else posse is plain Python.
 
 See "Compiled" in docs/performance.md. An editable install (`pip install -e`) is never compiled,
 because edits would have no effect.
@@ -10,11 +10,6 @@ import tomllib
 from pathlib import Path
 
 from setuptools import Extension, setup
-
-try:
-    from Cython.Build import cythonize
-except ImportError:
-    cythonize = None
 
 COMPILED = [
     "posse/agent/byzantine",
@@ -59,36 +54,28 @@ COMPILED = [
 ]
 """Modules to compile, by file."""
 
-wanted = bool(os.environ.get("POSSE_COMPILE"))
-
-
 EXACT = ["-ffp-contract=off"]
 """A fused product and sum, which ARM has, would be rounded once less than Python's and NumPy's."""
 
 
-def kernel() -> list[Extension]:
-    """The Cython module; without a compiler an install does without it, unless it is wanted."""
-    if cythonize is None:
-        return []
-    source = Extension("posse.agent.kernel", ["posse/agent/kernel.pyx"], extra_compile_args=EXACT)
-    (module,) = cythonize(source, build_dir="build/cython", quiet=True)
-    module.optional = not wanted  # `cythonize` drops it
-    return [module]
+def compiled() -> list[Extension]:
+    """The modules above by mypyc, and the kernel, which works on NumPy's memory, by Cython."""
+    from Cython.Build import cythonize  # noqa: PLC0415  (a plain build has neither)
+    from mypyc.build import mypycify  # noqa: PLC0415
+
+    kernel = Extension("posse.agent.kernel", ["posse/agent/kernel.pyx"])
+    modules = mypycify([f"{name}.py" for name in COMPILED], opt_level="2", debug_level="0")
+    modules += cythonize([kernel], build_dir="build/cython", quiet=True)
+    for module in modules:
+        module.extra_compile_args += EXACT
+    return modules
 
 
-if "editable_wheel" in sys.argv:
+if not os.environ.get("POSSE_COMPILE") or "editable_wheel" in sys.argv:
     setup()
-elif not wanted:
-    setup(ext_modules=kernel())
 elif {"egg_info", "dist_info"} & {*sys.argv}:  # pip asks for requirements before it installs them
     # mypy looks types up in the imported packages
     needed = tomllib.loads(Path("pyproject.toml").read_text())["project"]["dependencies"]
-    setup(setup_requires=["mypy>=2.4", *needed])
+    setup(setup_requires=["cython>=3.1", "mypy>=2.4", *needed])
 else:
-    from mypyc.build import mypycify
-
-    files = [f"{module}.py" for module in COMPILED]
-    modules = mypycify(files, opt_level="2", debug_level="0")
-    for module in modules:
-        module.extra_compile_args += EXACT
-    setup(ext_modules=modules + kernel())
+    setup(ext_modules=compiled())

@@ -16,13 +16,13 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from pathlib import Path
 from typing import Any
 
-from posse import __version__, defect, log
+from posse import defect, log
 from posse.cli import streams
 from posse.cli.options import add_volume
 from posse.cli.parser import Parser
+from posse.cli.version import version
 from posse.errors import INTERRUPTED, PosseError, RunFailed
 from posse.printable import printable
 
@@ -120,11 +120,12 @@ def _said(error: PosseError, notes: list[str], verbose: bool) -> int:
     return error.exit_code
 
 
-def _build() -> str:
-    home = Path(__file__).parents[1]
-    if [*home.glob("hosts/endpoint.*.so")]:
-        return " (compiled)"
-    return " (with posse.agent.kernel)" if [*home.glob("agent/kernel.*.so")] else ""
+class _Version(argparse.Action):
+    """Prints the lines as they are; argparse's own action would fill them as a paragraph."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        print(version())
+        parser.exit()
 
 
 def added_verbs() -> dict[str, EntryPoint]:
@@ -162,7 +163,7 @@ def parser(
         epilog="Exit codes: 0 done, 1 this machine cannot do it, 2 wrong input (nothing was "
         "started), 3 a run failed, 130 interrupted.",
     )
-    whole.add_argument("--version", action="version", version=f"posse {__version__}{_build()}")
+    whole.add_argument("--version", action=_Version, nargs=0, help="show what is installed")
     add_volume(whole, default=False)
     whole.set_defaults(command=lambda options: whole.print_help())
     commands = whole.add_subparsers(title="commands", metavar="COMMAND", parser_class=Parser)

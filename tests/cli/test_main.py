@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-import posse
 from posse.cli.main import VERBS, main, parser
 from posse.hosts import endpoint
 from tests.support.packages import offer
@@ -67,16 +66,6 @@ def test_help_loads_nothing_heavy() -> None:
         timeout=PATIENCE,
     )
     assert done.stdout.splitlines()[-1] == "[]"
-
-
-def test_the_version_is_the_packages_and_how_it_is_built(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    with pytest.raises(SystemExit) as left:
-        main(["--version"])
-    assert left.value.code == 0
-    how = " (compiled)" if str(endpoint.__file__).endswith(".so") else ""
-    assert capsys.readouterr().out == f"posse {posse.__version__}{how}\n"
 
 
 def test_processes_run_the_build_that_is_tested() -> None:
