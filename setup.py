@@ -29,6 +29,7 @@ COMPILED = [
     "posse/clocks/run_clock",
     "posse/clocks/virtual",
     "posse/wire/broadcast",
+    "posse/wire/line",
     "posse/wire/session",
     "posse/engines/agents/process",
     "posse/engines/agents/each_link",

@@ -11,8 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from posse import api
+from posse.durable.capture import Tap
 from posse.engines import memory
-from posse.engines.base import Tap
 from posse.errors import InputError, PosseError, RunFailed
 from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import Plan, Source, changed, prepare

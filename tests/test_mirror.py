@@ -21,7 +21,7 @@ ELSEWHERE = [
         "protocol: arrays control errors machine",
         "posse: errors",
         "posse/engines: base",
-        "posse/engines/agents: place",
+        "posse/engines/agents: site",
         "posse/engines/start: crew",
         "posse/hosts: agent_setup spending",
         "posse/families: context network system",

@@ -113,11 +113,11 @@ def outcomes(
 
     `done` is called as each piece ends, with whether it was kept already.
     """
-    found: dict[int, T] = {}
+    outcomes_by_place: dict[int, T] = {}
     with closing(carry_out(pieces, work)) as ended:
-        for one in ended:
-            if isinstance(one.outcome, PosseError):
-                raise one.outcome
-            found[one.place] = one.outcome
-            done(one.before)
-    return [found[place] for place in range(len(pieces))]
+        for end in ended:
+            if isinstance(end.outcome, PosseError):
+                raise end.outcome
+            outcomes_by_place[end.place] = end.outcome
+            done(end.before)
+    return [outcomes_by_place[place] for place in range(len(pieces))]

@@ -15,12 +15,18 @@ for a process without a rank yet. `data` is what ZeroMQ was handed, before encry
 import os
 import stat
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 
 import msgspec
 
 from posse.errors import InputError, PosseError
+
+Tap = Callable[[int | None, int | None, bytes], object]
+"""Hears each frame just before it is handed to a link: (sender, receiver, frame).
+
+Ends are ranks or `COORDINATOR`; None for a peer without a rank yet."""
 
 HEAD = {"posse": "capture", "version": 1}
 

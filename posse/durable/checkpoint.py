@@ -78,7 +78,7 @@ def read(data: bytes, outside: Mapping[str, Any]) -> Any:
 
 def of_sources(sources: Any) -> dict[str, Any]:
     """A host's sources and what is in them (`posse.hosts.sources`), by name."""
-    own = {name: one for name, one in vars(sources).items() if one is not None}
+    own = {name: source for name, source in vars(sources).items() if source is not None}
     return {"sources": sources, **own}
 
 
@@ -98,8 +98,8 @@ class Checkpoints:
         """Make a checkpoint, in `beginning.state`. The process must have nothing left to send."""
         since = time.process_time()
         try:
-            found = written(state, outside)
-            self._journal.shorten(msgspec.structs.replace(beginning, state=found))
+            encoded = written(state, outside)
+            self._journal.shorten(msgspec.structs.replace(beginning, state=encoded))
             now = time.process_time()
             self._at = now + max(EVERY, _SHARE * (now - since))
         except NotPlain as error:
@@ -142,9 +142,9 @@ class _Reader(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         if module.partition(".")[0] in _KNOWN:
-            found = super().find_class(module, name)
-            if _is_plain(found) and (found in _PLAIN or found.__module__ == module):
-                return found
+            named = super().find_class(module, name)
+            if _is_plain(named) and (named in _PLAIN or named.__module__ == module):
+                return named
         raise pickle.UnpicklingError(f"{module}.{name} is not plain data")
 
 

@@ -112,11 +112,11 @@ class RunDirectory:
         mine = fingerprint(self._plan.spec, without=PATIENCE)
         differ = differences(fingerprint(there, without=PATIENCE), mine)
         if differ or self._plan.spec.repeat < there.repeat:
-            said = [
+            names = [
                 "the run file's folder" if key == "base" else key for key in differ or ["repeat"]
             ]
             raise InputError(
-                f"{self.path} holds another run, which differs in {', '.join(said[:5])}; "
+                f"{self.path} holds another run, which differs in {', '.join(names[:5])}; "
                 "name another folder, or remove this one"
             )
         finished = (self.path / RESULT).exists() or (self.path / KEPT).exists()

@@ -65,11 +65,11 @@ class Frame:
         """One line: time, link, plane, size, header and message."""
         link = f"{_name(self.source)} → {_name(self.target)}"
         where = "" if self.run is None else f"run {self.run}  #{self.sequence}  at {self.now:g}"
-        said = ", ".join(map(_plain, self.fields))
-        said = said if len(said) <= _WIDEST else said[: _WIDEST - 1] + "…"
+        fields = ", ".join(map(_plain, self.fields))
+        fields = fields if len(fields) <= _WIDEST else fields[: _WIDEST - 1] + "…"
         return (
             f"{self.time:10.6f}  {link:<17}  {self.plane:<7}  {self.size:>6} B  {where:<28}  "
-            f"{self.kind} {said}{'  (again)' if self.resent else ''}"
+            f"{self.kind} {fields}{'  (again)' if self.resent else ''}"
         ).rstrip()
 
 

@@ -52,7 +52,7 @@ FRAME, STEPS = "frame", "steps"
 """Inputs that every process has: data handed to a session, and a number of steps of the host."""
 
 Input = tuple[str, int, bytes]
-"""What happened, to or by which rank (or how often), and what was said."""
+"""What happened, to or by which rank (or how often), and its data."""
 
 
 _Row = tuple[list[Input], list[Any]]
@@ -124,10 +124,10 @@ class Journal:
         if self.beginning:
             self._begin(b"")
 
-    def add(self, what: str, whom: int, said: bytes = b"") -> None:
+    def add(self, kind: str, rank: int, data: bytes = b"") -> None:
         """Record that something reached the process, or that it did something by itself."""
         if self.beginning and not self.replaying:
-            self._inputs.append((what, whom, said))
+            self._inputs.append((kind, rank, data))
 
     def stepped(self) -> None:
         """Record a step of the host."""
@@ -184,7 +184,7 @@ class Journal:
             self._given.extend(answers)
         self.replaying = True
         try:
-            yield self._until_all_is_done([one for inputs, _ in rows for one in inputs])
+            yield self._until_all_is_done([given for inputs, _ in rows for given in inputs])
         finally:
             self.replaying = False
 
@@ -213,11 +213,11 @@ class Journal:
         try:
             # SQLite gives its other files the same mode
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-            found = os.fstat(descriptor)
+            status = os.fstat(descriptor)
             os.close(descriptor)
         except OSError as error:
             raise self._unusable(f"cannot be written: {error.strerror}") from None
-        if found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        if status.st_uid != os.geteuid() or status.st_mode & 0o077:
             # whoever can write it could make a restart create objects of posse's classes
             raise self._unusable("is open to others (chmod 600), or belongs to another user")
         db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=0.0)
@@ -271,8 +271,8 @@ class Journal:
     def _rows(self) -> list[_Row]:
         assert self._db is not None
         try:
-            found = self._db.execute("SELECT content FROM batches ORDER BY number")
-            return [_decode(content) for (content,) in found]
+            rows = self._db.execute("SELECT content FROM batches ORDER BY number")
+            return [_decode(content) for (content,) in rows]
         except (sqlite3.Error, msgspec.MsgspecError, ValueError, TypeError):
             raise self._unusable("is damaged", _GIVE_UP) from None
 
@@ -312,5 +312,5 @@ def _decode(row: bytes) -> _Row:
         kind, shape, data = msgspec.msgpack.decode(content)
         return np.frombuffer(data, dtype=kind).reshape(shape).copy()
 
-    found: _Row = msgspec.msgpack.decode(row, type=_Row, ext_hook=array)
-    return found
+    decoded: _Row = msgspec.msgpack.decode(row, type=_Row, ext_hook=array)
+    return decoded

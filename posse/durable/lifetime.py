@@ -82,25 +82,25 @@ class Lifetime(msgspec.Struct, frozen=True, kw_only=True):
 def read(path: Path) -> Lifetime:
     """The lifetime in a reward log's ledger, or in the ledger at `path`; `InputError` if none."""
     resolved = path.resolve()
-    found = resolved if resolved.suffix == SUFFIX else Path(f"{resolved}{SUFFIX}")
-    if not found.is_file():
-        raise InputError(f"{found} does not exist: no field run used {path}")
+    ledger = resolved if resolved.suffix == SUFFIX else Path(f"{resolved}{SUFFIX}")
+    if not ledger.is_file():
+        raise InputError(f"{ledger} does not exist: no field run used {path}")
     # SQLite's readers leave files beside a ledger that they may not write. A ledger without a
     # write-ahead log is not in use, so it can be read as a file that does not change
-    alone = "" if Path(f"{found}-wal").exists() else "&immutable=1"
+    alone = "" if Path(f"{ledger}-wal").exists() else "&immutable=1"
     try:
-        uri = f"{found.as_uri()}?mode=ro{alone}"
+        uri = f"{ledger.as_uri()}?mode=ro{alone}"
         with closing(sqlite3.connect(uri, uri=True)) as connection:
-            return lifetime(connection, found)
+            return lifetime(connection, ledger)
     except sqlite3.Error as error:
-        raise InputError(f"{found} cannot be read as a ledger: {error}") from None
+        raise InputError(f"{ledger} cannot be read as a ledger: {error}") from None
 
 
 def lifetime(connection: sqlite3.Connection, path: Path) -> Lifetime:
     """What all runs in a ledger add up to."""
     fields = LedgerRun.__struct_fields__
-    found = connection.execute(f"SELECT {', '.join(fields)} FROM runs ORDER BY run").fetchall()
-    runs = [LedgerRun(**dict(zip(fields, row, strict=True))) for row in found]
+    recorded = connection.execute(f"SELECT {', '.join(fields)} FROM runs ORDER BY run").fetchall()
+    runs = [LedgerRun(**dict(zip(fields, row, strict=True))) for row in recorded]
     used = [run for run in runs if run.rewards]
     known = {run for (run,) in connection.execute("SELECT DISTINCT run FROM rows")}
     unknown = [run for run in used if run.run not in known]

@@ -22,13 +22,13 @@ _OWN = PythonArms | PythonTopology
 
 def digest(files: Iterable[Path]) -> str:
     """A hash of these files' content, in this order; files that are not there are skipped."""
-    found = hashlib.sha256()
+    hashed = hashlib.sha256()
     for path in files:
         with contextlib.suppress(OSError, ValueError):  # a text that cannot be a name
             if path.is_file():
                 with path.open("rb") as file:
-                    found.update(hashlib.file_digest(file, "sha256").digest())
-    return found.hexdigest()
+                    hashed.update(hashlib.file_digest(file, "sha256").digest())
+    return hashed.hexdigest()
 
 
 @functools.cache

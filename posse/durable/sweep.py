@@ -50,7 +50,7 @@ class SweepPoint:
         self.at = at
         self.plan = plan
         self.directory = RunDirectory(folder / name(at), plan)
-        self._found: dict[int, RunRecord] = {}
+        self._records: dict[int, RunRecord] = {}
         self._failure: str | None = None
         self._missing = plan.spec.repeat
 
@@ -60,18 +60,18 @@ class SweepPoint:
         if isinstance(outcome, PosseError):
             self._failure = self._failure or str(outcome)
         else:
-            self._found[number] = outcome
+            self._records[number] = outcome
         return self._close() if not self._missing else None
 
     def give_up(self, reason: str) -> PointResult | None:
         """Write the point though the sweep ends before it does; None if no run of it is done."""
-        if not self._found:
+        if not self._records:
             return None
         self._failure = self._failure or reason
         return self._close()
 
     def _close(self) -> PointResult:
-        runs = [self._found[number] for number in sorted(self._found)]
+        runs = [self._records[number] for number in sorted(self._records)]
         try:
             if self._failure is None:
                 self.directory.complete(self.plan.result(runs))
@@ -79,7 +79,7 @@ class SweepPoint:
                 self.directory.fail(self._failure, runs)
         except OSError as error:
             self._failure = f"its result cannot be written ({error.strerror or error})"
-        self._found = {}
+        self._records = {}
         return PointResult(
             at=self.at,
             directory=self.directory.path.name,
@@ -105,37 +105,39 @@ class SweepDirectory:
         """Make the points' directories; `InputError` if one holds another run."""
         if (self.folder / SPECIFICATION).exists():
             raise InputError(f"{self.folder} holds a run; name another folder for a sweep")
-        for one in self.points:
-            one.directory.open()
+        for point in self.points:
+            point.directory.open()
 
     def pieces(self) -> list[Piece[Task, RunRecord]]:
         """Every run of every point."""
         return [
             Piece((place, piece.task), piece.name, piece.store)
-            for place, one in enumerate(self.points)
-            for piece in one.directory.pieces()
+            for place, point in enumerate(self.points)
+            for piece in point.directory.pieces()
         ]
 
-    def write(self, found: Sequence[PointResult]) -> None:
+    def write(self, results: Sequence[PointResult]) -> None:
         """Write the tables of these points."""
-        whole.write(self.folder / SWEEP, json.dumps(msgspec.to_builtins(found), indent=1))
-        measured = sorted({measure for one in found for measure in one.summary})
+        whole.write(self.folder / SWEEP, json.dumps(msgspec.to_builtins(results), indent=1))
+        measured = sorted({measure for point in results for measure in point.summary})
         with whole.opened(self.folder / TABLE) as file:
             parts = (f"{measure}{part}" for measure in measured for part in ("", "_ci95"))
             rows: list[list[Any]] = []
-            for one in found:
-                values = [one.summary.get(measure) for measure in measured]
+            for point in results:
+                values = [point.summary.get(measure) for measure in measured]
                 cells = [cell for m in values for cell in ((m.mean, m.ci95) if m else (None, None))]
-                status = " ".join(dict.fromkeys(one.statuses)) if one.failure is None else "failed"
-                rows.append([*one.at.values(), one.runs, status, *cells])
+                status = (
+                    " ".join(dict.fromkeys(point.statuses)) if point.failure is None else "failed"
+                )
+                rows.append([*point.at.values(), point.runs, status, *cells])
             tables.write(file, [*self.points[0].at, "runs", "status", *parts], rows)
 
 
 def name(at: At) -> str:
     """The name of a point's directory: its keys and values, as far as a name may have them."""
-    said = ",".join(f"{key.removeprefix('parameters.')}={value}" for key, value in at.items())
-    plain = re.sub(r"[^\w.,=+-]+", "_", said)[:100]
-    return plain if plain == said else f"{plain}-{sha256(said.encode()).hexdigest()[:8]}"
+    settings = ",".join(f"{key.removeprefix('parameters.')}={value}" for key, value in at.items())
+    plain = re.sub(r"[^\w.,=+-]+", "_", settings)[:100]
+    return plain if plain == settings else f"{plain}-{sha256(settings.encode()).hexdigest()[:8]}"
 
 
 def read(folder: Path) -> list[PointResult]:

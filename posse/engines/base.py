@@ -12,12 +12,6 @@ SAME_VERSION = "install the same version of posse for both"
 
 Observer = Callable[[CoordinatorHost], None]
 
-Tap = Callable[[int | None, int | None, bytes], object]
-"""Hears each frame just before it is handed to a link: (sender, receiver, frame).
-
-Ends are ranks or `COORDINATOR`; None for a peer without a rank yet."""
-
-
 Way = Callable[[int, int, str], str]
 """Maps (rank, peer's rank, peer's address) to the address that the first is told."""
 

@@ -14,7 +14,7 @@ from posse.protocol.message import Message
 
 
 @dataclass(frozen=True)
-class Log:
+class LogLine:
     """Write a line to the log; `level` is one of `logging`.
 
     `about` groups lines that a peer can cause again and again: see `posse.log`.
@@ -74,7 +74,7 @@ class Restart(msgspec.Struct, frozen=True):
     rank: int
 
 
-LobbyEffect = Reply | Tell | ShowStatus | Joined | Resend | Restart | Log | Fail
+LobbyEffect = Reply | Tell | ShowStatus | Joined | Resend | Restart | LogLine | Fail
 
 # --- an agent's -----------------------------------------------------------------------------------
 
@@ -143,6 +143,6 @@ JoiningEffect = (
     | Forget
     | GiveUp
     | Leave
-    | Log
+    | LogLine
     | Fail
 )

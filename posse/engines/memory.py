@@ -14,7 +14,8 @@ import msgspec
 
 from posse import families, own_code
 from posse.agent.cohort import Cohort
-from posse.engines.base import Observer, Tap, agent_setups, silent
+from posse.durable.capture import Tap
+from posse.engines.base import Observer, agent_setups, silent
 from posse.engines.sources import of_this_machine
 from posse.errors import PosseError, RunFailed
 from posse.families.network import Network
@@ -85,7 +86,7 @@ class _Run:
         self._coordinator, self._agents, self._tap = coordinator, agents, tap
         self._gone = coordinator.dismissed
         self._wire = wire
-        self._said: dict[int, Received] = {}
+        self._broadcasts: dict[int, Received] = {}
         self._heard: list[list[Received]] = [[] for _ in agents]
         self._now = 0.0
 
@@ -113,8 +114,8 @@ class _Run:
     def _deliver(self) -> None:
         """Deliver the frames under way, and those that follow from them."""
         wire, tap, coordinator, gone = self._wire, self._tap, self._coordinator, self._gone
-        while wire or self._said:
-            if self._said and not self._waits(wire):
+        while wire or self._broadcasts:
+            if self._broadcasts and not self._waits(wire):
                 self._hand_over()
                 continue
             source, target, frame, now = wire.popleft()
@@ -163,7 +164,7 @@ class _Run:
         try:
             header = read_header(frame)
             if not header.sent:
-                self._said[source] = Received(source, self._codec.decode(header.plane, frame))
+                self._broadcasts[source] = Received(source, self._codec.decode(header.plane, frame))
                 self._now = header.now
                 return
         except RemoteProtocolError:
@@ -177,13 +178,13 @@ class _Run:
         if not wire:
             return False
         source, target, _, _ = wire[0]
-        return target == COORDINATOR or (target == NEIGHBOURS and source not in self._said)
+        return target == COORDINATOR or (target == NEIGHBOURS and source not in self._broadcasts)
 
     def _hand_over(self) -> None:
         """Hand over what was sent to neighbours since the last call."""
-        said, self._said = self._said, {}
+        broadcasts, self._broadcasts = self._broadcasts, {}
         for rank, neighbours in enumerate(self._neighbours):
-            heard = [said[source] for source in neighbours if source in said]
+            heard = [broadcasts[source] for source in neighbours if source in broadcasts]
             if heard and rank not in self._gone:
                 self._heard[rank] += heard
                 self._let(rank, None)

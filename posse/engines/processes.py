@@ -18,10 +18,10 @@ from posse.engines.base import Observer, Way, agent_setups, silent, straight
 from posse.engines.coordinator.hub import Hub
 from posse.engines.coordinator.recovery import (
     RunBeginning,
-    brought_back,
+    checkpointer,
     members_of,
     restore,
-    shortening,
+    restored_host,
 )
 from posse.engines.resources import ProcessResources
 from posse.engines.sources import of_this_machine
@@ -191,7 +191,7 @@ class ProcessEngine:
         """Carry a run, which may continue from a journal; see `Hub.carry`."""
         self._serial += 1
         if begun is not None and self._journal is not None:
-            self.hub.on_look = shortening(self._journal, begun, host, self.hub.lobby.roster)
+            self.hub.on_look = checkpointer(self._journal, begun, host, self.hub.lobby.roster)
         try:
             record = self.hub.carry(host, inputs, begun=begun is not None and bool(begun.state))
         finally:
@@ -215,7 +215,7 @@ class ProcessEngine:
         else:  # which commits once for all frames of an input
             sources = recorded(self._journal, sources, field=plan.field)
             if state:
-                return brought_back(self._journal, plan, sources, observe, state)
+                return restored_host(self._journal, plan, sources, observe, state)
         return CoordinatorHost(plan, network, number, sources, observe, self._serial)
 
     def _go_on(

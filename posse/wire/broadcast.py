@@ -9,7 +9,7 @@ from posse.wire.session import CONFIRM_EVERY, MOST_BYTES, MOST_FRAMES, Session
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Broadcast(Session):
+class BroadcastSession(Session):
     """What all of `listeners` peers are sent, from `first` on, and a session with each of them.
 
     A frame confirms the same number to all peers: the least that was taken from any of them, as all
@@ -28,7 +28,7 @@ class Broadcast(Session):
         most_bytes: int = MOST_BYTES,
     ) -> None:
         super().__init__(first, signature, most_frames, most_bytes)
-        self.sessions = tuple(_Listener(self, first, signature) for _ in range(listeners))
+        self.sessions = tuple(_ListenerSession(self, first, signature) for _ in range(listeners))
 
     def wrap(self, frame: bytes) -> bytes:
         """See `Session`; the data are for all connections."""
@@ -60,14 +60,14 @@ class Broadcast(Session):
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class _Listener(Session):
+class _ListenerSession(Session):
     """The session with one of the peers. Only answers and frames sent again go to it alone."""
 
-    __slots__ = ("_line",)
+    __slots__ = ("_group",)
 
-    def __init__(self, line: Broadcast, first: int, signature: bytes) -> None:
+    def __init__(self, group: BroadcastSession, first: int, signature: bytes) -> None:
         super().__init__(first, signature)
-        self._line = line
+        self._group = group
 
     def wrap(self, frame: bytes) -> bytes:
         """Not used: a frame goes to all peers."""
@@ -76,16 +76,16 @@ class _Listener(Session):
     @property
     def crowded(self) -> bool:
         """See `Session`; a peer that is gone holds nobody up."""
-        return self in self._line.sessions and self._line.crowded_by(self)
+        return self in self._group.sessions and self._group.crowded_by(self)
 
     def confirm(self) -> None:
         """See `Session`; a frame to all may have confirmed it meanwhile."""
-        self._told = max(self._told, self._line._told)
+        self._told = max(self._told, self._group._told)
         if self.taken - self._told >= CONFIRM_EVERY:
             super().confirm()
 
     def _unconfirmed(self) -> Iterable[bytes]:
-        return self._line.after(self.confirmed)
+        return self._group.after(self.confirmed)
 
     def _forget(self) -> None:
-        """Nothing to do: the line drops frames when it numbers the next one."""
+        """Nothing to do: the group drops frames when it numbers the next one."""

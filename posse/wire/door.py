@@ -35,7 +35,7 @@ import zmq
 from posse.results.traffic import KernelBytes
 from posse.security.address import plain
 from posse.wire.session import MOST_BYTES
-from posse.wire.sockets import HANDSHAKE_FAILURES, Happening, happened
+from posse.wire.sockets import HANDSHAKE_FAILURES, MonitorEvent, monitor_events
 
 _BYTES = struct.Struct("=QQ")
 _OFFSET = 120
@@ -115,7 +115,7 @@ Closing = tuple[int, Connection, str, str]
 class Door:
     """See the module's text.
 
-    `members` returns the bytes taken from each joined agent, by descriptor. `happened` queues the
+    `members` returns the bytes taken from each joined agent, by descriptor. `pending` queues the
     monitor's events for other readers, `refused` why connections were closed. With `guarded` False
     the door only counts, as over ipc.
     """
@@ -129,7 +129,7 @@ class Door:
         guarded: bool,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.happened: deque[Happening] = deque()
+        self.pending: deque[MonitorEvent] = deque()
         self.refused: deque[tuple[str, str]] = deque(maxlen=1_000)
         self._monitor = monitor
         self._agents = agents
@@ -165,19 +165,19 @@ class Door:
         with self._lock:
             if self._over.is_set():
                 return
-            for told in happened(self._monitor):
-                match told.event:
+            for event in monitor_events(self._monitor):
+                match event.kind:
                     case zmq.EVENT_ACCEPTED:
-                        self._accepted(told.value)
+                        self._accepted(event.value)
                     case zmq.EVENT_DISCONNECTED:
-                        self._disconnected(told.value)
-                self.happened.append(told)
+                        self._disconnected(event.value)
+                self.pending.append(event)
 
-    def events(self) -> Iterator[Happening]:
+    def events(self) -> Iterator[MonitorEvent]:
         """The monitor's events since the last call, oldest first."""
         self.drain()
-        while self.happened:
-            yield self.happened.popleft()
+        while self.pending:
+            yield self.pending.popleft()
 
     def _accepted(self, fd: int) -> None:
         self._disconnected(fd)  # a reused descriptor, whose DISCONNECTED has not come yet
@@ -207,16 +207,16 @@ class Door:
         with self._lock:
             members = self._members()
             most = FAST_AHEAD if resident() > self._calm + FAST else AHEAD
-            for fd, connection, reason, said in list(self._too_much(members, most, now)):
+            for fd, connection, reason, text in list(self._too_much(members, most, now)):
                 shut(fd, connection)
-                if said:
-                    self._refuse(reason, f"closed a connection from {connection.host}: {said}")
+                if text:
+                    self._refuse(reason, f"closed a connection from {connection.host}: {text}")
             self._look_at = now + _PER_CONNECTION * len(self._connections)
             self._fresh = 0
             self._calm = resident()
 
-    def _refuse(self, reason: str, said: str) -> None:
-        self.refused.append((reason, said))
+    def _refuse(self, reason: str, text: str) -> None:
+        self.refused.append((reason, text))
 
     def _too_much(self, members: Mapping[int, int], most: int, now: float) -> Iterator[Closing]:
         """The connections to close. `most`: bytes that an agent may be ahead."""
@@ -245,8 +245,8 @@ class Door:
                     connection.base = received - taken
                 ahead = received - connection.base - taken
                 if ahead > most + PER_SECOND * (now - connection.since):
-                    said = f"it sent {ahead >> 20} MiB that make up no message"
-                    yield fd, connection, "too-much", said
+                    text = f"it sent {ahead >> 20} MiB that make up no message"
+                    yield fd, connection, "too-much", text
         yield from self._too_many(strangers)
 
     def _too_many(self, strangers: list[tuple[int, Connection]]) -> Iterator[Closing]:
@@ -277,7 +277,10 @@ class Door:
 
     def _totals(self) -> tuple[int, int]:
         with self._lock:
-            counts = [self._gone, *(one.counts() for one in self._connections.values())]
+            counts = [
+                self._gone,
+                *(connection.counts() for connection in self._connections.values()),
+            ]
         return sum(sent for sent, _ in counts), sum(received for _, received in counts)
 
     def hang_up(self) -> None:

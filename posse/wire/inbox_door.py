@@ -30,7 +30,7 @@ class InboxDoor(Door):
         self._own: dict[int, Connection] = {}
         self._came: dict[int, int] = {}
         super().__init__(monitor, 0, dict, guarded=guarded)
-        self.happened = deque(maxlen=0)  # this monitor's events have no other reader
+        self.pending = deque(maxlen=0)  # this monitor's events have no other reader
 
     def know(self, neighbours: int) -> None:
         """Set how many neighbours may connect."""
@@ -48,9 +48,9 @@ class InboxDoor(Door):
             if (connection := self._own.pop(fd, None)) is not None:
                 connection.close()
 
-    def _refuse(self, reason: str, said: str) -> None:
-        super()._refuse(reason, said)
-        LOG.warning("at the inbox: %s", said, extra={"about": f"inbox: {reason}"})
+    def _refuse(self, reason: str, text: str) -> None:
+        super()._refuse(reason, text)
+        LOG.warning("at the inbox: %s", text, extra={"about": f"inbox: {reason}"})
 
     def _disconnected(self, fd: int) -> None:
         if (connection := self._connections.get(fd)) is not None:
@@ -59,21 +59,21 @@ class InboxDoor(Door):
         super()._disconnected(fd)
 
     def _too_much(self, members: Mapping[int, int], most: int, now: float) -> Iterator[Closing]:
-        live = {fd: one for fd, one in self._connections.items() if not one.closed}
-        young = [(fd, one) for fd, one in live.items() if now < one.since + JOIN_WITHIN]
+        live = {fd: link for fd, link in self._connections.items() if not link.closed}
+        young = [(fd, link) for fd, link in live.items() if now < link.since + JOIN_WITHIN]
         yield from self._too_many(young)
-        came = {fd: one.counts()[1] for fd, one in live.items()}
-        life = PER_SECOND * sum(now - one.since for one in live.values())
+        came = {fd: link.counts()[1] for fd, link in live.items()}
+        life = PER_SECOND * sum(now - link.since for link in live.values())
         ahead = self._left + sum(came.values()) - self.taken - life
         if came and ahead > most * max(1, self._agents):
-            fd = max(came, key=lambda one: came[one] - self._came.get(one, 0))
+            fd = max(came, key=lambda fd: came[fd] - self._came.get(fd, 0))
             yield fd, live[fd], "too-much", "more comes in than this agent can take"
         self._came = came
         for fd, own in self._own.items():
             back = own.counts()[1]
             if not own.closed and back > BACK + BACK_PER_SECOND * (now - own.since):
-                said = f"it sent back {back >> 10} KiB, although it has nothing to send"
-                yield fd, own, "too-much", said
+                text = f"it sent back {back >> 10} KiB, although it has nothing to send"
+                yield fd, own, "too-much", text
 
     def close(self) -> None:
         super().close()

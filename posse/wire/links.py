@@ -2,13 +2,12 @@
 
 A host addresses a frame by rank, `COORDINATOR` or `NEIGHBOURS`, and does not know its carrier. Each
 target has a `Link`, a function that takes frames in order. Frames that arrive reach the host at one
-place in its process (`AgentProcess`, `Hub`). Between these, sessions retransmit lost frames.
+place in its process (`AgentProcess`, `Hub`). Between these stand lines (`posse.wire.line`).
 
 An agent has its links to neighbours from its `Mesh`.
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Final
 
 import zmq
@@ -17,7 +16,8 @@ from librt.strings import read_i32_le
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.message import Message
 from posse.protocol.wire import NO_RUN, SOURCE, encode, name_of
-from posse.wire.session import ENVELOPE_BYTES, Session
+from posse.wire.line import Transmit
+from posse.wire.session import ENVELOPE_BYTES
 
 _NAME_AT: Final = ENVELOPE_BYTES + SOURCE.start
 _NAME_END: Final = ENVELOPE_BYTES + SOURCE.stop
@@ -29,54 +29,10 @@ name their sender; a receiver cannot confuse them, as it has no session with its
 Link = Callable[[bytes], object]
 """Sends a frame to one peer, or to all neighbours at once; frames arrive in the order sent."""
 
-Send = Callable[..., object]
-"""Hands bytes to a socket; ZeroMQ's flags may follow them."""
 
-Heard = Callable[[int, Send], Send]
-"""Wraps what sends to this target, below the session, so that frames are heard."""
-
-
-def sender(socket: zmq.Socket[bytes]) -> Send:
+def sender(socket: zmq.Socket[bytes]) -> Transmit:
     """The `send` of a socket's base class, without pyzmq's checks on each frame."""
     return super(zmq.Socket, socket).send
-
-
-class Tie:
-    """This agent's end of the session with one neighbour; `post` sends the session's replies.
-
-    On watched links nothing is sent while the link is down: it would arrive out of order.
-    """
-
-    __slots__ = ("_post", "neighbour", "session", "up")
-
-    def __init__(
-        self, neighbour: int, session: Session, post: Callable[[bytes], object], *, up: bool
-    ) -> None:
-        self.neighbour = neighbour
-        self.session = session
-        self.up = up
-        self._post = post
-
-    def changed(self, *, up: bool) -> None:
-        """The connection is lost, or there is a new one."""
-        self.up = up
-        if up:
-            self.session.reconnected()
-            self.answer()
-
-    def probe(self) -> None:
-        """Let the session ask a connected neighbour that confirms nothing."""
-        if self.up:
-            self.session.probe()
-            self.answer()
-
-    def answer(self) -> None:
-        """Send the session's replies; the neighbour asks again for what does not get through."""
-        if self.up:
-            for data in self.session.replies:
-                with suppress(zmq.Again):
-                    self._post(data)
-        self.session.replies.clear()
 
 
 def signed_by(data: bytes) -> int:

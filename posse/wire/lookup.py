@@ -34,7 +34,7 @@ def is_ipv6(endpoint: str) -> bool:
     if ":" in host:
         return True
     try:
-        kinds = {found[0] for found in socket.getaddrinfo(host, None)}
+        kinds = {family for family, *_ in socket.getaddrinfo(host, None)}
     except OSError:
         return False
     return socket.AF_INET not in kinds
@@ -51,10 +51,10 @@ def own_address(endpoint: str) -> str:
         return str(probe.getsockname()[0])
 
 
-def reached(at: str, endpoint: str) -> str:
-    """The bound address `at` as peers at `endpoint` reach it: a wildcard becomes our address."""
-    host, port = split(at)
-    return join(own_address(endpoint), port) if host in _ANY else at
+def reached(bound: str, endpoint: str) -> str:
+    """The address `bound` as peers at `endpoint` reach it: a wildcard becomes our address."""
+    host, port = split(bound)
+    return join(own_address(endpoint), port) if host in _ANY else bound
 
 
 def greets(endpoint: str, patience: float = 2.0) -> bool:
@@ -86,5 +86,5 @@ def closed_by_us(port: int) -> set[str]:
 
 def _written(raw: bytes) -> str:
     """An address of the kernel's tables, whose four-byte words are byte-swapped."""
-    words = b"".join(raw[at : at + 4][::-1] for at in range(0, len(raw), 4))
+    words = b"".join(raw[start : start + 4][::-1] for start in range(0, len(raw), 4))
     return plain(socket.inet_ntop(socket.AF_INET6 if len(raw) > 4 else socket.AF_INET, words))

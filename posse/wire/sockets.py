@@ -159,23 +159,23 @@ class Selector:
                 handler()
 
 
-class Happening(NamedTuple):
+class MonitorEvent(NamedTuple):
     """An event of a socket's monitor: one of `zmq.EVENT_…`, its value, and its address."""
 
-    event: int
+    kind: int
     value: int
     address: str
 
 
-def happened(monitor: zmq.Socket[bytes]) -> Iterator[Happening]:
+def monitor_events(monitor: zmq.Socket[bytes]) -> Iterator[MonitorEvent]:
     """The pending events of a monitor, oldest first.
 
     `zmq.utils.monitor` does the same, but loads asyncio into every agent.
     """
     while monitor.poll(0):
-        told, address = monitor.recv_multipart()
-        event, value = _MONITORED.unpack(told)
-        yield Happening(event, value, address.decode())
+        numbers, address = monitor.recv_multipart()
+        kind, value = _MONITORED.unpack(numbers)
+        yield MonitorEvent(kind, value, address.decode())
 
 
 def why_failed(code: int) -> str:

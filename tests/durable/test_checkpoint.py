@@ -22,14 +22,14 @@ from posse.durable.journal import Journal
 from posse.durable.recording import RecordedSpending, recorded
 from posse.engines import memory
 from posse.engines.agents.recovery import outside_agent
-from posse.engines.coordinator.recovery import brought_back, outside_coordinator
+from posse.engines.coordinator.recovery import outside_coordinator, restored_host
 from posse.families.network import Network
 from posse.hosts.agent import AgentHost
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.hosts.sources import Sources
 from posse.plan import Plan
-from posse.wire.broadcast import Broadcast
+from posse.wire.broadcast import BroadcastSession
 from posse.wire.session import Session
 from tests.runs.test_golden import CASES
 from tests.support.golden import taken, without_clock_and_chance, write_logs
@@ -101,7 +101,7 @@ class CoordinatorBroughtBack:
         if server is not None and isinstance(server._spending, RecordedSpending):
             ledger: Any = server._spending._spending
             ledger._close()
-        self._host = brought_back(self._journal, host.plan, self._sources, host.observe, state)
+        self._host = restored_host(self._journal, host.plan, self._sources, host.observe, state)
         BroughtBack.times += 1
 
 
@@ -115,7 +115,7 @@ class CoordinatorBroughtBack:
         if name not in NOT_TWICE
     ],
 )
-def test_who_was_brought_back_goes_on_as_it_was(
+def test_who_was_restored_host_goes_on_as_it_was(
     name: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_logs(tmp_path)
@@ -138,7 +138,7 @@ def test_what_hosts_are_made_of_comes_back_compiled_too() -> None:
     for one in (
         *(Conductor(2), SharedClock(GroupArms(buffer(), 2, 2, None)), WallClock(monotonic_ns)),
         *(SharedPace(run), SlotPace(run, rewards), WallPace(run, rewards, monotonic_ns, False)),
-        *(VirtualPace(run, rewards, activity), Session(1), Broadcast(1, b"", 2)),
+        *(VirtualPace(run, rewards, activity), Session(1), BroadcastSession(1, b"", 2)),
         Arrivals([(1,), (0,)], 2, 2, 8, ([0, 1], [], [8, 8])),
     ):
         assert type(pickle.loads(pickle.dumps(one))) is type(one)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from posse.engines.effects import Log
+from posse.engines.effects import LogLine
 from posse.protocol import control
 from tests.support.lobby import ABSENCE, DEADLINE, TOKEN, Run, Script, failed, framed, warned
 
@@ -47,7 +47,7 @@ def test_what_brings_the_run_on_puts_the_roll_off() -> None:
     script, _ = standing()
     script.lobby.call_roll(105.0)
     member = script.lobby.roster.members[0]
-    member.said(framed(control.Ready()), 107.0)
+    member.note(framed(control.Ready()), 107.0)
     script.lobby.patience.moved(107.0)
     assert script.lobby.roll_at == 107.0 + DEADLINE / 2
 
@@ -71,7 +71,7 @@ def test_a_link_is_there_again_when_both_its_ends_say_so() -> None:
         script.linked(by, about, up=False)
     assert script.linked(1, 2, up=True) == []
     (said,) = script.linked(2, 1, up=True)
-    assert isinstance(said, Log)
+    assert isinstance(said, LogLine)
     assert said.text == "link 1–2 is up again"
     script.lobby.patience.moved(106.0)
     assert script.lobby.timer == 106.0 + DEADLINE
@@ -85,7 +85,7 @@ def test_what_an_agent_said_of_its_links_is_forgotten_when_it_is_started_again()
     script.closes("peer-1")
     script.says("again-1", control.Resume(1, TOKEN, b"peer-1", 2, taken, again))
     (said,) = script.linked(2, 1, up=True)
-    assert isinstance(said, Log)
+    assert isinstance(said, LogLine)
     assert said.text == "link 1–2 is up again"
     assert script.linked(0, 1, up=False)  # that of 0 and 1 is there, too: so this is news
 

@@ -4,7 +4,7 @@ import pytest
 
 from posse import __version__
 from posse.engines.base import SAME_VERSION
-from posse.engines.effects import Log, Reply
+from posse.engines.effects import LogLine, Reply
 from posse.protocol import control
 from posse.protocol.wire import VERSION
 from tests.support.lobby import Script, framed, joining
@@ -13,7 +13,7 @@ from tests.support.lobby import Script, framed, joining
 def test_another_program_that_speaks_the_same_wire_is_let_in_with_a_remark() -> None:
     script = Script()
     log, answer = script.says("a", joining(version="0.9.7"))
-    assert isinstance(log, Log)
+    assert isinstance(log, LogLine)
     assert log.text.startswith(f"agent 0 has posse 0.9.7, this coordinator {__version__}; ")
     assert answer == Reply(b"a", control.Welcome(0, "mase"))
 

@@ -111,8 +111,8 @@ class Saboteur:
         self._bad: list[bytes] = []
         crew = Crew({}, engine.token, "mase", [], "")
         self.process = local_agent(crew, engine.endpoint, rank)
-        self._link = self.process._ways[COORDINATOR]
-        self.process._ways[COORDINATOR] = self.send
+        self._link = self.process._links[COORDINATOR]
+        self.process._links[COORDINATOR] = self.send
 
     def send(self, frame: bytes) -> None:
         self._link(frame)

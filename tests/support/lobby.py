@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from posse.engines.coordinator.lobby import Lobby
 from posse.engines.coordinator.roster import Peer, Roster
-from posse.engines.effects import Fail, LobbyEffect, Log
+from posse.engines.effects import Fail, LobbyEffect, LogLine
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.protocol import control
@@ -78,7 +78,7 @@ class Script:
         """`peer` names a connection; its number is the name's last character."""
         frame = message if isinstance(message, bytes) else framed(message)
         at = Peer(peer.encode(), key, ord(peer[-1]))
-        return self.lobby.said(at, frame, self.now, WALL)
+        return self.lobby.receive(at, frame, self.now, WALL)
 
     def linked(self, by: int, about: int, *, up: bool) -> list[LobbyEffect]:
         return self.lobby.linked(by, about, self.now, up=up)
@@ -124,7 +124,7 @@ def setup(rank: int) -> AgentSetup:
 
 
 def warned(effects: list[LobbyEffect]) -> list[str]:
-    return [e.text for e in effects if isinstance(e, Log) and e.level == logging.WARNING]
+    return [e.text for e in effects if isinstance(e, LogLine) and e.level == logging.WARNING]
 
 
 def failed(effects: list[LobbyEffect]) -> str:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posse.durable.checkpoint import read, written
-from posse.wire.broadcast import Broadcast
+from posse.wire.broadcast import BroadcastSession
 from posse.wire.session import CONFIRM_EVERY, LATE, Session, SessionFull
 
 AGENTS = range(3)
@@ -16,7 +16,7 @@ class Mesh:
     """What agents sent to all, what each took from each, and what is under way on each link."""
 
     def __init__(self, first: int = 0) -> None:
-        self.lines = [Broadcast(first, b"", len(AGENTS) - 1) for _ in AGENTS]
+        self.lines = [BroadcastSession(first, b"", len(AGENTS) - 1) for _ in AGENTS]
         self.sent: list[list[bytes]] = [[] for _ in AGENTS]
         self.got: dict[tuple[int, int], list[bytes]] = {link: [] for link in LINKS}
         self.under_way: dict[tuple[int, int], list[bytes]] = {link: [] for link in LINKS}
@@ -119,7 +119,7 @@ def test_who_only_listens_confirms_now_and_then() -> None:
 
 def test_no_more_is_kept_than_the_bounds_say() -> None:
     for bounds in ({"most_frames": 2}, {"most_bytes": 10}):
-        line = Broadcast(0, b"", 2, **bounds)
+        line = BroadcastSession(0, b"", 2, **bounds)
         for _ in range(2):
             line.wrap(b"12345")
         with pytest.raises(SessionFull):
@@ -130,7 +130,7 @@ def test_no_more_is_kept_than_the_bounds_say() -> None:
 
 
 def test_a_checkpoint_has_a_line_with_all_its_sessions() -> None:
-    before = Broadcast(0, b"", 2)
+    before = BroadcastSession(0, b"", 2)
     for _ in range(3):
         before.wrap(b"frame")
     before.sessions[0].confirmed = 2
@@ -142,13 +142,13 @@ def test_a_checkpoint_has_a_line_with_all_its_sessions() -> None:
 
 
 def test_without_ends_nothing_is_kept() -> None:
-    line = Broadcast(0, b"", 0, most_frames=1)
+    line = BroadcastSession(0, b"", 0, most_frames=1)
     for _ in range(3):
         line.wrap(b"frame")
 
 
 def test_for_who_is_gone_no_frame_is_kept() -> None:
-    line = Broadcast(0, b"", 2, most_frames=3)
+    line = BroadcastSession(0, b"", 2, most_frames=3)
     here, gone = line.sessions
     for number in range(3):
         line.wrap(b"po%d" % number)

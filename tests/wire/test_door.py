@@ -66,7 +66,7 @@ class Place(Watched[Door]):
 
     def _seen(self) -> int:
         events = list(self.door.events())
-        self.accepted += [e.value for e in events if e.event == zmq.EVENT_ACCEPTED]
+        self.accepted += [e.value for e in events if e.kind == zmq.EVENT_ACCEPTED]
         return len(self.accepted)
 
     def time(self) -> float:

@@ -9,7 +9,7 @@ import zmq
 from posse.wire import inbox_door
 from posse.wire.door import AROUND, WATCHED
 from posse.wire.inbox_door import InboxDoor
-from posse.wire.sockets import end, happened
+from posse.wire.sockets import end, monitor_events
 from tests.support.door import Watched
 from tests.support.remote import until
 
@@ -85,7 +85,7 @@ def test_where_nothing_has_to_come_back_little_may(inbox: Inbox) -> None:
     publisher.connect(f"tcp://127.0.0.1:{port}")
     try:
         assert monitor.poll(10_000), "the connection is not told of"
-        fd = next(happened(monitor)).value
+        fd = next(monitor_events(monitor)).value
         inbox.door.connected(fd)
         hostile.setsockopt(zmq.SUBSCRIBE, b"po")
         assert inbox.look() == []

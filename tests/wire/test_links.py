@@ -9,11 +9,12 @@ import zmq
 
 from posse.engines.agents.each_link import EachLink
 from posse.engines.agents.guard import Guard
-from posse.engines.agents.mesh import Mesh
+from posse.engines.agents.mesh import NeighbourLinks
 from posse.engines.agents.one_to_all import OneToAll
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.endpoint import NEIGHBOURS
 from posse.protocol.wire import MAGIC
+from posse.wire.line import Interceptor
 from posse.wire.session import content
 from posse.wire.sockets import Selector
 from tests.support.lobby import setup
@@ -32,10 +33,12 @@ class Wire:
 
     def __init__(self) -> None:
         self._context = zmq.Context()
-        self._made: list[Mesh] = []
+        self._made: list[NeighbourLinks] = []
         self._guards: list[Guard] = []
 
-    def mesh(self, kind: type[Mesh], address: str, rank: int, *, watched: bool = False) -> Mesh:
+    def mesh(
+        self, kind: type[NeighbourLinks], address: str, rank: int, *, watched: bool = False
+    ) -> NeighbourLinks:
         guard = Guard(self._context, Selector(), None) if watched else None
         if guard is not None:
             self._guards.append(guard)
@@ -45,15 +48,15 @@ class Wire:
             bind=address,
             rank=rank,
             patience_ms=WAIT_MS,
-            heard=lambda target, send: send,
+            interceptor=Interceptor(),
         )
         self._made.append(mesh)
         return mesh
 
-    def inbox(self, kind: type[Mesh], address: str, rank: int) -> zmq.Socket:
+    def inbox(self, kind: type[NeighbourLinks], address: str, rank: int) -> zmq.Socket:
         return self.mesh(kind, address, rank).inbox
 
-    def links(self, kind: type[Mesh], *, watched: bool = False) -> Mesh:
+    def links(self, kind: type[NeighbourLinks], *, watched: bool = False) -> NeighbourLinks:
         return self.mesh(kind, f"inproc://{len(self._made)}", 1, watched=watched)
 
     def close(self) -> None:
@@ -71,7 +74,7 @@ def wire() -> Iterator[Wire]:
     wire.close()
 
 
-def until_heard(links: Mesh, inboxes: list[zmq.Socket]) -> None:
+def until_heard(links: NeighbourLinks, inboxes: list[zmq.Socket]) -> None:
     """As agents do it: a socket that is bound takes a connection when its owner looks at it."""
     poller = zmq.Poller()
     for socket in inboxes:
@@ -85,7 +88,7 @@ def until_heard(links: Mesh, inboxes: list[zmq.Socket]) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_neighbour_hears_every_frame_in_order(
-    wire: Wire, kind: type[Mesh], tmp_path: Path
+    wire: Wire, kind: type[NeighbourLinks], tmp_path: Path
 ) -> None:
     addresses = {rank: f"ipc://{tmp_path}/{rank}" for rank in (3, 8, 11)}
     inboxes = [wire.inbox(kind, address, rank) for rank, address in addresses.items()]
@@ -162,7 +165,7 @@ def test_watched_links_stay_up_until_their_neighbour_has_another_inbox(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_to_a_neighbour_that_is_gone_nothing_more_is_sent(
-    kind: type[Mesh], wire: Wire, tmp_path: Path
+    kind: type[NeighbourLinks], wire: Wire, tmp_path: Path
 ) -> None:
     links = wire.links(kind)
     addresses = {rank: f"ipc://{tmp_path}/{rank}" for rank in (5, 6)}

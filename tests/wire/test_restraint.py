@@ -4,7 +4,7 @@ import pytest
 
 from posse.errors import RunFailed
 from posse.protocol.machine import COORDINATOR
-from posse.wire.broadcast import Broadcast
+from posse.wire.broadcast import BroadcastSession
 from posse.wire.restraint import DEADLINE, Restraint
 from posse.wire.session import Session, SessionFull
 
@@ -66,7 +66,7 @@ def test_who_confirms_nothing_for_too_long_is_named_and_who_confirms_something_i
 
 
 def test_of_all_neighbours_the_one_that_confirms_least_holds_up_what_is_said_to_all() -> None:
-    line = Broadcast(0, b"", 2, most_frames=1_000, most_bytes=100)
+    line = BroadcastSession(0, b"", 2, most_frames=1_000, most_bytes=100)
     quick, slow = line.sessions
     data = [line.wrap(bytes(20)) for _ in range(3)]
     assert [end.crowded for end in (quick, slow)] == [True, True]

@@ -17,10 +17,10 @@ from posse.wire.inbox_door import InboxDoor
 from posse.wire.sockets import (
     HANDSHAKE_FAILURES,
     HANDSHAKE_MS,
-    Happening,
+    MonitorEvent,
     Selector,
-    happened,
     heartbeat,
+    monitor_events,
     monitored,
     reconnect,
     why_failed,
@@ -124,44 +124,44 @@ class Guard:
         monitor = monitored(socket, _WATCHED)
         if monitor not in self._monitors:
             self._monitors[monitor] = socket
-            self._selector.watch(monitor, lambda: self._happened(monitor))
+            self._selector.watch(monitor, lambda: self._follow(monitor))
 
-    def _happened(self, monitor: zmq.Socket[bytes]) -> None:
-        for told in happened(monitor):
-            if told.event == zmq.EVENT_MONITOR_STOPPED:
+    def _follow(self, monitor: zmq.Socket[bytes]) -> None:
+        for event in monitor_events(monitor):
+            if event.kind == zmq.EVENT_MONITOR_STOPPED:
                 # only now: ZeroMQ's thread blocks for ever on a closed monitor
                 self._selector.forget(monitor)
                 del self._monitors[monitor]
                 monitor.close(0)
                 return
-            rank = self._ranks.get(told.address)
-            if told.event == zmq.EVENT_CONNECTED:
+            rank = self._ranks.get(event.address)
+            if event.kind == zmq.EVENT_CONNECTED:
                 if self._door is not None:
-                    self._door.connected(told.value)
+                    self._door.connected(event.value)
                 continue
-            if told.event == zmq.EVENT_DISCONNECTED and self._door is not None:
-                self._door.disconnected(told.value)
-            if told.event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
-                self._failures.pop(told.address, None)
-            if told.event & HANDSHAKE_FAILURES:
-                self._not_let_in(told, rank)
+            if event.kind == zmq.EVENT_DISCONNECTED and self._door is not None:
+                self._door.disconnected(event.value)
+            if event.kind == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                self._failures.pop(event.address, None)
+            if event.kind & HANDSHAKE_FAILURES:
+                self._not_let_in(event, rank)
             elif rank is not None:
-                self.link_changed(rank, told.event == zmq.EVENT_HANDSHAKE_SUCCEEDED)
+                self.link_changed(rank, event.kind == zmq.EVENT_HANDSHAKE_SUCCEEDED)
 
-    def _not_let_in(self, told: Happening, rank: int | None) -> None:
+    def _not_let_in(self, event: MonitorEvent, rank: int | None) -> None:
         """A neighbour refused the handshake; it may not know this agent yet."""
-        self._failures[told.address] += 1
-        if self._failures[told.address] == _FAILED_IN_A_ROW:
+        self._failures[event.address] += 1
+        if self._failures[event.address] == _FAILED_IN_A_ROW:
             why = "it closes each connection at once; check that it runs, and the network to it"
-            if told.event == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
-                why = why_failed(told.value)
+            if event.kind == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
+                why = why_failed(event.value)
             elif self._own is not None:
                 why = "it does not know this agent's key; are both from the same posse keys?"
             who = "?" if rank is None else rank
             LOG.warning(
                 "agent %s at %s does not let this agent in: %s",
                 who,
-                told.address,
+                event.address,
                 why,
                 extra={"about": f"agent {who}'s inbox"},
             )

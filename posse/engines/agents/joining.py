@@ -41,7 +41,7 @@ from posse.engines.effects import (
     JoiningEffect,
     Leave,
     LinkUp,
-    Log,
+    LogLine,
     OpenInbox,
     Say,
     Start,
@@ -75,7 +75,7 @@ NOTICED = 5.0
 as for any link that is down, and names them."""
 
 
-class State(Enum):
+class JoinState(Enum):
     """See the module's text."""
 
     CONNECTING = 1
@@ -118,7 +118,7 @@ class Joining:
         wait: float = math.inf,
     ) -> None:
         self.rank = join.rank
-        self.state = State.CONNECTING
+        self.state = JoinState.CONNECTING
         self.offset = 0
         """How far the coordinator's clock is ahead of this agent's, in nanoseconds."""
         self.timer = now + wait
@@ -134,12 +134,12 @@ class Joining:
         self._online = False
         self._until = math.inf
         """When a resuming agent gives up."""
-        self._before = State.CONNECTING
+        self._before = JoinState.CONNECTING
         """The state to return to from resuming."""
         self._trips: list[tuple[int, int]] = []
         self._setup: AgentSetup | None = None
         self._not_listening: tuple[int, ...] = ()
-        self._said_down: set[int] = set()
+        self._reported_down: set[int] = set()
         """Neighbours reported to the coordinator as not listening yet."""
 
     @property
@@ -155,7 +155,7 @@ class Joining:
     @property
     def belongs(self) -> bool:
         """Whether the coordinator counts this agent among its own."""
-        return not self.remote or self.state.value >= State.JOINED.value
+        return not self.remote or self.state.value >= JoinState.JOINED.value
 
     def to_resume(self, taken: int) -> control.Resume:
         """The `Resume` to send; `taken` frames of the coordinator's came so far."""
@@ -174,7 +174,7 @@ class Joining:
         """Resume after a kill when linked, at the `starts`th restart; `offset` in nanoseconds."""
         self.rank = rank
         self.offset = offset
-        self.state = State.LINKED
+        self.state = JoinState.LINKED
         self._join = msgspec.structs.replace(self._join, incarnation=incarnation)
         self._connections = starts << _STARTS
         self._resume(now)
@@ -183,12 +183,12 @@ class Joining:
         """The time of `timer` has come."""
         if now < self.timer:
             return []
-        if self.state is State.RESUMING and now < self._until:
+        if self.state is JoinState.RESUMING and now < self._until:
             self.timer = min(self._until, now + _ASK_AGAIN)
             return self._ask_to_resume(now) if self._online else []
-        if self.state is State.LINKING:
-            self.timer = self._look_at(now)
-            return self._say_down()
+        if self.state is JoinState.LINKING:
+            self.timer = self._report_links_at(now)
+            return self._report_down()
         self.timer = math.inf
         return [GiveUp()]
 
@@ -205,14 +205,14 @@ class Joining:
     @property
     def _may_be_known(self) -> bool:
         """Whether the coordinator may have admitted this agent."""
-        first = State.SYNCHRONISING if self.remote else State.JOINING
+        first = JoinState.SYNCHRONISING if self.remote else JoinState.JOINING
         return self.state.value >= first.value
 
     def _begin(self, now: float) -> list[JoiningEffect]:
         """Join from the beginning."""
         self._setup = None
-        self._said_down.clear()
-        self.state = State.JOINING
+        self._reported_down.clear()
+        self.state = JoinState.JOINING
         if not self.remote:
             return [BeginSession(), Forget(), OpenInbox(self._system, self.rank)]
         self.timer = now + self._wait
@@ -220,28 +220,28 @@ class Joining:
         return [BeginSession(), Forget(), Say(join)]
 
     def _resume(self, now: float) -> None:
-        if self.state is not State.RESUMING:
+        if self.state is not JoinState.RESUMING:
             self._before = self.state
-        self.state = State.RESUMING
+        self.state = JoinState.RESUMING
         self._until = now + self._wait
         self.timer = min(self._until, now + _ASK_AGAIN)
 
     def _ask_to_resume(self, now: float) -> list[JoiningEffect]:
         """Ask to resume; the next `Sync` follows at once, as the connection may be short-lived."""
-        asks = [_ask(now)] if self._before is State.SYNCHRONISING else []
+        asks = [_ask(now)] if self._before is JoinState.SYNCHRONISING else []
         return [AskToResume(), *asks]
 
     def _resumed(self, taken: int, now: float) -> list[JoiningEffect]:
         self.state = self._before
-        self.timer = self._look_at(now) if self.state is State.LINKING else math.inf
-        if self.state is State.SYNCHRONISING:
+        self.timer = self._report_links_at(now) if self.state is JoinState.LINKING else math.inf
+        if self.state is JoinState.SYNCHRONISING:
             self.timer = now + self._wait
-        said = Log(
+        reconnected = LogLine(
             logging.INFO,
             f"reconnected to the coordinator at {self._endpoint}",
             "the connection",
         )
-        return [GoOn(taken), *([said] if self.remote else [])]
+        return [GoOn(taken), *([reconnected] if self.remote else [])]
 
     def not_let_in(self, how: Closure, why: str = "") -> list[JoiningEffect]:
         """The connection was closed in its handshake; `why` for `NOT_UNDERSTOOD`."""
@@ -280,38 +280,38 @@ class Joining:
     def disconnected(self, now: float) -> list[JoiningEffect]:
         """The connection to the coordinator is lost; ZeroMQ reconnects by itself."""
         self._online = False
-        if not self._may_be_known or self.state is State.RESUMING:
+        if not self._may_be_known or self.state is JoinState.RESUMING:
             return []
         self._resume(now)
-        said = f"lost the coordinator at {self._endpoint}; waiting up to {self._wait:g} s for it"
-        return [Log(logging.WARNING, said, "the connection")] if self.remote else []
+        text = f"lost the coordinator at {self._endpoint}; waiting up to {self._wait:g} s for it"
+        return [LogLine(logging.WARNING, text, "the connection")] if self.remote else []
 
-    def told(self, frame: bytes, now: float) -> list[JoiningEffect]:
+    def receive(self, frame: bytes, now: float) -> list[JoiningEffect]:
         """A frame came from the coordinator that is not for a run's host."""
         try:
             message = _CODEC.decode(read_header(frame).plane, frame)
         except RemoteProtocolError as error:
-            if error.reason == "version" and self.state is State.JOINING:
+            if error.reason == "version" and self.state is JoinState.JOINING:
                 return [Fail(self._other_wire(frame), PosseError)]
             return []
         match message:
             case control.Refused(reason):
                 return [Fail(_refused(reason), PosseError)]
-            case control.Resumed(taken) if self.state is State.RESUMING:
+            case control.Resumed(taken) if self.state is JoinState.RESUMING:
                 return self._resumed(taken, now)
-            case control.Whose() if self.state is not State.RESUMING and self._may_be_known:
+            case control.Whose() if self.state is not JoinState.RESUMING and self._may_be_known:
                 self._connections += 1
                 self._resume(now)
                 return self._ask_to_resume(now)
-            case control.Unknown() if self.state is State.RESUMING:
+            case control.Unknown() if self.state is JoinState.RESUMING:
                 return self._begin(now)
-            case control.Welcome(rank, system) if self.state is State.JOINING:
-                self._be(rank)
+            case control.Welcome(rank, system) if self.state is JoinState.JOINING:
+                self._take_rank(rank)
                 self._system = system
                 self._trips = []
-                self.state = State.SYNCHRONISING
+                self.state = JoinState.SYNCHRONISING
                 return [_ask(now)]
-            case control.Synced(sent, clock) if self.state is State.SYNCHRONISING:
+            case control.Synced(sent, clock) if self.state is JoinState.SYNCHRONISING:
                 return self._synced(sent, clock, now)
             case control.Configure(rank, setup) if self.belongs:
                 return self._configured(rank, setup, now)
@@ -320,7 +320,7 @@ class Joining:
             case _:
                 return []
 
-    def _be(self, rank: int) -> None:
+    def _take_rank(self, rank: int) -> None:
         """Take this rank; `PosseError` if the agent has another, which its log and ledger go by."""
         if self.rank not in (-1, rank):
             raise PosseError(
@@ -334,11 +334,11 @@ class Joining:
             return [Leave()]
         if not code:
             return [
-                Log(logging.INFO, "the coordinator has finished and let this agent go"),
+                LogLine(logging.INFO, "the coordinator has finished and let this agent go"),
                 Leave(),
             ]
-        said = f"the coordinator gave up (exit code {code}) and let this agent go; its log says why"
-        return [Log(logging.WARNING, said), Leave(code)]
+        text = f"the coordinator gave up (exit code {code}) and let this agent go; its log says why"
+        return [LogLine(logging.WARNING, text), Leave(code)]
 
     def _synced(self, sent: int, clock: int, now: float) -> list[JoiningEffect]:
         """Estimate the offset of the coordinator's clock from the quickest round trips.
@@ -357,11 +357,11 @@ class Joining:
         """The inbox is open at `address`; "" where agents have no neighbours."""
         if not self.remote:
             return [Say(msgspec.structs.replace(self._join, inbox=address))]
-        self.state = State.JOINED
+        self.state = JoinState.JOINED
         self.timer = math.inf
         trip = min(self._trips)[0] * 1e-6
-        said = f"joined {self._endpoint} as agent {self.rank}; round trip {trip:.1f} ms"
-        return [Log(logging.INFO, said), Say(control.Arrived(address))]
+        text = f"joined {self._endpoint} as agent {self.rank}; round trip {trip:.1f} ms"
+        return [LogLine(logging.INFO, text), Say(control.Arrived(address))]
 
     def _configured(self, rank: int, encoded: bytes, now: float) -> list[JoiningEffect]:
         try:
@@ -371,48 +371,48 @@ class Joining:
             return [Fail(f"{reason}; check that both have the same posse version", PosseError)]
         if decoded.mode == "field" and decoded.clock != "wall":
             # any other clock's control messages depend on raw rewards
-            said = (
+            text = (
                 f"the coordinator's run uses clock = '{decoded.clock}', which is for the lab only"
             )
-            return [Fail(f"{said}; real rewards need clock = 'wall'", PosseError)]
-        self._be(rank)
+            return [Fail(f"{text}; real rewards need clock = 'wall'", PosseError)]
+        self._take_rank(rank)
         for other, inbox in decoded.inboxes.items():
             if self.remote and (trouble := inbox_trouble(inbox, "", ())):
-                said = f"the coordinator sent a bad address for agent {other}: {trouble}"
-                return [Fail(said, PosseError)]
+                text = f"the coordinator sent a bad address for agent {other}: {trouble}"
+                return [Fail(text, PosseError)]
         run = self._own_run
         self._setup = decoded if run is None else run.accept(decoded)
-        self.state = State.LINKING
-        self.timer = self._look_at(now)
+        self.state = JoinState.LINKING
+        self.timer = self._report_links_at(now)
         remarks = () if run is None else run.remarks(self._setup)
         return [Forget(), *remarks, LinkUp(self._setup)]
 
     def not_listening(self, ranks: tuple[int, ...]) -> list[JoiningEffect]:
         """These neighbours do not listen yet; with none the agent is linked."""
         self._not_listening = ranks
-        if self._setup is None or self.state is not State.LINKING:
+        if self._setup is None or self.state is not JoinState.LINKING:
             return []
-        up = sorted(self._said_down - set(ranks))
-        self._said_down -= set(up)
+        up = sorted(self._reported_down - set(ranks))
+        self._reported_down -= set(up)
         effects: list[JoiningEffect] = [Say(control.Linked(n, up=True)) for n in up]
         if not ranks:
-            self.state = State.LINKED
+            self.state = JoinState.LINKED
             self.timer = math.inf
             effects.append(Start(self._setup))
         return effects
 
-    def _look_at(self, now: float) -> float:
+    def _report_links_at(self, now: float) -> float:
         """When to report links that are not up; beside the coordinator never, as they are local."""
         return now + NOTICED if self.remote else math.inf
 
-    def _say_down(self) -> list[JoiningEffect]:
+    def _report_down(self) -> list[JoiningEffect]:
         """Report links that are not up to the coordinator."""
-        down = [n for n in self._not_listening if n not in self._said_down]
-        self._said_down.update(down)
+        down = [n for n in self._not_listening if n not in self._reported_down]
+        self._reported_down.update(down)
         late = ", ".join(map(str, down))
-        said = f"no link yet to neighbours {late}; check the network to their inboxes"
-        told = [Say(control.Linked(n, up=False)) for n in down]
-        return [Log(logging.WARNING, said), *told] if down else []
+        text = f"no link yet to neighbours {late}; check the network to their inboxes"
+        reports = [Say(control.Linked(n, up=False)) for n in down]
+        return [LogLine(logging.WARNING, text), *reports] if down else []
 
 
 def _ask(now: float) -> Say:

@@ -16,13 +16,12 @@ from typing import Any, ClassVar, Final
 
 import zmq
 
-from posse.durable.journal import Journal
 from posse.engines.agents.guard import Guard
 from posse.hosts.agent_setup import AgentSetup
 from posse.protocol.wire import sent_at
 from posse.security.zap import key_of
-from posse.wire.line import take
-from posse.wire.links import Heard, Link, Tie, alone, signed_by
+from posse.wire.line import Interceptor, Line
+from posse.wire.links import Link, alone, signed_by
 from posse.wire.session import Session, content
 from posse.wire.sockets import LINK_DEADLINE, bound, configure, know_family
 
@@ -33,12 +32,11 @@ Arrival = tuple[int | None, bytes, int]
 """(sender, frame, time of arrival); sender None where only the frame names it."""
 
 
-class Mesh(ABC):
+class NeighbourLinks(ABC):
     """An agent's inbox and its links to neighbours; see the module's text.
 
-    `rank` is -1 while not known. `patience_ms`: longest wait of `listen` for a frame. With a
-    `journal`, frames are written there before a session takes them. A `guard` watches the links,
-    and reports each that comes up or goes down to `changed`.
+    `rank` is -1 while not known. `patience_ms`: longest wait of `listen` for a frame. A `guard`
+    watches the links, and reports each that comes up or goes down to `changed`.
     """
 
     inbox_type: ClassVar[int]
@@ -53,18 +51,16 @@ class Mesh(ABC):
         bind: str,
         rank: int,
         patience_ms: int,
-        heard: Heard,
-        journal: Journal | None = None,
+        interceptor: Interceptor,
     ) -> None:
-        self.ties: dict[int, Tie] = {}
+        self.lines: dict[int, Line] = {}
         """By the neighbour's rank."""
         self._context = context
         self._guard = guard
         self._neighbours = None if guard is None else guard.neighbours
         self._took = None if guard is None else guard.took
         self._rank = rank
-        self._heard = heard
-        self._journal = journal
+        self._interceptor = interceptor
         self._addresses: dict[int, str] = {}
         """Inboxes of the neighbours with a link, by rank."""
         self.inbox: zmq.Socket[bytes] = context.socket(self.inbox_type)
@@ -118,8 +114,8 @@ class Mesh(ABC):
 
     def lose(self, neighbour: int) -> None:
         """This neighbour is gone: send and keep nothing more for it."""
-        if (tie := self.ties.get(neighbour)) is not None and neighbour in self._addresses:
-            tie.up = False
+        if (line := self.lines.get(neighbour)) is not None and neighbour in self._addresses:
+            line.up = False
             self._let_go(neighbour)
 
     @abstractmethod
@@ -132,38 +128,36 @@ class Mesh(ABC):
 
     def changed(self, neighbour: int, *, up: bool) -> None:
         """The connection to this neighbour is lost, or there is a new one (watched links only)."""
-        if (tie := self.ties.get(neighbour)) is not None:
-            tie.changed(up=up)
+        if (line := self.lines.get(neighbour)) is not None:
+            line.changed(up=up)
 
     def sessions(self) -> Iterator[tuple[int, Session]]:
         """The sessions with the neighbours, by rank."""
-        return ((tie.neighbour, tie.session) for tie in self.ties.values())
+        return ((line.end, line.session) for line in self.lines.values())
 
     @property
     def state(self) -> Any:
         """The sessions with neighbours that are not lost, for `restore`."""
-        return {
-            t.neighbour: t.session for t in self.ties.values() if t.neighbour in self._addresses
-        }
+        return {end: line.session for end, line in self.lines.items() if end in self._addresses}
 
     def restore(self, state: Any) -> None:
         """Continue these sessions; neighbours without one are lost."""
-        for tie in self.ties.values():
-            if tie.neighbour in state:
-                tie.session = state[tie.neighbour]
+        for neighbour, line in self.lines.items():
+            if neighbour in state:
+                line.session = state[neighbour]
             else:
-                self.lose(tie.neighbour)
+                self.lose(neighbour)
 
     def recovered(self) -> None:
         """After a restart: ask for what was missed, and retransmit; watched links do so once up."""
-        for tie in self.ties.values() if self._guard is None else ():
-            tie.session.miss()
-            tie.changed(up=True)
+        for line in self.lines.values() if self._guard is None else ():
+            line.session.miss()
+            line.changed(up=True)
 
     def probe(self) -> None:
         """Ask the neighbours that confirm nothing; call it every `PROBE_EVERY` seconds."""
-        for tie in self.ties.values():
-            tie.probe()
+        for line in self.lines.values():
+            line.probe()
 
     # --- what comes ------------------------------------------------------------------------------
 
@@ -199,17 +193,17 @@ class Mesh(ABC):
 
         Reads at most `MOST_AT_ONCE` messages: a flood of others cannot starve the other sockets.
         """
-        neighbours, ties, receive = self._neighbours, self.ties, self._receive_part
+        neighbours, lines, receive = self._neighbours, self.lines, self._receive_part
         sender, took = None, self._took
         for _ in range(MOST_AT_ONCE):
             if neighbours is None:
                 data = receive(flags)
                 if took is not None:
                     took(len(data))
-                tie = ties.get(signed_by(data))
-                if tie is None:
+                line = lines.get(signed_by(data))
+                if line is None:
                     data = alone(data)
-                    tie = ties.get(signed_by(data))
+                    line = lines.get(signed_by(data))
             else:
                 part = receive(flags, copy=False)
                 if took is not None:
@@ -219,16 +213,10 @@ class Mesh(ABC):
                     flags = zmq.NOBLOCK
                     continue
                 data = alone(part.bytes)
-                tie = ties.get(sender)
-            if tie is None:
+                line = lines.get(sender)
+            if line is None:
                 return sender, content(data)  # a stranger's, which the host refuses
-            journal, session = self._journal, tie.session
-            if journal is None:
-                frame = session.take(data)
-            else:
-                frame = take(journal, tie.neighbour, session, data)
-            if session.replies:
-                tie.answer()
+            frame = line.receive(data)
             if frame is not None:
                 return sender, frame
             flags = zmq.NOBLOCK

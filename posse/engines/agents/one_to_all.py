@@ -6,14 +6,14 @@ from typing import Any, ClassVar
 
 import zmq
 
-from posse.engines.agents.mesh import Mesh
-from posse.errors import RunFailed
+from posse.engines.agents.mesh import NeighbourLinks
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.endpoint import NEIGHBOURS
 from posse.protocol.wire import name_of
-from posse.wire.broadcast import Broadcast
-from posse.wire.links import TO_ONE, Link, Send, Tie, sender, signature, signed_by
-from posse.wire.session import MAGIC, SessionFull
+from posse.wire.broadcast import BroadcastSession
+from posse.wire.line import Line, PeerStalled, Transmit
+from posse.wire.links import TO_ONE, Link, sender, signature, signed_by
+from posse.wire.session import MAGIC
 from posse.wire.sockets import LINK_DEADLINE, configure
 
 
@@ -22,7 +22,7 @@ def _topic(rank: int) -> bytes:
     return TO_ONE + name_of(rank)
 
 
-class OneToAll(Mesh):
+class OneToAll(NeighbourLinks):
     """One XPUB socket, connected to every neighbour's inbox, with one sequence of numbers for all.
 
     A neighbour that subscribes again has reconnected, so every frame it has not confirmed is sent
@@ -44,7 +44,7 @@ class OneToAll(Mesh):
         self._listening: set[bytes] = set()
 
     def rename(self, rank: int) -> None:
-        """See `Mesh`. The new topic also tells a publisher which agent listens now."""
+        """See `NeighbourLinks`. The new topic also tells a publisher which agent listens now."""
         if rank != self._rank:
             self.inbox.setsockopt(zmq.UNSUBSCRIBE, _topic(self._rank))
             self.inbox.setsockopt(zmq.SUBSCRIBE, _topic(rank))
@@ -58,40 +58,48 @@ class OneToAll(Mesh):
         return self.socket
 
     def _begin_sessions(self, first: int) -> Mapping[int, Link]:
-        self._line = line = Broadcast(first, signature(self._rank), len(self._addresses))
-        send = sender(self.socket)
-        self.ties = {
-            n: Tie(n, session, partial(_post, self._heard(n, send), _topic(n)), up=True)
-            for n, session in zip(self._addresses, line.sessions, strict=True)
+        send, interceptor = sender(self.socket), self._interceptor
+        session = BroadcastSession(first, signature(self._rank), len(self._addresses))
+        to_all = interceptor.before(lambda: sorted(self._addresses), send)
+        self._to_all = Line(NEIGHBOURS, session, to_all, interceptor)
+        self.lines = {
+            n: Line(
+                n,
+                own,
+                partial(_send_to_one, interceptor.before(partial(tuple, (n,)), send), _topic(n)),
+                interceptor,
+            )
+            for n, own in zip(self._addresses, session.sessions, strict=True)
         }
-        self._send = self._heard(NEIGHBOURS, send)
         return {NEIGHBOURS: self._send_to_all}
 
-    def _send_to_all(self, data: bytes) -> None:
+    def _send_to_all(self, frame: bytes) -> None:
         try:
-            self._send(self._line.wrap(data))
-        except (zmq.Again, SessionFull):
-            behind = min(self.ties.values(), key=lambda tie: tie.session.confirmed)
-            raise RunFailed(f"agent {behind.neighbour} does not read what is sent to it") from None
+            self._to_all.send(frame)
+        except PeerStalled:
+            behind = min(self.lines.values(), key=lambda line: line.session.confirmed)
+            raise PeerStalled(f"agent {behind.end} does not read what is sent to it") from None
 
     @property
     def state(self) -> Any:
-        return self._line, super().state
+        return self._to_all.session, super().state
 
     def restore(self, state: Any) -> None:
-        self._line, sessions = state
+        self._to_all.session, sessions = state
         super().restore(sessions)
 
     def _let_go(self, neighbour: int) -> None:
-        self._line.leave(self.ties[neighbour].session)
+        session = self._to_all.session
+        assert isinstance(session, BroadcastSession)
+        session.leave(self.lines[neighbour].session)
         self.socket.disconnect(self._addresses.pop(neighbour))
         self._listening.discard(_topic(neighbour))
 
     def changed(self, neighbour: int, *, up: bool) -> None:
-        """See `Mesh`. Nothing to do: the subscription that follows a new connection tells it."""
+        """Nothing to do: the subscription that follows a new connection tells it."""
 
     def recovered(self) -> None:
-        """See `Mesh`. Nothing to do: neighbours' inboxes subscribe again, and so does this one."""
+        """Nothing to do: neighbours' inboxes subscribe again, and so does this one."""
 
     def not_listening(self) -> tuple[int, ...]:
         self._subscriptions()
@@ -105,20 +113,20 @@ class OneToAll(Mesh):
         """Read pending subscriptions and unsubscriptions: a byte 1 or 0, then the topic."""
         while True:
             try:
-                said = self.socket.recv(zmq.NOBLOCK)
+                message = self.socket.recv(zmq.NOBLOCK)
             except zmq.Again:
                 return
-            topic = said[1:]
-            if said[:1] == b"\x01":
+            topic = message[1:]
+            if message[:1] == b"\x01":
                 self._listening.add(topic)
                 if (
                     topic.startswith(TO_ONE)
-                    and (tie := self.ties.get(signed_by(topic))) is not None
+                    and (line := self.lines.get(signed_by(topic))) is not None
                 ):
-                    tie.changed(up=True)
+                    line.changed(up=True)
             else:
                 self._listening.discard(topic)
 
 
-def _post(send: Send, topic: bytes, data: bytes) -> None:
-    send(topic + data, zmq.NOBLOCK)
+def _send_to_one(send: Transmit, topic: bytes, data: bytes, flags: int = 0) -> None:
+    send(topic + data, flags)

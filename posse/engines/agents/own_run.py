@@ -7,7 +7,7 @@ import msgspec
 from posse.arms import ArmsSpec
 from posse.arms.csv import CsvArms
 from posse.arms.python import PythonArms
-from posse.engines.effects import Log
+from posse.engines.effects import LogLine
 from posse.errors import PosseError, SpecError
 from posse.families import get_system
 from posse.hosts.agent_setup import AgentSetup
@@ -33,16 +33,16 @@ class TheirRun:
             )
         return setup
 
-    def remarks(self, setup: AgentSetup) -> list[Log]:
+    def remarks(self, setup: AgentSetup) -> list[LogLine]:
         """Log lines to write before any reward is used: what this agent discloses in the field."""
         if setup.mode != "field":
             return []
         claim = setup.claim
-        remarks = [Log(logging.INFO, f"claim: {claim.says}")]
+        remarks = [LogLine(logging.INFO, f"claim: {claim.says}")]
         if claim.mechanism == "none":
-            remarks.insert(0, Log(logging.WARNING, f"{setup.system} protects no rewards"))
+            remarks.insert(0, LogLine(logging.WARNING, f"{setup.system} protects no rewards"))
         if not isinstance(setup.arms, int) and setup.arms.ends:
-            remarks.append(Log(logging.INFO, setup.arms.ends))
+            remarks.append(LogLine(logging.INFO, setup.arms.ends))
         return remarks
 
 

@@ -2,32 +2,31 @@
 
 import math
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Final, assert_never
 
 import zmq
 
 from posse import defect
+from posse.durable.capture import Tap
 from posse.durable.checkpoint import Checkpoints, read
 from posse.durable.journal import Journal
 from posse.durable.recording import recorded
 from posse.engines import effects
 from posse.engines.agents.each_link import EachLink
-from posse.engines.agents.joining import Joining, State
-from posse.engines.agents.mesh import Mesh
+from posse.engines.agents.joining import Joining, JoinState
+from posse.engines.agents.mesh import NeighbourLinks
 from posse.engines.agents.one_to_all import OneToAll
-from posse.engines.agents.place import Place
-from posse.engines.agents.recovery import LINKED, Beginning, agent_again, outside_agent
+from posse.engines.agents.recovery import LINKED, Beginning, outside_agent, replay_input
+from posse.engines.agents.site import AgentSite
 from posse.engines.agents.uplink import Uplink
-from posse.engines.base import Tap
 from posse.engines.resources import ProcessResources
 from posse.engines.sources import ahead_by, of_this_machine
 from posse.errors import InputError, PosseError, RunFailed
 from posse.families import get_system
 from posse.hosts.agent import ONE_RUN, AgentHost
 from posse.hosts.agent_setup import AgentSetup
-from posse.hosts.endpoint import NEIGHBOURS
 from posse.hosts.sources import Sources
 from posse.log import LOG
 from posse.operate.status import AgentStatus
@@ -35,7 +34,8 @@ from posse.printable import printable
 from posse.protocol import control
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.message import Message
-from posse.wire.links import Link, Send, outside_runs
+from posse.wire.line import Interceptor, Line
+from posse.wire.links import Link, outside_runs
 from posse.wire.restraint import Restraint
 from posse.wire.session import Session
 from posse.wire.sockets import PROBE_EVERY, Selector, end
@@ -56,7 +56,8 @@ _LOOK_UP_MS = 50
 class AgentProcess:
     """Joins a coordinator, then carries its host's frames until the coordinator lets it go.
 
-    `tap` hears every frame handed to ZeroMQ. With a `journal`, a restarted process continues where
+    `connect` makes its link to the coordinator. `tap` hears every frame handed to ZeroMQ.
+    With a `journal`, a restarted process continues where
     it was killed.
 
     Above 300 lines: this one loop carries all frames and every effect of joining.
@@ -66,9 +67,9 @@ class AgentProcess:
         self,
         context: zmq.Context[zmq.Socket[bytes]],
         selector: Selector,
-        uplink: Uplink,
+        connect: Callable[[Interceptor], Uplink],
         joining: Joining,
-        place: Place,
+        site: AgentSite,
         tap: Tap | None = None,
         journal: Journal | None = None,
     ) -> None:
@@ -77,26 +78,24 @@ class AgentProcess:
         self._field = False
         self._context = context
         self._selector = selector
-        self._uplink = uplink
-        self._place = place
-        self._tap = tap
+        self._interceptor = Interceptor(journal, tap, self._known_rank)
+        self._uplink = uplink = connect(self._interceptor)
+        self._site = site
         self._journal = journal
         self._checkpoints = Checkpoints(journal) if journal is not None else None
         self._stamp = time.monotonic_ns
-        uplink.through(self._heard)
-        uplink.journal = journal
-        self._mesh: Mesh | None = None
-        self._ways: dict[int, Link] = {COORDINATOR: uplink.send}
+        self._mesh: NeighbourLinks | None = None
+        self._links: dict[int, Link] = {COORDINATOR: uplink.line.send}
         self.exit_code: int | None = None
         """The result of `serve`; None until it has ended."""
         self._left: int | None = None
         """The exit code; None until this agent may leave."""
         self._probe_at = 0.0
         self._restraint = Restraint(self._sessions)
-        self._parted: set[int] = set()
+        self._down_or_gone: set[int] = set()
         """Neighbours whose connection is down, and those declared gone."""
-        if place.guard is not None:
-            place.guard.link_changed = self._link_changed
+        if site.guard is not None:
+            site.guard.link_changed = self._link_changed
         selector.watch(uplink.socket, self._drain_uplink)
         if uplink.monitor is not None:
             selector.watch(uplink.monitor, self._connections)
@@ -105,9 +104,9 @@ class AgentProcess:
         """This agent's status; from any thread."""
         host, state = self.host, self.joining.state
         return AgentStatus(
-            connected=state.value >= State.JOINED.value and state is not State.RESUMING,
+            connected=state.value >= JoinState.JOINED.value and state is not JoinState.RESUMING,
             running=host is not None and host.running,
-            links_down=len(self._parted),
+            links_down=len(self._down_or_gone),
             ended=self.exit_code,
         )
 
@@ -128,8 +127,8 @@ class AgentProcess:
             self._fail(defect.report(who, error) if host is None else host.defect(error))
             return RunFailed.exit_code
         finally:
-            if self._place.guard is not None:
-                self._place.guard.close()
+            if self._site.guard is not None:
+                self._site.guard.close()
             self._uplink.close()
             if self._mesh is not None:
                 self._mesh.close()
@@ -140,9 +139,9 @@ class AgentProcess:
 
     def _fail(self, reason: str, *, mistake: bool = False) -> None:
         """Report why this agent fails: in full here, to the coordinator what it may know."""
-        self._place.say_failure(reason, field=self._field)
+        self._site.say_failure(reason, field=self._field)
         if self._journal is not None:
-            if self.joining.state is State.RESUMING:
+            if self.joining.state is JoinState.RESUMING:
                 # the coordinator cannot be told; a restart goes on from the last commit
                 self._journal.close()
                 return
@@ -155,7 +154,7 @@ class AgentProcess:
                 reason = f"agent {self.joining.rank} cannot go on; its own log says why"
             with suppress(RunFailed):  # the link may take no more
                 lines = (printable(line, 4000) for line in reason[:4000].split("\n"))
-                self._say(control.Failed("\n".join(lines), mistake and not self._field))
+                self._send_message(control.Failed("\n".join(lines), mistake and not self._field))
 
     # --- the loop --------------------------------------------------------------------------------
 
@@ -165,15 +164,15 @@ class AgentProcess:
         if journal is not None and (before := journal.began_as(Beginning)) is not None:
             self._recover(journal, before)
         if watched is None:
-            self._do(self.joining.connected(time.time(), time.monotonic()))
+            self._carry_out(self.joining.connected(time.time(), time.monotonic()))
         while self._left is None:
             host = self.host
             if self._checkpoints is not None and self._checkpoints.due:
-                self._shorten(self._checkpoints)
+                self._make_checkpoint(self._checkpoints)
             if host is not None and host.busy and not self._restraint.held:
                 self._step(host)
                 self._selector.wait(0)
-            elif self._mesh is None and (watched is None or self.joining.state is State.LINKED):
+            elif self._mesh is None and (watched is None or self.joining.state is JoinState.LINKED):
                 # only one socket to read: a poll before each frame would double its cost
                 frame = self._uplink.wait()
                 if frame is not None:
@@ -181,11 +180,11 @@ class AgentProcess:
                     continue
                 self._selector.wait(0)
             elif self._mesh is not None and host is not None and host.hears_neighbours_only:
-                self._hear_neighbours(host, self._mesh)
+                self._receive_from_neighbours(host, self._mesh)
                 self._selector.wait(0)
             else:
                 self._selector.wait(self._patience())
-            self._mind_time()
+            self._check_timers()
         return self._left
 
     def _step(self, host: AgentHost) -> None:
@@ -195,22 +194,22 @@ class AgentProcess:
             if host.outbox or not host.busy or time.monotonic() >= until:
                 break
         self._flush(host)
-        if self._uplink.session.crowded:
+        if self._uplink.line.session.crowded:
             self._restraint.look_soon()
-            self._uplink.ask()
+            self._uplink.line.ask()
 
     def _patience(self) -> int | None:
         """Longest wait in milliseconds; None (no limit) where only frames matter."""
-        if self.joining.state is State.LINKING:
+        if self.joining.state is JoinState.LINKING:
             return _LOOK_UP_MS
         left = self.joining.timer - time.monotonic()
         if self._uplink.monitor is not None or self._journal is not None:
             left = min(left, _PATIENCE)
         return None if math.isinf(left) else max(0, int(1000 * left)) + 1
 
-    def _mind_time(self) -> None:
-        if self.joining.state is State.LINKING and self._mesh is not None:
-            self._do(self.joining.not_listening(self._mesh.not_listening()))
+    def _check_timers(self) -> None:
+        if self.joining.state is JoinState.LINKING and self._mesh is not None:
+            self._carry_out(self.joining.not_listening(self._mesh.not_listening()))
         now = time.monotonic()
         if now >= self._probe_at:
             self._probe_at = now + PROBE_EVERY
@@ -219,7 +218,7 @@ class AgentProcess:
                 self._mesh.probe()
         self._restraint.look(now)
         if now >= self.joining.timer:
-            self._do(self.joining.fire(now))
+            self._carry_out(self.joining.fire(now))
 
     # --- receiving -------------------------------------------------------------------------------
 
@@ -237,25 +236,25 @@ class AgentProcess:
             return
         host.receive(COORDINATOR, frame)
         for neighbour in host.take_gone():
-            self._lose(neighbour)
+            self._drop_neighbour(neighbour)
         self._flush(host)
         if host.field and (ledger := host.take_ledger()) is not None:
-            self._place.run_ended(host.setup.claim, ledger, host.delays)
+            self._site.run_ended(host.setup.claim, ledger, host.delays)
 
     def _take_unread(self, frame: bytes) -> None:
-        self._do(self.joining.told(frame, time.monotonic()))
+        self._carry_out(self.joining.receive(frame, time.monotonic()))
 
-    def _lose(self, neighbour: int) -> None:
+    def _drop_neighbour(self, neighbour: int) -> None:
         LOG.warning("agent %d is gone; going on without it", neighbour)
-        self._parted.add(neighbour)  # so that its link is not reported as down
+        self._down_or_gone.add(neighbour)  # so that its link is not reported as down
         if self._mesh is not None:
             self._mesh.lose(neighbour)
 
     def _connections(self) -> None:
         if self._left is None:  # after Goodbye a closed connection is no loss
-            self._do(self._uplink.connections(self.joining, time.monotonic()))
+            self._carry_out(self._uplink.connections(self.joining, time.monotonic()))
 
-    def _hear_neighbours(self, host: AgentHost, mesh: Mesh) -> None:
+    def _receive_from_neighbours(self, host: AgentHost, mesh: NeighbourLinks) -> None:
         """Take neighbours' frames with one blocking receive each and no poll.
 
         The host gets frames once as many are here as it awaits: that costs a third of handling each
@@ -284,38 +283,38 @@ class AgentProcess:
         if self._mesh is not None:
             self._mesh.changed(neighbour, up=up)
         leaves = self.host is None or self.host.done or self._left is not None
-        if leaves or up is not (neighbour in self._parted):
+        if leaves or up is not (neighbour in self._down_or_gone):
             return  # at the end of a run neighbours leave at different times
         if self._journal is not None:
             self._journal.add(LINKED, neighbour, b"up" if up else b"")
         if up:
-            self._parted.discard(neighbour)
+            self._down_or_gone.discard(neighbour)
             LOG.info("the link to agent %d is up again", neighbour)
         else:
-            self._parted.add(neighbour)
+            self._down_or_gone.add(neighbour)
             LOG.warning("the link to agent %d is down", neighbour)
-        self._say(control.Linked(neighbour, up))
+        self._send_message(control.Linked(neighbour, up))
 
     # --- joining ---------------------------------------------------------------------------------
 
-    def _do(  # noqa: PLR0912  one for each effect
-        self, wanted: Iterable[effects.JoiningEffect]
+    def _carry_out(  # noqa: PLR0912  one for each effect
+        self, to_carry_out: Iterable[effects.JoiningEffect]
     ) -> None:
         """Carry out effects of the joining machine."""
-        for effect in wanted:
+        for effect in to_carry_out:
             match effect:
                 case effects.Say(message):
-                    self._say(message)
+                    self._send_message(message)
                 case effects.BeginSession():
                     self._uplink.begin()
                 case effects.AskToResume():
-                    self._say(self.joining.to_resume(self._uplink.session.taken))
+                    self._send_message(self.joining.to_resume(self._uplink.line.session.taken))
                 case effects.GoOn(taken):
                     self._uplink.resume(taken)
                 case effects.OpenInbox(system, rank):
-                    self._do(self.joining.inbox_open(self._open_inbox(system, rank)))
+                    self._carry_out(self.joining.inbox_open(self._open_inbox(system, rank)))
                 case effects.LinkUp(setup):
-                    self._do(self.joining.not_listening(self._link_up(setup)))
+                    self._carry_out(self.joining.not_listening(self._link_up(setup)))
                 case effects.Start(setup):
                     self._start(setup)
                 case effects.Forget():
@@ -323,12 +322,12 @@ class AgentProcess:
                     if self._left is not None:
                         return
                 case effects.GiveUp():
-                    if not self._leaves_alone():
-                        raise RunFailed(self._place.why_alone())
+                    if not self._leave_if_run_is_over():
+                        raise RunFailed(self._site.why_alone())
                 case effects.Leave(code):
                     self._uplink.confirm()
                     self._left = code
-                case effects.Log(level, text, about):
+                case effects.LogLine(level, text, about):
                     LOG.log(level, "%s", text, extra={"about": about})
                 case effects.Fail(reason, kind):
                     raise kind(reason)
@@ -337,18 +336,18 @@ class AgentProcess:
 
     def _forget(self) -> None:
         """Drop the host: the coordinator configures anew, or was started again."""
-        if self.joining.state is State.JOINING and self._leaves_alone():
+        if self.joining.state is JoinState.JOINING and self._leave_if_run_is_over():
             return
         if self.host is not None and self.host.spends:
             if self._journal is not None:
                 self._journal.remove()
             raise PosseError(ONE_RUN)
         self.host = None
-        self._parted.clear()
+        self._down_or_gone.clear()
         if self._journal is not None:
             self._journal.forget()
 
-    def _leaves_alone(self) -> bool:
+    def _leave_if_run_is_over(self) -> bool:
         """Leave without a Goodbye if this agent's one run of the field is over; whether it does."""
         if self.host is None or not (self.host.field and self.host.done):
             return False
@@ -356,56 +355,31 @@ class AgentProcess:
         self._left = 0
         return True
 
-    def _open_inbox(self, system: str, rank: int, at: str = "") -> str:
+    def _open_inbox(self, system: str, rank: int, bound: str = "") -> str:
         """Open the inbox; returns its address, "" if the system has no neighbours.
 
-        `at`: the address to bind again after a restart.
+        `bound`: the address to bind again after a restart.
         """
-        bind = at or self._place.bind(system)
+        bind = bound or self._site.bind(system)
         if not bind:
             return ""
-        kind: type[Mesh] = OneToAll if get_system(system).broadcasts else EachLink
+        kind: type[NeighbourLinks] = OneToAll if get_system(system).broadcasts else EachLink
         if isinstance(self._mesh, kind):
             self._mesh.rename(rank)
         else:
             self._close_mesh()
             self._mesh = kind(
                 self._context,
-                self._place.guard,
+                self._site.guard,
                 bind=bind,
                 rank=rank,
                 patience_ms=_LOOK_UP_MS,
-                heard=self._heard,
-                journal=self._journal,
+                interceptor=self._interceptor,
             )
             self._selector.watch(self._mesh.inbox, self._drain_inbox)
             if self._mesh.back is not None:
                 self._selector.watch(*self._mesh.back)
-        return self._place.reached_at(self._mesh.address)
-
-    def _heard(self, target: int, send: Send) -> Send:
-        """Commit the journal and call the tap before anything is sent to this target.
-
-        This is below the session, so the tap also hears joining, envelopes and frames that are sent
-        again. A coordinator's frames are heard at its `Router`.
-        """
-        tap, journal = self._tap, self._journal
-        if tap is None and journal is None:
-            return send
-
-        def hear(data: bytes, flags: int = 0) -> object:
-            if journal is not None:
-                if journal.replaying:
-                    return None  # the sessions know what the other ends still miss
-                journal.commit()
-            if tap is not None:
-                host, rank = self.host, self.joining.rank
-                neighbours = host.setup.neighbours if host is not None else ()
-                for one in neighbours if target == NEIGHBOURS else (target,):
-                    tap(rank if rank >= 0 else None, one, data)
-            return send(data, flags)
-
-        return hear
+        return self._site.address_for_neighbours(self._mesh.address)
 
     def _close_mesh(self) -> None:
         if self._mesh is not None:
@@ -419,7 +393,7 @@ class AgentProcess:
         """Connect to the neighbours; returns those that do not listen yet."""
         if self._mesh is None:
             return ()
-        self._ways = {COORDINATOR: self._ways[COORDINATOR], **self._mesh.connect(setup)}
+        self._links = {COORDINATOR: self._uplink.line.send, **self._mesh.connect(setup)}
         return self._mesh.not_listening()
 
     def _start(self, setup: AgentSetup) -> None:
@@ -438,7 +412,7 @@ class AgentProcess:
         self._field = setup.mode == "field"  # set first: making the host may fail
         resources = ProcessResources(self._sessions)
         clock = ahead_by(self.joining.offset)
-        sources = of_this_machine(clock, resources, self._place.signer)
+        sources = of_this_machine(clock, resources, self._site.signer)
         self._stamp = (sources.coarse() if self._field else sources).stamp
         return sources
 
@@ -452,7 +426,7 @@ class AgentProcess:
             offset=self.joining.offset,
             incarnation=self.joining.incarnation,
             inbox=self._mesh.address if self._mesh is not None else "",
-            uplink=self._uplink.session.state,
+            uplink=self._uplink.line.session.state,
         )
 
     def _recover(self, journal: Journal, before: Beginning) -> None:
@@ -463,20 +437,20 @@ class AgentProcess:
         )
         self._open_inbox(setup.system, rank, before.inbox)
         self._link_up(setup)
-        self._uplink.session.restore(before.uplink)
+        self._uplink.line.session.restore(before.uplink)
         with journal.replay() as inputs:
             if before.state:
                 self._restore(journal, before)
             else:
                 self._start(setup)
             assert self.host is not None
-            for one in inputs:
-                agent_again(one, self.host, self._session_with, self._take_unread)
+            for recorded_input in inputs:
+                replay_input(recorded_input, self.host, self._line_to, self._take_unread)
                 self._flush(self.host)
         if self._mesh is not None:
             self._mesh.recovered()
 
-    def _shorten(self, checkpoints: Checkpoints) -> None:
+    def _make_checkpoint(self, checkpoints: Checkpoints) -> None:
         """Replace the journal's inputs by a checkpoint, if no frame waits to be sent."""
         host, mesh, journal = self.host, self._mesh, self._journal
         if host is not None and journal is not None and journal.beginning and not host.outbox:
@@ -494,13 +468,16 @@ class AgentProcess:
             self._mesh.restore(links)
         sources.resources.begin()
 
-    def _session_with(self, end: int) -> Session:
+    def _line_to(self, end: int) -> Line:
         if end == COORDINATOR or self._mesh is None:
-            return self._uplink.session
-        return self._mesh.ties[end].session
+            return self._uplink.line
+        return self._mesh.lines[end]
+
+    def _known_rank(self) -> int | None:
+        return self.joining.rank if self.joining.rank >= 0 else None
 
     def _sessions(self) -> Iterator[tuple[int, Session]]:
-        yield COORDINATOR, self._uplink.session
+        yield COORDINATOR, self._uplink.line.session
         if self._mesh is not None:
             yield from self._mesh.sessions()
 
@@ -508,14 +485,14 @@ class AgentProcess:
 
     def _flush(self, host: AgentHost) -> None:
         if host.outbox:
-            ways, journal = self._ways, self._journal
+            links, journal = self._links, self._journal
             if journal is not None and not journal.replaying:
                 journal.commit()  # before sessions number frames that may not leave yet
             for target, frame in host.outbox:
-                ways[target](frame)
+                links[target](frame)
             host.outbox.clear()
 
-    def _say(self, message: Message) -> None:
+    def _send_message(self, message: Message) -> None:
         """Send the coordinator a message of joining, a link's state, or a failure."""
         of_one_connection = isinstance(message, control.OF_ONE_CONNECTION)
         if self.host is not None and not of_one_connection:
@@ -523,4 +500,4 @@ class AgentProcess:
             self._flush(self.host)
             return
         frame = outside_runs(message, self.joining.rank)
-        (self._uplink.say if of_one_connection else self._uplink.send)(frame)
+        (self._uplink.say if of_one_connection else self._uplink.line.send)(frame)

@@ -12,8 +12,8 @@ from posse.hosts.agent import AgentHost
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.sources import Sources
 from posse.protocol import control
-from posse.wire.line import taken_again
-from posse.wire.session import Session, SessionState
+from posse.wire.line import Line
+from posse.wire.session import SessionState
 
 LINKED = "linked"
 """An input of a journal: a link to a neighbour changed."""
@@ -45,19 +45,19 @@ def outside_agent(journal: Journal, sources: Sources, setup: AgentSetup) -> dict
     return named | of_sources(sources)
 
 
-def agent_again(
-    one: Input,
+def replay_input(
+    recorded: Input,
     host: AgentHost,
-    session_with: Callable[[int], Session],
-    told: Callable[[bytes], object],
+    line_to: Callable[[int], Line],
+    receive_unread: Callable[[bytes], object],
 ) -> None:
-    """Replay one input to an agent's host; `told` takes frames that are not for the host."""
-    what, whom, said = one
-    if what == FRAME:
-        if (frame := taken_again(session_with(whom), said)) is not None:
-            host.receive(whom, frame) if host.knows(frame) else told(frame)
-    elif what == STEPS:
-        for _ in range(whom):
+    """Replay one input to an agent's host; `receive_unread` takes frames not for the host."""
+    kind, end, data = recorded
+    if kind == FRAME:
+        if (frame := line_to(end).receive(data)) is not None:
+            host.receive(end, frame) if host.knows(frame) else receive_unread(frame)
+    elif kind == STEPS:
+        for _ in range(end):
             host.step()
     else:
-        host.say(control.Linked(whom, bool(said)))
+        host.say(control.Linked(end, bool(data)))

@@ -12,14 +12,14 @@ import msgspec
 from posse import __version__
 from posse.arms.csv import CsvArms
 from posse.arms.python import PythonArms
+from posse.durable.capture import Tap
 from posse.durable.journal import Journal, is_held
 from posse.engines.agents.guard import Guard
 from posse.engines.agents.joining import Joining
 from posse.engines.agents.own_run import OwnData, OwnRun, TheirRun
-from posse.engines.agents.place import Place
 from posse.engines.agents.process import AgentProcess
+from posse.engines.agents.site import AgentSite
 from posse.engines.agents.uplink import Uplink
-from posse.engines.base import Tap
 from posse.errors import InputError
 from posse.families import get_system
 from posse.log import LOG
@@ -34,11 +34,12 @@ from posse.security import address
 from posse.security.keys import AgentKeys
 from posse.spec.fingerprint import fingerprint
 from posse.spec.privacy import ALONE, PrivacySpec
+from posse.wire.line import Interceptor
 from posse.wire.lookup import own_address, reached, unresolved
 from posse.wire.sockets import Selector, one_context
 
 
-class Elsewhere(Place):
+class RemoteSite(AgentSite):
     """The place of an agent on a machine of its own, whose people read its log."""
 
     def __init__(
@@ -54,8 +55,8 @@ class Elsewhere(Place):
             return ""
         return self._inbox or address.join(own_address(self._endpoint), "*")
 
-    def reached_at(self, at: str) -> str:
-        return reached(at, self._endpoint)
+    def address_for_neighbours(self, bound: str) -> str:
+        return reached(bound, self._endpoint)
 
     def why_alone(self) -> str:
         trouble = unresolved(self._endpoint)
@@ -72,7 +73,7 @@ class Elsewhere(Place):
         LOG.error("%s", reason)
 
     def run_ended(self, claim: Claim, ledger: Account, delays: Counter[int]) -> None:
-        """See `Place`. What this agent did is logged here, and told to nobody else."""
+        """See `AgentSite`. What this agent did is logged here, and told to nobody else."""
         if (median := quantile(delays, 0.5)) is not None:
             LOG.info("messages to this agent took %.1f ms (median)", 1e3 * median)
         LOG.info(
@@ -154,9 +155,12 @@ def remote_agent(
         kept = Journal(journal, _owner(endpoint, rank, configuration), synchronous=safe)
     context = one_context(many=many)
     selector = Selector()
-    place = Elsewhere(Guard(context, selector, own), endpoint, inbox, wait, keys)
-    uplink = Uplink(context, endpoint, keys, guarded=True)
-    return AgentProcess(context, selector, uplink, joining, place, tap, kept)
+    site = RemoteSite(Guard(context, selector, own), endpoint, inbox, wait, keys)
+
+    def connect(interceptor: Interceptor) -> Uplink:
+        return Uplink(context, endpoint, interceptor, keys, guarded=True)
+
+    return AgentProcess(context, selector, connect, joining, site, tap, kept)
 
 
 def journal_of(

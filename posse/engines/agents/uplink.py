@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 import zmq
 
-from posse.durable.journal import Journal
 from posse.engines.agents.joining import Closure, Joining
 from posse.engines.effects import JoiningEffect
 from posse.errors import PosseError, RunFailed
@@ -18,17 +17,17 @@ from posse.protocol.machine import COORDINATOR
 from posse.security.keys import AgentKeys
 from posse.security.zap import connect_with
 from posse.wire.door import AROUND, AROUND_WITH_KEYS
-from posse.wire.line import take
-from posse.wire.links import Heard, sender
+from posse.wire.line import Interceptor, Line
+from posse.wire.links import sender
 from posse.wire.lookup import greets, unresolved
-from posse.wire.session import Session, SessionBroken, SessionFull, is_numbered
+from posse.wire.session import Session, SessionBroken, is_numbered
 from posse.wire.sockets import (
     HANDSHAKE_FAILURES,
     LINK_DEADLINE,
     configure,
-    happened,
     heartbeat,
     know_family,
+    monitor_events,
     monitored,
     reconnect,
     why_failed,
@@ -44,7 +43,7 @@ _WATCHED = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | HANDSHAKE_FA
 
 
 class Uplink:
-    """See the module's text. Its `send` is the `Link` to the coordinator.
+    """See the module's text. Its `line` carries frames to the coordinator.
 
     `guarded`: the coordinator was started by others, who may start it again. Over tcp it must not
     be able to fill this machine's memory.
@@ -56,6 +55,7 @@ class Uplink:
         self,
         context: zmq.Context[zmq.Socket[bytes]],
         endpoint: str,
+        interceptor: Interceptor,
         keys: AgentKeys | None = None,
         *,
         guarded: bool = False,
@@ -64,14 +64,12 @@ class Uplink:
         self._around = AROUND if keys is None else AROUND_WITH_KEYS
         self.monitor: zmq.Socket[bytes] | None = None
         self.socket: zmq.Socket[bytes] = context.socket(zmq.DEALER)
-        self._send, self._receive = sender(self.socket), self.socket.recv
+        self._receive = self.socket.recv
         configure(self.socket, LINK_DEADLINE)
         self._endpoint = endpoint
-        self.session = Session()
-        self.journal: Journal | None = None
-        """Records what the session takes, if set."""
-        self._up = False
-        """Whether the current connection may carry frames of the session, in both directions."""
+        transmit = interceptor.before(lambda: (COORDINATOR,), sender(self.socket))
+        self.line = Line(COORDINATOR, Session(), transmit, interceptor, up=False, flags=0)
+        """It is up while the connection may carry frames of the session, in both directions."""
         fills = guarded and not endpoint.startswith("ipc:")
         if guarded or not endpoint.startswith("ipc:"):
             self.socket.setsockopt(zmq.RCVTIMEO, _LOOK_MS)
@@ -101,62 +99,35 @@ class Uplink:
             self.close()
             raise PosseError(f"{self._endpoint} is not an address: {error.strerror}") from None
 
-    def through(self, heard: Heard) -> None:
-        """Send through what `heard` puts before the socket."""
-        self._send = heard(COORDINATOR, self._send)
-
     # --- the session -----------------------------------------------------------------------------
 
     def begin(self) -> None:
         """Begin a new session, to which all frames from here on belong."""
-        self.session = Session()
-        self._up = True
+        self.line.session = Session()
+        self.line.up = True
 
     def resume(self, taken: int) -> None:
         """The coordinator took `taken` frames: send it the rest, and go on."""
         try:
-            self.session.resume(taken)
+            self.line.resume(taken)
         except SessionBroken as error:
             raise RunFailed(f"the coordinator lost this agent's session: {error}") from None
-        self._up = True
-        self._answer()
-
-    def send(self, data: bytes) -> None:
-        """Send a frame of the session; see `Link`."""
-        try:
-            numbered = self.session.wrap(data)
-        except SessionFull:
-            raise RunFailed("the coordinator does not read what this agent sends") from None
-        if self._up:
-            self._send(numbered)
 
     def say(self, frame: bytes) -> None:
         """Send a frame outside the session, for the current connection only."""
-        self._send(frame)
+        self.line.transmit(frame)
 
     def probe(self, now: float) -> None:
         """Look up the coordinator's name if that is due, and ask for missing confirmations."""
         if now >= self._look_up_at:
             self._connect(now)
-        if self.monitor is not None and self._up:
-            self.session.probe()
-            self._answer()
+        if self.monitor is not None:
+            self.line.probe()
 
     def confirm(self) -> None:
         """Confirm what was taken, because nothing else will be sent."""
-        self.session.confirm()
-        self._answer()
-
-    def ask(self) -> None:
-        """Ask how much was taken, because nothing is sent before that is known."""
-        if self._up:
-            self.session.ask()
-            self._answer()
-
-    def _answer(self) -> None:
-        for data in self.session.replies:
-            self._send(data)
-        self.session.replies.clear()
+        self.line.session.confirm()
+        self.line.answer()
 
     # --- what comes ------------------------------------------------------------------------------
 
@@ -168,16 +139,10 @@ class Uplink:
             return None
         if self.door is not None:
             self.door.taken += len(data) + self._around
-        if not self._up and is_numbered(data):
-            return None  # it came over a lost connection, and will be sent again
-        session, journal = self.session, self.journal
-        if journal is not None and is_numbered(data):
-            frame = take(journal, COORDINATOR, session, data)
-        else:
-            frame = session.take(data)
-        if session.replies:
-            self._answer()
-        return frame
+        if not is_numbered(data):
+            return data
+        # over a line that is down it came by a connection that is lost, and will be sent again
+        return self.line.receive(data) if self.line.up else None
 
     def frames(self) -> Iterator[bytes]:
         """All frames that are here."""
@@ -188,17 +153,17 @@ class Uplink:
     def connections(self, joining: Joining, now: float) -> Iterator[JoiningEffect]:
         """Tell `joining` what happened to the connection; returns its effects."""
         assert self.monitor is not None
-        for told in happened(self.monitor):
-            match told.event:
+        for event in monitor_events(self.monitor):
+            match event.kind:
                 case zmq.EVENT_HANDSHAKE_SUCCEEDED:
                     if self.door is not None:
                         self.door.connected()
                     yield from joining.connected(time.time(), now)
                 case zmq.EVENT_DISCONNECTED:
-                    self._up = False
+                    self.line.up = False
                     yield from joining.disconnected(now)
                 case zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
-                    yield from joining.not_let_in(Closure.NOT_UNDERSTOOD, why_failed(told.value))
+                    yield from joining.not_let_in(Closure.NOT_UNDERSTOOD, why_failed(event.value))
                 case zmq.EVENT_HANDSHAKE_FAILED_AUTH:
                     yield from joining.not_let_in(Closure.UNKNOWN_KEY)
                 case _ if greets(self._endpoint):

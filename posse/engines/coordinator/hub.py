@@ -12,13 +12,13 @@ from typing import Final, assert_never
 
 import msgspec
 
+from posse.durable.capture import Tap
 from posse.durable.journal import Input, Journal
 from posse.engines import effects
-from posse.engines.base import Tap
 from posse.engines.coordinator.lobby import CATCH_UP, Lobby
-from posse.engines.coordinator.recovery import coordinator_again
+from posse.engines.coordinator.recovery import replay_input
 from posse.engines.coordinator.roster import Member, Peer, Roster
-from posse.engines.coordinator.router import NotReading, Router
+from posse.engines.coordinator.router import Router
 from posse.engines.start.crew import Died
 from posse.errors import InputError, PosseError, RunFailed
 from posse.hosts.agent_setup import AgentSetup
@@ -35,7 +35,7 @@ from posse.security.keys import CoordinatorKeys
 from posse.spec.fingerprint import fingerprint
 from posse.spec.runfile import RunSpec
 from posse.wire.door import AROUND, AROUND_WITH_KEYS
-from posse.wire.line import take
+from posse.wire.line import Interceptor, PeerStalled
 from posse.wire.links import outside_runs
 from posse.wire.session import Session, is_numbered
 from posse.wire.sockets import PROBE_EVERY, Selector
@@ -45,7 +45,7 @@ _LOOK: Final = 0.02
 
 _STOOD_STILL: Final = 0.5
 """A check overdue by more seconds means that this process was stopped or had no processor: frames
-that came meanwhile are taken before any agent counts as late."""
+that received meanwhile are taken before any agent counts as late."""
 
 _FAREWELL = 5.0
 """Seconds to wait for the next agent on another machine to confirm its Goodbye."""
@@ -98,16 +98,18 @@ class Hub:
         self._loses_frames = not bind.startswith("ipc:")
         self._probe_at = 0.0
         self._deaths: list[Died] = []
-        self._bury_at = math.inf
+        self._report_deaths_at = math.inf
         self._host: CoordinatorHost | None = None
-        self._not_reading: list[tuple[int, str]] = []
+        self._stalled: list[tuple[int, str]] = []
         """Agents that did not read what was sent to them, and the sentences about it."""
         self._journal = journal
         self._around = AROUND if keys is None else AROUND_WITH_KEYS
-        self._router = Router(bind, engine.deadline, _LOOK, keys, agents, roster.taken)
-        self._tap = tap
-        if tap is not None or journal is not None:
-            self._router.heard = self._heard
+        self._interceptor = Interceptor(journal, tap, lambda: COORDINATOR)
+        self._interceptor.recording = False
+        self._router = Router(
+            bind, engine.deadline, _LOOK, keys, agents, roster.taken, self._interceptor
+        )
+        roster.link = self._router.link
         self.endpoint = self._router.endpoint
         self.interrupted = threading.Event()
         """Set from another thread, it ends the wait under way with `RunFailed`."""
@@ -138,7 +140,7 @@ class Hub:
         """
         first = secrets.randbits(32)
         setups = [msgspec.structs.replace(setup, first=first) for setup in setups]
-        self._do(self.lobby.configure(setups, time.monotonic()))
+        self._carry_out(self.lobby.configure(setups, time.monotonic()))
         self._until(lambda: self.lobby.complete or self.lobby.changed)
 
     def carry(
@@ -150,19 +152,21 @@ class Hub:
         """
         self._router.door.begin()
         self._host = host
+        self._interceptor.recording = True
         self.lobby.carry(host, time.monotonic())
         try:
             if not begun:
                 host.begin()
             self._flush()
-            for one in inputs:
-                coordinator_again(one, host, self.lobby.roster.members)
+            for recorded in inputs:
+                replay_input(recorded, host, self.lobby.roster.members)
                 self._flush()
             self._until(lambda: host.complete)
         finally:
             self.lobby.release()
             self._host = None
-            self._not_reading.clear()
+            self._interceptor.recording = False
+            self._stalled.clear()
             self._completed += host.complete
             self._publish(time.monotonic())
         record = host.record
@@ -192,10 +196,10 @@ class Hub:
             away = True
         else:
             if broken:
-                self._router.heard = None  # the runs are over; it must not keep agents here
+                self._interceptor.journal = None  # the runs are over; it must not keep agents here
             away = self._say_goodbye(why)
-        told = msgspec.structs.replace(self.snapshot.told, ended=self.exit_code)
-        self.snapshot = replace(self.snapshot, told=told)
+        status = msgspec.structs.replace(self.snapshot.told, ended=self.exit_code)
+        self.snapshot = replace(self.snapshot, told=status)
         self._router.close(flush=not away)
 
     def _say_goodbye(self, why: str) -> bool:
@@ -204,10 +208,10 @@ class Hub:
         LOG.info("letting all agents go (exit code %d)%s", self.exit_code, reason)
         for member in self.lobby.roster.members.values():
             with suppress(PosseError):
-                self._router.send(member, outside_runs(control.Goodbye(self.exit_code)))
-        return self._see_off()
+                member.line.send(outside_runs(control.Goodbye(self.exit_code)))
+        return self._await_goodbyes()
 
-    def _see_off(self) -> bool:
+    def _await_goodbyes(self) -> bool:
         """Wait for agents on other machines to confirm their Goodbye; whether there are any."""
         roster, left, deadline = self.lobby.roster, math.inf, math.inf
         while waiting := [m.rank for m in roster.members.values() if m.to_see_off]:
@@ -219,19 +223,18 @@ class Hub:
                 break
             for _ in self._router.connections(self.lobby, now):
                 pass  # only so that the lobby notes lost connections
-            if (came := self._router.next()) is None:
+            if (received := self._router.next()) is None:
                 continue
-            identity, part = came
+            identity, part = received
             member = roster.by_identity.get(identity)
             if part.more:
                 continue
             data = part.bytes
             if member is not None:
-                frame = member.session.take(data)
-                member.ended |= kind_of(frame or b"") == _FAILED
-                member.session.replies.clear()
+                member.ended |= kind_of(member.line.receive(data) or b"") == _FAILED
             elif kind_of(data) == _RESUME:
-                self._do(self.lobby.said(self._router.peer(identity, part), data, now, time.time()))
+                peer = self._router.peer(identity, part)
+                self._carry_out(self.lobby.receive(peer, data, now, time.time()))
         return any(member.incarnation for member in roster.members.values())
 
     # --- the loop --------------------------------------------------------------------------------
@@ -244,7 +247,7 @@ class Hub:
         while not done():
             now = self._receive()
             if self._deaths:
-                self._bury(now)
+                self._report_deaths(now)
             if now < look:
                 continue
             if now >= look + _STOOD_STILL:
@@ -257,7 +260,7 @@ class Hub:
             self._selector.wait(0)
             self._connections()
             if now >= max(lobby.timer, late_from):
-                self._do(lobby.fire(now))
+                self._carry_out(lobby.fire(now))
             if now >= max(lobby.roll_at, late_from):
                 self._call_roll(lobby.call_roll(now))
             if now >= self._probe_at:
@@ -267,13 +270,13 @@ class Hub:
 
     def _receive(self) -> float:
         """Handle one frame, if one comes within `_LOOK` seconds; returns the time."""
-        came = self._router.next()
+        received = self._router.next()
         now = time.monotonic()
-        if came is None:
+        if received is None:
             if self._deaths and all(death.killed for death in self._deaths):
-                self._bury_at = now
+                self._report_deaths_at = now
             return now
-        identity, part = came
+        identity, part = received
         data = frame = None if part.more else part.bytes
         member = self.lobby.roster.by_identity.get(identity)
         if member is None:
@@ -282,104 +285,98 @@ class Hub:
             self._connections()
             if frame is not None and is_numbered(frame):
                 # ZeroMQ kept it over a reset; the agent sends it again when its session resumes
-                self._do(self.lobby.rejected("out-of-session"))
+                self._carry_out(self.lobby.rejected("out-of-session"))
                 self._reply(identity, control.Whose())
                 return now
         else:
             if data is not None:
                 member.received += len(data) + self._around
-                journal, session = self._journal, member.session
-                if journal is not None and self._host is not None and is_numbered(data):
-                    frame = take(journal, member.rank, session, data)
-                else:
-                    frame = session.take(data)
-                if member.session.replies:
-                    self._router.answer(member)
+                frame = member.line.receive(data) if is_numbered(data) else data
                 if frame is None:
                     member.answered = now
                     return now
             of_run = frame is not data or kind_of(frame or b"") != _RESUME
             host = self._host
             if frame is not None and host is not None and of_run and member.takes_part:
-                self._hand(host, member, frame, now)
+                self._deliver(host, member, frame, now)
                 return now
             # for the lobby; in a run, from a member that resumes or joins for the next
             peer = Peer(identity, "", member.connection)
         lobby = self.lobby
-        self._do(
+        self._carry_out(
             lobby.rejected("malformed")
             if frame is None
-            else lobby.said(peer, frame, now, time.time())
+            else lobby.receive(peer, frame, now, time.time())
         )
         return now
 
-    def _hand(self, host: CoordinatorHost, member: Member, frame: bytes, now: float) -> None:
+    def _deliver(self, host: CoordinatorHost, member: Member, frame: bytes, now: float) -> None:
         """Hand the run's host a frame that an agent sent it."""
         self.frames += 1
-        member.said(frame, now)
+        member.note(frame, now)
         if host.receive(member.rank, frame):
             self._patience.moved(now)
         if host.left or host.linked or host.complaints:
-            self._take_news(host, now)
+            self._handle_host_events(host, now)
         self._flush()
 
-    def _take_news(self, host: CoordinatorHost, now: float) -> None:
+    def _handle_host_events(self, host: CoordinatorHost, now: float) -> None:
         """Pass the host's news on: complaints, changed links, agents that left the run."""
         complaints, host.complaints = host.complaints, []
-        for said in complaints:
-            LOG.warning("%s", said, extra={"about": "complaints"})
+        for complaint in complaints:
+            LOG.warning("%s", complaint, extra={"about": "complaints"})
         linked, host.linked = host.linked, []
         for by, about, up in linked:
-            self._do(self.lobby.linked(by, about, now, up=up))
+            self._carry_out(self.lobby.linked(by, about, now, up=up))
         left, host.left = host.left, []
         for rank, why, mistake in left:
-            self._do(self.lobby.quit(rank, why, InputError if mistake else RunFailed))
+            self._carry_out(self.lobby.quit(rank, why, InputError if mistake else RunFailed))
 
     def _connections(self) -> None:
-        self._do(self._router.connections(self.lobby, time.monotonic()))
+        self._carry_out(self._router.connections(self.lobby, time.monotonic()))
 
-    def _bury(self, now: float) -> None:
+    def _report_deaths(self, now: float) -> None:
         """Report deaths after `_LAST_WORDS` seconds, or at the first pause if all were killed.
 
         An agent that ends by itself says why; on a busy machine that comes after its death.
         """
-        if now >= self._bury_at:
-            self._bury_at = math.inf
+        if now >= self._report_deaths_at:
+            self._report_deaths_at = math.inf
             deaths, self._deaths = self._deaths, []
-            wanted = [
+            to_carry_out = [
                 effect
                 for died in deaths
                 for effect in self.lobby.died(died.rank, died.why, now, killed=died.killed)
             ]
             # Fail goes last: it ends this wait, and a death left over would end the next
-            self._do(sorted(wanted, key=lambda effect: isinstance(effect, effects.Fail)))
-        elif self._bury_at == math.inf:
-            self._bury_at = now + _LAST_WORDS
+            self._carry_out(
+                sorted(to_carry_out, key=lambda effect: isinstance(effect, effects.Fail))
+            )
+        elif self._report_deaths_at == math.inf:
+            self._report_deaths_at = now + _LAST_WORDS
 
     def _probe(self, now: float) -> None:
         self._probe_at = now + PROBE_EVERY
         for member in self.lobby.roster.members.values():
             away = self._loses_frames or member.incarnation
             if away and member.connection >= 0 and member.session.unconfirmed:
-                member.session.probe()
-                self._router.answer(member)
+                member.line.probe()
 
     def _call_roll(self, ranks: list[int]) -> None:
         members = self.lobby.roster.members
         for rank in ranks:
             if rank in members and members[rank].connection >= 0:
-                members[rank].session.ask()
-                self._router.answer(members[rank])
+                members[rank].line.ask()
 
-    def _do(self, wanted: Iterable[effects.LobbyEffect]) -> None:
+    def _carry_out(self, to_carry_out: Iterable[effects.LobbyEffect]) -> None:
         """Carry out effects of the lobby."""
         router, members = self._router, self.lobby.roster.members
-        for effect in wanted:
+        for effect in to_carry_out:
             match effect:
                 case effects.Reply(peer, message):
                     self._reply(peer, message)
                 case effects.Tell(rank, message):
-                    router.send(members[rank], outside_runs(message))
+                    members[rank].line.send(outside_runs(message))
                 case effects.ShowStatus(peer):
                     self._publish(time.monotonic())
                     self._reply(peer, control.Status(msgspec.json.encode(self.status())))
@@ -389,7 +386,7 @@ class Hub:
                     self.on_restart(rank)
                 case effects.Joined(arrived):
                     self.on_join(arrived)
-                case effects.Log(level, text, about):
+                case effects.LogLine(level, text, about):
                     LOG.log(level, "%s", text, extra={"about": about})
                 case effects.Fail(reason, kind):
                     raise kind.from_reason(reason)
@@ -403,7 +400,7 @@ class Hub:
         lobby, roster = self.lobby, self.lobby.roster
         here = sorted((m for m in roster.members.values() if m.arrived), key=lambda m: m.rank)
         refused = lobby.refused + (self._host.refused if self._host is not None else Counter())
-        told = CoordinatorStatus(
+        status = CoordinatorStatus(
             agents=roster.agents,
             arrived=len(here),
             running=lobby.running,
@@ -416,7 +413,7 @@ class Hub:
             refused=dict(refused),
         )
         self.snapshot = Snapshot(
-            told,
+            status,
             now,
             away=tuple(m.rank for m in roster.members.values() if m.connection < 0),
             restarts=tuple(lobby.restarts.items()),
@@ -425,20 +422,12 @@ class Hub:
 
     # --- sending ---------------------------------------------------------------------------------
 
-    def _heard(self, to: bytes, frame: bytes) -> None:
-        """Commit the inputs that a frame follows from, and let the tap hear it, before it goes."""
-        if self._journal is not None:
-            self._journal.commit()
-        if self._tap is not None:
-            member = self.lobby.roster.by_identity.get(to)
-            self._tap(COORDINATOR, None if member is None else member.rank, frame)
-
     def _flush(self) -> None:
         """As `send`, and lose the agents that do not read."""
         self.send()
-        while self._not_reading:
-            rank, why = self._not_reading.pop(0)
-            self._do(self.lobby.died(rank, why, time.monotonic()))
+        while self._stalled:
+            rank, why = self._stalled.pop(0)
+            self._carry_out(self.lobby.died(rank, why, time.monotonic()))
 
     def send(self) -> None:
         """Send what the host has to send."""
@@ -447,12 +436,14 @@ class Hub:
             members = self.lobby.roster.members
             for rank, frame in host.outbox:
                 try:
-                    self._router.send(members[rank], frame)
-                except NotReading as error:
-                    self._not_reading.append((rank, str(error)))
+                    members[rank].line.send(frame)
+                except PeerStalled as error:
+                    self._stalled.append((rank, str(error)))
             host.outbox.clear()
 
     def _reply(self, peer: bytes, message: Message) -> None:
         """Answer a peer, which may be gone."""
-        if not self._router.reply(peer, outside_runs(message)):
-            self._do(self.lobby.rejected("unreachable"))
+        member = self.lobby.roster.by_identity.get(peer)
+        rank = None if member is None else member.rank
+        if not self._router.reply(peer, outside_runs(message), rank):
+            self._carry_out(self.lobby.rejected("unreachable"))

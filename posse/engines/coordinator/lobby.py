@@ -35,7 +35,7 @@ from posse.engines.effects import (
     Fail,
     Joined,
     LobbyEffect,
-    Log,
+    LogLine,
     Reply,
     Resend,
     Restart,
@@ -221,36 +221,40 @@ class Lobby:
     def _silence(self, now: float) -> list[LobbyEffect]:
         run, outlives, suspects = self._run, self.outlives_agents, self._suspects()
         trouble = "" if run is None else run.trouble
-        why = self._to_blame(suspects, now)
+        why = self._explain_silence(suspects, now)
         silent = f"nothing was heard for {self.patience.within:g} s"
         if self.phase is Phase.GATHERING:
             silent, why = f"no agent joined for {self.patience.within:g} s", ""
         late = why or f"{silent}; waiting for {named(self.missing())} {self.phase}"
-        if run is None or (why and not outlives) or not run.fall_silent(self._mute(suspects)):
+        if (
+            run is None
+            or (why and not outlives)
+            or not run.fall_silent(self._without_answer(suspects))
+        ):
             return [Fail(late + trouble)]
         self.patience.heard = now
         lost = [rank for rank in suspects if rank in run.dismissed]
-        said = f"{silent}; the run goes on without {named(lost)}"
-        return [Log(logging.WARNING, said)] * bool(outlives and lost)
+        text = f"{silent}; the run goes on without {named(lost)}"
+        return [LogLine(logging.WARNING, text)] * bool(outlives and lost)
 
     def _suspects(self) -> list[int]:
         return self.missing() if self._run is None else self._run.suspects()
 
-    def _mute(self, late: list[int]) -> list[int]:
+    def _without_answer(self, late: list[int]) -> list[int]:
         """Those of these agents that have not answered the roll."""
         known = [self.roster.members[rank] for rank in late if rank in self.roster.members]
         return [m.rank for m in known if not self.patience.answered(max(m.heard, m.answered))]
 
-    def _to_blame(self, late: list[int], now: float) -> str:
+    def _explain_silence(self, late: list[int], now: float) -> str:
         """Which agents or links hold the others up, as a sentence; "" if unknown."""
-        mute = self._mute(late)
+        unanswering = self._without_answer(late)
         silent = f"nothing was heard for {now - self.patience.heard:.0f} s"
-        if down := self.patience.outages.beside(mute):
+        if down := self.patience.outages.beside(unanswering):
             links, was = listed([*map(link, down)]), "were" if len(down) > 1 else "was"
             return f"{silent} while {links} {was} down; check the network between these agents"
-        if 0 < len(mute) < len(late):
-            do = "do" if len(mute) > 1 else "does"
-            return f"{silent}; {named(mute)} {do} not answer, and the others wait"
+        if 0 < len(unanswering) < len(late):
+            do = "do" if len(unanswering) > 1 else "does"
+            return f"{silent}; {named(unanswering)} {do} not answer, and the others wait"
         return ""
 
     def _stays_away(self, now: float) -> list[LobbyEffect]:
@@ -258,25 +262,25 @@ class Lobby:
         absence = self.patience.absence
         if self._run is not None and self._run.waits:
             return [
-                Log(logging.WARNING, f"agent {rank} is away; the run waits until it comes back")
+                LogLine(logging.WARNING, f"agent {rank} is away; the run waits until it comes back")
                 for rank in self.patience.wait_on(now)
             ]
         for rank in self.patience.overdue(now):
             if not self.outlives_agents:
                 self.roster.ended(rank)
                 return [Fail(gone(rank, absence))]
-            self._lose(rank)
-            said = f"agent {rank} was away for {absence:g} s; the run goes on without it"
-            effects.append(Log(logging.WARNING, said))
+            self._go_on_without(rank)
+            text = f"agent {rank} was away for {absence:g} s; the run goes on without it"
+            effects.append(LogLine(logging.WARNING, text))
         self.patience.heard = now
         return effects
 
     # --- events ----------------------------------------------------------------------------------
 
-    def rejected(self, reason: str, said: str = "") -> list[LobbyEffect]:
-        """The socket layer refused something; `said` is the log line, "" for none."""
+    def rejected(self, reason: str, text: str = "") -> list[LobbyEffect]:
+        """The socket layer refused something; `text` is the log line, "" for none."""
         self.refused[reason] += 1
-        return [Log(logging.WARNING, said, reason)] if said else []
+        return [LogLine(logging.WARNING, text, reason)] if text else []
 
     def died(
         self, rank: int | None, why: str, now: float, *, killed: bool = False
@@ -305,28 +309,28 @@ class Lobby:
             return []
         if not self.outlives_agents:
             return [Fail(why)]
-        self._lose(rank)
-        return [Log(logging.WARNING, f"{why}; the run goes on without it")]
+        self._go_on_without(rank)
+        return [LogLine(logging.WARNING, f"{why}; the run goes on without it")]
 
     def _started_again(self, rank: int, why: str, now: float) -> list[LobbyEffect]:
         self.restarts[rank] += 1
         self._vacate(rank)
         if self.running:
             self.patience.left(rank, now)
-        said = f"{why}; it is started again"
-        return [Log(logging.WARNING, said, f"agent {rank}"), Restart(rank)]
+        text = f"{why}; it is started again"
+        return [LogLine(logging.WARNING, text, f"agent {rank}"), Restart(rank)]
 
-    def said(self, peer: Peer, frame: bytes, now: float, wall: float) -> list[LobbyEffect]:
+    def receive(self, peer: Peer, frame: bytes, now: float, wall: float) -> list[LobbyEffect]:
         """A frame came from a peer; `wall` is this machine's clock, in seconds since 1970."""
         member = self.roster.by_identity.get(peer.identity)
         if member is not None:
-            member.said(frame, now)
+            member.note(frame, now)
         try:
             message = _CODEC.decode(read_header(frame).plane, frame)
         except RemoteProtocolError as error:
             self.refused[error.reason] += 1
             if member is None and error.reason == "version":
-                return _not_let_in(-1, _other_wire(frame), peer.identity, peer.host)
+                return _refuse(-1, _other_wire(frame), peer.identity, peer.host)
             return []
         if member is None:
             return self._stranger(peer, message, now, wall)
@@ -352,7 +356,7 @@ class Lobby:
                 return (
                     [Fail(why, InputError if mistake else RunFailed)]
                     if self._run is None
-                    else [Log(logging.WARNING, why, f"agent {member.rank}")]
+                    else [LogLine(logging.WARNING, why, f"agent {member.rank}")]
                 )
             case _:
                 self.refused["out-of-turn"] += 1
@@ -374,14 +378,17 @@ class Lobby:
         if trouble:
             self.refused["bad-inbox"] += 1
             self.roster.expel(member)
-            return _not_let_in(member.rank, trouble, member.identity, member.host)
+            return _refuse(member.rank, trouble, member.identity, member.host)
         member.inbox = inbox
         member.takes_part = True
         self._came.add(member.rank)
         self._moved(now)
         here = self.roster.arrived()
-        said = f"agent {member.rank} joined ({here} of {self.roster.agents})"
-        effects: list[LobbyEffect] = [Log(logging.INFO, said, f"agent {member.rank}"), Joined(here)]
+        text = f"agent {member.rank} joined ({here} of {self.roster.agents})"
+        effects: list[LobbyEffect] = [
+            LogLine(logging.INFO, text, f"agent {member.rank}"),
+            Joined(here),
+        ]
         if self.phase is Phase.CONFIGURING:  # it came back while the others were configured
             effects.append(self._configuration(member.rank))
         return effects
@@ -400,7 +407,7 @@ class Lobby:
             member, old = self.roster.admit(message, peer, now, wall)
         except NotAdmitted as error:
             self.refused[error.kind] += 1
-            return _not_let_in(message.rank, error.reason, peer.identity, peer.host)
+            return _refuse(message.rank, error.reason, peer.identity, peer.host)
         (self._came.add if member.arrived else self._came.discard)(member.rank)
         if old is None:
             self._joins(member.rank, now)
@@ -412,8 +419,8 @@ class Lobby:
         if member.incarnation:
             if message.version not in ("", __version__):
                 theirs = f"agent {member.rank} has posse {printable(message.version)}"
-                said = f"{theirs}, this coordinator {__version__}; they speak the same wire"
-                effects.append(Log(logging.WARNING, said, "versions"))
+                text = f"{theirs}, this coordinator {__version__}; they speak the same wire"
+                effects.append(LogLine(logging.WARNING, text, "versions"))
             welcome = control.Welcome(member.rank, self._system)
             return [*effects, Reply(peer.identity, welcome)]
         return [*effects, Joined(self.roster.arrived())]
@@ -432,17 +439,17 @@ class Lobby:
             self.restarts[member.rank] += 1
             self.patience.outages.unsay(member.rank)
         member.starts = asked.starts
-        said = f"agent {member.rank} is back over a new connection"
+        text = f"agent {member.rank} is back over a new connection"
         about = f"agent {member.rank}"
-        return [Log(logging.INFO, said, about), Resend(member.rank, asked.taken)]
+        return [LogLine(logging.INFO, text, about), Resend(member.rank, asked.taken)]
 
     def _replace(self, member: Member, old: Member) -> list[LobbyEffect]:
         """Replace a member by a newer incarnation, or by the same one that joins anew."""
         effects: list[LobbyEffect] = []
         again = member.incarnation == old.incarnation
         if not again and old.connection >= 0:
-            said = f"agent {member.rank} was started again; the older process is told to stop"
-            effects.append(Log(logging.WARNING, said, f"agent {member.rank}"))
+            text = f"agent {member.rank} was started again; the older process is told to stop"
+            effects.append(LogLine(logging.WARNING, text, f"agent {member.rank}"))
             effects.append(Reply(old.identity, control.Refused(SUPERSEDED)))
         if self.running and not self.outlives_agents:
             what = "lost its connection" if again else "was started again"
@@ -454,9 +461,9 @@ class Lobby:
             )
             return effects
         if self._run is not None and member.rank not in self._run.dismissed:
-            said = f"agent {member.rank} starts over; the run goes on without it"
-            effects.append(Log(logging.WARNING, said, f"agent {member.rank}"))
-        self._lose(member.rank)
+            text = f"agent {member.rank} starts over; the run goes on without it"
+            effects.append(LogLine(logging.WARNING, text, f"agent {member.rank}"))
+        self._go_on_without(member.rank)
         return effects
 
     def closed(self, connection: int, now: float) -> list[LobbyEffect]:
@@ -476,8 +483,8 @@ class Lobby:
             then = f"waiting {self.patience.absence:g} s for it to come back"
         else:
             self.patience.rejoin()
-        said = f"the connection of agent {member.rank} was lost; {then}"
-        return [Log(logging.WARNING, said, f"agent {member.rank}")]
+        text = f"the connection of agent {member.rank} was lost; {then}"
+        return [LogLine(logging.WARNING, text, f"agent {member.rank}")]
 
     def linked(self, by: int, about: int, now: float, *, up: bool) -> list[LobbyEffect]:
         """Agent `by` lost its connection to neighbour `about`, or has one again."""
@@ -489,13 +496,13 @@ class Lobby:
         name = link((by, about))
         if up:
             news = self.patience.outages.back(by, about)
-            return [Log(logging.INFO, f"{name} is up again", name)] * news
+            return [LogLine(logging.INFO, f"{name} is up again", name)] * news
         if not self.patience.outages.lost(by, about):
             return []
         self.patience.parted(now)
-        return [Log(logging.WARNING, f"{name} is down, as agent {by} reports", name)]
+        return [LogLine(logging.WARNING, f"{name} is down, as agent {by} reports", name)]
 
-    def _lose(self, rank: int) -> None:
+    def _go_on_without(self, rank: int) -> None:
         """Let the run, if any, go on without this agent."""
         self.patience.forget(rank)
         if self._run is not None:
@@ -515,11 +522,11 @@ def _other_wire(frame: bytes) -> str:
     )
 
 
-def _not_let_in(rank: int, reason: str, identity: bytes, host: str) -> list[LobbyEffect]:
+def _refuse(rank: int, reason: str, identity: bytes, host: str) -> list[LobbyEffect]:
     asked = str(rank) if rank >= 0 else "(no rank given)"
     at = f" at {host}" if host else ""
     return [
-        Log(logging.WARNING, f"refused agent {asked}{at}: {reason}", "refused agents"),
+        LogLine(logging.WARNING, f"refused agent {asked}{at}: {reason}", "refused agents"),
         Reply(identity, control.Refused(reason)),
     ]
 

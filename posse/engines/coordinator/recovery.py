@@ -12,8 +12,7 @@ from posse.engines.coordinator.roster import Member, Roster
 from posse.hosts.coordinator import FIRED, LOST, CoordinatorHost
 from posse.hosts.sources import Sources
 from posse.plan import Plan
-from posse.wire.line import taken_again
-from posse.wire.session import Session, SessionState
+from posse.wire.session import SessionState
 
 
 class MemberState(msgspec.Struct, frozen=True):
@@ -54,12 +53,12 @@ def members_of(roster: Roster) -> list[MemberState]:
 def restore(roster: Roster, members: list[MemberState]) -> None:
     """Put the agents of a journal back into the roster; none has a connection yet."""
     for state in members:
-        session = Session()
-        session.restore(state.session)
-        known = msgspec.structs.asdict(state) | {"session": session}
-        roster.members[state.rank] = Member(
-            **known, identity=b"", takes_part=True, connection=-1, heard=0.0
-        )
+        kept = msgspec.structs.asdict(state)
+        del kept["session"]
+        member = Member(**kept, identity=b"", takes_part=True, connection=-1, heard=0.0)
+        roster.link(member)
+        member.session.restore(state.session)
+        roster.members[state.rank] = member
 
 
 def outside_coordinator(
@@ -76,7 +75,7 @@ def outside_coordinator(
     return named | of_sources(sources)
 
 
-def brought_back(
+def restored_host(
     journal: Journal, plan: Plan, sources: Sources, observe: Observer, state: bytes
 ) -> CoordinatorHost:
     """The host that was written as `state`; the inputs that came since must be replayed."""
@@ -86,7 +85,7 @@ def brought_back(
     return host
 
 
-def shortening(
+def checkpointer(
     journal: Journal, begun: RunBeginning, host: CoordinatorHost, roster: Roster
 ) -> Callable[[], None]:
     """A function to call now and then: it makes a due checkpoint if nothing waits to be sent."""
@@ -105,18 +104,18 @@ def shortening(
     return look
 
 
-def coordinator_again(one: Input, host: CoordinatorHost, members: dict[int, Member]) -> None:
+def replay_input(recorded: Input, host: CoordinatorHost, members: dict[int, Member]) -> None:
     """Replay one input to the host of a run."""
-    what, whom, said = one
-    if what == FRAME:
-        if (frame := taken_again(members[whom].session, said)) is not None:
-            host.receive(whom, frame)
+    kind, rank, data = recorded
+    if kind == FRAME:
+        if (frame := members[rank].line.receive(data)) is not None:
+            host.receive(rank, frame)
             # their consequences are inputs too, and come later in the journal
             host.left.clear()
             host.linked.clear()
-    elif what == FIRED:
+    elif kind == FIRED:
         host.fire()
-    elif what == LOST:
-        host.lose(whom, said.decode())
+    elif kind == LOST:
+        host.lose(rank, data.decode())
     else:
-        host.fall_silent(msgspec.msgpack.decode(said, type=list[int]))
+        host.fall_silent(msgspec.msgpack.decode(data, type=list[int]))

@@ -1,7 +1,7 @@
 """Which agents have joined a coordinator, and which may join. It uses no socket."""
 
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -10,6 +10,7 @@ from posse.protocol import control
 from posse.security.address import inbox_trouble, is_local
 from posse.security.keys import OPERATOR, CoordinatorKeys
 from posse.spec.fingerprint import differences
+from posse.wire.line import Interceptor, Line
 from posse.wire.session import Session
 
 CLOCK_TOLERANCE = 30.0
@@ -22,6 +23,9 @@ SUPERSEDED = (
     "another agent joined later with the same key, so this one stops; to keep both, give each a "
     "key of its own"
 )
+
+NOBODY: Final = -3
+"""Who is at the other end of a line that leads nowhere."""
 
 _BEGINNING: Final = 80
 """Leading bytes of a frame that are enough to read its kind."""
@@ -50,6 +54,11 @@ class Peer(NamedTuple):
     host: str = ""
 
 
+def unlinked() -> Line:
+    """A line that sends nothing: see `Roster.link`."""
+    return Line(NOBODY, Session(), lambda data, flags=0: None, Interceptor())
+
+
 @dataclass
 class Member:
     """An agent that joined.
@@ -58,7 +67,7 @@ class Member:
     that frame; `answered` is when its session last sent anything but a new frame. `connection` is
     -1 while it has none, `resumed` the number of its current one. `takes_part`: it arrived, over
     this or an earlier connection, so its frames are for a run. Until `resumes_until` past
-    reconnections use up the permitted rate. `session` is the coordinator's end of the link, `host`
+    reconnections use up the permitted rate. `line` is the coordinator's end of the link, `host`
     the address from which it joined, `syncs` how often it asked for the time, `pid` its process if
     it was started here, else 0. `ended`: its process is gone, `quit`: it ended its own part; nobody
     waits for its goodbye. `received`: bytes taken from it. `starts`: how often it was restarted.
@@ -82,14 +91,19 @@ class Member:
     resumed: int = 0
     resumes_until: float = 0.0
     starts: int = 0
-    session: Session = field(default_factory=Session)
+    line: Line = field(default_factory=unlinked)
+
+    @property
+    def session(self) -> Session:
+        """The session of the link."""
+        return self.line.session
 
     @property
     def arrived(self) -> bool:
         """Whether it is here: it takes part and has a connection."""
         return self.takes_part and self.connection >= 0
 
-    def said(self, frame: bytes, now: float) -> None:
+    def note(self, frame: bytes, now: float) -> None:
         """Note that it sent this frame."""
         self.heard = now
         self.last = frame[:_BEGINNING]
@@ -121,6 +135,8 @@ class Roster:
     ) -> None:
         self.agents = agents
         self.members: dict[int, Member] = {}
+        self.link: Callable[[Member], None] = lambda member: None
+        """Gives a new member its line."""
         self.by_identity: dict[bytes, Member] = {}
         self._token = token
         self._keys = keys
@@ -210,6 +226,7 @@ class Roster:
             host=peer.host,
             pid=0 if join.incarnation else join.pid,
         )
+        self.link(member)
         if arrived and (trouble := self.inbox_trouble(member, join.inbox)):
             raise NotAdmitted("bad-inbox", trouble)
         if old is not None:

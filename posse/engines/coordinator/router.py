@@ -12,19 +12,20 @@ import zmq
 from posse.engines.coordinator.lobby import Lobby
 from posse.engines.coordinator.roster import Member, Peer
 from posse.engines.effects import LobbyEffect
-from posse.errors import PosseError, RunFailed
+from posse.errors import PosseError
 from posse.protocol import control
 from posse.protocol.message import Message
 from posse.security.address import split
 from posse.security.keys import CoordinatorKeys
 from posse.security.zap import Authenticator, ZapStatus, host_of, key_of, serve_with
 from posse.wire.door import WATCHED, Door
+from posse.wire.line import Interceptor, Line
 from posse.wire.links import outside_runs, sender
 from posse.wire.lookup import closed_by_us
-from posse.wire.session import SessionBroken, SessionFull
+from posse.wire.session import Session, SessionBroken
 from posse.wire.sockets import (
     HANDSHAKE_MS,
-    Happening,
+    MonitorEvent,
     bound,
     configure,
     end,
@@ -41,15 +42,10 @@ _LINGER = 500
 """Milliseconds at the end for frames that are under way."""
 
 
-class NotReading(RunFailed):
-    """An agent does not read what is sent to it."""
-
-
 class Router:
     """Where agents connect. With keys only those of the allowlist get as far as a first frame.
 
-    `members`: see `Door`. `heard`, if set, is called with the connection's identity and the frame,
-    just before a frame is handed over.
+    `members`: see `Door`. All that is sent goes through the `interceptor`.
     """
 
     def __init__(
@@ -60,8 +56,9 @@ class Router:
         keys: CoordinatorKeys | None,
         agents: int,
         members: Callable[[], Mapping[int, int]],
+        interceptor: Interceptor,
     ) -> None:
-        self.heard: Callable[[bytes, bytes], object] | None = None
+        self._interceptor = interceptor
         self._keyed = keys is not None
         self._refused: deque[tuple[str, str]] = deque()
         """Reason and sentence for each stranger whose key was refused."""
@@ -95,9 +92,9 @@ class Router:
             return ZapStatus.NO if keys.rank_of(key) is None else ZapStatus.YES
 
         def refused(address: str, key: str) -> None:
-            said = f"refused {address}: its key {key} is not in the allowlist; if it belongs here, "
+            text = f"refused {address}: its key {key} is not in the allowlist; if it belongs here, "
             do = "add it and start the coordinator again"
-            self._refused.append(("stranger-key", said + do))
+            self._refused.append(("stranger-key", text + do))
 
         Authenticator(self._context, decide, refused)
         serve_with(self._socket, keys.own.secret)
@@ -122,23 +119,28 @@ class Router:
         """All that is known of the sender of this part."""
         return Peer(identity, key_of(part), int(part.get(zmq.SRCFD)), host_of(part))
 
-    def send(self, member: Member, frame: bytes) -> None:
-        """Send an agent a frame of its session; `NotReading` if it does not read.
+    def link(self, member: Member) -> None:
+        """Give a member its line, over whatever connection it has at the time.
 
-        Without a connection, or if it was just lost, the session keeps the frame.
+        Without a connection, or if it was just lost, the session keeps what is sent.
         """
-        identity = member.identity
-        try:
-            numbered = member.session.wrap(frame)
-            if member.connection >= 0:
-                if self.heard is not None:
-                    self.heard(identity, numbered)
-                self._send(identity, _MORE)
-                self._send(numbered)
-        except (zmq.Again, SessionFull):
-            raise NotReading(f"agent {member.rank} does not read what is sent to it") from None
-        except zmq.ZMQError:
-            pass
+        interceptor = self._interceptor
+
+        def transmit(data: bytes, flags: int = 0) -> None:
+            identity = member.identity
+            if member.connection < 0:
+                return
+            if not (interceptor.idle or interceptor.intercept((member.rank,), data)):
+                return
+            try:
+                self._send(identity, _MORE | flags)
+                self._send(data, flags)
+            except zmq.Again:
+                raise
+            except zmq.ZMQError:
+                pass
+
+        member.line = Line(member.rank, Session(), transmit, interceptor)
 
     def resume(self, member: Member, taken: int) -> None:
         """An agent reconnected after it took `taken` frames: send it the rest."""
@@ -147,19 +149,13 @@ class Router:
             member.session.resume(taken)
         except SessionBroken:
             message = control.Unknown()
-        self.reply(member.identity, outside_runs(message))
-        self.answer(member)
+        self.reply(member.identity, outside_runs(message), member.rank)
+        member.line.answer()
 
-    def answer(self, member: Member) -> None:
-        """Send a session's replies; the agent asks again for what does not get through."""
-        for data in member.session.replies:
-            self.reply(member.identity, data)
-        member.session.replies.clear()
-
-    def reply(self, identity: bytes, frame: bytes) -> bool:
+    def reply(self, identity: bytes, frame: bytes, rank: int | None = None) -> bool:
         """Hand over a frame if that is possible at once; returns whether it was."""
-        if self.heard is not None:
-            self.heard(identity, frame)
+        if not self._interceptor.intercept((rank,), frame):
+            return False
         try:
             self._socket.send_multipart((identity, frame), zmq.NOBLOCK)
         except zmq.ZMQError:
@@ -168,16 +164,16 @@ class Router:
 
     def connections(self, lobby: Lobby, now: float) -> Iterator[LobbyEffect]:
         """Tell the lobby which connections were lost or never let in; returns its effects."""
-        for told in self.door.events():
-            match told.event:
+        for event in self.door.events():
+            match event.kind:
                 case zmq.EVENT_ACCEPTED | zmq.EVENT_HANDSHAKE_FAILED_AUTH:
                     pass  # of a stranger's key the authenticator says more
                 case zmq.EVENT_DISCONNECTED:
-                    yield from lobby.closed(told.value, now)
+                    yield from lobby.closed(event.value, now)
                 case zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
-                    why = why_failed(told.value)
+                    why = why_failed(event.value)
                     yield from lobby.rejected(
-                        "handshake", f"refused a connection{self._from(told)}: {why}"
+                        "handshake", f"refused a connection{self._from(event)}: {why}"
                     )
                 case _:
                     why = "no keys, or keys that are not known here"
@@ -185,7 +181,7 @@ class Router:
                         why = "keys while this one has none"
                     yield from lobby.rejected(
                         "handshake",
-                        f"a connection{self._from(told)} was closed in the handshake: the other "
+                        f"a connection{self._from(event)} was closed in the handshake: the other "
                         f"side may have {why}, or it disconnected",
                     )
 
@@ -193,13 +189,13 @@ class Router:
             while refused:
                 yield from lobby.rejected(*refused.popleft())
 
-    def _from(self, told: Happening) -> str:
+    def _from(self, event: MonitorEvent) -> str:
         """The origin of a connection that ZeroMQ has closed, for a sentence; "" if unknown."""
         now = time.monotonic()
-        if now < self._look_up_at or told.address.startswith("ipc:"):
+        if now < self._look_up_at or event.address.startswith("ipc:"):
             return ""  # a look-up is expensive when many connections come
         self._look_up_at = now + _LOOK_UP_EVERY
-        hosts = sorted(closed_by_us(int(split(told.address)[1])))[:_NAMED]
+        hosts = sorted(closed_by_us(int(split(event.address)[1])))[:_NAMED]
         return f" from {' or '.join(hosts)}" if hosts else ""
 
     def close(self, *, flush: bool) -> None:

@@ -38,8 +38,8 @@ from posse.durable.journal import Journal
 from posse.engines import memory
 from posse.engines.agents.guard import Guard
 from posse.engines.agents.joining import Joining
-from posse.engines.agents.place import Place
 from posse.engines.agents.process import AgentProcess
+from posse.engines.agents.site import AgentSite
 from posse.engines.agents.uplink import Uplink
 from posse.engines.start.crew import Crew, Died, Starter, journal_of
 from posse.engines.start.immortal import make_immortal
@@ -215,9 +215,9 @@ def local_agent(
     return AgentProcess(
         context,
         selector,
-        Uplink(context, endpoint, keys),
+        lambda interceptor: Uplink(context, endpoint, interceptor, keys),
         Joining(join, time.monotonic(), system=crew.system),
-        Place(guard, crew.inbox.replace("{rank}", str(rank))),
+        AgentSite(guard, crew.inbox.replace("{rank}", str(rank))),
         Capture(Path(crew.capture)) if crew.capture else None,
         journal,
     )

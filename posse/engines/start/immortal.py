@@ -37,20 +37,25 @@ def _can() -> bool:
 
 def _mark(objects: list[object]) -> None:
     count_at = ctypes.c_uint32.from_address
-    for one in objects:
-        count_at(id(one)).value = _IMMORTAL
+    for thing in objects:
+        count_at(id(thing)).value = _IMMORTAL
 
 
 def _all() -> list[object]:
     """All containers, which the garbage collector knows, and all that they refer to."""
-    found: dict[int, object] = {}
+    seen: dict[int, object] = {}
     objects = gc.get_objects()
     while objects:
-        fresh = {id(one): one for one in objects if id(one) not in found}
-        found |= fresh
+        fresh = {id(thing): thing for thing in objects if id(thing) not in seen}
+        seen |= fresh
         objects = gc.get_referents(*fresh.values())
-        for one in fresh.values():
-            if isinstance(one, CodeType):  # it does not tell what it refers to
-                objects += [one.co_consts, one.co_names, one.co_linetable, one.co_exceptiontable]
-                objects += [one.co_filename, one.co_name, one.co_qualname]
-    return [*found.values()]
+        for thing in fresh.values():
+            if isinstance(thing, CodeType):  # it does not tell what it refers to
+                objects += [
+                    thing.co_consts,
+                    thing.co_names,
+                    thing.co_linetable,
+                    thing.co_exceptiontable,
+                ]
+                objects += [thing.co_filename, thing.co_name, thing.co_qualname]
+    return [*seen.values()]

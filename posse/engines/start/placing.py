@@ -88,7 +88,7 @@ class AgentsHere:
             died.append(self._server.next_death())
             if died[-1].rank is None:
                 break
-        self._up.difference_update(one.rank for one in died)
+        self._up.difference_update(death.rank for death in died)
         return died
 
     async def close(self) -> None:
@@ -224,7 +224,7 @@ class OnWorkers(Starter):
 
     def _places(self, ranks: list[int]) -> dict[str, list[int]]:
         """These agents by the worker on which to start them."""
-        found: dict[str, list[int]] = {}
+        placed: dict[str, list[int]] = {}
         for before in {self._homes[rank] for rank in ranks}:
             group = [rank for rank in ranks if self._homes[rank] == before]
             workers = self._near(before)
@@ -237,8 +237,8 @@ class OnWorkers(Starter):
                     )
                 self._homes |= spread(workers, able, group)
             for rank in group:
-                found.setdefault(self._homes[rank], []).append(rank)
-        return found
+                placed.setdefault(self._homes[rank], []).append(rank)
+        return placed
 
     def _near(self, worker: str) -> dict[str, int]:
         """This worker, or the workers of its host; if none comes up there, all. With threads."""
@@ -303,13 +303,13 @@ class OnWorkers(Starter):
     def _survey(self, workers: list[str] | None = None) -> dict[str, set[int]]:
         """By worker, the agents whose data it has; `PosseError` if it cannot have agents at all."""
         document = msgspec.msgpack.encode(self._plan.spec)
-        said: Mapping[str, Any] = self._client.run(
+        answers: Mapping[str, Any] = self._client.run(
             _survey, posse.__version__, document, workers=workers, on_error="return"
         )
-        for worker, able in said.items():
+        for worker, able in answers.items():
             if isinstance(able, str | ModuleNotFoundError):
                 raise PosseError(f"Dask worker {worker} cannot run agents: {able}")
-        return {worker: set(able) for worker, able in said.items() if isinstance(able, list)}
+        return {worker: set(able) for worker, able in answers.items() if isinstance(able, list)}
 
 
 def spread(

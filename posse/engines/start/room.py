@@ -66,8 +66,8 @@ def require(agents: int, spawn: int) -> None:
 
 def free_memory(proc: Path = _PROC, cgroup: Path = _CGROUP) -> int | None:
     """Free memory in bytes, the lesser of machine and container; None where neither tells."""
-    found = [_available(proc / "meminfo"), _left(cgroup, "memory.max", "memory.current")]
-    return min((free for free in found if free is not None), default=None)
+    limits = [_available(proc / "meminfo"), _left(cgroup, "memory.max", "memory.current")]
+    return min((free for free in limits if free is not None), default=None)
 
 
 def free_tasks(cgroup: Path = _CGROUP) -> int:

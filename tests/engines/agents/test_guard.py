@@ -12,9 +12,10 @@ import zmq
 from posse.engines.agents import guard
 from posse.engines.agents.each_link import EachLink
 from posse.engines.agents.guard import Guard
-from posse.engines.agents.mesh import Mesh
+from posse.engines.agents.mesh import NeighbourLinks
 from posse.engines.agents.one_to_all import OneToAll
-from posse.wire.sockets import Happening, Selector, end
+from posse.wire.line import Interceptor
+from posse.wire.sockets import MonitorEvent, Selector, end
 from tests.support.lobby import setup
 from tests.support.remote import until
 
@@ -31,14 +32,14 @@ class Party:
         self._guard = Guard(self._context, self._selector, None)
 
     @contextmanager
-    def mesh(self, kind: type[Mesh]) -> Iterator[Mesh]:
+    def mesh(self, kind: type[NeighbourLinks]) -> Iterator[NeighbourLinks]:
         mesh = kind(
             self._context,
             self._guard,
             bind="tcp://127.0.0.1:*",
             rank=0,
             patience_ms=50,
-            heard=lambda target, send: send,
+            interceptor=Interceptor(),
         )
         try:
             yield mesh
@@ -53,7 +54,7 @@ class Party:
     def hears(self) -> None:
         """A link's monitor has something to tell."""
         with self._context.socket(zmq.PAIR) as monitor:
-            self._guard._happened(monitor)
+            self._guard._follow(monitor)
 
     def close(self) -> None:
         self._guard.close()
@@ -77,7 +78,7 @@ def test_a_neighbour_that_is_somewhere_else_again_and_again_costs_nothing(party:
 
 
 @pytest.mark.parametrize("kind", [EachLink, OneToAll])
-def test_links_that_are_made_anew_cost_nothing(party: Party, kind: type[Mesh]) -> None:
+def test_links_that_are_made_anew_cost_nothing(party: Party, kind: type[NeighbourLinks]) -> None:
     most = 0
     for _ in range(20):
         with party.mesh(kind) as mesh:
@@ -94,7 +95,7 @@ def test_a_neighbour_that_shuts_an_agent_out_later_is_named_too(
     let_in = zmq.EVENT_HANDSHAKE_SUCCEEDED
     for events in ([shut_out] * 2, [let_in], [shut_out] * 2, [let_in], [shut_out] * 3):
         assert not caplog.records
-        came = [Happening(event, 0, at) for event in events]
+        came = [MonitorEvent(event, 0, at) for event in events]
         monkeypatch.setattr(guard, "happened", lambda monitor, came=came: iter(came))
         party.hears()
     (line,) = caplog.messages

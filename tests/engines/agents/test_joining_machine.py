@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from posse import __version__
-from posse.engines.agents.joining import Closure, Joining, State
+from posse.engines.agents.joining import Closure, Joining, JoinState
 from posse.engines.effects import (
     AskToResume,
     BeginSession,
@@ -19,7 +19,7 @@ from posse.engines.effects import (
     JoiningEffect,
     Leave,
     LinkUp,
-    Log,
+    LogLine,
     OpenInbox,
     Say,
     Start,
@@ -60,7 +60,7 @@ class Script:
 
     def told(self, message: Message | bytes) -> list[JoiningEffect]:
         frame = message if isinstance(message, bytes) else framed(message)
-        return self.machine.told(frame, self.now)
+        return self.machine.receive(frame, self.now)
 
     def synchronises(self, delays: list[float]) -> list[JoiningEffect]:
         """Answers to `Sync`, each under way so long, with equal ways there and back."""
@@ -85,13 +85,13 @@ class Script:
         return self.machine.belongs
 
     def is_linked(self) -> None:
-        self.comes_to(State.LINKED)
+        self.comes_to(JoinState.LINKED)
 
-    def comes_to(self, state: State) -> None:
+    def comes_to(self, state: JoinState) -> None:
         self.joins()
-        if state is not State.JOINED:
+        if state is not JoinState.JOINED:
             self.told(CONFIGURE)
-        if state is State.LINKED:
+        if state is JoinState.LINKED:
             self.machine.not_listening(())
         assert self.machine.state is state
 
@@ -134,7 +134,7 @@ def test_it_knows_the_coordinators_clock_before_it_arrives() -> None:
     assert script.machine.offset == AHEAD
     assert not script.belongs()
     assert script.machine.inbox_open("tcp://a:2") == [
-        Log(logging.INFO, "joined tcp://c:1 as agent 4; round trip 10.0 ms"),
+        LogLine(logging.INFO, "joined tcp://c:1 as agent 4; round trip 10.0 ms"),
         Say(control.Arrived("tcp://a:2")),
     ]
     assert script.belongs()
@@ -163,7 +163,7 @@ def test_round_trips_over_one_connection_count_on_the_next() -> None:
     script.synchronises([0.01] * 2)
     for connection in (2, 3, 4):
         (said,) = script.machine.disconnected(script.now)
-        assert isinstance(said, Log)
+        assert isinstance(said, LogLine)
         asked = script.machine.connected(WALL, script.now)
         assert asked == [AskToResume(), Say(control.Sync(round(script.now * 1e9)))]
         assert script.machine.to_resume(0).connection == connection
@@ -206,7 +206,7 @@ def test_neighbours_that_do_not_listen_are_named_to_the_coordinator_which_decide
     assert script.machine.fire(script.now) == []
     script.now += 1.0
     assert script.machine.fire(script.now) == [
-        Log(
+        LogLine(
             logging.WARNING,
             "no link yet to neighbours 1, 5; check the network to their inboxes",
         ),
@@ -250,13 +250,13 @@ def test_a_coordinator_that_does_not_go_on_is_given_up_too() -> None:
     assert script.machine.fire(1500.0) == [GiveUp()]
 
 
-@pytest.mark.parametrize("when", [State.JOINED, State.LINKING, State.LINKED])
-def test_after_a_lost_connection_it_goes_on_where_it_was(when: State) -> None:
+@pytest.mark.parametrize("when", [JoinState.JOINED, JoinState.LINKING, JoinState.LINKED])
+def test_after_a_lost_connection_it_goes_on_where_it_was(when: JoinState) -> None:
     script = Script()
     script.comes_to(when)
     script.now = 5000.0
     assert script.machine.disconnected(script.now) == [
-        Log(logging.WARNING, "lost the coordinator at tcp://c:1; waiting up to 300 s for it"),
+        LogLine(logging.WARNING, "lost the coordinator at tcp://c:1; waiting up to 300 s for it"),
     ]
     assert script.machine.fire(5000.0 + WAIT - 1.0) == []
     assert script.machine.disconnected(script.now) == []
@@ -265,10 +265,10 @@ def test_after_a_lost_connection_it_goes_on_where_it_was(when: State) -> None:
     assert script.machine.to_resume(9) == control.Resume(4, "token", b"start-1", 2, 9, pid=7)
     assert script.told(control.Resumed(5)) == [
         GoOn(5),
-        Log(logging.INFO, "reconnected to the coordinator at tcp://c:1"),
+        LogLine(logging.INFO, "reconnected to the coordinator at tcp://c:1"),
     ]
     assert script.machine.state is when
-    assert script.machine.timer == (5005.0 if when is State.LINKING else math.inf)
+    assert script.machine.timer == (5005.0 if when is JoinState.LINKING else math.inf)
     assert script.told(control.Resumed(5)) == []
 
 
@@ -276,7 +276,7 @@ def test_a_new_connection_whose_loss_was_not_seen_is_resumed_on_too() -> None:
     script = Script()
     script.is_linked()
     assert script.machine.connected(WALL, script.now) == [AskToResume()]
-    assert script.machine.state is State.RESUMING
+    assert script.machine.state is JoinState.RESUMING
     assert script.machine.fire(script.now + WAIT) == [GiveUp()]
 
 
@@ -301,8 +301,8 @@ def test_it_resumes_when_the_coordinator_asks_whose_frames_these_are_and_asks_on
     assert script.machine.to_resume(0).connection == 2
 
 
-@pytest.mark.parametrize("when", [State.JOINED, State.LINKING, State.LINKED])
-def test_what_a_coordinator_ordered_that_was_started_again_is_forgotten(when: State) -> None:
+@pytest.mark.parametrize("when", [JoinState.JOINED, JoinState.LINKING, JoinState.LINKED])
+def test_what_a_coordinator_ordered_that_was_started_again_is_forgotten(when: JoinState) -> None:
     script = Script()
     script.comes_to(when)
     script.now = 5000.0
@@ -371,7 +371,7 @@ def test_goodbye_is_said_and_obeyed() -> None:
     script = Script()
     script.is_linked()
     assert script.told(control.Goodbye()) == [
-        Log(logging.INFO, "the coordinator has finished and let this agent go"),
+        LogLine(logging.INFO, "the coordinator has finished and let this agent go"),
         Leave(),
     ]
 
@@ -381,7 +381,7 @@ def test_an_agent_leaves_with_the_exit_code_of_its_runs() -> None:
     script.is_linked()
     log, leave = script.told(control.Goodbye(3))
     assert leave == Leave(3)
-    assert isinstance(log, Log)
+    assert isinstance(log, LogLine)
     assert (log.level, log.text[:36]) == (logging.WARNING, "the coordinator gave up (exit code 3")
 
 
@@ -399,7 +399,7 @@ def test_what_is_out_of_turn_changes_nothing(message: Message | bytes) -> None:
     script = Script()
     script.joins()
     assert script.told(message) == []
-    assert (script.machine.state, script.machine.rank) == (State.JOINED, 4)
+    assert (script.machine.state, script.machine.rank) == (JoinState.JOINED, 4)
     assert script.machine.offset == AHEAD
 
 
@@ -442,7 +442,7 @@ def test_a_mode_a_clock_and_a_variant_that_nobody_knows_are_refused(name: str, v
     (fail,) = script.told(control.Configure(4, msgspec.msgpack.encode(setup)))
     assert isinstance(fail, Fail)
     assert f"Invalid enum value '{value}'" in fail.reason
-    assert script.machine.state is State.JOINED
+    assert script.machine.state is JoinState.JOINED
 
 
 def test_an_agent_that_has_a_rank_is_no_other() -> None:
@@ -481,6 +481,6 @@ def test_in_the_field_no_clock_but_the_walls_is_followed(clock: Any) -> None:
     (fail,) = script.told(control.Configure(4, msgspec.msgpack.encode(setup)))
     assert isinstance(fail, Fail)
     assert f"uses clock = '{clock}', which is for the lab only" in fail.reason
-    assert script.machine.state is State.JOINED
+    assert script.machine.state is JoinState.JOINED
     walls = msgspec.structs.replace(setup, clock="wall")
     assert LinkUp(walls) in script.told(control.Configure(4, msgspec.msgpack.encode(walls)))

@@ -12,6 +12,7 @@ from posse.engines.agents.each_link import EachLink
 from posse.engines.agents.mesh import MOST_AT_ONCE
 from posse.protocol import control
 from posse.protocol.wire import encode
+from posse.wire.line import Interceptor
 from posse.wire.links import signature
 from posse.wire.session import ENVELOPE_BYTES, Session
 from posse.wire.sockets import end
@@ -35,8 +36,7 @@ class Inbox:
             bind="inproc://the-inbox",
             rank=0,
             patience_ms=PATIENCE_MS,
-            heard=lambda target, send: send,
-            journal=self.journal,
+            interceptor=Interceptor(self.journal),
         )
         self.mesh.connect(SETUP)
         self._peer = self._context.socket(zmq.PUSH)
@@ -110,7 +110,7 @@ def test_bytes_too_short_to_name_a_sender_reach_the_host_as_they_are(inbox: Inbo
 
 
 def test_what_brings_a_session_on_is_written_down_and_nothing_else(inbox: Inbox) -> None:
-    mine = inbox.mesh.ties[PEER].session
+    mine = inbox.mesh.lines[PEER].session
     told = mine.wrap(b"something that the neighbour is told")
     frame = inbox.says()
     for _ in range(3):

@@ -11,8 +11,6 @@ import pytest
 import zmq
 
 from posse.engines.coordinator.hub import Hub
-from posse.engines.coordinator.roster import Member
-from posse.engines.coordinator.router import NotReading, Router
 from posse.engines.processes import ProcessEngine
 from posse.engines.start.crew import Died
 from posse.errors import RunFailed
@@ -20,6 +18,7 @@ from posse.plan import prepare
 from posse.protocol import control
 from posse.protocol.message import Message
 from posse.protocol.wire import Codec, encode, kind_of, read_header
+from posse.wire.line import Line, PeerStalled
 from posse.wire.session import Session
 from posse.wire.sockets import end
 from tests.support.patience import PATIENCE
@@ -239,17 +238,17 @@ def test_who_does_not_read_is_lost_once_what_was_under_way_is_done(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The coordinator sends while its host still makes frames for others."""
-    send, sent = Router.send, 0
+    send, sent = Line.send, 0
 
-    def fails(router: Router, member: Member, frame: bytes) -> None:
+    def fails(line: Line, frame: bytes) -> None:
         nonlocal sent
-        if member.rank == 1 and kind_of(frame) == "Outcome":
+        if line.end == 1 and kind_of(frame) == "Outcome":
             sent += 1
             if sent == 20:
-                raise NotReading("agent 1 does not read what is sent to it")
-        send(router, member, frame)
+                raise PeerStalled("agent 1 does not read what is sent to it")
+        send(line, frame)
 
-    monkeypatch.setattr(Router, "send", fails)
+    monkeypatch.setattr(Line, "send", fails)
     run = players("random-player", 3, horizon=60, engine={"on_missing": "continue"})
     with ProcessEngine(run) as engine:
         record = engine.run(run, 0)

@@ -9,7 +9,7 @@ import pytest
 from posse.engines.coordinator.roster import SUPERSEDED
 from posse.engines.effects import (
     Joined,
-    Log,
+    LogLine,
     Reply,
     Resend,
     ShowStatus,
@@ -47,7 +47,7 @@ def test_an_agent_of_another_machine_is_welcomed_and_told_the_time_before_it_arr
     script.now = 100.25
     assert script.says("a", control.Sync(7)) == [Reply(b"a", control.Synced(7, 100_250_000_000))]
     arrived = script.says("a", control.Arrived("tcp://192.0.2.1:1"))
-    assert arrived == [Log(logging.INFO, "agent 0 joined (1 of 2)"), Joined(1)]
+    assert arrived == [LogLine(logging.INFO, "agent 0 joined (1 of 2)"), Joined(1)]
     assert script.lobby.missing() == [1]
 
 
@@ -70,12 +70,12 @@ def test_who_is_not_let_in_is_told_why_and_so_is_the_log(
 ) -> None:
     script = Script(keys=("k", "l"))
     log, answer = script.says("a", join, key)
-    assert isinstance(log, Log)
+    assert isinstance(log, LogLine)
     assert isinstance(answer, Reply)
     assert isinstance(answer.message, control.Refused)
     assert answer.message.reason.startswith(reason)
     asked = "1" if join.rank == 1 else "(no rank given)"
-    assert log == Log(logging.WARNING, f"refused agent {asked}: {answer.message.reason}")
+    assert log == LogLine(logging.WARNING, f"refused agent {asked}: {answer.message.reason}")
     assert script.lobby.refused == {kind: 1}
     assert script.lobby.roster.members == {}
 
@@ -85,7 +85,7 @@ def test_of_one_key_twice_the_newer_wins_and_the_older_is_told() -> None:
     script.joins("a", key="k", start=b"old")
     effects = script.says("b", joining(incarnation=b"new"), "k")
     assert effects == [
-        Log(logging.WARNING, "agent 0 was started again; the older process is told to stop"),
+        LogLine(logging.WARNING, "agent 0 was started again; the older process is told to stop"),
         Reply(b"a", control.Refused(SUPERSEDED)),
         Reply(b"b", control.Welcome(0, "mase")),
     ]
@@ -127,7 +127,7 @@ def test_what_the_sockets_refused_is_counted_and_said_if_there_is_something_to_s
     script = Script()
     assert script.lobby.rejected("malformed") == []
     said = script.lobby.rejected("handshake", "refused a connection: why")
-    assert said == [Log(logging.WARNING, "refused a connection: why")]
+    assert said == [LogLine(logging.WARNING, "refused a connection: why")]
     assert script.lobby.refused == {"malformed": 1, "handshake": 1}
 
 
@@ -285,10 +285,10 @@ def test_frames_of_the_run_move_its_deadline() -> None:
     script.all_join()
     script.carries(Run())
     member = script.lobby.roster.members[0]
-    member.said(framed(control.Due(1.0)), 107.0)
+    member.note(framed(control.Due(1.0)), 107.0)
     script.lobby.patience.moved(107.0)
     assert (script.lobby.timer, member.heard) == (117.0, 107.0)
-    member.said(framed(control.Due(1.0)), 108.0)
+    member.note(framed(control.Due(1.0)), 108.0)
     assert (script.lobby.timer, member.heard) == (117.0, 108.0)
 
 
@@ -296,7 +296,7 @@ def test_what_was_heard_last_is_kept_only_as_far_as_its_kind_is_read() -> None:
     script = Script()
     script.all_join()
     member = script.lobby.roster.members[0]
-    member.said(framed(control.Finished(1)) + bytes(1 << 20), 0.0)
+    member.note(framed(control.Finished(1)) + bytes(1 << 20), 0.0)
     assert kind_of(member.last) == "Finished"
     assert len(member.last) < 100
 
@@ -424,7 +424,7 @@ def test_a_lost_agent_that_comes_back_goes_on_whether_or_not_its_loss_was_seen(s
         script.closes("peer-1")
         assert script.lobby.roster.missing() == [1]
     script.now = 104.0
-    back = Log(logging.INFO, "agent 1 is back over a new connection")
+    back = LogLine(logging.INFO, "agent 1 is back over a new connection")
     assert script.says("z", resuming()) == [back, Resend(1, 7)]
     assert script.lobby.roster.missing() == []
     assert script.lobby.timer == (114.0 if seen else 110.0)  # only what was seen is made up for

@@ -7,7 +7,7 @@ import pytest
 from posse.engines.coordinator.lobby import CATCH_UP, Lobby
 from posse.engines.coordinator.roster import RESUMES_AT_ONCE, RESUMES_PER_SECOND, Peer, Roster
 from posse.engines.effects import (
-    Log,
+    LogLine,
     Reply,
     Resend,
 )
@@ -157,12 +157,12 @@ def test_nobody_is_sent_to_an_inbox_that_is_not_the_agents_own(inbox: str) -> No
     script.says("a", joining(0, b"a"))
     script.says("a", control.Arrived("tcp://192.0.2.9:1"))
     at = Peer(b"b", "", 99, host="192.0.2.1")
-    script.lobby.said(at, framed(joining(1, b"b")), script.now, WALL)
-    log, answer = script.lobby.said(at, framed(control.Arrived(inbox)), script.now, WALL)
+    script.lobby.receive(at, framed(joining(1, b"b")), script.now, WALL)
+    log, answer = script.lobby.receive(at, framed(control.Arrived(inbox)), script.now, WALL)
     assert isinstance(answer, Reply)
     assert isinstance(answer.message, control.Refused)
     assert BAD_INBOXES[inbox] in answer.message.reason
-    assert log == Log(logging.WARNING, f"refused agent 1 at 192.0.2.1: {answer.message.reason}")
+    assert log == LogLine(logging.WARNING, f"refused agent 1 at 192.0.2.1: {answer.message.reason}")
     assert script.lobby.refused == {"bad-inbox": 1}
     assert script.lobby.missing() == [1]
     assert script.lobby.roster.inboxes == {0: "tcp://192.0.2.9:1"}
@@ -175,8 +175,8 @@ def test_whom_neighbours_cannot_reach_is_let_in_where_there_are_none(
     """Its neighbours would refuse the coordinator that sent them nowhere, and end the run."""
     lobby = Lobby(Roster(2, TOKEN), ENGINE, system)
     at = Peer(b"b", "", 99, host="192.0.2.1")
-    lobby.said(at, framed(joining(0, b"b")), 0.0, WALL)
-    lobby.said(at, framed(control.Arrived("")), 0.0, WALL)
+    lobby.receive(at, framed(joining(0, b"b")), 0.0, WALL)
+    lobby.receive(at, framed(control.Arrived("")), 0.0, WALL)
     assert sorted(lobby.roster.members) == here
 
 
@@ -184,8 +184,8 @@ def test_an_inbox_elsewhere_is_the_operators_to_allow() -> None:
     roster = Roster(1, TOKEN, inboxes=("198.51.100.0/24",))
     lobby = Lobby(roster, ENGINE, "mase")
     at = Peer(b"b", "", 99, host="192.0.2.1")
-    lobby.said(at, framed(joining(0, b"b")), 0.0, WALL)
-    lobby.said(at, framed(control.Arrived("tcp://198.51.100.7:7000")), 0.0, WALL)
+    lobby.receive(at, framed(joining(0, b"b")), 0.0, WALL)
+    lobby.receive(at, framed(control.Arrived("tcp://198.51.100.7:7000")), 0.0, WALL)
     assert lobby.missing() == []
 
 
@@ -196,8 +196,8 @@ def test_nobody_says_that_it_was_started_here_who_was_not() -> None:
         if keys:
             lobby = Lobby(Roster(2, "", CoordinatorKeys(KeyPair("o", ""), keys)), ENGINE, "mase")
         frame = framed(control.Join(0, token, "", 0))
-        effects = lobby.said(Peer(b"a", "k", 1), frame, 0.0, WALL)
-        assert [type(effect) for effect in effects] == [Log, Reply]
+        effects = lobby.receive(Peer(b"a", "k", 1), frame, 0.0, WALL)
+        assert [type(effect) for effect in effects] == [LogLine, Reply]
         assert lobby.refused == {"join": 1}
 
 

@@ -11,9 +11,10 @@ import pytest
 from posse.engines.coordinator.lobby import Lobby
 from posse.engines.coordinator.roster import Roster
 from posse.engines.coordinator.router import Router
-from posse.engines.effects import Log
+from posse.engines.effects import LogLine
 from posse.security import keys
 from posse.spec.runfile import EngineSpec
+from posse.wire.line import Interceptor
 from tests.support.remote import until
 
 
@@ -25,7 +26,7 @@ def short() -> Iterator[Path]:
 
 
 def bound(at: Path, pairs: keys.CoordinatorKeys | None = None) -> Router:
-    return Router(f"ipc://{at}", 5.0, 0.02, pairs, 1, dict)
+    return Router(f"ipc://{at}", 5.0, 0.02, pairs, 1, dict, Interceptor())
 
 
 @pytest.mark.parametrize(
@@ -45,7 +46,7 @@ def test_who_goes_away_in_the_handshake_over_ipc_is_one_sentence(
 
     def told() -> bool:
         effects = router.connections(lobby, 0.0)
-        said.extend(effect.text for effect in effects if isinstance(effect, Log))
+        said.extend(effect.text for effect in effects if isinstance(effect, LogLine))
         return bool(said)
 
     with contextlib.closing(socket.socket(socket.AF_UNIX)) as stranger:
@@ -81,7 +82,7 @@ def test_an_address_without_a_file_takes_none_with_it(
 ) -> None:
     monkeypatch.chdir(short)
     (short / "@hub").touch()
-    router = Router(f"ipc://@{short.name}", 5.0, 0.02, None, 1, dict)
+    router = Router(f"ipc://@{short.name}", 5.0, 0.02, None, 1, dict, Interceptor())
     (short / f"@{short.name}").touch()
     router.close(flush=False)
     assert len(list(short.iterdir())) == 2

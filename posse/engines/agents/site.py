@@ -9,7 +9,7 @@ from posse.protocol.privacy import Claim
 from posse.protocol.signing import Signer
 
 
-class Place:
+class AgentSite:
     """The place of an agent on its coordinator's machine; neighbours reach it at `inbox`.
 
     `posse.engines.agents.remote` has the place of an agent on another machine.
@@ -23,9 +23,9 @@ class Place:
         """The address at which to open the inbox, "" if this system's agents have no neighbours."""
         return self._inbox
 
-    def reached_at(self, at: str) -> str:
-        """The address by which neighbours reach an inbox that is open at `at`."""
-        return at
+    def address_for_neighbours(self, bound: str) -> str:
+        """The address by which neighbours reach an inbox that is bound to `bound`."""
+        return bound
 
     def why_alone(self) -> str:
         """The error message of an agent that no coordinator answered."""
