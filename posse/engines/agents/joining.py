@@ -1,16 +1,7 @@
 """An agent's side of joining, as a machine without input or output.
 
-Each thing that happens is a method, which returns effects (`posse.engines.effects`) in order. An
-agent's states:
-
-    connecting     until the connection is up; the coordinator may be started later
-    joining        sends `Join`; until `Welcome` or `Refused`
-    synchronising  `Sync` and `Synced` a few times, then `Arrived`
-    joined         until `Configure`
-    linking        until every neighbour listens to it
-    linked         has a host, which says `Ready`: runs, perhaps another `Configure`, `Goodbye`
-    resuming       lost its connection after `Welcome`: sends `Resume` over a new one, and returns
-                   to the state it was in
+Each thing that happens is a method, which returns effects (`posse.engines.effects`) in order. The
+states, and what leads from one to the next, are in `posse.engines.agents.states`.
 
 An agent beside its coordinator (its `Join` has no incarnation) is connected from the start, shares
 the coordinator's clock, and goes from joining to linking. It has no timeout: only the process that
@@ -30,6 +21,7 @@ import msgspec
 
 from posse import __version__
 from posse.engines.agents.own_run import TheirRun
+from posse.engines.agents.states import JOINED_STATES, TRANSITIONS, JoinEvent, JoinState
 from posse.engines.base import SAME_VERSION
 from posse.engines.effects import (
     AskToResume,
@@ -50,7 +42,7 @@ from posse.errors import PosseError
 from posse.hosts.agent_setup import AgentSetup
 from posse.printable import printable
 from posse.protocol import control
-from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.message import Plane
 from posse.protocol.wire import VERSION, Codec, in_our_version, read_header
 from posse.security.address import inbox_trouble
@@ -73,18 +65,6 @@ numbers are higher than all before."""
 NOTICED = 5.0
 """Seconds after which links that do not come up are reported. The coordinator then waits for them
 as for any link that is down, and names them."""
-
-
-class JoinState(Enum):
-    """See the module's text."""
-
-    CONNECTING = 1
-    JOINING = 2
-    SYNCHRONISING = 3
-    JOINED = 4
-    LINKING = 5
-    LINKED = 6
-    RESUMING = 7
 
 
 class Closure(Enum):
@@ -155,7 +135,7 @@ class Joining:
     @property
     def belongs(self) -> bool:
         """Whether the coordinator counts this agent among its own."""
-        return not self.remote or self.state.value >= JoinState.JOINED.value
+        return not self.remote or self.state in JOINED_STATES
 
     def to_resume(self, taken: int) -> control.Resume:
         """The `Resume` to send; `taken` frames of the coordinator's came so far."""
@@ -200,19 +180,30 @@ class Joining:
         if self._may_be_known:
             self._resume(now)
             return self._ask_to_resume(now)
-        return self._begin(now)
+        return self._begin(JoinEvent.CONNECTED, now)
 
     @property
     def _may_be_known(self) -> bool:
         """Whether the coordinator may have admitted this agent."""
-        first = JoinState.SYNCHRONISING if self.remote else JoinState.JOINING
-        return self.state.value >= first.value
+        if self.state is JoinState.JOINING:
+            return not self.remote
+        return self.state is not JoinState.CONNECTING
 
-    def _begin(self, now: float) -> list[JoiningEffect]:
+    def _go(self, event: JoinEvent) -> None:
+        """Change the state as the table says; what it does not have is our own mistake."""
+        if (self.state, event) not in TRANSITIONS:
+            raise LocalProtocolError(f"{event.name} in state {self.state.name}")
+        self.state = TRANSITIONS[self.state, event] or self._before
+
+    def _may(self, event: JoinEvent) -> bool:
+        """Whether the event has its place in this state; a peer's message without is ignored."""
+        return (self.state, event) in TRANSITIONS
+
+    def _begin(self, event: JoinEvent, now: float) -> list[JoiningEffect]:
         """Join from the beginning."""
         self._setup = None
         self._reported_down.clear()
-        self.state = JoinState.JOINING
+        self._go(event)
         if not self.remote:
             return [BeginSession(), Forget(), OpenInbox(self._system, self.rank)]
         self.timer = now + self._wait
@@ -222,7 +213,7 @@ class Joining:
     def _resume(self, now: float) -> None:
         if self.state is not JoinState.RESUMING:
             self._before = self.state
-        self.state = JoinState.RESUMING
+        self._go(JoinEvent.LOST)
         self._until = now + self._wait
         self.timer = min(self._until, now + _ASK_AGAIN)
 
@@ -232,7 +223,7 @@ class Joining:
         return [AskToResume(), *asks]
 
     def _resumed(self, taken: int, now: float) -> list[JoiningEffect]:
-        self.state = self._before
+        self._go(JoinEvent.RESUMED)
         self.timer = self._report_links_at(now) if self.state is JoinState.LINKING else math.inf
         if self.state is JoinState.SYNCHRONISING:
             self.timer = now + self._wait
@@ -297,23 +288,23 @@ class Joining:
         match message:
             case control.Refused(reason):
                 return [Fail(_refused(reason), PosseError)]
-            case control.Resumed(taken) if self.state is JoinState.RESUMING:
+            case control.Resumed(taken) if self._may(JoinEvent.RESUMED):
                 return self._resumed(taken, now)
             case control.Whose() if self.state is not JoinState.RESUMING and self._may_be_known:
                 self._connections += 1
                 self._resume(now)
                 return self._ask_to_resume(now)
-            case control.Unknown() if self.state is JoinState.RESUMING:
-                return self._begin(now)
-            case control.Welcome(rank, system) if self.state is JoinState.JOINING:
+            case control.Unknown() if self._may(JoinEvent.UNKNOWN):
+                return self._begin(JoinEvent.UNKNOWN, now)
+            case control.Welcome(rank, system) if self._may(JoinEvent.WELCOMED):
                 self._take_rank(rank)
                 self._system = system
                 self._trips = []
-                self.state = JoinState.SYNCHRONISING
+                self._go(JoinEvent.WELCOMED)
                 return [_ask(now)]
             case control.Synced(sent, clock) if self.state is JoinState.SYNCHRONISING:
                 return self._synced(sent, clock, now)
-            case control.Configure(rank, setup) if self.belongs:
+            case control.Configure(rank, setup) if self.belongs and self._may(JoinEvent.CONFIGURED):
                 return self._configured(rank, setup, now)
             case control.Goodbye(code):
                 return self._let_go(code)
@@ -357,7 +348,7 @@ class Joining:
         """The inbox is open at `address`; "" where agents have no neighbours."""
         if not self.remote:
             return [Say(msgspec.structs.replace(self._join, inbox=address))]
-        self.state = JoinState.JOINED
+        self._go(JoinEvent.ARRIVED)
         self.timer = math.inf
         trip = min(self._trips)[0] * 1e-6
         text = f"joined {self._endpoint} as agent {self.rank}; round trip {trip:.1f} ms"
@@ -382,7 +373,7 @@ class Joining:
                 return [Fail(text, PosseError)]
         run = self._own_run
         self._setup = decoded if run is None else run.accept(decoded)
-        self.state = JoinState.LINKING
+        self._go(JoinEvent.CONFIGURED)
         self.timer = self._report_links_at(now)
         remarks = () if run is None else run.remarks(self._setup)
         return [Forget(), *remarks, LinkUp(self._setup)]
@@ -396,7 +387,7 @@ class Joining:
         self._reported_down -= set(up)
         effects: list[JoiningEffect] = [Say(control.Linked(n, up=True)) for n in up]
         if not ranks:
-            self.state = JoinState.LINKED
+            self._go(JoinEvent.HEARD_BY_ALL)
             self.timer = math.inf
             effects.append(Start(self._setup))
         return effects

@@ -15,11 +15,12 @@ from posse.durable.journal import Journal
 from posse.durable.recording import recorded
 from posse.engines import effects
 from posse.engines.agents.each_link import EachLink
-from posse.engines.agents.joining import Joining, JoinState
+from posse.engines.agents.joining import Joining
 from posse.engines.agents.mesh import NeighbourLinks
 from posse.engines.agents.one_to_all import OneToAll
 from posse.engines.agents.recovery import LINKED, Beginning, outside_agent, replay_input
 from posse.engines.agents.site import AgentSite
+from posse.engines.agents.states import JOINED_STATES, JoinState
 from posse.engines.agents.uplink import Uplink
 from posse.engines.resources import ProcessResources
 from posse.engines.sources import ahead_by, of_this_machine
@@ -104,7 +105,7 @@ class AgentProcess:
         """This agent's status; from any thread."""
         host, state = self.host, self.joining.state
         return AgentStatus(
-            connected=state.value >= JoinState.JOINED.value and state is not JoinState.RESUMING,
+            connected=state in JOINED_STATES and state is not JoinState.RESUMING,
             running=host is not None and host.running,
             links_down=len(self._down_or_gone),
             ended=self.exit_code,

@@ -1,11 +1,7 @@
 """The coordinator's side of joining, as a machine without input or output.
 
 Each thing that happens is a method, which returns effects (`posse.engines.effects`) in order. A
-coordinator goes through three phases, and back to the first before each run:
-
-    gathering    until every agent has joined
-    configuring  until every agent is ready
-    carrying     until the run is over; agents' frames go to the run's host
+coordinator gathers its agents, configures them, and carries a run; `PHASES` says what may follow.
 
 An agent that was started here sends `Join` and has arrived. An agent on another machine sends
 `Join` and gets `Welcome`; it asks for the time (`Sync`, `Synced`), then sends `Arrived`. An agent
@@ -49,7 +45,7 @@ from posse.hosts.coordinator import CoordinatorHost
 from posse.measure.numbers import listed, named
 from posse.printable import blamed, printable
 from posse.protocol import control
-from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.message import Message, Plane
 from posse.protocol.wire import MAX_DATA, VERSION, Codec, in_our_version, read_header
 from posse.spec.runfile import EngineSpec
@@ -68,6 +64,29 @@ class Phase(StrEnum):
     GATHERING = "to join"
     CONFIGURING = "to be ready"
     CARRYING = "to act"
+
+
+class Order(StrEnum):
+    """What the engine asks of the lobby; the value says what it begins with."""
+
+    GATHER = "wait until all that are wanted have joined"
+    CONFIGURE = "send `Configure`, and wait until all are ready"
+    CARRY = "hand the agents' frames to the host of a run"
+    RELEASE = "the run is over"
+
+
+PHASES = {
+    (Phase.IDLE, Order.GATHER): Phase.GATHERING,
+    (Phase.IDLE, Order.CARRY): Phase.CARRYING,  # a run that goes on after a restart
+    (Phase.GATHERING, Order.GATHER): Phase.GATHERING,
+    (Phase.GATHERING, Order.CONFIGURE): Phase.CONFIGURING,
+    (Phase.GATHERING, Order.CARRY): Phase.CARRYING,
+    (Phase.CONFIGURING, Order.GATHER): Phase.GATHERING,
+    (Phase.CONFIGURING, Order.CONFIGURE): Phase.CONFIGURING,
+    (Phase.CONFIGURING, Order.CARRY): Phase.CARRYING,
+    (Phase.CARRYING, Order.RELEASE): Phase.IDLE,
+}
+"""The next phase; docs/architecture.md prints this table."""
 
 
 class Lobby:
@@ -107,12 +126,12 @@ class Lobby:
         """Begin to wait for these agents to join (None: for every agent); see `missing`."""
         self._wanted = set(range(self.roster.agents) if wanted is None else wanted)
         self._came = set(range(self.roster.agents)) - set(self.roster.missing())
-        self._wait(Phase.GATHERING, now)
+        self._wait(Order.GATHER, now)
 
     def configure(self, setups: Sequence[AgentSetup], now: float) -> list[LobbyEffect]:
         """Configure every agent, and begin to wait until each is ready; see `missing`."""
         self._ready.clear()
-        self._wait(Phase.CONFIGURING, now)
+        self._wait(Order.CONFIGURE, now)
         if self.roster.missing():
             self.patience.rejoin()
         self._setups = setups
@@ -122,16 +141,21 @@ class Lobby:
 
     def carry(self, run: CoordinatorHost, now: float) -> None:
         """All agents are ready: the run begins."""
-        self._wait(Phase.CARRYING, now)
+        self._wait(Order.CARRY, now)
         self._setups = ()
         self._run = run
         away = [m.rank for m in self.roster.members.values() if m.connection < 0]
         self.patience.carry(now, away)
 
-    def _wait(self, phase: Phase, now: float) -> None:
-        self.phase = phase
+    def _go(self, order: Order) -> None:
+        if (self.phase, order) not in PHASES:
+            raise LocalProtocolError(f"{order.name} while {self.phase.name}")
+        self.phase = PHASES[self.phase, order]
+
+    def _wait(self, order: Order, now: float) -> None:
+        self._go(order)
         self._steps.clear()
-        self.patience.begin(now, self.roster.arrived(), joining=phase is Phase.GATHERING)
+        self.patience.begin(now, self.roster.arrived(), joining=order is Order.GATHER)
 
     def replace(self, rank: int) -> None:
         """Between runs, vacate the place of an agent started here: its death is then no loss."""
@@ -145,6 +169,7 @@ class Lobby:
 
     def release(self) -> None:
         """The run is over."""
+        self._go(Order.RELEASE)
         self._run = None
         self.patience.release()
 

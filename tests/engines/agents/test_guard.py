@@ -96,7 +96,7 @@ def test_a_neighbour_that_shuts_an_agent_out_later_is_named_too(
     for events in ([shut_out] * 2, [let_in], [shut_out] * 2, [let_in], [shut_out] * 3):
         assert not caplog.records
         came = [MonitorEvent(event, 0, at) for event in events]
-        monkeypatch.setattr(guard, "happened", lambda monitor, came=came: iter(came))
+        monkeypatch.setattr(guard, "monitor_events", lambda monitor, came=came: iter(came))
         party.hears()
     (line,) = caplog.messages
     assert line.startswith(f"agent ? at {at} does not let this agent in: ")

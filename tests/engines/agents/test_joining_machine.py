@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from posse import __version__
-from posse.engines.agents.joining import Closure, Joining, JoinState
+from posse.engines.agents.joining import Closure, Joining
+from posse.engines.agents.states import JoinState
 from posse.engines.effects import (
     AskToResume,
     BeginSession,
