@@ -31,7 +31,6 @@ ELSEWHERE = [
         "tests/engines/test_recovery.py",
         "posse/engines/agents: recovery",
         "posse/engines/coordinator: recovery",
-        "posse/wire: line",
     ),
     (
         "what goes through a journal",

@@ -285,10 +285,13 @@ class Session:
         elif mark == _PROBE:
             self._bare(_AGAIN if self._is_ahead(number) else _CONFIRM)
 
+    # modulo 2^32, as TCP compares its numbers: half of them are ahead of any number
     def _is_ahead(self, number: int) -> bool:
         return 0 < (number - self.taken) & _U32 < _HALF
 
     def _out_of_order(self, number: int) -> None:
+        # A gap is asked for once. All that is under way behind it is dropped too, and each of these
+        # frames would ask again; if the question itself is lost, the other end's probe finds out.
         if self._is_ahead(number) and self._asked != self.taken:
             self._asked = self.taken
             self._bare(_AGAIN)

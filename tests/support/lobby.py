@@ -98,6 +98,8 @@ class Script:
             self.joins(f"peer-{rank}", rank)
 
     def carries(self, run: Run) -> Run:
+        if self.lobby.running:
+            self.lobby.release()
         self.lobby.carry(cast(CoordinatorHost, run), self.now)
         return run
 

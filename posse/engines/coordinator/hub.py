@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Final, assert_never
 
 import msgspec
+import zmq
 
 from posse.durable.capture import Tap
 from posse.durable.journal import Input, Journal
@@ -277,38 +278,54 @@ class Hub:
                 self._report_deaths_at = now
             return now
         identity, part = received
-        data = frame = None if part.more else part.bytes
+        data = None if part.more else part.bytes
         member = self.lobby.roster.by_identity.get(identity)
         if member is None:
-            peer = self._router.peer(identity, part)
-            # a lost connection may have had this file descriptor: note its loss first
-            self._connections()
-            if frame is not None and is_numbered(frame):
-                # ZeroMQ kept it over a reset; the agent sends it again when its session resumes
-                self._carry_out(self.lobby.rejected("out-of-session"))
-                self._reply(identity, control.Whose())
+            self._receive_from_stranger(identity, part, data, now)
+            return now
+        frame = data
+        if data is not None:
+            # also what the session drops: the door compares it with the bytes that the kernel saw
+            member.received += len(data) + self._around
+            frame = member.line.receive(data) if is_numbered(data) else data
+            if frame is None:
+                # an answer to the roll is no frame, but shows that the agent is there
+                member.answered = now
                 return now
+        host = self._host
+        # A member's frames are the run's, even malformed ones, which the host counts. But `Resume`
+        # without a number is about the connection, and an agent that has not arrived, because it
+        # joined during the run, belongs to the next one: both are the lobby's.
+        of_run = frame is not data or kind_of(frame or b"") != _RESUME
+        if frame is not None and host is not None and of_run and member.takes_part:
+            self._deliver(host, member, frame, now)
         else:
-            if data is not None:
-                member.received += len(data) + self._around
-                frame = member.line.receive(data) if is_numbered(data) else data
-                if frame is None:
-                    member.answered = now
-                    return now
-            of_run = frame is not data or kind_of(frame or b"") != _RESUME
-            host = self._host
-            if frame is not None and host is not None and of_run and member.takes_part:
-                self._deliver(host, member, frame, now)
-                return now
-            # for the lobby; in a run, from a member that resumes or joins for the next
-            peer = Peer(identity, "", member.connection)
+            self._hand_to_lobby(Peer(identity, "", member.connection), frame, now)
+        return now
+
+    def _receive_from_stranger(
+        self, identity: bytes, part: zmq.Frame, data: bytes | None, now: float
+    ) -> None:
+        """Handle what came over a connection that is no agent's, or not yet."""
+        peer = self._router.peer(identity, part)
+        # The kernel gives a closed connection's descriptor to the next one, and the monitor is
+        # another socket: without this the loss could be read later, and taken for this peer's.
+        self._connections()
+        if data is not None and is_numbered(data):
+            # ZeroMQ kept it over a reset. Taken now it would come before what was lost with the old
+            # connection, so it is dropped; the agent resumes, and sends all of it again, in order.
+            self._carry_out(self.lobby.rejected("out-of-session"))
+            self._reply(identity, control.Whose())
+        else:
+            self._hand_to_lobby(peer, data, now)
+
+    def _hand_to_lobby(self, peer: Peer, frame: bytes | None, now: float) -> None:
         lobby = self.lobby
         self._carry_out(
             lobby.rejected("malformed")
             if frame is None
             else lobby.receive(peer, frame, now, time.time())
         )
-        return now
 
     def _deliver(self, host: CoordinatorHost, member: Member, frame: bytes, now: float) -> None:
         """Hand the run's host a frame that an agent sent it."""
@@ -322,6 +339,7 @@ class Hub:
 
     def _handle_host_events(self, host: CoordinatorHost, now: float) -> None:
         """Pass the host's news on: complaints, changed links, agents that left the run."""
+        # each list is taken before it is worked on: an effect may make the host add to it
         complaints, host.complaints = host.complaints, []
         for complaint in complaints:
             LOG.warning("%s", complaint, extra={"about": "complaints"})

@@ -228,6 +228,8 @@ class Lobby:
     def fire(self, now: float) -> list[LobbyEffect]:
         """The time of `timer` has come."""
         run = self._run
+        # While an agent is away only its absence counts. The run's own timer would punish the
+        # others for what they wait for, and the silence has its explanation.
         if self.patience.somebody_is_away:
             effects = self._stays_away(now)
             self._go_on(now)
@@ -239,11 +241,21 @@ class Lobby:
         return []
 
     def _go_on(self, now: float) -> None:
-        """If every agent is connected again, the run's own timer continues where it stood."""
+        """If every agent is connected again, the run's own timer continues where it stood.
+
+        But not before `CATCH_UP`: what the agents sent meanwhile is retransmitted first.
+        """
         if self._run is not None and not self.patience.somebody_is_away:
             self._run.put_off(self.patience.away_for(now), now + CATCH_UP)
 
     def _silence(self, now: float) -> list[LobbyEffect]:
+        """Nothing moved for too long: go on without the agents that do not answer, or fail.
+
+        Being late is no proof of being gone: in lockstep one stuck agent makes all others wait.
+        So the roll was called before this (see `roll_at`), and only who did not answer it can be
+        dismissed. If all answer, or if the network between agents explains the silence and the run
+        needs every agent, waiting longer changes nothing, and the run fails with what is known.
+        """
         run, outlives, suspects = self._run, self.outlives_agents, self._suspects()
         trouble = "" if run is None else run.trouble
         why = self._explain_silence(suspects, now)
