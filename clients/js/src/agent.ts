@@ -13,6 +13,9 @@ import { Mesh } from "./mesh.js";
 import { Run, type Clock, type Machine, type Setup } from "./run.js";
 import { Uplink } from "./uplink.js";
 
+/** Frames kept for a run that has not begun here; honest neighbours are a slot ahead at most. */
+const MOST_EARLY = 10_000;
+
 const WITH_NEIGHBOURS = ["ddp-mab"];
 
 /** Parameters of each system that its run file may leave out. */
@@ -91,8 +94,9 @@ class Agent {
     if (kind === "Configure") this.configure(frame.fields[0], frame.fields[1]);
     else if (kind === "Goodbye") void this.leave(frame.fields[0] ?? 0);
     else if (kind === "Begin") this.begin(frame.run);
-    else if (run === undefined || frame.run > run.number) this.early.push(frame);
-    else if (frame.run === run.number && !run.stopped) this.inRun(run, this.clock!, frame);
+    else if (run === undefined || frame.run > run.number) {
+      if (this.early.length < MOST_EARLY) this.early.push(frame);
+    } else if (frame.run === run.number && !run.stopped) this.inRun(run, this.clock!, frame);
   }
 
   private inRun(run: Run, clock: Clock, frame: Frame): void {

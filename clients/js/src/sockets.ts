@@ -5,8 +5,9 @@ import * as zmq from "zeromq";
 import { z85, type Keys } from "./keys.js";
 
 const ZAP = "inproc://zeromq.zap.01";
-/** Milliseconds between two questions whether a key is known by now. */
-const ASK_AGAIN = 20;
+/** Milliseconds between two looks whether a key is known by now, and for how many looks. */
+const LOOK_AGAIN = 20;
+const MOST_LOOKS = 500;
 
 const OPTIONS = { linger: 2_000, maxMessageSize: 8 << 20, handshakeInterval: 10_000 };
 const HIGH_WATER = 100_000;
@@ -27,21 +28,23 @@ export function listening(keys?: Keys) {
   return { ...OPTIONS, receiveHighWaterMark: HIGH_WATER, ...curve };
 }
 
-/** Answer ZeroMQ's questions (RFC 27) whether a key may connect; a key not known yet waits. */
+/** Answer ZeroMQ's questions (RFC 27) whether a key may connect; one not known yet is kept 10 s. */
 export async function admitKeys(known: () => Set<string>): Promise<zmq.Router> {
   const socket = new zmq.Router({ linger: 0 });
   await socket.bind(ZAP);
   const outbox = new Outbox(socket);
-  const answer = ([peer, empty, version, id, , , , mechanism, key]: Buffer[]): void => {
-    if (socket.closed) return;
+  const answer = (question: Buffer[], looks = 0): void => {
+    const [peer, empty, version, id, , , , mechanism, key] = question;
     const curve = mechanism.toString() === "CURVE" && key.length === 32;
-    if (curve && !known().has(z85(key))) {
-      setTimeout(() => answer([peer, empty, version, id, empty, empty, empty, mechanism, key]), ASK_AGAIN).unref();
+    const admitted = curve && known().has(z85(key));
+    if (curve && !admitted && looks < MOST_LOOKS && !socket.closed) {
+      setTimeout(() => answer(question, looks + 1), LOOK_AGAIN).unref();
       return;
     }
-    outbox.push([peer, empty, version, id, curve ? "200" : "400", "", curve ? z85(key) : "", ""]);
+    const verdict = admitted ? "200" : curve ? "300" : "400";
+    outbox.push([peer, empty, version, id, verdict, "", admitted ? z85(key) : "", ""]);
   };
-  void receive(socket, answer);
+  void receive(socket, (question) => answer(question));
   return socket;
 }
 
