@@ -101,7 +101,7 @@ class AnonymousPlayer(AgentMachine):
             case Received(sender, message) if sender == COORDINATOR:
                 match message:
                     case Keys(keys) if not self.masker.keys:
-                        self.masker.meet(keys)
+                        self.masker.take_keys(keys)
                         return []
                     case Assign() if not self.playing:
                         return self._begin(message)
@@ -222,7 +222,7 @@ class ParallelUcb(ExploringMachine):
                 self.t = len(arms)
                 return self._choose(float(sums.sum()))
             case Observed(_, rewards):
-                # a cumulative sum as in `silent`, so that both round alike
+                # a cumulative sum as in `lookahead`, so that both round alike
                 earned = float(np.cumsum(rewards[0])[-1])
                 self.sums[self.arm] += earned
                 self.counts[self.arm] += rewards.shape[1]
@@ -231,7 +231,7 @@ class ParallelUcb(ExploringMachine):
             case _:
                 raise RemoteProtocolError("out-of-turn", type(event).__name__)
 
-    def silent(self, rewards: FloatArray) -> int:
+    def lookahead(self, rewards: FloatArray) -> int:
         width = min(rewards.shape[1], self.horizon - self.t)
         more = np.arange(1, width + 1)
         bonus = 2.0 * np.log(self.t + more)

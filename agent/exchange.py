@@ -20,7 +20,7 @@ Origins = tuple[int, ...]
 _ROUND = struct.Struct("<q")
 
 
-def taken(
+def take_each(
     early: Iterable[Received], take: Callable[[Received], AgentEffects | None]
 ) -> list[AgentEffect]:
     """Take messages that came too early, with a `Refuse` for each wrong one."""

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from posse.agent.exchange import Exchange, taken
+from posse.agent.exchange import Exchange, take_each
 from posse.agent.noise import Noise
 from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import RemoteProtocolError
@@ -172,7 +172,7 @@ class Eliminator(AgentMachine):
         elif self.stage in ("wait", "delay"):
             effects += self._share()
         ahead, self.ahead = self.ahead, []
-        effects += taken(ahead, self._of_this_view)
+        effects += take_each(ahead, self._of_this_view)
         return effects
 
     def _started(self) -> AgentEffects:

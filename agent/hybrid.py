@@ -141,7 +141,7 @@ class HybridSums:
             self.levels[level] = noise[steps].copy()  # not a view, which keeps the batch
         self.ahead, self.used = noise, 1
 
-    def begun(self) -> list[Release]:
+    def new_releases(self) -> list[Release]:
         """The releases that the last item began; none unless it was a doubling, t = T_0.
 
         The logarithmic mechanism's number covers the rewards (t/2, t]. The new binary mechanism

@@ -98,7 +98,7 @@ class MaseVoter(ExploringMachine):
             case _:
                 raise RemoteProtocolError("out-of-turn", type(event).__name__)
 
-    def silent(self, rewards: FloatArray) -> int:
+    def lookahead(self, rewards: FloatArray) -> int:
         if not self.eager and self._due:
             return 0
         t = self.t + np.arange(1, rewards.shape[1] + 1)
@@ -109,7 +109,7 @@ class MaseVoter(ExploringMachine):
         return int(first)
 
     def _test(self, arms: tuple[int, ...], rewards: FloatArray) -> AgentEffects:
-        # a cumulative sum as in `silent`, so that both round alike
+        # a cumulative sum as in `lookahead`, so that both round alike
         self.sums[list(arms)] += np.cumsum(rewards, axis=1)[:, -1]
         self.t += rewards.shape[1]
         means = self.sums[list(self.local)] / self.t

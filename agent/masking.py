@@ -85,7 +85,7 @@ class SumMasker:
         key = public_key(self.private)
         return key if self.signer is None else key + self.signer.sign(b"masking key", key)
 
-    def meet(self, keys: dict[int, bytes]) -> None:
+    def take_keys(self, keys: dict[int, bytes]) -> None:
         """Take everybody's public keys, by rank, or raise `RemoteProtocolError`.
 
         The coordinator passes them on. With a `signer` the agent detects a replaced key; without,

@@ -110,7 +110,7 @@ class UcbPrivateBound(Ucb):
             self.factors[arm] = privacy_factor(n, self.variant)
         return [
             Release(r.mechanism, r.sensitivity, r.scale, r.epsilon, f"arm {arm}, {r.block}")
-            for r in counter.begun()
+            for r in counter.new_releases()
         ]
 
     def value(self, slot: int) -> list[float]:
@@ -138,7 +138,7 @@ class UcbPrivate(Ucb):
         self.s = self.sums.insert(arm, sample).tolist()
         n = self.n[arm] + 1
         self.n[arm], self.share[arm], self.width[arm] = n, 1 / n, 1 / math.sqrt(n)
-        return self.sums.begun()
+        return self.sums.new_releases()
 
     def value(self, slot: int) -> list[float]:
         weight = math.sqrt(2 * math.log(slot))

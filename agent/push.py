@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from posse.agent.exchange import Exchange, Origins, taken
+from posse.agent.exchange import Exchange, Origins, take_each
 from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.federated import Data, Hop, InSlot, Quiet
@@ -37,7 +37,7 @@ class Flooding(Exchange):
         self.data, self.ended = {}, {}
         said = self._say()
         due = [place for place in self.early if place[:2] <= (self.round, self.slot)]
-        refusals = taken(map(self.early.pop, due), self._take_early)
+        refusals = take_each(map(self.early.pop, due), self._take_early)
         self._close()
         return [*said, *refusals]
 

@@ -39,7 +39,7 @@ class SharedNoiseAgent(CdpAgent):
                 case Keys(keys) if not self.masker.keys:
                     if sorted(keys) != list(self.everybody):
                         raise RemoteProtocolError("wrong-keys", f"{len(keys)} keys")
-                    self.masker.meet(keys)
+                    self.masker.take_keys(keys)
                     return self._begin_round()
                 case Unmask(number):
                     return [Send(COORDINATOR, Unmasked(number, self.masker.reveal(number)))]

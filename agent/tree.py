@@ -64,7 +64,7 @@ class TreeSums:
         released: FloatArray = np.sum(list(self.noisy.values()), axis=0)
         return released
 
-    def begun(self) -> list[Release]:
+    def new_releases(self) -> list[Release]:
         """The releases that the last item began: those of the whole tree with the first item."""
         if self.t != 1:
             return []

@@ -11,7 +11,7 @@ Every machine and every engine keeps these rules:
     order replaces it. Replacing a `Pull` after its first pull is a `LocalProtocolError`.
 3.  One `Pulled` answers a `Pull`. Any number of `Observed` answer an `Explore`, each with one or
     more whole activations, of which only the last may make the machine act: the engine asks
-    `silent` how far it may go. So an order costs one event per decision, not per pull. `Turn`
+    `lookahead` how far it may go. So an order costs one event per decision, not per pull. `Turn`
     answers `AwaitTurn` when the agent is to act, and the machine answers it with another order; so
     machines in one process can decide together.
 4.  An exploring agent is given everything it has observed before it is given a message.
@@ -52,7 +52,7 @@ Variant = Literal["corrected", "printed"]
 """Whether the slips in the paper's algorithm are corrected or kept as printed."""
 
 
-def who(name: int | None) -> str:
+def peer_name(name: int | None) -> str:
     """A peer's name in a sentence."""
     return "the coordinator" if name == COORDINATOR else f"agent {name}"
 
@@ -334,7 +334,7 @@ def assert_never_effect(effect: Never, machine: object, whose: str, allowed: Uni
     )
 
 
-def no_effects(machine: object, answer: object) -> LocalProtocolError:
+def no_effects_error(machine: object, answer: object) -> LocalProtocolError:
     """The error for a machine whose answer is not a list or tuple of effects.
 
     A generator is not enough: it would be empty after the first look at it.
@@ -345,12 +345,14 @@ def no_effects(machine: object, answer: object) -> LocalProtocolError:
     )
 
 
-def beside(effect: object, order: object) -> LocalProtocolError:
+def two_orders_error(effect: object, order: object) -> LocalProtocolError:
     """The error for an answer with two orders, or with an order and `Finish`."""
     return LocalProtocolError(f"{effect} comes beside {order}; return only one of them at a time")
 
 
-def refused_own(machine: object, event: object, error: RemoteProtocolError) -> LocalProtocolError:
+def own_refusal_error(
+    machine: object, event: object, error: RemoteProtocolError
+) -> LocalProtocolError:
     """The error for a machine that refused an event which no peer sent."""
     return LocalProtocolError(
         f"{type(machine).__name__} refused {type(event).__name__}, which no peer sent: {error}"
@@ -468,10 +470,11 @@ class PatientMachine(Protocol):
 class ExploringMachine(AgentMachine, Protocol):
     """A machine that may order `Explore`."""
 
-    def silent(self, rewards: FloatArray) -> int:
-        """How many of these next activations pass before the machine acts.
+    def lookahead(self, rewards: FloatArray) -> int:
+        """How many of these next activations pass before the machine acts; changes nothing.
 
-        `rewards` has shape (arms, activations). The activation after those, if any, makes it act.
+        The lookahead of conservative discrete-event simulation (Chandy and Misra 1979). `rewards`
+        has shape (arms, activations). The activation after those, if any, makes it act.
         """
         ...
 

@@ -61,7 +61,9 @@ class Guarantee(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def number(self) -> str:
         """ε and δ as text."""
-        return amount(self.epsilon, self.delta) + (f" ({self.formula})" if self.formula else "")
+        return format_cost(self.epsilon, self.delta) + (
+            f" ({self.formula})" if self.formula else ""
+        )
 
 
 AdversaryView = Literal["messages", "agent", "coordinator", "pulls"]
@@ -170,12 +172,12 @@ class Claim(Promise, frozen=True, kw_only=True):
         return Promise(**{name: getattr(self, name) for name in Promise.__struct_fields__})
 
 
-def amount(epsilon: float, delta: float | None = None) -> str:
+def format_cost(epsilon: float, delta: float | None = None) -> str:
     """ε, and δ if there is one, as text."""
     return f"ε = {epsilon:.4g}" + (f", δ = {delta:.2g}" if delta else "")
 
 
-def spent(releases: list[Release], delta: float | None = None) -> float:
+def total_cost(releases: list[Release], delta: float | None = None) -> float:
     """The ε that these releases cost the most exposed reward.
 
     Without `delta` the costs of a block add up, and the sum holds whenever a run stops. With it, a

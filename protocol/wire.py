@@ -96,7 +96,7 @@ def signed(number: int) -> int:
     return ((number + _HALF) & _U32) - _HALF
 
 
-def through_codec(messages: Sequence[Message]) -> int:
+def measure_payloads(messages: Sequence[Message]) -> int:
     """Encode messages of one kind; returns the bytes of all their payloads.
 
     Raises `LocalProtocolError` if they decode to anything else.

@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from posse.errors import ArmsError
 from posse.protocol.arrays import FloatArray
-from posse.protocol.machine import who
+from posse.protocol.machine import peer_name
 
 NO_NUMBER = (
     "Everybody also sees if a reward is not a number in [0, 1], because that ends the run too; "
@@ -35,9 +35,9 @@ class ArmsContext:
     instance: np.random.Generator
 
     @property
-    def who(self) -> str:
+    def owner(self) -> str:
         """The owner of the arms, for a sentence."""
-        return who(self.rank)
+        return peer_name(self.rank)
 
 
 class Arms(Protocol):

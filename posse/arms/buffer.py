@@ -51,7 +51,7 @@ class RewardBuffer:
             self._next[k] += rewards.shape[1]
         return rewards
 
-    def one(self, arm: int) -> float:
+    def take_one(self, arm: int) -> float:
         """Use one reward of one arm."""
         drawn, at = self._drawn[arm], self._next[arm]
         if at == len(drawn):
@@ -63,7 +63,7 @@ class RewardBuffer:
     def sums(self, arms: tuple[int, ...], times: int) -> FloatArray:
         """Use `times` rewards of each arm; only their sums, shape (len(arms),)."""
         if times == 1 and len(arms) == 1:
-            return np.array([self.one(arms[0])])
+            return np.array([self.take_one(arms[0])])
         if not any(self.held(k) for k in arms):
             return self._arms.totals(arms, times)
         return self._partly_held(arms, times)

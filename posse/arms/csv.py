@@ -23,7 +23,7 @@ from posse.arms.base import (
 from posse.errors import LogError
 from posse.printable import printable
 from posse.protocol.arrays import FloatArray
-from posse.protocol.machine import who
+from posse.protocol.machine import peer_name
 
 
 class CsvArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="csv"):
@@ -88,7 +88,7 @@ class CsvArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="csv")
         """Raise `LogError` if a log of these agents that is on this machine has a mistake."""
         for rank in ranks:
             if (path := self._log(base, rank)).is_file():
-                _read(path, self.count, who(rank), bounded=self.clip is None)
+                _read(path, self.count, peer_name(rank), bounded=self.clip is None)
 
     def ledger(self, base: str, rank: int) -> tuple[Path, Path]:
         """The paths of the agent's ledger and of its log, with symbolic links resolved."""
@@ -101,12 +101,12 @@ class CsvArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="csv")
     def build(self, context: ArmsContext) -> "Csv":
         """The arms of one agent."""
         path = self._log(context.base, context.rank)
-        rows = _read(path, self.count, context.who, bounded=self.clip is None)
+        rows = _read(path, self.count, context.owner, bounded=self.clip is None)
         logs = [rescale(np.asarray(log, dtype=float), self.clip) for log in rows]
         return Csv(logs, self.replace, context.rewards)
 
 
-def _read(path: Path, count: int, who: str, *, bounded: bool) -> list[list[float]]:
+def _read(path: Path, count: int, owner: str, *, bounded: bool) -> list[list[float]]:
     """The rewards of each arm, in the order of the file; with `bounded`, all must be in [0, 1]."""
     logs: list[list[float]] = [[] for _ in range(count)]
     try:
@@ -116,7 +116,7 @@ def _read(path: Path, count: int, who: str, *, bounded: bool) -> list[list[float
             if not names.count("arm") == names.count("reward") == 1:
                 first = printable(",".join(names))
                 raise LogError(
-                    f"{who}: {path} needs one column 'arm' and one 'reward'; it has '{first}'"
+                    f"{owner}: {path} needs one column 'arm' and one 'reward'; it has '{first}'"
                 )
             for row in reader:
                 try:
@@ -125,22 +125,22 @@ def _read(path: Path, count: int, who: str, *, bounded: bool) -> list[list[float
                     arm, reward = -1, math.nan
                 if not 0 <= arm < count or (bounded and not math.isfinite(reward)):
                     raise LogError(
-                        f"{who}: {path}, line {reader.line_num}: needs an arm from 0 to "
+                        f"{owner}: {path}, line {reader.line_num}: needs an arm from 0 to "
                         f"{count - 1} and a {'finite ' if bounded else ''}reward"
                     )
                 if bounded and not 0 <= reward <= 1:
                     raise LogError(
-                        f"{who}: {path}, line {reader.line_num}: has a reward outside [0, 1] for "
+                        f"{owner}: {path}, line {reader.line_num}: has a reward outside [0, 1] for "
                         f"arm {arm}; set arms.clip = [lo, hi]"
                     )
                 logs[arm].append(reward)
     except OSError as error:
-        raise LogError(f"{who}: {path} cannot be read: {error.strerror}") from None
+        raise LogError(f"{owner}: {path} cannot be read: {error.strerror}") from None
     except csv.Error as error:
-        at = f"{path}, after line {reader.line_num}"
-        raise LogError(f"{who}: {at}: is not CSV: {error}") from None
+        where = f"{path}, after line {reader.line_num}"
+        raise LogError(f"{owner}: {where}: is not CSV: {error}") from None
     except UnicodeDecodeError as error:
-        raise LogError(f"{who}: {path} is not a CSV file in UTF-8: {error}") from None
+        raise LogError(f"{owner}: {path} is not a CSV file in UTF-8: {error}") from None
     return logs
 
 

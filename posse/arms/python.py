@@ -112,8 +112,8 @@ class PythonArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="py
                 found = found(agent=agent, agents=context.agents, seed=_seed(context))
         except (Exception, SystemExit) as error:  # a user's own code may call sys.exit
             why = f"arms.target = '{self.target}' cannot be made: {defect.describe(error)}"
-            raise ArmsError(f"{context.who}: {why}") from error
-        return Python(found, self.target, self.clip, context.who)
+            raise ArmsError(f"{context.owner}: {why}") from error
+        return Python(found, self.target, self.clip, context.owner)
 
 
 def _seed(context: ArmsContext) -> int:
@@ -125,13 +125,13 @@ def _seed(context: ArmsContext) -> int:
 
 @dataclass(eq=False)
 class Python(Arms):
-    """The user's own arms of one agent, `target`; sentences about it have its `name` and `who`."""
+    """The user's own arms of one agent, `target`; sentences about it name it and its `owner`."""
 
     simulated = False
     target: Any
     name: str
     clip: tuple[float, float] | None
-    who: str
+    owner: str
     calls: int = 0
 
     def skip(self, given: NDArray[np.int64]) -> None:
@@ -141,12 +141,12 @@ class Python(Arms):
         try:
             self.target.skip(given.tolist())
         except (Exception, SystemExit) as error:
-            call = f"{self.who}: {self.name}.skip({given.tolist()})"
+            call = f"{self.owner}: {self.name}.skip({given.tolist()})"
             raise ArmsError(f"{call} raised {defect.describe(error)}") from error
 
     def draw(self, arm: int, count: int) -> FloatArray:
         self.calls += 1
-        call = f"{self.who}, arm {arm}, call {self.calls}: {self.name}.pull({arm}, {count})"
+        call = f"{self.owner}, arm {arm}, call {self.calls}: {self.name}.pull({arm}, {count})"
         try:
             rewards = np.asarray(self.target.pull(arm, count), dtype=float)
         except (Exception, SystemExit) as error:

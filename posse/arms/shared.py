@@ -67,8 +67,8 @@ class GroupArms:
         for k in arms:
             self._drawn[k] += order.times
         if order.times == 1 and not order.each:
-            return Pulled(arms, 1, np.array([buffer.one(k) for k in arms]))
-        rewards = np.array([[buffer.one(k) for _ in range(order.times)] for k in order.arms])
+            return Pulled(arms, 1, np.array([buffer.take_one(k) for k in arms]))
+        rewards = np.array([[buffer.take_one(k) for _ in range(order.times)] for k in order.arms])
         return Pulled(order.arms, order.times, rewards.sum(axis=1), rewards if order.each else None)
 
     def played(

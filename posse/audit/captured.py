@@ -22,7 +22,7 @@ from posse.protocol import control
 from posse.protocol.anonymous import Sums
 from posse.protocol.cooperative import Bundle
 from posse.protocol.federated import SinkMeans
-from posse.protocol.machine import COORDINATOR, who
+from posse.protocol.machine import COORDINATOR, peer_name
 from posse.protocol.message import kind_name
 from posse.protocol.signing import SIGNATURE_BYTES
 from posse.protocol.wire import HEADER
@@ -107,7 +107,7 @@ def _kinds(heard: list[Frame], plan: Plan | None) -> Check:
 def _all(sources: set[int | None]) -> str:
     """Those who sent something, by name."""
     agents = sorted(one for one in sources if one is not None and one != COORDINATOR)
-    others = [who(one) for one in sources if one is None or one == COORDINATOR]
+    others = [peer_name(one) for one in sources if one is None or one == COORDINATOR]
     return ", ".join([*sorted(others), *([named(agents)] if agents else [])])
 
 
@@ -121,7 +121,7 @@ def _sizes(heard: list[Frame]) -> Check:
         size = f.size - (_ENVELOPE if f.number is not None else 0)
         if size > whole:
             wrong.append(
-                f"{who(f.source)}'s `{f.kind}` has {size - whole} bytes beside its message"
+                f"{peer_name(f.source)}'s `{f.kind}` has {size - whole} bytes beside its message"
             )
     return _check("no frame is longer than what it says", len(heard), wrong)
 
@@ -172,9 +172,11 @@ def _releases(heard: list[Frame]) -> list[Check]:
         if before and not _is_numbered(f.fields):
             untold.add(f"cannot be told of `{f.kind}`, which has no number of its own")
         elif before:
-            often.append(f"{who(f.source)} sent `{f.kind}` of {of} more than once")
+            often.append(f"{peer_name(f.source)} sent `{f.kind}` of {of} more than once")
             if numbers not in before:
-                twice.append(f"{who(f.source)} sent `{f.kind}` of {of} again, with other numbers")
+                twice.append(
+                    f"{peer_name(f.source)} sent `{f.kind}` of {of} again, with other numbers"
+                )
         before.add(numbers)
         if f.kind != "Bundle" and _is_numbered(f.fields):  # bundles also have what others said
             sizes = tuple(len(v) for v in says if not isinstance(v, float))

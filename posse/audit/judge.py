@@ -10,7 +10,7 @@ import msgspec
 from posse.audit.bounds import ERROR, delta_at_least, epsilon_at_least, runs_needed
 from posse.audit.event import Event, Table, learn
 from posse.measure.numbers import number
-from posse.protocol.privacy import Neighbours, amount
+from posse.protocol.privacy import Neighbours, format_cost
 
 _SHARE = 0.5
 """Assumed probability of an event that would show a larger violation, if none was found."""
@@ -69,7 +69,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         """The verdict in a sentence."""
         claim = "nothing claimed"
         if self.claimed is not None:
-            claim = f"claimed {amount(self.claimed, self.delta)}"
+            claim = f"claimed {format_cost(self.claimed, self.delta)}"
         counts = f"{self.hits:,} of {self.trials:,} runs against {self.others:,}"
         return f"{counts}: ε is at least {number(self.found)}, {claim}; {self.word}"
 

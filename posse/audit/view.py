@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from posse.audit.sums import MASKING, Sums
 from posse.plan import Plan
 from posse.protocol.cooperative import Bundle, ByzantineParameters, means_record, reward_record
-from posse.protocol.machine import COORDINATOR, who
+from posse.protocol.machine import COORDINATOR, peer_name
 from posse.protocol.message import Plane, kind_name
 from posse.protocol.privacy import AdversaryView
 from posse.protocol.signing import SIGNATURE_BYTES
@@ -86,7 +86,7 @@ class Watch:
         if not self._is_seen(header.source, target, header.plane, kind):
             return
         self._seen.add((header.source, link, header.sequence))
-        said_by = who(header.source)
+        said_by = peer_name(header.source)
         if kind == "Finished":
             self._ended(said_by, values, header.now)
             return
@@ -102,7 +102,7 @@ class Watch:
         self._told = told
         counted = f"number of `{kind}` of {said_by}"
         self._sizes[counted] += 1
-        to = "" if link is None else f" to {who(link)}"
+        to = "" if link is None else f" to {peer_name(link)}"
         if to:
             self._sizes[counted + to] += 1
         n = self._sizes[counted + to]

@@ -20,7 +20,7 @@ from posse.engines import memory
 from posse.errors import InputError, RunFailed, SpecError
 from posse.measure.numbers import number
 from posse.plan import Plan
-from posse.protocol.privacy import AdversaryView, Neighbours, amount
+from posse.protocol.privacy import AdversaryView, Neighbours, format_cost
 
 RUNS = 4_000
 """Default number of runs on each of the two data sets."""
@@ -62,7 +62,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
         rows = [("claim", self.claim), ("seen", _SEEN[self.sees])]
         if (v := self.verdict) is None:
             return [*rows, ("verdict", self.word), ("found", self.says), ("event", self.words)]
-        tested = "" if v.claimed is None else f", at {amount(v.claimed, v.delta)}"
+        tested = "" if v.claimed is None else f", at {format_cost(v.claimed, v.delta)}"
         rows.append(("verdict", f"{self.word}{tested}"))
         counts = (
             f"the event was seen in {v.hits:,} of {v.trials:,} runs on one data set, "

@@ -72,7 +72,7 @@ class ImmediatePace(Pace):
         if rewards.shape[1] == 0:
             self._exhaust(self._rewards.shortage(order.arms, 1))
             return
-        count = min(self._run.silent(rewards) + 1, rewards.shape[1])
+        count = min(self._run.lookahead(rewards) + 1, rewards.shape[1])
         self._tick(count * len(order.arms))
         self._run.account.pulled(order.arms, count, self.now)
         rewards = self._rewards.take(order.arms, count)

@@ -42,7 +42,7 @@ class Paced(Protocol):
         """Hand an event to the machine; return its order, if any."""
         ...
 
-    def silent(self, rewards: FloatArray) -> int:
+    def lookahead(self, rewards: FloatArray) -> int:
         """See `posse.protocol.machine.ExploringMachine`."""
         ...
 

@@ -22,7 +22,7 @@ class RunClock(ABC):
     def now(self) -> float:
         """The time."""
 
-    def reached(self, now: float) -> None:  # noqa: B027  most clocks ignore it
+    def note_progress(self, now: float) -> None:  # noqa: B027  most clocks ignore it
         """Note that an agent has come to `now`."""
 
 
@@ -36,7 +36,7 @@ class SlotClock(RunClock):
     def now(self) -> float:
         return self._furthest
 
-    def reached(self, now: float) -> None:
+    def note_progress(self, now: float) -> None:
         self._furthest = max(self._furthest, now)
 
 
@@ -82,11 +82,11 @@ class Conductor(RunClock):
     def now(self) -> float:
         return self._now
 
-    def owes(self, agent: int) -> None:
+    def expect_due(self, agent: int) -> None:
         """Expect one more `Due` from the agent, which was sent a frame that it answers."""
         self._owed[agent] += 1
 
-    def heard(self, agent: int, due: float) -> bool:
+    def take_due(self, agent: int, due: float) -> bool:
         """Take the agent's next time; False if it was not asked for, or is in the past."""
         if not self._owed[agent] or not due >= self._now:
             return False

@@ -171,7 +171,7 @@ class VirtualPace(Pace):
             width = rewards.shape[1]
             if width == 0:
                 return 0, self._rewards.shortage(order.arms, 1)
-            silent = self._run.silent(rewards)
+            silent = self._run.lookahead(rewards)
             if silent < width:
                 return silent + 1, ""
             if width < ahead or ahead >= most:

@@ -28,7 +28,7 @@ from posse.durable.lifetime import SCHEMA, lifetime, over_arms
 from posse.durable.lock import take
 from posse.errors import PosseError
 from posse.hosts.spending import RowsByArm, Spending, SpendingRequest
-from posse.protocol.privacy import amount
+from posse.protocol.privacy import format_cost
 
 _CHUNK = 1 << 20
 
@@ -184,10 +184,10 @@ class Ledger(Spending):
                 f"new rewards. posse ledger {self._path} shows the runs"
             )
         if privacy.reuse == "budget" and not _within(task, epsilon, delta):
-            more = amount(task.epsilon or 0.0, task.claim.delta)
+            more = format_cost(task.epsilon or 0.0, task.claim.delta)
             raise PosseError(
-                f"this agent's own arms have cost {amount(epsilon, delta)} so far and this run "
-                f"would cost {more} more, but [privacy] allows only {privacy.bound}. "
+                f"this agent's own arms have cost {format_cost(epsilon, delta)} so far and this "
+                f"run would cost {more} more, but [privacy] allows only {privacy.bound}. "
                 f"posse ledger {self._path} shows the runs"
             )
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posse.errors import InputError
-from posse.protocol.privacy import amount
+from posse.protocol.privacy import format_cost
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (
@@ -73,7 +73,7 @@ class Lifetime(msgspec.Struct, frozen=True, kw_only=True):
             if self.rows is not None
             else f"{sum(r.rewards for r in runs)} rewards"
         )
-        cost = f"at most {amount(self.epsilon, self.delta)} for one reward"
+        cost = f"at most {format_cost(self.epsilon, self.delta)} for one reward"
         bare = f"; {self.unprotected} were used without any ε" if self.unprotected else ""
         counted = f"{len(runs)} run{'s' * (len(runs) != 1)}"
         return f"{counted} used {used} so far, {cost}{bare}"

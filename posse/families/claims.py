@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from posse.arms.csv import CsvArms
-from posse.protocol.privacy import AdversaryView, Claim, amount
+from posse.protocol.privacy import AdversaryView, Claim, format_cost
 from posse.spec.runfile import RunSpec
 
 ALL_MESSAGES = "whoever reads all messages of all agents"
@@ -34,7 +34,7 @@ def records(spec: RunSpec, claim: Claim) -> str:
     arms = spec.arms
     if claim.epsilon is None or spec.repeat == 1 or not isinstance(arms, CsvArms):
         return arms.records if claim.epsilon is not None else ""
-    number = amount(spec.repeat * claim.epsilon, claim.delta and spec.repeat * claim.delta)
+    number = format_cost(spec.repeat * claim.epsilon, claim.delta and spec.repeat * claim.delta)
     return (
         f"{arms.records} The {spec.repeat} repetitions use the same rows, so that all of them "
         f"together cost {number}."

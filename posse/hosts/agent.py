@@ -17,7 +17,7 @@ from posse.errors import PosseError
 from posse.families import get_system
 from posse.hosts.agent_run import AgentRun
 from posse.hosts.agent_setup import AgentSetup
-from posse.hosts.endpoint import BETWEEN_RUNS, Endpoint, to_blame
+from posse.hosts.endpoint import BETWEEN_RUNS, Endpoint, blamed_peer
 from posse.hosts.sources import Chance, Sources
 from posse.measure.account import Account
 from posse.protocol import control
@@ -173,7 +173,7 @@ class AgentHost:
             if run is None:
                 endpoint.refused[error.reason] += 1
             else:
-                run.refuse(error, to_blame(sender, frame))
+                run.refuse(error, blamed_peer(sender, frame))
 
     def receive_all(self, frames: Sequence[tuple[int | None, bytes, int]]) -> None:
         """As `receive` for each frame; only the last may complete the `awaited` messages."""
@@ -196,7 +196,7 @@ class AgentHost:
                     heard.append(Received(source, message))
                     last = now
             except RemoteProtocolError as error:
-                run.refuse(error, to_blame(sender, frame))
+                run.refuse(error, blamed_peer(sender, frame))
         run.hear(heard, last)
 
     def hear(self, heard: Sequence[Received], now: float) -> None:

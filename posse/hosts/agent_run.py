@@ -16,7 +16,7 @@ from posse.clocks.virtual import Activity, VirtualPace
 from posse.families.context import AgentContext
 from posse.families.system import System
 from posse.hosts.agent_setup import AgentSetup
-from posse.hosts.endpoint import NEIGHBOURS, Endpoint, no_link, unheard
+from posse.hosts.endpoint import NEIGHBOURS, Endpoint, no_link_error, unheard_error
 from posse.hosts.sources import Chance
 from posse.hosts.spending import NOT_KEPT, SpendingRequest
 from posse.measure.account import Account
@@ -50,17 +50,17 @@ from posse.protocol.machine import (
     Stand,
     Stopwatch,
     assert_never_effect,
-    beside,
-    no_effects,
-    refused_own,
+    no_effects_error,
+    own_refusal_error,
     require_answer,
     require_arms,
     require_machine,
     require_reason,
     require_release,
+    two_orders_error,
 )
 from posse.protocol.message import Message, Plane
-from posse.protocol.privacy import spent
+from posse.protocol.privacy import total_cost
 from posse.seeds import Purpose
 
 _CONTROL: Final = int(Plane.CONTROL)
@@ -201,7 +201,7 @@ class AgentRun:
             if type(effect) is Send:
                 asked: Any = effect  # typed, compiled code would take bools for ints
                 if type(asked.to) is not int:
-                    raise no_link(self.rank, asked.to)
+                    raise no_link_error(self.rank, asked.to)
                 to, message = effect.to, effect.message
                 if to != COORDINATOR and self._broadcasts:
                     raise LocalProtocolError(
@@ -209,7 +209,7 @@ class AgentRun:
                     )
                 hears = self._server_hears if to == COORDINATOR else self._agents_hear
                 if type(message) not in hears:
-                    raise unheard(message, to, hears)
+                    raise unheard_error(message, to, hears)
                 self.endpoint.send(to, message, self.pace.now)
             elif type(effect) is Broadcast:
                 message = effect.message
@@ -219,11 +219,11 @@ class AgentRun:
                         "Send(COORDINATOR, …)"
                     )
                 if type(message) not in self._agents_hear:
-                    raise unheard(message, NEIGHBOURS, self._agents_hear)
+                    raise unheard_error(message, NEIGHBOURS, self._agents_hear)
                 self.endpoint.send_to_all(self._setup.neighbours, message, self.pace.now)
             elif type(effect) is Pull or type(effect) is Explore or type(effect) is AwaitTurn:
                 if order is not None:
-                    raise beside(effect, order)
+                    raise two_orders_error(effect, order)
                 order = effect
                 if type(effect) is not AwaitTurn:
                     self._check(effect)
@@ -236,7 +236,7 @@ class AgentRun:
                 self.account.log.setdefault(row.table, []).append(line)
             elif type(effect) is Finish:
                 if order is not None:
-                    raise beside(effect, order)
+                    raise two_orders_error(effect, order)
                 require_answer(effect, self._setup.arm_count)
                 order = effect
                 self.account.answer = effect.arm
@@ -251,9 +251,9 @@ class AgentRun:
         except RemoteProtocolError as error:
             if isinstance(event, (Received, PeerLost, Regrouped)):
                 raise
-            raise refused_own(self.machine, event, error) from error
+            raise own_refusal_error(self.machine, event, error) from error
         if not isinstance(effects, (list, tuple)):
-            raise no_effects(self.machine, effects)
+            raise no_effects_error(self.machine, effects)
         return effects
 
     def _check(self, order: Pull | Explore) -> None:
@@ -294,12 +294,12 @@ class AgentRun:
             case _:
                 assert_never_effect(effect, self.machine, f"agent {self.rank}'s", AgentEffect)
 
-    def silent(self, rewards: FloatArray) -> int:
+    def lookahead(self, rewards: FloatArray) -> int:
         """See `posse.protocol.machine.ExploringMachine`."""
         if self._explorer is None:
             kind = type(self.machine).__name__
-            raise LocalProtocolError(f"{kind} orders Explore, so it must have the method `silent`")
-        return self._explorer.silent(rewards)
+            raise LocalProtocolError(f"{kind} orders Explore, so it must have a method `lookahead`")
+        return self._explorer.lookahead(rewards)
 
     def exhausted(self, what: str) -> None:
         """Stop because the agent's rewards are used up, and say so as `System.end` allows."""
@@ -326,7 +326,7 @@ class AgentRun:
         self.over = True
         if self.field:
             self._spending.uses(self.account.pulls)
-            spent_here = spent(self.account.releases, self._setup.claim.delta)
+            spent_here = total_cost(self.account.releases, self._setup.claim.delta)
             self.account.lifetime = self._spending.end(spent_here)
         # in the field an agent's account stays on its machine
         self.say(control.Stopped() if self.field else self._report())

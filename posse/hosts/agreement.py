@@ -4,7 +4,7 @@ from hashlib import blake2b
 
 from posse.printable import printable
 from posse.protocol.errors import RemoteProtocolError
-from posse.protocol.machine import who
+from posse.protocol.machine import peer_name
 
 _NAMED = 10
 _MOST_STEPS = 1_000
@@ -26,16 +26,16 @@ class Agreement:
         if step not in self._steps and len(self._steps) >= _MOST_STEPS:
             raise RemoteProtocolError("too-many", "steps that not all agents have reached")
         digest = blake2b(value, digest_size=32).digest()
-        first, held, said = self._steps.setdefault(step, (rank, digest, set()))
-        if rank in said:
+        first, held, attested = self._steps.setdefault(step, (rank, digest, set()))
+        if rank in attested:
             raise RemoteProtocolError("out-of-turn", f"step {step} twice")
         if held != digest:
             return (
                 f"agents {first} and {rank} hold different results after step {step}, where all "
                 "must hold the same"
             )
-        said.add(rank)
-        if said >= self._agents:
+        attested.add(rank)
+        if attested >= self._agents:
             del self._steps[step]
         return ""
 
@@ -49,7 +49,7 @@ class Complaints:
     """The first few refusals of messages, for the sentence that ends a run."""
 
     def __init__(self) -> None:
-        self._said: dict[tuple[int, int, str], str] = {}
+        self._sentences: dict[tuple[int, int, str], str] = {}
 
     def add(self, by: int, about: int, reason: str) -> list[str]:
         """Note that `by` refused a message of `about`; a peer may have chosen `reason`.
@@ -58,10 +58,12 @@ class Complaints:
         does not make it new.
         """
         kind = (by, about, reason.partition(":")[0])
-        if kind in self._said or len(self._said) >= _NAMED:
+        if kind in self._sentences or len(self._sentences) >= _NAMED:
             return []
-        self._said[kind] = f"{who(by)} refused what {who(about)} sent: {printable(reason)}"
-        return [self._said[kind]]
+        self._sentences[kind] = (
+            f"{peer_name(by)} refused what {peer_name(about)} sent: {printable(reason)}"
+        )
+        return [self._sentences[kind]]
 
     def __str__(self) -> str:
-        return "".join(f"; {said}" for said in self._said.values())
+        return "".join(f"; {sentence}" for sentence in self._sentences.values())

@@ -13,7 +13,7 @@ from posse.measure.traffic import quantile, seconds
 from posse.plan import Plan
 from posse.protocol import control
 from posse.protocol.arrays import FloatArray, IntArray
-from posse.protocol.privacy import spent
+from posse.protocol.privacy import total_cost
 from posse.results.record import Delay, Privacy, Quantiles, Resources, RunRecord
 from posse.results.traffic import traffic
 from posse.spec.runfile import RunSpec
@@ -119,7 +119,9 @@ def _add_reported(
         record.delay = record.delay or Delay()
         record.delay.taken = taken
     if (privacy := record.privacy) is not None:
-        privacy.spent_per_agent = [spent(report.releases, plan.claim.delta) for report in reports]
+        privacy.spent_per_agent = [
+            total_cost(report.releases, plan.claim.delta) for report in reports
+        ]
         privacy.releases_per_agent = [sum(r.times for r in report.releases) for report in reports]
     record.resources = _resources([report.resources for report in reports])
     record.agent_logs = [report.log for report in reports]

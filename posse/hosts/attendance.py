@@ -52,7 +52,7 @@ class Attendance:
         """The agents that were not dismissed."""
         return [n for n in range(self.agents) if n not in self.dismissed]
 
-    def counted_on(self) -> list[int]:
+    def expected(self) -> list[int]:
         """The agents that are present and still have rewards."""
         return [n for n in self.present() if n not in self.exhausted]
 
@@ -86,7 +86,7 @@ class Attendance:
             self._rate_of_active -= self._rates[rank]
             self._rounds_of_finished += self._rates[rank] * now
 
-    def reached(self, rank: int, now: float) -> bool:
+    def note_progress(self, rank: int, now: float) -> bool:
         """Note that an agent has come to `now`; False if that is no progress."""
         further = rank not in self.finished and now > self._reached[rank]
         if further:
@@ -113,7 +113,7 @@ class Attendance:
         self.verdict = verdict
         self.elapsed = self._wall.now
 
-    def last_word(self, rank: int, message: control.Report | control.Stopped) -> None:
+    def take_last_word(self, rank: int, message: control.Report | control.Stopped) -> None:
         """Take an agent's last word.
 
         `RemoteProtocolError` if it is out of turn or not the first; `BadReport` if it is false.
@@ -126,6 +126,6 @@ class Attendance:
             self.reports[rank] = message
         self._said.add(rank)
 
-    def silent(self) -> list[int]:
+    def without_last_word(self) -> list[int]:
         """The present agents whose last word is not here yet."""
         return [n for n in self.present() if n not in self._said]

@@ -200,11 +200,11 @@ class CoordinatorHost:
     def _awaited(self) -> tuple[list[int], bool]:
         """The agents waited for, and whether none of them may only be waiting for others."""
         if self.attendance.verdict is not None:
-            return self.attendance.silent(), True
+            return self.attendance.without_last_word(), True
         if self._conductor is not None and (waiting := self._conductor.waiting()):
             return waiting, True
         standing = self._regrouping
-        if standing is not None and (late := standing.missing(self.attendance.counted_on())):
+        if standing is not None and (late := standing.missing(self.attendance.expected())):
             return late, True
         gone = self.attendance.dismissed  # a user's machine may ignore `PeerLost`
         if missing := [rank for rank in self._server.missing() if rank not in gone]:
@@ -256,16 +256,16 @@ class CoordinatorHost:
         self._agreement.lose(rank)
         must_know: Collection[int] = self.network.neighbours[rank]
         if self._regrouping is not None:
-            self._regrouping.lost()
+            self._regrouping.note_loss()
             must_know = range(self.attendance.agents)
-        for other in self.attendance.counted_on():
+        for other in self.attendance.expected():
             if other in must_know:
                 self._server.send(other, control.Gone(rank, exhausted))
         self._gone(PeerLost(rank))
 
     def _regroup(self) -> None:
         """Let the agents that are left go on together, once all have said where they stand."""
-        present, regrouping = self.attendance.counted_on(), self._regrouping
+        present, regrouping = self.attendance.expected(), self._regrouping
         if regrouping is None or not present or self.attendance.verdict is not None:
             return
         found = regrouping.go_on(present, together=not self._alone)
@@ -354,14 +354,14 @@ class CoordinatorHost:
         attendance = self.attendance
         match message:
             case control.Due(due) if self._conductor is not None:
-                if not self._conductor.heard(rank, due):
+                if not self._conductor.take_due(rank, due):
                     raise RemoteProtocolError("out-of-turn", "Due was not asked for")
-            case control.SlotReached() if self._hears_slots and attendance.reached(rank, now):
-                self._server.clock.reached(now)
+            case control.SlotReached() if self._hears_slots and attendance.note_progress(rank, now):
+                self._server.clock.note_progress(now)
             case control.Finished() if rank not in attendance.finished:
                 self._agent_finished(rank, message, now)
             case control.AgentStanding() if self._regrouping is not None:
-                self._regrouping.stands(rank, message)
+                self._regrouping.note_standing(rank, message)
                 self._regroup()
             case control.Attested(step, value):
                 if differ := self._agreement.attest(rank, step, value):
@@ -411,7 +411,7 @@ class CoordinatorHost:
         self, rank: int, message: control.Report | control.Stopped, frame: bytes
     ) -> None:
         try:
-            self.attendance.last_word(rank, message)
+            self.attendance.take_last_word(rank, message)
         except BadReport as error:
             why = f"agent {rank} sent a report that cannot be true: {error}"
             self.left.append((rank, why, False))

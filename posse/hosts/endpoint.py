@@ -11,7 +11,7 @@ from mypy_extensions import mypyc_attr
 
 from posse.measure.traffic import Meter, bucket
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
-from posse.protocol.machine import COORDINATOR, who
+from posse.protocol.machine import COORDINATOR, peer_name
 from posse.protocol.message import Message, Plane
 from posse.protocol.wire import HEADER, MAX_DATA, NO_RUN, SOURCE, Codec, encode, header_fields
 
@@ -105,7 +105,7 @@ class Endpoint:
     def send(self, to: int, message: Message, now: float) -> None:
         """Encode, number and count a message to one peer."""
         if to not in self._peers:
-            raise no_link(self.name, to)
+            raise no_link_error(self.name, to)
         if self._near is not None and message.plane == _WORLD and not self._outbox:
             self._near.append((self.name, to, message, now))
             self.meter.hand(self.name, to, message)
@@ -132,14 +132,17 @@ class Endpoint:
         self._outbox.append((target, frame))
 
 
-def no_link(name: int, to: object) -> LocalProtocolError:
+def no_link_error(name: int, to: object) -> LocalProtocolError:
     """The error for a message to who is no peer."""
     return LocalProtocolError(
-        f"{who(name)} has no link to {to!r:.80}; the receiver must be COORDINATOR or a rank, an int"
+        f"{peer_name(name)} has no link to {to!r:.80}; the receiver must be COORDINATOR or a rank, "
+        "an int"
     )
 
 
-def unheard(message: Message, to: int, hears: Collection[type[Message]]) -> LocalProtocolError:
+def unheard_error(
+    message: Message, to: int, hears: Collection[type[Message]]
+) -> LocalProtocolError:
     """The error for a message of a kind that is not in the receiver's `hears`."""
     by = "a server" if to == COORDINATOR else "an agent"
     known = f"only {', '.join(kind.__name__ for kind in hears)}" if hears else "nothing"
@@ -148,7 +151,7 @@ def unheard(message: Message, to: int, hears: Collection[type[Message]]) -> Loca
     )
 
 
-def to_blame(sender: int | None, frame: bytes) -> int | None:
+def blamed_peer(sender: int | None, frame: bytes) -> int | None:
     """The sender of a bad frame, by the transport, else by the frame's header if it has one."""
     if sender is None and len(frame) >= SOURCE.stop:
         return int.from_bytes(frame[SOURCE.start : SOURCE.stop], "little", signed=True)

@@ -29,12 +29,12 @@ class Regrouping:
         self._lay_out = lay_out
         self._standing: dict[int, control.AgentStanding] | None = None
 
-    def lost(self) -> None:
+    def note_loss(self) -> None:
         """Note one more loss: every agent must say again where it stands."""
         self.view += 1
         self._standing = {}
 
-    def stands(self, rank: int, where: control.AgentStanding) -> None:
+    def note_standing(self, rank: int, where: control.AgentStanding) -> None:
         """Take where agent `rank` stands; ignore an answer to an earlier loss."""
         if self._standing is None or rank in self._standing:
             raise RemoteProtocolError("out-of-turn", f"agent {rank} says twice where it stands")

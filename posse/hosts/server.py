@@ -17,7 +17,7 @@ from posse.families.context import CoordinatorContext
 from posse.families.network import Network
 from posse.hosts.assembly import completed
 from posse.hosts.attendance import Attendance
-from posse.hosts.endpoint import NEIGHBOURS, Endpoint, no_link, unheard
+from posse.hosts.endpoint import NEIGHBOURS, Endpoint, no_link_error, unheard_error
 from posse.hosts.sources import Chance, Sources
 from posse.hosts.spending import NOT_KEPT, Spending, SpendingRequest
 from posse.plan import Plan
@@ -45,8 +45,8 @@ from posse.protocol.machine import (
     Timer,
     TimerFired,
     assert_never_effect,
-    no_effects,
-    refused_own,
+    no_effects_error,
+    own_refusal_error,
     require_answer,
     require_arms,
     require_machine,
@@ -137,14 +137,14 @@ class Server:
     def take(self, received: Received, now: float) -> None:
         """Hand the machine a message that was sent at `now`, unless the run has ended."""
         if self.attendance.verdict is None:
-            self.clock.reached(now)
+            self.clock.note_progress(now)
             self.tell(received)
 
     def next_turn(self) -> None:
         """With the virtual clock: let the next agent act, once no answer is outstanding."""
         conductor = self.conductor
         if conductor and self.attendance.verdict is None and (turn := conductor.next()) is not None:
-            conductor.owes(turn)
+            conductor.expect_due(turn)
             self.send(turn, control.Advance())
 
     def tell(self, event: ServerEvent, now: float | None = None) -> None:
@@ -154,10 +154,10 @@ class Server:
                 effects = self._machine.handle(event, self.clock.now if now is None else now)
             except RemoteProtocolError as error:
                 if isinstance(event, (Started, Pulled, TimerFired)):
-                    raise refused_own(self._machine, event, error) from error
+                    raise own_refusal_error(self._machine, event, error) from error
                 raise
             if not isinstance(effects, (list, tuple)):
-                raise no_effects(self._machine, effects)
+                raise no_effects_error(self._machine, effects)
             if effects:
                 self._carry_out(effects)
         except (RemoteProtocolError, PosseError):
@@ -185,7 +185,7 @@ class Server:
             elif type(effect) is Broadcast:
                 message = effect.message
                 if type(message) not in self._agents_hear:
-                    raise unheard(message, NEIGHBOURS, self._agents_hear)
+                    raise unheard_error(message, NEIGHBOURS, self._agents_hear)
                 self.send_to_all(message)
             elif type(effect) is Dismiss:
                 self._dismiss(effect.agent, effect.reason)
@@ -199,7 +199,7 @@ class Server:
         """Send an agent a message."""
         self._endpoint.send(to, message, self.clock.now)
         if self.conductor is not None and message.plane != _CONTROL:
-            self.conductor.owes(to)
+            self.conductor.expect_due(to)
         if self._at_once is not None:
             self._at_once()
 
@@ -222,7 +222,7 @@ class Server:
     def close_if_complete(self) -> None:
         """Make the `record` once there is a verdict and all present agents' last words are here."""
         plan, attendance, verdict = self._plan, self.attendance, self.attendance.verdict
-        if verdict is None or attendance.silent():
+        if verdict is None or attendance.without_last_word():
             return
         self._endpoint.meter.add(self._sources.resources.links(COORDINATOR))
         missing = attendance.absences(self.clock.now)
@@ -248,9 +248,9 @@ class Server:
         # `asked` is a Send; typed, compiled code would take bools for ints
         message = asked.message
         if type(asked.to) is not int:
-            raise no_link(COORDINATOR, asked.to)
+            raise no_link_error(COORDINATOR, asked.to)
         if type(message) not in self._agents_hear:
-            raise unheard(message, asked.to, self._agents_hear)
+            raise unheard_error(message, asked.to, self._agents_hear)
         self.send(asked.to, message)
 
     def _dismiss(self, agent: int, reason: str) -> None:

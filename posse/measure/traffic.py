@@ -10,7 +10,7 @@ from mypy_extensions import mypyc_attr
 
 from posse.protocol.control import LinkCount
 from posse.protocol.message import Message, kind_name
-from posse.protocol.wire import HEADER, through_codec
+from posse.protocol.wire import HEADER, measure_payloads
 
 RESENT, CONFIRMATION = "Resent", "Confirmation"
 """Kinds (plane `control`) of what sessions send besides the first sending of each frame."""
@@ -63,7 +63,7 @@ class Meter:
         for way, handed in self._handed.items():
             row = self._counted[way]
             row.messages += len(handed)
-            row.size += through_codec(handed) + len(handed) * HEADER.size
+            row.size += measure_payloads(handed) + len(handed) * HEADER.size
         self._handed.clear()
 
     def add(self, links: Iterable[LinkCount]) -> None:

@@ -4,7 +4,7 @@ import math
 from statistics import median
 
 from posse.measure.numbers import capital
-from posse.protocol.privacy import Guarantee, Promise, amount
+from posse.protocol.privacy import Guarantee, Promise, format_cost
 from posse.report.drawing import COLOUR, Chart, canvas, to_svg
 from posse.report.page import Section, some
 from posse.report.read import Series
@@ -82,9 +82,11 @@ def _spent(series: Series, claim: Promise) -> str:
     releases = [n for ledger in ledgers for n in ledger.releases_per_agent or ()]
     silent = sum(n == 0 for n in releases) / max(len(releases), 1)
     after = ", after the fact: how many releases there were depended on rewards"
+    most = format_cost(max(spent, default=0), claim.delta)
+    middle = format_cost(median(spent) if spent else 0)
     text = (
-        f"{amount(max(spent, default=0), claim.delta)} by the ledger of the agent that spent most, "
-        f"{amount(median(spent) if spent else 0)} by the middle one{after if claim.delta else ''}; "
+        f"{most} by the ledger of the agent that spent most, "
+        f"{middle} by the middle one{after if claim.delta else ''}; "
         f"{sum(releases) / max(len(ledgers), 1):,.0f} noisy releases a run."
     )
     if silent:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from posse.measure.numbers import counted, number
 from posse.measure.traffic import RESENT
-from posse.protocol.privacy import amount
+from posse.protocol.privacy import format_cost
 from posse.results.measures import PULLS, REGRET, ROUNDS, SLOTS, Mean, means
 from posse.results.record import ILLUSTRATES, Privacy, RunRecord
 
@@ -153,5 +153,5 @@ def _spent(privacy: Privacy) -> str:
     if spent is None:
         return "Each agent's own log says what was spent."
     after = " (added up afterwards: no guarantee)" if claim.delta else ""
-    most = amount(max(spent, default=0.0), claim.delta)
+    most = format_cost(max(spent, default=0.0), claim.delta)
     return f"Spent, according to the ledger of each agent: at most {most}{after}."

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from posse.protocol.privacy import amount
+from posse.protocol.privacy import format_cost
 
 Reuse = Literal["never", "budget", "unlimited"]
 
@@ -61,7 +61,7 @@ class PrivacySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     @property
     def bound(self) -> str:
         """What one reward may cost."""
-        return amount(self.budget, self.delta)
+        return format_cost(self.budget, self.delta)
 
 
 ALONE = PrivacySpec(budget=1.0)

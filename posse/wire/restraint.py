@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable
 
 from posse.errors import RunFailed
-from posse.protocol.machine import who
+from posse.protocol.machine import peer_name
 from posse.wire.session import Session
 from posse.wire.sockets import PROBE_EVERY
 
@@ -47,5 +47,5 @@ class Restraint:
             self._last, self._until = (end, confirmed), now + DEADLINE
         elif now >= self._until:
             raise RunFailed(
-                f"{who(end)} confirmed none of the frames sent to it for {DEADLINE:g} s"
+                f"{peer_name(end)} confirmed none of the frames sent to it for {DEADLINE:g} s"
             )

@@ -170,7 +170,7 @@ def test_ucb_in_runs_is_ucb_pull_by_pull() -> None:
     while not isinstance(effects[-1] if effects else None, Finish):
         arm = next((e.arms[0] for e in effects if isinstance(e, Explore)), arm)
         block = tapes[arm, used[arm] : used[arm] + 16][None, :]
-        count = min(machine.silent(block) + 1, 16)
+        count = min(machine.lookahead(block) + 1, 16)
         pulled += [arm] * count
         used[arm] += count
         effects = machine.handle(Observed((arm,), block[:, :count]), 0.0)

@@ -18,7 +18,7 @@ from posse.agent.cooperative import (
 from posse.agent.noise import SeededNoise
 from posse.protocol.cooperative import doubling_counts, means_record, noise_scale, release_counts
 from posse.protocol.machine import Disclose
-from posse.protocol.privacy import spent
+from posse.protocol.privacy import total_cost
 from tests.support.mesh import alone
 from tests.support.noise import NoNoise
 
@@ -175,7 +175,7 @@ def test_doubling_releases_are_disjoint_and_cost_epsilon_in_all() -> None:
         assert total / count == pytest.approx(mean)
         assert ledger[-1].block == f"arm 0, rewards {n - size + 1} to {n}"
     assert at == [1, 2, 4, 8, 16, 32, 64]
-    assert spent(ledger) == 0.5
+    assert total_cost(ledger) == 0.5
 
 
 def test_the_doubling_index_has_a_term_for_the_noise_of_all_means_it_is_made_of() -> None:

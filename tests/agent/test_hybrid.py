@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from posse.agent.hybrid import HybridNodes, HybridSums
 from posse.agent.noise import SeededNoise
-from posse.protocol.privacy import spent
+from posse.protocol.privacy import total_cost
 from tests.support.loops import loops_of
 from tests.support.noise import NoNoise
 
@@ -159,9 +159,9 @@ def test_the_ledger_adds_up_to_what_one_reward_costs(split, share):
     ledger = []
     for _ in range(1000):
         sums.insert(0, 1.0)
-        ledger += sums.begun()
+        ledger += sums.new_releases()
     assert len(ledger) == 10 + 9  # doublings 1 to 512; a tree from each but the first
-    assert spent(ledger) == pytest.approx(0.4 * share)
+    assert total_cost(ledger) == pytest.approx(0.4 * share)
 
 
 def test_memory_is_logarithmic():

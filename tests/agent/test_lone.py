@@ -7,7 +7,7 @@ import numpy as np
 from posse.agent.lone import AdapUcb, LoneUcb, PrivateLoneUcb
 from posse.agent.noise import SeededNoise
 from posse.protocol.machine import Disclose, Finish, Pull, Pulled, Started
-from posse.protocol.privacy import spent
+from posse.protocol.privacy import total_cost
 
 
 def _pull(machine, rewards):
@@ -95,4 +95,4 @@ def test_adap_ucb_by_hand() -> None:
     assert t == T
     assert effects[-1] == Finish("horizon", int(np.argmax(pulls)))
     assert len({release.block for release in ledger}) == len(ledger)
-    assert spent(ledger) == epsilon
+    assert total_cost(ledger) == epsilon

@@ -36,7 +36,7 @@ def test_local_test_equals_the_slow_form(seed: int) -> None:
     assert voter.handle(Started(), 0.0) == [Explore((0, 1, 2))]
     when, losers = slow_elimination(rewards, 0.5)
     assert losers
-    silent = voter.silent(rewards)
+    silent = voter.lookahead(rewards)
     assert silent == when - 1
     assert voter.handle(Observed((0, 1, 2), rewards[:, :silent]), 1.0) == []
     effects = voter.handle(Observed((0, 1, 2), rewards[:, silent : silent + 1]), 2.0)
@@ -48,7 +48,7 @@ def test_a_withheld_vote_still_leaves_the_local_set() -> None:
     voter = MaseVoter(3, 0.5, Told(kept=[False, True]), xi=0.5)
     voter.handle(Started(), 0.0)
     rewards = np.array([[1.0] * 60, [0.0] * 60, [0.0] * 60])
-    fires = voter.silent(rewards) + 1
+    fires = voter.lookahead(rewards) + 1
     effects = voter.handle(Observed((0, 1, 2), rewards[:, :fires]), 1.0)
     assert of(Send, effects) == [Send(COORDINATOR, Vote((2,)))]
     assert of(Finish, effects) == [Finish("done", 0)]
@@ -66,16 +66,16 @@ def test_to_the_letter_of_algorithm_3_an_agent_follows_at_its_own_next_activatio
     voter = MaseVoter(3, 0.5, Told(), eager=False)
     voter.handle(Started(), 0.0)
     same = np.ones((3, 8))
-    assert voter.silent(same) == 8
+    assert voter.lookahead(same) == 8
     # line 6: all of the old L_n once more; line 12: then what G lost is dropped
     assert voter.handle(Received(COORDINATOR, Eliminated((1,))), 1.0) == [Explore((0, 1, 2))]
-    assert voter.silent(same) == 0
+    assert voter.lookahead(same) == 0
     assert voter.handle(Observed((0, 1, 2), same[:, :1]), 2.0) == [Explore((0, 2))]
-    assert voter.silent(same[:2]) == 8
+    assert voter.lookahead(same[:2]) == 8
     # lines 10 to 12: it asks whether it is done before it synchronises, so once more with one arm
     assert voter.handle(Received(COORDINATOR, Eliminated((2,))), 3.0) == [Explore((0, 2))]
     assert voter.handle(Observed((0, 2), same[:2, :1]), 4.0) == [Explore((0,))]
-    assert voter.silent(same[:1]) == 0
+    assert voter.lookahead(same[:1]) == 0
     assert voter.handle(Observed((0,), same[:1, :1]), 5.0) == [Finish("done", 0)]
 
 

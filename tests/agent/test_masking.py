@@ -180,7 +180,7 @@ def test_a_public_key_of_small_order_is_refused_and_its_agent_named(key: bytes) 
     keys = agent.keys | {2: key}
     agent.keys = {}
     with pytest.raises(RemoteProtocolError, match=r"bad-key: agent 2's public key"):
-        agent.meet(keys)
+        agent.take_keys(keys)
     assert agent.keys == {}
 
 
@@ -190,7 +190,7 @@ def test_a_coordinator_that_puts_its_own_keys_in_place_of_agents_is_found_out() 
     honest = [Masker(rank, 2, bytes([7 + rank]) * 32, signed[rank]) for rank in range(3)]
     keys = {agent.rank: agent.public for agent in honest}
     for agent in honest:
-        agent.meet(keys)
+        agent.take_keys(keys)
     victim = Masker(1, 2, honest[1].private, signed[1])
     evil = public_key(bytes([99]) * 32)
     for word in (
@@ -200,11 +200,11 @@ def test_a_coordinator_that_puts_its_own_keys_in_place_of_agents_is_found_out() 
         honest[2].public,  # another's
     ):
         with pytest.raises(RemoteProtocolError, match="bad-signature: of agent 0"):
-            victim.meet(keys | {0: word})
+            victim.take_keys(keys | {0: word})
         assert victim.keys == {}
     with pytest.raises(RemoteProtocolError, match="bad-signature: of agent 9"):
-        victim.meet(keys | {9: evil + signed[2].sign(b"masking key", evil)})
-    victim.meet(keys)
+        victim.take_keys(keys | {9: evil + signed[2].sign(b"masking key", evil)})
+    victim.take_keys(keys)
     assert victim.keys == {agent.rank: public_key(agent.private) for agent in honest}
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from posse.agent.hybrid import HybridSums
 from posse.agent.noise import SeededNoise
 from posse.agent.tree import HonakerSums, TreeSums
-from posse.protocol.privacy import spent
+from posse.protocol.privacy import total_cost
 from tests.support.noise import NoNoise, deviation
 
 TREES = (TreeSums, HonakerSums)
@@ -50,7 +50,7 @@ def test_each_item_is_in_one_node_of_each_level_and_costs_epsilon(tree):
     ledger = []
     for t in range(1, T + 1):
         assert sums.insert(0, float(2 ** (t - 1)))[0] == 2**t - 1  # without noise: the sum
-        ledger += sums.begun()
+        ledger += sums.new_releases()
     loss = np.zeros(T)
     for items, scale in zip(noise.hidden, noise.scales, strict=True):
         covered = [t for t in range(T) if int(items) >> t & 1]
@@ -58,7 +58,7 @@ def test_each_item_is_in_one_node_of_each_level_and_costs_epsilon(tree):
         assert len(covered) == 2 ** int(math.log2(len(covered)))
         loss[covered] += 1 / scale
     assert loss.max() == pytest.approx(epsilon)  # the first item is in a node of every level
-    assert spent(ledger) == pytest.approx(epsilon)
+    assert total_cost(ledger) == pytest.approx(epsilon)
     (release,) = ledger
     assert release.sensitivity / release.scale == pytest.approx(release.epsilon)
 

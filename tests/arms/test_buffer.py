@@ -61,7 +61,7 @@ def test_rewards_are_used_in_order_whatever_was_peeked_at(
                 ]
                 used += times
             case _:
-                assert (buffer.one(0), buffer.one(1)) == (used, 100 + used)
+                assert (buffer.take_one(0), buffer.take_one(1)) == (used, 100 + used)
                 used += 1
 
 
@@ -77,16 +77,16 @@ def test_sums_beyond_the_buffer_are_the_arms_own() -> None:
     buffer.peek((0,), 7)
     assert buffer.sums((0,), 5).tolist() == [10 + 11 + 12 + 13 + 14]
     assert arms.totalled == 3
-    assert buffer.one(0) == 15
+    assert buffer.take_one(0) == 15
 
 
 def test_the_world_is_not_pulled_ahead() -> None:
     arms = Counting(simulated=False)
-    RewardBuffer(arms, 1).one(0)
+    RewardBuffer(arms, 1).take_one(0)
     assert arms.drawn == {0: 1}
     ahead = Counting()
     buffer = RewardBuffer(ahead, 1)
-    assert [buffer.one(0) for _ in range(3)] == [0.0, 1.0, 2.0]
+    assert [buffer.take_one(0) for _ in range(3)] == [0.0, 1.0, 2.0]
     assert ahead.drawn[0] > 3
 
 

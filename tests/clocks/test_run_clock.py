@@ -16,14 +16,14 @@ def test_slots_are_those_of_the_agent_that_is_furthest_on() -> None:
     clock = SlotClock()
     assert clock.now == 0.0
     for now in (50.0, 100.0, 70.0):
-        clock.reached(now)
+        clock.note_progress(now)
     assert clock.now == 100.0
 
 
 def test_shared_arms_have_the_slots_that_were_played() -> None:
     arms = GroupArms(buffer(), 2, 2, None)
     clock = SharedClock(arms)
-    clock.reached(100.0)
+    clock.note_progress(100.0)
     assert clock.now == 0.0
     arms.pull(Pull((0, 1), 1))
     arms.played((0, 1), (1.0, 1.0))
@@ -37,7 +37,7 @@ def test_the_wall_counts_seconds_since_the_run_began() -> None:
 
 def test_what_agents_reach_does_not_move_the_virtual_clock() -> None:
     clock = Conductor(3)
-    clock.reached(100.0)
+    clock.note_progress(100.0)
     assert clock.now == 0.0
 
 
@@ -54,39 +54,39 @@ def test_agents_act_in_the_order_of_their_times(gaps: list[list[float]]) -> None
     conductor = Conductor(len(gaps))
     for agent in waiting:
         assert conductor.next() is None
-        assert conductor.heard(agent, waiting[agent].pop(0))
+        assert conductor.take_due(agent, waiting[agent].pop(0))
     acted = []
     while (turn := conductor.next()) is not None:
         acted.append((conductor.now, turn))
-        conductor.owes(turn)
+        conductor.expect_due(turn)
         assert conductor.next() is None
         due = waiting[turn].pop(0) if waiting[turn] else math.inf
-        assert conductor.heard(turn, due)
+        assert conductor.take_due(turn, due)
     assert acted == sorted(times)
 
 
 def test_nobody_acts_while_an_answer_is_owed() -> None:
     conductor = Conductor(2)
-    conductor.heard(0, 1.0)
+    conductor.take_due(0, 1.0)
     assert conductor.waiting() == [1]
     assert conductor.next() is None
-    conductor.heard(1, 2.0)
+    conductor.take_due(1, 2.0)
     assert conductor.next() == 0
 
 
 @pytest.mark.parametrize("due", [math.nan, 0.5])
 def test_a_time_that_has_passed_is_not_taken(due: float) -> None:
     conductor = Conductor(1)
-    conductor.heard(0, 1.0)
+    conductor.take_due(0, 1.0)
     conductor.next()
-    conductor.owes(0)
-    assert not conductor.heard(0, due)
+    conductor.expect_due(0)
+    assert not conductor.take_due(0, due)
     assert conductor.waiting() == [0]
 
 
 def test_an_answer_that_was_not_asked_for_is_not_taken() -> None:
     conductor = Conductor(1)
-    assert conductor.heard(0, 1.0)
-    assert not conductor.heard(0, 0.1)
+    assert conductor.take_due(0, 1.0)
+    assert not conductor.take_due(0, 0.1)
     assert conductor.next() == 0
     assert conductor.now == 1.0

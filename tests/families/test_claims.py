@@ -15,7 +15,7 @@ from posse.families import names
 from posse.families.claims import records
 from posse.plan import Plan, prepare
 from posse.protocol.machine import Pull, Pulled, Started
-from posse.protocol.privacy import Claim, Guarantee, Release, amount, spent
+from posse.protocol.privacy import Claim, Guarantee, Release, format_cost, total_cost
 from tests.support.claims import LOGS, plan
 from tests.support.golden import FILE, write_logs
 
@@ -121,8 +121,8 @@ def test_a_log_is_not_used_twice_in_the_field() -> None:
 
 
 def test_amounts_have_their_delta() -> None:
-    assert amount(2.6537, 4.54e-5) == "ε = 2.654, δ = 4.5e-05"
-    assert amount(0.5) == "ε = 0.5"
+    assert format_cost(2.6537, 4.54e-5) == "ε = 2.654, δ = 4.5e-05"
+    assert format_cost(0.5) == "ε = 0.5"
     claim = Claim(
         mechanism="laplace", epsilon=4.0, formula="M ε", adversary="all",
         besides=(Guarantee(adversary="one", epsilon=0.5),), note="So it is.", uncovered="time",
@@ -137,7 +137,7 @@ def test_a_ledger_is_composed_up_to_delta_only_where_a_claim_has_one() -> None:
     def ledger(mechanism: str) -> list[Release]:
         return [Release(mechanism, 1.0, 10.0, 0.1, "arm 0", times=200)]
 
-    assert spent(ledger("laplace")) == pytest.approx(20.0)
-    assert spent(ledger("laplace"), 1e-5) < 10.0
-    assert spent(ledger("discrete-gaussian"), 1e-5) == pytest.approx(20.0)
-    assert spent([], 1e-5) == 0.0
+    assert total_cost(ledger("laplace")) == pytest.approx(20.0)
+    assert total_cost(ledger("laplace"), 1e-5) < 10.0
+    assert total_cost(ledger("discrete-gaussian"), 1e-5) == pytest.approx(20.0)
+    assert total_cost([], 1e-5) == 0.0

@@ -197,7 +197,7 @@ def test_what_comes_after_the_end_is_dropped() -> None:
 
 
 class Asks:
-    """A machine without types and without `silent`."""
+    """A machine without types and without `lookahead`."""
 
     def __init__(self, effect: Any) -> None:
         self.effect = effect
@@ -211,7 +211,7 @@ class Asks:
     [
         (neighbour, Send(1, Bundle(1, b"")), "cooperative-ucb sends to all neighbours at once"),
         (voter, Send(1, Eliminated((0,))), "agent 0 has no link to 1"),
-        (voter, Explore((0, 1)), "Asks orders Explore, so it must have the method `silent`"),
+        (voter, Explore((0, 1)), "Asks orders Explore, so it must have a method `lookahead`"),
     ],
 )
 def test_a_machine_that_asks_for_what_cannot_be_is_told_so(

@@ -20,7 +20,7 @@ def test_the_slowest_hold_a_run_up() -> None:
     attendance = of(4)
     assert attendance.slowest() == [0, 1, 2, 3]
     for rank, now in ((0, 50.0), (1, 100.0), (2, 50.0)):
-        attendance.reached(rank, now)
+        attendance.note_progress(rank, now)
     assert attendance.slowest() == [3]
     attendance.finish(3, None, "", 10.0)
     assert attendance.slowest() == [0, 2]

@@ -143,7 +143,7 @@ def test_an_order_for_arms_that_were_ordered_before_is_checked_all_the_same(orde
                 return [Explore((0, 1))]
             return [self.effect]
 
-        def silent(self, rewards: Any) -> int:
+        def lookahead(self, rewards: Any) -> int:
             return 0
 
     with pytest.raises(RunFailed, match=r"agent 0 has a defect: .* cannot be carried out: arms"):

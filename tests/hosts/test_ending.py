@@ -42,17 +42,17 @@ def ending(agents: int, form: ReportForm | None = FORM) -> Attendance:
 def test_a_run_is_complete_when_all_who_are_present_had_their_last_word() -> None:
     end = ending(3)
     with pytest.raises(RemoteProtocolError, match="out-of-turn"):
-        end.last_word(1, report())  # nobody said that it is over
+        end.take_last_word(1, report())  # nobody said that it is over
     end.decide(Finish("horizon"))
     assert end.elapsed == 2.5
-    assert end.silent() == [0, 1, 2]
-    end.last_word(1, report())
+    assert end.without_last_word() == [0, 1, 2]
+    end.take_last_word(1, report())
     with pytest.raises(RemoteProtocolError, match="out-of-turn"):
-        end.last_word(1, report())  # it was the last
-    end.last_word(0, report(links=[]))
-    assert end.silent() == [2]
+        end.take_last_word(1, report())  # it was the last
+    end.take_last_word(0, report(links=[]))
+    assert end.without_last_word() == [2]
     end.dismissed[2] = "lost"
-    assert end.silent() == []
+    assert end.without_last_word() == []
     assert list(end.reports) == [1, 0]
 
 
@@ -63,8 +63,8 @@ def test_the_field_has_no_reports_and_the_lab_nothing_else(
     end = ending(1, form)
     end.decide(Finish("horizon"))
     with pytest.raises(RemoteProtocolError, match="out-of-turn"):
-        end.last_word(0, word)
-    assert end.silent() == [0]
+        end.take_last_word(0, word)
+    assert end.without_last_word() == [0]
 
 
 @pytest.mark.parametrize(
@@ -103,8 +103,8 @@ def test_a_report_that_no_agent_can_have_measured_is_refused(changes: dict[str, 
     end = ending(3)
     end.decide(Finish("horizon"))
     with pytest.raises(BadReport):
-        end.last_word(1, report(**changes))
-    end.last_word(1, report())
+        end.take_last_word(1, report(**changes))
+    end.take_last_word(1, report())
 
 
 def test_rows_of_a_reports_log_have_their_tables_columns() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posse.hosts.endpoint import BETWEEN_RUNS, NEIGHBOURS, Endpoint, to_blame
+from posse.hosts.endpoint import BETWEEN_RUNS, NEIGHBOURS, Endpoint, blamed_peer
 from posse.protocol import control
 from posse.protocol.control import LinkCount
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
@@ -98,14 +98,14 @@ def test_bytes_of_any_kind_are_taken_or_refused(data: bytes) -> None:
             try:
                 opened(endpoint(), sender, whole)
             except RemoteProtocolError:
-                assert to_blame(1, whole) == 1
+                assert blamed_peer(1, whole) == 1
 
 
 def test_who_is_to_blame_is_who_the_transport_says() -> None:
     bad = frame(Eliminated((1,)), 4, 0)
-    assert to_blame(2, bad) == 2
-    assert to_blame(None, bad) == 4
-    assert to_blame(None, b"po") is None
+    assert blamed_peer(2, bad) == 2
+    assert blamed_peer(None, bad) == 4
+    assert blamed_peer(None, b"po") is None
 
 
 def test_an_agents_frames_have_one_row_of_numbers() -> None:

@@ -27,13 +27,13 @@ def test_each_part_goes_on_from_where_those_are_that_came_furthest() -> None:
     """A path 0-1-2-3 that loses agent 1; agent 3 is a round ahead of 2."""
     regrouping = Regrouping(PATH, lay_out)
     assert regrouping.missing([0, 1, 2, 3]) == []
-    regrouping.lost()
+    regrouping.note_loss()
     here = [0, 2, 3]
-    regrouping.stands(0, standing(1, 1, 17, 0, 1, 2))
-    regrouping.stands(2, standing(1, 1, 18, 0, 1, 2))
+    regrouping.note_standing(0, standing(1, 1, 17, 0, 1, 2))
+    regrouping.note_standing(2, standing(1, 1, 18, 0, 1, 2))
     assert regrouping.missing(here) == [3]
     assert regrouping.go_on(here, together=False) is None
-    regrouping.stands(3, standing(1, 2, 25, 0, 2))
+    regrouping.note_standing(3, standing(1, 2, 25, 0, 2))
     found = regrouping.go_on(here, together=False)
     assert found is not None
     network, told = found
@@ -51,9 +51,9 @@ def test_each_part_goes_on_from_where_those_are_that_came_furthest() -> None:
 
 def test_where_a_server_decides_all_go_on_together() -> None:
     regrouping = Regrouping(PATH, lay_out)
-    regrouping.lost()
+    regrouping.note_loss()
     for rank, slot in ((0, 30), (2, 31), (3, 29)):
-        regrouping.stands(rank, standing(1, 2, slot, 0))
+        regrouping.note_standing(rank, standing(1, 2, slot, 0))
     found = regrouping.go_on([0, 2, 3], together=True)
     assert found is not None
     assert {told.slot for told in found[1].values()} == {31}
@@ -61,26 +61,26 @@ def test_where_a_server_decides_all_go_on_together() -> None:
 
 def test_after_another_loss_all_stand_anew() -> None:
     regrouping = Regrouping(PATH, lay_out)
-    regrouping.lost()
-    regrouping.stands(2, standing(1, 1, 5, 0))
-    regrouping.lost()
-    regrouping.stands(3, standing(1, 1, 5, 0))  # it had not heard of the second
+    regrouping.note_loss()
+    regrouping.note_standing(2, standing(1, 1, 5, 0))
+    regrouping.note_loss()
+    regrouping.note_standing(3, standing(1, 1, 5, 0))  # it had not heard of the second
     assert regrouping.missing([2, 3]) == [2, 3]
     for rank in (2, 3):
-        regrouping.stands(rank, standing(2, 1, 5, 0))
+        regrouping.note_standing(rank, standing(2, 1, 5, 0))
     assert regrouping.go_on([2, 3], together=False) is not None
 
 
 def test_who_stands_twice_or_unasked_is_out_of_turn_and_most_are_believed() -> None:
     regrouping = Regrouping(PATH, lay_out)
     with pytest.raises(RemoteProtocolError, match="out-of-turn"):
-        regrouping.stands(0, standing(0, 1, 5, 0))
-    regrouping.lost()
-    regrouping.stands(0, standing(1, 2, 5, 7))
+        regrouping.note_standing(0, standing(0, 1, 5, 0))
+    regrouping.note_loss()
+    regrouping.note_standing(0, standing(1, 2, 5, 7))
     with pytest.raises(RemoteProtocolError, match="out-of-turn"):
-        regrouping.stands(0, standing(1, 2, 5, 7))
+        regrouping.note_standing(0, standing(1, 2, 5, 7))
     for rank in (1, 2):
-        regrouping.stands(rank, standing(1, 2, 5, 0, 1))
+        regrouping.note_standing(rank, standing(1, 2, 5, 0, 1))
     found = regrouping.go_on([0, 1, 2], together=True)
     assert found is not None
     assert {told.arms for told in found[1].values()} == {(0, 1)}

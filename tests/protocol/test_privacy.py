@@ -12,7 +12,7 @@ from posse.agent.mase import DpMaseVoter
 from posse.agent.noise import SeededNoise
 from posse.families import get_system, names
 from posse.protocol.machine import Disclose, Pull, Pulled, Started
-from posse.protocol.privacy import Release, spent
+from posse.protocol.privacy import Release, total_cost
 
 LEDGERS = st.lists(
     st.builds(
@@ -30,17 +30,17 @@ LEDGERS = st.lists(
 @given(LEDGERS)
 def test_spent_is_the_dearest_block(releases: list[Release]) -> None:
     blocks = [math.fsum(r.epsilon for r in releases if r.block == b) for b in "abc"]
-    assert spent(releases) == pytest.approx(max(blocks))
+    assert total_cost(releases) == pytest.approx(max(blocks))
 
 
 @given(LEDGERS, LEDGERS)
 def test_a_longer_ledger_never_costs_less(one: list[Release], more: list[Release]) -> None:
-    assert spent(one) <= spent(one + more) * (1 + 1e-12)
-    assert spent(one + more) <= (spent(one) + spent(more)) * (1 + 1e-12)
+    assert total_cost(one) <= total_cost(one + more) * (1 + 1e-12)
+    assert total_cost(one + more) <= (total_cost(one) + total_cost(more)) * (1 + 1e-12)
 
 
 def test_nothing_released_costs_nothing() -> None:
-    assert spent([]) == 0.0
+    assert total_cost([]) == 0.0
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.5])
@@ -58,7 +58,7 @@ def test_dp_mase_spends_epsilon_however_many_epochs(epsilon: float) -> None:
     assert len({r.block for r in releases}) == 5
     for release in releases:
         assert release.epsilon == pytest.approx(release.sensitivity / release.scale)
-    assert spent(releases) == pytest.approx(epsilon)
+    assert total_cost(releases) == pytest.approx(epsilon)
 
 
 @pytest.mark.parametrize("value", [5e-324, 9e-10, 1.1e9, 1e308])

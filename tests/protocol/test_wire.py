@@ -19,10 +19,10 @@ from posse.protocol.wire import (
     Codec,
     encode,
     kind_of,
+    measure_payloads,
     pack_floats,
     read_header,
     sent_at,
-    through_codec,
     unpack_floats,
 )
 
@@ -218,13 +218,13 @@ def test_hostile_floats_raise_nothing_else(data: bytes, count: int) -> None:
 
 @given(st.lists(ARMS.map(Vote), min_size=1, max_size=40))
 def test_messages_of_one_kind_take_as_much_together_as_one_by_one(votes: list[Vote]) -> None:
-    assert through_codec(votes) == sum(len(frame_of(vote)) - HEADER.size for vote in votes)
+    assert measure_payloads(votes) == sum(len(frame_of(vote)) - HEADER.size for vote in votes)
 
 
 @pytest.mark.parametrize("arms", [(-1,), [1, 2], "no arms"])
 def test_what_the_codec_does_not_hand_back_is_a_mistake_of_ours(arms: Any) -> None:
     with pytest.raises(LocalProtocolError, match="Vote"):
-        through_codec([Vote((1,)), Vote(arms)])
+        measure_payloads([Vote((1,)), Vote(arms)])
 
 
 def test_strided_arrays_are_packed_in_order() -> None:

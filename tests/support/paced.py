@@ -51,7 +51,7 @@ class Run:
         self.told.append((event, now))
         return self._answer(event)
 
-    def silent(self, rewards: FloatArray) -> int:
+    def lookahead(self, rewards: FloatArray) -> int:
         return min(self._acts_at - self.account.activations - 1, rewards.shape[1])
 
     def exhausted(self, what: str) -> None:

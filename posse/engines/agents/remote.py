@@ -28,7 +28,7 @@ from posse.measure.numbers import counted
 from posse.measure.traffic import quantile
 from posse.plan import Plan
 from posse.protocol import control
-from posse.protocol.privacy import Claim, amount, spent
+from posse.protocol.privacy import Claim, format_cost, total_cost
 from posse.protocol.signing import Signer
 from posse.security import address
 from posse.security.keys import AgentKeys
@@ -79,7 +79,7 @@ class RemoteSite(AgentSite):
         LOG.info(
             "this run used %s and spent %s%s by %s%s%s",
             counted(int(ledger.pulls.sum()), "reward"),
-            amount(spent(ledger.releases, claim.delta), claim.delta),
+            format_cost(total_cost(ledger.releases, claim.delta), claim.delta),
             " after the fact" if claim.delta else "",
             counted(sum(release.times for release in ledger.releases), "release"),
             "" if ledger.answer is None else f"; this agent's arm is {ledger.answer}",
