@@ -67,7 +67,7 @@ def test_who_is_ready_says_what_to_pull_when_it_is_its_turn(kind: str) -> None:
 def test_who_is_ready_again_at_its_turn_is_stopped(kind: str) -> None:
     paced = pace(kind, Run(lambda event: AwaitTurn()))
     paced.start()
-    with pytest.raises(LocalProtocolError, match="Ready where it is asked"):
+    with pytest.raises(LocalProtocolError, match="answers Turn with AwaitTurn"):
         paced.step()
 
 
