@@ -18,7 +18,7 @@ import zmq
 from posse.durable.capture import Tap
 from posse.durable.journal import FRAME, Journal
 from posse.errors import RunFailed
-from posse.protocol.machine import who
+from posse.protocol.machine import peer_name
 from posse.wire.session import ENVELOPE_BYTES, Session, SessionFull
 
 Transmit = Callable[..., object]
@@ -122,7 +122,7 @@ class Line:
             if self.up:
                 self.transmit(data)
         except (zmq.Again, SessionFull):
-            raise PeerStalled(f"{who(self.end)} does not read what is sent to it") from None
+            raise PeerStalled(f"{peer_name(self.end)} does not read what is sent to it") from None
 
     def receive(self, data: bytes) -> bytes | None:
         """The next frame, if `data` has it; the session's answers go out first."""
