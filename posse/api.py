@@ -19,7 +19,7 @@ from posse.durable.journal import Journal
 from posse.engines import memory
 from posse.engines.base import Observer, silent
 from posse.engines.start import dask
-from posse.engines.start.dask import Placement
+from posse.engines.start.dask import DaskPlacement
 from posse.engines.start.pool import on_all_cores
 from posse.engines.start.room import require_processes
 from posse.errors import PosseError
@@ -31,7 +31,7 @@ from posse.results.result import Links, Result
 from posse.security import address
 from posse.spec.fingerprint import PATIENCE, fingerprint
 from posse.spec.runfile import RunSpec, read
-from posse.wire.lookup import own_address, reached
+from posse.wire.lookup import own_address, reachable_address
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -69,7 +69,7 @@ def run(
     on_record: Callable[[RunRecord], None] = lambda record: None,
     jobs: int = 1,
     capture: str | Path | None = None,
-    on: str | Placement | None = None,
+    on: str | DaskPlacement | None = None,
     out: str | Path | None = None,
 ) -> Result:
     """Run a specification `repeat` times.
@@ -84,15 +84,15 @@ def run(
     - `capture` is a file that receives every frame of the links; `posse.testing` reads it.
     - `out` is a folder for the result, as of `posse run --out`: runs that it has are not made
       again, and `posse report` draws it.
-    - `on` is a Dask cluster, "dask://HOST:PORT" or a `Placement`. Its workers run the agents, or
-      the runs of engine `memory`. `capture` then holds the coordinator's frames only.
+    - `on` is a Dask cluster, "dask://HOST:PORT" or a `DaskPlacement`. Its workers run the agents,
+      or the runs of engine `memory`. `capture` then holds the coordinator's frames only.
 
     The warnings of `posse check` go to the logger "posse" and to the result's `warnings`. Raises
     `SpecError` before anything starts, `RunFailed` or `ArmsError` if a run fails.
     """
     keys = {"seed": seed, "repeat": repeat, "agents.count": agents, "engine.kind": engine}
     plan = changed(source, keys, parameters)
-    placement = Placement(on) if isinstance(on, str) else on
+    placement = DaskPlacement(on) if isinstance(on, str) else on
     plan.require(None if placement is None else 0)
     for sentence in plan.advice():  # before the runs: a warning may say that they never end
         LOG.warning("%s", sentence)
@@ -132,7 +132,7 @@ def run(
     return result
 
 
-def links_of(plan: Plan, on: Placement | None) -> Links:
+def links_of(plan: Plan, on: DaskPlacement | None) -> Links:
     """How the links of a posse that one command starts are protected."""
     return "local" if on is None or plan.spec.engine.kind == "memory" else "keys"
 
@@ -145,7 +145,7 @@ def make_runs(
     on_join: Callable[[int], None] = lambda joined: None,
     jobs: int = 1,
     capture: str | Path | None = None,
-    on: Placement | None = None,
+    on: DaskPlacement | None = None,
     on_hub: Callable[["Hub"], None] = lambda hub: None,
 ) -> Outcomes:
     """Make the runs with these numbers; see `run` for the options.
@@ -174,7 +174,9 @@ def make_runs(
                 yield from on_engine(up, plan, numbers, observe)
 
 
-def side_by_side(tasks: "Sequence[EncodedRun]", jobs: int | None, on: Placement | None) -> Outcomes:
+def side_by_side(
+    tasks: "Sequence[EncodedRun]", jobs: int | None, on: DaskPlacement | None
+) -> Outcomes:
     """Make runs in memory, in `jobs` processes of this machine or on the workers of a cluster."""
     if on is None:
         yield from on_all_cores(make_encoded_run, tasks, jobs)
@@ -183,7 +185,7 @@ def side_by_side(tasks: "Sequence[EncodedRun]", jobs: int | None, on: Placement 
         yield from dask.on_workers(client, make_encoded_run, tasks)
 
 
-def _on_a_worker(plan: Plan, numbers: Sequence[int], on: Placement) -> Outcomes:
+def _on_a_worker(plan: Plan, numbers: Sequence[int], on: DaskPlacement) -> Outcomes:
     """Make runs one after the other, each with its coordinator on a worker of the cluster."""
     with dask.connect(on) as client, dask.leash(client) as leash:
         work = partial(make_placed_run, on, leash)
@@ -215,7 +217,7 @@ def make_encoded_run(task: EncodedRun) -> RunRecord:
 
 
 def make_placed_engine(
-    plan: Plan, client: "Client", on: Placement, **options: Any
+    plan: Plan, client: "Client", on: DaskPlacement, **options: Any
 ) -> "ProcessEngine":
     """Engine `processes`, not yet started: the coordinator is here, the agents are on a cluster."""
     require_processes()
@@ -227,12 +229,12 @@ def make_placed_engine(
         bind=on.bind or address.join(own_address(worker), "*"),
         token="",
         starter=partial(OnWorkers, client, plan, on.per_worker),
-        way=lambda who, whom, at: reached(at, worker),
+        way=lambda who, whom, at: reachable_address(at, worker),
         **options,
     )
 
 
-def make_placed_run(on: Placement, leash: str, task: EncodedRun) -> RunRecord:
+def make_placed_run(on: DaskPlacement, leash: str, task: EncodedRun) -> RunRecord:
     """Make one run whose coordinator is on the Dask worker that executes this call."""
     from distributed import worker_client  # noqa: PLC0415
 

@@ -16,7 +16,7 @@ from posse.errors import InputError, SpecError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from posse.engines.start.dask import Placement
+    from posse.engines.start.dask import DaskPlacement
     from posse.plan import Plan
     from posse.spec.runfile import Override
 
@@ -136,15 +136,15 @@ def add_jobs(parser: Parser) -> None:
     )
 
 
-def placement(options: argparse.Namespace) -> Placement | None:
+def placement(options: argparse.Namespace) -> DaskPlacement | None:
     """Where agents are placed; None on this machine."""
-    from posse.engines.start.dask import Placement
+    from posse.engines.start.dask import DaskPlacement
     from posse.security import address
 
     if options.bind:
         address.check("--bind", options.bind, bind=True)
     if options.on:
-        return Placement(options.on, options.per_worker, options.bind, options.coordinator)
+        return DaskPlacement(options.on, options.per_worker, options.bind, options.coordinator)
     if options.per_worker or options.bind or options.coordinator != "here":
         raise InputError("--per-worker, --bind and --coordinator need --on dask://HOST:PORT")
     return None

@@ -42,7 +42,7 @@ class Reply(msgspec.Struct, frozen=True):
     message: Message
 
 
-class Tell(msgspec.Struct, frozen=True):
+class SendToAgent(msgspec.Struct, frozen=True):
     """Send a message to an agent that joined."""
 
     rank: int
@@ -61,7 +61,7 @@ class Joined(msgspec.Struct, frozen=True):
     arrived: int
 
 
-class Resend(msgspec.Struct, frozen=True):
+class ResendFrames(msgspec.Struct, frozen=True):
     """Retransmit to a reconnected agent what it has not taken; it took `taken` frames."""
 
     rank: int
@@ -74,12 +74,12 @@ class Restart(msgspec.Struct, frozen=True):
     rank: int
 
 
-LobbyEffect = Reply | Tell | ShowStatus | Joined | Resend | Restart | LogLine | Fail
+LobbyEffect = Reply | SendToAgent | ShowStatus | Joined | ResendFrames | Restart | LogLine | Fail
 
 # --- an agent's -----------------------------------------------------------------------------------
 
 
-class Say(msgspec.Struct, frozen=True):
+class SendToCoordinator(msgspec.Struct, frozen=True):
     """Send the coordinator a message, outside of runs."""
 
     message: Message
@@ -89,11 +89,11 @@ class BeginSession(msgspec.Struct, frozen=True):
     """Begin a new session with the coordinator; all frames of the old one are dropped."""
 
 
-class AskToResume(msgspec.Struct, frozen=True):
+class SendResume(msgspec.Struct, frozen=True):
     """Send `Resume` with the number of frames taken; `Resumed` is the answer."""
 
 
-class GoOn(msgspec.Struct, frozen=True):
+class ResumeSession(msgspec.Struct, frozen=True):
     """Retransmit to the coordinator; it took `taken` frames."""
 
     taken: int
@@ -106,19 +106,19 @@ class OpenInbox(msgspec.Struct, frozen=True):
     rank: int
 
 
-class LinkUp(msgspec.Struct, frozen=True):
+class ConnectNeighbours(msgspec.Struct, frozen=True):
     """Connect to the neighbours, then call `not_listening` until all listen."""
 
     setup: AgentSetup
 
 
-class Start(msgspec.Struct, frozen=True):
+class MakeHost(msgspec.Struct, frozen=True):
     """Make this agent's host for the runs to come."""
 
     setup: AgentSetup
 
 
-class Forget(msgspec.Struct, frozen=True):
+class DropHost(msgspec.Struct, frozen=True):
     """Drop the host: the coordinator configures anew, or was started again."""
 
 
@@ -133,14 +133,14 @@ class Leave(msgspec.Struct, frozen=True):
 
 
 JoiningEffect = (
-    Say
+    SendToCoordinator
     | BeginSession
-    | AskToResume
-    | GoOn
+    | SendResume
+    | ResumeSession
     | OpenInbox
-    | LinkUp
-    | Start
-    | Forget
+    | ConnectNeighbours
+    | MakeHost
+    | DropHost
     | GiveUp
     | Leave
     | LogLine

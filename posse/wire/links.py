@@ -35,7 +35,7 @@ def sender(socket: zmq.Socket[bytes]) -> Transmit:
     return super(zmq.Socket, socket).send
 
 
-def signed_by(data: bytes) -> int:
+def sender_of(data: bytes) -> int:
     """The sender's rank in received bytes: in a frame's header, else in the session's signature.
 
     Bytes too short to have one are nobody's, as the coordinator's come another way.
@@ -43,7 +43,7 @@ def signed_by(data: bytes) -> int:
     return read_i32_le(data, _NAME_AT) if len(data) >= _NAME_END else COORDINATOR
 
 
-def alone(data: bytes) -> bytes:
+def without_topic(data: bytes) -> bytes:
     """The bytes without the prefix `TO_ONE` and the name after it."""
     return data[_NAME_END:] if data.startswith(TO_ONE) else data
 

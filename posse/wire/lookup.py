@@ -51,7 +51,7 @@ def own_address(endpoint: str) -> str:
         return str(probe.getsockname()[0])
 
 
-def reached(bound: str, endpoint: str) -> str:
+def reachable_address(bound: str, endpoint: str) -> str:
     """The address `bound` as peers at `endpoint` reach it: a wildcard becomes our address."""
     host, port = split(bound)
     return join(own_address(endpoint), port) if host in _ANY else bound

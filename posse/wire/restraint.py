@@ -28,7 +28,7 @@ class Restraint:
         """The peer that held this agent up at the last look, and how much it had confirmed."""
         self._until = math.inf
 
-    def look_soon(self) -> None:
+    def check_soon(self) -> None:
         """Look at the next call: an agent on its own clock may send too much before one is due."""
         self._look_at = 0.0
 

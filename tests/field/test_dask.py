@@ -29,7 +29,7 @@ SIXTY_FOUR = ["agents.count=64", "engine.restarts=1"]
 KILLING = """
 import json, sys
 from posse import api
-from posse.engines.start.dask import Placement
+from posse.engines.start.dask import DaskPlacement
 from posse.plan import prepare
 from posse.spec.runfile import read
 from tests.support.dask import kill_with_children
@@ -44,7 +44,7 @@ def observe(host):
         kill_with_children(int(pid))
 
 plan = prepare(read(run_file, overrides))
-for _, record in api.make_runs(plan, [0], on=Placement(on), observe=observe):
+for _, record in api.make_runs(plan, [0], on=DaskPlacement(on), observe=observe):
     json.dump(record.document(), sys.stdout)
 """
 """Kills a process in the middle of a run on a cluster."""

@@ -33,7 +33,7 @@ def test_who_acts_by_its_own_clock_asks_for_a_look_before_it_is_due() -> None:
     restraint = Restraint(lambda: [(COORDINATOR, session)])
     assert not held(restraint, 1.0)
     sent = [session.wrap(b"x") for _ in range(6)]
-    restraint.look_soon()
+    restraint.check_soon()
     assert held(restraint, 1.01)
     for frame in sent:
         other.take(frame)

@@ -24,19 +24,19 @@ from posse.engines.agents.own_run import TheirRun
 from posse.engines.agents.states import JOINED_STATES, TRANSITIONS, JoinEvent, JoinState
 from posse.engines.base import SAME_VERSION
 from posse.engines.effects import (
-    AskToResume,
     BeginSession,
+    ConnectNeighbours,
+    DropHost,
     Fail,
-    Forget,
     GiveUp,
-    GoOn,
     JoiningEffect,
     Leave,
-    LinkUp,
     LogLine,
+    MakeHost,
     OpenInbox,
-    Say,
-    Start,
+    ResumeSession,
+    SendResume,
+    SendToCoordinator,
 )
 from posse.errors import PosseError
 from posse.hosts.agent_setup import AgentSetup
@@ -205,10 +205,10 @@ class Joining:
         self._reported_down.clear()
         self._go(event)
         if not self.remote:
-            return [BeginSession(), Forget(), OpenInbox(self._system, self.rank)]
+            return [BeginSession(), DropHost(), OpenInbox(self._system, self.rank)]
         self.timer = now + self._wait
         join = msgspec.structs.replace(self._join, rank=self.rank, wall=self._wall)
-        return [BeginSession(), Forget(), Say(join)]
+        return [BeginSession(), DropHost(), SendToCoordinator(join)]
 
     def _resume(self, now: float) -> None:
         if self.state is not JoinState.RESUMING:
@@ -220,7 +220,7 @@ class Joining:
     def _ask_to_resume(self, now: float) -> list[JoiningEffect]:
         """Ask to resume; the next `Sync` follows at once, as the connection may be short-lived."""
         asks = [_ask(now)] if self._before is JoinState.SYNCHRONISING else []
-        return [AskToResume(), *asks]
+        return [SendResume(), *asks]
 
     def _resumed(self, taken: int, now: float) -> list[JoiningEffect]:
         self._go(JoinEvent.RESUMED)
@@ -232,7 +232,7 @@ class Joining:
             f"reconnected to the coordinator at {self._endpoint}",
             "the connection",
         )
-        return [GoOn(taken), *([reconnected] if self.remote else [])]
+        return [ResumeSession(taken), *([reconnected] if self.remote else [])]
 
     def not_let_in(self, how: Closure, why: str = "") -> list[JoiningEffect]:
         """The connection was closed in its handshake; `why` for `NOT_UNDERSTOOD`."""
@@ -347,12 +347,12 @@ class Joining:
     def inbox_open(self, address: str) -> list[JoiningEffect]:
         """The inbox is open at `address`; "" where agents have no neighbours."""
         if not self.remote:
-            return [Say(msgspec.structs.replace(self._join, inbox=address))]
+            return [SendToCoordinator(msgspec.structs.replace(self._join, inbox=address))]
         self._go(JoinEvent.ARRIVED)
         self.timer = math.inf
         trip = min(self._trips)[0] * 1e-6
         text = f"joined {self._endpoint} as agent {self.rank}; round trip {trip:.1f} ms"
-        return [LogLine(logging.INFO, text), Say(control.Arrived(address))]
+        return [LogLine(logging.INFO, text), SendToCoordinator(control.Arrived(address))]
 
     def _configured(self, rank: int, encoded: bytes, now: float) -> list[JoiningEffect]:
         try:
@@ -376,7 +376,7 @@ class Joining:
         self._go(JoinEvent.CONFIGURED)
         self.timer = self._report_links_at(now)
         remarks = () if run is None else run.remarks(self._setup)
-        return [Forget(), *remarks, LinkUp(self._setup)]
+        return [DropHost(), *remarks, ConnectNeighbours(self._setup)]
 
     def not_listening(self, ranks: tuple[int, ...]) -> list[JoiningEffect]:
         """These neighbours do not listen yet; with none the agent is linked."""
@@ -385,11 +385,11 @@ class Joining:
             return []
         up = sorted(self._reported_down - set(ranks))
         self._reported_down -= set(up)
-        effects: list[JoiningEffect] = [Say(control.Linked(n, up=True)) for n in up]
+        effects: list[JoiningEffect] = [SendToCoordinator(control.Linked(n, up=True)) for n in up]
         if not ranks:
             self._go(JoinEvent.HEARD_BY_ALL)
             self.timer = math.inf
-            effects.append(Start(self._setup))
+            effects.append(MakeHost(self._setup))
         return effects
 
     def _report_links_at(self, now: float) -> float:
@@ -402,12 +402,12 @@ class Joining:
         self._reported_down.update(down)
         late = ", ".join(map(str, down))
         text = f"no link yet to neighbours {late}; check the network to their inboxes"
-        reports = [Say(control.Linked(n, up=False)) for n in down]
+        reports = [SendToCoordinator(control.Linked(n, up=False)) for n in down]
         return [LogLine(logging.WARNING, text), *reports] if down else []
 
 
-def _ask(now: float) -> Say:
-    return Say(control.Sync(_nanoseconds(now)))
+def _ask(now: float) -> SendToCoordinator:
+    return SendToCoordinator(control.Sync(_nanoseconds(now)))
 
 
 def _nanoseconds(now: float) -> int:

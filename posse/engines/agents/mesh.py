@@ -21,7 +21,7 @@ from posse.hosts.agent_setup import AgentSetup
 from posse.protocol.wire import sent_at
 from posse.security.zap import key_of
 from posse.wire.line import Interceptor, Line
-from posse.wire.links import Link, alone, signed_by
+from posse.wire.links import Link, sender_of, without_topic
 from posse.wire.session import Session, content
 from posse.wire.sockets import LINK_DEADLINE, bound, configure, know_family
 
@@ -200,10 +200,10 @@ class NeighbourLinks(ABC):
                 data = receive(flags)
                 if took is not None:
                     took(len(data))
-                line = lines.get(signed_by(data))
+                line = lines.get(sender_of(data))
                 if line is None:
-                    data = alone(data)
-                    line = lines.get(signed_by(data))
+                    data = without_topic(data)
+                    line = lines.get(sender_of(data))
             else:
                 part = receive(flags, copy=False)
                 if took is not None:
@@ -212,7 +212,7 @@ class NeighbourLinks(ABC):
                 if sender is None:
                     flags = zmq.NOBLOCK
                     continue
-                data = alone(part.bytes)
+                data = without_topic(part.bytes)
                 line = lines.get(sender)
             if line is None:
                 return sender, content(data)  # a stranger's, which the host refuses

@@ -12,7 +12,7 @@ from posse.hosts.endpoint import NEIGHBOURS
 from posse.protocol.wire import name_of
 from posse.wire.broadcast import BroadcastSession
 from posse.wire.line import Line, PeerStalled, Transmit
-from posse.wire.links import TO_ONE, Link, sender, signature, signed_by
+from posse.wire.links import TO_ONE, Link, sender, sender_of, signature
 from posse.wire.session import MAGIC
 from posse.wire.sockets import LINK_DEADLINE, configure
 
@@ -121,7 +121,7 @@ class OneToAll(NeighbourLinks):
                 self._listening.add(topic)
                 if (
                     topic.startswith(TO_ONE)
-                    and (line := self.lines.get(signed_by(topic))) is not None
+                    and (line := self.lines.get(sender_of(topic))) is not None
                 ):
                     line.changed(up=True)
             else:

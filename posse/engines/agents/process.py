@@ -196,7 +196,7 @@ class AgentProcess:
                 break
         self._flush(host)
         if self._uplink.line.session.crowded:
-            self._restraint.look_soon()
+            self._restraint.check_soon()
             self._uplink.line.ask()
 
     def _patience(self) -> int | None:
@@ -304,21 +304,21 @@ class AgentProcess:
         """Carry out effects of the joining machine."""
         for effect in to_carry_out:
             match effect:
-                case effects.Say(message):
+                case effects.SendToCoordinator(message):
                     self._send_message(message)
                 case effects.BeginSession():
                     self._uplink.begin()
-                case effects.AskToResume():
+                case effects.SendResume():
                     self._send_message(self.joining.to_resume(self._uplink.line.session.taken))
-                case effects.GoOn(taken):
+                case effects.ResumeSession(taken):
                     self._uplink.resume(taken)
                 case effects.OpenInbox(system, rank):
                     self._carry_out(self.joining.inbox_open(self._open_inbox(system, rank)))
-                case effects.LinkUp(setup):
+                case effects.ConnectNeighbours(setup):
                     self._carry_out(self.joining.not_listening(self._link_up(setup)))
-                case effects.Start(setup):
+                case effects.MakeHost(setup):
                     self._start(setup)
-                case effects.Forget():
+                case effects.DropHost():
                     self._forget()
                     if self._left is not None:
                         return

@@ -35,7 +35,7 @@ from posse.security.keys import AgentKeys
 from posse.spec.fingerprint import fingerprint
 from posse.spec.privacy import ALONE, PrivacySpec
 from posse.wire.line import Interceptor
-from posse.wire.lookup import own_address, reached, unresolved
+from posse.wire.lookup import own_address, reachable_address, unresolved
 from posse.wire.sockets import Selector, one_context
 
 
@@ -56,7 +56,7 @@ class RemoteSite(AgentSite):
         return self._inbox or address.join(own_address(self._endpoint), "*")
 
     def address_for_neighbours(self, bound: str) -> str:
-        return reached(bound, self._endpoint)
+        return reachable_address(bound, self._endpoint)
 
     def why_alone(self) -> str:
         trouble = unresolved(self._endpoint)

@@ -393,12 +393,12 @@ class Hub:
             match effect:
                 case effects.Reply(peer, message):
                     self._reply(peer, message)
-                case effects.Tell(rank, message):
+                case effects.SendToAgent(rank, message):
                     members[rank].line.send(outside_runs(message))
                 case effects.ShowStatus(peer):
                     self._publish(time.monotonic())
                     self._reply(peer, control.Status(msgspec.json.encode(self.status())))
-                case effects.Resend(rank, taken):
+                case effects.ResendFrames(rank, taken):
                     router.resume(members[rank], taken)
                 case effects.Restart(rank):
                     self.on_restart(rank)

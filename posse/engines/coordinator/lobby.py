@@ -33,10 +33,10 @@ from posse.engines.effects import (
     LobbyEffect,
     LogLine,
     Reply,
-    Resend,
+    ResendFrames,
     Restart,
+    SendToAgent,
     ShowStatus,
-    Tell,
 )
 from posse.errors import InputError, PosseError, RunFailed
 from posse.families import get_system
@@ -66,7 +66,7 @@ class Phase(StrEnum):
     CARRYING = "to act"
 
 
-class Order(StrEnum):
+class LobbyOrder(StrEnum):
     """What the engine asks of the lobby; the value says what it begins with."""
 
     GATHER = "wait until all that are wanted have joined"
@@ -76,15 +76,15 @@ class Order(StrEnum):
 
 
 PHASES = {
-    (Phase.IDLE, Order.GATHER): Phase.GATHERING,
-    (Phase.IDLE, Order.CARRY): Phase.CARRYING,  # a run that goes on after a restart
-    (Phase.GATHERING, Order.GATHER): Phase.GATHERING,
-    (Phase.GATHERING, Order.CONFIGURE): Phase.CONFIGURING,
-    (Phase.GATHERING, Order.CARRY): Phase.CARRYING,
-    (Phase.CONFIGURING, Order.GATHER): Phase.GATHERING,
-    (Phase.CONFIGURING, Order.CONFIGURE): Phase.CONFIGURING,
-    (Phase.CONFIGURING, Order.CARRY): Phase.CARRYING,
-    (Phase.CARRYING, Order.RELEASE): Phase.IDLE,
+    (Phase.IDLE, LobbyOrder.GATHER): Phase.GATHERING,
+    (Phase.IDLE, LobbyOrder.CARRY): Phase.CARRYING,  # a run that goes on after a restart
+    (Phase.GATHERING, LobbyOrder.GATHER): Phase.GATHERING,
+    (Phase.GATHERING, LobbyOrder.CONFIGURE): Phase.CONFIGURING,
+    (Phase.GATHERING, LobbyOrder.CARRY): Phase.CARRYING,
+    (Phase.CONFIGURING, LobbyOrder.GATHER): Phase.GATHERING,
+    (Phase.CONFIGURING, LobbyOrder.CONFIGURE): Phase.CONFIGURING,
+    (Phase.CONFIGURING, LobbyOrder.CARRY): Phase.CARRYING,
+    (Phase.CARRYING, LobbyOrder.RELEASE): Phase.IDLE,
 }
 """The next phase; docs/architecture.md prints this table."""
 
@@ -126,12 +126,12 @@ class Lobby:
         """Begin to wait for these agents to join (None: for every agent); see `missing`."""
         self._wanted = set(range(self.roster.agents) if wanted is None else wanted)
         self._came = set(range(self.roster.agents)) - set(self.roster.missing())
-        self._wait(Order.GATHER, now)
+        self._wait(LobbyOrder.GATHER, now)
 
     def configure(self, setups: Sequence[AgentSetup], now: float) -> list[LobbyEffect]:
         """Configure every agent, and begin to wait until each is ready; see `missing`."""
         self._ready.clear()
-        self._wait(Order.CONFIGURE, now)
+        self._wait(LobbyOrder.CONFIGURE, now)
         if self.roster.missing():
             self.patience.rejoin()
         self._setups = setups
@@ -141,21 +141,21 @@ class Lobby:
 
     def carry(self, run: CoordinatorHost, now: float) -> None:
         """All agents are ready: the run begins."""
-        self._wait(Order.CARRY, now)
+        self._wait(LobbyOrder.CARRY, now)
         self._setups = ()
         self._run = run
         away = [m.rank for m in self.roster.members.values() if m.connection < 0]
         self.patience.carry(now, away)
 
-    def _go(self, order: Order) -> None:
+    def _go(self, order: LobbyOrder) -> None:
         if (self.phase, order) not in PHASES:
             raise LocalProtocolError(f"{order.name} while {self.phase.name}")
         self.phase = PHASES[self.phase, order]
 
-    def _wait(self, order: Order, now: float) -> None:
+    def _wait(self, order: LobbyOrder, now: float) -> None:
         self._go(order)
         self._steps.clear()
-        self.patience.begin(now, self.roster.arrived(), joining=order is Order.GATHER)
+        self.patience.begin(now, self.roster.arrived(), joining=order is LobbyOrder.GATHER)
 
     def replace(self, rank: int) -> None:
         """Between runs, vacate the place of an agent started here: its death is then no loss."""
@@ -169,7 +169,7 @@ class Lobby:
 
     def release(self) -> None:
         """The run is over."""
-        self._go(Order.RELEASE)
+        self._go(LobbyOrder.RELEASE)
         self._run = None
         self.patience.release()
 
@@ -203,7 +203,9 @@ class Lobby:
         return self._wanted <= self._came
 
     def _configuration(self, rank: int) -> LobbyEffect:
-        return Tell(rank, control.Configure(rank, msgspec.msgpack.encode(self._setups[rank])))
+        return SendToAgent(
+            rank, control.Configure(rank, msgspec.msgpack.encode(self._setups[rank]))
+        )
 
     # --- time ------------------------------------------------------------------------------------
 
@@ -478,7 +480,7 @@ class Lobby:
         member.starts = asked.starts
         text = f"agent {member.rank} is back over a new connection"
         about = f"agent {member.rank}"
-        return [LogLine(logging.INFO, text, about), Resend(member.rank, asked.taken)]
+        return [LogLine(logging.INFO, text, about), ResendFrames(member.rank, asked.taken)]
 
     def _replace(self, member: Member, old: Member) -> list[LobbyEffect]:
         """Replace a member by a newer incarnation, or by the same one that joins anew."""

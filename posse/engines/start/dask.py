@@ -32,7 +32,7 @@ _ANSWERS = 10.0
 
 
 @dataclass(frozen=True)
-class Placement:
+class DaskPlacement:
     """The cluster on which agents are placed, and how.
 
     `on` is dask://HOST:PORT of the scheduler, or dask:///FILE, the scheduler file that it wrote.
@@ -56,7 +56,7 @@ class Placement:
 
 
 @contextmanager
-def connect(placement: Placement) -> Iterator[Client]:
+def connect(placement: DaskPlacement) -> Iterator[Client]:
     """A connection to the cluster's scheduler, by TLS where Dask is configured for it."""
     try:
         import dask  # noqa: PLC0415
@@ -130,7 +130,7 @@ def on_workers(
             yield places[future.key], RunFailed(f"a run ended because its Dask worker did: {error}")
 
 
-def a_worker(client: Client, placement: Placement, plan: Plan) -> str:
+def a_worker(client: Client, placement: DaskPlacement, plan: Plan) -> str:
     """Wait until the cluster has enough workers; returns the address of one of them."""
     needed = math.ceil(plan.spec.agents.count / placement.per_worker) if placement.per_worker else 1
     patience = plan.spec.engine.joining

@@ -11,19 +11,19 @@ from posse import __version__
 from posse.engines.agents.joining import Closure, Joining
 from posse.engines.agents.states import JoinState
 from posse.engines.effects import (
-    AskToResume,
     BeginSession,
+    ConnectNeighbours,
+    DropHost,
     Fail,
-    Forget,
     GiveUp,
-    GoOn,
     JoiningEffect,
     Leave,
-    LinkUp,
     LogLine,
+    MakeHost,
     OpenInbox,
-    Say,
-    Start,
+    ResumeSession,
+    SendResume,
+    SendToCoordinator,
 )
 from posse.errors import PosseError
 from posse.hosts.agent_setup import AgentSetup
@@ -70,7 +70,7 @@ class Script:
     def answered(self, effects: list[JoiningEffect], delays: list[float]) -> list[JoiningEffect]:
         for delay in delays:
             (ask,) = effects
-            assert isinstance(ask, Say)
+            assert isinstance(ask, SendToCoordinator)
             assert isinstance(ask.message, control.Sync)
             clock = ask.message.sent + round(delay / 2 * 1e9) + AHEAD
             self.now += delay
@@ -105,8 +105,8 @@ def test_an_agent_says_who_it_is_when_it_is_connected() -> None:
     script = Script(rank=3)
     assert script.machine.connected(WALL, script.now) == [
         BeginSession(),
-        Forget(),
-        Say(control.Join(3, "token", "", 7, b"start-1", WALL)),
+        DropHost(),
+        SendToCoordinator(control.Join(3, "token", "", 7, b"start-1", WALL)),
     ]
 
 
@@ -136,7 +136,7 @@ def test_it_knows_the_coordinators_clock_before_it_arrives() -> None:
     assert not script.belongs()
     assert script.machine.inbox_open("tcp://a:2") == [
         LogLine(logging.INFO, "joined tcp://c:1 as agent 4; round trip 10.0 ms"),
-        Say(control.Arrived("tcp://a:2")),
+        SendToCoordinator(control.Arrived("tcp://a:2")),
     ]
     assert script.belongs()
     assert script.machine.timer == math.inf
@@ -149,7 +149,7 @@ def test_the_quickest_round_trips_tell_the_time() -> None:
     effects = script.told(control.Welcome(0, "mase"))
     for late in (0.0, 0.3, 0.0, 1.0, 0.0, 0.4, 0.0, 0.5):
         (ask,) = effects
-        assert isinstance(ask, Say)
+        assert isinstance(ask, SendToCoordinator)
         assert isinstance(ask.message, control.Sync)
         clock = ask.message.sent + 5_000_000 + AHEAD
         script.now += 0.01 + late
@@ -166,10 +166,10 @@ def test_round_trips_over_one_connection_count_on_the_next() -> None:
         (said,) = script.machine.disconnected(script.now)
         assert isinstance(said, LogLine)
         asked = script.machine.connected(WALL, script.now)
-        assert asked == [AskToResume(), Say(control.Sync(round(script.now * 1e9)))]
+        assert asked == [SendResume(), SendToCoordinator(control.Sync(round(script.now * 1e9)))]
         assert script.machine.to_resume(0).connection == connection
         assert script.told(control.Synced(0, 0)) == []  # it was asked over the one before
-        assert script.told(control.Resumed(0))[0] == GoOn(0)
+        assert script.told(control.Resumed(0))[0] == ResumeSession(0)
         assert script.machine.timer == script.now + WAIT
         effects = script.answered(asked[1:], [0.01] * 2)
     assert effects == [OpenInbox("mase", 4)]
@@ -182,7 +182,11 @@ def test_a_coordinator_that_was_started_again_has_another_clock() -> None:
     script.synchronises([0.01] * 7)
     script.machine.disconnected(script.now)
     script.machine.connected(WALL, script.now)
-    joins = [BeginSession(), Forget(), Say(control.Join(4, "token", "", 7, b"start-1", WALL))]
+    joins = [
+        BeginSession(),
+        DropHost(),
+        SendToCoordinator(control.Join(4, "token", "", 7, b"start-1", WALL)),
+    ]
     assert script.told(control.Unknown()) == joins
     assert script.synchronises([0.01] * 7) != [OpenInbox("mase", 4)]
 
@@ -190,9 +194,9 @@ def test_a_coordinator_that_was_started_again_has_another_clock() -> None:
 def test_it_is_ready_when_every_neighbour_listens() -> None:
     script = Script()
     script.joins()
-    assert script.told(CONFIGURE) == [Forget(), LinkUp(SETUP)]
+    assert script.told(CONFIGURE) == [DropHost(), ConnectNeighbours(SETUP)]
     assert script.machine.not_listening((1, 5)) == []
-    assert script.machine.not_listening(()) == [Start(SETUP)]
+    assert script.machine.not_listening(()) == [MakeHost(SETUP)]
     assert script.machine.not_listening(()) == []
     assert script.machine.timer == math.inf
 
@@ -211,19 +215,22 @@ def test_neighbours_that_do_not_listen_are_named_to_the_coordinator_which_decide
             logging.WARNING,
             "no link yet to neighbours 1, 5; check the network to their inboxes",
         ),
-        Say(control.Linked(1, up=False)),
-        Say(control.Linked(5, up=False)),
+        SendToCoordinator(control.Linked(1, up=False)),
+        SendToCoordinator(control.Linked(5, up=False)),
     ]
     script.machine.not_listening((1, 2, 5))
     script.now += 5.0
-    assert script.machine.fire(script.now)[1:] == [Say(control.Linked(2, up=False))]
+    assert script.machine.fire(script.now)[1:] == [SendToCoordinator(control.Linked(2, up=False))]
     assert script.machine.not_listening((1,)) == [
-        Say(control.Linked(2, up=True)),
-        Say(control.Linked(5, up=True)),
+        SendToCoordinator(control.Linked(2, up=True)),
+        SendToCoordinator(control.Linked(5, up=True)),
     ]
     script.now += 1_000.0
     assert script.machine.fire(script.now) == []
-    assert script.machine.not_listening(()) == [Say(control.Linked(1, up=True)), Start(SETUP)]
+    assert script.machine.not_listening(()) == [
+        SendToCoordinator(control.Linked(1, up=True)),
+        MakeHost(SETUP),
+    ]
     assert script.machine.timer == math.inf
 
 
@@ -232,8 +239,8 @@ def test_a_new_configuration_takes_the_place_of_the_one_before() -> None:
     script.is_linked()
     other = msgspec.structs.replace(SETUP, agents=3)
     told = script.told(control.Configure(4, msgspec.msgpack.encode(other)))
-    assert told == [Forget(), LinkUp(other)]
-    assert script.machine.not_listening(()) == [Start(other)]
+    assert told == [DropHost(), ConnectNeighbours(other)]
+    assert script.machine.not_listening(()) == [MakeHost(other)]
 
 
 def test_without_a_coordinator_it_gives_up_after_its_patience() -> None:
@@ -262,10 +269,10 @@ def test_after_a_lost_connection_it_goes_on_where_it_was(when: JoinState) -> Non
     assert script.machine.fire(5000.0 + WAIT - 1.0) == []
     assert script.machine.disconnected(script.now) == []
     assert script.machine.not_listening(()) == []
-    assert script.machine.connected(WALL + 1, script.now) == [AskToResume()]
+    assert script.machine.connected(WALL + 1, script.now) == [SendResume()]
     assert script.machine.to_resume(9) == control.Resume(4, "token", b"start-1", 2, 9, pid=7)
     assert script.told(control.Resumed(5)) == [
-        GoOn(5),
+        ResumeSession(5),
         LogLine(logging.INFO, "reconnected to the coordinator at tcp://c:1"),
     ]
     assert script.machine.state is when
@@ -276,7 +283,7 @@ def test_after_a_lost_connection_it_goes_on_where_it_was(when: JoinState) -> Non
 def test_a_new_connection_whose_loss_was_not_seen_is_resumed_on_too() -> None:
     script = Script()
     script.is_linked()
-    assert script.machine.connected(WALL, script.now) == [AskToResume()]
+    assert script.machine.connected(WALL, script.now) == [SendResume()]
     assert script.machine.state is JoinState.RESUMING
     assert script.machine.fire(script.now + WAIT) == [GiveUp()]
 
@@ -288,16 +295,16 @@ def test_a_lost_answer_is_asked_for_again_as_long_as_there_is_a_connection() -> 
     assert script.machine.fire(script.machine.timer) == []
     script.machine.connected(WALL, script.now)
     for _ in range(2):
-        assert script.machine.fire(script.machine.timer) == [AskToResume()]
+        assert script.machine.fire(script.machine.timer) == [SendResume()]
     assert script.machine.to_resume(9).connection == 2
-    assert script.told(control.Resumed(5))[0] == GoOn(5)
+    assert script.told(control.Resumed(5))[0] == ResumeSession(5)
     assert script.machine.timer == math.inf
 
 
 def test_it_resumes_when_the_coordinator_asks_whose_frames_these_are_and_asks_once() -> None:
     script = Script()
     script.is_linked()
-    assert script.told(control.Whose()) == [AskToResume()]
+    assert script.told(control.Whose()) == [SendResume()]
     assert script.told(control.Whose()) == []
     assert script.machine.to_resume(0).connection == 2
 
@@ -312,13 +319,13 @@ def test_what_a_coordinator_ordered_that_was_started_again_is_forgotten(when: Jo
     # the next one is joined under the rank that it had, and orders anew
     assert script.told(control.Unknown()) == [
         BeginSession(),
-        Forget(),
-        Say(control.Join(4, "token", "", 7, b"start-1", WALL + 1)),
+        DropHost(),
+        SendToCoordinator(control.Join(4, "token", "", 7, b"start-1", WALL + 1)),
     ]
     script.synchronises([0.01] * 8)
     script.machine.inbox_open("tcp://a:2")
     assert script.machine.not_listening(()) == []
-    assert script.told(CONFIGURE) == [Forget(), LinkUp(SETUP)]
+    assert script.told(CONFIGURE) == [DropHost(), ConnectNeighbours(SETUP)]
 
 
 def test_a_connection_that_comes_and_goes_before_it_is_let_in_changes_nothing() -> None:
@@ -424,13 +431,15 @@ def test_beside_its_coordinator_an_agent_opens_its_inbox_joins_and_waits_without
     assert script.belongs()
     assert script.machine.connected(WALL, script.now) == [
         BeginSession(),
-        Forget(),
+        DropHost(),
         OpenInbox("mase", 4),
     ]
-    assert script.machine.inbox_open("ipc://4") == [Say(control.Join(4, "token", "ipc://4", 7))]
+    assert script.machine.inbox_open("ipc://4") == [
+        SendToCoordinator(control.Join(4, "token", "ipc://4", 7))
+    ]
     assert script.machine.timer == math.inf
-    assert script.told(CONFIGURE) == [Forget(), LinkUp(SETUP)]
-    assert script.machine.not_listening(()) == [Start(SETUP)]
+    assert script.told(CONFIGURE) == [DropHost(), ConnectNeighbours(SETUP)]
+    assert script.machine.not_listening(()) == [MakeHost(SETUP)]
     assert script.told(control.Goodbye()) == [Leave()]
 
 
@@ -484,4 +493,6 @@ def test_in_the_field_no_clock_but_the_walls_is_followed(clock: Any) -> None:
     assert f"uses clock = '{clock}', which is for the lab only" in fail.reason
     assert script.machine.state is JoinState.JOINED
     walls = msgspec.structs.replace(setup, clock="wall")
-    assert LinkUp(walls) in script.told(control.Configure(4, msgspec.msgpack.encode(walls)))
+    assert ConnectNeighbours(walls) in script.told(
+        control.Configure(4, msgspec.msgpack.encode(walls))
+    )

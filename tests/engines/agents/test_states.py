@@ -3,7 +3,7 @@
 import pytest
 
 from posse.engines.agents.states import TRANSITIONS, JoinEvent, JoinState
-from posse.engines.coordinator.lobby import PHASES, Order, Phase
+from posse.engines.coordinator.lobby import PHASES, LobbyOrder, Phase
 from tests.support.blocks import ROOT
 
 PAGE = (ROOT / "docs/architecture.md").read_text()
@@ -42,5 +42,5 @@ def test_from_every_state_an_agent_can_become_linked(state: JoinState) -> None:
 
 def test_every_event_and_every_order_has_its_place() -> None:
     assert {event for _, event in TRANSITIONS} == set(JoinEvent)
-    assert {order for _, order in PHASES} == set(Order)
+    assert {order for _, order in PHASES} == set(LobbyOrder)
     assert set(PHASES.values()) == set(Phase)

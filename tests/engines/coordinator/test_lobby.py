@@ -11,9 +11,9 @@ from posse.engines.effects import (
     Joined,
     LogLine,
     Reply,
-    Resend,
+    ResendFrames,
+    SendToAgent,
     ShowStatus,
-    Tell,
 )
 from posse.protocol import control
 from posse.protocol.wire import kind_of
@@ -179,7 +179,8 @@ def test_all_are_configured_and_who_is_not_ready_is_named() -> None:
     script.now = 200.0
     effects = script.lobby.configure([setup(0), setup(1)], script.now)
     assert effects == [
-        Tell(rank, control.Configure(rank, msgspec.msgpack.encode(setup(rank)))) for rank in (0, 1)
+        SendToAgent(rank, control.Configure(rank, msgspec.msgpack.encode(setup(rank))))
+        for rank in (0, 1)
     ]
     assert not script.lobby.changed
     script.now = 203.0
@@ -316,7 +317,7 @@ def test_who_is_lost_before_a_run_is_waited_for_and_configured_anew() -> None:
     ]
     assert script.lobby.refused == {"connection-dropped": 1}
     assert script.lobby.roster.missing() == [1]
-    assert script.joins("c", key="l", start=b"b")[-1] == Tell(
+    assert script.joins("c", key="l", start=b"b")[-1] == SendToAgent(
         1, control.Configure(1, msgspec.msgpack.encode(setup(1)))
     )
     script.says("c", control.Ready())
@@ -336,7 +337,7 @@ def test_all_need_not_have_a_connection_at_the_same_time() -> None:
     script.says("b", control.Ready())
     assert script.lobby.missing() == [0]
     assert script.lobby.timer == script.now + 600.0
-    assert script.says("c", resuming(0, b"a"))[-1] == Resend(0, 7)
+    assert script.says("c", resuming(0, b"a"))[-1] == ResendFrames(0, 7)
     script.says("c", control.Ready())
     assert script.lobby.complete
     assert not script.lobby.changed
@@ -365,7 +366,7 @@ def test_an_agent_that_comes_between_two_runs_is_not_configured_before_the_other
     script.lobby.gather(script.now)
     script.closes("a")
     effects = script.joins("b", key="k", start=b"again")
-    assert not [effect for effect in effects if isinstance(effect, Tell)]
+    assert not [effect for effect in effects if isinstance(effect, SendToAgent)]
     assert script.lobby.changed
 
 
@@ -425,7 +426,7 @@ def test_a_lost_agent_that_comes_back_goes_on_whether_or_not_its_loss_was_seen(s
         assert script.lobby.roster.missing() == [1]
     script.now = 104.0
     back = LogLine(logging.INFO, "agent 1 is back over a new connection")
-    assert script.says("z", resuming()) == [back, Resend(1, 7)]
+    assert script.says("z", resuming()) == [back, ResendFrames(1, 7)]
     assert script.lobby.roster.missing() == []
     assert script.lobby.timer == (114.0 if seen else 110.0)  # only what was seen is made up for
     assert script.lobby.roster.members[1].identity == b"z"
@@ -457,7 +458,7 @@ def test_another_key_does_not_go_on_in_an_agents_place() -> None:
     script.joins("a", key="k")
     asked = resuming(rank=0, start=b"a")
     assert script.says("z", asked, "l") == [Reply(b"z", control.Unknown())]
-    assert script.says("z", asked, "k")[-1] == Resend(0, 7)
+    assert script.says("z", asked, "k")[-1] == ResendFrames(0, 7)
 
 
 def test_a_run_that_can_do_without_goes_on_and_the_agent_may_come_back_for_the_next() -> None:
@@ -473,7 +474,7 @@ def test_a_run_that_can_do_without_goes_on_and_the_agent_may_come_back_for_the_n
     effects = script.joins("c", rank=1)
     assert effects[0] == Reply(b"c", control.Welcome(1, "mase"))
     assert script.lobby.complete
-    assert not [effect for effect in effects if isinstance(effect, Tell)]
+    assert not [effect for effect in effects if isinstance(effect, SendToAgent)]
 
 
 @pytest.mark.parametrize(
@@ -549,7 +550,7 @@ def test_a_run_that_is_to_wait_waits_and_says_for_whom() -> None:
             "agent 1 is away; the run waits until it comes back"
         ]
     effects = script.says("c", resuming())
-    assert Resend(1, 7) in effects
+    assert ResendFrames(1, 7) in effects
     assert run.lost == []
     assert script.lobby.timer > 150.0
 

@@ -9,7 +9,7 @@ from posse.engines.coordinator.roster import RESUMES_AT_ONCE, RESUMES_PER_SECOND
 from posse.engines.effects import (
     LogLine,
     Reply,
-    Resend,
+    ResendFrames,
 )
 from posse.protocol import control
 from posse.protocol.message import Message
@@ -125,12 +125,12 @@ def test_an_agent_that_resumes_without_end_is_answered_a_few_times_a_second() ->
     for number in range(1, 3_000):
         script.now += 0.001
         asked = control.Resume(0, "", b"x", number, 0)
-        sent += Resend(0, 0) in script.says("bc"[number % 2], asked, "k")
+        sent += ResendFrames(0, 0) in script.says("bc"[number % 2], asked, "k")
     assert RESUMES_AT_ONCE <= sent <= RESUMES_AT_ONCE + 3 * RESUMES_PER_SECOND
     assert script.lobby.timer == deadline
     script.now += 5.0
     back = script.says("d", control.Resume(0, "", b"x", 10_000, 0), "k")
-    assert back[-1] == Resend(0, 0)
+    assert back[-1] == ResendFrames(0, 0)
 
 
 BAD_INBOXES = {

@@ -3,14 +3,14 @@
 import pytest
 
 from posse.engines.start import dask
-from posse.engines.start.dask import Placement, connect
+from posse.engines.start.dask import DaskPlacement, connect
 from posse.errors import InputError, PosseError
 
 
 @pytest.mark.parametrize("on", ["192.0.2.1:8786", "tcp://192.0.2.1:8786", "dask://", "dask:///"])
 def test_what_is_no_cluster_is_said(on: str) -> None:
     with pytest.raises(InputError, match="must be a scheduler's dask://HOST:PORT"):
-        Placement(on)
+        DaskPlacement(on)
 
 
 @pytest.mark.parametrize("on", ["dask://127.0.0.1:1", "dask:///nowhere/scheduler.json"])
@@ -19,6 +19,6 @@ def test_where_no_scheduler_answers_is_said(on: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(dask, "_ANSWERS", 0.2)
     with (
         pytest.raises(PosseError, match=f"--on {on}: no scheduler answers"),
-        connect(Placement(on)),
+        connect(DaskPlacement(on)),
     ):
         raise AssertionError

@@ -13,7 +13,7 @@ from posse import api
 from posse.engines import memory
 from posse.engines.processes import ProcessEngine
 from posse.engines.start.crew import Crew, Died
-from posse.engines.start.dask import Placement
+from posse.engines.start.dask import DaskPlacement
 from posse.engines.start.placing import AgentsHere, spread
 from posse.errors import PosseError
 from posse.plan import prepare
@@ -129,9 +129,9 @@ def test_a_run_on_workers_of_which_one_is_killed_is_the_labs() -> None:
     expected = [memory.run(plan, number) for number in range(2)]
     with dask_cluster() as cluster:
         kill = after(12, lambda: kill_with_children(cluster.workers[0].pid))
-        found = [*api.make_runs(plan, [0, 1], on=Placement(cluster.on), observe=kill)]
+        found = [*api.make_runs(plan, [0, 1], on=DaskPlacement(cluster.on), observe=kill)]
         assert cluster.workers[0].wait() == -signal.SIGKILL
-        there = Placement(cluster.on, per_worker=8, coordinator="worker")
+        there = DaskPlacement(cluster.on, per_worker=8, coordinator="worker")
         found += api.make_runs(plan, [0], on=there)
     records = [record for _, record in found if isinstance(record, RunRecord)]
     assert sorted(records[0].restarts.values()) == [1] * 4
