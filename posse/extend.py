@@ -14,6 +14,7 @@ from posse.families.bounds import Bound
 from posse.families.claims import ClaimContext, unprotected
 from posse.families.context import AgentContext, CoordinatorContext
 from posse.families.network import Network, along
+from posse.families.reading import Group, MessageReader, Statistic
 from posse.families.shapes import (
     AgentRole,
     Alone,
@@ -84,12 +85,14 @@ __all__ = [
     "Finish",
     "FloatArray",
     "Graph",
+    "Group",
     "Guarantee",
     "LabOnly",
     "Loss",
     "Mesh",
     "MeshWithServer",
     "Message",
+    "MessageReader",
     "Neighbours",
     "Network",
     "Noise",
@@ -119,6 +122,7 @@ __all__ = [
     "Standing",
     "Star",
     "Started",
+    "Statistic",
     "System",
     "Timer",
     "TimerFired",

@@ -1,7 +1,5 @@
 """CDP-MAB with shared noise: each agent adds a part of it, and the server sees only the sum.
 
-`schedule_of` makes the schedule of every form, with shared noise or without.
-
 As printed, an agent of CDP-MAB adds Lap(1/(M ε d)) to its own mean, so its message costs M ε. But
 only the *average* needs noise. Here each agent adds a share of discrete Gaussian noise to its sums,
 as whole numbers, and masks them (Kairouz, Liu and Steinke, "The distributed discrete Gaussian
@@ -18,7 +16,6 @@ of at most 10 Σ_k e^(-2 π² σ_i² k/(k+1)), k < n (their Theorem 1), negligib
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -26,10 +23,7 @@ from posse.protocol.accounting import gaussian_deviation
 from posse.protocol.arrays import FloatArray, IntArray
 from posse.protocol.federated import (
     CdpParameters,
-    FederatedParameters,
     Schedule,
-    SingleParameters,
-    uploaders,
 )
 from posse.protocol.masking import WORD_BITS, Words
 
@@ -104,20 +98,6 @@ class SharedSchedule(Schedule):
 
     def private(self, r: int, log_all: float) -> float:
         return self.deviation * math.sqrt(2 * r * log_all) / self.senders
-
-
-def schedule_of(parameters: SingleParameters, agents: int, arms: int) -> Schedule:
-    """The schedule of M = `agents` agents; M = 1 for `single-mab`."""
-    p = parameters
-    given: dict[str, Any] = {"arms": arms, "horizon": p.horizon, "epsilon": p.epsilon}
-    if not isinstance(p, FederatedParameters):
-        return Schedule(senders=1, **given)
-    given |= {"max_rounds": p.max_rounds, "gap": p.gap, "senders": agents}
-    if isinstance(p, CdpParameters):
-        given["senders"] = uploaders(agents, p.participation)
-        if p.noise == "shared":
-            return SharedSchedule(deviation=noise_of(p, agents).total, **given)
-    return Schedule(noise="per_agent" if p.noise == "per_agent" else "printed", **given)
 
 
 def noise_of(parameters: CdpParameters, agents: int) -> SharedNoise:

@@ -7,24 +7,20 @@ none longer than its content and none too often.
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
-from posse.audit.sums import MASKING
-from posse.audit.view import Bundles, are_floats, fields_of, numbers_in
 from posse.durable.frames import Frame
 from posse.errors import InputError
+from posse.families import get_system, ours
+from posse.families.reading import MessageReader, Statistic, floats_in, leaves
 from posse.measure.numbers import named
 from posse.plan import Plan
 from posse.protocol import control
-from posse.protocol.anonymous import Sums
-from posse.protocol.cooperative import Bundle
-from posse.protocol.federated import SinkMeans
 from posse.protocol.machine import COORDINATOR, peer_name
 from posse.protocol.message import kind_name
-from posse.protocol.signing import SIGNATURE_BYTES
 from posse.protocol.wire import HEADER
 
 _ENVELOPE = 12
@@ -33,15 +29,12 @@ _ENVELOPE = 12
 _ZEROS = 4
 """Low bits that are 0 on the grid of safe noise; elsewhere they are all 0 once in 16 times."""
 
-_NO_NOISE = MASKING | {"Bundle", Sums.__name__, SinkMeans.__name__}
-"""Kinds whose numbers lie on no grid: averages, and numbers without noise."""
-
 _MOST = 20
 """Largest number of sentences for one check."""
 
-_LABS = {kind.__name__ for kind in control.TO_LABS_COORDINATOR}
+_LABS = {kind_name(kind) for kind in control.TO_LABS_COORDINATOR}
 _OURS = control.TO_AGENT + control.TO_COORDINATOR + control.TO_JOINING + control.TO_LOBBY
-_ALLOWED = {kind.__name__ for kind in _OURS}
+_ALLOWED = {kind_name(kind) for kind in _OURS}
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,11 +60,36 @@ def checks(frames: Iterable[Frame], plan: Plan | None = None) -> list[Check]:
     heard = [f for f in frames if f.plane != "session" and not f.resent]
     if not heard:
         raise InputError("the capture has no frames")
-    said = [f for f in heard if _is_said(f)]
-    means = _means(said, plan)
-    released = means if plan is not None and plan.claim.mechanism == "laplace" else {}
-    noise = [_noise(means, plan), _grid(said, released)]
-    return [_kinds(heard, plan), _sizes(heard), *_releases(heard), *noise]
+    reader = _find_reader(heard, plan)
+    statistics = [(f.run, s) for f in heard if _is_said(f) for s in _read(f, reader)]
+    in_grid = plan is not None and plan.claim.mechanism == "laplace"
+    noise = [_check_names(statistics), _check_grid(statistics, named=in_grid)]
+    return [
+        _check_kinds(heard, plan, reader),
+        _check_sizes(heard),
+        *_check_releases(heard, reader),
+        *noise,
+    ]
+
+
+def _find_reader(heard: list[Frame], plan: Plan | None) -> MessageReader:
+    """The reader of the plan's system; without a plan, of the first of ours with these kinds."""
+    if plan is not None:
+        return plan.system.make_reader(plan.spec, plan.parameters)
+    kinds = {f.kind for f in heard if _is_said(f)}
+    for name in ours() if kinds else ():
+        reader = get_system(name).make_reader(None, None)
+        if kinds <= reader.kinds.keys():
+            return reader
+    return MessageReader((), None, None)
+
+
+def _read(frame: Frame, reader: MessageReader) -> Iterable[Statistic]:
+    """The statistics in a frame, also if its kind is not known."""
+    message = reader.decode(frame.kind, frame.fields)
+    if message is None:
+        return [Statistic(frame.source, frame.kind, list(floats_in(frame.fields)))]
+    return reader.statistics(message, frame.source)
 
 
 def _is_said(frame: Frame) -> bool:
@@ -87,12 +105,16 @@ def _check(
     )
 
 
-def _kinds(heard: list[Frame], plan: Plan | None) -> Check:
+def _check_kinds(heard: list[Frame], plan: Plan | None, reader: MessageReader) -> Check:
     """Check that all kinds are the system's or posse's own, and none is the lab's in the field."""
     senders: dict[str, set[int | None]] = {}
     for f in heard:
         senders.setdefault(f.kind, set()).add(f.source)
-    known = senders.keys() - _LABS if plan is None else _ALLOWED | fields_of(plan).keys()
+    known = (
+        senders.keys() - _LABS
+        if plan is None
+        else _ALLOWED | _find_reader(heard, plan).kinds.keys()
+    )
     if plan is not None and not plan.field:
         known = known | _LABS
     wrong = (
@@ -111,7 +133,7 @@ def _all(sources: set[int | None]) -> str:
     return ", ".join([*sorted(others), *([named(agents)] if agents else [])])
 
 
-def _sizes(heard: list[Frame]) -> Check:
+def _check_sizes(heard: list[Frame]) -> Check:
     """Check that no frame is longer than its message."""
     wrong = []
     for f in heard:
@@ -126,7 +148,7 @@ def _sizes(heard: list[Frame]) -> Check:
     return _check("no frame is longer than what it says", len(heard), wrong)
 
 
-def _parts(frame: Frame) -> tuple[tuple[str, ...], list[Any]]:
+def _split(frame: Frame) -> tuple[tuple[str, ...], list[Any]]:
     """Split a message into what it is about (whole numbers and lists of them) and what it says."""
     says = [v for v in frame.fields if _has_floats(v)]
     return tuple(repr(v) for v in frame.fields if not _has_floats(v)), says
@@ -134,18 +156,7 @@ def _parts(frame: Frame) -> tuple[tuple[str, ...], list[Any]]:
 
 def _has_floats(value: Any) -> bool:
     """Whether the value contains floats, or bytes, which may pack floats."""
-    return any(isinstance(leaf, bytes | float) for leaf in _leaves(value))
-
-
-def _leaves(value: Any) -> Iterator[Any]:
-    match value:
-        case list():
-            for item in value:
-                yield from _leaves(item)
-        case dict():
-            yield from _leaves(list(value.values()))
-        case _:
-            yield value
+    return any(isinstance(leaf, bytes | float) for leaf in leaves(value))
 
 
 def _is_numbered(fields: Sequence[Any]) -> bool:
@@ -153,7 +164,7 @@ def _is_numbered(fields: Sequence[Any]) -> bool:
     return any(isinstance(v, int) and not isinstance(v, bool) for v in fields)
 
 
-def _releases(heard: list[Frame]) -> list[Check]:
+def _check_releases(heard: list[Frame], reader: MessageReader) -> list[Check]:
     """Check that each agent says one thing once on a link, and with one set of numbers.
 
     An agent that a loss brought to a stop repeats some messages for the agents that are left.
@@ -161,28 +172,29 @@ def _releases(heard: list[Frame]) -> list[Check]:
     seen: dict[tuple[Any, ...], set[bytes]] = defaultdict(set)
     lengths: dict[tuple[Any, ...], set[tuple[int, ...]]] = defaultdict(set)
     losses: Counter[tuple[int | None, int | None]] = Counter()
+    forwarding = set(map(kind_name, reader.forwards))
     twice, often, long, untold = [], [], [], set()
     for f in heard:
         losses[f.run, f.source] += f.kind == kind_name(control.AgentStanding)
-        about, says = _parts(f)
+        about, says = _split(f)
         if not says or not _is_said(f):
             continue
-        of, numbers = ", ".join(about), msgspec.msgpack.encode(says)
+        subject, numbers = ", ".join(about), msgspec.msgpack.encode(says)
         before = seen[f.run, f.source, f.target, f.kind, about, losses[f.run, f.source]]
         if before and not _is_numbered(f.fields):
             untold.add(f"cannot be told of `{f.kind}`, which has no number of its own")
         elif before:
-            often.append(f"{peer_name(f.source)} sent `{f.kind}` of {of} more than once")
+            often.append(f"{peer_name(f.source)} sent `{f.kind}` of {subject} more than once")
             if numbers not in before:
                 twice.append(
-                    f"{peer_name(f.source)} sent `{f.kind}` of {of} again, with other numbers"
+                    f"{peer_name(f.source)} sent `{f.kind}` of {subject} again, with other numbers"
                 )
         before.add(numbers)
-        if f.kind != "Bundle" and _is_numbered(f.fields):  # bundles also have what others said
+        if f.kind not in forwarding and _is_numbered(f.fields):
             sizes = tuple(len(v) for v in says if not isinstance(v, float))
             lengths[f.run, f.kind, about].add(sizes)
-    for (_, kind, about), found in lengths.items():
-        if len(found) > 1:
+    for (_, kind, about), sizes_said in lengths.items():
+        if len(sizes_said) > 1:
             long.append(f"`{kind}` of {', '.join(about)} is not equally long from all agents")
     count = sum(map(_is_said, heard))
     return [
@@ -192,48 +204,36 @@ def _releases(heard: list[Frame]) -> list[Check]:
     ]
 
 
-Means = dict[tuple[int | None, int, int, int], set[float]]
-"""By run, origin, arm and number of pulls: the different means that were said."""
+Statistics = list[tuple[int | None, Statistic]]
+"""Statistics, each with its run."""
 
 
-def _means(said: list[Frame], plan: Plan | None) -> Means:
-    """The means in bundles, whoever forwarded them; none for systems that send rewards."""
-    means: Means = defaultdict(set)
-    hears = () if plan is None else plan.system.agent.hears
-    if plan is None or Bundle not in hears or plan.system.name == "byzantine-ucb":
-        return means
-    bundles = Bundles(plan)
-    for f in said:
-        for row in bundles.rows(f.fields[1]) if f.kind == "Bundle" else ():
-            for arm, (mean, count) in enumerate(zip(row["means"], row["counts"], strict=True)):
-                if math.isfinite(mean):
-                    means[f.run, int(row["origin"]), arm, int(count)].add(float(mean))
-    return means
-
-
-def _noise(means: Means, plan: Plan | None) -> Check:
-    """Check that each arm has one mean per count; with doubling releases, two after one pull."""
-    doubling = plan is not None and getattr(plan.parameters, "releases", "") != "intervals"
+def _check_names(statistics: Statistics) -> Check:
+    """Check that what has a name has one value, or as many as it may."""
+    values: dict[tuple[int | None, int | None, str], set[tuple[float, ...]]] = defaultdict(set)
+    most: dict[tuple[int | None, int | None, str], int] = {}
+    for run, s in statistics:
+        if s.name:
+            values[run, s.origin, s.name].add(tuple(s.values))
+            most[run, s.origin, s.name] = s.most
     wrong = [
-        f"agent {origin}'s mean of arm {arm} after {count} pulls has {len(found)} values"
-        for (_, origin, arm, count), found in means.items()
-        if len(found) > 1 + (doubling and count == 1)
+        f"agent {origin}'s {name} has {len(different)} values"
+        for (run, origin, name), different in values.items()
+        if len(different) > most[run, origin, name]
     ]
-    return _check("an arm that rests is not noised again", len(means), wrong)
+    return _check("an arm that rests is not noised again", len(values), wrong)
 
 
-def _grid(said: list[Frame], means: Means) -> Check:
-    """Check that the first numbers of each agent, or each arm's first of `means`, end in zeros.
+def _check_grid(statistics: Statistics, *, named: bool) -> Check:
+    """Check that the first numbers of each series end in zeros; `named`: also of named ones.
 
     Later numbers are averages of several, which lie on no grid.
     """
-    first: dict[tuple[Any, ...], list[float]] = {}
-    for f in said:
-        if f.kind not in _NO_NOISE and (f.run, f.source, f.kind) not in first:
-            first[f.run, f.source, f.kind] = list(_numbers(_unsigned(f)))
-    for (run, origin, arm, _), found in means.items():
-        first.setdefault((run, origin, arm), list(found))
-    values = [v for found in first.values() for v in found if v and not v.is_integer()]
+    first: dict[tuple[Any, ...], Sequence[float]] = {}
+    for run, s in statistics:
+        if named or not s.name:
+            first.setdefault((run, s.origin, s.series), s.values)
+    values = [v for numbers in first.values() for v in numbers if v and not v.is_integer()]
     off = sum(int(math.frexp(v)[0] * 2**53) % 2**_ZEROS != 0 for v in values)
     wrong = []
     if off > len(values) / 2:
@@ -242,23 +242,3 @@ def _grid(said: list[Frame], means: Means) -> Check:
             "whose low bits give the input away"
         )
     return _check("noisy numbers lie on a grid", len(values), wrong)
-
-
-def _unsigned(frame: Frame) -> list[Any]:
-    """The fields of a message, without the signatures of forwarded means."""
-    match frame.kind, frame.fields:
-        case "Data" | "Hop", [*at, list(origins), bytes(means)]:
-            end = max(0, len(means) - SIGNATURE_BYTES * len(origins))
-            return [*at, means if are_floats(means[end:]) else means[:end]]
-        case _:
-            return list(frame.fields)
-
-
-def _numbers(value: Any) -> Iterator[float]:
-    """All floats in it."""
-    for leaf in _leaves(value):
-        match leaf:
-            case float() if math.isfinite(leaf):
-                yield leaf
-            case bytes():
-                yield from numbers_in(leaf)

@@ -9,8 +9,8 @@ import numpy as np
 from posse.arms import Arms, ArmsContext, ArmsSpec, LabMeans
 from posse.arms.gaussian import Gaussian
 from posse.errors import RunFailed
+from posse.families.reading import MessageReader
 from posse.plan import Plan
-from posse.protocol.anonymous import AnonymousParameters, ExploreThenCommitParameters
 from posse.protocol.arrays import FloatArray
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.privacy import Neighbours
@@ -33,7 +33,7 @@ _decode = msgspec.msgpack.Decoder().decode
 
 
 @dataclass
-class _Audited:
+class _Replaced:
     """Arms with one reward replaced by `value`, number `place` of `arm`; None: with none so far.
 
     `pulls` lists arm and times of each draw, in order. Raises `RunFailed` after more than `most`
@@ -86,7 +86,7 @@ def order(run: int, arms: int) -> tuple[int, ...]:
 
 
 @dataclass
-class World:
+class AuditedArms:
     """The arms of one run on data set `side`; `pulls` lists what each agent pulled, by rank.
 
     Without a case they are those of the run file, which gives one list of means, in an order drawn
@@ -99,8 +99,9 @@ class World:
     watched: bool
     horizon: bool
     pulls: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
-    made: dict[int, _Audited] = field(default_factory=dict)
+    made: dict[int, _Replaced] = field(default_factory=dict)
     paired: bool = False
+    reader: MessageReader = field(default_factory=lambda: MessageReader((), None, None))
 
     def hear(self, frame: bytes) -> None:
         """Find out who exchanges rewards: the case's agent, and the next one of its first group.
@@ -111,12 +112,14 @@ class World:
         case = self.case
         if case is None or not case.grouped or self.paired:
             return
-        match _decode(frame[HEADER.size :]):
-            case ["Assign", _, arm, _, list(group)] if case.agent in group:
-                after = group[(group.index(case.agent) + 1) % len(group)]
-                for rank, side in ((case.agent, self.side), (after, 1 - self.side)):
-                    self.made[rank].arm, self.made[rank].value = arm, case.values[side]
-                self.paired = True
+        kind, *fields = _decode(frame[HEADER.size :])
+        message = self.reader.decode(kind, fields)
+        group = None if message is None else self.reader.group(message)
+        if group is not None and case.agent in group.members:
+            after = group.members[(group.members.index(case.agent) + 1) % len(group.members)]
+            for rank, side in ((case.agent, self.side), (after, 1 - self.side)):
+                self.made[rank].arm, self.made[rank].value = group.arm, case.values[side]
+            self.paired = True
 
     def arms(self, spec: ArmsSpec, context: ArmsContext) -> Arms:
         """See `Sources.arms`."""
@@ -143,14 +146,9 @@ class World:
         if case.grouped:
             values, place = {}, 0  # `hear` finds out whose reward is which
         value = values.get(context.rank)
-        own = _Audited(inner, case.arm, place, value, ahead, pulls, most)
+        own = _Replaced(inner, case.arm, place, value, ahead, pulls, most)
         self.made[context.rank] = own
         return own
-
-
-def by_groups(plan: Plan) -> bool:
-    """Whether rewards are added up over groups that change."""
-    return isinstance(plan.parameters, AnonymousParameters | ExploreThenCommitParameters)
 
 
 def exchanging(plan: Plan, case: Neighbours) -> Neighbours:
@@ -160,7 +158,7 @@ def exchanging(plan: Plan, case: Neighbours) -> Neighbours:
     """
     if case.exchanged >= 0:
         return case
-    if by_groups(plan):
+    if plan.system.reader.grouped:
         return msgspec.structs.replace(case, grouped=True)
     return msgspec.structs.replace(case, exchanged=int(case.agent == 0))
 

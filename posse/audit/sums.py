@@ -11,20 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from posse.protocol.anonymous import Forwarded, Sealed, roster
-from posse.protocol.masking import Keys, Masked, PublicKey, Unmasked, Words, keystream
+from posse.families.reading import MessageReader
+from posse.protocol.masking import Words, keystream
 
 _NUMBERS = 32
 """Rounds and assignments from this number on are ignored."""
 
-MASKING = {kind.__name__ for kind in (PublicKey, Keys, Masked, Unmasked, Sealed, Forwarded)}
-"""Kinds whose bytes are keys, seeds, or hidden by masks and seals."""
-
 
 @dataclass
-class Sums:
+class RevealedSums:
     """Collects masked reports of `agents` agents; words have `precision` bits after the point."""
 
+    reader: MessageReader
     agents: int
     precision: int
     reports: defaultdict[int, dict[int, Words]] = field(default_factory=lambda: defaultdict(dict))
@@ -33,15 +31,17 @@ class Sums:
 
     def hear(self, source: int, target: int | None, kind: str, values: list[Any]) -> None:
         """Take a message; `values` are its fields."""
+        if target is not None and self.reader.grouped:
+            message = self.reader.decode(kind, values)
+            if message is not None and (group := self.reader.group(message)) is not None:
+                self.groups[group.number, target] = group.members
         match kind, values:
-            case "Assign", [int(number), _, _, list(group)] if target is not None:
-                self.groups[number, target] = tuple(group)
             case "Unmasked", [int(number), bytes(seed)]:
                 self.seeds[number, source] = seed
             case "Masked", [int(number), bytes(words)] if number < _NUMBERS:
                 self.reports[number][source] = np.frombuffer(words, "<u8").astype(np.uint64)
 
-    def found(self) -> Iterator[tuple[str, float]]:
+    def form(self) -> Iterator[tuple[str, float]]:
         """Each sum that can be formed, in units of reward, with a name."""
         everybody = tuple(range(self.agents))
         for number, reports in sorted(self.reports.items()):
@@ -52,7 +52,9 @@ class Sums:
             }
             for step in range(max(map(len, reports.values()))):
                 groups = {self.groups.get((number, rank), everybody) for rank in reports}
-                for members in {roster(step, g) if g != everybody else g for g in groups}:
+                for members in {
+                    g if g == everybody else self.reader.members(g, step) for g in groups
+                }:
                     if members and all(len(bare.get(r, ())) > step for r in members):
                         total = np.array([bare[rank][step] for rank in members]).sum()
                         name = f"word {step} of sum {number} over agents {list(members)}"

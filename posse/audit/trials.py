@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 
 from posse.audit.event import Table, joined
-from posse.audit.neighbours import World
-from posse.audit.view import EnoughSeen, Watch
+from posse.audit.neighbours import AuditedArms
+from posse.audit.view import Adversary, EnoughSeen
 from posse.durable.batch import Piece, Store, outcomes
 from posse.durable.made_by import made_by
 from posse.engines import memory
@@ -62,36 +62,38 @@ def run_of(number: int, side: int = 0) -> int:
     return 2 * number + side
 
 
-def carried_out(trial: Trial) -> Table:
+def carry_out(trial: Trial) -> Table:
     """Carry out a trial: a row for each run."""
     plan = unpacked(trial.document)
     rows: list[dict[str, float]] = []
     spent: list[float] = []
     for number in range(trial.first, trial.first + trial.count):
-        watch = Watch(plan, trial.sees, trial.case.agent if trial.case is not None else 0)
+        agent = trial.case.agent if trial.case is not None else 0
+        adversary = Adversary(plan, trial.sees, agent)
         horizon = hasattr(plan.parameters, "horizon")
-        world = World(trial.case, trial.side, trial.sees == "pulls", horizon)
-        tap = partial(_heard, world, watch)
-        sources = replace(of_this_machine(lambda: 0), arms=world.arms)
+        arms = AuditedArms(trial.case, trial.side, trial.sees == "pulls", horizon)
+        arms.reader = plan.system.make_reader(plan.spec, plan.parameters)
+        tap = partial(_hear, arms, adversary)
+        sources = replace(of_this_machine(lambda: 0), arms=arms.arms)
         try:
             record = memory.run(plan, run_of(number, trial.side), tap=tap, sources=sources)
         except EnoughSeen:
             pass
         else:
             spent += (record.privacy and record.privacy.spent_per_agent) or []
-        rows.append(watch.found(world.pulls))
+        rows.append(adversary.collect(arms.pulls))
     names = trial.keep or tuple(dict.fromkeys(name for row in rows for name in row))
     nan = float("nan")
     values = np.array([[row.get(name, nan) for name in names] for row in rows], dtype=float)
     return Table(names, values.reshape(len(rows), len(names)), max(spent, default=None))
 
 
-def _heard(
-    world: World, watch: Watch, source: int | None, target: int | None, frame: bytes
+def _hear(
+    arms: AuditedArms, adversary: Adversary, source: int | None, target: int | None, frame: bytes
 ) -> None:
-    """Pass a frame to the arms, which may depend on it, and to the observer."""
-    world.hear(frame)
-    watch(source, target, frame)
+    """Pass a frame to the arms, which may depend on it, and to the adversary."""
+    arms.hear(frame)
+    adversary(source, target, frame)
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,6 @@ class Bench:
         if self.folder is not None:
             store = Store(self.folder, made_by(self.plan), _encode, _decode)
         pieces = [Piece(trial, trial.name, store) for trial in trials]
-        work = partial(on_all_cores, carried_out, jobs=self.jobs)
+        work = partial(on_all_cores, carry_out, jobs=self.jobs)
         found, each = outcomes(pieces, work, self.done), len(trials) // len(sides)
         return [joined(found[start : start + each]) for start in range(0, len(trials), each)]

@@ -3,21 +3,20 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any
 
 import msgspec
 import numpy as np
 
-from posse.audit.anonymity import Heard, check
 from posse.audit.bounds import ERROR
 from posse.audit.event import Table, aligned, learn, require_scikit
 from posse.audit.guess import Guess, guessed
 from posse.audit.judge import Verdict, judge
-from posse.audit.neighbours import by_groups, exchanging, proposed
+from posse.audit.neighbours import exchanging, proposed
 from posse.audit.trials import SIZE, Bench
 from posse.audit.view import sees_only_ends
 from posse.engines import memory
 from posse.errors import InputError, RunFailed, SpecError
+from posse.families.reading import Recorder
 from posse.measure.numbers import number
 from posse.plan import Plan
 from posse.protocol.privacy import AdversaryView, Neighbours, format_cost
@@ -229,13 +228,11 @@ def telling(pair: Sequence[Table]) -> tuple[str, ...]:
 
 
 def observed_alone(plan: Plan) -> list[str]:
-    """Sums over fewer than C users that a coordinator of the anonymous family could read."""
-    if not by_groups(plan):
-        return []
-    p: Any = plan.parameters
-    found: list[str] = []
-    for run in range(_LOOKS):
-        heard = Heard()
-        memory.run(plan, run, tap=heard)
-        found += check(heard, p.group_size, p.precision).violations
-    return found
+    """Sums over fewer agents than claimed that a coordinator could read in a few runs."""
+    reader = plan.system.make_reader(plan.spec, plan.parameters)
+    violations: list[str] = []
+    for run in range(_LOOKS if reader.grouped else 0):
+        frames = Recorder()
+        memory.run(plan, run, tap=frames)
+        violations += reader.violations(frames)
+    return violations

@@ -12,7 +12,6 @@ import msgspec
 
 from posse.audit.bounds import ERROR, fewest
 from posse.audit.captured import checks
-from posse.audit.neighbours import by_groups
 from posse.audit.whole import RUNS, Audit, Document
 from posse.cli import paths
 from posse.cli.options import (
@@ -174,7 +173,7 @@ def _require_possible(case: Neighbours, audit: Audit) -> None:
     agents, arms = spec.agents.count, spec.arms.arm_count()
     if case.agent >= agents:
         raise SpecError("--agent", f"is {case.agent}; the agents are 0 to {agents - 1}")
-    if audit.exchanges and by_groups(audit.plan) and (case.arm or case.place):
+    if audit.exchanges and audit.plan.system.reader.grouped and (case.arm or case.place):
         raise SpecError(
             "--arm",
             f"and --place do not apply to {spec.system}: its two data sets exchange the rewards of "

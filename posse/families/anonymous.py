@@ -19,19 +19,23 @@ from posse.coordinator.learners import (
     effective_horizon,
 )
 from posse.errors import SpecError
+from posse.families.anonymity import check
 from posse.families.bounds import Bound, run_gaps, ucb1_regret, undrawn
 from posse.families.claims import ClaimContext, silence
 from posse.families.context import AgentContext, CoordinatorContext
+from posse.families.reading import Frames, Group, MessageReader
 from posse.families.shapes import AgentRole, Alone, ServerRole, Star
 from posse.families.system import ALONE, Field, Loss, System, UnitInterval, advise_deviation
 from posse.protocol.anonymous import (
     TO_AGENT,
     TO_COORDINATOR,
     AnonymousParameters,
+    Assign,
     BatchRow,
     CommitRow,
     ExpelledRow,
     ExploreThenCommitParameters,
+    Forwarded,
     GroupSizeRow,
     ImplausibleRow,
     LostRow,
@@ -39,15 +43,19 @@ from posse.protocol.anonymous import (
     ParallelUcbParameters,
     RepeatedRow,
     RewardRow,
+    Sealed,
+    Sums,
     VanishedRow,
     batches,
     grid,
     largest_sum,
+    roster,
     schedule_length,
     sweeps,
 )
 from posse.protocol.machine import AgentMachine, ServerMachine
-from posse.protocol.masking import WORD_BITS
+from posse.protocol.masking import WORD_BITS, Keys, Masked, PublicKey, Unmasked
+from posse.protocol.message import Message
 from posse.protocol.privacy import Claim
 from posse.results.base import Results, Standing
 from posse.results.record import Detail, Lines, RunRecord
@@ -355,6 +363,26 @@ PARALLEL = Results(
 )
 
 
+class AnonymousReader(MessageReader):
+    """Knows which bytes masks and seals hide, and whose rewards a sum covers."""
+
+    hidden = (PublicKey, Keys, Masked, Unmasked, Sealed, Forwarded)
+    exact = (Sums,)
+    grouped = True
+
+    def group(self, message: Message) -> Group | None:
+        if not isinstance(message, Assign):
+            return None
+        return Group(message.number, message.arm, message.group)
+
+    def members(self, group: tuple[int, ...], step: int) -> tuple[int, ...]:
+        return roster(step, group)
+
+    def violations(self, frames: Frames) -> list[str]:
+        p: AnonymousParameters | ExploreThenCommitParameters = self.parameters
+        return check(frames, p.group_size, p.precision).violations
+
+
 _PLAYER = AgentRole(_make_player, TO_AGENT, signs=True)
 _system = partial(System, clocks=("slots", "wall"))
 _over_groups = partial(
@@ -363,6 +391,7 @@ _over_groups = partial(
     claim=claim_sums_over_groups,
     unit_interval=UnitInterval(),
     results=ANONYMOUS,
+    reader=AnonymousReader,
     loss=Loss(
         "Groups of the missing were formed anew among the others, with new masks and new rewards; "
         "no sum covers fewer users than claimed.",

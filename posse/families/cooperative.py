@@ -3,13 +3,15 @@
 The baselines learn alone (Auer et al. 2002; Tossou and Dimitrakakis 2016; Azize and Basu 2022).
 """
 
+import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
 from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from posse.agent.byzantine import SharedRewards
 from posse.agent.cooperative import (
@@ -31,6 +33,7 @@ from posse.families.bounds import undrawn
 from posse.families.claims import ITS_PULLS, ClaimContext, released, silence, unprotected
 from posse.families.context import AgentContext, making
 from posse.families.network import Network, along
+from posse.families.reading import ITEMS, MessageReader, Named, Statistic
 from posse.families.shapes import AgentRole, Alone, Mesh, Wiring
 from posse.families.system import ALONE, Field, Loss, System, UnitInterval, advise_deviation
 from posse.measure.numbers import counted
@@ -51,14 +54,18 @@ from posse.protocol.cooperative import (
     RobustParameters,
     doubling_counts,
     hops,
+    means_record,
     most_liars,
     noise_scale,
     privacy_bound,
     pulls_per_release,
     release_counts,
+    reward_record,
 )
 from posse.protocol.machine import COORDINATOR, AgentMachine
+from posse.protocol.message import Message
 from posse.protocol.privacy import FARTHEST, AdversaryView, Claim
+from posse.protocol.signing import SIGNATURE_BYTES
 from posse.results.base import Results
 from posse.results.record import Detail, Lines, NetworkFacts, RunRecord
 from posse.seeds import Purpose, generator
@@ -519,12 +526,59 @@ COOPERATION = Results(
 )
 
 
+class BundleReader(MessageReader):
+    """Reads the records in a bundle, signed or not."""
+
+    exact = forwards = (Bundle,)
+
+    def rows(self, items: bytes) -> NDArray[np.void]:
+        """The records of a bundle; none if the bytes are no bundle, or no run file says which."""
+        if self.spec is None:
+            return np.zeros(0, reward_record())
+        rewards = isinstance(self.parameters, ByzantineParameters)
+        record = reward_record() if rewards else means_record(self.spec.arms.arm_count())
+        signed = np.dtype([*record.descr, ("signature", f"V{SIGNATURE_BYTES}")])
+        for form in (record, signed):
+            if len(items) % form.itemsize == 0:
+                rows = np.frombuffer(items, form)
+                if (rows["origin"] < self.spec.agents.count).all():
+                    return rows
+        return np.zeros(0, record)
+
+    def view(self, message: Message) -> Named:
+        """The sender's own record; the others are copies of what their origins sent."""
+        if not isinstance(message, Bundle):
+            yield from super().view(message)
+            return
+        yield "slot", message.slot
+        rows = self.rows(message.items)
+        yield "number of items", len(rows)
+        for own in rows[:1]:
+            for name in own.dtype.names[3:]:
+                if name != "signature":
+                    for i, item in enumerate(np.atleast_1d(own[name])[:ITEMS].tolist()):
+                        yield f"{name}[{i}]", float(item)
+
+    def statistics(self, message: Message, source: int | None) -> Iterable[Statistic]:
+        """The means, whoever forwards them; batches that double release twice after one pull."""
+        if isinstance(self.parameters, ByzantineParameters) or not isinstance(message, Bundle):
+            return
+        doubling = getattr(self.parameters, "releases", "") != "intervals"
+        for row in self.rows(message.items):
+            for arm, (mean, count) in enumerate(zip(row["means"], row["counts"], strict=True)):
+                if math.isfinite(mean):
+                    most = 2 if doubling and count == 1 else 1
+                    name = f"mean of arm {arm} after {count} pulls"
+                    yield Statistic(int(row["origin"]), arm, [float(mean)], name, most)
+
+
 _WITH_LIARS = Wiring(_lay_network, broadcasts=True, untold=("contamination",))
 _cooperation = partial(
     System,
     clocks=("slots",),
     field=Field(),
     results=COOPERATION,
+    reader=BundleReader,
     loss=Loss(
         "What the missing said last was used on; the others went on without it. A bound that is "
         "drawn is of the whole graph. What each released costs the same.",

@@ -3,7 +3,7 @@
 import importlib.util
 import statistics
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -27,6 +27,7 @@ from posse.families.claims import ALL_MESSAGES, TIMING, ClaimContext, released
 from posse.families.context import AgentContext, CoordinatorContext
 from posse.families.federated_theory import gis_links, gis_links_paper, sac_links
 from posse.families.network import Network, along
+from posse.families.reading import MessageReader, Statistic, are_floats, unpack
 from posse.families.shapes import AgentRole, Alone, Mesh, MeshWithServer, ServerRole, Star, Wiring
 from posse.families.system import ALONE, Field, Loss, System, UnitInterval
 from posse.protocol.federated import (
@@ -45,15 +46,16 @@ from posse.protocol.federated import (
     Quiet,
     Req,
     RoundRow,
-    Schedule,
     SingleParameters,
     SinkMeans,
     uploaders,
 )
 from posse.protocol.machine import AgentMachine, ServerMachine
 from posse.protocol.masking import MAX_WORDS, WORD_BITS, Keys, Masked, PublicKey, Unmask, Unmasked
+from posse.protocol.message import Message
 from posse.protocol.privacy import Claim
-from posse.protocol.shared import LEAST_SHARE, noise_of, schedule_of
+from posse.protocol.shared import LEAST_SHARE, noise_of
+from posse.protocol.signing import SIGNATURE_BYTES
 from posse.results.base import Results, Standing
 from posse.results.record import Delay, Detail, Lines, NetworkFacts, RunRecord
 from posse.results.traffic import ClosedForm, RoundCost
@@ -116,17 +118,15 @@ def _check_cdp(spec: RunSpec, parameters: CdpParameters) -> None:
         )
 
 
-def _make_schedule(context: AgentContext | CoordinatorContext) -> Schedule:
-    return schedule_of(context.parameters, context.agents, context.arms)
-
-
 def _make_lone(context: AgentContext) -> AgentMachine:
-    return context.make(LoneEliminator, schedule=schedule_of(context.parameters, 1, context.arms))
+    return context.make(
+        LoneEliminator, schedule=theory.make_schedule(context.parameters, 1, context.arms)
+    )
 
 
 def _make_cdp(context: AgentContext) -> AgentMachine:
     p: CdpParameters = context.parameters
-    schedule = _make_schedule(context)
+    schedule = theory.make_schedule(context.parameters, context.agents, context.arms)
     if p.noise == "shared":
         # if the noise's library is missing, this fails before a reward is used
         context.noise.discrete_gaussian(np.zeros(1, dtype=np.int64), LEAST_SHARE)
@@ -144,7 +144,7 @@ def _make_over_a_graph(
     where = context.rank, context.agents, context.neighbours, context.knowledge
     return context.make(
         kind,
-        schedule=_make_schedule(context),
+        schedule=theory.make_schedule(context.parameters, context.agents, context.arms),
         exchange=exchange(*where, signer=context.signer),
         t_delay=context.parameters.t_delay,
         plausible=context.field,
@@ -165,7 +165,10 @@ def _make_hdp(context: AgentContext) -> AgentMachine:
 
 def _make_cdp_server(context: CoordinatorContext) -> ServerMachine:
     p: CdpParameters = context.parameters
-    schedule, field = _make_schedule(context), context.field
+    schedule, field = (
+        theory.make_schedule(context.parameters, context.agents, context.arms),
+        context.field,
+    )
     if p.noise == "shared":
         shared, signer = noise_of(p, context.agents), context.signer
         return context.make(SharedNoiseServer, schedule=schedule, shared=shared, signer=signer)
@@ -173,7 +176,10 @@ def _make_cdp_server(context: CoordinatorContext) -> ServerMachine:
 
 
 def _make_hdp_server(context: CoordinatorContext) -> ServerMachine:
-    schedule, sinks = _make_schedule(context), tuple(context.knowledge["sinks"])
+    schedule, sinks = (
+        theory.make_schedule(context.parameters, context.agents, context.arms),
+        tuple(context.knowledge["sinks"]),
+    )
     return context.make(HdpServer, schedule=schedule, sinks=sinks, plausible=context.field)
 
 
@@ -239,7 +245,7 @@ def _lay_routes(graph: Graph) -> Network:
 def _advise(spec: RunSpec, parameters: SingleParameters) -> list[str]:
     p, arms = parameters, spec.arms.arm_count()
     together = spec.agents.count if isinstance(p, FederatedParameters) else 1
-    schedule = schedule_of(p, together, arms)
+    schedule = theory.make_schedule(p, together, arms)
     if (slots := arms * schedule.observations(1, arms, 0)) > p.horizon:
         return [
             f"parameters.horizon = {p.horizon}: the first round alone takes {slots:,} slots, so "
@@ -485,6 +491,22 @@ FEDERATED = Results(
 )
 
 
+class FederatedReader(MessageReader):
+    """Tells the means that agents pass on from their signatures; a sink's are averages."""
+
+    hidden = (PublicKey, Keys, Masked, Unmasked)
+    exact = (SinkMeans,)
+
+    def statistics(self, message: Message, source: int | None) -> Iterable[Statistic]:
+        if not isinstance(message, Data | Hop):
+            yield from super().statistics(message, source)
+            return
+        means = message.means
+        end = max(0, len(means) - SIGNATURE_BYTES * len(message.origins))
+        floats = unpack(means if are_floats(means[end:]) else means[:end])
+        yield Statistic(source, type(message), floats)
+
+
 _system = partial(
     System,
     clocks=("slots",),
@@ -492,6 +514,7 @@ _system = partial(
     bound=theory.bound_elimination,
     advise=_advise,
     results=FEDERATED,
+    reader=FederatedReader,
 )
 _FEWER = Loss(
     "From then on means were averaged over n agents that were there instead of M, and arms kept "

@@ -1,22 +1,39 @@
-"""The links used in a round of federated elimination, and its regret (Li and Song 2022)."""
+"""The schedule of federated elimination, the links of a round, and regret (Li and Song 2022)."""
 
 import math
+from typing import Any
 
 import numpy as np
 
 from posse.families.bounds import Bound, NoBoundError, mean_gaps, positive, run_gaps
 from posse.protocol.arrays import FloatArray
 from posse.protocol.federated import (
+    CdpParameters,
     DdpParameters,
     FederatedParameters,
     HdpParameters,
     Schedule,
     SingleParameters,
+    uploaders,
 )
-from posse.protocol.shared import SharedSchedule, schedule_of
+from posse.protocol.shared import SharedSchedule, noise_of
 from posse.spec.runfile import RunSpec
 from posse.topologies.graphs import Graph
 from posse.topologies.sinks import find_sinks
+
+
+def make_schedule(parameters: SingleParameters, agents: int, arms: int) -> Schedule:
+    """S(r) and C(r) of M = `agents` agents, whatever their noise; M = 1 for `single-mab`."""
+    p = parameters
+    given: dict[str, Any] = {"arms": arms, "horizon": p.horizon, "epsilon": p.epsilon}
+    if not isinstance(p, FederatedParameters):
+        return Schedule(senders=1, **given)
+    given |= {"max_rounds": p.max_rounds, "gap": p.gap, "senders": agents}
+    if isinstance(p, CdpParameters):
+        given["senders"] = uploaders(agents, p.participation)
+        if p.noise == "shared":
+            return SharedSchedule(deviation=noise_of(p, agents).total, **given)
+    return Schedule(noise="per_agent" if p.noise == "per_agent" else "printed", **given)
 
 
 def gis_links(graph: Graph) -> int:
@@ -120,7 +137,7 @@ def bound_elimination(spec: RunSpec, parameters: SingleParameters, run: int) -> 
         raise NoBoundError(
             f"the R-round form needs the smallest gap, {least:.4g}, and was told {p.gap:g}."
         )
-    schedule = schedule_of(p, agents if isinstance(p, FederatedParameters) else 1, arms)
+    schedule = make_schedule(p, agents if isinstance(p, FederatedParameters) else 1, arms)
     notes = ["The proof's sum over the arms, with this run's S(r), on the event E_R; not its O(.)."]
     if schedule.senders < agents and (rows != rows[0]).any():
         notes.append("It does not hold here: agents differ, and those that upload are a sample.")

@@ -25,10 +25,12 @@ from posse.errors import SpecError
 from posse.families.bounds import Bound, NoBoundError, positive, require_law, run_means, undrawn
 from posse.families.claims import TIMING, ClaimContext, unprotected
 from posse.families.context import AgentContext, CoordinatorContext, making
+from posse.families.reading import MessageReader, Named, read_fields
 from posse.families.shapes import AgentRole, ServerRole, SharedArms
 from posse.families.system import Field, Loss, System, UnitInterval, advise_deviation
 from posse.protocol.arrays import FloatArray
 from posse.protocol.machine import AgentMachine, ServerMachine
+from posse.protocol.message import Message
 from posse.protocol.players import (
     TO_MEDIUM,
     TO_PLAYER,
@@ -385,6 +387,13 @@ PLAYERS = Results(
 )
 
 
+class PlayersReader(MessageReader):
+    """Other players do not see what a player got from the shared arms."""
+
+    def view(self, message: Message) -> Named:
+        return read_fields(message, without=("sample", "payoff"))
+
+
 _MEDIUM = ServerRole(_make_medium, TO_MEDIUM)
 _system = partial(
     System,
@@ -392,6 +401,7 @@ _system = partial(
     field=Field(),
     check=_check,
     results=PLAYERS,
+    reader=PlayersReader,
     loss=Loss(
         "The others keep their turns, so that the arms of the missing stay free when it would have "
         "been theirs, and regret counts them as lost; what is claimed of the others' rewards holds."

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 from posse.arms import GaussianArms
 from posse.families.bounds import DEVIATION, Theory, undrawn
 from posse.families.claims import Claiming
+from posse.families.reading import MessageReader
 from posse.families.shapes import AgentRole, ServerRole, Shape, SharedArms, Wiring
 from posse.protocol import control
 from posse.protocol.machine import OnMissing, Parameters
@@ -109,6 +110,7 @@ class System:
     - `advise`: sentences about settings that are allowed but probably not meant
     - `bound`: what theory says about run number `run`, for the report
     - `results`: how a run's record is completed and summarised
+    - `reader`: how an audit reads its messages; needed only if their fields do not say all
     """
 
     name: str
@@ -126,6 +128,7 @@ class System:
     advise: Callable[[RunSpec, Any], list[str]] = lambda spec, parameters: []
     bound: Theory = NO_THEORY
     results: Results = PLAIN
+    reader: type[MessageReader] = MessageReader
 
     def __post_init__(self) -> None:
         known = get_args(Clock)
@@ -163,6 +166,10 @@ class System:
     def server_hears(self) -> tuple[type[Message], ...]:
         """The messages that the server may be sent; empty if there is none."""
         return () if self.server is None else self.server.hears
+
+    def make_reader(self, spec: RunSpec | None, parameters: Any) -> MessageReader:
+        """How an audit reads the messages of one run; without a run file both are None."""
+        return self.reader((*self.agent.hears, *self.server_hears), spec, parameters)
 
     @property
     def wiring(self) -> Wiring | None:

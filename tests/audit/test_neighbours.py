@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from posse.arms import ArmsContext
-from posse.audit.neighbours import FAR, World, exchanging, proposed
+from posse.audit.neighbours import FAR, AuditedArms, exchanging, proposed
 from posse.errors import RunFailed
+from posse.families import get_system
 from posse.plan import prepare
 from posse.protocol.anonymous import Assign
 from posse.protocol.machine import COORDINATOR
@@ -15,7 +16,7 @@ from tests.support.planted import planted
 
 
 def arms(side, rank=0, watched=False, run=0, horizon=True, **case):
-    world = World(Neighbours(**case) if case else None, side, watched, horizon)
+    world = AuditedArms(Neighbours(**case) if case else None, side, watched, horizon)
     return arms_of(world, rank, run), world
 
 
@@ -73,6 +74,7 @@ def test_two_of_one_group_exchange_the_first_rewards_of_its_first_round():
     drawn = []
     for side in (0, 1):
         own, world = arms(side, rank=0, levels=(0.5,), grouped=True)
+        world.reader = get_system("anonymous").make_reader(None, None)
         others = {rank: arms_of(world, rank) for rank in (2, 3)}
         # alone at first, then with 3 and 2: what comes after it in the group is 2
         world.hear(encode(Assign(1, 0, 1, ()), 0, COORDINATOR, 0, 1.0, 0))

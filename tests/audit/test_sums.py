@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from posse.audit.sums import Sums
+from posse.audit.sums import RevealedSums
+from posse.families.reading import MessageReader
 from posse.protocol.masking import keystream, pack_words
 from tests.audit.test_view import seen
 
@@ -11,14 +12,14 @@ def test_sums_are_those_of_whom_all_revealed_their_masks():
     seeds = [bytes([rank]) * 32 for rank in range(3)]
     pair = np.array([7, 9], dtype=np.uint64)  # added by agent 0, taken off by agent 1
     rewards = np.array([[1, 4], [2, 5], [3, 6]], dtype=np.uint64) << np.uint64(4)
-    sums = Sums(3, precision=4)
+    sums = RevealedSums(MessageReader((), None, None), 3, precision=4)
     for rank, (seed, own) in enumerate(zip(seeds, rewards, strict=True)):
         sign = [pair, -pair, pair * np.uint64(0)][rank]
         words = own + keystream(seed, 1, 2) + sign
         sums.hear(rank, -1, "Masked", [1, pack_words(words)])
-        assert dict(sums.found()) == {}
+        assert dict(sums.form()) == {}
         sums.hear(rank, -1, "Unmasked", [1, seed])
-    found = dict(sums.found())
+    found = dict(sums.form())
     assert found == {
         "word 0 of sum 1 over agents [0, 1, 2]": 6.0,
         "word 1 of sum 1 over agents [0, 1, 2]": 15.0,

@@ -1,14 +1,13 @@
 """What an adversary sees of a run, as numbers."""
 
-import struct
 from dataclasses import replace
 
 import msgspec
 import numpy as np
 import pytest
 
-from posse.audit.neighbours import World
-from posse.audit.view import EnoughSeen, Watch, numbers_in, ordinal, sees_only_ends
+from posse.audit.neighbours import AuditedArms
+from posse.audit.view import Adversary, EnoughSeen, ordinal, sees_only_ends
 from posse.engines import memory
 from posse.engines.sources import of_this_machine
 from posse.plan import prepare
@@ -38,12 +37,12 @@ PLAYERS = {
 
 def seen(raw, sees, agent=0):
     plan = prepare(raw)
-    watch = Watch(plan, sees, agent)
-    world = World(None, 0, sees == "pulls", horizon=True)
+    watch = Adversary(plan, sees, agent)
+    world = AuditedArms(None, 0, sees == "pulls", horizon=True)
     if sees == "pulls":
         world.case = Neighbours(levels=(1.0, 0.0))
     memory.run(plan, 0, tap=watch, sources=replace(of_this_machine(lambda: 0), arms=world.arms))
-    return watch.found(world.pulls)
+    return watch.collect(world.pulls)
 
 
 def test_fields_counts_sizes_order_and_ends_have_names():
@@ -87,11 +86,11 @@ def test_pulls_are_told_by_their_slots():
 
 
 def test_the_same_to_several_is_seen_once_and_there_is_an_end():
-    watch = Watch(prepare(planted("none")), "messages", 0)
+    watch = Adversary(prepare(planted("none")), "messages", 0)
     frame = encode(Told(1.5), 0, 0, 0, 1.0, 0)
     watch(0, COORDINATOR, frame)
     watch(0, 1, frame)
-    assert watch.found({})["number of `Told` of agent 0"] == 1
+    assert watch.collect({})["number of `Told` of agent 0"] == 1
 
     def many():
         for _ in range(10_000):
@@ -102,11 +101,11 @@ def test_the_same_to_several_is_seen_once_and_there_is_an_end():
 
 
 def test_a_coordinator_numbers_each_link_by_itself():
-    watch = Watch(prepare(PLAYERS), "pulls", 0)
+    watch = Adversary(prepare(PLAYERS), "pulls", 0)
     for rank, collided in enumerate((False, True, True)):
         outcome = Outcome(0, 0.5, 0.5, collided)
         watch(COORDINATOR, rank, encode(outcome, 0, COORDINATOR, 0, 1.0, 0))
-    found = watch.found({})
+    found = watch.collect({})
     assert [
         found[f"`collided` of the coordinator's first `Outcome` to agent {rank}"]
         for rank in range(3)
@@ -117,12 +116,12 @@ def test_a_coordinator_numbers_each_link_by_itself():
 
 def test_whether_players_saw_equal_samples_is_not_in_the_places_of_what_follows():
     def places(samples):
-        watch = Watch(prepare(PLAYERS), "pulls", 0)
+        watch = Adversary(prepare(PLAYERS), "pulls", 0)
         for rank, sample in enumerate(samples):
             outcome = Outcome(1, sample, sample, False)
             watch(COORDINATOR, rank, encode(outcome, 0, COORDINATOR, 0, 1.0, 0))
         watch(0, COORDINATOR, encode(Choice(2, 0), 0, 0, 0, 2.0, 0))
-        found = watch.found({})
+        found = watch.collect({})
         return {name: value for name, value in found.items() if name.startswith("place")}
 
     assert places([0.0, 0.0, 0.0]) == places([0.0, 1.0, 0.0])
@@ -168,10 +167,10 @@ def test_what_a_coordinator_says_to_all_is_the_same_in_all_numbers():
 
 
 def test_what_an_agent_says_to_each_neighbour_by_itself_is_as_many_messages():
-    watch = Watch(prepare(planted("none")), "messages", 0)
+    watch = Adversary(prepare(planted("none")), "messages", 0)
     for number, to in enumerate((1, 2)):
         watch(0, to, encode(Told(1.5), 0, 0, number, 1.0, 0))
-    assert watch.found({})["number of `Told` of agent 0"] == 2
+    assert watch.collect({})["number of `Told` of agent 0"] == 2
 
 
 @pytest.mark.parametrize(
@@ -186,24 +185,15 @@ def test_what_an_agent_says_to_each_neighbour_by_itself_is_as_many_messages():
 )
 def test_whatever_a_field_has_is_in_the_numbers(one, other):
     def numbers(value):
-        watch = Watch(prepare(COOPERATION), "messages", 0)
+        watch = Adversary(prepare(COOPERATION), "messages", 0)
         payload = msgspec.msgpack.encode(["Bundle", value, b""])
         watch(0, 1, HEADER.pack(b"po", 1, 0, 0, 0, 0, 0.0, 0) + payload)
-        return {name: n for name, n in watch.found({}).items() if not name.startswith("size")}
+        return {name: n for name, n in watch.collect({}).items() if not name.startswith("size")}
 
     assert numbers(one) == numbers(one)
     assert numbers(one) != numbers(other)
 
 
-def test_a_users_own_items_are_no_bundles():
-    watch = Watch(prepare(planted("none")), "messages", 0)
-    assert dict(watch._items("items", b"1")) == {"length of items": 1, "items[0]": 49}
-
-
-def test_packed_bytes_are_numbers_or_words_and_what_is_left_over():
-    assert numbers_in(struct.pack("<2d", 0.25, -3.0)) == [0.25, -3.0]
-    assert numbers_in(struct.pack("<Q", 15 << 60)) == [15 / 16]
-    assert numbers_in(struct.pack("<d", 0.25) + b"1") == [0.25, 49]
-    assert numbers_in(b"123") == [49, 50, 51]
+def test_ordinals():
     assert [ordinal(n) for n in (1, 2, 9, 10)] == ["first", "second", "ninth", "10th"]
     assert [ordinal(n) for n in (11, 13, 21, 32, 43)] == ["11th", "13th", "21st", "32nd", "43rd"]

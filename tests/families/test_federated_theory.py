@@ -1,6 +1,7 @@
 """Links and costs of federated elimination in closed form, by hand."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,7 +9,14 @@ import pytest
 from posse.families import federated_theory as theory
 from posse.families.federated_theory import gis_links, gis_links_paper, sac_links
 from posse.plan import prepare
-from posse.protocol.federated import Schedule
+from posse.protocol.federated import (
+    CdpParameters,
+    DdpParameters,
+    FederatedParameters,
+    Schedule,
+    SingleParameters,
+)
+from posse.protocol.shared import SharedSchedule, noise_of
 from posse.topologies import graphs
 from posse.topologies.graphs import Graph, side_by_side
 
@@ -94,3 +102,41 @@ def test_there_is_no_bound_by_equal_weights_of_unequal_components(variant, sizes
     }).bound(0)  # fmt: skip
     assert (bound.regret is not None) == drawn
     assert drawn or "a small component weighs as much as a large one" in bound.note
+
+
+GIVEN: dict[str, Any] = {"horizon": 1000, "epsilon": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "senders", "scale"),
+    [
+        (SingleParameters(**GIVEN), 1, 1 / 50),
+        (DdpParameters(**GIVEN), 10, 1 / 500),
+        (CdpParameters(**GIVEN), 10, 1 / 500),
+        (CdpParameters(**GIVEN, noise="per_agent"), 10, 1 / 50),
+        (CdpParameters(**GIVEN, participation=0.25), 3, 1 / 150),  # ⌈.25 · 10⌉
+    ],
+)
+def test_of_ten_agents(parameters: SingleParameters, senders: int, scale: float) -> None:
+    schedule = theory.make_schedule(parameters, 10, 4)
+    assert type(schedule) is Schedule
+    assert schedule.senders == senders
+    assert schedule.scale(100) == pytest.approx(scale)  # 1 / (M ε d), or 1 / (ε d)
+    assert (schedule.arms, schedule.horizon) == (4, 1000)
+
+
+@pytest.mark.parametrize("kind", [CdpParameters, DdpParameters])
+def test_the_form_of_r_rounds_is_passed_on(kind: type[FederatedParameters]) -> None:
+    schedule = theory.make_schedule(kind(**GIVEN, max_rounds=3, gap=0.2), 10, 4)
+    assert (schedule.max_rounds, schedule.gap) == (3, 0.2)
+    assert theory.make_schedule(kind(**GIVEN), 10, 4).max_rounds is None
+
+
+def test_shared_noise_has_a_schedule_of_its_own() -> None:
+    parameters = CdpParameters(**GIVEN, noise="shared")
+    schedule = theory.make_schedule(parameters, 10, 4)
+    assert isinstance(schedule, SharedSchedule)
+    assert noise_of(parameters, 10).agents == 10
+    # its noise is the sum's, so that more agents bear less of it each
+    few, many = (noise_of(parameters, agents).share for agents in (10, 40))
+    assert many < few

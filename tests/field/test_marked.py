@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -96,8 +97,11 @@ def test_the_lab_knows_them(rewards: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("system", ["tdfs-private", "dp-mase"])
-def test_no_reward_is_in_what_real_processes_leave_behind(system: str, rewards: Path) -> None:
+def test_no_reward_is_in_what_real_processes_leave_behind(
+    system: str, rewards: Path, tmp_path: Path
+) -> None:
     """Journals need them, to send what was sent; they are for their user alone."""
+    rewards = shutil.copytree(rewards, tmp_path / "rewards")
     case = CASES[system]["parameters"]
     path = "rewards-all.csv" if system == "tdfs-private" else "rewards-{rank}.csv"
     arms = f'{{ kind = "csv", path = "{path}", count = 4, replace = true }}'

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from posse.audit import anonymity
 from posse.cli import series as closing
 from posse.cli.main import main
 from posse.durable.directory import RunDirectory
 from posse.engines import memory
 from posse.engines.base import agent_setups
 from posse.errors import ArmsError, SpecError
-from posse.families import get_system, names
+from posse.families import anonymity, get_system, names
+from posse.families.reading import Recorder
 from posse.families.system import Field
 from posse.hosts.agent import AgentHost
 from posse.hosts.sources import Chance
@@ -234,10 +234,10 @@ def test_masks_hide_every_user_and_keys_are_new_in_every_run(rewards: Path) -> N
     spec = field("anonymous", rewards)
     public = []
     for _ in range(2):
-        heard = anonymity.Heard()
+        heard = Recorder()
         memory.run(spec, 0, tap=heard)
         verdict = anonymity.check(heard, group_size=2, precision=16)
-        assert verdict.observations > 0
+        assert verdict.count > 0
         assert verdict.violations == []
         said = [message(frame) for _, _, frame in heard]
         public.append({fields[1] for fields in said if fields[0] == PublicKey.__name__})

@@ -8,11 +8,12 @@ import numpy as np
 
 from posse.agent.anonymous import AnonymousPlayer, Earnings
 from posse.agent.masking import Masker
-from posse.audit.anonymity import Heard, Verdict, check
 from posse.coordinator.anonymous import AnonymousServer
 from posse.coordinator.decomposition import Assignment
 from posse.coordinator.learners import AnonymousLearner
 from posse.engines import memory
+from posse.families.anonymity import Observations, check
+from posse.families.reading import Recorder
 from posse.plan import Plan, prepare
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import (
@@ -55,7 +56,7 @@ def spec(system: str = "anonymous", agents: int = 20, **changes: Any) -> Plan:
     return prepare(raw)
 
 
-def verdict(spec: Plan, heard: Heard) -> Verdict:
+def verdict(spec: Plan, heard: Recorder) -> Observations:
     """What the server of this run could see."""
     parameters: Any = spec.parameters
     if spec.spec.system == "parallel-ucb":
@@ -65,7 +66,7 @@ def verdict(spec: Plan, heard: Heard) -> Verdict:
 
 def run(spec: Plan, number: int = 0) -> RunRecord:
     """A run in memory, checked: every observation covers at least C users."""
-    heard = Heard()
+    heard = Recorder()
     record = memory.run(spec, number, tap=heard)
     seen = verdict(spec, heard)
     assert not seen.violations
@@ -146,7 +147,7 @@ class Link:
         self.server = AnonymousServer(users, self.horizon, 3, 8, aggregation, self.learner)
         self.lost, self.altered, self.order = lost, altered, order
         self.gone: set[int] = set()
-        self.heard = Heard()
+        self.heard = Recorder()
         self.queue: deque[tuple[int, int, Message | None]] = deque()
         self.notes: list[Note] = []
         self.refused: Counter[str] = Counter()
@@ -218,7 +219,7 @@ class Link:
     def reward(user: int, arm: int) -> float:
         return ((3 * user + 5 * arm) % 16) / 16
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> Observations:
         return check(self.heard, 3, 8)
 
     def named(self, name: str) -> list[tuple[float, ...]]:

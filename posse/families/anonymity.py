@@ -19,6 +19,7 @@ from itertools import combinations
 
 import numpy as np
 
+from posse.families.reading import Frames
 from posse.protocol.anonymous import (
     TO_AGENT,
     TO_COORDINATOR,
@@ -37,22 +38,14 @@ from posse.protocol.message import Message, Plane
 from posse.protocol.wire import Codec, read_header
 
 
-class Heard(list[tuple[int | None, int | None, bytes]]):
-    """Collects the frames of a run, each with its source and target; a `Tap`."""
-
-    def __call__(self, source: int | None, target: int | None, frame: bytes) -> None:
-        """Keep a frame."""
-        self.append((source, target, frame))
-
-
 @dataclass
-class Verdict:
-    """The number of observations the server could form, and how many users the smallest covers.
+class Observations:
+    """How many the server could form, and how many users the smallest covers.
 
     `violations` has a sentence for each observation that covers fewer than C users.
     """
 
-    observations: int = 0
+    count: int = 0
     smallest: int | None = None
     violations: list[str] = field(default_factory=list)
 
@@ -71,23 +64,23 @@ class _Round:
         return self.orders[user].copies if user in self.orders else 1
 
 
-def check(heard: Heard, group_size: int, precision: int) -> Verdict:
+def check(frames: Frames, group_size: int, precision: int) -> Observations:
     """What the server of a run could see; `group_size` (C) and `precision` as in its parameters."""
     server = _Server(group_size, precision)
-    for source, target, frame in heard:
+    for source, target, frame in frames:
         if source is not None and target is not None:
             server.hear(source, target, frame)
     for number, seen in sorted(server.rounds.items()):
         server.masked(number, seen)
         server.summed(number, seen)
-    return server.verdict
+    return server.observations
 
 
 class _Server:
     """Plays the server: sorts its messages into rounds and forms all observations."""
 
     def __init__(self, group_size: int, precision: int) -> None:
-        self.verdict = Verdict()
+        self.observations = Observations()
         self.rounds: defaultdict[int, _Round] = defaultdict(_Round)
         self._group_size = group_size
         self._precision = precision
@@ -96,12 +89,11 @@ class _Server:
 
     def _saw(self, covers: int, what: str) -> None:
         """Count an observation that the server could form."""
-        verdict = self.verdict
-        verdict.observations += 1
-        verdict.smallest = covers if verdict.smallest is None else min(verdict.smallest, covers)
+        seen = self.observations
+        seen.count += 1
+        seen.smallest = covers if seen.smallest is None else min(seen.smallest, covers)
         if covers < self._group_size:
-            said = f"{what} covers {covers} users, fewer than {self._group_size}"
-            verdict.violations.append(said)
+            seen.violations.append(f"{what} covers {covers} users, fewer than {self._group_size}")
 
     def hear(self, source: int, target: int, frame: bytes) -> None:
         """Take a frame of the run."""
@@ -125,7 +117,8 @@ class _Server:
         rounds = self.rounds
         match message:
             case Masked(number, data) | Sealed(number, data) if len(data) < 8 * self._width:
-                self.verdict.violations.append(f"agent {source} sent a short report in {number}")
+                short = f"agent {source} sent a short report in {number}"
+                self.observations.violations.append(short)
             case Masked(number, data):
                 if source in rounds[number].reports:
                     self._saw(1, f"agent {source}'s second report in {number}")

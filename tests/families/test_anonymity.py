@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from posse.audit.anonymity import Verdict, check
+from posse.families.anonymity import Observations, check
 from posse.protocol.anonymous import Commit, Sealed
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.masking import Masked, keystream, pack_words, unpack_words
@@ -14,7 +14,7 @@ from posse.protocol.wire import encode
 from tests.support.anonymous import FIVE_FIVE, Link, assign
 
 
-def tampered(altered: Callable[[int, Message], Message], **changes: Any) -> Verdict:
+def tampered(altered: Callable[[int, Message], Message], **changes: Any) -> Observations:
     return Link([FIVE_FIVE], altered=altered, **changes).run().verdict()
 
 
