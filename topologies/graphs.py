@@ -28,11 +28,13 @@ class GraphError(ValueError):
 class Graph:
     """An undirected graph; `neighbours[i]` has the neighbours of agent i, sorted.
 
-    `resamples` counts the draws of random parts that were thrown away as not connected.
+    `resamples` counts the draws of random parts that were thrown away as not connected. `names[i]`
+    is what the graph's source calls agent i; empty where it is the rank.
     """
 
     neighbours: tuple[tuple[int, ...], ...]
     resamples: int = 0
+    names: tuple[str, ...] = ()
 
     @property
     def agents(self) -> int:
@@ -144,7 +146,12 @@ class Graph:
             layer = reached
 
 
-def from_edges(agents: int, edges: Iterable[tuple[int, int]], resamples: int = 0) -> Graph:
+def from_edges(
+    agents: int,
+    edges: Iterable[tuple[int, int]],
+    resamples: int = 0,
+    names: tuple[str, ...] = (),
+) -> Graph:
     """The graph with these edges; direction and repetition of an edge do not matter.
 
     Raises `GraphError("edges", …)` for an agent that does not exist and for a loop.
@@ -162,7 +169,7 @@ def from_edges(agents: int, edges: Iterable[tuple[int, int]], resamples: int = 0
             raise GraphError("edges", f"[{i}, {j}] links agent {i} to itself")
         near[i].add(j)
         near[j].add(i)
-    return Graph(tuple(tuple(sorted(s)) for s in near), resamples)
+    return Graph(tuple(tuple(sorted(s)) for s in near), resamples, names)
 
 
 def complete(agents: int) -> Graph:

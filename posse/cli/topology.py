@@ -70,6 +70,7 @@ def document(graph: Graph) -> dict[str, Any]:
     mean = sum(degrees) / graph.agents
     return {
         "agents": graph.agents,
+        "names": graph.names or list(map(str, range(graph.agents))),
         "edges": graph.size,
         "degrees": {"least": min(degrees), "mean": mean, "greatest": max(degrees)},
         "components": [len(component) for component in graph.components],
@@ -97,6 +98,8 @@ def _print(graph: Graph) -> None:
         "algebraic connectivity": f"{graph.algebraic_connectivity():.4g}",
         "second eigenvalue": f"{graph.second_eigenvalue():.4g} (normalised adjacency)",
     }
+    if graph.names:
+        rows["agents by name"] = listed([f"{i} is {name}" for i, name in enumerate(graph.names)])
     if again := graph.resamples:
         rows["drawn again"] = f"{again} time{'s' * (again > 1)} until connected"
     for name, value in rows.items():

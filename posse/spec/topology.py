@@ -15,6 +15,8 @@ from posse import defect, own_code
 from posse.errors import SpecError
 from posse.protocol.machine import COORDINATOR
 from posse.seeds import Purpose, generator
+from posse.spec import graph_file
+from posse.spec.graph_file import of_networkx, read_graph
 from posse.topologies import graphs
 from posse.topologies.graphs import Graph, GraphError
 
@@ -108,9 +110,9 @@ class Edges(_Topology, frozen=True, kw_only=True, tag="edges"):
 
 
 class File(_Topology, frozen=True, kw_only=True, tag="file"):
-    """An edge list (two ranks a line, `#` comments) or GraphML (`.graphml`).
+    """An edge list (two ranks a line, `#` comments), or a format that networkx reads, by its name.
 
-    `path` is relative to the run file.
+    `path` is relative to the run file. See `posse.spec.graph_file`.
     """
 
     path: Annotated[str, Meta(description="relative to the run file")]
@@ -118,9 +120,7 @@ class File(_Topology, frozen=True, kw_only=True, tag="file"):
     def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
         where = Path(base) / self.path
         try:
-            if where.suffix.lower() in (".graphml", ".xml"):
-                return _read_graphml(where, agents)
-            return graphs.from_edges(agents, _read_edges(where))
+            return read_graph(where, agents)
         except OSError as error:
             raise GraphError("path", f"{where} cannot be read: {error.strerror}") from None
         except UnicodeDecodeError:
@@ -179,12 +179,7 @@ class NetworkX(_Topology, frozen=True, kw_only=True, tag="networkx"):
     parameters: Annotated[dict[str, Any], Meta(description="the generator's own")] = {}
 
     def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
-        import networkx  # noqa: PLC0415  (costs 0.2 s; few need it)
-
-        make = getattr(networkx, self.generator, None)
-        if not self.generator.endswith("graph") or not callable(make):
-            raise GraphError("generator", f"networkx has no generator '{self.generator}'")
-
+        make = graph_file.generator(self.generator)
         seeded = _takes_seed(make)
         for resamples in range(graphs.MOST_RESAMPLES if seeded else 1):
             drawn = {"seed": int(random.integers(1 << 31))} if seeded else {}
@@ -193,7 +188,7 @@ class NetworkX(_Topology, frozen=True, kw_only=True, tag="networkx"):
             except Exception as error:  # a generator may raise anything
                 why = str(error) or type(error).__name__
                 raise GraphError("parameters", f"do not suit {self.generator}: {why}") from error
-            graph = _of_networkx(made, agents, self.generator, resamples)
+            graph = of_networkx(made, agents, self.generator, resamples)
             if graph.connected:
                 break
         return graph
@@ -218,7 +213,7 @@ class PythonTopology(_Topology, frozen=True, kw_only=True, tag="python"):
             with own_code.aside():
                 made = make(agents=agents, seed=int(random.integers(1 << 31)))
                 if hasattr(made, "nodes"):
-                    return _of_networkx(made, agents, "its graph")
+                    return of_networkx(made, agents, "its graph")
                 edges = [(operator.index(i), operator.index(j)) for i, j in made]
             return graphs.from_edges(agents, edges)
         except GraphError as error:
@@ -283,44 +278,6 @@ def _apart(graph: Graph) -> str:
         f"is not connected: agent {lost[0]}{more} cannot be reached from agent "
         f'{graph.components[0][0]}; add edges, or use kind = "components" if the system allows it'
     )
-
-
-def _read_edges(where: Path) -> list[tuple[int, int]]:
-    edges = []
-    for number, line in enumerate(where.read_text().splitlines(), start=1):
-        words = line.partition("#")[0].replace(",", " ").split()
-        if not words:
-            continue
-        try:
-            first, second = int(words[0]), int(words[1])
-        except (IndexError, ValueError):
-            raise GraphError(
-                "path", f"line {number} must have the ranks of two agents: {line!r}"
-            ) from None
-        edges.append((first, second))
-    return edges
-
-
-def _read_graphml(where: Path, agents: int) -> Graph:
-    from networkx import NetworkXError, read_graphml  # noqa: PLC0415  (costs 0.2 s; few need it)
-
-    try:
-        drawn = read_graphml(where)
-    except (SyntaxError, NetworkXError, KeyError, ValueError) as error:
-        raise GraphError("path", f"is not GraphML: {error}") from None
-    return _of_networkx(drawn, agents, "it")
-
-
-def _of_networkx(drawn: Any, agents: int, what: str, resamples: int = 0) -> Graph:
-    """Nodes named 0 to M - 1, as numbers or text, are these ranks; else their order counts."""
-    if len(drawn) != agents:
-        raise GraphError("", f"{what} has {len(drawn)} nodes, but agents.count is {agents}")
-    rank = {node: index for index, node in enumerate(drawn.nodes)}
-    for named in ({i: i for i in range(agents)}, {str(i): i for i in range(agents)}):
-        if named.keys() == rank.keys():
-            rank = named
-    pairs = {(rank[edge[0]], rank[edge[1]]) for edge in drawn.edges}
-    return graphs.from_edges(agents, sorted(pairs), resamples)
 
 
 def _takes_seed(make: Callable[..., Any]) -> bool:

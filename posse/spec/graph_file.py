@@ -1,0 +1,109 @@
+"""Graphs of files and of networkx: which node is which agent, and what no file may hold."""
+
+import json
+import re
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from posse.topologies.graphs import Graph, GraphError, from_edges
+
+_MOST_BYTES = 64 << 20
+"""Larger files are refused before they are read; a million edges take some 14 MB."""
+
+_READERS: dict[str, str] = {
+    ".graphml": "read_graphml",
+    ".xml": "read_graphml",
+    ".gexf": "read_gexf",
+    ".gml": "read_gml",
+    ".adjlist": "read_adjlist",
+    ".net": "read_pajek",
+}
+"""networkx's reader of each format, by the end of the file's name."""
+
+FORMATS = (
+    "an edge list has two ranks a line, and # or % begins a comment; .graphml, .gexf, .gml, "
+    ".adjlist, .net (Pajek) and .json (node-link) are read by networkx"
+)
+
+
+def read_graph(path: Path, agents: int) -> Graph:
+    """The graph in a file, in the format that its name ends in, else an edge list.
+
+    `GraphError` says what is wrong, and in which line of an edge list.
+    """
+    size = path.stat()
+    if not stat.S_ISREG(size.st_mode):
+        raise GraphError("path", "is not a regular file")
+    if size.st_size > _MOST_BYTES:
+        raise GraphError("path", f"has {size.st_size:,} bytes; at most {_MOST_BYTES:,} are read")
+    ending = path.suffix.lower()
+    if ending not in _READERS and ending != ".json":
+        return from_edges(agents, _edges(path.read_text(encoding="utf-8-sig")))
+
+    import networkx  # noqa: PLC0415  (costs 0.2 s; few need it)
+
+    try:
+        if ending == ".json":
+            nodes = networkx.node_link_graph(json.loads(path.read_bytes()), edges="links")
+        else:
+            nodes = getattr(networkx, _READERS[ending])(path)
+    except (OSError, UnicodeDecodeError):
+        raise
+    except Exception as error:  # readers raise whatever they meet
+        why = str(error) or type(error).__name__
+        named = "GraphML" if ending in (".graphml", ".xml") else f"a graph as {ending} has it"
+        raise GraphError("path", f"is not {named}: {why}") from None
+    return of_networkx(nodes, agents, "it")
+
+
+def of_networkx(drawn: Any, agents: int, what: str, resamples: int = 0) -> Graph:
+    """A networkx graph without the direction and repetition of edges and without self loops.
+
+    Nodes named by whole numbers, also as text, become ranks by value, others in their order of
+    appearance. The graph keeps the names if they are not the ranks.
+    """
+    if len(drawn) != agents:
+        raise GraphError("", f"{what} has {len(drawn)} nodes, but agents.count is {agents}")
+    nodes = list(drawn.nodes)
+    if all(re.fullmatch(r"-?\d+", str(node)) for node in nodes):
+        nodes.sort(key=lambda node: int(str(node)))
+    rank = {node: index for index, node in enumerate(nodes)}
+    pairs = {(rank[edge[0]], rank[edge[1]]) for edge in drawn.edges}
+    links = sorted(pair for pair in pairs if pair[0] != pair[1])
+    names = tuple(map(str, nodes))
+    plain = names == tuple(map(str, range(agents)))
+    return from_edges(agents, links, resamples, () if plain else names)
+
+
+def generator(name: str) -> Callable[..., Any]:
+    """Networkx's generator of this name, or `GraphError`."""
+    import networkx  # noqa: PLC0415
+
+    found = getattr(networkx, name, None)
+    home = str(getattr(found, "__module__", ""))
+    makes = home.startswith("networkx.generators") or name.endswith("graph")
+    if not callable(found) or not makes:
+        raise GraphError("generator", f"networkx has no generator '{name}'")
+    return found  # type: ignore[no-any-return]
+
+
+def _edges(text: str) -> list[tuple[int, int]]:
+    edges = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        words = re.split("[#%]", line)[0].replace(",", " ").split()
+        if not words:
+            continue
+        if len(words) == 3 and words[2] == "{}":  # as networkx writes an edge without data
+            words.pop()
+        try:
+            first, second = map(int, words)
+        except ValueError:
+            raise GraphError(
+                "path",
+                f"line {number} must have the ranks of two agents and nothing else, and has "
+                f"{len(words)} words: {line[:80]!r}; {FORMATS}",
+            ) from None
+        edges.append((first, second))
+    return edges

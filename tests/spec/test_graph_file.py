@@ -1,0 +1,112 @@
+"""Graphs of files and of networkx: what they say, or a sentence that names line or format."""
+
+import json
+import os
+
+import networkx
+import pytest
+
+from posse.errors import SpecError
+from posse.spec.topology import NetworkX, lay_out
+from posse.topologies import graphs
+from tests.support.graphs import laid
+
+
+def read(folder, name: str, text: str, agents: int):
+    (folder / name).write_text(text)
+    return laid("file", agents, base=str(folder), path=name)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("0 1 3\n1 0 2\n2 1 3\n3 2 0\n", 1, 3),  # an adjacency list
+        ("0 1\n1 2 0.5\n2 3\n", 2, 3),
+        ("0 1\n1\n", 2, 1),
+        ("source,target\n0,1\n", 1, 2),
+        ("0 1\n1 2 3 4\n", 2, 4),
+    ],
+)
+def test_a_line_with_more_or_less_than_two_ranks_is_refused(tmp_path, text, line, words) -> None:
+    with pytest.raises(SpecError, match=rf"line {line} must .* has {words} words.*\.graphml") as e:
+        read(tmp_path, "g.txt", text, 4)
+    assert e.value.path == "topology.path"
+
+
+def test_comments_of_konect_a_byte_order_mark_and_networkx_own_lists_are_read(tmp_path) -> None:
+    assert read(tmp_path, "a.txt", "% sym unweighted\n% 3 3 3\n0 1\n1 2\n2 0\n", 3) == graphs.ring(
+        3
+    )
+    assert read(tmp_path, "b.txt", "\ufeff0 1\n1 2\n2 0\n", 3) == graphs.ring(3)
+    networkx.write_edgelist(networkx.cycle_graph(3), tmp_path / "c.edgelist")
+    assert laid("file", 3, base=str(tmp_path), path="c.edgelist") == graphs.ring(3)
+
+
+@pytest.mark.parametrize("ending", ["graphml", "gexf", "gml", "adjlist", "net", "json"])
+def test_formats_of_networkx_are_read_by_the_end_of_their_name(tmp_path, ending) -> None:
+    ring = networkx.cycle_graph(4)
+    path = tmp_path / f"g.{ending}"
+    if ending == "json":
+        path.write_text(json.dumps(networkx.node_link_data(ring, edges="links")))
+    elif ending == "net":
+        networkx.write_pajek(networkx.relabel_nodes(ring, str), path)
+    else:
+        getattr(networkx, f"write_{ending}")(ring, path)
+    assert laid("file", 4, base=str(tmp_path), path=path.name) == graphs.ring(4)
+    path.write_text("[1, 2")
+    with pytest.raises(SpecError, match="is not "):
+        laid("file", 4, base=str(tmp_path), path=path.name)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "names"),
+    [
+        ([2, 1, 3], ("1", "2", "3")),
+        (["n10", "n2", "m"], ("n10", "n2", "m")),
+        ([10, 2, -1], ("-1", "2", "10")),
+    ],
+)
+def test_numbers_become_agents_by_value_and_names_as_they_appear(tmp_path, nodes, names) -> None:
+    drawn = networkx.Graph()
+    drawn.add_nodes_from(nodes)
+    networkx.add_path(drawn, nodes)
+    networkx.write_graphml(drawn, tmp_path / "g.graphml")
+    graph = laid("file", 3, base=str(tmp_path), path="g.graphml")
+    assert graph.names == names
+    own = {name: index for index, name in enumerate(names)}
+    first, second, third = (own[str(node)] for node in nodes)
+    assert set(graph.edges()) == {tuple(sorted(e)) for e in [(first, second), (second, third)]}
+
+
+@pytest.mark.parametrize(
+    ("name", "agents", "parameters"),
+    [
+        ("stochastic_block_model", 8, {"sizes": [4, 4], "p": [[0.9, 0.5], [0.5, 0.9]]}),
+        ("balanced_tree", 7, {"r": 2, "h": 2}),
+        ("random_labeled_tree", 9, {"n": 9}),
+        ("full_rary_tree", 9, {"r": 2, "n": 9}),
+        ("configuration_model", 6, {"deg_sequence": [3, 3, 3, 3, 2, 2]}),
+        ("scale_free_graph", 20, {"n": 20}),
+    ],
+)
+def test_generators_have_whatever_name_networkx_gives_them(name, agents, parameters) -> None:
+    for run in range(8):  # with loops and repeated edges in some
+        graph = lay_out(NetworkX(generator=name, parameters=parameters), agents, 6, run)
+        assert graph.agents == agents
+        assert graph.connected
+        assert all(i != j for i, j in graph.edges())
+
+
+@pytest.mark.parametrize("name", ["no_such_graph", "shortest_path", "Graph", "read_gml", "nx"])
+def test_what_is_no_generator_is_refused(name) -> None:
+    with pytest.raises(SpecError, match=f"networkx has no generator '{name}'"):
+        laid("networkx", 3, generator=name)
+
+
+def test_only_regular_files_of_bounded_size_are_opened(tmp_path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with (tmp_path / "huge").open("wb") as file:
+        file.truncate(1 << 40)
+    for path, why in [("pipe", "regular"), ("/dev/zero", "regular"), ("huge", "at most")]:
+        with pytest.raises(SpecError, match=why):
+            laid("file", 3, base=str(tmp_path), path=path)
