@@ -309,14 +309,19 @@ def check(plan: Plan, *, graph: bool = True) -> None:
     if spec.topology is not None and system.wiring is None:
         raise SpecError("topology", f"is not used by {system.name}; leave it out")
     if graph and system.wiring is not None:
-        laid = spec.graph(run=0)
-        if not system.wiring.components:
-            require_connected(laid)
+        drawn = spec.topology is not None and spec.topology.drawn
+        for run in range(min(spec.repeat, _GRAPHS) if drawn else 1):
+            laid = spec.graph(run)
+            if not system.wiring.components:
+                require_connected(laid)
     spec.agents.activity.rates(spec.agents.count)
     with defect.in_system(spec.system):
         system.check(spec, plan.parameters)
         _ = system.agents_codec, plan.coordinators_codec  # fails for unfit message types
 
+
+_GRAPHS = 1_000
+"""The graphs of so many runs are drawn before anything starts; a later one may still fail."""
 
 _SPREAD_RUNS = 10
 """In so many runs, means are drawn before anything starts."""

@@ -106,3 +106,25 @@ def test_an_activity_that_counts_for_nothing_is_said(system, parameters, said):
     advice = prepare(raw).advice()
     assert any("agents.activity has no effect" in sentence for sentence in advice) is said
     assert not prepare({**raw, "agents": {"count": 5}}).advice()
+
+
+def test_a_graph_that_a_later_run_cannot_have_is_refused_before_the_first(tmp_path) -> None:
+    (tmp_path / "failing_later.py").write_text(
+        "calls = []\n"
+        "def ring(agents, seed):\n"
+        "    calls.append(seed)\n"
+        "    if len(calls) == 8: raise ValueError('no graph in run 7')\n"
+        "    return [(i, (i + 1) % agents) for i in range(agents)]\n"
+    )
+    run = {
+        "system": "cooperative-ucb",
+        "agents": {"count": 4},
+        "repeat": 12,
+        "base": str(tmp_path),
+        "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
+        "topology": {"kind": "python", "target": "failing_later:ring"},
+        "parameters": {"horizon": 10},
+    }
+    with pytest.raises(posse.SpecError, match="no graph in run 7"):
+        prepare(run)
+    assert prepare({**run, "repeat": 3}).spec.repeat == 3

@@ -40,6 +40,11 @@ class _Topology(
         """The number of agents that this topology itself sets, or None."""
         return self.count
 
+    @property
+    def drawn(self) -> bool:
+        """Whether each run has a graph of its own."""
+        return isinstance(self, Regular | ErdosRenyi | NetworkX | PythonTopology)
+
     def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
         """The graph; raises `GraphError`."""
         return _PLAIN[type(self)](agents)
@@ -154,6 +159,10 @@ class Components(_Topology, frozen=True, kw_only=True, tag="components"):
                 raise GraphError(f"components[{index}]", _apart(graph))
             parts.append(graph)
         return graphs.side_by_side(parts)
+
+    @property
+    def drawn(self) -> bool:
+        return any(part.drawn for part in self.components)
 
     def _count(self, index: int) -> int:
         part = self.components[index]
