@@ -134,6 +134,12 @@ class Plan:
         if isinstance(self.spec.arms, CsvArms):
             self.spec.arms.check(self.spec.base, self._keepers(self.spec.agents.count))
 
+    def remarks_on_logs(self) -> list[str]:
+        """Sentences about what reward logs on this machine hold that may surprise."""
+        if not isinstance(self.spec.arms, CsvArms):
+            return []
+        return self.spec.arms.remarks(self.spec.base, self._keepers(self.spec.agents.count))
+
     def require(self, spawn: int | None = None) -> None:
         """`SpecError` if the first `spawn` agents (default: all) lack anything on this machine."""
         if said := self.missing(spawn):
@@ -309,11 +315,7 @@ def check(plan: Plan, *, graph: bool = True) -> None:
     if spec.topology is not None and system.wiring is None:
         raise SpecError("topology", f"is not used by {system.name}; leave it out")
     if graph and system.wiring is not None:
-        drawn = spec.topology is not None and spec.topology.drawn
-        for run in range(min(spec.repeat, _GRAPHS) if drawn else 1):
-            laid = spec.graph(run)
-            if not system.wiring.components:
-                require_connected(laid)
+        _check_graphs(spec, apart=system.wiring.components)
     spec.agents.activity.rates(spec.agents.count)
     with defect.in_system(spec.system):
         system.check(spec, plan.parameters)
@@ -322,6 +324,16 @@ def check(plan: Plan, *, graph: bool = True) -> None:
 
 _GRAPHS = 1_000
 """The graphs of so many runs are drawn before anything starts; a later one may still fail."""
+
+
+def _check_graphs(spec: RunSpec, *, apart: bool) -> None:
+    """Draw the graph of each run; it must be connected unless components may be `apart`."""
+    drawn = spec.topology is not None and spec.topology.drawn
+    for run in range(min(spec.repeat, _GRAPHS) if drawn else 1):
+        graph = spec.graph(run)
+        if not apart:
+            require_connected(graph)
+
 
 _SPREAD_RUNS = 10
 """In so many runs, means are drawn before anything starts."""

@@ -2,6 +2,7 @@
 
 import csv
 import math
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -21,6 +22,7 @@ from posse.arms.base import (
     rescale,
 )
 from posse.errors import LogError
+from posse.measure.numbers import counted, named
 from posse.printable import printable
 from posse.protocol.arrays import FloatArray
 from posse.protocol.machine import peer_name
@@ -90,6 +92,34 @@ class CsvArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="csv")
             if (path := self._log(base, rank)).is_file():
                 _read(path, self.count, peer_name(rank), bounded=self.clip is None)
 
+    def remarks(self, base: str, ranks: Sequence[int]) -> list[str]:
+        """Sentences about what the logs of these agents on this machine hold that may surprise."""
+        empty: dict[int, list[int]] = {}
+        cut: Counter[float] = Counter()
+        total = 0
+        for rank in ranks:
+            if not (path := self._log(base, rank)).is_file():
+                continue
+            logs = _read(path, self.count, peer_name(rank), bounded=self.clip is None)
+            for arm, log in enumerate(logs):
+                if not log:
+                    empty.setdefault(arm, []).append(rank)
+                total += len(log)
+                cut.update(reward for reward in log if self._is_cut(reward))
+        said = [f"{named(agents)}: no row of arm {arm}" for arm, agents in sorted(empty.items())]
+        if self.clip is not None and cut:
+            (most, times), *_ = cut.most_common(1)
+            low, high = self.clip
+            ends = f"{low:g} is the worst reward, {high:g} the best, and NaN counts as {low:g}"
+            said.append(
+                f"arms.clip changes {cut.total():,} of {total:,} rewards, {times:,} of them are "
+                f"{most:g}; {ends}"
+            )
+        return said
+
+    def _is_cut(self, reward: float) -> bool:
+        return self.clip is not None and not self.clip[0] <= reward <= self.clip[1]
+
     def ledger(self, base: str, rank: int) -> tuple[Path, Path]:
         """The paths of the agent's ledger and of its log, with symbolic links resolved."""
         log = self._log(base, rank).resolve()
@@ -109,19 +139,28 @@ class CsvArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="csv")
 def _read(path: Path, count: int, owner: str, *, bounded: bool) -> list[list[float]]:
     """The rewards of each arm, in the order of the file; with `bounded`, all must be in [0, 1]."""
     logs: list[list[float]] = [[] for _ in range(count)]
+    whole = 0  # the line in which the last whole row ends
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file, strict=True)  # else an open quote swallows the rest
-            names = reader.fieldnames or ()
+            reader = csv.reader(file, strict=True)  # else an open quote swallows the rest
+            names = next(reader, [])
             if not names.count("arm") == names.count("reward") == 1:
                 first = printable(",".join(names))
                 raise LogError(
                     f"{owner}: {path} needs one column 'arm' and one 'reward'; it has '{first}'"
                 )
-            for row in reader:
+            arms, rewards = names.index("arm"), names.index("reward")
+            whole = reader.line_num
+            for row in filter(None, reader):
+                whole = reader.line_num
+                if len(row) != len(names):
+                    raise LogError(
+                        f"{owner}: {path}, line {reader.line_num}: has "
+                        f"{counted(len(row), 'field')}, the header has {len(names)}"
+                    )
                 try:
-                    arm, reward = int(row["arm"]), float(row["reward"])
-                except (TypeError, ValueError):
+                    arm, reward = int(row[arms]), float(row[rewards])
+                except ValueError:
                     arm, reward = -1, math.nan
                 if not 0 <= arm < count or (bounded and not math.isfinite(reward)):
                     raise LogError(
@@ -137,7 +176,7 @@ def _read(path: Path, count: int, owner: str, *, bounded: bool) -> list[list[flo
     except OSError as error:
         raise LogError(f"{owner}: {path} cannot be read: {error.strerror}") from None
     except csv.Error as error:
-        where = f"{path}, after line {reader.line_num}"
+        where = f"{path}, after line {whole}"
         raise LogError(f"{owner}: {where}: is not CSV: {error}") from None
     except UnicodeDecodeError as error:
         raise LogError(f"{owner}: {path} is not a CSV file in UTF-8: {error}") from None

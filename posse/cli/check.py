@@ -43,5 +43,7 @@ def run(options: argparse.Namespace) -> None:
         print(wrapped(f"  privacy: {spec.privacy.says}", 4))
     for sentence in advice:
         print(wrapped(f"  warning: {sentence}", 4))
+    for sentence in checked.remarks_on_logs():
+        print(wrapped(f"  note: {sentence}", 4))
     if absent := checked.missing():
         print(wrapped(f"  not on this machine: {absent}", 4))

@@ -93,7 +93,9 @@ def test_the_mark_that_a_spreadsheet_begins_a_file_with_is_no_mistake(tmp_path: 
         ("arm,reward\n0,0.5\n2,0.5\n", "line 3: needs an arm from 0 to 1"),
         ("arm,reward\nx,0.5\n", "line 2"),
         ("arm,reward\n0,nan\n", "finite"),
-        ("arm,reward\n0\n", "line 2"),
+        ("arm,reward\n0\n", "line 2: has 1 field, the header has 2"),
+        ("arm,reward\n0,0,75\n", "line 2: has 3 fields, the header has 2"),
+        ("arm,reward,note\n0,1,a\n0,1\n", "line 3: has 2 fields, the header has 3"),
         ("arm,reward\n0,0.5\n0,1.5\n", "line 3: has a reward outside"),
         ('arm,reward,note\n0,1,"two\nlines"\n\n\nx,1,\n', "line 6"),
         ('arm,reward,note\n0,1,\n0,1,"ward 5\n1,1,\n', "after line 2: .* unexpected end of data"),
@@ -161,3 +163,19 @@ def test_an_agent_whose_rows_are_used_up_says_so_and_stops(tmp_path: Path) -> No
     assert "0 rewards left" in record.exhausted[2]
     assert record.pulls_per_agent[2] == 6
     assert record.status == "no_consensus"  # five votes are needed and four agents can vote
+
+
+def test_what_may_surprise_in_a_log_is_said(tmp_path: Path) -> None:
+    log(tmp_path, [(0, 0.5), (0, 99.0), (0, 99.0), (0, -1.0), (0, math.nan)])
+    log(tmp_path, [(0, 0.5), (1, 0.5)], rank=1)
+    raw = {"kind": "csv", "path": "log-{rank}.csv", "count": 3, "clip": [0.0, 10.0]}
+    said = msgspec.convert(raw, ArmsSpec).remarks(str(tmp_path), range(3))
+    assert said == [
+        "agent 0: no row of arm 1",
+        "agents 0, 1: no row of arm 2",
+        "arms.clip changes 4 of 7 rewards, 2 of them are 99; 0 is the worst reward, 10 the best, "
+        "and NaN counts as 0",
+    ]
+    log(tmp_path, [(0, 0.5), (1, 0.5)])
+    whole = msgspec.convert({**raw, "count": 2, "clip": None}, ArmsSpec)
+    assert whole.remarks(str(tmp_path), [0]) == []
