@@ -233,9 +233,9 @@ class ParallelUcb(ExploringMachine):
 
     def lookahead(self, rewards: FloatArray) -> int:
         width = min(rewards.shape[1], self.horizon - self.t)
-        more = np.arange(1, width + 1)
-        bonus = 2.0 * np.log(self.t + more)
-        count = self.counts[self.arm] + more
+        steps = np.arange(1, width + 1)
+        bonus = 2.0 * np.log(self.t + steps)
+        count = self.counts[self.arm] + steps
         own = (self.sums[self.arm] + np.cumsum(rewards[0, :width])) / count + np.sqrt(bonus / count)
         others = np.delete(np.arange(self.arms), self.arm)
         n = self.counts[others, None]

@@ -219,7 +219,7 @@ class CooperativeAgent:
 
 
 @dataclass(slots=True)
-class Placement:
+class HeardPlacement:
     """Where a slot's new messages were put, kept because the next slot's often go to the same rows.
 
     `cell` is that of `NewMessages`. `heard_rows` are the flat rows of `SharedMeans.heard` that the
@@ -262,7 +262,7 @@ class SharedMeans(CooperativeLearner):
     weighted: FloatArray = field(init=False)
     origins: IntArray = field(init=False)
     parsed: tuple[Records, FloatArray, FloatArray] | None = None
-    placement: Placement | None = None
+    placement: HeardPlacement | None = None
     ones: FloatArray = field(init=False)
     sent_means: FloatArray = field(init=False)
     sent_counts: FloatArray = field(init=False)
@@ -345,7 +345,7 @@ class SharedMeans(CooperativeLearner):
             placement.counts = counts
         else:
             rows = self.find_rows(new)
-            placement = Placement(new.cell, rows, self.are_in_order(rows, new), counts)
+            placement = HeardPlacement(new.cell, rows, self.are_in_order(rows, new), counts)
             self.placement = placement
         heard = self.heard.reshape(-1, 2 * self.arms)
         if placement.in_order:

@@ -126,7 +126,10 @@ class Exchange:
         if self.signer is None:
             return rows
         starts = range(end, len(data), SIGNATURE_BYTES)
-        signed = {n: data[at : at + SIGNATURE_BYTES] for n, at in zip(origins, starts, strict=True)}
+        signed = {
+            origin: data[start : start + SIGNATURE_BYTES]
+            for origin, start in zip(origins, starts, strict=True)
+        }
         for origin, row in zip(origins, rows, strict=True):
             self.signer.check(origin, b"means", self._signed(row), signed[origin])
         self.signatures.update(signed)

@@ -65,10 +65,10 @@ class Eliminator(AgentMachine):
     outside are refused.
 
     When an agent by which means travel is lost (`PeerLost`), all agents stand still and say where
-    they are (`Stand`): in round `at`, which began in slot `begun`. When all that are left have said
-    so, they are `Regrouped`. An agent that is behind takes over the round, slot and arms of the
-    furthest, who have all decided alike. The exchange of that round begins anew among the agents
-    that are left, and takes no slots of its own. `view` counts the losses, and numbers exchanges.
+    they are (`Stand`): in round `present`, which began in slot `begun`. When all that are left have
+    said so, they are `Regrouped`. An agent that is behind takes over the round, slot and arms of
+    the furthest, who have all decided alike. The exchange of that round begins anew among those
+    left, and takes no slots of its own. `view` counts the losses, and numbers exchanges.
 
     Above 20 attributes: the state of a round of the paper, and what a loss needs.
     """
@@ -89,7 +89,7 @@ class Eliminator(AgentMachine):
     answer: int | None = None
     tail: list[Pull] = field(default_factory=list)
     plausible: bool = False
-    at: int = 0
+    present: int = 0
     begun: int = 0
     due: int = 0
     missed: bool = False
@@ -139,7 +139,7 @@ class Eliminator(AgentMachine):
         self.stands = True
         effects = self._catch_up()
         slot = self.schedule.horizon + 1 if self.missed else self.t
-        return [*effects, Stand(self.at, self.begun, slot, self.active)]
+        return [*effects, Stand(self.present, self.begun, slot, self.active)]
 
     def _catch_up(self) -> AgentEffects:
         """Take decisions that are already here: they need no exchange."""
@@ -149,14 +149,14 @@ class Eliminator(AgentMachine):
         """Refuse a round that no agent can have reached, and arms that no agent can have left."""
         if not self.schedule.fits(event.round - 1) or event.begun > self.schedule.horizon:
             raise RemoteProtocolError("beyond-horizon", f"round {event.round}")
-        behind = event.view == self.view and self.at < event.round
+        behind = event.view == self.view and self.present < event.round
         if behind and not (event.arms and set(event.arms) <= set(self.active)):
             raise RemoteProtocolError("no-such-arm", "the arms left must be some of those before")
 
     def _regroup(self, event: Regrouped) -> AgentEffects:
         """Continue with the agents that are left, in the round of the furthest."""
-        behind = self.at < event.round
-        if self.exchange.agents == 1 or event.view != self.view or event.round < self.at:
+        behind = self.present < event.round
+        if self.exchange.agents == 1 or event.view != self.view or event.round < self.present:
             return []  # obsolete: word of another loss is on its way
         self.stands, self.regrouped = False, event
         # a new exchange replaces the present one, whatever its state
@@ -179,7 +179,7 @@ class Eliminator(AgentMachine):
         return self._begin_round()
 
     def _begin_round(self) -> AgentEffects:
-        self.at, self.begun = self.round + 1, self.t
+        self.present, self.begun = self.round + 1, self.t
         if len(self.active) == 1:
             return self._play(self.active[0])
         self.round += 1
@@ -209,11 +209,11 @@ class Eliminator(AgentMachine):
         if self.stands:
             self.stage = "wait"
             return []
-        horizon, again = self.schedule.horizon, self._again
+        horizon, resumption = self.schedule.horizon, self._resumption
         delay = 0
-        if again is not None:
-            self.missed = again.slot > horizon
-            self.t = max(self.t, min(again.slot, horizon))
+        if resumption is not None:
+            self.missed = resumption.slot > horizon
+            self.t = max(self.t, min(resumption.slot, horizon))
         elif exchange.slots is not None:
             delay = max(0, exchange.slots - (self.t_delay == "diameter-1"))
             self.missed = self.t + delay > horizon
@@ -227,15 +227,15 @@ class Eliminator(AgentMachine):
         exchange.begin(number, self._row(), margin if self.plausible else math.inf)
         if exchange.over:
             return self._shared()
-        at_once = self.t_delay == "diameter-1" or again is not None
+        at_once = self.t_delay == "diameter-1" or resumption is not None
         first = self._open() if at_once else self._delay()
         return [Stopwatch("exchange", True), *first]
 
     @property
-    def _again(self) -> Regrouped | None:
+    def _resumption(self) -> Regrouped | None:
         """What all agreed on for this round, if a loss interrupted its exchange."""
-        told = self.regrouped
-        return told if told is not None and told.round == self.round else None
+        last = self.regrouped
+        return last if last is not None and last.round == self.round else None
 
     def _row(self) -> FloatArray:
         """The means that this agent shares."""
@@ -266,7 +266,7 @@ class Eliminator(AgentMachine):
     def _slot_over(self) -> AgentEffects:
         exchange = self.exchange
         if not exchange.over:
-            return self._delay() if self._again is None else self._open()
+            return self._delay() if self._resumption is None else self._open()
         row = ExchangedRow(self.round, exchange.slot, exchange.links)
         return [Stopwatch("exchange", False), Note(row), *self._shared()]
 
@@ -363,18 +363,20 @@ class _Served(Eliminator):
         if event.sender != COORDINATOR:
             return Eliminator._received(self, event)
         decision = event.message
-        kept = self.decisions
-        if isinstance(decision, Active) and self.round < decision.round <= self.round + len(kept):
+        waiting = self.decisions
+        if isinstance(decision, Active) and self.round < decision.round <= self.round + len(
+            waiting
+        ):
             raise RemoteProtocolError("duplicate", f"round {decision.round}")
-        if not isinstance(decision, Active) or decision.round != self.round + len(kept) + 1:
+        if not isinstance(decision, Active) or decision.round != self.round + len(waiting) + 1:
             raise RemoteProtocolError("out-of-turn", type(decision).__name__)
         if not self.schedule.fits(decision.round - 1):
             raise RemoteProtocolError("beyond-horizon", f"round {decision.round}")
-        if not set(decision.arms) <= set(kept[-1].arms if kept else self.active) or list(
+        if not set(decision.arms) <= set(waiting[-1].arms if waiting else self.active) or list(
             decision.arms
         ) != sorted(set(decision.arms)):
             raise RemoteProtocolError("no-such-arm", "the arms left must be some of those before")
-        kept.append(decision)
+        waiting.append(decision)
         idle = self.exchange.idle and self.exchange.over
         return self._go_on() if self.stage == "wait" and idle else []
 
@@ -409,13 +411,13 @@ class CdpAgent(_Served):
         return [] if self.partial else self._begin_round()
 
     def _received(self, event: Received) -> AgentEffects:
-        again = event.message
+        order = event.message
         latest = self.decisions[-1] if self.decisions else None
-        if self.partial and isinstance(again, Active) and again.upload:
-            if latest is not None and latest.round == again.round and not latest.upload:
-                self.decisions[-1] = again
+        if self.partial and isinstance(order, Active) and order.upload:
+            if latest is not None and latest.round == order.round and not latest.upload:
+                self.decisions[-1] = order
                 return []
-            if latest is None and again.round == self.round and not self.upload:
+            if latest is None and order.round == self.round and not self.upload:
                 self.upload = True
                 return [self._means()] if self.stage == "wait" else []
         return _Served._received(self, event)

@@ -25,29 +25,30 @@ class Gis(Exchange):
     """One agent's part of GIS.
 
     A neighbour may be ahead by one slot's advertisement (`early`), but not by more: it cannot end a
-    slot without this agent.
+    slot without this agent. `advertised` and `requests` have what each neighbour sent in this slot,
+    `wanted` what was requested of it, and `known` the agents whose means it has advertised so far.
     """
 
     stage: str = field(default="idle", init=False)
-    heard: dict[int, Origins] = field(default_factory=dict, init=False)
+    advertised: dict[int, Origins] = field(default_factory=dict, init=False)
     early: dict[int, Origins] = field(default_factory=dict, init=False)
-    said: dict[int, set[int]] = field(default_factory=dict, init=False)
-    asked: dict[int, Origins] = field(default_factory=dict, init=False)
+    known: dict[int, set[int]] = field(default_factory=dict, init=False)
+    requests: dict[int, Origins] = field(default_factory=dict, init=False)
     wanted: dict[int, Origins] = field(default_factory=dict, init=False)
     data: dict[int, FloatArray] = field(default_factory=dict, init=False)
 
     def begin(self, round_: int, row: FloatArray, margin: float = math.inf) -> None:
         Exchange.begin(self, round_, row, margin)
-        self.said = {j: set() for j in self.neighbours}
+        self.known = {j: set() for j in self.neighbours}
 
     def open(self) -> AgentEffects:
-        """See `Exchange.open`: stage ADV."""
+        """Begin the next slot with stage ADV."""
         self.slot += 1
         self.stage, self.idle = "adv", False
-        self.heard, self.early = self.early, {}
-        self.asked, self.wanted, self.data = {}, {}, {}
-        at = (self.round, self.slot)
-        message: Message = Adv(*at, self.fresh) if self.fresh else Quiet(*at, "adv")
+        self.advertised, self.early = self.early, {}
+        self.requests, self.wanted, self.data = {}, {}, {}
+        place = (self.round, self.slot)
+        message: Message = Adv(*place, self.fresh) if self.fresh else Quiet(*place, "adv")
         return [*(Send(j, message) for j in self.neighbours), *self._advance()]
 
     def receive(self, event: Received) -> AgentEffects:
@@ -66,50 +67,52 @@ class Gis(Exchange):
                 raise RemoteProtocolError("out-of-turn", type(other).__name__)
         return self._advance()
 
-    def _advertised(self, sender: int, at: tuple[int, int], origins: Origins) -> None:
+    def _advertised(self, sender: int, place: tuple[int, int], origins: Origins) -> None:
         following = (self.round, self.slot + 1) if not self.over else (self.round + 1, 1)
-        if not self.idle and at == (self.round, self.slot):
-            into = self.heard
-        elif at == following and (self.idle or sender in self.heard):
+        if not self.idle and place == (self.round, self.slot):
+            into = self.advertised
+        elif place == following and (self.idle or sender in self.advertised):
             into = self.early
         else:
-            raise RemoteProtocolError("out-of-turn", f"an advertisement of round, slot {at}")
+            raise RemoteProtocolError("out-of-turn", f"an advertisement of round, slot {place}")
         if sender in into:
             raise RemoteProtocolError("duplicate", "a second advertisement in a slot")
-        if at[1] == 1 and origins != (sender,):
+        if place[1] == 1 and origins != (sender,):
             raise RemoteProtocolError("not-held", "in slot 1 an agent has only its own means")
         if origins:
             self.check_origins(origins)
-            if at[1] > 1 and not self.said[sender].isdisjoint(origins):
+            if place[1] > 1 and not self.known[sender].isdisjoint(origins):
                 raise RemoteProtocolError("not-new", "the same means advertised twice")
-        if at[1] > 1:
-            self.said[sender].update(origins)
+        if place[1] > 1:
+            self.known[sender].update(origins)
         into[sender] = origins
 
-    def _requested(self, sender: int, at: tuple[int, int], origins: Origins) -> None:
-        if self.stage not in ("adv", "req") or at != (self.round, self.slot) or not self.fresh:
-            raise RemoteProtocolError("out-of-turn", f"a request of round, slot {at}")
-        if sender in self.asked:
+    def _requested(self, sender: int, place: tuple[int, int], origins: Origins) -> None:
+        if self.stage not in ("adv", "req") or place != (self.round, self.slot) or not self.fresh:
+            raise RemoteProtocolError("out-of-turn", f"a request of round, slot {place}")
+        if sender in self.requests:
             raise RemoteProtocolError("duplicate", "a second request in a slot")
         if origins:
             self.check_origins(origins)
             if not set(origins) <= set(self.fresh):
                 raise RemoteProtocolError("not-advertised", "a request for what was not offered")
-        self.asked[sender] = origins
+        self.requests[sender] = origins
 
-    def _delivered(self, sender: int, at: tuple[int, int], origins: Origins, means: bytes) -> None:
-        if at != (self.round, self.slot) or self.wanted.get(sender) != origins:
-            raise RemoteProtocolError("unasked", f"data of round, slot {at}")
+    def _delivered(
+        self, sender: int, place: tuple[int, int], origins: Origins, means: bytes
+    ) -> None:
+        if place != (self.round, self.slot) or self.wanted.get(sender) != origins:
+            raise RemoteProtocolError("unasked", f"data of round, slot {place}")
         if sender in self.data:
             raise RemoteProtocolError("duplicate", "the same data twice")
         self.data[sender] = self.unpack(means, origins)
 
     def _advance(self) -> AgentEffects:
         effects: list[AgentEffect] = []
-        if self.stage == "adv" and len(self.heard) == len(self.neighbours):
+        if self.stage == "adv" and len(self.advertised) == len(self.neighbours):
             effects += self._ask()
             self.stage = "req"
-        if self.stage == "req" and (not self.fresh or len(self.asked) == len(self.neighbours)):
+        if self.stage == "req" and (not self.fresh or len(self.requests) == len(self.neighbours)):
             effects += self._deliver()
             self.stage = "data"
         if self.stage == "data" and len(self.data) == len(self.wanted):
@@ -118,31 +121,31 @@ class Gis(Exchange):
 
     def _ask(self) -> AgentEffects:
         """Stage REQ: ask the lowest advertiser for each of the means that this agent lacks."""
-        found = set(self.has)
+        covered = set(self.has)
         effects: list[AgentEffect] = []
-        at = (self.round, self.slot)
-        for j in sorted(self.heard):
-            if not self.heard[j]:
+        place = (self.round, self.slot)
+        for j in sorted(self.advertised):
+            if not self.advertised[j]:
                 continue
-            lacking = tuple(origin for origin in self.heard[j] if origin not in found)
-            found.update(lacking)
+            lacking = tuple(origin for origin in self.advertised[j] if origin not in covered)
+            covered.update(lacking)
             if lacking:
                 self.wanted[j] = lacking
-            effects.append(Send(j, Req(*at, lacking) if lacking else Quiet(*at, "req")))
+            effects.append(Send(j, Req(*place, lacking) if lacking else Quiet(*place, "req")))
         return effects
 
     def _deliver(self) -> AgentEffects:
         """Stage DATA: send each neighbour the means that it asked for."""
         return [
-            Send(j, Data(self.round, self.slot, asked, self.pack(asked)))
-            for j, asked in sorted(self.asked.items())
-            if asked
+            Send(j, Data(self.round, self.slot, origins, self.pack(origins)))
+            for j, origins in sorted(self.requests.items())
+            if origins
         ]
 
     def _end_slot(self) -> None:
         # an edge is used in a slot if either end has something new; its lower end counts it
         self.links += sum(
-            1 for j in self.neighbours if j > self.rank and (self.fresh or self.heard[j])
+            1 for j in self.neighbours if j > self.rank and (self.fresh or self.advertised[j])
         )
         fresh: list[int] = []
         for j, origins in self.wanted.items():

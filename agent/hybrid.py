@@ -128,15 +128,15 @@ class HybridSums:
         noise = np.concatenate([self.ahead[-1:], flat.reshape(steps, self.streams)])
         node = _BATCH // 2
         while node:
-            made = noise[node : _BATCH : 2 * node]
-            made += noise[0 : _BATCH : 2 * node][: len(made)]
+            nodes = noise[node : _BATCH : 2 * node]
+            nodes += noise[0 : _BATCH : 2 * node][: len(nodes)]
             node //= 2
         if steps == _BATCH:
             last = tau - 1 + steps
-            rest = last & (last - 1)
+            higher = last & (last - 1)
             # counting from 1, the lowest set bit of τ and the one above it; 0 for no bit
-            level = (last ^ rest).bit_length()
-            above = (rest & -rest).bit_length()
+            level = (last ^ higher).bit_length()
+            above = (higher & -higher).bit_length()
             noise[steps] += self.levels[above]
             self.levels[level] = noise[steps].copy()  # not a view, which keeps the batch
         self.ahead, self.used = noise, 1
@@ -150,11 +150,11 @@ class HybridSums:
         t = self.T0
         if self.t != t:
             return _NOTHING
-        out = [_release(1.0, self.log_scale, f"rewards {t // 2 + 1} to {t}")]
+        releases = [_release(1.0, self.log_scale, f"rewards {t // 2 + 1} to {t}")]
         if t > 1:
             sensitivity = math.log2(t)
-            out.append(_release(sensitivity, self.node_scale, f"rewards {t + 1} to {2 * t}"))
-        return out
+            releases.append(_release(sensitivity, self.node_scale, f"rewards {t + 1} to {2 * t}"))
+        return releases
 
 
 @dataclass(slots=True)

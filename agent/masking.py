@@ -181,7 +181,7 @@ class Masker(SumMasker):
         return masked
 
     def _streams(self, number: int, group: tuple[int, ...], width: int) -> Words:
-        """See `SumMasker._streams`; 0 in the rounds that leave the peer out."""
+        """The pairwise masks, 0 in the rounds that leave the peer out."""
         streams = SumMasker._streams(self, number, group, width)
         steps = [step for step, peer in enumerate(group, start=1) if peer != self.rank]
         streams[np.arange(len(steps)), steps] = 0

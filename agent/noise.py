@@ -50,7 +50,7 @@ class SeededNoise(Noise):
         return self._generator.laplace(0.0, scale, size)
 
     def discrete_gaussian(self, values: IntArray, deviation: float) -> IntArray:
-        """See `Noise.discrete_gaussian`.
+        """Each integer with discrete Gaussian noise, drawn by rejection.
 
         Canonne, Kamath and Steinke 2020, Algorithm 3, in floating point: a discrete Laplace number
         Y of scale t = ⌊σ⌋ + 1 is kept with probability e^(-(|Y| - σ²/t)² / (2 σ²)).

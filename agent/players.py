@@ -196,7 +196,7 @@ class TdfsPlayer:
     collided: bool = False
 
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
-        """See `posse.protocol.machine.AgentMachine`."""
+        """Choose the first arm at `Started`, and the next at each of the medium's answers."""
         if type(event) is Started:
             return [self._choose()] if self.offset else [self._draw_offset(), self._choose()]
         outcome = _outcome(event, self.slot)
@@ -240,7 +240,7 @@ class RandomPlayer:
     ahead: list[int] = field(default_factory=list)
 
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
-        """See `posse.protocol.machine.AgentMachine`."""
+        """Choose an arm at `Started` and at each of the medium's answers."""
         if type(event) is not Started:
             _outcome(event, self.slot)
             self.slot += 1

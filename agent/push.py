@@ -35,30 +35,30 @@ class Flooding(Exchange):
         self.slot += 1
         self.idle = False
         self.data, self.ended = {}, {}
-        said = self._say()
-        due = [place for place in self.early if place[:2] <= (self.round, self.slot)]
+        sent = self._say()
+        due = [key for key in self.early if key[:2] <= (self.round, self.slot)]
         refusals = take_each(map(self.early.pop, due), self._take_early)
         self._close()
-        return [*said, *refusals]
+        return [*sent, *refusals]
 
     def receive(self, event: Received) -> AgentEffects:
         message = event.message
         if not isinstance(message, self.reads):
             raise RemoteProtocolError("out-of-turn", type(message).__name__)
-        at = (message.round, message.slot)
-        if at == (self.round, self.slot) and not self.idle:
+        place = (message.round, message.slot)
+        if place == (self.round, self.slot) and not self.idle:
             self._take(event)
             self._close()
         else:
-            self._keep(event, at)
+            self._keep(event, place)
         return []
 
     def _take_early(self, event: Received) -> None:
         message = event.message
         assert isinstance(message, InSlot)
-        at = (message.round, message.slot)
-        if at != (self.round, self.slot):  # of a slot that the round before did not have
-            raise RemoteProtocolError("out-of-turn", f"round, slot {at}")
+        place = (message.round, message.slot)
+        if place != (self.round, self.slot):  # of a slot that the round before did not have
+            raise RemoteProtocolError("out-of-turn", f"round, slot {place}")
         self._take(event)
 
     def _close(self) -> None:
@@ -67,21 +67,23 @@ class Flooding(Exchange):
             self._end_slot()
             self.idle = True
 
-    def _keep(self, event: Received, at: tuple[int, int]) -> None:
+    def _keep(self, event: Received, place: tuple[int, int]) -> None:
         """Keep a message that came early."""
+        # A neighbour ends a slot only with this agent's message, so it is one slot ahead at most:
+        # in the next slot, or, if this may be a round's last, in the first of the next round.
         following = [(self.round, self.slot + 1), (self.round + 1, 1)]
-        place = (*at, event.sender, type(event.message))
-        if at not in (following[1:] if self.over else following[:1] if self.idle else following):
-            raise RemoteProtocolError("out-of-turn", f"round, slot {at}")
-        if place in self.early:
+        key = (*place, event.sender, type(event.message))
+        if place not in (following[1:] if self.over else following[:1] if self.idle else following):
+            raise RemoteProtocolError("out-of-turn", f"round, slot {place}")
+        if key in self.early:
             raise RemoteProtocolError("duplicate", "more messages than a slot has")
-        self.early[place] = event
+        self.early[key] = event
 
     def _say(self) -> AgentEffects:
-        at = (self.round, self.slot)
+        place = (self.round, self.slot)
         if not self.fresh:
-            return [Send(j, Quiet(*at, "push")) for j in self.neighbours]
-        data = Data(*at, self.fresh, self.pack(self.fresh))
+            return [Send(j, Quiet(*place, "push")) for j in self.neighbours]
+        data = Data(*place, self.fresh, self.pack(self.fresh))
         self.sent = set(self.neighbours)
         return [Send(j, data) for j in self.neighbours]
 
@@ -101,8 +103,8 @@ class Flooding(Exchange):
     def _take_means(self, sender: int, message: Data) -> None:
         self.check_held(sender, message)
         rows = self.unpack(message.means, message.origins)
-        known = [index for index, origin in enumerate(message.origins) if origin in self.has]
-        if (rows[known] != self.rows[[message.origins[index] for index in known]]).any():
+        repeated = [index for index, origin in enumerate(message.origins) if origin in self.has]
+        if (rows[repeated] != self.rows[[message.origins[index] for index in repeated]]).any():
             raise RemoteProtocolError("conflict", "means that differ from those received before")
         self.data[sender] = message.origins, rows
 
@@ -132,7 +134,8 @@ class Gossip(Flooding):
     In every slot it sends one random neighbour the means that it is not known to have.
     An agent ends each slot with a `Quiet` to every neighbour: who is known to have all means
     (`full`), and since which slot F the last of them (`since`). d_G slots after F all agents know F
-    and stop together; this part is the clock's, not the paper's.
+    and stop together; this part is the clock's, not the paper's. `known` has the agents whose means
+    each neighbour is known to have.
     """
 
     choice: np.random.Generator = field(default_factory=np.random.default_rng)
@@ -142,7 +145,7 @@ class Gossip(Flooding):
 
     @property
     def slots(self) -> int | None:
-        """See `Exchange.slots`: not known in advance."""
+        """None: their number is not known in advance."""
         return None
 
     @property
@@ -158,16 +161,16 @@ class Gossip(Flooding):
 
     def _say(self) -> AgentEffects:
         effects: list[AgentEffect] = []
-        at = (self.round, self.slot)
+        place = (self.round, self.slot)
         chosen = self.neighbours[int(self.choice.integers(len(self.neighbours)))]
-        news = tuple(sorted(self.has - self.known[chosen]))
-        if news:
-            self.known[chosen].update(news)
+        lacking = tuple(sorted(self.has - self.known[chosen]))
+        if lacking:
+            self.known[chosen].update(lacking)
             self.sent = {chosen}
-            effects.append(Send(chosen, Data(*at, news, self.pack(news))))
+            effects.append(Send(chosen, Data(*place, lacking, self.pack(lacking))))
         bits = np.zeros(self.agents, dtype=np.uint8)
         bits[list(self.full)] = 1
-        quiet = Quiet(*at, "push", np.packbits(bits).tobytes(), self.since)
+        quiet = Quiet(*place, "push", np.packbits(bits).tobytes(), self.since)
         return [*effects, *(Send(j, quiet) for j in self.neighbours)]
 
     def _take(self, event: Received) -> None:

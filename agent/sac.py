@@ -53,13 +53,13 @@ class Relay(Flooding):
             raise RemoteProtocolError("unasked", "this agent is not on that path to the sink")
         return Flooding.receive(self, event)
 
-    def _keep(self, event: Received, at: tuple[int, int]) -> None:
-        round_, slot = at
+    def _keep(self, event: Received, place: tuple[int, int]) -> None:
+        round_, slot = place
         later = round_ == self.round + 1 or (round_ == self.round and 0 <= self.slot < slot)
-        place = (*at, event.sender, Hop)
-        if not later or place in self.early:
-            raise RemoteProtocolError("out-of-turn", f"round, slot {at}")
-        self.early[place] = event
+        key = (*place, event.sender, Hop)
+        if not later or key in self.early:
+            raise RemoteProtocolError("out-of-turn", f"round, slot {place}")
+        self.early[key] = event
 
     def _take(self, event: Received) -> None:
         hop = event.message

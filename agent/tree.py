@@ -97,7 +97,7 @@ class HonakerSums(TreeSums):
             self.variances.append(1 / (1 + 1 / (2 * self.variances[-1])))
 
     def _grow(self, item: FloatArray, level: int) -> None:
-        """See `TreeSums._grow`; every node on the way up gets noise too."""
+        """Complete the node of this level; every node on the way up gets noise too."""
         estimate = self.noise.noisy(item, 1.0, self.scale)
         for j in range(level):
             item = item + self.nodes.pop(j)

@@ -171,20 +171,20 @@ class TrimmedMeans:
         # For each cell that may begin the interval, one binary search in the cumulated counts finds
         # the first cell that ends it: D log D instead of all D² pairs.
         D = len(self.cells)
-        upto = np.cumsum(y, axis=0)
+        cumulated = np.cumsum(y, axis=0)
         # each arm's counts are lifted above the arm's before, so that one search serves all arms
         arm = np.arange(need.size).reshape(need.shape)
-        lift = arm * (upto[-1].max() + 1.0)
-        target = upto - y + need
-        ends = (upto + lift).reshape(D, -1).T.ravel()
+        lift = arm * (cumulated[-1].max() + 1.0)
+        target = cumulated - y + need
+        ends = (cumulated + lift).reshape(D, -1).T.ravel()
         last = np.searchsorted(ends, target + (lift - 0.5)) - arm * D
-        reachable = target <= upto[-1]
+        reachable = target <= cumulated[-1]
         last = np.where(reachable, last, D - 1)
         length = np.where(reachable & (y > 0), self.cells[last] - self.cells[:, None, None], _FAR)
         if self.variant == "printed":
             first = length.argmin(axis=0)
         else:
-            held = np.take_along_axis(upto, last, axis=0) - upto + y
+            held = np.take_along_axis(cumulated, last, axis=0) - cumulated + y
             first = np.where(length == length.min(axis=0), held, -1.0).argmax(axis=0)
         return first, np.take_along_axis(last, first[None], axis=0)[0]
 
@@ -192,9 +192,9 @@ class TrimmedMeans:
         self, x: FloatArray, y: FloatArray, x_sums: FloatArray, N: IntArray, alpha: FloatArray
     ) -> FloatArray:
         """The mean of X clipped to the α and 1 - α quantiles of Y (Lugosi and Mendelson 2021)."""
-        upto = np.cumsum(y, axis=0)
-        low = (upto < np.maximum(np.ceil(alpha * N - 1e-9), 1)).sum(axis=0)
-        high = (upto < np.maximum(np.ceil((1 - alpha) * N - 1e-9), 1)).sum(axis=0)
+        cumulated = np.cumsum(y, axis=0)
+        low = (cumulated < np.maximum(np.ceil(alpha * N - 1e-9), 1)).sum(axis=0)
+        high = (cumulated < np.maximum(np.ceil((1 - alpha) * N - 1e-9), 1)).sum(axis=0)
         low, high = np.minimum(low, len(self.cells) - 1), np.minimum(high, len(self.cells) - 1)
         index = np.arange(len(self.cells))[:, None, None]
         below, above = index < low, index > high

@@ -168,12 +168,14 @@ class AnonymousServer(GatheringMachine):
         users = [int(n) for n in np.flatnonzero(self.active)]
         self.number += 1
         self.left -= copies * self._width
-        of = {user: group for group in groups for user in group.members}
-        self.current = AssignmentRound(self.number, assignment, copies, groups, of, set(users))
+        group_of = {user: group for group in groups for user in group.members}
+        self.current = AssignmentRound(
+            self.number, assignment, copies, groups, group_of, set(users)
+        )
         self.group_sizes.update(len(group.members) for group in groups)
         orders: list[ServerEffect] = []
         for user in users:
-            group = of[user].members if user in of else ()
+            group = group_of[user].members if user in group_of else ()
             orders.append(Send(user, Assign(self.number, int(arms[user]), copies, group)))
         return orders
 
@@ -196,7 +198,7 @@ class AnonymousServer(GatheringMachine):
             raise RemoteProtocolError("out-of-turn", type(message).__name__)
         if not self.active[sender]:
             raise RemoteProtocolError("out-of-turn", f"agent {sender} was expelled")
-        group = current.of.get(sender)
+        group = current.group_of.get(sender)
         masked = self.aggregation == "masked"
         waiting = sender in current.unanswered
         collects = not masked and group is not None and group.members[0] == sender
@@ -234,8 +236,8 @@ class AnonymousServer(GatheringMachine):
         current.unanswered.remove(sender)
         group.reports[sender] = unpack_words(words, self._width)
         complete = group.open and len(group.reports) == len(group.members)
-        asked = sorted(group.members) if complete else []
-        return self._go_on(current, [Send(user, Unmask(current.number)) for user in asked])
+        members = sorted(group.members) if complete else []
+        return self._go_on(current, [Send(user, Unmask(current.number)) for user in members])
 
     def _sealed(
         self, current: AssignmentRound, group: UserGroup, sender: int, box: bytes
@@ -261,11 +263,11 @@ class AnonymousServer(GatheringMachine):
                 effects.append(Note(ImplausibleRow(current.number, group.arm)))
         broken = {group.arm for group in current.groups if group.broken}
         if broken:
-            again = self._again(current, broken)
-            kind = RepeatedRow if again else LostRow
+            repeated = self._repeat(current, broken)
+            kind = RepeatedRow if repeated else LostRow
             effects.append(Note(kind(current.number, tuple(sorted(broken)))))
-            if again:
-                self.planned.appendleft(again)
+            if repeated:
+                self.planned.appendleft(repeated)
         return [*effects, *self._next()]
 
     # drop-outs
@@ -294,20 +296,20 @@ class AnonymousServer(GatheringMachine):
         self.active[user] = False
         if current is not None:
             current.unanswered.discard(user)
-            group = current.of.get(user)
+            group = current.group_of.get(user)
             if group is not None and group.sums is None:
                 group.broken = True
 
-    def _again(self, current: AssignmentRound, broken: set[int]) -> Assignment | None:
+    def _repeat(self, current: AssignmentRound, broken: set[int]) -> Assignment | None:
         """The assignment for the users that are left; None if no broken arm can form a group."""
         arms = np.where(self.active, current.assignment.arms, -1)
         possible = False
         for arm in sorted(broken):
-            here = int((arms == arm).sum())
-            if here == self.group_size and (user := self._spare(arms, arm)) is not None:
+            users = int((arms == arm).sum())
+            if users == self.group_size and (user := self._spare(arms, arm)) is not None:
                 arms[user] = arm
-                here += 1
-            possible |= here > self.group_size
+                users += 1
+            possible |= users > self.group_size
         return Assignment(arms, current.copies) if possible else None
 
     def _spare(self, arms: IntArray, arm: int) -> int | None:

@@ -71,18 +71,18 @@ def greedy(
     The others' arms are redrawn at most 8 times in the D copies. Their estimates are a by-product
     that needs no more draws, and each draw costs every user a report.
     """
-    out = Decomposition(ratio=alive.shape[1], unserved=unserved(alive, group_size))
+    decomposition = Decomposition(ratio=alive.shape[1], unserved=unserved(alive, group_size))
     for j in range(alive.shape[1]):
         if alive[:, j].sum() <= group_size:
             continue
         if alive[:, j].all():
-            out.assignments.append(Assignment(np.full(len(alive), j), demand))
+            decomposition.assignments.append(Assignment(np.full(len(alive), j), demand))
             continue
         draws = min(demand, _GREEDY_DRAWS)
         for number, arms in enumerate(random_arms(alive, draws, generator)):
             copies = demand // draws + (number < demand % draws)
-            out.assignments.append(Assignment(np.where(alive[:, j], j, arms), copies))
-    return out
+            decomposition.assignments.append(Assignment(np.where(alive[:, j], j, arms), copies))
+    return decomposition
 
 
 def at_random(
@@ -98,37 +98,39 @@ def at_random(
 
     def until_served(draws: Iterator[IntArray], copies: int, least: int = 0) -> Decomposition:
         """Assignments from `draws` until every pair has its count, in at least `least` turns."""
-        out = Decomposition(ratio=1, unserved=unserved(alive, group_size))
+        decomposition = Decomposition(ratio=1, unserved=unserved(alive, group_size))
         need = np.where(alive, -(-demand // alive.sum(axis=1, keepdims=True)), 0)
-        need[:, list(out.unserved)] = 0
+        need[:, list(decomposition.unserved)] = 0
         users, left = np.arange(len(alive)), 2 * demand
         while left and (2 * demand - left < least or (need > 0).any()):
             arms, times = next(draws), min(copies, left)
             left -= times
             informative = np.bincount(arms, minlength=alive.shape[1]) > group_size
             need[users, arms] -= times * informative[arms]
-            out.assignments.append(Assignment(arms, times))
-        return out
+            decomposition.assignments.append(Assignment(arms, times))
+        return decomposition
 
     # with 1024 draws each pair's share is within a few percent of 1 / |A_i|, for any D
-    turns = until_served(_anew(alive, generator), -(-demand // _TURNS)).length
-    return until_served(_in_turn(alive, generator), -(-turns // _RANDOM_DRAWS), turns)
+    turns = until_served(_draw_independently(alive, generator), -(-demand // _TURNS)).length
+    return until_served(_draw_cycles(alive, generator), -(-turns // _RANDOM_DRAWS), turns)
 
 
-def _anew(alive: BoolArray, generator: np.random.Generator) -> Iterator[IntArray]:
+def _draw_independently(alive: BoolArray, generator: np.random.Generator) -> Iterator[IntArray]:
     """Endless draws of a uniform arm of A_i for every user, shape (N,)."""
     while True:
         yield from random_arms(alive, _DRAWS_AT_ONCE, generator)
 
 
-def _in_turn(alive: BoolArray, generator: np.random.Generator) -> Iterator[IntArray]:
-    """Like `_anew`, but each user plays all of A_i in a random order before it starts over."""
+def _draw_cycles(alive: BoolArray, generator: np.random.Generator) -> Iterator[IntArray]:
+    """Endless draws in which each user plays all of A_i in a random order, then starts over."""
     users, sizes = np.arange(len(alive)), alive.sum(axis=1)
     place, order = sizes.copy(), np.zeros(alive.shape, dtype=np.int64)
     while True:
-        again = place == sizes
-        lots = np.where(alive[again], generator.random((again.sum(), alive.shape[1])), 2.0)
-        order[again], place[again] = lots.argsort(axis=1), 0
+        restarting = place == sizes
+        lots = np.where(
+            alive[restarting], generator.random((restarting.sum(), alive.shape[1])), 2.0
+        )
+        order[restarting], place[restarting] = lots.argsort(axis=1), 0
         yield order[users, place]
         place += 1
 
@@ -145,15 +147,15 @@ def by_flow(
     With blocks S_1 … S_s every pair has x^S_ij >= 1 / |A_i| in its block. So D copies of each
     block serve the demand: α = s. A user without an alive arm in the block plays a random one.
     """
-    out = Decomposition(unserved=unserved(alive, group_size))
+    decomposition = Decomposition(unserved=unserved(alive, group_size))
     groups = blocks(alive, group_size, cluster_size)
-    out.ratio = max(len(groups), 1)
+    decomposition.ratio = max(len(groups), 1)
     for block in groups:
         x, unit = shares(alive, block)
         for weight, point in whole_points(x, unit):
             arms = np.where(point >= 0, point, random_arms(alive, 1, generator)[0])
-            out.assignments.append(Assignment(arms, -(-weight * demand // unit)))
-    return out
+            decomposition.assignments.append(Assignment(arms, -(-weight * demand // unit)))
+    return decomposition
 
 
 def blocks(alive: BoolArray, group_size: int, cluster_size: int | None) -> list[tuple[int, ...]]:
@@ -171,15 +173,15 @@ def blocks(alive: BoolArray, group_size: int, cluster_size: int | None) -> list[
             return cut
     if not wanted or _feasible(alive, tuple(wanted), group_size):
         return [tuple(wanted)] if wanted else []
-    out: list[tuple[int, ...]] = []
+    stacked: list[tuple[int, ...]] = []
     for j in wanted:
-        for index, block in enumerate(out):
+        for index, block in enumerate(stacked):
             if _feasible(alive, (*block, j), group_size):
-                out[index] = (*block, j)
+                stacked[index] = (*block, j)
                 break
         else:
-            out.append((j,))
-    return out
+            stacked.append((j,))
+    return stacked
 
 
 def shares(alive: BoolArray, block: tuple[int, ...]) -> tuple[IntArray, int]:

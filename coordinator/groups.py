@@ -47,10 +47,10 @@ class UserGroup:
         """The rounds' sums per copy; None if there are none that rewards in [0, 1] can give."""
         if self.sums is None:
             return None
-        one = copies << precision
+        largest = copies << precision
         group = self.members
         for step, total in enumerate(self.sums.tolist()):
-            if total > one * (len(group) - (removed_in(step, group) is not None)):
+            if total > largest * (len(group) - (removed_in(step, group) is not None)):
                 return None
         return from_words(self.sums, precision) / copies
 
@@ -63,7 +63,7 @@ class AssignmentRound:
     assignment: Assignment
     copies: int
     groups: list[UserGroup]
-    of: dict[int, UserGroup]
+    group_of: dict[int, UserGroup]
     unanswered: set[int]
 
     @property

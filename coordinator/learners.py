@@ -110,15 +110,21 @@ class BatchedElimination(AnonymousLearner):
         demand = self.ends[self.batch] - self.ends[self.batch - 1]
         if self.feedback == "demand":
             self.room = np.ceil(demand / self.alive.sum(axis=1, keepdims=True)) * self.alive
-        found = self._decompose(self.alive[active], demand)
-        notes = [Note(NoFeedbackRow(self.batch, j)) for j in found.unserved]
-        if found.unserved and self.variant == "printed":
+        decomposition = self._decompose(self.alive[active], demand)
+        notes = [Note(NoFeedbackRow(self.batch, j)) for j in decomposition.unserved]
+        if decomposition.unserved and self.variant == "printed":
             self.batch = len(self.ends)
             return [], notes
-        distinct, pairs = len(found.assignments), int(self.alive[active].sum())
-        notes.append(Note(BatchRow(self.batch, demand, found.length, distinct, found.ratio, pairs)))
+        distinct, pairs = len(decomposition.assignments), int(self.alive[active].sum())
+        notes.append(
+            Note(
+                BatchRow(
+                    self.batch, demand, decomposition.length, distinct, decomposition.ratio, pairs
+                )
+            )
+        )
         whole = []
-        for assignment in found.assignments:
+        for assignment in decomposition.assignments:
             arms = np.full(self.users, -1)
             arms[active] = assignment.arms
             whole.append(Assignment(arms, assignment.copies))

@@ -103,13 +103,13 @@ class MaseTally(ServerMachine):
             raise RemoteProtocolError("duplicate-vote", f"agent {sender} voted twice")
 
     def _count(self, sender: int, arms: tuple[int, ...]) -> ServerEffects:
-        out: list[int] = []
+        removed: list[int] = []
         for k in arms:
             self.voters[k].add(sender)
             if k in self.alive and len(self.alive) > 1 and len(self.voters[k]) >= self.needed:
                 self.alive = tuple(a for a in self.alive if a != k)
-                out.append(k)
-        return [*(Note(VoteRow(sender, k)) for k in arms), *_eliminated(tuple(out), self.alive)]
+                removed.append(k)
+        return [*(Note(VoteRow(sender, k)) for k in arms), *_eliminated(tuple(removed), self.alive)]
 
     def _end_if_all_are_done(self) -> ServerEffects:
         if len(self.done | self.lost) < self.agents:

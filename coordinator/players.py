@@ -73,7 +73,7 @@ class Medium:
         self.timer = Timer(self.deadline)
 
     def handle(self, event: ServerEvent, now: float) -> ServerEffects:
-        """See `posse.protocol.machine.ServerMachine`."""
+        """Take a player's choice, the arms' samples, or word that a player is gone."""
         if type(event) is Received and isinstance(event.message, Choice):
             return self._choice(event.sender, event.message)
         if type(event) is Pulled:
@@ -94,18 +94,18 @@ class Medium:
 
     @property
     def awaited(self) -> int:
-        """See `posse.protocol.machine.PatientMachine`."""
+        """The players that have not chosen in this slot."""
         return len(self.waiting)
 
     def keep(self, received: Sequence[Received]) -> bool:
-        """See `posse.protocol.machine.PatientMachine`."""
+        """Take choices that do not complete the slot; False if one must be refused or punished."""
         chosen: dict[int, int] = {}
-        for one in received:
-            choice = one.message
+        for event in received:
+            choice = event.message
             if not isinstance(choice, Choice) or choice.slot != self.slot:
                 return False
             if choice.arm < self.arms:
-                chosen[one.sender] = choice.arm
+                chosen[event.sender] = choice.arm
         if len(chosen) < len(received) or not chosen.keys() < self.waiting:
             return False
         for player, arm in chosen.items():

@@ -72,11 +72,11 @@ MOST_LISTED = 10_000_000
 """Longest horizon with releases at intervals: listing them all takes seconds before a run."""
 
 
-def _require_listed(horizon: int, way: str) -> None:
+def _require_listed(horizon: int, remedy: str) -> None:
     if horizon > MOST_LISTED:
         raise ValueError(
             f"horizon = {horizon:,} is too long: all releases at intervals are listed before a "
-            f"run, for {MOST_LISTED:,} slots at most; take no more, or {way}"
+            f"run, for {MOST_LISTED:,} slots at most; take no more, or {remedy}"
         )
 
 
@@ -252,16 +252,16 @@ def release_counts(
     holds for our reading: a release costs x^(-v/2), at most ε times the sum over its interval, so
     all releases up to t cost at most ε t^(1-v/2) / (1-v/2).
     """
-    found = []
+    counts = []
     total = 0.0
     for x in range(1, last + 1):
         cost = x ** (-v / 2)
         total += cost
         due = 1 / (epsilon * x**v) if as_printed else cost / epsilon
         if total >= due - _TOLERANCE:
-            found.append(x)
+            counts.append(x)
             total = 0.0
-    return tuple(found)
+    return tuple(counts)
 
 
 _TOLERANCE = 1e-12

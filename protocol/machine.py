@@ -324,12 +324,14 @@ AgentEffects = Sequence[AgentEffect]
 ServerEffects = Sequence[ServerEffect]
 
 
-def assert_never_effect(effect: Never, machine: object, whose: str, allowed: UnionType) -> NoReturn:
+def assert_never_effect(effect: Never, machine: object, owner: str, allowed: UnionType) -> NoReturn:
     """`typing.assert_never` for effects, which also says what an untyped machine asked for."""
-    asked: object = effect
-    named = f"the class {asked.__name__}" if isinstance(asked, type) else type(asked).__name__
+    untyped: object = effect
+    named = type(untyped).__name__
+    if isinstance(untyped, type):
+        named = f"the class {untyped.__name__}"
     raise LocalProtocolError(
-        f"{whose} machine {type(machine).__name__} asked for {named}, which is not one of "
+        f"{owner} machine {type(machine).__name__} asked for {named}, which is not one of "
         f"its effects: {', '.join(kind.__name__ for kind in get_args(allowed))}"
     )
 

@@ -102,8 +102,8 @@ def one_sample(parameters: PlayerParameters, *, field: bool) -> bool:
     If so, it enters the sums of all of them and costs up to M ε. In the field each player has its
     own sample unless the run file says otherwise.
     """
-    asked = parameters.shared_sample
-    return not field if asked is None else asked
+    shared = parameters.shared_sample
+    return not field if shared is None else shared
 
 
 def target_rank(slot: int, offset: int, players: int) -> int:

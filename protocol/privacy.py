@@ -96,17 +96,17 @@ class Neighbours(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def says(self) -> str:
         """The difference in words."""
-        one, other = self.values
+        value, other = self.values
         if self.grouped:
             return (
-                f"agent {self.agent}'s reward in the first round of its first group is {one:g} and "
-                f"that of the group's next member {other:g}, or the reverse"
+                f"agent {self.agent}'s reward in the first round of its first group is {value:g} "
+                f"and that of the group's next member {other:g}, or the reverse"
             )
         whose = f"agent {self.agent}'s reward number {self.place + 1} of arm {self.arm}"
         if self.exchanged >= 0:
-            return f"{whose} is {one:g} and agent {self.exchanged}'s {other:g}, or the reverse"
+            return f"{whose} is {value:g} and agent {self.exchanged}'s {other:g}, or the reverse"
         rest = ", ".join(f"{level:.4g}" for level in self.levels) or "the run file's own"
-        return f"{whose} is {one:g} or {other:g}; all others by arm: {rest}"
+        return f"{whose} is {value:g} or {other:g}; all others by arm: {rest}"
 
 
 class Promise(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,11 +141,11 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def says(self) -> str:
         """The claim in sentences, without its proof."""
-        said = [f"{g.number} against {g.adversary}" for g in self.guarantees]
-        parts = [f"{'; '.join(said)}, for {self.unit}." if said else ""]
+        costs = [f"{g.number} against {g.adversary}" for g in self.guarantees]
+        parts = [f"{'; '.join(costs)}, for {self.unit}." if costs else ""]
         if self.mechanism == "none":
             parts = ["Nothing is protected."]
-        elif not said:
+        elif not costs:
             parts = [f"{self.unit[:1].upper()}{self.unit[1:]}, against {self.adversary}."]
         if not self.holds:
             parts.append("The paper's claim does not hold.")

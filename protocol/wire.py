@@ -149,9 +149,9 @@ def in_our_version(frame: bytes) -> bytes:
 
 def kind_of(frame: bytes) -> str:
     """The kind that a frame claims to be, unchecked; "" if it names none."""
-    at = _SIZE + 1  # after the msgpack array's first byte; a short string's has its length
-    length = frame[at] - 0xA0 if len(frame) > at else 0
-    name = frame[at + 1 : at + 1 + length].decode("ascii", "replace") if 0 < length < 32 else ""
+    tag = _SIZE + 1  # after the msgpack array's first byte; a short string's has its length
+    length = frame[tag] - 0xA0 if len(frame) > tag else 0
+    name = frame[tag + 1 : tag + 1 + length].decode("ascii", "replace") if 0 < length < 32 else ""
     return name if name.isidentifier() and name.isascii() else ""
 
 
@@ -200,12 +200,12 @@ class Codec:
 
     def _fault(self, error: str, kind: str) -> str:
         """What is wrong, with the names of kind and field: msgspec says only the field's number."""
-        said, _, place = error.partition(" - at ")
-        for known in self._kinds:
-            if kind_name(known) == kind:
-                for number, name in enumerate(known.__struct_fields__, 1):
+        fault, _, place = error.partition(" - at ")
+        for decoded in self._kinds:
+            if kind_name(decoded) == kind:
+                for number, name in enumerate(decoded.__struct_fields__, 1):
                     place = place.replace(f"$[{number}]", name)
-        return f"{kind} {place}: {said}"
+        return f"{kind} {place}: {fault}"
 
 
 def pack_floats(values: NDArray[np.float64]) -> bytes:

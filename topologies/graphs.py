@@ -59,13 +59,13 @@ class Graph:
     def components(self) -> tuple[tuple[int, ...], ...]:
         """The connected components, each sorted, in the order of their lowest agent."""
         seen: set[int] = set()
-        found = []
+        components = []
         for start in range(self.agents):
             if start not in seen:
                 component = sorted(chain.from_iterable(self._layers(start, self.agents)))
                 seen.update(component)
-                found.append(tuple(component))
-        return tuple(found)
+                components.append(tuple(component))
+        return tuple(components)
 
     @property
     def connected(self) -> bool:
@@ -104,11 +104,11 @@ class Graph:
     @property
     def centre(self) -> tuple[int, ...]:
         """The agents of least eccentricity in their component, sorted."""
-        found: list[int] = []
+        centre: list[int] = []
         for component in self.components:
             least = min(self.eccentricities[i] for i in component)
-            found += (i for i in component if self.eccentricities[i] == least)
-        return tuple(sorted(found))
+            centre += (i for i in component if self.eccentricities[i] == least)
+        return tuple(sorted(centre))
 
     def adjacency(self) -> NDArray[np.float64]:
         """The adjacency matrix, shape (M, M)."""
@@ -211,8 +211,8 @@ def erdos_renyi(agents: int, p: float, generator: np.random.Generator) -> Graph:
     """G(M, p): each edge exists with probability p (Gilbert 1959); drawn until connected."""
     first, second = np.triu_indices(agents, 1)
     for resamples in range(MOST_RESAMPLES):
-        there = generator.random(len(first)) < p
-        drawn = zip(first[there].tolist(), second[there].tolist(), strict=True)
+        linked = generator.random(len(first)) < p
+        drawn = zip(first[linked].tolist(), second[linked].tolist(), strict=True)
         graph = from_edges(agents, drawn, resamples)
         if graph.connected:
             return graph

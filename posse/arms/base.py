@@ -156,7 +156,7 @@ Clip = Annotated[
     tuple[float, float] | None,
     Meta(description="[lo, hi]: rewards are cut to it, and it is mapped onto [0, 1]"),
 ]
-"""See `check_clip` for the allowed values."""
+"""None, or [lo, hi] with lo < hi; `check_clip` refuses others."""
 
 
 class ArmsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

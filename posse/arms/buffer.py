@@ -53,12 +53,12 @@ class RewardBuffer:
 
     def take_one(self, arm: int) -> float:
         """Use one reward of one arm."""
-        drawn, at = self._drawn[arm], self._next[arm]
-        if at == len(drawn):
+        drawn, position = self._drawn[arm], self._next[arm]
+        if position == len(drawn):
             drawn = self._drawn[arm] = self._arms.draw(arm, _READ_AHEAD if self.simulated else 1)
-            at = 0
-        self._next[arm] = at + 1
-        return drawn.item(at)
+            position = 0
+        self._next[arm] = position + 1
+        return drawn.item(position)
 
     def sums(self, arms: tuple[int, ...], times: int) -> FloatArray:
         """Use `times` rewards of each arm; only their sums, shape (len(arms),)."""
@@ -74,11 +74,11 @@ class RewardBuffer:
         sums = dict(zip(fresh, self._arms.totals(fresh, times), strict=True)) if fresh else {}
         for k in arms:
             if k not in sums:
-                at = self._next[k]
-                held = self._drawn[k][at : at + times]
+                position = self._next[k]
+                held = self._drawn[k][position : position + times]
                 self._next[k] += len(held)
-                rest = times - len(held)
-                sums[k] = held.sum() + (self._arms.totals((k,), rest)[0] if rest else 0.0)
+                missing = times - len(held)
+                sums[k] = held.sum() + (self._arms.totals((k,), missing)[0] if missing else 0.0)
         return np.array([sums[k] for k in arms])
 
     def pull(self, order: Pull) -> Pulled:

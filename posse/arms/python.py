@@ -93,8 +93,8 @@ class PythonArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="py
     def missing(self, base: str, ranks: Sequence[int]) -> str:
         """A sentence if the target's module is not on this machine, else "". It is not imported."""
         folders = own_code.folders_of(base, self.path)
-        said = own_code.missing(self.target, folders, _GROUP) if ranks else ""
-        return f"target: '{self.target}': {said}" if said else ""
+        fault = own_code.missing(self.target, folders, _GROUP) if ranks else ""
+        return f"target: '{self.target}': {fault}" if fault else ""
 
     def ledger(self, base: str, rank: int) -> tuple[Path, None]:
         """The path of the agent's ledger; there is no log."""
@@ -106,14 +106,14 @@ class PythonArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="py
         """The arms of one agent."""
         folders = own_code.folders_of(context.base, self.path)
         try:
-            found = own_code.load(self.target, folders, _GROUP)
-            if not hasattr(found, "pull") or isinstance(found, type):
+            target = own_code.load(self.target, folders, _GROUP)
+            if not hasattr(target, "pull") or isinstance(target, type):
                 agent = max(context.rank, 0)  # shared arms are the coordinator's, rank -1
-                found = found(agent=agent, agents=context.agents, seed=_seed(context))
+                target = target(agent=agent, agents=context.agents, seed=_seed(context))
         except (Exception, SystemExit) as error:  # a user's own code may call sys.exit
             why = f"arms.target = '{self.target}' cannot be made: {defect.describe(error)}"
             raise ArmsError(f"{context.owner}: {why}") from error
-        return Python(found, self.target, self.clip, context.owner)
+        return Python(target, self.target, self.clip, context.owner)
 
 
 def _seed(context: ArmsContext) -> int:

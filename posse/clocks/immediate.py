@@ -10,7 +10,7 @@ from collections.abc import Callable
 from mypy_extensions import mypyc_attr
 
 from posse.arms.buffer import RewardBuffer
-from posse.clocks.pace import Order, Pace, Paced
+from posse.clocks.pace import ArmsOrder, Pace, Paced
 from posse.protocol import control
 from posse.protocol.machine import (
     AwaitTurn,
@@ -86,7 +86,7 @@ class ImmediatePace(Pace):
         self.stop(self.now)
         self._run.exhausted(shortage)
 
-    def _take(self, order: Order | AwaitTurn | Finish | None) -> None:
+    def _take(self, order: ArmsOrder | AwaitTurn | Finish | None) -> None:
         if type(order) is Finish:
             self.stop(self.now)
         elif order is not None:

@@ -26,7 +26,7 @@ from posse.protocol.machine import (
 )
 from posse.protocol.message import Message
 
-Order = Pull | Explore
+ArmsOrder = Pull | Explore
 """An order to the arms."""
 
 
@@ -38,12 +38,12 @@ class Paced(Protocol):
         """The agent's account so far."""
         ...
 
-    def tell(self, event: AgentEvent, now: float) -> Order | AwaitTurn | Finish | None:
+    def tell(self, event: AgentEvent, now: float) -> ArmsOrder | AwaitTurn | Finish | None:
         """Hand an event to the machine; return its order, if any."""
         ...
 
     def lookahead(self, rewards: FloatArray) -> int:
-        """See `posse.protocol.machine.ExploringMachine`."""
+        """How many of these next activations pass before the machine acts."""
         ...
 
     def exhausted(self, what: str) -> None:
@@ -61,7 +61,7 @@ class Pace(ABC):
 
     def __init__(self, run: Paced) -> None:
         self.now = 0.0
-        self.order: Order | AwaitTurn | None = None
+        self.order: ArmsOrder | AwaitTurn | None = None
         """The order that `step` carries out next."""
         self._run = run
         self._over = False
@@ -90,7 +90,7 @@ class Pace(ABC):
         """End the run at `now`."""
         self._over = True
 
-    def _ask(self) -> Order | Finish | None:
+    def _ask(self) -> ArmsOrder | Finish | None:
         """Give the machine its turn; return its order."""
         order = self._run.tell(Turn(), self.now)
         if type(order) is AwaitTurn:
@@ -98,7 +98,7 @@ class Pace(ABC):
         return order
 
     @abstractmethod
-    def _take(self, order: Order | AwaitTurn | Finish | None) -> None:
+    def _take(self, order: ArmsOrder | AwaitTurn | Finish | None) -> None:
         """Replace the order under way by the machine's new one, if any."""
 
 
@@ -112,7 +112,7 @@ class SharedPace(Pace):
             if (order := self._run.tell(event, now)) is not None:
                 self._take(order)
 
-    def _take(self, order: Order | AwaitTurn | Finish | None) -> None:
+    def _take(self, order: ArmsOrder | AwaitTurn | Finish | None) -> None:
         if type(order) is Finish:
             self._over = True
         elif order is not None:

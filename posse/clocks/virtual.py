@@ -7,7 +7,7 @@ import numpy as np
 from mypy_extensions import mypyc_attr
 
 from posse.arms.buffer import RewardBuffer
-from posse.clocks.pace import Order, Pace, Paced
+from posse.clocks.pace import ArmsOrder, Pace, Paced
 from posse.protocol import control
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.machine import (
@@ -57,7 +57,7 @@ class Activity:
 class _Plan:
     """`count` activations for an order, the last of them at `due`."""
 
-    order: Order
+    order: ArmsOrder
     start: float
     due: float
     count: int
@@ -98,7 +98,7 @@ class VirtualPace(Pace):
         self._say_due()
 
     def message(self, event: Received | PeerLost | Regrouped, now: float) -> None:
-        """See `Pace`. The agent answers with `Due` even if the machine refuses the message."""
+        """Handle a message; the agent answers with `Due` even if the machine refuses it."""
         try:
             self._message(event, now)
         finally:
@@ -123,7 +123,7 @@ class VirtualPace(Pace):
         self._take(self._run.tell(event, now))
 
     def stop(self, now: float) -> None:
-        """See `Pace`: activations of the order under way up to `now` count as pulls."""
+        """End the run; activations of the order under way up to `now` count as pulls."""
         super().stop(now)
         self.now = now = max(now, self.now)
         if self._plan is not None:
@@ -132,7 +132,7 @@ class VirtualPace(Pace):
             if done:
                 self._run.account.pulled(plan.order.arms, done, now)
 
-    def _commit(self, plan: _Plan, count: int) -> Order | AwaitTurn | Finish | None:
+    def _commit(self, plan: _Plan, count: int) -> ArmsOrder | AwaitTurn | Finish | None:
         """Carry out the plan's first `count` activations, which ended by now."""
         order = plan.order
         self._run.account.pulled(order.arms, count, self.now)
@@ -141,7 +141,7 @@ class VirtualPace(Pace):
             return self._run.tell(Observed(order.arms, rewards), self.now)
         return self._run.tell(self._rewards.pull(order), self.now)
 
-    def _take(self, order: Order | AwaitTurn | Finish | None) -> None:
+    def _take(self, order: ArmsOrder | AwaitTurn | Finish | None) -> None:
         if type(order) is AwaitTurn:
             order = self._ask()
         if order is None:
@@ -161,7 +161,7 @@ class VirtualPace(Pace):
             return
         self._plan = _Plan(order, self.now, self._activity.due(self.now, count), count)
 
-    def _length(self, order: Order) -> tuple[int, str]:
+    def _length(self, order: ArmsOrder) -> tuple[int, str]:
         """The activations until the order gives the machine an event, or why it cannot begin."""
         if type(order) is Pull:
             return order.times, self._rewards.shortage(order.arms, order.times)
@@ -171,9 +171,9 @@ class VirtualPace(Pace):
             width = rewards.shape[1]
             if width == 0:
                 return 0, self._rewards.shortage(order.arms, 1)
-            silent = self._run.lookahead(rewards)
-            if silent < width:
-                return silent + 1, ""
+            uneventful = self._run.lookahead(rewards)
+            if uneventful < width:
+                return uneventful + 1, ""
             if width < ahead or ahead >= most:
                 return width, ""
             ahead *= 2

@@ -11,7 +11,7 @@ from posse.agent.noise import SeededNoise
 from posse.arms import Arms
 from posse.arms.buffer import RewardBuffer
 from posse.clocks.immediate import SlotPace, WallPace
-from posse.clocks.pace import Order, Pace, SharedPace
+from posse.clocks.pace import ArmsOrder, Pace, SharedPace
 from posse.clocks.virtual import Activity, VirtualPace
 from posse.families.context import AgentContext
 from posse.families.system import System
@@ -125,7 +125,7 @@ class AgentRun:
 
     @property
     def awaited(self) -> int:
-        """See `AgentHost.awaited`."""
+        """How many more messages the machine needs before it acts; 1 if it cannot tell."""
         return self._patient.awaited if self._patient is not None else 1
 
     def receive(
@@ -191,17 +191,17 @@ class AgentRun:
 
     def tell(  # noqa: PLR0912
         self, event: AgentEvent, now: float
-    ) -> Order | AwaitTurn | Finish | None:
+    ) -> ArmsOrder | AwaitTurn | Finish | None:
         """Hand an event to the machine and carry out its effects; return its order, if any."""
-        order: Order | AwaitTurn | Finish | None = None
+        order: ArmsOrder | AwaitTurn | Finish | None = None
         effects = self._effects_of(event, now)
         if self.field and any(isinstance(effect, _TELLING) for effect in effects):
             self._spending.uses(self.account.pulls)
         for effect in effects:
             if type(effect) is Send:
-                asked: Any = effect  # typed, compiled code would take bools for ints
-                if type(asked.to) is not int:
-                    raise no_link_error(self.rank, asked.to)
+                untyped: Any = effect  # typed, compiled code would take bools for ints
+                if type(untyped.to) is not int:
+                    raise no_link_error(self.rank, untyped.to)
                 to, message = effect.to, effect.message
                 if to != COORDINATOR and self._broadcasts:
                     raise LocalProtocolError(
@@ -258,14 +258,14 @@ class AgentRun:
 
     def _check(self, order: Pull | Explore) -> None:
         """Raise `LocalProtocolError` for an order that cannot be carried out."""
-        asked: Any = order  # untyped as above
-        times = asked.times if type(order) is Pull else 1
+        untyped: Any = order  # as above
+        times = untyped.times if type(order) is Pull else 1
         if (
-            type(asked.arms) is not tuple
+            type(untyped.arms) is not tuple
             or order.arms not in self._ordered
             or type(times) is not int
             or not 0 < times <= MOST_PULLS
-            or type(asked.arms[0]) is not int  # bools equal ints, but index as a mask
+            or type(untyped.arms[0]) is not int  # bools equal ints, but index as a mask
         ):
             require_arms(order, self._setup.arm_count)
             if len(set(order.arms)) < len(order.arms):  # both would get the same rewards
@@ -295,7 +295,7 @@ class AgentRun:
                 assert_never_effect(effect, self.machine, f"agent {self.rank}'s", AgentEffect)
 
     def lookahead(self, rewards: FloatArray) -> int:
-        """See `posse.protocol.machine.ExploringMachine`."""
+        """How many of these next activations pass before the machine acts."""
         if self._explorer is None:
             kind = type(self.machine).__name__
             raise LocalProtocolError(f"{kind} orders Explore, so it must have a method `lookahead`")
@@ -307,10 +307,10 @@ class AgentRun:
         self.account.exhausted = what
         self._end(control.Finished(None, "its rewards are used up" if self.field else what))
 
-    def _end(self, said: control.Finished) -> None:
+    def _end(self, last: control.Finished) -> None:
         """Tell the coordinator of the agent's end, in the field only what `System.end` allows."""
         if not self.field or self._system.end == "answer":
-            self.say(said)
+            self.say(last)
         elif self._system.end == "bare":
             self.say(control.Finished(None))
 
@@ -349,12 +349,12 @@ class AgentRun:
         )
 
 
-def _regrouped(told: control.Regroup) -> Regrouped:
+def _regrouped(order: control.Regroup) -> Regrouped:
     try:
-        knowledge = msgspec.msgpack.decode(told.knowledge, type=dict[str, Any])
+        knowledge = msgspec.msgpack.decode(order.knowledge, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RemoteProtocolError("malformed", f"knowledge: {error}") from None
-    return Regrouped(**msgspec.structs.asdict(told) | {"knowledge": knowledge})
+    return Regrouped(**msgspec.structs.asdict(order) | {"knowledge": knowledge})
 
 
 def _machine(

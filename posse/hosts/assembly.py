@@ -115,7 +115,7 @@ def _add_reported(
     if not in_slots:
         record.rounds = sum(record.activations_per_agent)
     _add_regret(record, reports, shared, in_slots=in_slots)
-    if taken := _taken(reports):
+    if taken := _durations(reports):
         record.delay = record.delay or Delay()
         record.delay.taken = taken
     if (privacy := record.privacy) is not None:
@@ -167,7 +167,7 @@ def _add_regret(
         record.regret_per_agent = [report.regret["regret"] for report in reports]
 
 
-def _taken(reports: list[control.Report]) -> dict[str, Quantiles]:
+def _durations(reports: list[control.Report]) -> dict[str, Quantiles]:
     """The durations that the agents measured, by name."""
     taken = {}
     for name in sorted({name for report in reports for name in report.seconds}):
@@ -179,12 +179,12 @@ def _taken(reports: list[control.Report]) -> dict[str, Quantiles]:
 
 def _resources(used: list[control.ResourceUse]) -> Resources | None:
     """What each agent's process used; None if the agents share one process."""
-    if not any(one.peak_bytes for one in used):
+    if not any(use.peak_bytes for use in used):
         return None
     return Resources(
-        cpu_seconds_per_agent=[one.cpu_seconds for one in used],
-        peak_bytes_per_agent=[one.peak_bytes for one in used],
-        proportional_bytes_per_agent=[one.proportional_bytes for one in used],
+        cpu_seconds_per_agent=[use.cpu_seconds for use in used],
+        peak_bytes_per_agent=[use.peak_bytes for use in used],
+        proportional_bytes_per_agent=[use.proportional_bytes for use in used],
     )
 
 

@@ -44,7 +44,7 @@ class Attendance:
         self.verdict: Finish | None = None
         self.reports: dict[int, control.Report] = {}
         self.elapsed = 0.0
-        self._said: set[int] = set()
+        self._reported: set[int] = set()
         self._form = form
         self._wall = WallClock(clock)
 
@@ -119,13 +119,13 @@ class Attendance:
         `RemoteProtocolError` if it is out of turn or not the first; `BadReport` if it is false.
         """
         reports = isinstance(message, control.Report)
-        if self.verdict is None or rank in self._said or reports != (self._form is not None):
+        if self.verdict is None or rank in self._reported or reports != (self._form is not None):
             raise RemoteProtocolError("out-of-turn", type(message).__name__)
         if isinstance(message, control.Report) and self._form is not None:
             self._form.check(rank, message)
             self.reports[rank] = message
-        self._said.add(rank)
+        self._reported.add(rank)
 
     def without_last_word(self) -> list[int]:
         """The present agents whose last word is not here yet."""
-        return [n for n in self.present() if n not in self._said]
+        return [n for n in self.present() if n not in self._reported]

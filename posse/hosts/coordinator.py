@@ -268,12 +268,12 @@ class CoordinatorHost:
         present, regrouping = self.attendance.expected(), self._regrouping
         if regrouping is None or not present or self.attendance.verdict is not None:
             return
-        found = regrouping.go_on(present, together=not self._alone)
-        if found is None:
+        regrouped = regrouping.go_on(present, together=not self._alone)
+        if regrouped is None:
             return
-        network, told = found
+        network, orders = regrouped
         self._server.tell(Regrouped(regrouping.view, network.server))
-        for rank, order in told.items():
+        for rank, order in orders.items():
             self._server.send(rank, order)
 
     def fall_silent(self, mute: Collection[int] = ()) -> bool:

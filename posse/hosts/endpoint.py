@@ -94,13 +94,13 @@ class Endpoint:
         self._last[source] = sequence
         return source, plane, now, sent, message
 
-    def arrived(self, sent: int, at: int = 0) -> None:
-        """Note the delay of a frame that arrived when `stamp` showed `at`, or now if `at` is 0.
+    def arrived(self, sent: int, received: int = 0) -> None:
+        """Note the delay of a frame that came when `stamp` showed `received`, or now if that is 0.
 
         `sent` is that of its header.
         """
         if sent:
-            self.delays[bucket((at or self._stamp()) - sent)] += 1
+            self.delays[bucket((received or self._stamp()) - sent)] += 1
 
     def send(self, to: int, message: Message, now: float) -> None:
         """Encode, number and count a message to one peer."""
@@ -144,10 +144,10 @@ def unheard_error(
     message: Message, to: int, hears: Collection[type[Message]]
 ) -> LocalProtocolError:
     """The error for a message of a kind that is not in the receiver's `hears`."""
-    by = "a server" if to == COORDINATOR else "an agent"
-    known = f"only {', '.join(kind.__name__ for kind in hears)}" if hears else "nothing"
+    receiver = "a server" if to == COORDINATOR else "an agent"
+    listed = f"only {', '.join(kind.__name__ for kind in hears)}" if hears else "nothing"
     return LocalProtocolError(
-        f"{type(message).__name__} is sent, but {by} here hears {known}; add it to `hears`"
+        f"{type(message).__name__} is sent, but {receiver} here hears {listed}; add it to `hears`"
     )
 
 

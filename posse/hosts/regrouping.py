@@ -43,8 +43,8 @@ class Regrouping:
 
     def missing(self, present: Collection[int]) -> list[int]:
         """The agents that have not yet said where they stand."""
-        said = self._standing
-        return [] if said is None else [rank for rank in present if rank not in said]
+        standing = self._standing
+        return [] if standing is None else [rank for rank in present if rank not in standing]
 
     def go_on(
         self, present: Collection[int], *, together: bool
@@ -62,22 +62,22 @@ class Regrouping:
         graph = from_edges(len(self._neighbours), edges)
         network = self._lay_out(graph, here)
         parts = [present] if together else [part for part in graph.components if part[0] in here]
-        told: dict[int, control.Regroup] = {}
+        orders: dict[int, control.Regroup] = {}
         for part in parts:
             where = _furthest([standing[rank] for rank in part])
             for rank in part:
-                told[rank] = control.Regroup(
+                orders[rank] = control.Regroup(
                     neighbours=network.neighbours[rank],
                     knowledge=msgspec.msgpack.encode(network.knowledge[rank]),
                     **msgspec.structs.asdict(where),
                 )
-        return network, told
+        return network, orders
 
 
 def _furthest(standing: list[control.AgentStanding]) -> control.AgentStanding:
     """Where the most advanced agents stand; if they wrongly differ, where most of them do."""
     latest = max(where.round for where in standing)
-    there = [where for where in standing if where.round == latest]
-    (common, _), *_ = Counter((where.begun, where.arms) for where in there).most_common(1)
-    slot = max(where.slot for where in there)
-    return msgspec.structs.replace(there[0], begun=common[0], arms=common[1], slot=slot)
+    furthest = [where for where in standing if where.round == latest]
+    (common, _), *_ = Counter((where.begun, where.arms) for where in furthest).most_common(1)
+    slot = max(where.slot for where in furthest)
+    return msgspec.structs.replace(furthest[0], begun=common[0], arms=common[1], slot=slot)

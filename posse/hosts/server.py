@@ -63,7 +63,7 @@ class Nobody:
     __slots__ = ()
 
     def handle(self, event: ServerEvent, now: float) -> ServerEffects:
-        """See `ServerMachine`."""
+        """Ask for nothing."""
         return ()
 
 
@@ -244,14 +244,14 @@ class Server:
         )
         self.record = completed(plan, record, self._endpoint, self.arms, attendance.reports)
 
-    def _send(self, asked: Any) -> None:
-        # `asked` is a Send; typed, compiled code would take bools for ints
-        message = asked.message
-        if type(asked.to) is not int:
-            raise no_link_error(COORDINATOR, asked.to)
+    def _send(self, effect: Any) -> None:
+        # `effect` is a Send; typed, compiled code would take bools for ints
+        message = effect.message
+        if type(effect.to) is not int:
+            raise no_link_error(COORDINATOR, effect.to)
         if type(message) not in self._agents_hear:
-            raise unheard_error(message, asked.to, self._agents_hear)
-        self.send(asked.to, message)
+            raise unheard_error(message, effect.to, self._agents_hear)
+        self.send(effect.to, message)
 
     def _dismiss(self, agent: int, reason: str) -> None:
         if agent not in range(self.attendance.agents):
@@ -267,8 +267,8 @@ class Server:
         return self.arms
 
     def _wait(self, order: Timer) -> None:
-        asked: Any = order  # typed, compiled code would not read what is no float
-        if not isinstance(asked.after, (int, float)) or not order.after >= 0:
+        untyped: Any = order  # typed, compiled code would not read what is no float
+        if not isinstance(untyped.after, (int, float)) or not order.after >= 0:
             raise LocalProtocolError(f"{order}: after must be a number of seconds, 0 or more")
         self.timer = self._sources.clock() / 1e9 + order.after
 

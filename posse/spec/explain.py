@@ -53,7 +53,7 @@ def _plain(raw: Any, path: str, depth: int = 0) -> Any:
                 for key, value in raw.items()
             }
         case list() | tuple():
-            return [_plain(value, f"{path}[{at}]", depth + 1) for at, value in enumerate(raw)]
+            return [_plain(value, f"{path}[{index}]", depth + 1) for index, value in enumerate(raw)]
         case str():
             _require_text(raw, path)
         case float() if not math.isfinite(raw):
@@ -93,13 +93,13 @@ def _explain(message: str, raw: Any, kind: Any, prefix: str) -> SpecError:
             value = None
     if match := re.match(r"Object contains unknown field `(.*)`", text, re.DOTALL):
         key = match[1]
-        known = sorted(f.encode_name for one in _structs(allowed, value) for f in one.fields)
+        known = sorted(f.encode_name for struct in _structs(allowed, value) for f in struct.fields)
         return SpecError(f"{path}.{key}" if path else key, f"unknown key; {nearest(key, known)}")
     if match := re.match(r"Object missing required field `(.*)`", text):
         return SpecError(f"{path}.{match[1]}" if path else match[1], "is required but missing")
     if re.match(r"Invalid (?:enum )?value ", text):
-        said = str(value)
-        return SpecError(path, f"{said!r} is not known; {nearest(said, _choices(allowed))}")
+        text = str(value)
+        return SpecError(path, f"{text!r} is not known; {nearest(text, _choices(allowed))}")
     text = text.replace("`", "")
     if text.startswith("Expected"):
         shown = repr(value) if not isinstance(value, dict | list) else type(value).__name__
@@ -115,7 +115,7 @@ def _parts(info: mi.Type) -> list[mi.Type]:
     if isinstance(info, mi.Metadata):
         return _parts(info.type)
     if isinstance(info, mi.UnionType):
-        return [part for one in info.types for part in _parts(one)]
+        return [part for admitted in info.types for part in _parts(admitted)]
     return [info]
 
 
@@ -145,10 +145,10 @@ def _item_type(info: mi.Type) -> mi.Type:
 
 
 def _choices(info: mi.Type) -> list[str]:
-    out: list[str] = []
+    choices: list[str] = []
     for part in _parts(info):
         if isinstance(part, mi.LiteralType):
-            out += [str(v) for v in part.values]
+            choices += [str(v) for v in part.values]
         elif isinstance(part, mi.StructType) and part.tag is not None:
-            out.append(str(part.tag))
-    return sorted(out)
+            choices.append(str(part.tag))
+    return sorted(choices)

@@ -53,8 +53,8 @@ def differences(ours: dict[str, str], theirs: dict[str, str]) -> list[str]:
 
 def flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """A specification as `{"parameters.epsilon": 0.1, …}`."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, value in table.items():
         path = prefix + key
-        found |= flat(value, f"{path}.") if isinstance(value, dict) else {path: value}
-    return found
+        values |= flat(value, f"{path}.") if isinstance(value, dict) else {path: value}
+    return values

@@ -215,8 +215,8 @@ class PythonTopology(_Topology, frozen=True, kw_only=True, tag="python"):
 
     def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
         folders = own_code.folders_of(base, self.path)
-        if said := own_code.missing(self.target, folders, _GROUP):
-            raise GraphError("target", f"'{self.target}': {said}")
+        if fault := own_code.missing(self.target, folders, _GROUP):
+            raise GraphError("target", f"'{self.target}': {fault}")
         try:
             make = own_code.load(self.target, folders, _GROUP)
             with own_code.aside():
