@@ -110,9 +110,9 @@ def test_agents_are_not_sent_to_a_round_that_nobody_can_have_come_to(
     before = machine.exchange
     host.receive(COORDINATOR, frame(msgspec.structs.replace(told, **wrong), COORDINATOR, 2))
     assert host.refused == {why: 1}
-    assert (machine.stands, machine.at, machine.exchange is before) == (True, 1, True)
+    assert (machine.stands, machine.present, machine.exchange is before) == (True, 1, True)
     host.receive(COORDINATOR, frame(told, COORDINATOR, 3))
-    assert (machine.stands, machine.at) == (False, 2)
+    assert (machine.stands, machine.present) == (False, 2)
 
 
 def test_missing_means_abort() -> None:
