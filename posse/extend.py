@@ -59,6 +59,7 @@ from posse.protocol.machine import (
 from posse.protocol.message import Message
 from posse.protocol.privacy import Claim, Guarantee, Neighbours, Release
 from posse.results.base import Results, Standing
+from posse.results.figures import Figure
 from posse.results.record import Detail
 from posse.seeds import Purpose
 from posse.spec.runfile import RunSpec
@@ -82,6 +83,7 @@ __all__ = [
     "Disclose",
     "Explore",
     "Field",
+    "Figure",
     "Finish",
     "FloatArray",
     "Graph",

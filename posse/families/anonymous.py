@@ -58,6 +58,7 @@ from posse.protocol.masking import WORD_BITS, Keys, Masked, PublicKey, Unmasked
 from posse.protocol.message import Message
 from posse.protocol.privacy import Claim
 from posse.results.base import Results, Standing
+from posse.results.figures import Figure
 from posse.results.record import Detail, Lines, RunRecord
 from posse.seeds import Purpose
 from posse.spec.runfile import RunSpec
@@ -267,6 +268,11 @@ class AnonymousDetail(Detail, kw_only=True):
         explored = f"{self.explored_rounds:,} rounds{batches}{groups}; then each its own arm"
         return [("explored", explored), *_earned_line(self.rewards)]
 
+    @property
+    def left_early(self) -> list[int]:
+        """Those that answered wrongly, and those that are gone."""
+        return [*self.expelled, *self.vanished]
+
 
 class ParallelDetail(Detail, omit_defaults=True):
     """What all users earned: [[round, rewards so far], …]; None in the field."""
@@ -341,6 +347,19 @@ def _show_progress(standing: Standing) -> Sequence[str]:
     return [*_show_rounds(standing), *said]
 
 
+def _rewards(run: RunRecord, arms: int) -> list[tuple[float, float]]:
+    rewards = getattr(run.detail, "rewards", None)  # a run under way has none yet
+    return [(t, total) for t, total in rewards or ()]
+
+
+_REWARDS = Figure(
+    name="rewards",
+    title="Rewards",
+    style="line",
+    values=_rewards,
+    x="time (rounds)",
+    y="rewards of all users",
+)
 ANONYMOUS = Results(
     progress=_show_progress,
     log=(
@@ -357,9 +376,14 @@ ANONYMOUS = Results(
     ),
     detail=AnonymousDetail,
     complete=_complete,
+    figures=(_REWARDS,),
 )
 PARALLEL = Results(
-    progress=_show_rounds, log=(RewardRow,), detail=ParallelDetail, complete=_complete_parallel
+    progress=_show_rounds,
+    log=(RewardRow,),
+    detail=ParallelDetail,
+    complete=_complete_parallel,
+    figures=(_REWARDS,),
 )
 
 

@@ -67,6 +67,7 @@ from posse.protocol.message import Message
 from posse.protocol.privacy import FARTHEST, AdversaryView, Claim
 from posse.protocol.signing import SIGNATURE_BYTES
 from posse.results.base import Results
+from posse.results.figures import Figure
 from posse.results.record import Detail, Lines, NetworkFacts, RunRecord
 from posse.seeds import Purpose, generator
 from posse.spec.runfile import RunSpec
@@ -520,9 +521,26 @@ def _complete_cooperation(spec: RunSpec, parameters: Any, record: RunRecord) -> 
     )
 
 
+def _delays(run: RunRecord, arms: int) -> list[tuple[float, float]]:
+    by_hops = getattr(run.detail, "delay_by_hops", None) or {}
+    return [(int(hops), delay.mean_slots) for hops, delay in by_hops.items()]
+
+
 EACH_ALONE = Results(detail=CooperativeDetail, complete=_complete_alone)
 COOPERATION = Results(
-    log=(DuplicatesRow, HopsRow), detail=CooperativeDetail, complete=_complete_cooperation
+    log=(DuplicatesRow, HopsRow),
+    detail=CooperativeDetail,
+    complete=_complete_cooperation,
+    figures=(
+        Figure(
+            name="delay-by-hops",
+            title="Delay by distance",
+            style="bars",
+            values=_delays,
+            x="hops",
+            y="mean delay (slots)",
+        ),
+    ),
 )
 
 

@@ -57,6 +57,7 @@ from posse.protocol.privacy import Claim
 from posse.protocol.shared import LEAST_SHARE, noise_of
 from posse.protocol.signing import SIGNATURE_BYTES
 from posse.results.base import Results, Standing
+from posse.results.figures import Figure
 from posse.results.record import Delay, Detail, Lines, NetworkFacts, RunRecord
 from posse.results.traffic import ClosedForm, RoundCost
 from posse.seeds import Purpose
@@ -483,11 +484,24 @@ def _show_progress(standing: Standing) -> Sequence[str]:
     return [f"round {last.round}", standing.arms_left(last.arms_left), standing.time()]
 
 
+def _arms_left(run: RunRecord, arms: int) -> list[tuple[float, float]]:
+    """By the server's word or, where there is none, by the first agent's."""
+    decided: list[tuple[float, float]] = [(now, r.arms_left) for now, r in RoundRow.of(run.log)]
+    if not decided and run.agent_logs:
+        decided = [(now, row.active) for now, row in ExploredRow.of(run.agent_logs[0])]
+    return [(0.0, arms), *decided]
+
+
 FEDERATED = Results(
     progress=_show_progress,
     log=(RoundRow, ExploredRow, ExchangedRow, LeftRow),
     detail=FederatedDetail,
     complete=_complete,
+    figures=(
+        Figure(
+            name="arms-left", title="Arms left", style="steps", values=_arms_left, y="arms left"
+        ),
+    ),
 )
 
 

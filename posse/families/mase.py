@@ -47,6 +47,7 @@ from posse.protocol.mase import (
 )
 from posse.protocol.privacy import Claim, Neighbours
 from posse.results.base import Results, Standing
+from posse.results.figures import Figure
 from posse.results.record import Detail, Lines, RunRecord
 from posse.spec.runfile import RunSpec
 
@@ -302,11 +303,43 @@ def _show_agents_done(standing: Standing) -> Sequence[str]:
     return [f"{standing.finished} of {standing.agents} agents done", standing.time()]
 
 
+def _votes(run: RunRecord, arms: int) -> list[tuple[float, float]]:
+    return [(now, row.arm) for now, row in VoteRow.of(run.log)]
+
+
+def _eliminations(run: RunRecord, arms: int) -> list[tuple[float, float]]:
+    return [(now, row.arm) for now, row in EliminationRow.of(run.log)]
+
+
+def _arms_left(run: RunRecord, arms: int) -> list[tuple[float, float]]:
+    gone = sorted(now for now, _ in EliminationRow.of(run.log))
+    return [(now, arms - count) for count, now in enumerate([0.0, *gone])]
+
+
+_LEFT = Figure(name="arms-left", title="Arms left", style="steps", values=_arms_left, y="arms left")
+_VOTED = Figure(
+    name="votes",
+    title="Votes and eliminations",
+    style="points",
+    values=_votes,
+    crosses=_eliminations,
+    y="arm",
+    caption="a dot is a vote against the arm, a cross the moment it left for everybody; on the "
+    "right the votes against it.",
+)
 VOTES = Results(
-    log=(VoteRow, EliminationRow), progress=_show_votes, complete=_complete, detail=ServerDetail
+    log=(VoteRow, EliminationRow),
+    progress=_show_votes,
+    complete=_complete,
+    detail=ServerDetail,
+    figures=(_VOTED, _LEFT),
 )
 CENTRAL = Results(
-    log=(EliminationRow,), progress=_show_eliminations, complete=_complete, detail=ServerDetail
+    log=(EliminationRow,),
+    progress=_show_eliminations,
+    complete=_complete,
+    detail=ServerDetail,
+    figures=(_LEFT,),
 )
 INDEPENDENT = Results(progress=_show_agents_done, complete=_complete_independent)
 

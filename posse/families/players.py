@@ -46,6 +46,7 @@ from posse.protocol.players import (
 )
 from posse.protocol.privacy import Claim, Guarantee
 from posse.results.base import Results, Standing
+from posse.results.figures import Figure
 from posse.results.record import Detail, Lines, RunRecord
 from posse.spec.runfile import RunSpec
 
@@ -379,11 +380,24 @@ def _show_progress(standing: Standing) -> Sequence[str]:
     return [standing.time(), *met]
 
 
+def _collisions(run: RunRecord, arms: int) -> list[tuple[float, float]]:
+    return [(slot, sum(row.player)) for slot, row in CollisionsRow.of(run.log)]
+
+
 PLAYERS = Results(
     progress=_show_progress,
     log=(RewardsRow, CollisionsRow, DismissedRow, OffsetRow),
     detail=PlayersDetail,
     complete=_complete,
+    figures=(
+        Figure(
+            name="collisions",
+            title="Collisions",
+            style="line",
+            values=_collisions,
+            y="collisions so far",
+        ),
+    ),
 )
 
 

@@ -4,10 +4,9 @@ from collections import Counter
 
 import numpy as np
 
-from posse.families.cooperative import CooperativeDetail
 from posse.measure.numbers import counted, number
 from posse.report.drawing import COLOUR, Chart, canvas, to_svg
-from posse.report.page import Section, Table, some, table
+from posse.report.page import Section, some
 from posse.report.read import Series
 
 
@@ -21,8 +20,8 @@ def section(series: Series) -> Section:
             if series.spec.engine.kind == "memory"
             else "No delay was measured."
         )
-    terms, tables = _quantiles(series), _by_distance(series)
-    if len(series.runs) > 1 and (terms or tables):
+    terms = _quantiles(series)
+    if len(series.runs) > 1 and terms:
         text.append("The numbers are those of the last run that has any.")
     return Section(
         id="delay",
@@ -30,19 +29,7 @@ def section(series: Series) -> Section:
         text=text,
         terms=terms,
         charts=some(chart),
-        tables=tables,
     )
-
-
-def _by_distance(series: Series) -> list[Table]:
-    """In slots, of the last run that has any."""
-    details = [run.detail for run in reversed(series.runs)]
-    found = [d.delay_by_hops for d in details if isinstance(d, CooperativeDetail)]
-    by_hops = next((row for row in found if row), None)
-    if by_hops is None:
-        return []
-    rows = [(int(hops), row.mean_slots, row.messages) for hops, row in by_hops.items()]
-    return [table("In slots, by distance", ("hops", "mean slots", "messages"), sorted(rows))]
 
 
 def _quantiles(series: Series) -> list[tuple[str, str]]:

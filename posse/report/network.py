@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import msgspec
 
-from posse.families.anonymous import AnonymousDetail
 from posse.measure.numbers import capital, counted, listed, number
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.message import Plane
@@ -45,9 +44,7 @@ def roles(series: Series) -> dict[str, set[int]]:
     """Agents that the result says something particular about, by what it says."""
     left: set[int] = set()
     for run in series.runs:
-        left |= {*run.dismissed, *run.exhausted}
-        if isinstance(run.detail, AnonymousDetail):
-            left |= {*run.detail.expelled, *run.detail.vanished}
+        left |= {*run.without, *run.detail.left_early}
     found = {
         "sink": set(series.network.sinks or ()),
         "byzantine": set(series.network.byzantine or ()),

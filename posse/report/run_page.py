@@ -7,7 +7,7 @@ from typing import Any
 from posse.measure.confidence import mean_ci, wilson
 from posse.measure.numbers import capital, counted, number, short, with_ci
 from posse.operate.live import STALE
-from posse.report import course, delay, found, network, privacy, traffic, under_way
+from posse.report import delay, figures, found, network, privacy, traffic, under_way
 from posse.report.page import MOST_ROWS, Page, Section, Tile, table
 from posse.report.read import Series
 from posse.results.measures import MEASURES, REGRET, RIGHT, TOTALS, Measure
@@ -22,7 +22,7 @@ def run_page(series: Series) -> Page:
     title = f"{capital(system.title)}. " if system is not None else ""
     parts = (
         found.section,
-        course.section,
+        figures.section,
         network.section,
         traffic.section,
         delay.section,

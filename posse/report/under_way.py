@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from posse.measure.numbers import capital, listed, number
 from posse.operate.live import LATE, LiveState
-from posse.report import course, graph
+from posse.report import figures, graph
 from posse.report.drawing import COLOUR, Chart, canvas, to_svg
 from posse.report.page import Section, some
 from posse.report.read import Series
@@ -29,7 +29,7 @@ def section(series: Series) -> Section | None:
         terms += [(f"Messages {kind}", number(n)) for kind, n in sorted(run.messages.items())]
         so_far = RunRecord(run=run.run, seed=series.spec.seed, log=run.log)
         charts = [
-            *course.of_the_log(replace(series, runs=[so_far])),
+            *figures.declared(replace(series, runs=[so_far])),
             *some(_network(state)),
         ]
     trouble = [f"{capital(sentence)}." for sentence in state.trouble()]

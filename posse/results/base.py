@@ -7,6 +7,7 @@ from typing import Any
 from posse.errors import RunFailed
 from posse.protocol.errors import LocalProtocolError
 from posse.protocol.log import LogTables, Row
+from posse.results.figures import Figure
 from posse.results.record import Detail, RunRecord
 from posse.spec.runfile import Clock, RunSpec
 
@@ -65,12 +66,14 @@ class Results:
     - `complete`: fills in `detail` and the cost; also status and answer if no server decides.
       Needed only if the default `detail` is not enough.
     - `detail`: the struct that `complete` fills in; it provides rows of the closing table
+    - `figures`: what is drawn of a run on the page of `posse report`, and while it goes on
     """
 
     log: tuple[type[Row], ...] = ()
     progress: Says = lambda standing: [standing.time()]
     complete: Callable[[RunSpec, Any, RunRecord], None] | None = None
     detail: type[Detail] = Detail
+    figures: tuple[Figure, ...] = ()
 
     def __post_init__(self) -> None:
         tables = list(_OURS)

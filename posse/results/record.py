@@ -112,6 +112,11 @@ class Detail(msgspec.Struct):
         """Rows of the closing table in the family's terms; by default, who answered what."""
         return [("answers", run.answers_said())] if any(n is not None for n in run.answers) else []
 
+    @property
+    def left_early(self) -> list[int]:
+        """Agents that took no further part by the family's own rules."""
+        return []
+
 
 class Absence(msgspec.Struct, frozen=True):
     """An agent took no part from `since` to `until`, in the unit of the run's clock."""
