@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
@@ -22,9 +23,9 @@ from posse.engines.start import dask
 from posse.engines.start.dask import DaskPlacement
 from posse.engines.start.pool import on_all_cores
 from posse.engines.start.room import require_processes
-from posse.errors import PosseError
+from posse.errors import InputError, PosseError, SpecError
 from posse.log import LOG
-from posse.plan import Plan, Source, changed, prepare, unpacked
+from posse.plan import NOT_IMPORTABLE, Plan, Source, changed, prepare, unpacked
 from posse.progress import RunProgress, of_notebook
 from posse.results.record import RunRecord
 from posse.results.result import Links, Result
@@ -90,6 +91,10 @@ def run(
     The warnings of `posse check` go to the logger "posse" and to the result's `warnings`. Raises
     `SpecError` before anything starts, `RunFailed` or `ArmsError` if a run fails.
     """
+    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
+        raise InputError(f"jobs = {jobs!r:.60}: must be a whole number, 1 or more")
+    if on is not None and not isinstance(on, str | DaskPlacement):
+        raise InputError(f"on = {on!r:.60}: must be 'dask://HOST:PORT' or a DaskPlacement")
     keys = {"seed": seed, "repeat": repeat, "agents.count": agents, "engine.kind": engine}
     plan = changed(source, keys, parameters)
     placement = DaskPlacement(on) if isinstance(on, str) else on
@@ -156,6 +161,7 @@ def make_runs(
         in_memory = plan.spec.engine.kind == "memory"
         shared = jobs > 1 and len(numbers) > 1 and tap is None
         if in_memory and (shared or on is not None):
+            _require_importable(plan, on)
             yield from side_by_side([encode_run(plan, number) for number in numbers], jobs, on)
         elif in_memory:
             for place, number in enumerate(numbers):
@@ -172,6 +178,13 @@ def make_runs(
             on_hub(engine.hub)
             with engine as up:
                 yield from on_engine(up, plan, numbers, observe)
+
+
+def _require_importable(plan: Plan, on: DaskPlacement | None) -> None:
+    """`SpecError` if other processes cannot import the plan's code from this one's `__main__`."""
+    has_file = getattr(sys.modules["__main__"], "__file__", None) is not None
+    if plan.main_code and (on is not None or not has_file):
+        raise SpecError(plan.main_code, f"{NOT_IMPORTABLE}, or use jobs = 1 on this machine")
 
 
 def side_by_side(

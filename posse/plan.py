@@ -35,6 +35,11 @@ from posse.spec.privacy import TOO_LIKELY, TOO_MUCH
 from posse.spec.runfile import Clock, RunSpec, put, read
 from posse.spec.topology import require_connected
 
+NOT_IMPORTABLE = (
+    "names code of __main__, this script or notebook, which other processes cannot import; put it "
+    "into a file of its own beside it, as 'module:object'"
+)
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -140,8 +145,19 @@ class Plan:
             return []
         return self.spec.arms.remarks(self.spec.base, self._keepers(self.spec.agents.count))
 
+    @property
+    def main_code(self) -> str:
+        """The key that names code of the script or notebook itself (`__main__`); "" if none does.
+
+        Agents do not lay out the topology, so theirs may.
+        """
+        targets = {"system": self.spec.system, "arms.target": getattr(self.spec.arms, "target", "")}
+        return next((key for key, name in targets.items() if name.startswith("__main__:")), "")
+
     def require(self, spawn: int | None = None) -> None:
         """`SpecError` if the first `spawn` agents (default: all) lack anything on this machine."""
+        if self.main_code and self.spec.engine.kind == "processes":
+            raise SpecError(self.main_code, f"{NOT_IMPORTABLE}, or use engine.kind = 'memory'")
         if said := self.missing(spawn):
             raise SpecError(*said.split(": ", 1))
 

@@ -3,11 +3,15 @@
 import errno
 import json
 import logging
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import posse
+from posse.errors import InputError
 from posse.report.read import find
 from tests.support.cluster import SPEC
 from tests.support.runs import assert_same_run
@@ -83,3 +87,54 @@ def test_a_full_disk_does_not_hide_why_a_run_ended(
 
     with pytest.raises(posse.RunFailed, match="stopped by its caller"):
         posse.run(SPEC | {"engine": {"kind": "memory"}}, out=tmp_path, on_record=stop)
+
+
+@pytest.mark.parametrize("jobs", [0, -1, None, True, 1.5, "2"])
+def test_jobs_are_a_whole_number_from_one(jobs: Any) -> None:
+    with pytest.raises(InputError, match=r"^jobs = .*: must be a whole number, 1 or more$"):
+        posse.run(SPEC, jobs=jobs)
+
+
+def test_a_placement_is_an_address_or_a_placement() -> None:
+    with pytest.raises(
+        InputError, match=r"^on = 7: must be 'dask://HOST:PORT' or a DaskPlacement$"
+    ):
+        posse.run(SPEC, on=7)  # type: ignore[arg-type]
+
+
+_OF_MAIN = """
+import posse
+class Probe:
+    def __init__(self, agent, agents, seed): pass
+    def pull(self, arm, count): return [(.8, .4)[arm]] * count
+arms = {"kind": "python", "target": "__main__:Probe", "count": 2}
+spec = {"system": "ucb1", "agents": {"count": 2}, "arms": arms, "parameters": {"horizon": 9}}
+if __name__ == "__main__":
+    for engine, jobs in (("memory", 1), ("memory", 2), ("processes", 1)):
+        try:
+            print(posse.run(spec, engine=engine, jobs=jobs, repeat=2).runs[1].best_arm)
+        except posse.SpecError as error:
+            print(error)
+"""
+_REFUSED = (
+    "arms.target: names code of __main__, this script or notebook, which other processes cannot "
+    "import; put it into a file of its own beside it, as 'module:object', or use "
+)
+
+
+def test_code_of_a_script_itself_works_where_processes_can_import_it(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(_OF_MAIN)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["0", "0", f"{_REFUSED}engine.kind = 'memory'"]
+
+
+def test_code_of_a_notebook_is_refused_before_a_process_starts() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _OF_MAIN], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == [
+        "0",
+        f"{_REFUSED}jobs = 1 on this machine",
+        f"{_REFUSED}engine.kind = 'memory'",
+    ]

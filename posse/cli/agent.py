@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 from pathlib import Path
 
 import msgspec
@@ -12,7 +13,8 @@ from posse.cli.options import add_capture, add_join, add_log, add_set, begin_log
 from posse.cli.parser import Parser
 from posse.durable.capture import writing
 from posse.engines.start.room import require_processes
-from posse.errors import InputError
+from posse.errors import InputError, PosseError
+from posse.log import LOG
 from posse.operate import health
 from posse.plan import Plan, prepare
 from posse.protocol.control import MOST_AGENTS
@@ -67,22 +69,39 @@ def add(parser: Parser) -> None:
 
 
 def epsilon(text: str) -> float:
-    said = float(text)
-    if not 0 < said <= MOST:
+    value = float(text)
+    if not 0 < value <= MOST:
         raise argparse.ArgumentTypeError(f"is {text}; it must be above 0 and at most {MOST:g}")
-    return said
+    return value
 
 
 def delta(text: str) -> float:
-    said = float(text)
-    if not 0 <= said < 1:
+    value = float(text)
+    if not 0 <= value < 1:
         raise argparse.ArgumentTypeError(f"is {text}; it must be at least 0 and below 1")
-    return said
+    return value
 
 
 def run(options: argparse.Namespace) -> int:
     """Join, take part in every run, leave."""
     begin_log(options, "agent", insecure=options.keys is None)
+    rank, variable = find_rank(options.rank)
+    if not variable:
+        return _take_part(options, rank)
+    LOG.info("rank %d is from the variable %s", rank, variable)
+    try:
+        return _take_part(options, rank)
+    except PosseError as error:
+        if not re.search(rf"\brank\b|\bagent[ -]{rank}\b", str(error)):
+            raise
+        because = PosseError(
+            f"{error} (rank {rank} is from the variable {variable}; give --rank for another)"
+        )
+        because.exit_code = error.exit_code
+        raise because from error
+
+
+def _take_part(options: argparse.Namespace, rank: int) -> int:
     require_processes()
     from posse.engines.agents.remote import journal_of, remote_agent
 
@@ -90,7 +109,6 @@ def run(options: argparse.Namespace) -> int:
     web.check(options)
     if options.inbox:
         security.check("--inbox", options.inbox, options)
-    rank = rank_of(options.rank)
     if options.keys:
         keys.wait_for(options.keys, options.wait_for_keys)
     pair = keys.for_agent(options.keys, rank) if options.keys else None
@@ -100,15 +118,16 @@ def run(options: argparse.Namespace) -> int:
     security.warn(options)
     plan = prepare(read(options.run, options.set)) if options.run else None
     if options.data is not None and not options.data.is_file():
-        raise InputError(f"--data {options.data}: the file does not exist")
+        fault = "is a folder; name a file" if options.data.is_dir() else "the file does not exist"
+        raise InputError(f"--data {options.data}: {fault}")
     if plan is not None and options.data is not None and not isinstance(plan.spec.arms, CsvArms):
         raise InputError(
             f"--data needs arms of kind csv, but those of {options.run} are of another kind"
         )
     if plan is not None and options.data is None and rank >= 0:
         arms = plan.spec.arms
-        if not plan.system.shares_arms and (said := arms.missing(plan.spec.base, (rank,))):
-            raise InputError(f"arms.{said}")
+        if not plan.system.shares_arms and (lack := arms.missing(plan.spec.base, (rank,))):
+            raise InputError(f"arms.{lack}")
     journal = journal_of(options.join, rank, plan, options.data)
     if plan is not None and rank >= 0 and not journal.exists():
         _check_log(plan, options.data, rank)
@@ -141,16 +160,22 @@ def _check_log(plan: Plan, data: Path | None, rank: int) -> None:
         own.check(plan.spec.base, (rank,))
 
 
-def rank_of(said: str) -> int:
-    """The rank from the option, or from the launcher's variables; -1 lets others choose it."""
-    names = ("JOB_COMPLETION_INDEX", "SLURM_PROCID")
-    sources = {"--rank": said} if said != "auto" else {n: os.environ.get(n, "") for n in names}
-    for name, value in sources.items():
-        if not value:
-            continue
-        # Python refuses to convert very long digit strings
-        if not value.isdecimal() or len(value) > 20 or int(value) >= MOST_AGENTS:
-            must = f"must be a number from 0 to {MOST_AGENTS - 1}, or auto"
-            raise InputError(f"{name} {value:.60}: {must}")
-        return int(value)
-    return -1
+def find_rank(asked: str) -> tuple[int, str]:
+    """The rank of the option or of a launcher's variable, whose name is the second.
+
+    Rank -1 lets others choose it.
+    """
+    if asked != "auto":
+        return _parse_rank("--rank", asked), ""
+    for variable in ("JOB_COMPLETION_INDEX", "SLURM_PROCID"):
+        if text := os.environ.get(variable, ""):
+            return _parse_rank(variable, text), variable
+    return -1, ""
+
+
+def _parse_rank(name: str, text: str) -> int:
+    # Python refuses to convert very long digit strings
+    if not text.isdecimal() or len(text) > 20 or int(text) >= MOST_AGENTS:
+        must = f"must be a number from 0 to {MOST_AGENTS - 1}, or auto"
+        raise InputError(f"{name} {text:.60}: {must}")
+    return int(text)

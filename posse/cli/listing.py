@@ -3,6 +3,7 @@
 import argparse
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -11,7 +12,6 @@ from msgspec import inspect as mi
 
 from posse import families, own_code
 from posse.arms import ArmsSpec
-from posse.cli import claims
 from posse.cli.parser import Parser
 from posse.cli.streams import wrapped
 from posse.errors import SpecError
@@ -21,68 +21,117 @@ from posse.spec.activity import ActivitySpec
 from posse.spec.explain import nearest
 from posse.spec.topology import TopologySpec
 
-_SECTIONS = ("all", "systems", "arms", "topologies", "claims")
 _ARMS, _TOPOLOGIES = (
     {kind.__struct_config__.tag: kind for kind in get_args(spec)}
     for spec in (ArmsSpec, TopologySpec)
 )
+_SECTIONS = {
+    "systems": "SYSTEMS  (system = …)",
+    "arms": "ARMS  ([arms] kind = …)",
+    "topologies": "TOPOLOGIES  ([topology] kind = …)",
+    "activity": "ACTIVITY  ([agents] activity = { … })",
+}
+_MORE = "posse list NAME shows one with its keys, posse list all shows the keys of all."
 
 
 def add(parser: Parser) -> None:
     parser.option(
         "what",
-        "systems, arms, topologies, claims, all, or the name of one system, kind of arms or "
-        "topology; your own system as MODULE:NAME",
+        "the name of one system, kind of arms or topology, or your own system as MODULE:NAME, to "
+        "see its keys; systems, arms or topologies to see all names; activity; or all, for all "
+        "keys of all",
         nargs="?",
-        default="all",
+        default="",
         offered=names,
     )
 
 
 def names() -> list[str]:
     """The names that may be asked for."""
-    return list(dict.fromkeys([*_SECTIONS, *families.names(), *_ARMS, *_TOPOLOGIES]))
+    return list(dict.fromkeys(["all", *_SECTIONS, *families.names(), *_ARMS, *_TOPOLOGIES]))
 
 
 def run(options: argparse.Namespace) -> None:
+    """Print tables of names, or the keys of what is asked for."""
     what = options.what
     if own_code.is_target(what):
         families.find_system(what, [str(Path.cwd())])
-    elif what not in names():
+        _print_system(what)
+    elif what and what not in names():
         raise SpecError(f"posse list {what}", f"not known; {nearest(what, names(), 'posse list')}")
-    if own_code.is_target(what) or what in families.names():
-        _system(what)
-    if what == "claims":
-        print(claims.text(), end="")
-    if what in {"all", "systems"}:
-        print("SYSTEMS  (system = …; [parameters])")
-        for name in families.names():
-            try:
-                _system(name)
-            except SpecError as error:  # one faulty package must not hide the other systems
-                print(f"\n  {name}: {error}")
-    for title, table, kinds in (("arms", "arms", _ARMS), ("topologies", "topology", _TOPOLOGIES)):
-        if what in {"all", title, *kinds}:
-            print(f"\n{title.upper()}  ([{table}] kind = …)")
-            for name in [what] if what in kinds else kinds:
-                said = f": {(kinds[name].__doc__ or '').splitlines()[0]}" * (table == "topology")
-                print(f"\n  {name}{said}")
-                _show(kinds[name])
-    if what == "all":
-        print("\nACTIVITY  ([agents] activity = { … })\n")
-        _show(ActivitySpec)
+    elif what in ("", "systems", "arms", "topologies"):
+        _print_names([what] if what else ["systems", "arms", "topologies"])
+    else:
+        _print_keys(what)
 
 
-def _system(name: str) -> None:
-    system = get_system(name)
-    print(f"\n  {name}: {system.title}")
-    print(f"    {system.paper}; clock: {', '.join(system.clocks)}")
+def _print_names(sections: Sequence[str]) -> None:
+    """Print a table for each section: its names, and what each of them is."""
+    titles = {
+        "systems": {name: _title_of(name) for name in families.names()},
+        "arms": {name: _purpose_of(kind) for name, kind in _ARMS.items()},
+        "topologies": {name: _purpose_of(kind) for name, kind in _TOPOLOGIES.items()},
+    }
+    width = max(len(name) for section in sections for name in titles[section])
+    for section in sections:
+        print(_SECTIONS[section])
+        for name, title in titles[section].items():
+            print(wrapped(f"  {name:<{width}}  {title}", width + 4))
+        print()
+    print(wrapped(_MORE, 0))
+
+
+def _print_keys(what: str) -> None:
+    """Print with all keys what has this name, or everything."""
+    asked = {
+        "systems": [name for name in families.names() if what in ("all", name)],
+        "arms": [name for name in _ARMS if what in ("all", name)],
+        "topologies": [name for name in _TOPOLOGIES if what in ("all", name)],
+        "activity": ["activity"] * (what in ("all", "activity")),
+    }
+    for section, chosen in asked.items():
+        if chosen and what not in asked["systems"]:
+            print(f"\n{_SECTIONS[section]}")
+        for name in chosen:
+            if section == "systems":
+                _print_system(name, alone=what == name)
+            elif section == "activity":
+                _print_table(ActivitySpec)
+            else:
+                kind = (_ARMS if section == "arms" else _TOPOLOGIES)[name]
+                print("\n" + wrapped(f"  {name}: {_purpose_of(kind)}", 4))
+                _print_table(kind)
+
+
+def _purpose_of(kind: Any) -> str:
+    return (kind.__doc__ or "").splitlines()[0]
+
+
+def _title_of(name: str) -> str:
+    """What a system is; why it cannot be used if it is faulty, so that it hides no other."""
+    try:
+        return get_system(name).title
+    except SpecError as error:
+        return f"cannot be used: {error}"
+
+
+def _print_system(name: str, *, alone: bool = True) -> None:
+    """Print a system with its keys; one of many may be faulty."""
+    try:
+        system = get_system(name)
+    except SpecError as error:
+        if alone:
+            raise
+        print("\n" + wrapped(f"  {name}: {error}", 4))
+        return
+    print("\n" + wrapped(f"  {name}: {system.title}", 4))
+    print(wrapped(f"    {system.paper}; clock: {', '.join(system.clocks)}", 6))
     if isinstance(system.field, LabOnly):
-        print(wrapped(f"    not for the field: it {system.field.why}", 4))
-    _show(system.parameters)
+        print(wrapped(f"    not for the field: it {system.field.why}", 6))
+    _print_table(system.parameters)
 
 
-def _show(kind: Any) -> None:
+def _print_table(kind: Any) -> None:
     """Print a table of a run file: each key with its type, bounds, default and description."""
     fields = msgspec.structs.fields(kind)
     width = max((len(field.encode_name) for field in fields), default=0)
@@ -90,11 +139,11 @@ def _show(kind: Any) -> None:
         text, description = _kind_of(mi.type_info(field.type))
         default = "required"
         if not field.required:
-            made = field.default is msgspec.NODEFAULT
-            value = field.default_factory() if made else field.default
+            has_factory = field.default is msgspec.NODEFAULT
+            value = field.default_factory() if has_factory else field.default
             default = "optional" if value is None else f"default {in_toml(value)}"
-        said = ". ".join(filter(None, (f"{text}; {default}", description)))
-        print(wrapped(f"      {field.encode_name:<{width}}  {said}", width + 8))
+        meaning = ". ".join(filter(None, (f"{text}; {default}", description)))
+        print(wrapped(f"      {field.encode_name:<{width}}  {meaning}", width + 8))
 
 
 def in_toml(value: Any) -> str:
@@ -107,7 +156,7 @@ def in_toml(value: Any) -> str:
         case msgspec.Struct():
             return in_toml(msgspec.to_builtins(value))
         case dict():
-            keys = (f"{key} = {in_toml(one)}" for key, one in value.items() if one is not None)
+            keys = (f"{key} = {in_toml(item)}" for key, item in value.items() if item is not None)
             return f"{{ {', '.join(keys)} }}" if value else "{}"
         case list() | tuple():
             return f"[{', '.join(map(in_toml, value))}]"
@@ -141,9 +190,9 @@ def _kind_of(info: Any) -> tuple[str, str]:
     if isinstance(info, mi.ListType | mi.VarTupleType):
         item = info.item_type
         items = item.types if isinstance(item, mi.UnionType) else [item]
-        if len(items) > 1 and all(isinstance(one, mi.StructType) for one in items):
+        if len(items) > 1 and all(isinstance(part, mi.StructType) for part in items):
             return "list of tables, each with its kind", ""
-        return " or ".join(f"list of {_several(_kind_of(one)[0])}" for one in items), ""
+        return " or ".join(f"list of {_several(_kind_of(part)[0])}" for part in items), ""
     if isinstance(info, mi.TupleType):
         return f"[{', '.join(_kind_of(item)[0] for item in info.item_types)}]", ""
     if isinstance(info, mi.StructType):

@@ -21,38 +21,57 @@ from typing import Any
 from posse import defect, log
 from posse.cli import streams
 from posse.cli.options import add_volume
-from posse.cli.parser import Parser
+from posse.cli.parser import CommandsParser, Parser
 from posse.cli.version import version
 from posse.errors import INTERRUPTED, PosseError, RunFailed
 from posse.printable import printable
 
-VERBS = {
-    "run": ("series", "run every agent and all repeats of a run file, for one result"),
-    "list": ("listing", "list systems, arms and topologies with their parameters"),
-    "check": ("check", "check and explain a run file without starting anything"),
-    "topology": ("topology", "describe and draw the graph of a run file"),
-    "coordinator": ("coordinator", "wait for agents to join from elsewhere, then run"),
-    "keys": ("keys", "make key pairs for a coordinator and its agents"),
-    "allow": ("keys:allow", "add another party's public key to a key folder"),
-    "revoke": ("keys:revoke", "remove an agent's public key from a key folder"),
-    "status": ("status", "ask a coordinator which agents are up and which it waits for"),
-    "watch": ("watch", "follow the runs that write into a folder, on a live page or as text"),
-    "agent": ("agent", "join a coordinator as one agent"),
-    "ledger": ("ledger", "show the runs that used an agent's rewards, and their cost"),
-    "sweep": ("sweep", "run a run file for every combination of some keys' values"),
-    "report": ("report", "write one page about a run, a sweep or an audit"),
-    "compare": ("report:compare", "write one page that compares runs on the same arms"),
-    "audit": ("audit", "find a lower bound on what messages reveal about one reward"),
-    "capture": ("capture", "run a run file and record every frame of its links"),
-    "frames": ("capture:frames", "show the frames of a capture, one per line"),
-    "new": ("new", "write a first system of your own, with run file and test"),
-    "completion": ("completion", "print a script for shell completion"),
+VERBS_BY_PURPOSE = {
+    "Find the best arm, on this machine": {
+        "new": ("new", "write a first system of your own, with run file and test"),
+        "list": ("listing", "list systems, arms and topologies with their parameters"),
+        "check": ("check", "check and explain a run file without starting anything"),
+        "run": ("series", "run every agent and all repeats of a run file, for one result"),
+        "sweep": ("sweep", "run a run file for every combination of some keys' values"),
+    },
+    "See what a run found and cost": {
+        "report": ("report", "write one page about a run, a sweep or an audit"),
+        "compare": ("report:compare", "write one page that compares runs on the same arms"),
+        "watch": ("watch", "follow the runs that write into a folder, on a live page or as text"),
+        "topology": ("topology", "describe and draw the graph of a run file"),
+    },
+    "Run on several machines": {
+        "keys": ("keys", "make key pairs for a coordinator and its agents"),
+        "allow": ("keys:allow", "add another party's public key to a key folder"),
+        "revoke": ("keys:revoke", "remove an agent's public key from a key folder"),
+        "coordinator": ("coordinator", "wait for agents to join from elsewhere, then run"),
+        "agent": ("agent", "join a coordinator as one agent"),
+        "status": ("status", "ask a coordinator which agents are up and which it waits for"),
+    },
+    "See what a run gave away": {
+        "audit": ("audit", "find a lower bound on what messages reveal about one reward"),
+        "ledger": ("ledger", "show the runs that used an agent's rewards, and their cost"),
+        "capture": ("capture", "run a run file and record every frame of its links"),
+        "frames": ("capture:frames", "show the frames of a capture, one per line"),
+    },
+    "Others": {
+        "completion": ("completion", "print a script for shell completion"),
+    },
 }
-"""Name of a command; its file, and the verb if the file has several; what the command does."""
+"""For each purpose its commands: name; file, and the verb if the file has several; what it does."""
+VERBS = {name: verb for verbs in VERBS_BY_PURPOSE.values() for name, verb in verbs.items()}
 
 ELSEWHERE = {"paper": "posse-papers"}
 """Commands of packages beside posse, each with the package to install for it."""
 _LONGEST = 10_000
+_EPILOG = """\
+posse COMMAND --help shows a command's options. Exit codes: 0 done, 1 this
+machine cannot do it, 2 wrong input (nothing was started), 3 a run failed, 130
+interrupted.
+
+Begin with a system of your own, or with one of ours from posse list:
+  posse new my_system
+  posse run my_system/run.toml"""
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Error codes of a disk that accepts no more data; the error does not name the file."""
 
@@ -74,7 +93,7 @@ def main(arguments: list[str] | None = None) -> int:
             )
         options = parser([named], added).parse_args(words)
     except PosseError as error:
-        return _said(error, [], False)
+        return _complain(error, [], False)
     try:
         streams.watch_signals()
         with ExitStack() as options.until_end:
@@ -94,27 +113,27 @@ def _carry_out(options: argparse.Namespace) -> int:
     except streams.OutputError as error:
         where = getattr(options, "written", None)
         kept = f"; the result is in {where}" if where is not None else ""
-        return error.exit_code if error.gone else _said(PosseError(f"{error}{kept}"), [], False)
+        return error.exit_code if error.gone else _complain(PosseError(f"{error}{kept}"), [], False)
     except PosseError as error:
-        return _said(error, getattr(error, "__notes__", []), options.verbose)
+        return _complain(error, getattr(error, "__notes__", []), options.verbose)
     except (Exception, SystemExit) as error:  # a user's own code may call sys.exit
         if isinstance(error, OSError) and error.filename is not None:
-            said = PosseError(f"{os.fsdecode(error.filename)} cannot be used: {error.strerror}")
+            refusal = PosseError(f"{os.fsdecode(error.filename)} cannot be used: {error.strerror}")
         elif defect.place(error):
-            said = RunFailed(defect.describe(error))
+            refusal = RunFailed(defect.describe(error))
         elif isinstance(error, OSError) and error.errno in _FULL:
             target = getattr(options, "draw", None) or getattr(options, "out", None) or "a file"
-            said = PosseError(f"{target} cannot be written: {error.strerror}")
+            refusal = PosseError(f"{target} cannot be written: {error.strerror}")
         else:
             raise
-        return _said(said, [traceback.format_exc()], options.verbose)
+        return _complain(refusal, [traceback.format_exc()], options.verbose)
 
 
-def _said(error: PosseError, notes: list[str], verbose: bool) -> int:
+def _complain(error: PosseError, notes: list[str], verbose: bool) -> int:
     """Print the sentence, with `notes` if `verbose`; return the exit code."""
     more = "; --verbose shows the traceback" if notes and not verbose else ""
-    said = "\n".join(printable(line, _LONGEST) for line in str(error).split("\n"))
-    log.complain(said + more)
+    lines = (printable(line, _LONGEST) for line in str(error).split("\n"))
+    log.complain("\n".join(lines) + more)
     for note in notes if verbose else ():
         log.remark(note)
     return error.exit_code
@@ -130,7 +149,9 @@ class _Version(argparse.Action):
 
 def added_verbs() -> dict[str, EntryPoint]:
     """The commands that installed packages add, by name (`posse.verbs` says how)."""
-    return {one.name: one for one in entry_points(group="posse.verbs") if one.name not in VERBS}
+    return {
+        entry.name: entry for entry in entry_points(group="posse.verbs") if entry.name not in VERBS
+    }
 
 
 def _module(name: str, added: Mapping[str, EntryPoint]) -> tuple[Any, str]:
@@ -156,12 +177,14 @@ def parser(
     """
     if added is None:
         added = added_verbs()
-    whole = argparse.ArgumentParser(
+    purposes = {purpose: [*verbs] for purpose, verbs in VERBS_BY_PURPOSE.items()}
+    purposes["Others"] += added
+    whole = CommandsParser(
+        purposes,
         prog="posse",
-        description="Private multi-agent bandits, run for real: agents are processes, messages "
+        description="Private multi-agent bandits, run for real: agents are processes, messages\n"
         "cross real sockets, and costs and disclosure are measured on the wire.",
-        epilog="Exit codes: 0 done, 1 this machine cannot do it, 2 wrong input (nothing was "
-        "started), 3 a run failed, 130 interrupted.",
+        epilog=_EPILOG,
     )
     whole.add_argument("--version", action=_Version, nargs=0, help="show what is installed")
     add_volume(whole, default=False)

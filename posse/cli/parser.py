@@ -5,9 +5,10 @@ precedence. For an option that may be repeated, both count.
 """
 
 import argparse
+import difflib
 import os
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 _RUN_FILE = "file"
@@ -43,18 +44,18 @@ class Parser(argparse.ArgumentParser):
         elif flag.startswith("--") and "choices" not in more:
             more["action"] = "store_true"
         if (default := more.get("default")) not in (None, "", []):
-            said = f"{default:g}" if isinstance(default, float) else default
-            text = f"{text} (default: {said})"
+            shown = f"{default:g}" if isinstance(default, float) else default
+            text = f"{text} (default: {shown})"
         action = (among or self).add_argument(flag, help=text, **more)
         if offered is not None:
             self.offered[action.dest] = offered
 
     def add_variables(self) -> None:
         """Allow variables for all options of this command, and name them in its help."""
-        actions = [one for one in self._actions if not isinstance(one, argparse._HelpAction)]
         self.variables = {
-            "POSSE_" + ("RUN" if one.dest == _RUN_FILE else one.dest.upper()): one
-            for one in actions
+            "POSSE_" + ("RUN" if action.dest == _RUN_FILE else action.dest.upper()): action
+            for action in self._actions
+            if not isinstance(action, argparse._HelpAction)
         }
         for name, action in self.variables.items():
             action.help = f"{action.help} [{name}]"
@@ -63,12 +64,15 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse the variables' options, then `args`; unknown arguments are an error."""
-        found, rest = super().parse_known_args([*self._given(), *(args or ())], namespace)
+        words = [*self._read_variables(), *(args or ())]
+        options, rest = super().parse_known_args(words, namespace)
         if rest:
-            self.error(f"{rest[0]} is unknown; {self.prog} --help lists all options")
-        return found, rest
+            name = rest[0].partition("=")[0]
+            hint = did_you_mean(name, self._option_string_actions)
+            self.error(f"{name} is unknown; {hint}{self.prog} --help lists all options")
+        return options, rest
 
-    def _given(self) -> Iterator[str]:
+    def _read_variables(self) -> Iterator[str]:
         for name, action in self.variables.items():
             if text := os.environ.get(name, ""):
                 yield from self._arguments(name, text, action)
@@ -81,10 +85,49 @@ class Parser(argparse.ArgumentParser):
             if text.lower() not in _YES + _NO:
                 self.error(f"{name}={text}: must be one of {', '.join(_YES + _NO)}")
             return (option,) if text.lower() in _YES else ()
-        values = shlex.split(text) if isinstance(action, argparse._AppendAction) else [text]
         try:
+            values = shlex.split(text) if isinstance(action, argparse._AppendAction) else [text]
             for value in values:
                 self._check_value(action, self._get_value(action, value))
         except argparse.ArgumentError as error:
             self.error(f"{name}={text}: {error.message}")
+        except ValueError as error:  # of shlex
+            self.error(f"{name}={text}: {error}")
         return [f"{option}={value}" for value in values]
+
+
+class CommandsParser(argparse.ArgumentParser):
+    """The parser of all commands; its help groups them by `purposes`, a title and names each."""
+
+    def __init__(self, purposes: Mapping[str, Iterable[str]], **options: Any) -> None:
+        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **options)
+        self._purposes = purposes
+
+    def format_help(self) -> str:
+        """The help, with the commands before the options."""
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
+        formatter.add_text(self.description)
+        commands: Any = next(a for a in self._actions if isinstance(a, argparse._SubParsersAction))
+        by_name = {command.dest: command for command in commands._get_subactions()}
+        for title, names in self._purposes.items():
+            formatter.start_section(title)
+            formatter.add_arguments([by_name[name] for name in names])
+            formatter.end_section()
+        formatter.start_section("options")
+        formatter.add_arguments([action for action in self._actions if action is not commands])
+        formatter.end_section()
+        formatter.add_text(self.epilog)
+        return formatter.format_help()
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
+            hint = did_you_mean(value, action.choices)
+            self.error(f"{value} is not a command; {hint}{self.prog} --help lists all")
+        super()._check_value(action, value)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A question that names the known word nearest to `word`; "" if none is near."""
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f"did you mean {close[0]}? " if close else ""

@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import json
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -158,14 +159,16 @@ def show(result: Result, directory: Path, console: Console, kept: int = 0) -> No
         rows.append(
             ("from before", f"{kept} of {len(result.runs)} runs were kept and not repeated")
         )
-    console.print(table([*rows, ("written to", str(directory))]))
+    where = shlex.quote(str(directory))
+    rows.append(("written to", f"{directory}; posse report {where} draws it"))
+    console.print(table(rows))
 
 
 def table(rows: Iterable[tuple[str, str]]) -> Table:
     """A table of labels and sentences."""
-    made = Table(box=box.SIMPLE_HEAD, show_header=False, pad_edge=False)
-    made.add_column(style="bold", no_wrap=True)
-    made.add_column(overflow="fold")
-    for label, said in rows:
-        made.add_row(label, said)
-    return made
+    grid = Table(box=box.SIMPLE_HEAD, show_header=False, pad_edge=False)
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for label, sentence in rows:
+        grid.add_row(label, sentence)
+    return grid

@@ -74,8 +74,11 @@ def prepare() -> None:
 
 
 def wrapped(line: str, hang: int) -> str:
-    """A line; on a terminal it is broken at words, and `hang` blanks precede what follows."""
-    if not sys.stdout.isatty():
+    """A line; for a terminal it is broken at words, and `hang` blanks precede what follows.
+
+    Without a terminal it is broken only if the variable COLUMNS gives a width.
+    """
+    if not sys.stdout.isatty() and "COLUMNS" not in os.environ:
         return line
     return textwrap.fill(
         line,

@@ -11,7 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from posse.errors import InputError, PosseError
+import msgpack
+
+from posse.errors import InputError
 
 HEADER = struct.Struct("<2sBBIiIdq")
 ENVELOPE = struct.Struct("<4sII")
@@ -101,13 +103,6 @@ class Reader:
     """Reads a capture while it grows."""
 
     def __init__(self, path: Path) -> None:
-        try:
-            import msgpack  # noqa: PLC0415
-        except ImportError:
-            raise PosseError(
-                "reading captures needs msgpack; install it with: python -m pip install msgpack"
-            ) from None
-
         self.begun = False
         """Whether the file's first row was read."""
         self._path = path

@@ -34,6 +34,7 @@ class AgentRole:
     signs: bool = False
 
     def __post_init__(self) -> None:
+        _require_maker(self.make)
         _require_messages(self.hears)
 
 
@@ -45,7 +46,20 @@ class ServerRole:
     hears: tuple[type[Message], ...]
 
     def __post_init__(self) -> None:
+        _require_maker(self.make)
         _require_messages(self.hears)
+
+
+def _require_maker(make: object) -> None:
+    if not callable(make):
+        raise TypeError(f"make = {make!r:.80}: must be a function that makes a machine")
+
+
+def _require(shape: object, **kinds: type) -> None:
+    """`TypeError` unless each named part of a shape is of its kind."""
+    for name, kind in kinds.items():
+        if not isinstance(part := getattr(shape, name), kind):
+            raise TypeError(f"{name} = {part!r:.80}: must be of type {kind.__name__}")
 
 
 def _require_messages(hears: object) -> None:
@@ -81,6 +95,12 @@ class Wiring:
     untold: tuple[str, ...] = ()
     regroup: Callable[[Graph, Collection[int]], Network] | None = None
 
+    def __post_init__(self) -> None:
+        if not callable(self.network):
+            raise TypeError(
+                f"network = {self.network!r:.80}: must be a function of run file, parameters, run"
+            )
+
 
 @dataclass(frozen=True, kw_only=True)
 class _OwnArms:
@@ -101,6 +121,11 @@ class Alone(_OwnArms):
     server: ClassVar[None] = None
     wiring: ClassVar[None] = None
 
+    def __post_init__(self) -> None:
+        if isinstance(self.make, AgentRole):
+            raise TypeError("an agent alone has no role: write Alone(make), without AgentRole")
+        _require_maker(self.make)
+
     @property
     def agent(self) -> AgentRole:
         """An agent that hears nobody."""
@@ -115,6 +140,9 @@ class Star(_OwnArms):
     server: ServerRole
     wiring: ClassVar[None] = None
 
+    def __post_init__(self) -> None:
+        _require(self, agent=AgentRole, server=ServerRole)
+
 
 @dataclass(frozen=True)
 class Mesh(_OwnArms):
@@ -123,6 +151,9 @@ class Mesh(_OwnArms):
     agent: AgentRole
     wiring: Wiring
     server: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
+        _require(self, agent=AgentRole, wiring=Wiring)
 
 
 @dataclass(frozen=True)
@@ -133,6 +164,9 @@ class MeshWithServer(_OwnArms):
     wiring: Wiring
     server: ServerRole
 
+    def __post_init__(self) -> None:
+        _require(self, agent=AgentRole, wiring=Wiring, server=ServerRole)
+
 
 @dataclass(frozen=True)
 class SharedArms:
@@ -142,6 +176,9 @@ class SharedArms:
     server: ServerRole
     wiring: ClassVar[None] = None
     regret_against: ClassVar[Literal["average"]] = "average"
+
+    def __post_init__(self) -> None:
+        _require(self, agent=AgentRole, server=ServerRole)
 
 
 Shape = Alone | Star | Mesh | MeshWithServer | SharedArms

@@ -131,9 +131,12 @@ class System:
     reader: type[MessageReader] = MessageReader
 
     def __post_init__(self) -> None:
-        known = get_args(Clock)
-        if not self.clocks or not set(self.clocks) <= set(known):
-            raise ValueError(f"clocks = {self.clocks!r}: must be some of {known}")
+        if not isinstance(self.shape, get_args(Shape)):
+            known = ", ".join(kind.__name__ for kind in get_args(Shape))
+            raise TypeError(f"shape = {self.shape!r:.80}: must be one of {known}")
+        clocks = get_args(Clock)
+        if not self.clocks or not set(self.clocks) <= set(clocks):
+            raise ValueError(f"clocks = {self.clocks!r}: must be some of {clocks}")
         if "virtual" in self.clocks and self.wiring is not None:
             raise ValueError(
                 f"clocks = {self.clocks!r}: agents with neighbours cannot run by 'virtual'"
@@ -143,6 +146,9 @@ class System:
             raise TypeError(f"parameters = {kind!r}: must be a class derived from Parameters")
         if not callable(self.claim):
             raise TypeError(f"claim = {self.claim!r}: must be callable, as `unprotected('…')` is")
+        for name in ("check", "advise", "bound"):
+            if not callable(rule := getattr(self, name)):
+                raise TypeError(f"{name} = {rule!r:.80}: must be a function")
 
     @property
     def agent(self) -> AgentRole:

@@ -2,6 +2,7 @@
 
 import importlib.util
 import io
+import reprlib
 from collections.abc import Sequence
 from html import escape
 from typing import Any
@@ -14,14 +15,25 @@ from posse.results.tables import tables
 _POINTS = 200
 
 
+class Columns(dict[str, list[Any]]):
+    """A table as a dict of its columns, which a prompt shows by its first rows only."""
+
+    def __repr__(self) -> str:
+        """Its size, and the first value of each column."""
+        count = len(next(iter(self.values()), ()))
+        names = [f"  {name}: {reprlib.repr(column)}" for name, column in self.items()]
+        head = f"{count} rows in {len(self)} columns (with pandas installed, a DataFrame)"
+        return "\n".join([head, *names])
+
+
 def frame(records: list[RunRecord], name: str) -> Any:
     """The table `name` ("runs", "agents", "links", "regret") of these runs.
 
-    A `pandas.DataFrame`; without pandas a dict of columns, which `polars.DataFrame` accepts.
+    A `pandas.DataFrame`; without pandas `Columns`, which `polars.DataFrame` accepts.
     """
     table = next(table for table in tables(records, ()) if table.name == name)
     rows = list(table.rows)
-    columns = {column: [row[n] for row in rows] for n, column in enumerate(table.header)}
+    columns = Columns((column, [row[n] for row in rows]) for n, column in enumerate(table.header))
     if importlib.util.find_spec("pandas") is None:
         return columns
     import pandas as pd  # noqa: PLC0415

@@ -9,7 +9,10 @@ from posse.protocol.privacy import format_cost
 from posse.results.measures import PULLS, REGRET, ROUNDS, SLOTS, Mean, means
 from posse.results.record import ILLUSTRATES, Privacy, RunRecord
 
-_BRIEF = ("found", "rounds", "slots", "pulls", "regret", "on the wire", "warning")
+_BRIEF = (
+    *("found", "rounds", "slots", "pulls", "regret", "on the wire", "privacy"),
+    *("used up", "missing", "warning"),
+)
 
 
 def rows(runs: Sequence[RunRecord], warnings: Sequence[str]) -> list[tuple[str, str]]:

@@ -1,7 +1,10 @@
 """The run file as plain data, independent of its system."""
 
+import re
+import shlex
 import tomllib
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -20,6 +23,9 @@ from posse.topologies.graphs import Graph
 
 MOST_BYTES = 4 << 20
 """Largest size of a run file. One with means of 1,000 agents on 100 arms has half of that."""
+
+_SHOWN = 5
+"""Files of a folder named in a sentence."""
 
 Clock = Literal["virtual", "slots", "wall"]
 Mode = Literal["lab", "field"]
@@ -100,6 +106,23 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return lay_out(self.topology, self.agents.count, self.seed, run, self.base)
 
 
+def _describe_folder(folder: Path) -> str:
+    """What a folder that was given for a run file holds, and what can be done with it."""
+    quoted = shlex.quote(str(folder))
+    for file, what in (
+        ("spec.toml", "of a run"),
+        ("sweep.json", "of a sweep"),
+        ("audit.json", "of an audit"),
+    ):
+        if (folder / file).is_file():
+            return f" {what}; posse report {quoted} draws it"
+    files = sorted(path.name for path in folder.glob("*.toml"))
+    if not files:
+        return "; name a run file (TOML)"
+    more = ", …" if len(files) > _SHOWN else ""
+    return f"; name one of its files: {', '.join(files[:_SHOWN])}{more}"
+
+
 Override = str | tuple[str, Any]
 """A key and its value, as "path=value" or as a pair; "path=" deletes the key."""
 
@@ -112,6 +135,8 @@ def read(path: str | Path, overrides: Sequence[Override] = ()) -> dict[str, Any]
         if len(text) > MOST_BYTES:
             raise SpecError(str(path), f"is larger than {MOST_BYTES >> 20} MiB")
         raw = tomllib.loads(text.decode("utf-8-sig"))
+    except IsADirectoryError:
+        raise SpecError(str(path), f"is a folder{_describe_folder(Path(path))}") from None
     except OSError as error:
         raise SpecError(str(path), f"cannot be read: {error.strerror}") from None
     except ValueError as error:  # also for a number with too many digits
@@ -148,11 +173,26 @@ def _split(override: str) -> tuple[str, Any]:
 
 
 def parsed(text: str) -> Any:
-    """The value as TOML reads it, otherwise as a string."""
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text
+    """The value as TOML reads it, otherwise as a string. `.5` and `5.` are numbers, too."""
+    for value in (text, _BARE_POINT.sub(_complete, text)):
+        with suppress(tomllib.TOMLDecodeError):
+            return tomllib.loads(f"value = {value}")["value"]
+    return text
+
+
+_BARE_POINT = re.compile(
+    r"""("[^"]*"|'[^']*')|(?<![\w.])([+-]?\d*)\.(\d*(?:[eE][+-]?\d+)?)(?![\w.])"""
+)
+"""A quoted text, which stays as it is, or a number whose point may lack digits on one side."""
+
+
+def _complete(match: re.Match[str]) -> str:
+    """The number with a digit on both sides of its point, as TOML wants it."""
+    quoted, before, after = match.groups()
+    if quoted is not None or not any(map(str.isdigit, before + after[:1])):
+        return match[0]
+    before = before if before[-1:].isdigit() else f"{before}0"
+    return f"{before}.{after if after[:1].isdigit() else f'0{after}'}"
 
 
 def put(raw: dict[str, Any], path: str, value: Any) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from posse.cli.agent import rank_of
+from posse.cli.agent import find_rank
 from posse.cli.main import main
 from posse.errors import PosseError
 
@@ -24,18 +24,18 @@ def test_the_rank_comes_from_whoever_starts_many(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv(name, "5")
-    assert rank_of("auto") == 5
-    assert rank_of("3") == 3
+    assert find_rank("auto") == (5, name)
+    assert find_rank("3") == (3, "")
     for wrong in ("five", "100000", "3000000000", "9" * 5000):
         monkeypatch.setenv(name, wrong)
         said = f"{name} {wrong[:60]}: must be a number from 0 to 99999, or auto"
         with pytest.raises(PosseError, match=said):
-            rank_of("auto")
+            find_rank("auto")
         with pytest.raises(PosseError, match=f"--rank {wrong[:60]}: must be a number"):
-            rank_of(wrong)
-    assert rank_of("99999") == 99_999
+            find_rank(wrong)
+    assert find_rank("99999") == (99_999, "")
     monkeypatch.delenv(name)
-    assert rank_of("auto") == -1
+    assert find_rank("auto") == (-1, "")
 
 
 def test_a_log_that_is_not_there_is_told_before_joining(
@@ -52,6 +52,29 @@ def test_a_log_that_is_not_there_is_told_before_joining(
     assert main([*alone, "--rank", "0"]) != 2
     # this machine's own log takes the place of the run file's
     assert main([*alone, "--rank", "1", "--data", str(tmp_path / "rewards-0.csv")]) != 2
+
+
+@pytest.mark.parametrize("variable", ["SLURM_PROCID", "JOB_COMPLETION_INDEX"])
+def test_a_rank_that_no_option_gave_names_its_variable(
+    variable: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """An interactive shell of a cluster has SLURM_PROCID, too."""
+    assert main(["keys", str(tmp_path), "--rank", "3"]) == 0
+    capsys.readouterr()
+    monkeypatch.setenv(variable, "0")
+    alone = ["agent", "--join", "tcp://127.0.0.1:1", "--wait", "0.2", "--keys", str(tmp_path)]
+    assert main(alone) == 2
+    printed = capsys.readouterr().err
+    assert f"rank 0 is from the variable {variable}\n" in printed
+    assert (
+        f"give the key folder of agent-0 (rank 0 is from the variable {variable}; give --rank for "
+        "another)\n" in printed
+    )
+    assert main([*alone, "--rank", "0"]) == 2
+    assert variable not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("option", [False, True])

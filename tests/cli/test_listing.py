@@ -9,17 +9,47 @@ import pytest
 from posse.cli.main import main
 
 
-def test_list_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture(autouse=True)
+def no_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
+def test_alone_it_is_a_table_of_names(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list"]) == 0
-    out = capsys.readouterr().out
-    for word in ("dp-mase", "corrupted-elimination", "epsilon", "required", "gaussian", "csv"):
-        assert word in out
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == [
+        "SYSTEMS  (system = …)",
+        "  mase                   votes of successive eliminations, no privacy",
+    ]
+    assert lines[-1] == (
+        "posse list NAME shows one with its keys, posse list all shows the keys of all."
+    )
+    assert len(lines) < 60
+    for name in ("dp-mase", "gaussian", "csv", "ring"):
+        assert sum(line.startswith(f"  {name} ") for line in lines) == 1
+    assert not [line for line in lines if line.startswith("      ")]
+
+
+@pytest.mark.parametrize("what", [[], ["all"], ["dp-mase"], ["python"], ["activity"]])
+def test_no_line_is_wider_than_the_terminal(
+    what: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["list", *what]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+
+
+def test_one_section_has_only_its_names(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "arms"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[1:5]] == ["bernoulli", "gaussian", "csv", "python"]
 
 
 def test_what_it_says_of_a_key_is_what_a_run_file_may_have(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["list"]) == 0
+    assert main(["list", "all"]) == 0
     out = capsys.readouterr().out
     assert 'gamma         integer >= 0 and <= 65535 or "diameter" | "diameter/2"; default' in out
     assert 'default { rate = 0.001, agents = "all", law = "point", form = "source" }.' in out
@@ -34,7 +64,7 @@ def test_what_it_says_of_a_key_is_what_a_run_file_may_have(
 
 
 def test_every_key_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list"]) == 0
+    assert main(["list", "all"]) == 0
     keys = re.findall(r"^ {6}(\w+) +(.*)$", capsys.readouterr().out, re.M)
     assert len(keys) > 100
     unsaid = {

@@ -118,6 +118,60 @@ def test_an_installed_package_adds_a_verb_and_a_broken_one_says_so(
     assert capsys.readouterr().out == "hello posse\n"
     with pytest.raises(SystemExit):
         main(["--help"])
-    assert "    greet " in capsys.readouterr().out
+    assert "  greet " in capsys.readouterr().out
     assert main(["broken"]) == 1
     assert "posse broken cannot be loaded from absent: No module" in capsys.readouterr().err
+
+
+def test_help_has_every_verb_once_by_its_purpose_and_ends_with_a_first_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    lines = capsys.readouterr().out.splitlines()
+    assert "Run on several machines:" in lines
+    for name in VERBS:
+        assert sum(line.startswith(f"  {name} ") for line in lines) == 1, name
+    assert max(map(len, lines)) <= 80
+    first, second = (line.split() for line in lines[-2:])
+    assert (first[0], second[0]) == ("posse", "posse")
+    assert main(first[1:]) == 0
+    assert main([*second[1:], "--engine", "memory", "--repeat", "1"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["rnu"], "posse: error: rnu is not a command; did you mean run? posse --help lists all"),
+        (["xyz"], "posse: error: xyz is not a command; posse --help lists all"),
+        (
+            ["run", "ride.toml", "--egnine=memory"],
+            "posse run: error: --egnine is unknown; did you mean --engine? posse run --help lists "
+            "all options",
+        ),
+    ],
+)
+def test_a_mistyped_word_is_answered_with_the_nearest(
+    words: list[str], hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(words)
+    assert left.value.code == 2
+    assert capsys.readouterr().err.splitlines()[-1] == hint
+
+
+def test_a_folder_in_place_of_a_run_file_says_what_it_is(
+    run_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "ride.toml", "--out", "out of it", "-q"]) == 0
+    assert main(["run", "out of it"]) == 2
+    assert capsys.readouterr().err == (
+        "posse: out of it: is a folder of a run; posse report 'out of it' draws it\n"
+    )
+
+
+def test_a_run_names_the_next_command(run_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "ride.toml", "--out", "out"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert printed.endswith("written to out; posse report out draws it")

@@ -70,7 +70,7 @@ def test_listing_names_every_kind(capsys) -> None:
     assert main(["list", "topologies"]) == 0
     printed = capsys.readouterr().out
     for kind in ("complete", "erdos-renyi", "components", "file", "grid"):
-        assert f"\n  {kind}: " in printed
+        assert f"\n  {kind} " in printed
 
 
 def test_a_path_of_four() -> None:

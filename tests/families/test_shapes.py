@@ -128,7 +128,7 @@ def test_a_package_that_cannot_be_imported_is_named_and_hides_no_other(
         get_system("broken")
     assert main(["list"]) == 0
     said = capsys.readouterr().out
-    assert "  broken: system: 'broken' cannot be imported" in said
+    assert "  broken                 cannot be used: system: 'broken' cannot be imported" in said
     assert "TOPOLOGIES" in said
 
 
@@ -164,3 +164,42 @@ def test_a_network_is_one_of_all_agents(network: Any, said: str) -> None:
             plan.network(0)
     else:
         assert plan.network(0) is network
+
+
+_ANY: Any = print
+_NUMBER: Any = 7
+_ROLE: Any = AgentRole(_ANY)
+_SERVER: Any = ServerRole(_ANY, ())
+
+
+@pytest.mark.parametrize(
+    ("make", "fault"),
+    [
+        (lambda: Alone(_ROLE), "an agent alone has no role: write Alone(make), without AgentRole"),
+        (lambda: Alone(_NUMBER), "make = 7: must be a function that makes a machine"),
+        (lambda: AgentRole(None), "make = None: must be a function that makes a machine"),
+        (lambda: ServerRole(_NUMBER, ()), "make = 7: must be a function that makes a machine"),
+        (lambda: Star(_ANY, _SERVER), "must be of type AgentRole"),
+        (lambda: Star(_ROLE, _ROLE), "must be of type ServerRole"),
+        (lambda: Mesh(_ROLE, _ANY), "must be of type Wiring"),
+        (lambda: MeshWithServer(_ROLE, Wiring(print), None), "must be of type ServerRole"),
+        (lambda: SharedArms(_SERVER, _SERVER), "must be of type AgentRole"),
+        (lambda: Wiring(None), "network = None: must be a function of run file, parameters, run"),
+    ],
+)
+def test_a_wrong_part_is_refused_where_the_shape_is_made(make: Any, fault: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(fault)):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("part", "fault"),
+    [
+        ({"shape": _ROLE}, "must be one of Alone, Star, Mesh, MeshWithServer, SharedArms"),
+        ({"advise": ["a sentence"]}, "advise = ['a sentence']: must be a function"),
+        ({"check": None}, "check = None: must be a function"),
+    ],
+)
+def test_a_wrong_part_of_a_system_is_refused_where_it_is_made(part: Any, fault: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(fault)):
+        dataclasses.replace(get_system("mase"), **part)

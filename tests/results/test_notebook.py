@@ -54,3 +54,8 @@ def test_without_pandas_plain_columns(result, monkeypatch):
     assert columns["run"] == [0, 1]
     assert columns["slots"] == [None, None]
     assert {len(column) for column in columns.values()} == {2}
+    shown = repr(result.regret_frame()).splitlines()
+    rows = len(result.regret_frame()["t"])
+    assert shown[0] == f"{rows} rows in 3 columns (with pandas installed, a DataFrame)"
+    assert shown[1] == "  run: [0, 0, 0, 0, 0, 0, ...]"
+    assert max(map(len, shown)) < 200

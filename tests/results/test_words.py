@@ -23,6 +23,7 @@ def test_a_prompt_shows_a_few_lines():
         "dp-mase (corrected), 3 runs in engine memory, seed 0",
         "  found        arm 0 in 3 of 3, right in 3 of 3; ended as identified",
     ]
+    assert "\n  privacy      " in repr(result)
     assert repr(result).count("\n") < 8
     run = result.runs[0]
     assert repr(run).startswith("RunRecord(run=0, seed=0, status='identified', best_arm=0, ")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from posse.errors import SpecError
 from posse.plan import prepare
-from posse.spec.runfile import read
+from posse.spec.runfile import parsed, read
 from tests.support.runfile import GOOD, changed
 
 
@@ -114,3 +114,44 @@ def test_an_override_without_a_value_takes_the_key_away(tmp_path: Path) -> None:
     assert read(path, ["base="])["base"] == str(tmp_path)
     assert read(path, ['seed=""'])["seed"] == ""
     assert read(path, [("parameters.epsilon", [1, 2])])["parameters"] == {"epsilon": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (".5", 0.5),
+        ("-.5", -0.5),
+        ("5.", 5.0),
+        (".5e-3", 0.0005),
+        ("[.9, 1.]", [0.9, 1.0]),
+        ("{ random = 'uniform', low = .1 }", {"random": "uniform", "low": 0.1}),
+        ("[.5, '.5']", [0.5, ".5"]),
+        (".", "."),
+        ("a.5", "a.5"),
+        ("1.2.3", "1.2.3"),
+        ("./log.csv", "./log.csv"),
+    ],
+)
+def test_a_number_may_begin_or_end_with_its_point(text: str, value: Any) -> None:
+    assert parsed(text) == value
+    assert type(parsed(text)) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("files", "what"),
+    [
+        ((), "is a folder; name a run file (TOML)"),
+        (("b.toml", "a.toml", "c.csv"), "is a folder; name one of its files: a.toml, b.toml"),
+        (("spec.toml", "result.json"), "is a folder of a run; posse report {} draws it"),
+        (("sweep.json",), "is a folder of a sweep; posse report {} draws it"),
+        (("audit.json",), "is a folder of an audit; posse report {} draws it"),
+    ],
+)
+def test_a_folder_given_for_a_run_file_is_told_apart(
+    files: tuple[str, ...], what: str, tmp_path: Path
+) -> None:
+    for name in files:
+        (tmp_path / name).touch()
+    with pytest.raises(SpecError) as refused:
+        read(tmp_path)
+    assert refused.value.problem == what.format(tmp_path)

@@ -2,20 +2,23 @@
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from itertools import islice
-from multiprocessing import active_children, get_context, parent_process
+from multiprocessing import active_children, current_process, get_context, parent_process
 from queue import SimpleQueue
 from typing import TypeVar
 
-from posse.errors import PosseError, RunFailed
+from posse.errors import InputError, PosseError, RunFailed
 
 A = TypeVar("A")
 B = TypeVar("B")
 
+_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
 _AHEAD = 2
 """Items handed out per worker: the one in progress, and the next so that it need not wait."""
 
@@ -25,15 +28,19 @@ def on_all_cores(
 ) -> Iterator[tuple[int, B | PosseError]]:
     """Each outcome of `work(item)` as it ends, with the item's place; a failure stops no other.
 
-    `jobs` new processes do the work (default: one per core), or this process if one is enough.
+    `jobs` new processes do the work (default: one per core), or this process if one is enough, or
+    if it is itself a worker of a `multiprocessing.Pool`, which must not start others.
     """
     workers = min(jobs or os.cpu_count() or 1, len(items))
-    if workers <= 1:
+    if workers <= 1 or current_process().daemon:
         for place, item in enumerate(items):
             yield place, outcome(work, item)
         return
-    # one thread per run, because the runs take all cores
-    os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
+    if not is_main_importable():
+        raise InputError(
+            f"jobs = {workers}: other processes must import the script that starts them, and this "
+            "one has no file (standard input?); write it to a file, or use jobs = 1"
+        )
     before = set(active_children())
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=begin_worker)
     left = iter(enumerate(items))
@@ -44,7 +51,8 @@ def on_all_cores(
         try:
             while True:
                 for place, item in islice(left, _AHEAD * workers - len(places)):
-                    future = pool.submit(outcome, work, item)
+                    with _one_thread():
+                        future = pool.submit(outcome, work, item)
                     places[future] = place
                     future.add_done_callback(ended.put)
                 if not places:
@@ -64,6 +72,31 @@ def on_all_cores(
             # as any process, even this one, holds the writing end
             pool._result_queue._writer.close()  # type: ignore[attr-defined]
             raise
+
+
+def is_main_importable() -> bool:
+    """Whether new processes can import `__main__`, as `multiprocessing` makes them do.
+
+    It makes them import nothing where `__main__` has no file at all, as in a notebook.
+    """
+    main = sys.modules["__main__"]
+    file = getattr(main, "__file__", None)
+    return file is None or main.__spec__ is not None or os.path.exists(file)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Processes that start meanwhile use one thread each, because together they take all cores."""
+    before = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def outcome(work: Callable[[A], B], item: A) -> B | PosseError:

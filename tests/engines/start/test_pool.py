@@ -6,6 +6,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from multiprocessing import Pipe, get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -107,3 +109,39 @@ def test_no_more_is_handed_out_than_keeps_all_busy() -> None:
 
 def test_all_of_many_are_told() -> None:
     assert sorted(on_all_cores(slow_first, range(50), 2)) == [(n, n) for n in range(50)]
+
+
+def _squares_in_a_daemon(pipe: Connection) -> None:
+    pipe.send(sorted(on_all_cores(abs, [-1, -2, -3], 2)))
+
+
+def test_a_worker_of_a_pool_does_the_work_itself() -> None:
+    """`multiprocessing` lets daemonic processes start no others."""
+    ours, theirs = Pipe()
+    worker = get_context("spawn").Process(target=_squares_in_a_daemon, args=(theirs,), daemon=True)
+    worker.start()
+    assert ours.recv() == [(0, 1), (1, 2), (2, 3)]
+    worker.join()
+
+
+def test_a_script_from_standard_input_is_refused_before_any_process_starts() -> None:
+    script = "from posse.engines.pool import on_all_cores\nlist(on_all_cores(abs, [1, 4], 2))\n"
+    ended = subprocess.run(
+        [sys.executable, "-"], input=script, capture_output=True, text=True, check=False
+    )
+    assert ended.stderr.splitlines()[-1] == (
+        "posse.errors.InputError: jobs = 2: other processes must import the script that starts "
+        "them, and this one has no file (standard input?); write it to a file, or use jobs = 1"
+    )
+
+
+def threads(number: int) -> str | None:
+    return os.environ.get("OMP_NUM_THREADS")
+
+
+def test_only_the_workers_are_kept_to_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    before = dict(os.environ)
+    assert {count for _, count in on_all_cores(threads, range(4), 2)} == {"1"}
+    assert dict(os.environ) == before

@@ -1,5 +1,9 @@
-"""Writes docs/claims.md: every system's claim, in each of its forms, by the code of runs."""
+"""Prints docs/claims.md: every system's claim, in each of its forms, by the code of runs.
 
+`make docs` writes the page; a test holds that it is up to date.
+"""
+
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,7 +18,7 @@ from posse.results.record import ILLUSTRATES
 
 _HEAD = f"""# What is claimed
 
-This page is written by `posse list claims > docs/claims.md`; do not edit it. A test checks that it
+This page is written by `make docs`; do not edit it. A test checks that it
 is what the code claims, for M = 16 agents, K = 16 arms, T = 10,000 and ε = 1 (.1 for `private-ucb`
 and `dp-ucb-int`). `posse check RUN.toml` prints the claim of your own run, and so do the closing
 table, the report and, in the field, each agent's own log.
@@ -125,6 +129,7 @@ def forms() -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def text() -> str:
+    """The page."""
     claims = [(name, form, prepare(run)) for name, form, run in forms()]
     reasons: dict[str, int] = {}
     covered: Rows = {}
@@ -173,3 +178,7 @@ def _cells(claim: Claim, reasons: dict[str, int]) -> tuple[str, ...]:
 
 def _row(cells: tuple[str, ...]) -> str:
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(text())
