@@ -2,9 +2,9 @@
 
 Only run files of this machine name it; nothing from a network is imported.
 
-Python keeps one module per name for ever. Here a module always has the present content of the named
-folders. If it lies in another folder, or a file beside it has changed, it and the modules beside it
-are forgotten and imported again when needed. Objects made from the old modules remain.
+As everywhere in Python, a process keeps one module of each name, as it was when it was imported.
+Another module of that name, and a file that was edited since, are refused in a sentence: nothing is
+imported again, so what runs is always what the files say.
 """
 
 import importlib
@@ -12,31 +12,24 @@ import os
 import sys
 import threading
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext, redirect_stdout, suppress
-from importlib.machinery import PathFinder
-from importlib.util import cache_from_source, find_spec
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from posse.errors import InputError
 
 Stamp = tuple[int, int, int]
 """Change time (ns), size and inode of a file; while they stay the same, so does the content."""
 
-Group = tuple[str, tuple[str, ...]]
-"""A package, and the folders in which it is looked for."""
-
 _LOCK = threading.RLock()
 _ADDED: list[str] = []
 """Folders put on `sys.path` because they were named, the last named first."""
-_LOADED: dict[Group, set[str]] = {}
-"""The user's files that are forgotten together, because they lie side by side."""
-_STAMPS: dict[str, Stamp] = {}
-"""Stamps of the user's files at the last look."""
-
-
-class Edition:
-    """Counts how often modules were forgotten; caches of objects made from them depend on it."""
-
-    number = 0
+_NAMED: set[str] = set()
+"""All folders that were named."""
+_IMPORTED: dict[str, tuple[ModuleSpec, Stamp]] = {}
+"""For each module of the user's: its specification, which `importlib.reload` renews, and stamp."""
 
 
 def is_target(text: str) -> bool:
@@ -93,7 +86,9 @@ def installed_sources(target: str) -> list[Path]:
         return []
     if spec is None or spec.submodule_search_locations is None:
         return [] if spec is None else [Path(spec.origin or "")]
-    return sorted(file for at in spec.submodule_search_locations for file in Path(at).rglob("*.py"))
+    return sorted(
+        file for folder in spec.submodule_search_locations for file in Path(folder).rglob("*.py")
+    )
 
 
 def aside() -> AbstractContextManager[object]:
@@ -116,10 +111,11 @@ def load(target: str, folders: Sequence[str], group: str) -> Any:
             return installed(group)[target].load()
     module, _, name = target.partition(":")
     with _LOCK, aside():
-        _make_way(target, folders)
+        _put_on_path(folders)
         found: Any = importlib.import_module(module)
-    if not _is_in(module, folders):
-        _require_nothing_hidden(target, folders, found)
+        if not _is_in(module, folders):
+            _require_nothing_hidden(target, folders, found)
+        _take_stamps()
     for part in name.split("."):
         found = getattr(found, part)
     return found
@@ -131,12 +127,16 @@ def import_path() -> list[str]:
         return [folder for folder in sys.path if folder not in _ADDED]
 
 
-def renew() -> None:
-    """Forget the user's modules if one of their files has changed since its import."""
+def require_unchanged() -> None:
+    """`InputError` if a file of the user's was edited since this process imported it."""
     with _LOCK:
-        changed = _changed(_STAMPS)
-        for group in [group for group, files in _LOADED.items() if files & changed]:
-            _forget(group)
+        _take_stamps()
+        for spec, stamp in _IMPORTED.values():
+            if stamp_of(spec.origin or "") != stamp:
+                raise InputError(
+                    f"{spec.origin} was changed after this process had imported it; start the "
+                    "process again (in a notebook: restart the kernel)"
+                )
 
 
 def stamp_of(path: str | Path) -> Stamp:
@@ -148,34 +148,30 @@ def stamp_of(path: str | Path) -> Stamp:
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 
-def _make_way(target: str, folders: Sequence[str]) -> None:
-    """Make the next import of the module come from these folders, before other named folders."""
-    package = target.partition(":")[0].partition(".")[0]
-    if _at(sys.modules.get(package)) and not _is_in(package, folders):
-        for other in [other for other in _LOADED if other[0] == package]:
-            _forget(other)
+def _put_on_path(folders: Sequence[str]) -> None:
+    """Let modules be imported from these folders, before those that were named earlier."""
+    _NAMED.update(folders)
     new = [folder for folder in folders if folder in _ADDED or folder not in sys.path]
     if new != _ADDED[: len(new)]:
         before = import_path()
         _ADDED[:] = [*new, *(folder for folder in _ADDED if folder not in new)]
         # at the end: a user's folder must not hide one of our packages
         sys.path[:] = [*before, *_ADDED]
-    if (group := (package, tuple(folders))) not in _LOADED:
-        _LOADED[group] = {str(path) for path in sources(target, folders)} - _others(
-            package, folders
-        )
-        _changed(_LOADED[group])
+        importlib.invalidate_caches()
 
 
-def _changed(files: Iterable[str]) -> set[str]:
-    """The files whose stamps differ from the last look, which this renews."""
-    now = {path: stamp_of(path) for path in files}
-    found = {path for path, stamp in now.items() if _STAMPS.get(path) != stamp}
-    for path in found & _STAMPS.keys():
-        with suppress(OSError):  # Python checks bytecode by second and size only
-            os.unlink(cache_from_source(path))
-    _STAMPS.update(now)
-    return found
+def _take_stamps() -> None:
+    """Note the files of modules that were imported, or reloaded, from the folders meanwhile."""
+    begins = tuple(folder + os.sep for folder in _NAMED)
+    for name, module in list(sys.modules.items()):
+        spec: ModuleSpec | None = getattr(module, "__spec__", None)
+        origin = (spec.has_location and spec.origin) or "" if spec is not None else ""
+        if spec is None or not origin.startswith(begins) or not _is_in(name, _NAMED):
+            continue
+        if name.partition(".")[0] == "posse":  # a run file may lie in a checkout
+            continue
+        if name not in _IMPORTED or _IMPORTED[name][0] is not spec:
+            _IMPORTED[name] = spec, stamp_of(origin)
 
 
 def _require_nothing_hidden(target: str, folders: Sequence[str], found: Any) -> None:
@@ -185,29 +181,12 @@ def _require_nothing_hidden(target: str, folders: Sequence[str], found: Any) -> 
         own = Path(folder, f"{package}.py"), Path(folder, package, "__init__.py")
         if hidden := [path for path in own if path.is_file()]:
             where = getattr(found, "__file__", None) or "Python"
-            raise ImportError(f"{hidden[0]} is hidden by {where}; rename yours")
+            raise ImportError(
+                f"{hidden[0]} is hidden by {where}; rename yours, or use another process for it"
+            )
 
 
-def _forget(group: Group) -> None:
-    files = _LOADED.pop(group)
-    for name, module in list(sys.modules.items()):
-        at = _at(module)
-        bare = name.partition(".")[0] == group[0] and any(map(os.path.isdir, at))
-        if bare or at & files:
-            del sys.modules[name]
-    importlib.invalidate_caches()
-    Edition.number += 1
-
-
-def _others(package: str, folders: Sequence[str]) -> set[str]:
-    """Files of packages in these folders that other code has imported, as tests beside a run do."""
-    beside = {at.name for folder in folders for at in Path(folder).glob("*/")} - {package}
-    ours = set[str]().union(*_LOADED.values())
-    loaded = [module for name, module in sys.modules.items() if name.partition(".")[0] in beside]
-    return {file for module in loaded for file in _at(module)} - ours
-
-
-def _at(module: object) -> set[str]:
+def _paths_of(module: object) -> set[str]:
     """The paths of a module: its file, or the folder of a namespace package; empty if it has none.
 
     Given with and without symbolic links resolved, because folders are compared resolved.
@@ -223,7 +202,7 @@ def _is_in(name: str, folders: Iterable[str]) -> bool:
     package = name.partition(".")[0]
     bases = [os.path.join(folder, package) for folder in folders]
     begins = tuple(base + end for base in bases for end in (os.sep, "."))
-    return any(at in bases or at.startswith(begins) for at in _at(sys.modules[name]))
+    return any(path in bases or path.startswith(begins) for path in _paths_of(sys.modules[name]))
 
 
 def offered() -> dict[str, str]:

@@ -201,22 +201,20 @@ Source = str | Path | dict[str, Any] | RunSpec | Plan
 def prepare(source: Source) -> Plan:
     """Make a plan of a run file; `SpecError` where its parts do not fit together.
 
-    The user's own code is imported as it is now, also for a plan that was made earlier.
+    The user's own code must be as this process imported it, also for a plan that was made earlier.
     """
-    own_code.renew()
+    own_code.require_unchanged()
     match source:
         case Plan():
-            known = _system_of(source.spec) is source.system
-            return source if known else prepare(source.spec)
+            return source
         case RunSpec():
             spec = source
+            system = find_system(spec.system, own_code.folders_of(spec.base, spec.path))
         case dict():
-            if isinstance(name := source.get("system"), str):
-                find_system(name, _folders(source))  # before other mistakes
+            system = _named_system(source)  # before other mistakes
             spec = convert(source, RunSpec, "")
         case _:
             return prepare(read(source))
-    system = _system_of(spec)
     if spec.mode == "field" and isinstance(system.field, Field):
         spec = msgspec.structs.replace(spec, parameters={**system.field.safer, **spec.parameters})
     with defect.in_system(spec.system):
@@ -233,22 +231,28 @@ def prepare(source: Source) -> Plan:
 
 def unpacked(document: bytes) -> Plan:
     """The plan of a specification that another process encoded in msgpack."""
-    own_code.renew()
-    return _unpacked(document, own_code.Edition.number)
+    own_code.require_unchanged()
+    return _unpacked(document)
 
 
 @lru_cache(maxsize=8)
-def _unpacked(document: bytes, edition: int) -> Plan:
+def _unpacked(document: bytes) -> Plan:
     return prepare(msgspec.msgpack.decode(document, type=RunSpec))
 
 
-def _system_of(spec: RunSpec) -> System:
-    return find_system(spec.system, own_code.folders_of(spec.base, spec.path))
+def _named_system(raw: dict[str, Any]) -> System:
+    """The system that a run file names, which was not checked yet."""
+    if "system" not in raw:
+        raise SpecError("system", "is required but missing")
+    name = convert(raw["system"], str, "system")
+    path = convert(raw.get("path", ["."]), tuple[str, ...], "path")
+    base = convert(raw.get("base", "."), str, "base")
+    return find_system(name, own_code.folders_of(base, path))
 
 
 def no_place_for(raw: dict[str, Any], given: dict[str, Any]) -> list[str]:
     """The keys of `given`, a file for another system, that the system of `raw` does not know."""
-    system = find_system(str(raw.get("system")), _folders(raw))
+    system = _named_system(raw)
     known = {field.encode_name for field in msgspec.structs.fields(system.parameters)}
     parameters = given.get("parameters")
     names = parameters if isinstance(parameters, dict) else {}
@@ -284,12 +288,6 @@ def _raw(source: Source) -> dict[str, Any]:
         raw: dict[str, Any] = msgspec.to_builtins(spec)
         return raw
     return dict(spec) if isinstance(spec, dict) else read(spec)
-
-
-def _folders(raw: dict[str, Any]) -> list[str]:
-    """The import folders of a run file that was not checked yet."""
-    path = convert(raw.get("path", ["."]), tuple[str, ...], "path")
-    return own_code.folders_of(convert(raw.get("base", "."), str, "base"), path)
 
 
 def check(plan: Plan, *, graph: bool = True) -> None:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from posse.log import LOG
+from tests.support.own_code import forget_own_code
 
 PROBLEM_1 = [0.7, 0.5, 0.3] + [0.1] * 7
 """Problem 1 of Rio et al. 2023."""
@@ -148,3 +149,10 @@ def signals_as_they_were() -> Iterator[None]:
     yield
     for number, handler in zip(numbers, handlers, strict=True):
         signal.signal(number, handler)
+
+
+@pytest.fixture(autouse=True)
+def _own_code_of_one_test() -> Iterator[None]:
+    """A process keeps one module of each name: after a test its users' modules are forgotten."""
+    yield
+    forget_own_code()

@@ -16,9 +16,9 @@ import pytest
 
 import posse
 from posse import api, own_code
-from posse.errors import PosseError
-from posse.families import get_system
+from posse.errors import InputError, PosseError
 from posse.plan import Source, prepare
+from tests.support.own_code import forget_own_code
 from tests.support.packages import offer
 
 
@@ -128,15 +128,12 @@ SYSTEM = System(name="own", title="x", paper="x", parameters=Own, clocks=("slots
 
 @pytest.fixture(autouse=True)
 def _apart(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What a test imports is forgotten afterwards."""
+    """What a test imports by itself is forgotten afterwards."""
     monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
     yield
     for name in [name for name in sys.modules if name.startswith("own_bandits")]:
         del sys.modules[name]
-    own_code._LOADED.clear()
-    own_code._ADDED.clear()
-    own_code._STAMPS.clear()
 
 
 MOMENTS = itertools.count()
@@ -162,50 +159,26 @@ def answers(source: Source) -> list[int | None]:
     return posse.run(source, engine="memory").runs[0].answers
 
 
-def test_runs_of_two_folders_and_of_an_edited_file_have_their_own_code(tmp_path: Path) -> None:
-    one, two = spec(tmp_path / "one", 0), spec(tmp_path / "two", 1)
-    assert [answers(one), answers(two), answers(one)] == [[0, 0], [1, 1], [0, 0]]
-    spec(tmp_path / "one", 1)  # in the same second, and as long
-    assert answers(one) == [1, 1]
-
-
-@pytest.mark.parametrize("of_a_package", [False, True])
-def test_what_an_edited_package_beside_it_says_is_said(tmp_path: Path, of_a_package: bool) -> None:
-    """Beside a module, or beside a package that has it; a kept run was made by it, too."""
+def test_an_edited_file_is_refused_until_it_is_imported_anew(tmp_path: Path) -> None:
     raw = spec(tmp_path, 0)
-    for room in ("own_bandits_deep", "own_bandits_room"):
-        (tmp_path / room).mkdir()
-    (tmp_path / "own_bandits_deep" / "__init__.py").write_text("")
-    inner = tmp_path / "own_bandits_deep" / "er.py"
-    (tmp_path / "own_bandits_helper.py").write_text("from own_bandits_deep.er import ARM")
-    if of_a_package:
-        (tmp_path / "own_bandits.py").rename(tmp_path / "own_bandits_room" / "system.py")
-        raw["system"] = "own_bandits_room.system:SYSTEM"
-    for arm in (0, 1, 0):
-        inner.write_text(f"ARM = {arm}")
-        os.utime(inner, ns=(moment := 10**18 + next(MOMENTS), moment))
-        assert answers(raw) == [arm, arm]
-        assert inner in own_code.sources(raw["system"], [str(tmp_path)])
+    assert answers(raw) == [0, 0]
+    spec(tmp_path, 1)
+    with pytest.raises(InputError) as refused:
+        prepare(raw)
+    assert str(refused.value) == (
+        f"{tmp_path}/own_bandits_helper.py was changed after this process had imported it; start "
+        "the process again (in a notebook: restart the kernel)"
+    )
+    for name in ("own_bandits_helper", "own_bandits"):
+        importlib.reload(sys.modules[name])
+    assert answers(raw) == [1, 1]
 
 
-def test_where_nothing_changed_objects_stay(tmp_path: Path) -> None:
-    plan, before = prepare(spec(tmp_path, 0)), own_code.Edition.number
+def test_other_files_beside_it_may_change(tmp_path: Path) -> None:
+    plan = prepare(spec(tmp_path, 0))
+    (tmp_path / "own_bandits_other.py").write_text("")
     assert prepare(plan) is plan
     assert prepare(plan.spec).system is plan.system
-    assert own_code.Edition.number == before
-
-
-def test_nothing_else_of_a_folder_is_forgotten(tmp_path: Path) -> None:
-    """A run file may lie in a checkout, or beside tests that run it."""
-    (tmp_path / "own_bandits_tests").mkdir()
-    (tmp_path / "own_bandits_tests" / "__init__.py").write_text("")
-    sys.path.append(str(tmp_path))
-    theirs = importlib.import_module("own_bandits_tests")
-    raw = spec(tmp_path, 0)
-    first = prepare(raw).system
-    spec(tmp_path, 1)
-    assert prepare(raw).system is not first
-    assert sys.modules["own_bandits_tests"] is theirs
 
 
 def test_a_module_that_is_in_no_file_stays(tmp_path: Path) -> None:
@@ -214,8 +187,7 @@ def test_a_module_that_is_in_no_file_stays(tmp_path: Path) -> None:
     made.best = 3  # type: ignore[attr-defined]
     sys.modules["own_bandits_made"] = made
     for _ in range(2):
-        spec(tmp_path, 0)
-        own_code.renew()
+        own_code.require_unchanged()
         assert own_code.load("own_bandits_made:best", [str(tmp_path)], "posse.arms") == 3
 
 
@@ -226,9 +198,7 @@ def test_links_and_compiled_modules_are_in_their_folders(tmp_path: Path) -> None
         (tmp_path / "links" / name).symlink_to(tmp_path / "real" / name)
     (tmp_path / "folder").symlink_to(tmp_path / "links")
     assert answers({**raw, "base": str(tmp_path / "folder")}) == [0, 0]
-    before = own_code.Edition.number
     assert answers({**raw, "base": str(tmp_path / "links")}) == [0, 0]
-    assert own_code.Edition.number == before
     made = types.ModuleType("own_bandits_fast")
     made.__file__ = str(tmp_path / "own_bandits_fast.cpython-311.so")
     sys.modules["own_bandits_fast"] = made
@@ -236,20 +206,26 @@ def test_links_and_compiled_modules_are_in_their_folders(tmp_path: Path) -> None
     assert not own_code._is_in("own_bandits_fast", [str(tmp_path / "real")])
 
 
-def test_plans_of_two_folders_stand_side_by_side(tmp_path: Path) -> None:
-    one, two = prepare(spec(tmp_path / "one", 0)), prepare(spec(tmp_path / "two", 1))
-    assert get_system("own_bandits:SYSTEM") is two.system
-    assert [answers(one), answers(two), answers(one)] == [[0, 0], [1, 1], [0, 0]]
+def test_two_folders_with_modules_of_one_name_need_two_processes(tmp_path: Path) -> None:
+    one, two = spec(tmp_path / "one", 0), spec(tmp_path / "two", 1)
+    assert answers(one) == [0, 0]
+    with pytest.raises(
+        PosseError, match=r"two/own_bandits\.py is hidden by .*one/own_bandits\.py; re"
+    ):
+        prepare(two)
+    assert answers(one) == [0, 0]
 
 
-def test_another_process_takes_what_is_there_now(tmp_path: Path) -> None:
+def test_a_process_that_makes_runs_for_others_refuses_an_edited_file(tmp_path: Path) -> None:
+    """As a worker of Dask, which lives on between runs."""
     document = msgspec.msgpack.encode(spec(tmp_path, 0))
     assert api.make_encoded_run((document, 0)).answers == [0, 0]
     spec(tmp_path, 1)
-    assert api.make_encoded_run((document, 0)).answers == [1, 1]
+    with pytest.raises(InputError, match="was changed after this process had imported it"):
+        api.make_encoded_run((document, 0))
 
 
-def test_graphs_are_of_the_code_and_the_file_that_are_there_now(tmp_path: Path) -> None:
+def test_graphs_are_of_the_file_that_is_there_now(tmp_path: Path) -> None:
     def degrees(folder: str, arm: int, **topology: object) -> list[int]:
         raw = spec(tmp_path / folder, arm) | {
             "system": "cooperative-ucb",
@@ -261,8 +237,7 @@ def test_graphs_are_of_the_code_and_the_file_that_are_there_now(tmp_path: Path) 
 
     own: dict[str, object] = {"kind": "python", "target": "own_bandits:links"}
     assert degrees("one", 0, **own) == [3, 1, 1, 1]
-    assert degrees("two", 1, **own) == [1, 3, 1, 1]
-    assert degrees("one", 2, **own) == [1, 1, 3, 1]
+    forget_own_code()
     found = []
     for text in ("0 1\n1 2\n2 3\n", "0 1\n0 2\n0 3\n"):
         (tmp_path / "one" / "graph.txt").write_text(text)
@@ -287,17 +262,21 @@ async def test_a_cluster_whose_agents_have_older_code_says_so(tmp_path: Path) ->
     async with posse.Cluster(spec(tmp_path, 0)) as cluster:
         assert (await cluster.run()).runs[0].answers == [0, 0]
         spec(tmp_path, 1)
+        with pytest.raises(InputError, match="was changed after this process had imported it"):
+            await cluster.run()
+        for name in ("own_bandits_helper", "own_bandits"):
+            importlib.reload(sys.modules[name])
         with pytest.raises(
             PosseError, match="own_bandits:SYSTEM has changed since the cluster started"
         ):
-            await cluster.run()
+            await cluster.run(seed=2)
 
 
 def test_a_file_that_is_gone_is_a_change(tmp_path: Path) -> None:
     raw = spec(tmp_path, 0)
     prepare(raw)
     os.unlink(tmp_path / "own_bandits.py")
-    with pytest.raises(PosseError, match="module 'own_bandits' is neither in"):
+    with pytest.raises(InputError, match=r"own_bandits\.py was changed after this process"):
         prepare(raw)
 
 

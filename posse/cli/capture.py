@@ -30,7 +30,7 @@ def run(options: argparse.Namespace) -> None:
     file = paths.file(options.out)
     with RunProgress(checked, screen(options)) as progress:
         api.run(
-            checked.spec,
+            checked,
             observe=progress.observe,
             on_join=progress.joined,
             on_record=lambda record: progress.done(),

@@ -252,18 +252,17 @@ def lay_out(topology: TopologySpec, agents: int, seed: int, run: int, base: str 
     count unlike `agents.count`, a random graph that does not become connected.
     """
     try:
-        read = own_code.stamp_of(Path(base) / topology.path) if isinstance(topology, File) else ()
-        now = own_code.Edition.number, read
-        return _lay_out(msgspec.json.encode(topology), agents, seed, run, base, now)
+        stamp = own_code.stamp_of(Path(base) / topology.path) if isinstance(topology, File) else ()
+        return _lay_out(msgspec.json.encode(topology), agents, seed, run, base, stamp)
     except GraphError as error:
         raise SpecError(f"topology.{error.key}" if error.key else "topology", str(error)) from None
 
 
 @lru_cache(maxsize=8)
 def _lay_out(
-    document: bytes, agents: int, seed: int, run: int, base: str, now: tuple[object, ...]
+    document: bytes, agents: int, seed: int, run: int, base: str, stamp: tuple[int, ...]
 ) -> Graph:
-    """`now` belongs to the key of the cache: the versions of the code and file that it reads."""
+    """`stamp` belongs to the key of the cache: the version of the file that it reads."""
     topology: TopologySpec = msgspec.json.decode(document, type=TopologySpec)
     own = topology.own_count()
     if own not in (None, agents):

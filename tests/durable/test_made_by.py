@@ -8,6 +8,7 @@ import pytest
 
 from posse.durable.made_by import made_by
 from posse.plan import prepare
+from tests.support.own_code import forget_own_code
 from tests.support.packages import offer
 
 
@@ -20,6 +21,7 @@ def of(folder: Path, **changes: Any) -> str:
         "topology": {"kind": "file", "path": "graph.txt"},
         "parameters": {"horizon": 10, "epsilon": 1.0},
     }
+    forget_own_code()  # as in a process of its own
     return made_by(prepare({**raw, **changes}))
 
 

@@ -1,0 +1,17 @@
+"""Makes a process forget the modules that users' run files named, which it never does itself."""
+
+import importlib
+import sys
+
+from posse import own_code
+
+
+def forget_own_code() -> None:
+    """Forget the modules and the folders of run files."""
+    for name in own_code._IMPORTED:
+        if name.partition(".")[0] != "tests":
+            sys.modules.pop(name, None)
+    sys.path[:] = own_code.import_path()
+    for kept in (own_code._IMPORTED, own_code._NAMED, own_code._ADDED):
+        kept.clear()
+    importlib.invalidate_caches()
