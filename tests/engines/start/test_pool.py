@@ -125,7 +125,9 @@ def test_a_worker_of_a_pool_does_the_work_itself() -> None:
 
 
 def test_a_script_from_standard_input_is_refused_before_any_process_starts() -> None:
-    script = "from posse.engines.start.pool import on_all_cores\nlist(on_all_cores(abs, [1, 4], 2))\n"
+    script = (
+        "from posse.engines.start.pool import on_all_cores\nlist(on_all_cores(abs, [1, 4], 2))\n"
+    )
     ended = subprocess.run(
         [sys.executable, "-"], input=script, capture_output=True, text=True, check=False
     )
