@@ -1,4 +1,4 @@
-"""docs/reproduction.md: claims and checks apart, one verdict for each, and the numbers."""
+"""docs/reproduction.md: claims and checks apart, each with its verdict and the power of that."""
 
 import re
 from typing import Any
@@ -8,8 +8,8 @@ from posse_papers.outcome import Cost, Judged, PointMean, Told
 from posse_papers.statements import Answer, Finding
 
 
-def found(answer: Answer, said: str = "so") -> Finding:
-    return Finding(answer=answer, said=said)
+def found(answer: Answer, power: str = "") -> Finding:
+    return Finding(answer=answer, said="so", power=power)
 
 
 def statement(place: str = "4.2", by: str = "both", **by_variant: Finding) -> Judged:
@@ -56,73 +56,36 @@ def test_one_verdict_by_the_form_that_judges():
 def test_claims_and_checks_of_our_own_are_told_and_counted_apart():
     text = document(
         outcome(
-            statement(corrected=found("borne out"), printed=found("borne out")),
-            statement(corrected=found("borne out", "1"), printed=found("not borne out", "2")),
+            statement(
+                corrected=found("borne out", "chance: 3"), printed=found("borne out", "chance: 4")
+            ),
+            statement(corrected=found("borne out"), printed=found("not borne out")),
             statement(place="", corrected=found("undecided"), printed=found("undecided")),
         )
     )
     assert "Claims of the papers: 1 borne out, 1 depends on the form." in text
     assert "Checks of our own: 1 undecided." in text
     claims, _, rest = text.partition("## Checks of our own")
-    checks, _, numbers = rest.partition("## The numbers")
     rows = re.findall(r"^\| it .*$", claims, flags=re.M)
-    assert rows[0] == ("| it \\| falls | 4.2 | [`small`](#small) | **borne out** |  | so |")
-    assert "*corrected* 1; *printed* 2" in rows[1]
+    assert rows[0] == "| it \\| falls (4.2) | `small` | **borne out** |  | chance |"
     assert "corrected: borne out, printed: not borne out" in rows[1]
-    assert len(re.findall(r"^\| it ", checks, flags=re.M)) == 1
-    assert "### small" in numbers
-    assert "| a | 10 ± 0.5 | 20 |" in numbers
-
-
-def test_numbers_of_both_forms_where_they_differ_and_of_one_where_not():
-    other = [PointMean("a", 1.0, 11.0, 0.0)]
-    text = document(
-        outcome(numbers={"corrected": other, "printed": [PointMean("a", 1.0, 9.0, 0.0)]})
-    )
-    assert "| form | rounds against agents | 1 |" in text
-    assert "| corrected | a | 11 |" in text
-    assert "| printed | a | 9 |" in text
-    level = PointMean("b", 1.0, 7.0, 0.0)
-    text = document(outcome(numbers={"corrected": [*other, level], "printed": [level]}))
-    assert "| corrected | a | 11 |" in text
-    assert "| both | b | 7 |" in text
-    assert len(re.findall(r"\| b \|", text)) == 1
-    bars = document(outcome(shape="bars", numbers={"corrected": [PointMean("a", 0.0, 3.0, 1.0)]}))
-    assert "| line | rounds |" in bars
-    assert "| a | 3 ± 1 |" in bars
-    bars = document(
-        outcome(
-            shape="bars",
-            numbers={"corrected": [level], "printed": [PointMean("b", 1.0, 8.0, 0.0), *other]},
-        )
-    )
-    assert "| rounds | corrected | printed |" in bars
-    assert "| b | 7 | 8 |" in bars
-    assert "| a |  | 11 |" in bars
-    assert "| rounds against samples \\|S\\| | 1 | 2 |" in document(outcome(x_label="samples |S|"))
-
-
-def test_what_was_computed_and_what_was_run_is_said():
-    assert "both engines agree" in document(outcome())
-    assert "computed" in document(outcome(engines_agree=None))
+    assert re.findall(r"^\| it .*$", rest, flags=re.M) == [
+        "| it \\| falls | `small` | **undecided** |"
+    ]
 
 
 def test_the_paper_size_stands_beside_the_quick_form():
-    quick = outcome(statement(corrected=found("undecided", "few")))
+    quick = outcome(statement(corrected=found("undecided")))
     full = outcome(
-        statement(corrected=found("borne out", "many")),
+        statement(corrected=found("borne out", "half the noise: 2")),
         form="full",
         processor_seconds=90.0,
-        numbers={"corrected": [PointMean("a", 7.0, 1.0, 0.0)]},
     )
     text = document(quick, full)
-    assert "| **undecided** | **borne out** | many |" in text
+    assert "| **undecided** | **borne out** | half the noise |" in text
     assert "Claims of the papers: 1 undecided." in text
     assert "Claims of the papers, paper size: 1 borne out." in text
     assert "1 of 1 experiments were run at paper size, in 1.5 processor minutes" in text
-    # the numbers are those of the larger form
-    assert "| rounds against agents | 7 |" in text
-    assert "Full form" in text
     assert "Not run here: `other`" in text
 
 
@@ -130,4 +93,4 @@ def test_what_was_not_run_in_full_says_what_it_would_cost():
     text = document(outcome(), other=Cost(repetitions=2000, processor_seconds=3600.0, kept=20))
     assert "| `other` | 60.0 | 20 of 2,000 repetitions |" in text
     assert "In quick form alone: `small`." in text
-    assert "Paper size" not in document(outcome())
+    assert "## Paper size" not in document(outcome())

@@ -1,5 +1,6 @@
 """Theorems and lemmas of Dubey and Pentland 2020, run, by numbers, and audited; Remark 6."""
 
+from collections.abc import Iterable
 from functools import partial
 from math import log, sqrt
 from typing import Any
@@ -21,8 +22,9 @@ from posse_papers.experiment import (
     computed,
     run_file,
 )
+from posse_papers.power import beside, by_chance, multiplied
 from posse_papers.sample import regret
-from posse_papers.statements import claim, ours
+from posse_papers.statements import Alternative, claim, ours
 
 _RATE, _DELTA, _ARMS = 1e-3, 1e-6, 200
 
@@ -93,6 +95,13 @@ _STEPS, _SPENT, _SQUARES = (
         ("squares over ε ζ(v)", squares),
     )
 )
+
+
+def _twice(lines: Iterable[str]) -> Alternative:
+    """Twice as many releases, or the factor 2 forgotten."""
+    return multiplied("twice the releases", lines, lambda x: 2.0)
+
+
 _EPSILONS = (0.25, 0.5, 1.0)
 _OVER = {"(8/Δ) / (Δ/D)": private_over_it, "(4σ²/Δ²) / (Δ/D)": byzantine_over_it}
 _RATIO, _TRUTHFUL = _OVER
@@ -136,6 +145,39 @@ def message(
 
     return audit(trials, release, 1.0)
 
+
+def message_by_raw_sums(
+    trials: int, epsilon: float, *, generator: np.random.Generator
+) -> dict[str, Any]:
+    """The same, of an agent that decides by its raw sums."""
+    return message(trials, epsilon, variant="printed", generator=generator)
+
+
+def stale(epsilon: float, pulls: int, *, variant: Any) -> float:
+    """What the mean in the message after `pulls` pulls costs, over the n^(-v/2) of Lemma 3.5.
+
+    Line 9 of Algorithm 1 sends the current count n with the mean of the last release, of x rewards
+    and with the noise for x^(-v/2).
+    """
+    last = max(x for x in releases(variant, epsilon, pulls) if x <= pulls)
+    return float((last / pulls) ** (-V / 2))
+
+
+def union(power: int, t: int) -> float:
+    """Σ_{s<=t} δ at δ = t^-power, of which equation 45 says that it is at most t^-3; over that."""
+    return float(t ** (1 - power) / t**-3)
+
+
+def summed(t: int) -> float:
+    """Σ_{s<=t} s^-4, as equation 45 is printed, over t^-3."""
+    return float(sum(s**-4.0 for s in range(1, t + 1)) * t**3)
+
+
+_UNION = {
+    "δ = t⁻⁴": partial(Computation, union, 4),
+    "δ = t⁻², Algorithm 3": partial(Computation, union, 2),
+    "printed": partial(Computation, summed),
+}
 
 _THREE_ARMS = {"kind": "bernoulli", "means": [0.6, 0.5, 0.5]}
 _GRAPHS: dict[str, Any] = {
@@ -209,7 +251,7 @@ EXPERIMENTS = (
         "Regret of byzantine-proof cooperation against its bound",
         *(
             claim(f"ε = {rate:g}: regret is below the bound", "Theorem 4.3",
-                  under_theory("Byzantine", rate))
+                  under_theory("Byzantine", rate), excludes=by_chance("Byzantine"))
             for rate in _TRUE
         ),
         lines={"Byzantine": {
@@ -224,7 +266,7 @@ EXPERIMENTS = (
         "dubey-theorem-3-7", "Theorem 3.7", "Regret of private cooperation against its bound",
         *(
             claim(f"ε = {epsilon:g}: regret is below the bound", "Theorem 3.7",
-                  under_theory("Private", epsilon), "printed")
+                  under_theory("Private", epsilon), "printed", by_chance("Private"))
             for epsilon in _EPSILONS
         ),
         lines={"Private": {epsilon: private(True, epsilon, gamma=1) for epsilon in _EPSILONS}},
@@ -249,31 +291,59 @@ EXPERIMENTS = (
     Experiment(
         "dubey-releases", "Lemmas 3.4 and 3.6", "When means are released, and what that costs",
         claim("a mean is updated only about T/ε times (read as ε T; here: within 30 %)", "3.2",
-              inside(_STEPS, 0.7, 1.3)),
+              inside(_STEPS, 0.7, 1.3), "corrected"),
         claim("the releases up to t cost at most ε t^(1−v/2) / (1−v/2)", "Lemma 3.6",
-              at_most(_SPENT, 1.0)),
+              at_most(_SPENT, 1.0), "corrected", _twice(_SPENT)),
         claim("the squares of their costs add up to at most ε ζ(v)", "Lemma 3.6",
-              at_most(_SQUARES, 1.0)),
+              at_most(_SQUARES, 1.0), "corrected", _twice(_SQUARES)),
         lines=along(lambda of, pulls: of(pulls), _STEPS | _SPENT | _SQUARES, (100, 1000, 10_000)),
         axes=Axes("pulls of the arm", "ratio", "x"),
-        assumed="v = 1.1. Corrected: a release is due when the interval's sum of i^(-v/2) reaches "
-        "x^(-v/2)/ε; printed, to the letter: 1/(ε x^v).",
+        assumed="v = 1.1. Lemma 3.4 has 1/(ε y'^v), whose y' it does not define; read as √x', "
+        "which its left side has too, a release is due when the interval's sum of i^(-v/2) reaches "
+        "x^(-v/2)/ε (corrected), and Lemma 3.6 follows. The other form reads x'^v.",
     ),
     audits(
         "dubey-audit", "Lemmas 3.2 and 3.5",
         "How much privacy noise and a message spend",
         claim("Laplace noise of scale β gives β/s(f)-differential privacy, β = 1/2", "Lemma 3.2",
               spends("Laplace noise of scale 1/2")),
-        claim("a message is n^(−v/2)-differentially private", "Lemma 3.5",
+        claim("a message is n^(−v/2)-differentially private, if the reward may change what is "
+              "pulled, which Definition 3.1 leaves out", "Lemma 3.5, end to end",
               spends("one message"), "printed"),
         ours("a message is n^(−v/2)-private if the agent decides by what it released",
-             spends("one message"), "corrected"),
+             spends("one message"), "corrected",
+             beside("it decides by its raw sums", {"one message": "one message by raw sums"})),
         lines=mechanisms({
             "Laplace noise of scale 1/2": (laplace, 0.5),
             "one message": (message, 1.0),
+            "one message by raw sums": (message_by_raw_sums, 1.0),
         }),
         variants=VARIANTS,
         assumed=f"{AUDITED} A message: three slots at ε = 1, K = 2, first rewards (x, 1/2).",
+    ),
+    computed(
+        "dubey-stale", "Lemma 3.5", "A current count with an old mean",
+        claim("within Definition 3.1, whose histories have the same actions: a message after n "
+              "pulls costs at most n^(−v/2)", "Lemma 3.5; Algorithm 1, line 9",
+              at_most("the mean that is sent", 1.0), "corrected"),
+        lines={"the mean that is sent": {
+            n: Computation(stale, 0.1, n) for n in (7, 10, 15, 16, 25, 46, 55)
+        }},
+        axes=Axes("pulls n", "cost over n^(−v/2)"), limit=1.0,
+        assumed="ε = .1, v = 1.1. Means are released after 7, 16, 26, 36, 46 pulls.",
+    ),
+    computed(
+        "dubey-union", "equation 45", "The union bound of Theorem 4.3's proof",
+        claim("events A and B have together at most the probability 2/t³", "45; Algorithm 3",
+              at_most("δ = t⁻², Algorithm 3", 1.0)),
+        claim("2 Σ_{s≤t} s⁻⁴ is at most 2/t³", "45", at_most("printed", 1.0)),
+        ours("with δ = t⁻⁴ for each of the t counts it is", at_most("δ = t⁻⁴", 1.0),
+             excludes=beside("δ = t⁻²", {"δ = t⁻⁴": "δ = t⁻², Algorithm 3"})),
+        lines=along(lambda of, t: of(t), _UNION, (2, 10, 100, 1000)),
+        axes=Axes("trial t", "the sum over t⁻³", "xy"), limit=1.0,
+        assumed="A sum over the t counts that an arm may have. Printed, the sum over s of s⁻⁴ is "
+        "at least 1. With Algorithm 3's δ = t⁻² the failures of all trials add up to 2 ln T and "
+        "no constant.",
     ),
     _compared(
         "robust-liars",
