@@ -29,7 +29,7 @@ from posse.protocol.players import Choice, Outcome, privacy_factor, privacy_weig
 from posse.protocol.shared import SharedNoise
 from posse.security.noise import FieldNoise
 from posse.spec.activity import ActivitySpec
-from posse.topologies.graphs import complete, regular, ring, star
+from posse.topologies.graphs import Graph, from_edges, regular, ring, star
 
 __all__ = [
     "Active",
@@ -41,6 +41,7 @@ __all__ = [
     "Decomposition",
     "DpMaseVoter",
     "FieldNoise",
+    "Graph",
     "HonakerSums",
     "HybridSums",
     "Means",
@@ -58,7 +59,6 @@ __all__ = [
     "UcbPrivateBound",
     "at_random",
     "by_flow",
-    "complete",
     "corrupted_failure",
     "elimination_rounds",
     "epoch_length",
@@ -66,6 +66,7 @@ __all__ = [
     "estimates",
     "exploration_slots",
     "fair_sharing_regret",
+    "from_edges",
     "greedy",
     "grid",
     "mean_gaps",

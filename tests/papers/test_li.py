@@ -31,6 +31,34 @@ def test_the_cost_of_a_round_by_edges():
     assert figures.by_edges("case 6: alone") == 5000
 
 
+def test_bounds_on_the_diameter_by_eigenvalues_known_by_hand():
+    def bound(kind: str, reading: str, agents: int) -> float:
+        return theory.bound_on_distance(agents, kind, reading, generator=GENERATOR(0))
+
+    # a ring's Laplacian has 1 - cos(2π/M); K_n,n has -1, 0 and 1; all but one has 0 and -2/(M - 2)
+    for agents, ratio in ((10, 3.6), (50, 31), (100, 68)):
+        second = 1 - math.cos(2 * math.pi / agents)
+        exact = math.log(agents) / math.log(1 / second) / (agents // 2)
+        assert bound("ring", "Laplacian", agents) == pytest.approx(exact)
+        assert 1 / exact == pytest.approx(ratio, rel=0.01)
+    assert bound("bipartite", "second", 8) == 0.0
+    exact = math.log(10) / math.log(4) / 2
+    assert bound("all but one", "absolute", 10) == pytest.approx(exact)
+    assert exact < 1
+    assert bound("all but one", "Chung", 10) == 1.0
+
+
+def test_equation_33_is_the_sum_of_a_geometric_series():
+    for rounds, gap in ((1, 0.5), (5, 0.5), (7, 0.1)):
+        series = sum(gap ** (r / rounds) for r in range(rounds))
+        assert theory.delay_factor(rounds, gap) == pytest.approx(series + rounds / 1e6)
+    assert theory.delay_factor(5, 0.5) == pytest.approx(3.86, abs=0.005)
+
+
+def test_a_complete_graph_of_a_hundred_has_as_many_links_as_pairs():
+    assert figures.by_links(100) == sum(1 for i in range(100) for j in range(i)) == 4950
+
+
 def test_a_star_waits_one_slot():
     found = theory.waiting("star", 10, generator=GENERATOR(3))
     assert found["value"] == pytest.approx(found["regret"] / 20)

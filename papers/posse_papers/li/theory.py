@@ -2,19 +2,24 @@
 
 import math
 from collections.abc import Callable, Iterable
+from copy import copy
+from dataclasses import replace
 from functools import partial
+from itertools import combinations
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from posse.algorithms import (
     Active,
     CdpAgent,
+    Graph,
     Means,
     Schedule,
     SharedNoise,
-    complete,
     elimination_rounds,
+    from_edges,
     mean_gaps,
     positive,
     regular,
@@ -46,12 +51,14 @@ from posse_papers.li.figures import (
     parts,
     unlimited,
 )
-from posse_papers.sample import communications, cost, cost_of_a_round, named, regret
-from posse_papers.statements import Finding, Measured, claim, ours, verdict
+from posse_papers.power import beside, by_chance, multiplied
+from posse_papers.sample import communications, cost, cost_of_a_round, regret
+from posse_papers.statements import Alternative, Finding, Measured, claim, ours, verdict
 
 _TEN: dict[str, Any] = {"kind": "bernoulli", "means": {"random": "uniform", "count": 10}}
 _M = 50
 _SHARES = {"p=1": 1.0, "p=0.6": 0.6}
+_ROUNDS = (2, 3, 4, 5)
 FREE = cdp(arms=_TEN, horizon=LONG, noise="printed")
 
 
@@ -65,7 +72,8 @@ def few_rounds(measured: Measured, line: str) -> Finding:
         spare.append(limit - (sample.communications or 0))
     under = sum(rest >= 0 for rest in spare)
     said = f"in {under} of {len(spare)} runs; at least {min(spare)} to spare"
-    return verdict(under == len(spare), said)
+    found = verdict(under == len(spare), said)
+    return replace(found, power="" if min(spare) else "one round more in each run")
 
 
 def equation_26(line: str, x: float) -> float:
@@ -126,6 +134,28 @@ def _round_at_most(name: str, less: int) -> float:
 
 
 _CUT_GRAPHS, _CUT_PARTS = ([f"{name}, R = 3" for name in names] for names in (_LINKS, _PARTS))
+
+
+def _central_links(lines: Iterable[str]) -> Alternative:
+    return beside("every agent has a link to the server", dict.fromkeys(lines, "CDP-MAB, R = 3"))
+
+
+def _idle_delays(delays: dict[str, int]) -> Alternative:
+    """As if in each slot of the delays of three rounds every agent lost as much as it can."""
+
+    def instead(measured: Measured) -> Measured:
+        other = copy(measured)
+        other.runs = dict(measured.runs)
+        for line, slots in delays.items():
+            other.runs[line, 0.0] = [
+                msgspec.structs.replace(run, regret=(run.regret or 0.0) + 3 * _TWENTY * slots)
+                for run in measured.runs["CDP-MAB, R = 3", 0.0]
+            ]
+        return other
+
+    return Alternative("M R regret in each slot of delay", instead)
+
+
 _theorem = partial(Experiment, axes=bars("regret"), metric=regret, repeat=(10, 100))
 
 
@@ -224,38 +254,63 @@ def shared_sum(
     return counted(hits(1.0), hits(0.0), trials, epsilon, delta)
 
 
-_KINDS: dict[str, Any] = {"star": star, "ring": ring, "complete": complete}
 _SIZES = (10, 50, 100)
-_DELAYS = {(kind, m): delay for kind, delay in (("star", 1.0), ("complete", 0.0)) for m in _SIZES}
+_RING, _BIPARTITE = "ring, Laplacian", "K_M/2,M/2, adjacency"
+_CHUNG = {"4-regular, Chung": "4-regular", "all but one, Chung": "all but one"}
+_ALMOST = "all but one, without the 1"
 
 
-def links(kind: str, agents: int) -> dict[str, Any]:
-    """d_G |E|, and the delay d_G - 1."""
-    graph = _KINDS[kind](agents)
-    return {"value": float(graph.diameter * graph.size), "delay": float(graph.diameter - 1)}
+def _regular(kind: str, agents: int, generator: np.random.Generator) -> Graph:
+    """A regular graph; "all but one": each agent has an edge to all others but one."""
+    half = agents // 2
+    if kind == "ring":
+        return ring(agents)
+    if kind == "4-regular":
+        return regular(agents, 4, generator)
+    pairs = combinations(range(agents), 2)
+    if kind == "bipartite":
+        return from_edges(agents, ((i, j) for i, j in pairs if i < half <= j))
+    return from_edges(agents, ((i, j) for i, j in pairs if j - i != half))
 
 
-def distance(agents: int, which: str, *, generator: np.random.Generator) -> float:
-    """The diameter of a random 4-regular graph over log M / log(1/λ2), by either reading of λ2.
+def bound_on_distance(
+    agents: int, kind: str, reading: str, *, generator: np.random.Generator
+) -> float:
+    """A bound on the diameter of a regular graph over the diameter, by a reading of λ2.
 
-    The second largest eigenvalue of the adjacency matrix over d, or the second smallest of the
-    Laplacian over d: the second largest, which the footnote says, is above 1.
+    log M / log(1/λ2) with the second smallest eigenvalue of the Laplacian over d ("Laplacian"), the
+    second largest of the adjacency matrix over d ("second"), or the second largest absolute value
+    of that ("absolute"); "Chung": ⌊log(M - 1) / log(1/λ)⌋ + 1 with the last (Chung 1989).
     """
-    graph = regular(agents, 4, generator)
-    second = graph.second_eigenvalue()
-    if which == "Laplacian":
-        second = 1 - second
-    return graph.diameter / (math.log(agents) / math.log(1 / second))
+    graph = _regular(kind, agents, generator)
+    falling = np.linalg.eigvalsh(graph.adjacency() / graph.degrees[0])[::-1]
+    eigenvalue = float({"Laplacian": 1 - falling[1], "second": falling[1]}.get(
+        reading, np.abs(falling[1:]).max()))  # fmt: skip
+    if eigenvalue < 1e-9:
+        return 0.0
+    inverse = math.log(1 / eigenvalue)
+    if reading == "Chung":
+        return (math.floor(math.log(agents - 1) / inverse) + 1) / graph.diameter
+    return math.log(agents) / inverse / graph.diameter
+
+
+_GAPS = {"Δ = .5": 0.5, "Δ = .1": 0.1}
+
+
+def delay_factor(rounds: int, gap: float) -> float:
+    """(1 - Δ) / (1 - Δ^(1/R)) + R/T of equation 33, at T = 10^6."""
+    factor: float = (1 - gap) / (1 - gap ** (1 / rounds))
+    return factor + rounds / LONG
 
 
 def waiting(kind: str, agents: int, *, generator: np.random.Generator) -> dict[str, Any]:
     """The regret of the delay slots over 2M (d_G - 1), K = 100, ε = 1, T = 10^5, in plain numbers.
 
     In a slot of the delay of round r every agent pulls the arm of its own largest ȳ; then all
-    average and eliminate.
+    average and eliminate. "all arms": the same if agents pulled any of all arms evenly.
     """
     arms, horizon = 100, 100_000
-    graph = _KINDS[kind](agents)
+    graph = {"star": star, "ring": ring}[kind](agents)
     delay = graph.diameter - 1
     schedule = Schedule(arms=arms, senders=agents, horizon=horizon, epsilon=1.0)
     means = generator.uniform(0, 1, arms)
@@ -276,7 +331,22 @@ def waiting(kind: str, agents: int, *, generator: np.random.Generator) -> dict[s
         lost += delay * float(gaps[active[kept[:, active].argmax(axis=1)]].sum())
         average = kept[:, active].mean(axis=0)
         active = np.array(schedule.survivors(r, tuple(active), observed, average, agents))
-    return {"value": lost / (2 * agents * delay), "regret": lost}
+    return {
+        "value": lost / (2 * agents * delay),
+        "regret": lost,
+        "all arms": r * float(gaps.mean()) / 2,
+    }
+
+
+def _all_arms(measured: Measured) -> Measured:
+    other = copy(measured)
+    other.runs = {
+        point: [
+            msgspec.structs.replace(run, numbers={"value": run.numbers["all arms"]}) for run in runs
+        ]
+        for point, runs in measured.runs.items()
+    }
+    return other
 
 
 _FORMS: dict[str, Any] = {
@@ -307,7 +377,7 @@ EXPERIMENTS = (
         claim("a communication cost of c1 M for each round", "Theorem 1",
               equal({"CDP-MAB": 25.0 * _M}, cost_of_a_round)),
         claim("regret below the proof's sum over the arms", "Theorem 1, equation 22",
-              under_theory("CDP-MAB")),
+              under_theory("CDP-MAB"), excludes=by_chance("CDP-MAB")),
         lines={"CDP-MAB": FREE},
         axes=bars("rounds of communication"), metric=communications, repeat=(30, 100),
         variants=("corrected",),
@@ -319,13 +389,19 @@ EXPERIMENTS = (
         claim("a communication cost of c1 ⌈pM⌉ R (runs that identify an arm before may save "
               "rounds: at most)", "Theorem 2",
               at_most(_SHARES, lambda line, rounds: 25 * uploaders(_M, _SHARES[line]) * rounds,
-                      metric=cost)),
-        claim("regret below the proof's sum over the arms", "Theorem 2, equation 26",
-              at_most(_SHARES, equation_26)),
-        claim("min(M, T^(2/R)/p^1.5) times the regret without a limit at most", "I, Theorem 2",
-              times_more(_SHARES)),
+                      metric=cost),
+              excludes=beside("all agents take part", {"p=0.6": "p=1"})),
+        *(
+            claim(f"R = {rounds}, {line}: regret below the proof's sum over the arms",
+                  "Theorem 2, equation 26", at_most(line, equation_26, rounds),
+                  excludes=by_chance(line))
+            for rounds in _ROUNDS for line in _SHARES
+        ),
+        claim("min(M, T^(2/R)/p^1.5) times the regret without a limit at most (here M throughout, "
+              "but at R = 5, p = 1)", "I, Theorem 2", times_more(_SHARES),
+              excludes=by_chance(_SHARES)),
         lines={
-            **along(lambda p, rounds: in_rounds(rounds, participation=p), _SHARES, (2, 3, 4, 5)),
+            **along(lambda p, rounds: in_rounds(rounds, participation=p), _SHARES, _ROUNDS),
             "without a limit": unlimited(),
         },
         axes=Axes("rounds R", "regret", "y"), variants=("corrected",),
@@ -335,18 +411,21 @@ EXPERIMENTS = (
     _theorem(
         "li-theorem-3", "Theorem 3, Corollary 1, Table I",
         "Cost and regret of DDP-MAB, without a limit and in three rounds",
-        claim("a round costs c2 d_G Σ d_i / 2 (on star, ring and complete graph exactly)",
-              "Theorem 3", equal(_LINKS, cost_of_a_round)),
+        claim("a round costs c2 d_G Σ d_i / 2: 2(M − 1), M²/2 and M(M − 1)/2 on star, ring and "
+              "complete graph", "Theorem 3, Table I", equal(_LINKS, cost_of_a_round)),
         *(
             claim(f"{kind}: regret below the proof's sum with the delay's share",
-                  "Theorem 3, equations 22, 29", under_theory(kind))
+                  "Theorem 3, equations 22, 29", under_theory(kind), excludes=by_chance(kind))
             for kind in _LINKS
         ),
         claim("R rounds: a cost of c2 d_G R Σ d_i / 2 at most", "Corollary 1",
               at_most(_CUT_GRAPHS, lambda line, x: 3 * _LINKS[line.partition(",")[0]],
-                      metric=cost)),
+                      metric=cost),
+              excludes=beside("every pair of agents has a link",
+                              dict.fromkeys(_CUT_GRAPHS[1:], "complete, R = 3"))),
         claim("R rounds: the regret is that of CDP-MAB and O(M (d_G − 1)) (here: within 10 %)",
-              "Corollary 1", alike("CDP-MAB, R = 3", _CUT_GRAPHS, 0.1)),
+              "Corollary 1", alike("CDP-MAB, R = 3", _CUT_GRAPHS, 0.1),
+              excludes=_idle_delays({"ring, R = 3": 9, "star, R = 3": 1})),
         lines=_free_and_cut(ddp, {kind: GRAPHS[kind] for kind in _LINKS}),
         variants=("corrected",),
         assumed="M = 20, K = 10, T = 10⁵, ε = 1, c2 = 1; in three rounds the smallest gap is told "
@@ -356,18 +435,21 @@ EXPERIMENTS = (
         "li-theorem-4", "Theorem 4, Corollary 2",
         "Cost and regret of HDP-MAB, without a limit and in three rounds",
         claim("a round costs at most c2 M max d_G + c1 Q", "Theorem 4",
-              at_most(_PARTS, lambda line, x: _round_at_most(line, 0), metric=cost_of_a_round)),
+              at_most(_PARTS, lambda line, x: _round_at_most(line, 0), metric=cost_of_a_round),
+              excludes=_central_links(_PARTS)),
         *(
             claim(f"{name}: regret below the proof's sum with the delay's share",
-                  "Theorem 4, equations 22, 34", under_theory(name), "corrected")
+                  "Theorem 4, equations 22, 34", under_theory(name), "corrected", by_chance(name))
             for name in _PARTS
         ),
         claim("R rounds: a cost of O(c2 M max (d_G − 1) + c1 Q) R (here: with the constant 1)",
               "Corollary 2",
               at_most(_CUT_PARTS, lambda line, x: _round_at_most(line.partition(",")[0], 1),
-                      metric=cost_of_a_round)),
+                      metric=cost_of_a_round),
+              excludes=_central_links(_CUT_PARTS)),
         claim("R rounds: the regret is that of CDP-MAB and O(M max d_G) (here: within 10 %)",
-              "Corollary 2", alike("CDP-MAB, R = 3", _CUT_PARTS, 0.1)),
+              "Corollary 2", alike("CDP-MAB, R = 3", _CUT_PARTS, 0.1),
+              excludes=_idle_delays({"four rings, R = 3": 2, "four stars, R = 3": 2})),
         lines=_free_and_cut(hdp, {name: of for name, (of, _) in _PARTS.items()}),
         assumed="M = 20 in four components of five, K = 10, T = 10⁵, ε = 1, c1 = 50, c2 = 1; in "
         "three rounds the smallest gap is told to be .05. Of complete components a round costs "
@@ -393,38 +475,54 @@ EXPERIMENTS = (
               "Theorem 1, equations 15, 19", rate("beyond C(r)", 0.001, pooled=True)),
         ours("the noise of ȳ_k has deviation sqrt(2r) / (M^1.5 ε S(r))",
              # the mean square is unbiased where its root is not
-             matches("deviation", 1.0, widened=1.4, metric=lambda of: of.numbers["value"] ** 2)),
+             matches("deviation", 1.0, widened=1.4, metric=lambda of: of.numbers["value"] ** 2),
+             excludes=multiplied("without the factor √r", "deviation", lambda r: r**-0.5)),
         lines=along(Computation, {"deviation": deviation, "beyond C(r)": event}, (1, 2, 3, 4, 5)),
         axes=Axes("round r", "deviation over the computed; share beyond C(r)"), repeat=(20, 100),
         assumed="M = 10, K = 100, ε = .1, no arm is dropped; T = 10¹² only in the logarithms. "
         "Fact 2 of the proof needs P_r = log(8Kr²T) < M, which fails at M = 5 and at M = 10.",
     ),
     computed(
-        "li-graphs", "Table I", "Links and delays of graphs",
-        claim("a round uses 2(M−1), M²/2 and M(M−1)/2 links on star, ring and complete graph",
-              "Table I", equal({(kind, m): _LINKS_OF[kind](m) for kind in _KINDS for m in _SIZES})),
-        claim("the delay is d_G − 1: O(1) for the star, none for the complete graph", "Table I",
-              equal(_DELAYS, named("delay"))),
-        claim("the ring's regret has O(M (M − 1)) more (here: its delay is at most M − 1)",
-              "Table I", at_most("ring", lambda line, m: m - 1, metric=named("delay"))),
-        claim("d-regular: d_G <= log M / log(1/λ2), λ2 of the Laplace matrix", "Table I",
-              at_most("4-regular, Laplacian", 1.0)),
-        ours("the same with λ2 of the normalised adjacency matrix",
-             at_most("4-regular, adjacency", 1.0)),
+        "li-graphs", "Table I", "The diameter of a regular graph by its eigenvalues",
+        claim("d_G <= log M / log(1/λ2), λ2 of the Laplace matrix (on rings, d = 2)", "Table I",
+              at_most(_RING, 1.0, sign=-1)),
+        ours("the same with the second largest eigenvalue of the normalised adjacency matrix (on "
+             "complete bipartite graphs, d = M/2)", at_most(_BIPARTITE, 1.0, sign=-1)),
+        ours("d_G <= ⌊log(M − 1) / log(1/λ)⌋ + 1, λ the second largest absolute eigenvalue "
+             "(Chung 1989)", at_most(_CHUNG, 1.0, sign=-1),
+             excludes=beside("the same without rounding and the 1",
+                             {"all but one, Chung": _ALMOST})),
         lines={
-            **along(partial(Computation, links), _KINDS.keys(), _SIZES),
-            **along(lambda which, m: Computation(distance, m, which),
-                   {f"4-regular, {which}": which for which in ("adjacency", "Laplacian")}, _SIZES),
+            line: {m: Computation(bound_on_distance, m, kind, reading) for m in _SIZES}
+            for line, kind, reading in (
+                (_RING, "ring", "Laplacian"),
+                (_BIPARTITE, "bipartite", "second"),
+                *((line, kind, "Chung") for line, kind in _CHUNG.items()),
+                (_ALMOST, "all but one", "absolute"),
+            )
         },
-        axes=Axes("agents M", "links of a round, or ratio", "xy"), repeat=(5, 20),
-        assumed="Regular graphs of degree 4, drawn at random. The footnote says the second largest "
-        "eigenvalue of the Laplacian, which is above 1, so that the logarithm is negative and "
-        "nothing is bounded; the second smallest is taken here. Both matrices are divided by 4.",
+        axes=Axes("agents M", "bound over the diameter", "x"), repeat=(5, 20), limit=1.0,
+        assumed="The footnote says the second largest eigenvalue of the Laplacian, which is above "
+        "1, so that the logarithm is negative and nothing is bounded; the second smallest is taken "
+        "here. Both matrices are divided by the degree. All but one: each agent has an edge to all "
+        "others but one.",
+    ),
+    computed(
+        "li-equation-33", "Corollary 1, equation 33", "The factor of the delay's regret",
+        claim("(1 − Δ)/(1 − Δ^(1/R)) + R/T <= 1", "equation 33", at_most(_GAPS, 1.0)),
+        ours("it is at least R (1 − Δ)/ln(1/Δ), so that it grows as R at a fixed gap",
+             at_most(_GAPS, lambda line, r: r * (1 - _GAPS[line]) / math.log(1 / _GAPS[line]),
+                     sign=-1),
+             excludes=multiplied("no growth with R", _GAPS, lambda r: 1 / r)),
+        lines=along(lambda gap, r: Computation(delay_factor, r, gap), _GAPS, (1, 2, 5, 10)),
+        axes=Axes("rounds R", "factor"), limit=1.0,
+        assumed="T = 10⁶, in R/T alone.",
     ),
     computed(
         "li-delays", "Theorem 3, equation 29", "The regret of the slots in which means travel",
         claim("at most 2M (d_G − 1) (1 − Δ), O(M (d_G − 1))", "Theorem 3, equation 29",
-              at_most(("star", "ring"), 1.0)),
+              at_most(("star", "ring"), 1.0),
+              excludes=Alternative("agents that pull all arms evenly", _all_arms)),
         lines={kind: Computation(waiting, kind, _AGENTS) for kind in ("star", "ring")},
         axes=bars("over 2M (d_G − 1)"), repeat=(20, 200), limit=1.0,
         assumed="M = 50, K = 100, means U[0, 1], T = 10⁵, ε = 1; in plain numbers, without "
@@ -437,11 +535,16 @@ EXPERIMENTS = (
         claim("T^(2/R)/p <= M for R >= log T / log pM (at p = 1)", "appendix C",
               at_most("log T / log pM", 1.0, where=1.0)),
         claim("DDP-MAB and HDP-MAB (p = 1): T^(2/R) <= M for R >= 2 log T / log M",
-              "Remarks 3 and 5", at_most("2 log T / log M", 1.0, where=1.0)),
+              "Remarks 3 and 5", at_most("2 log T / log M", 1.0, where=1.0),
+              excludes=beside("half the rounds", {"2 log T / log M": "log T / log pM"})),
         claim("p = 1: with R = 3 log T / (4 log M) the regret is still M R_C(T)", "IV-C2",
-              at_most("3 log T / (4 log M)", 1.0, where=1.0, sign=-1)),
+              at_most("3 log T / (4 log M)", 1.0, where=1.0, sign=-1),
+              excludes=multiplied("three times the rounds", "3 log T / (4 log M)",
+                                  lambda p: _AGENTS ** (8 / 9 - 8 / 3))),
         ours("T^(2/R)/p^1.5 <= M for R >= 2 log T / log(M p^1.5)",
-             at_most("2 log T / log(M p^1.5)", 1.0)),
+             at_most("2 log T / log(M p^1.5)", 1.0),
+             excludes=beside("Remark 2's rounds",
+                             {"2 log T / log(M p^1.5)": "4 log T / (3 log pM)"})),
         lines=along(partial(Computation, loss), _FORMS.keys(), (0.2, 0.4, 0.6, 0.8, 1.0)),
         axes=Axes("participation p", "T^(2/R) / (p^1.5 M)", "y"), limit=1.0,
         assumed="M = 50, T = 10⁶. The last form is the solution of T^(2/R) / p^1.5 <= M.",
