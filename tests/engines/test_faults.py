@@ -28,7 +28,7 @@ DEADLINE = 60.0
 
 RUNS: dict[str, Callable[[dict[str, Any]], Plan]] = {
     "mase": lambda engine: spec("mase", 6, engine=engine),
-    "tdfs-ucb": lambda engine: players.spec("tdfs-ucb", horizon=50, engine=engine),
+    "tdfs-ucb": lambda engine: players.spec("tdfs-ucb", horizon=50, deadline=5.0, engine=engine),
     "explore-then-commit": lambda engine: anonymous.spec("explore-then-commit", 4, engine=engine),
     "ddp-mab": lambda engine: federated.spec("ddp-mab", 3, {"kind": "ring"}, engine=engine),
     "private-ucb": lambda engine: spec(

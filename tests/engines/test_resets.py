@@ -197,7 +197,7 @@ def test_an_agent_that_can_say_nothing_more_ends_with_one_sentence(
     finally:
         up.stop()
     (said,) = [line.getMessage() for line in caplog.records if line.levelname == "ERROR"]
-    assert said == "the coordinator does not read what this agent sends"
+    assert said == "the coordinator does not read what is sent to it"
 
 
 @pytest.mark.slow
