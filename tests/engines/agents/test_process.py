@@ -432,9 +432,9 @@ def test_who_was_let_go_does_not_complain_that_its_neighbours_are_too(
         host=SimpleNamespace(done=False),
         _left=left,
         _mesh=None,
-        _parted=set(),
+        _down_or_gone=set(),
         _journal=None,
-        _say=said.append,
+        _send_message=said.append,
     )
     AgentProcess._link_changed(agent, 3, up=False)
     assert said == told
