@@ -75,6 +75,38 @@ def test_starving_by_hand():
     assert theory.starving(t, 1.0) == pytest.approx(t * math.exp(-2.45) / 2)
 
 
+def plays_of_player_8(horizon: int, draw: random.Random) -> int:
+    """UCB1 that pulls the arm of rank j, in plain numbers: what is left of it without noise."""
+    n, won, plays = [0] * 9, [0.0] * 9, 0
+    for t in range(1, horizon + 1):
+        if t <= 9:
+            arm = (t - 1 + 7) % 9
+        else:
+            falling = sorted(
+                range(9), key=lambda a: -(won[a] / n[a] + math.sqrt(2 * math.log(t) / n[a]))
+            )
+            arm = falling[(t - 1 + 7) % 8]
+            plays += (t - 1) % 8 == 0 and arm == 8 and falling[:7] == list(range(7))
+        n[arm] += 1
+        won[arm] += draw.random() < 0.98 - 0.12 * arm
+    return plays
+
+
+def test_player_8_of_8_without_noise_is_ucb1_by_rank():
+    """ε = 10⁹: no noise, and no privacy term to speak of."""
+    found = [
+        theory.last_players_plays(4000, 1e9, variant="printed", generator=GENERATOR(seed))
+        for seed in range(12)
+    ]
+    alike_on_average(found, [plays_of_player_8(4000, random.Random(seed)) for seed in range(12)])
+
+
+def test_what_lemma_4_allows_the_last_player_by_hand():
+    allowed = 1 + 8 * math.log(300_000) / 0.12**2 / 8 + 2 * math.pi**2 / (3 * 64)
+    assert theory.last_players_limit("ε = 10⁴", 300_000) == pytest.approx(allowed)
+    assert allowed == pytest.approx(877, abs=0.5)
+
+
 def test_how_far_beyond_its_own_delta_by_hand():
     # 20 rewards: one node of scale 8, beyond x on one side with e^(-x/8) / 2
     found = theory.over_delta(20)

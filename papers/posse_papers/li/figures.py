@@ -10,7 +10,7 @@ from posse_papers.checks import (
     above,
     alike,
     bounded,
-    check,
+    comparison,
     equal,
     falling,
     ratio,
@@ -133,7 +133,7 @@ def _figure_7(quick: bool) -> Lines:
 _STRUCTURES = {"homogeneous": CENTRED, "heterogeneous": HETEROGENEOUS}
 
 
-@check
+@comparison("a regret that flattens")
 def linear(measured: Measured, line: str) -> Finding:
     """Once the own best arm is found: the last quarter costs .9 of the one before or more."""
     third, last = measured.grown(line, LONG / 2, 0.75 * LONG, LONG)

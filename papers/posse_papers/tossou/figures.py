@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from posse_papers.checks import above, bounded, check, falling, pm, together, within
+from posse_papers.checks import above, bounded, comparison, falling, pm, together, within
 from posse_papers.experiment import Experiment, Lines, curves, panels, run_file
 from posse_papers.sample import Sample, regret, regret_at
 from posse_papers.statements import Finding, Measured, claim, ours
@@ -47,7 +47,7 @@ def _panel(players: int, epsilon: float, horizon: int = _T, **model: int) -> Lin
     return lines
 
 
-@check
+@comparison("growth by a power")
 def logarithmic(measured: Measured, lines: tuple[str, ...]) -> Finding:
     """Over its last doubling of time a line grows by no more than over the doubling before.
 
@@ -76,7 +76,7 @@ def begins(samples: list[Sample]) -> float:
     return float(times[below.argmax()]) if below.any() else inf
 
 
-@check
+@comparison("regret below .9 of random play's")
 def begins_late(measured: Measured, line: str) -> Finding:
     """A line has not begun to learn when five times as long has passed as it takes at ε = 1."""
     late, early = (measured.runs[name, 0.0] for name in (line, f"{_FIRST}: {line}"))
