@@ -49,9 +49,9 @@ def test_in_the_field_private_means_that_no_noise_makes_are_refused(releases: st
     records = np.zeros(3, dtype=means_record(2))
     records["origin"], records["created"] = [1, 1, 2], 300
     records["means"] = [[0.5, -41.1 * scale], [0.5, 41.1 * scale + 1], [0.5, 40.9 * scale]]
-    found = dict(learner(releases, field=True).faults(records))
+    found = dict(learner(releases, field=True).find_faults(records))
     assert found["out-of-range"].tolist() == [True, True, False]
-    assert "out-of-range" not in dict(learner(releases, field=False).faults(records))
+    assert "out-of-range" not in dict(learner(releases, field=False).find_faults(records))
 
 
 @pytest.mark.parametrize("mode", ["lab", "field"])
