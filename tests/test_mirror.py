@@ -52,8 +52,8 @@ ELSEWHERE = [
     (
         "parts of a page, which is read as a whole",
         "tests/report/test_report.py",
-        "posse/report: delay differ found network page palette privacy regret",
-        "posse/report: run_page several traffic",
+        "posse/report: answers comparison delay differences network page palette privacy regret",
+        "posse/report: run_page traffic",
     ),
     (
         "shells around sockets and processes: what they decide is in lobby, joining and links",

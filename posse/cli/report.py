@@ -38,20 +38,22 @@ def add_compare(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     require()
-    from posse.report import audit, read, run_page, several
+    from posse.report import audit, comparison, read, run_page
 
     directory = options.directory
     audited = audit.is_audit(directory)
-    found = [] if audited else read.find(directory)
+    all_series = [] if audited else read.find(directory)
     options.out = paths.file(options.out or directory / "report.html")
     if audited:
         made = audit.audit_page(directory)
     elif read.is_run(directory):
-        made = run_page.run_page(found[0])
+        made = run_page.run_page(all_series[0])
     else:
         _say_what_is_passed_over(directory)
         name = directory.resolve().name
-        made = several.several_page(found, f"{name}: {len(found)} series", "posse report")
+        made = comparison.several_page(
+            all_series, f"{name}: {len(all_series)} series", "posse report"
+        )
     made.write(options.out)
     print(options.out)
 
@@ -69,24 +71,24 @@ def _say_what_is_passed_over(directory: Path) -> None:
 
 def run_compare(options: argparse.Namespace) -> None:
     require()
-    from posse.report import differ, read, several
+    from posse.report import comparison, differences, read
 
-    found = [series for directory in options.directories for series in read.find(directory)]
-    places = Counter(series.path.resolve() for series in found)
+    all_series = [series for directory in options.directories for series in read.find(directory)]
+    places = Counter(series.path.resolve() for series in all_series)
     if twice := [path for path, times in places.items() if times > 1]:
         raise InputError(f"{twice[0]} is named twice; name each run once")
-    if len(found) < 2:
+    if len(all_series) < 2:
         raise InputError("posse compare needs at least two runs; use posse report for one")
-    differ.fit(found)
-    names = Counter(series.name for series in found)
-    found = [
+    differences.require_same_arms(all_series)
+    names = Counter(series.name for series in all_series)
+    all_series = [
         replace(series, name=f"{series.path.resolve().parent.name}/{series.name}")
         if names[series.name] > 1
         else series
-        for series in found
+        for series in all_series
     ]
     paths.file(options.out)
-    systems = list(dict.fromkeys(series.spec.system for series in found))
-    title = " · ".join(systems) if len(systems) > 1 else f"{systems[0]}, {len(found)} series"
-    several.several_page(found, title, "posse compare · the same arms").write(options.out)
+    systems = list(dict.fromkeys(series.spec.system for series in all_series))
+    title = " · ".join(systems) if len(systems) > 1 else f"{systems[0]}, {len(all_series)} series"
+    comparison.several_page(all_series, title, "posse compare · the same arms").write(options.out)
     print(options.out)

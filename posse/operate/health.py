@@ -18,7 +18,7 @@ STUCK = 30.0
 
 Routes = dict[str, WSGIApplication]
 Status = TypeVar("Status", CoordinatorStatus, AgentStatus)
-_Find = Callable[[Status], tuple[bool, str]]
+_Check = Callable[[Status], tuple[bool, str]]
 """Whether a process is as it should be, and a sentence about it as long as it has not ended."""
 
 
@@ -32,37 +32,39 @@ def of_coordinator(status: Callable[[], CoordinatorStatus], *, field: bool) -> R
 
 def of_agent(status: Callable[[], AgentStatus]) -> Routes:
     """An agent's routes; `status` is called in other threads."""
-    return _routes(status, lambda told: (True, "it is up"), _connected, metrics.of_agent)
+    return _routes(status, lambda status: (True, "it is up"), _connected, metrics.of_agent)
 
 
 def _routes(
     status: Callable[[], Status],
-    well: _Find[Status],
-    ready: _Find[Status],
+    well: _Check[Status],
+    ready: _Check[Status],
     families: Callable[[Status], Iterator[Any]],
 ) -> Routes:
     return {
-        "/healthz": _found(status, well),
-        "/readyz": _found(status, ready),
+        "/healthz": _health(status, well),
+        "/readyz": _health(status, ready),
         "/metrics": metrics.application(lambda: families(status())),
     }
 
 
-def _found(status: Callable[[], Status], find: _Find[Status]) -> WSGIApplication:
+def _health(status: Callable[[], Status], check: _Check[Status]) -> WSGIApplication:
     def application(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
-        told = status()
-        good, said = find(told)
-        if told.ended is not None:
-            said = f"it has ended, with exit code {told.ended}"
-        return answer(start, f"{said}\n", 200 if good else 503)
+        now = status()
+        good, sentence = check(now)
+        if now.ended is not None:
+            sentence = f"it has ended, with exit code {now.ended}"
+        return answer(start, f"{sentence}\n", 200 if good else 503)
 
     return application
 
 
 def _turns(status: CoordinatorStatus) -> tuple[bool, str]:
     stuck = status.running and status.turned_seconds_ago > STUCK
-    said = f"its loop stands still for {status.turned_seconds_ago:.0f} s" if stuck else "it is up"
-    return not stuck, said
+    sentence = (
+        f"its loop stands still for {status.turned_seconds_ago:.0f} s" if stuck else "it is up"
+    )
+    return not stuck, sentence
 
 
 def _all_here(status: CoordinatorStatus) -> tuple[bool, str]:
@@ -71,5 +73,5 @@ def _all_here(status: CoordinatorStatus) -> tuple[bool, str]:
 
 
 def _connected(status: AgentStatus) -> tuple[bool, str]:
-    said = "it has its coordinator" if status.connected else "it waits for its coordinator"
-    return status.connected and status.ended is None, said
+    sentence = "it has its coordinator" if status.connected else "it waits for its coordinator"
+    return status.connected and status.ended is None, sentence

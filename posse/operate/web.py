@@ -31,13 +31,13 @@ _PATIENCE = 10.0
 
 def place(option: str, address: str) -> tuple[str, int]:
     """Host and port of `[HOST]:PORT`; the default host is this machine alone."""
-    found = _PLACE.fullmatch(address)
-    if found is None or int(found["port"]) > 0xFFFF:
+    match = _PLACE.fullmatch(address)
+    if match is None or int(match["port"]) > 0xFFFF:
         raise InputError(
             f"{option} {address}: must be [HOST]:PORT, as in :9100 or [::1]:9100, with a number up "
             "to 65535"
         )
-    return found["host"].strip("[]") or "127.0.0.1", int(found["port"])
+    return match["host"].strip("[]") or "127.0.0.1", int(match["port"])
 
 
 def is_asked_as(environ: WSGIEnvironment, host: str) -> bool:

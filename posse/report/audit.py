@@ -24,44 +24,46 @@ def is_audit(folder: Path) -> bool:
 def audit_page(folder: Path) -> Page:
     """The page of one audit."""
     try:
-        found = msgspec.convert(json.loads((folder / AUDIT).read_text()), Document)
+        document = msgspec.convert(json.loads((folder / AUDIT).read_text()), Document)
     except ValueError as error:
         raise InputError(f"{folder / AUDIT}: is not what posse audit wrote ({error})") from None
-    verdict = Verdict(css=_CSS[found.word], word=found.word, claim=found.claim, evidence=found.says)
+    verdict = Verdict(
+        css=_CSS[document.word], word=document.word, claim=document.claim, evidence=document.says
+    )
     section = Section(
         id="audit",
         title="What was found",
         text=["An audit can refute a claim; it cannot prove one."],
         verdicts=[verdict],
-        terms=[(capital(label), said) for label, said in found.rows if label != "claim"],
+        terms=[(capital(label), sentence) for label, sentence in document.rows if label != "claim"],
     )
-    if found.verdict is not None and (event := found.verdict.event).conditions:
+    if document.verdict is not None and (event := document.verdict.event).conditions:
         rows = [
-            (name, weight, "above" if one.above else "not above", one.threshold)
-            for one in event.conditions
-            for name, weight in one.weights.items()
+            (name, weight, "above" if condition.above else "not above", condition.threshold)
+            for condition in event.conditions
+            for name, weight in condition.weights.items()
         ]
         header = ("number", "weight", "their sum is", "threshold")
         section.tables = [table("The event, number by number", header, rows, folded=True)]
-    of = "one reward" if found.guess is None else "the best arm"
+    secret = "one reward" if document.guess is None else "the best arm"
     return Page(
-        title=f"{capital(found.word)}: what messages tell of {of}",
-        kicker=f"{found.system} ({found.variant}) · audit",
+        title=f"{capital(document.word)}: what messages tell of {secret}",
+        kicker=f"{document.system} ({document.variant}) · audit",
         lead="",
-        tiles=_tiles(found),
+        tiles=_tiles(document),
         sections=[section],
     )
 
 
-def _tiles(found: Document) -> list[Tile]:
-    if found.guess is not None:
-        at_most = f"claimed at most {number(found.guess.claimed)}"
-        return [Tile(label="best arm named", value=number(found.guess.found), note=at_most)]
-    assert found.verdict is not None
-    claimed = found.verdict.claimed
+def _tiles(document: Document) -> list[Tile]:
+    if document.guess is not None:
+        at_most = f"claimed at most {number(document.guess.claimed)}"
+        return [Tile(label="best arm named", value=number(document.guess.found), note=at_most)]
+    assert document.verdict is not None
+    claimed = document.verdict.claimed
     note = "nothing is claimed" if claimed is None else f"claimed {number(claimed)}"
-    tiles = [Tile(label="ε at least", value=number(found.verdict.found), note=note)]
-    if found.verdict.needed is not None:
+    tiles = [Tile(label="ε at least", value=number(document.verdict.found), note=note)]
+    if document.verdict.needed is not None:
         note = "on each data set would show twice the claimed ε by such an event"
-        tiles.append(Tile(label="Runs", value=number(found.verdict.needed), note=note))
+        tiles.append(Tile(label="Runs", value=number(document.verdict.needed), note=note))
     return tiles

@@ -34,24 +34,24 @@ def section(series: Series) -> Section:
 
 def _quantiles(series: Series) -> list[tuple[str, str]]:
     """The delays of the last run that measured any."""
-    found = next((run.delay for run in reversed(series.runs) if run.delay is not None), None)
-    if found is None:
+    delay = next((run.delay for run in reversed(series.runs) if run.delay is not None), None)
+    if delay is None:
         return []
-    said = []
-    if found.messages is not None:
-        said.append(("Messages timed", number(found.messages)))
+    terms = []
+    if delay.messages is not None:
+        terms.append(("Messages timed", number(delay.messages)))
         quantiles = (
-            ("Half within", found.p50),
-            ("90% within", found.p90),
-            ("99% within", found.p99),
-            ("Slowest", found.p100),
+            ("Half within", delay.p50),
+            ("90% within", delay.p90),
+            ("99% within", delay.p99),
+            ("Slowest", delay.p100),
         )
-        said += [(label, f"{1e3 * s:,.2f} ms") for label, s in quantiles if s is not None]
-    if found.exchange_slots:
-        said.append(("Exchange slots", _spread(found.exchange_slots)))
-    if found.t_delay:
-        said.append(("T delay", _spread(found.t_delay)))
-    return said
+        terms += [(label, f"{1e3 * s:,.2f} ms") for label, s in quantiles if s is not None]
+    if delay.exchange_slots:
+        terms.append(("Exchange slots", _spread(delay.exchange_slots)))
+    if delay.t_delay:
+        terms.append(("T delay", _spread(delay.t_delay)))
+    return terms
 
 
 def _spread(values: list[int]) -> str:
@@ -69,13 +69,13 @@ def _distribution(series: Series) -> Chart | None:
             counts[seconds] += count
     if not counts:
         return None
-    at = np.array(sorted(counts))
-    numbers = np.array([counts[s] for s in at])
+    delays = np.array(sorted(counts))
+    numbers = np.array([counts[s] for s in delays])
     with canvas() as (figure, axes):
         axes.bar(
-            1e3 * at,
+            1e3 * delays,
             100 * numbers / numbers.sum(),
-            width=1e3 * at * 0.085,
+            width=1e3 * delays * 0.085,
             color=COLOUR["s0"],
         )
         axes.set_xscale("log")
@@ -88,5 +88,5 @@ def _distribution(series: Series) -> Chart | None:
         "of all runs.",
         svg=to_svg(figure, "delay", "Delay of messages"),
         header=("seconds", "messages"),
-        rows=list(zip(at.tolist(), numbers.tolist(), strict=True)),
+        rows=list(zip(delays.tolist(), numbers.tolist(), strict=True)),
     )

@@ -45,12 +45,12 @@ def roles(series: Series) -> dict[str, set[int]]:
     left: set[int] = set()
     for run in series.runs:
         left |= {*run.without, *run.detail.left_early}
-    found = {
+    by_role = {
         "sink": set(series.network.sinks or ()),
         "byzantine": set(series.network.byzantine or ()),
         "left early": left,
     }
-    return {role: ranks for role, ranks in found.items() if ranks}
+    return {role: ranks for role, ranks in by_role.items() if ranks}
 
 
 @dataclass(frozen=True)

@@ -75,9 +75,9 @@ def regret(all_series: list[Series], names: Sequence[str] = ("measured",)) -> Ch
                 (name, *(round(float(v), 6) for v in point))
                 for point in zip(times, mean, half, strict=True)
             ]
-        said = ""
+        remark = ""
         if len(shown) == 1 and (bound := _bound(shown[0][0])) is not None:
-            said, promised = _draw_bound(axes, bound, times, mean)
+            remark, promised = _draw_bound(axes, bound, times, mean)
             rows = promised + rows
         axes.set(xlabel=f"time ({' or '.join(sorted(units))})", ylabel="cumulative regret")
         axes.set(xlim=(0, None), ylim=(min(0.0, axes.get_ylim()[0]), None))
@@ -90,7 +90,7 @@ def regret(all_series: list[Series], names: Sequence[str] = ("measured",)) -> Ch
     return Chart(
         name="regret",
         title="Regret",
-        caption=f"{caption} {said}".strip(),
+        caption=f"{caption} {remark}".strip(),
         svg=to_svg(figure, "regret", "Regret over time"),
         header=("series", "time", "mean", "ci95"),
         rows=rows,

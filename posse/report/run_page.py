@@ -7,7 +7,7 @@ from typing import Any
 from posse.measure.confidence import mean_ci, wilson
 from posse.measure.numbers import capital, counted, number, short, with_ci
 from posse.operate.live import STALE
-from posse.report import delay, figures, found, network, privacy, traffic, under_way
+from posse.report import answers, delay, figures, network, privacy, traffic, under_way
 from posse.report.page import MOST_ROWS, Page, Section, Tile, table
 from posse.report.read import Series
 from posse.results.measures import MEASURES, REGRET, RIGHT, TOTALS, Measure
@@ -21,7 +21,7 @@ def run_page(series: Series) -> Page:
     seed = "" if spec.mode == "field" else f" · seed {spec.seed}"
     title = f"{capital(system.title)}. " if system is not None else ""
     parts = (
-        found.section,
+        answers.section,
         figures.section,
         network.section,
         traffic.section,
@@ -139,8 +139,8 @@ _RIGHT = {True: "yes", False: "no", None: "–"}
 
 def _runs(series: Series) -> Section:
     """A row per run; what applies to none of them is left out."""
-    told = (_BEST_ARM, *(measure for measure in MEASURES if measure is not RIGHT))
-    shown = [measure for measure in told if series.values(measure.of)]
+    measures = (_BEST_ARM, *(measure for measure in MEASURES if measure is not RIGHT))
+    shown = [measure for measure in measures if series.values(measure.of)]
     columns: dict[str, Callable[[RunRecord], Any]] = {
         "run": lambda run: run.run,
         "seed": lambda run: str(run.seed),  # a name, not an amount

@@ -40,17 +40,17 @@ def roles(state: LiveState) -> dict[str, set[int]]:
     """Agents of which something particular is known, by what it is; each has one role."""
     status, run = state.status, state.run
     ago = status.heard_seconds_ago
-    found = {
+    by_role = {
         "left early": set(run.dismissed if run is not None else ()),
         "disconnected": set(state.away),
         "finished": set(run.finished if run is not None else ()),
         "waited for": {rank for rank in status.waiting_for if ago.get(rank, LATE) >= LATE},
     }
     taken: set[int] = set()
-    for role, ranks in found.items():
-        found[role] = ranks - taken
+    for role, ranks in by_role.items():
+        by_role[role] = ranks - taken
         taken |= ranks
-    return {role: ranks for role, ranks in found.items() if ranks}
+    return {role: ranks for role, ranks in by_role.items() if ranks}
 
 
 def _network(state: LiveState) -> Chart | None:

@@ -21,7 +21,17 @@ from posse.protocol.control import LinkCount
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.message import Plane
 from posse.protocol.privacy import Claim
-from posse.report import delay, differ, figures, found, network, privacy, read, run_page, several
+from posse.report import (
+    answers,
+    comparison,
+    delay,
+    differences,
+    figures,
+    network,
+    privacy,
+    read,
+    run_page,
+)
 from posse.report.drawing import canvas, large_numbers, to_svg, whiskers
 from posse.report.regret import mean_curve, regret
 from posse.report.traffic import section as traffic_section
@@ -274,7 +284,7 @@ def test_a_sweep_is_drawn_against_what_was_varied(tmp_path):
     for epsilon in (0.2, 0.5):
         make(tmp_path / "sweep" / f"eps-{epsilon}", parameters={"epsilon": epsilon})
     assert cli.main(["report", str(tmp_path / "sweep")]) == 0
-    assert differ.varied(read.find(tmp_path / "sweep")) == ["parameters.epsilon"]
+    assert differences.varied(read.find(tmp_path / "sweep")) == ["parameters.epsilon"]
     rows = list(
         csv.DictReader((tmp_path / "sweep/report-figures/rounds.csv").read_text().splitlines())
     )
@@ -346,7 +356,7 @@ def test_arms_of_each_run_are_not_counted_together(tmp_path):
 def test_true_means_are_shown_where_all_runs_have_the_same(tmp_path, seed):
     arms = {"kind": "bernoulli", "means": {"random": "uniform", "count": 3, "seed": seed}}
     make(tmp_path / "central", system="central", parameters={}, arms=arms, repeat=2)
-    (table,) = found.section(read.read(tmp_path / "central")).tables
+    (table,) = answers.section(read.read(tmp_path / "central")).tables
     shown = {arm.value: mean.value for arm, mean, *_ in table.rows}
     drawn = np.random.default_rng(seed).uniform(0, 1, 3).round(12).tolist() if seed else [""] * 3
     assert [shown[arm] for arm in range(3)] == drawn
@@ -465,7 +475,7 @@ def test_series_are_called_by_what_differs_and_never_by_their_folders(tmp_path):
         for n, change in enumerate(changes):
             (path := folder / f"folder-{n}").mkdir(parents=True)
             RunDirectory(path, prepare(_raw(**change))).open()
-        return differ.names(read.find(folder))
+        return differences.names(read.find(folder))
 
     low, high = {"parameters": {"epsilon": 0.1}}, {"parameters": {"epsilon": 1.0}}
     other = {"system": "mase", "parameters": {}}
@@ -524,7 +534,7 @@ def test_epsilon_does_not_apply_to_sums_over_groups(tmp_path):
 
 def test_compare_says_once_what_holds_of_all(tmp_path, run_directory):
     other = make(tmp_path / "other", parameters={"epsilon": 0.25})
-    made = several.several_page([read.read(run_directory), read.read(other)], "", "")
+    made = comparison.several_page([read.read(run_directory), read.read(other)], "", "")
     section = next(section for section in made.sections if section.id == "privacy")
     assert dict(section.terms)["Against"] == "Whoever reads all messages of all agents."
     assert "Against" not in section.tables[0].header
@@ -537,7 +547,7 @@ def test_compare_says_all_that_is_promised(tmp_path):
     for name, variant in (("one", "corrected"), ("other", "printed")):
         make(tmp_path / name, system="tdfs-private-bound", agents={"count": 2}, variant=variant,
              parameters=parameters, repeat=1)  # fmt: skip
-    made = several.several_page(read.find(tmp_path), "", "")
+    made = comparison.several_page(read.find(tmp_path), "", "")
     section = next(section for section in made.sections if section.id == "privacy")
     promised = dict(section.terms)["Promised"]
     assert "ε = 2 (M ε) against whoever sees all choices and collisions" in promised
@@ -547,7 +557,7 @@ def test_compare_says_all_that_is_promised(tmp_path):
 def test_compare_has_no_empty_terms(tmp_path):
     for name in ("one", "other"):
         make(tmp_path / name, system="central", parameters={}, seed=len(name))
-    made = several.several_page(read.find(tmp_path), "", "")
+    made = comparison.several_page(read.find(tmp_path), "", "")
     section = next(section for section in made.sections if section.id == "privacy")
     assert [term for term, _ in section.terms] == ["Protected"]
 

@@ -8,7 +8,7 @@ import pytest
 from posse.cli.main import main
 from posse.errors import InputError
 from posse.report import read
-from posse.report.differ import names
+from posse.report.differences import names
 from tests.cli.conftest import run_file
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra: report)")

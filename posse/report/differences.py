@@ -13,7 +13,7 @@ CHANCE = ("seed", "repeat")
 """Keys in which series may differ without being of another kind."""
 
 
-def fit(series: list[Series]) -> None:
+def require_same_arms(series: list[Series]) -> None:
     """Raise `InputError` unless all had the same arms, with a sentence on what differs."""
     first, *others = series
     mine = msgspec.to_builtins(first.spec.arms)
@@ -53,7 +53,7 @@ def varied(series: list[Series]) -> list[str]:
     ]
 
 
-def said(key: str, value: Any) -> str:
+def label_of(key: str, value: Any) -> str:
     """What sets a series apart, for a legend: a system by its name, other keys with their value."""
     name = key.rpartition(".")[2]
     if key == "system":
@@ -65,26 +65,26 @@ def apart(series: list[Series], axis: str | None = None) -> list[str]:
     """What sets each apart but chance and an axis: its system, and what else differs in that."""
     tables = [keys_of(s) for s in series]
     keys = [key for key in varied(series) if key not in ("system", axis, *CHANCE)]
-    found = []
+    labels = []
     for mine in tables:
         alike = [other for other in tables if other["system"] == mine["system"]]
-        told = [
-            said(key, mine.get(key))
+        parts = [
+            label_of(key, mine.get(key))
             for key in keys
             if len({str(other.get(key)) for other in alike}) > 1
         ]
-        system = [mine["system"]] if len(alike) < len(tables) or not told else []
-        found.append(", ".join([*system, *told]))
-    return found
+        system = [mine["system"]] if len(alike) < len(tables) or not parts else []
+        labels.append(", ".join([*system, *parts]))
+    return labels
 
 
 def names(series: list[Series]) -> list[str]:
     """What sets each apart, each by a name of its own."""
-    found = apart(series)
-    if len(set(found)) < len(found):
-        found = [f"{name}, seed {s.spec.seed}" for name, s in zip(found, series, strict=True)]
-    twice = {name for name, count in Counter(found).items() if count > 1}
+    labels = apart(series)
+    if len(set(labels)) < len(labels):
+        labels = [f"{name}, seed {s.spec.seed}" for name, s in zip(labels, series, strict=True)]
+    twice = {name for name, count in Counter(labels).items() if count > 1}
     return [
-        f"{name} ({found[:n].count(name) + 1})" if name in twice else name
-        for n, name in enumerate(found)
+        f"{name} ({labels[:n].count(name) + 1})" if name in twice else name
+        for n, name in enumerate(labels)
     ]

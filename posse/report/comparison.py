@@ -8,7 +8,7 @@ import numpy as np
 from posse.measure.confidence import mean_ci
 from posse.measure.numbers import capital
 from posse.report import privacy
-from posse.report.differ import CHANCE, apart, brief, keys_of, names, varied
+from posse.report.differences import CHANCE, apart, brief, keys_of, names, varied
 from posse.report.drawing import Chart, bars, canvas, large_numbers, points, to_svg
 from posse.report.page import Cell, Page, Section, mean_cell, some, table
 from posse.report.read import Series
@@ -55,7 +55,7 @@ def several_page(series: list[Series], title: str, kicker: str) -> Page:
         *((label, [mean_cell(s.values(m.of)) for s in series]) for _, m, label in _SHOWN),
         ("folder", [s.name for s in series]),
     ]
-    shown = [(name, values) for name, values in columns if any(map(_told, values))]
+    shown = [(name, values) for name, values in columns if any(map(_has_text, values))]
     header, cells = zip(*shown, strict=True)
     sections = [
         Section(
@@ -91,9 +91,9 @@ _TERMS = ("Protected", "Against", "Promised", "Spent", "In the lab", "Does it ho
 
 def _privacy(series: list[Series], labels: list[str]) -> Section:
     """What is said of all alike, and a table of the rest."""
-    told = [privacy.terms(s) for s in series]
+    all_terms = [privacy.terms(s) for s in series]
     columns = {
-        term: [" ".join(text for name, text in terms if name == term) or "–" for terms in told]
+        term: [" ".join(text for name, text in terms if name == term) or "–" for terms in all_terms]
         for term in _TERMS
     }
     alike = {term for term, texts in columns.items() if len(set(texts)) == 1}
@@ -103,13 +103,15 @@ def _privacy(series: list[Series], labels: list[str]) -> Section:
         id="privacy",
         title="Privacy",
         terms=[
-            (term, columns[term][0]) for term in _TERMS if term in alike and _told(columns[term][0])
+            (term, columns[term][0])
+            for term in _TERMS
+            if term in alike and _has_text(columns[term][0])
         ],
         tables=[table("", ("run", *apart), rows)] if apart else [],
     )
 
 
-def _told(value: Any) -> bool:
+def _has_text(value: Any) -> bool:
     return value not in ("–", None) and not (isinstance(value, Cell) and value.text == "–")
 
 
@@ -129,13 +131,13 @@ def _answers(series: Series) -> str:
 
 def _numeric_axis(series: list[Series], keys: list[str]) -> str | None:
     """The number in which the series differ most often; None if none has a value in all of them."""
-    told = {key: [keys_of(s).get(key) for s in series] for key in keys if key not in CHANCE}
+    values_of = {key: [keys_of(s).get(key) for s in series] for key in keys if key not in CHANCE}
     numeric = [
         key
-        for key, values in told.items()
+        for key, values in values_of.items()
         if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
     ]
-    return max(numeric, key=lambda key: len(set(told[key])), default=None)
+    return max(numeric, key=lambda key: len(set(values_of[key])), default=None)
 
 
 def _against(
@@ -150,10 +152,10 @@ def _against(
             lines.setdefault(line, []).append((float(keys_of(s)[axis]), mean, half or 0.0))
     if not lines:
         return None
-    rows = [(line, *point) for line, found in lines.items() for point in sorted(found)]
+    rows = [(line, *point) for line, means in lines.items() for point in sorted(means)]
     with canvas() as (figure, axes):
-        for index, (line, found) in enumerate(lines.items()):
-            points(axes, index, line, *np.array(sorted(found)).T)
+        for index, (line, means) in enumerate(lines.items()):
+            points(axes, index, line, *np.array(sorted(means)).T)
         places = [x for _, x, _, _ in rows]
         if min(places) > 0 and max(places) >= 100 * min(places):
             axes.set_xscale("log")

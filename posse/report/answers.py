@@ -64,8 +64,8 @@ def _pulls_per_arm(series: Series, means: list[float] | None) -> Chart | None:
     if not counts.size:
         return None
     mean = counts.mean(axis=0)
-    found = Counter(r.best_arm for r in series.runs if r.best_arm is not None)
-    answer = found.most_common(1)[0][0] if found and not series.drawn_anew else None
+    answers = Counter(r.best_arm for r in series.runs if r.best_arm is not None)
+    answer = answers.most_common(1)[0][0] if answers and not series.drawn_anew else None
     with canvas() as (figure, axes):
         axes.bar(
             range(len(mean)),
