@@ -20,6 +20,7 @@ from posse.protocol import control
 from posse.protocol.errors import LocalProtocolError
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.mase import Vote
+from posse.protocol.message import kind_name
 from posse.protocol.wire import encode
 from posse.report import read, run_page
 from posse.results.record import RunRecord
@@ -208,7 +209,7 @@ def test_the_page_names_what_goes_wrong_too() -> None:
     alone = documented("Systems without a server")
     assert alone == {"agent": {"SlotReached"}, "coordinator": set(), "operator": set()}
     within = control.TO_AGENT + control.TO_COORDINATOR
-    everything = {kind.__name__ for kind in within + control.TO_JOINING + control.TO_LOBBY}
+    everything = {kind_name(kind) for kind in within + control.TO_JOINING + control.TO_LOBBY}
     known = listed["agent"] | listed["coordinator"] | wrong["agent"] | wrong["coordinator"]
     lost = documented("When an agent is lost")
     assert lost["agent"] | lost["coordinator"] == {"Gone", "Standing", "Regroup"}
