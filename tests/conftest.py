@@ -30,13 +30,14 @@ settings.load_profile("fixed")
 
 @pytest.fixture(autouse=True, scope="session")
 def own_temporary_folder() -> Iterator[None]:
-    """Other posses on this machine must not be mistaken for a test's."""
+    """Other posses on this machine must not be mistaken for a test's; no width is given."""
     with (
         tempfile.TemporaryDirectory(prefix="t-", dir="/tmp") as folder,
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setenv("TMPDIR", folder)
         patch.setattr(tempfile, "tempdir", folder)
+        patch.delenv("COLUMNS", raising=False)  # xdist sets it in its workers
         yield
 
 
