@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-import sysconfig
 import venv
 from pathlib import Path
 
@@ -83,17 +82,10 @@ def test_the_skeleton_passes_its_test_with_an_installed_wheel(tmp_path: Path) ->
     left_out = shutil.ignore_patterns(".*", "build", "runs", "site", "tests", "*.egg-info")
     shutil.copytree(ROOT, tmp_path / "source", ignore=left_out)
     run(sys.executable, "-m", "pip", "wheel", "--no-deps", "-q", "-w", "wheel", "./source")
-    (wheel,) = (tmp_path / "wheel").glob("posse-*.whl")
+    (wheel,) = (tmp_path / "wheel").glob("posse_bandits-*.whl")
     run(python, "-m", "pip", "install", "-q", str(wheel), "pytest")
     posse = str(tmp_path / "env" / "bin" / "posse")
-    header = Path(sysconfig.get_path("include"), "Python.h")
-    can_compile = header.exists() and shutil.which("cc") is not None
-    assert run(posse, "--version").endswith(" (with agent.kernel)\n") is can_compile
+    assert "plain Python" in run(posse, "--version")
     run(posse, "new", "mine")
     run(posse, "check", "mine/run.toml")
-    run(python, "-m", "pytest", "-q", "mine")
-    shutil.rmtree(tmp_path / "source" / "build")
-    alone["CC"] = "false"  # a machine without a compiler gets NumPy's form
-    run(python, "-m", "pip", "install", "-q", "--no-deps", "--force-reinstall", "./source")
-    assert "kernel" not in run(posse, "--version")
     run(python, "-m", "pytest", "-q", "mine")

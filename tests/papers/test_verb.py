@@ -23,9 +23,7 @@ if "paper" not in cli.added_verbs():
 
 
 def test_the_verb_is_among_the_commands() -> None:
-    assert re.search(
-        r"^ +paper +list the papers' experiments", cli.parser([]).format_help(), re.M
-    )
+    assert re.search(r"^ +paper +list the papers' experiments", cli.parser([]).format_help(), re.M)
 
 
 def test_a_shell_completes_the_experiments_names() -> None:
