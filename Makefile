@@ -17,7 +17,7 @@ MACHINE := -m "slow and machine"
 # in the compiled copy; processes look for posse by PYTHONPATH
 IN_COPY := cd build/compiled && PYTHONPATH=$(CURDIR)/build/compiled $(CURDIR)/$(BIN)/python
 COMPILED := --numprocesses 2 --dist worksteal -m "not slow and not inside" \
-	tests/agent tests/arms tests/cli/test_main.py tests/clocks tests/coordinator tests/durable \
+	tests/agent tests/arms tests/cli/test_main.py tests/cli/test_version.py tests/clocks tests/coordinator tests/durable \
 	tests/engines tests/hosts tests/measure tests/runs tests/wire
 
 # tests start hundreds of processes: what each imports is compiled once
