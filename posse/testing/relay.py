@@ -66,7 +66,7 @@ class Relays:
         self._thread.start()
         self._addresses: dict[tuple[int, int, str], str] = {}
         self._faults: dict[frozenset[int], Fault] = {}
-        self._servers: list[asyncio.Server] = []
+        self._listeners: list[socket.socket] = []
         self._tasks: set[asyncio.Task[None]] = set()
 
     def way(self, who: int, whom: int, address: str) -> str:
@@ -96,11 +96,13 @@ class Relays:
         """Close every connection, and accept no more."""
 
         async def close() -> None:
-            for server in self._servers:
-                server.close()
-            for task in self._tasks:
+            for listener in self._listeners:
+                self._loop.remove_reader(listener)
+                listener.close()
+            tasks = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
             await asyncio.sleep(0)  # lets aborted connections finish closing
 
         self._do(close())
@@ -117,25 +119,33 @@ class Relays:
     async def _listen(self, who: int, whom: int, address: str) -> str:
         fault = self._fault(who, whom)
 
-        def accept(reader: StreamReader, writer: StreamWriter) -> None:
-            task = self._loop.create_task(_carry(fault, address, reader, writer))
+        listener = socket.create_server(("127.0.0.1", 0))
+        listener.setblocking(False)
+
+        # a server of asyncio's drops a connection that is between accepted and handed on at its end
+        def accept() -> None:
+            near, _ = listener.accept()
+            task = self._loop.create_task(_carry(fault, address, near))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+            task.add_done_callback(lambda _: near.close())
 
-        server = await asyncio.start_server(accept, "127.0.0.1", 0)
-        self._servers.append(server)
-        return f"tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        self._loop.add_reader(listener, accept)
+        self._listeners.append(listener)
+        return f"tcp://127.0.0.1:{listener.getsockname()[1]}"
 
 
-async def _carry(fault: Fault, address: str, reader: StreamReader, writer: StreamWriter) -> None:
+async def _carry(fault: Fault, address: str, near: socket.socket) -> None:
     """Carry one connection from its beginning to its end; hold it while the link is cut."""
-    ends = [writer]
+    ends: list[StreamWriter] = []
     try:
         await fault.whole.wait()
         host, port = address.removeprefix("tcp://").rsplit(":", 1)
         back, on = await asyncio.open_connection(host, int(port))
         ends.append(on)
-        fault.open |= {writer, on}
+        reader, writer = await asyncio.open_connection(sock=near)
+        ends.append(writer)
+        fault.open.update(ends)
         await asyncio.gather(_pass_on(fault, reader, on), _pass_on(fault, back, writer))
     except OSError:
         pass  # nobody is there

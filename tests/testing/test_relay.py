@@ -1,5 +1,7 @@
 """Relays between plain ZeroMQ sockets."""
 
+import gc
+import socket
 from collections.abc import Iterator
 
 import pytest
@@ -121,3 +123,16 @@ def test_late_frames_keep_their_order_when_a_link_becomes_quick(relays: Relays, 
     relays.heal()
     pair.say(b"quick")
     assert [pair.inbox.recv(), pair.inbox.recv()] == [b"late", b"quick"]
+
+
+def test_connections_that_come_at_the_end_are_closed_with_the_others() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as target:
+        for _ in range(20):
+            own = Relays()
+            way = own.way(0, 1, f"tcp://127.0.0.1:{target.getsockname()[1]}")
+            port = int(way.rsplit(":")[-1])
+            clients = [socket.create_connection(("127.0.0.1", port)) for _ in range(5)]
+            own.close()
+            for client in clients:
+                client.close()
+    gc.collect()  # what was left open warns when it is collected, and a warning is an error
