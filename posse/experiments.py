@@ -8,9 +8,9 @@ release tells of one reward.
 
 from posse.api import make_runs
 from posse.audit.bounds import ERROR, epsilon_at_least
-from posse.audit.event import Table
+from posse.audit.event import ViewTable
 from posse.audit.guess import Guess
-from posse.audit.judge import Verdict, judge
+from posse.audit.judge import AuditVerdict, judge
 from posse.audit.whole import Audit
 from posse.durable.batch import Piece, Store, outcomes
 from posse.durable.made_by import digest, our_code
@@ -31,6 +31,7 @@ __all__ = [
     "SMALL",
     "TOTALS",
     "Audit",
+    "AuditVerdict",
     "Guess",
     "InputError",
     "Piece",
@@ -38,8 +39,7 @@ __all__ = [
     "Progress",
     "Screen",
     "Store",
-    "Table",
-    "Verdict",
+    "ViewTable",
     "digest",
     "duration",
     "epsilon_at_least",

@@ -121,7 +121,7 @@ def test_where_a_command_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
         return argparse.Namespace(quiet=quiet, verbose=False)
 
     assert type(shown.screen(options(quiet=True))) is Screen
-    assert isinstance(shown.screen(options(quiet=False)), shown.Lines)
+    assert isinstance(shown.screen(options(quiet=False)), shown.PlainLines)
     monkeypatch.setattr(sys, "stderr", Terminal())
     moving = shown.screen(options(quiet=False))
     assert isinstance(moving, shown.Terminal)

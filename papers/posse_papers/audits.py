@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from posse.algorithms import HybridSums, PrivateLoneUcb, exploration_slots
-from posse.experiments import Audit, Guess, Table, Verdict, judge, prepare
+from posse.experiments import Audit, AuditVerdict, Guess, ViewTable, judge, prepare
 from posse.extend import Finish, Neighbours, Pull, Pulled, Started
 from posse_papers.audit import audits, numbers_of, own_noise, seed, spends
 from posse_papers.experiment import Computation, Lines, run_file
@@ -65,7 +65,7 @@ def audited(
     return _told(audit.verdict())
 
 
-def _told(found: Verdict | Guess) -> dict[str, Any]:
+def _told(found: AuditVerdict | Guess) -> dict[str, Any]:
     """The numbers of a verdict."""
     said = f"{found.says}: {found.words}"
     return numbers_of(found.found, found.claimed or 0.0, found.refuted, said)
@@ -77,7 +77,7 @@ def hybrid(trials: int, split: Any, *, generator: np.random.Generator) -> dict[s
     x is in one node of the first tree and in the doubling at t = 4.
     """
 
-    def released(x: float) -> Table:
+    def released(x: float) -> ViewTable:
         sums = HybridSums(trials, 1.0, split, own_noise(generator))
         said = {}
         for t, item in enumerate((0.0, 0.0, x, 0.0), start=1):
@@ -85,7 +85,7 @@ def hybrid(trials: int, split: Any, *, generator: np.random.Generator) -> dict[s
             said[f"sum after {t}"] = sums.insert(0, 0.0)
         for one, other in itertools.combinations(list(said), 2):
             said[f"{other} less {one}"] = said[other] - said[one]
-        return Table(tuple(said), np.stack(list(said.values()), axis=1))
+        return ViewTable(tuple(said), np.stack(list(said.values()), axis=1))
 
     return _told(judge((released(1.0), released(0.0)), (released(1.0), released(0.0)), 1.0))
 
@@ -121,8 +121,8 @@ def noisy_means(trials: int, form: Any, *, generator: np.random.Generator) -> di
         for t in range(first_slot, p.horizon + 1, _EVERY)
     )
 
-    def table(first: float) -> Table:
-        return Table(names, np.array([seen(first) for _ in range(trials)]))
+    def table(first: float) -> ViewTable:
+        return ViewTable(names, np.array([seen(first) for _ in range(trials)]))
 
     learned, tested = (table(1.0), table(0.0)), (table(1.0), table(0.0))
     return _told(judge(learned, tested, plan.claim.epsilon, plan.claim.delta or 0.0))

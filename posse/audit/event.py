@@ -45,7 +45,7 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Table:
+class ViewTable:
     """The views of runs on one data set: a row per run, a column per named number.
 
     `values` has shape (runs, names); NaN where a run lacks the number. `spent`: the largest ε of a
@@ -67,17 +67,17 @@ class Table:
         return out
 
 
-def aligned(tables: Sequence[Table]) -> tuple[tuple[str, ...], list[FloatArray]]:
+def aligned(tables: Sequence[ViewTable]) -> tuple[tuple[str, ...], list[FloatArray]]:
     """All names of the tables, and each table's columns by these names."""
     names = tuple(dict.fromkeys(name for table in tables for name in table.names))
     return names, [table.columns(names) for table in tables]
 
 
-def joined(tables: list[Table]) -> Table:
+def joined(tables: list[ViewTable]) -> ViewTable:
     """The rows of all tables in one."""
     names, values = aligned(tables)
     spent = [table.spent for table in tables if table.spent is not None]
-    return Table(names, np.concatenate(values), max(spent, default=None))
+    return ViewTable(names, np.concatenate(values), max(spent, default=None))
 
 
 class Condition(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,7 +91,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
     threshold: float
     missing: dict[str, float] = {}
 
-    def holds(self, table: Table) -> Mask:
+    def holds(self, table: ViewTable) -> Mask:
         """For which runs it holds; for none that lack a number without a stand-in."""
         names = tuple(self.weights)
         values = table.columns(names)
@@ -121,7 +121,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     conditions: tuple[Condition, ...]
     of: int
 
-    def holds(self, table: Table) -> Mask:
+    def holds(self, table: ViewTable) -> Mask:
         """For which runs it holds."""
         found = np.ones(len(table.values), dtype=bool)
         for condition in self.conditions:
@@ -147,7 +147,7 @@ class _Column:
     values: tuple[FloatArray, FloatArray]
 
 
-def learn(tables: Sequence[Table], delta: float = 0.0) -> tuple[Event, float]:
+def learn(tables: Sequence[ViewTable], delta: float = 0.0) -> tuple[Event, float]:
     """The event that best tells the two data sets apart, and its bound on ε among these runs.
 
     Both tables must have the same number of rows.
@@ -168,7 +168,7 @@ def learn(tables: Sequence[Table], delta: float = 0.0) -> tuple[Event, float]:
     return best, bound
 
 
-def _columns(tables: Sequence[Table]) -> list[_Column]:
+def _columns(tables: Sequence[ViewTable]) -> list[_Column]:
     """Every number, and every difference of two unless there are too many."""
     names, (one, other) = aligned(tables)
     singly = [_Column({name: 1.0}, {}, (one[:, i], other[:, i])) for i, name in enumerate(names)]
@@ -197,7 +197,7 @@ def scikit(module: str) -> Any:
         raise PosseError(_NEEDED) from None
 
 
-def _regression(tables: Sequence[Table]) -> list[_Column]:
+def _regression(tables: Sequence[ViewTable]) -> list[_Column]:
     """The weighted sum of scikit-learn's logistic regression; none for fewer than two numbers.
 
     A missing number is replaced by its mean.
@@ -229,7 +229,7 @@ def _regression(tables: Sequence[Table]) -> list[_Column]:
 
 def _scan(
     columns: list[_Column],
-    tables: Sequence[Table],
+    tables: Sequence[ViewTable],
     within: Event,
     delta: float,
     of: int | None = None,

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from posse.arms import LabMeans
 from posse.audit.bounds import ERROR, at_least
-from posse.audit.event import Mask, Table, scikit
+from posse.audit.event import Mask, ViewTable, scikit
 from posse.audit.neighbours import order
 from posse.audit.trials import Bench, run_of
 from posse.errors import SpecError
@@ -107,7 +107,7 @@ def _is_best(means: list[float], first: int, count: int) -> Mask:
 
 
 def _of_arms(
-    table: Table, names: tuple[str, ...], arms: int
+    table: ViewTable, names: tuple[str, ...], arms: int
 ) -> tuple[list[str], NDArray[np.float32]]:
     """The features of each arm, shape (runs, arms, numbers), and their names.
 

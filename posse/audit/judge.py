@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from posse.audit.bounds import ERROR, delta_at_least, epsilon_at_least, runs_needed
-from posse.audit.event import Event, Table, learn
+from posse.audit.event import Event, ViewTable, learn
 from posse.measure.numbers import number
 from posse.protocol.privacy import Neighbours, format_cost
 
@@ -16,7 +16,7 @@ _SHARE = 0.5
 """Assumed probability of an event that would show a larger violation, if none was found."""
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+class AuditVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """The result of an audit.
 
     `claimed` and `delta` are the claim's; `claimed` is None if there is no claim. `found` is the
@@ -75,12 +75,12 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def judge(
-    learned: Sequence[Table],
-    tested: Sequence[Table],
+    learned: Sequence[ViewTable],
+    tested: Sequence[ViewTable],
     claimed: float | None,
     delta: float = 0.0,
     error: float = ERROR,
-) -> Verdict:
+) -> AuditVerdict:
     """The verdict on data sets 0 and 1: it learns the event on `learned`, counts it on `tested`."""
     event, _ = learn(learned, delta)
     trials = len(tested[0].values)
@@ -88,7 +88,7 @@ def judge(
     others = int(event.holds(tested[1 - event.of]).sum())
     told = bool(event.conditions)
     spent = [table.spent for table in (*learned, *tested) if table.spent is not None]
-    return Verdict(
+    return AuditVerdict(
         claimed=claimed,
         delta=delta,
         found=float(epsilon_at_least(hits, others, trials, delta, error)) if told else 0.0,

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from posse.audit.event import Table, joined
+from posse.audit.event import ViewTable, joined
 from posse.audit.neighbours import AuditedArms
 from posse.audit.view import Adversary, EnoughSeen
 from posse.durable.batch import Piece, Store, outcomes
@@ -48,13 +48,13 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 _Kept = tuple[tuple[str, ...], bytes, float | None]
 
 
-def _encode(table: Table) -> bytes:
+def _encode(table: ViewTable) -> bytes:
     return msgspec.msgpack.encode((table.names, table.values.tobytes(), table.spent))
 
 
-def _decode(data: bytes) -> Table:
+def _decode(data: bytes) -> ViewTable:
     names, values, spent = msgspec.msgpack.decode(data, type=_Kept)
-    return Table(names, np.frombuffer(values).reshape(-1, len(names)), spent)
+    return ViewTable(names, np.frombuffer(values).reshape(-1, len(names)), spent)
 
 
 def run_of(number: int, side: int = 0) -> int:
@@ -62,7 +62,7 @@ def run_of(number: int, side: int = 0) -> int:
     return 2 * number + side
 
 
-def carry_out(trial: Trial) -> Table:
+def carry_out(trial: Trial) -> ViewTable:
     """Carry out a trial: a row for each run."""
     plan = unpacked(trial.document)
     rows: list[dict[str, float]] = []
@@ -85,7 +85,7 @@ def carry_out(trial: Trial) -> Table:
     names = trial.keep or tuple(dict.fromkeys(name for row in rows for name in row))
     nan = float("nan")
     values = np.array([[row.get(name, nan) for name in names] for row in rows], dtype=float)
-    return Table(names, values.reshape(len(rows), len(names)), max(spent, default=None))
+    return ViewTable(names, values.reshape(len(rows), len(names)), max(spent, default=None))
 
 
 def _hear(
@@ -115,7 +115,7 @@ class Bench:
         first: int,
         count: int,
         keep: tuple[str, ...] = (),
-    ) -> list[Table]:
+    ) -> list[ViewTable]:
         """The views of `count` runs on each data set of a case, numbered from `first`.
 
         Without a case there is one data set, the run file's own.

@@ -8,9 +8,9 @@ import msgspec
 import numpy as np
 
 from posse.audit.bounds import ERROR
-from posse.audit.event import Table, aligned, learn, require_scikit
+from posse.audit.event import ViewTable, aligned, learn, require_scikit
 from posse.audit.guess import Guess, guessed
-from posse.audit.judge import Verdict, judge
+from posse.audit.judge import AuditVerdict, judge
 from posse.audit.neighbours import exchanging, proposed
 from posse.audit.trials import SIZE, Bench
 from posse.audit.view import sees_only_ends
@@ -47,7 +47,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     word: str
     says: str
     words: str
-    verdict: Verdict | None
+    verdict: AuditVerdict | None
     guess: Guess | None
 
     @property
@@ -153,7 +153,7 @@ class Audit(Bench):
             word=found.word,
             says=found.says,
             words=found.words,
-            verdict=found if isinstance(found, Verdict) else None,
+            verdict=found if isinstance(found, AuditVerdict) else None,
             guess=found if isinstance(found, Guess) else None,
         )
 
@@ -173,7 +173,7 @@ class Audit(Bench):
             )
         require_scikit()
 
-    def verdict(self) -> Verdict | Guess:
+    def verdict(self) -> AuditVerdict | Guess:
         """Try the cases, learn on the worst one, and judge."""
         self.require()
         claim, sees, claimed = self.plan.claim, self.view, self.claimed
@@ -202,7 +202,7 @@ class Audit(Bench):
                 failed.append(error)
             else:
                 keep = telling(pair)
-                few = [Table(keep, table.columns(keep)) for table in pair]
+                few = [ViewTable(keep, table.columns(keep)) for table in pair]
                 tried.append((learn(few, delta)[1], case, keep))
         if not tried:
             raise failed[0]
@@ -210,7 +210,7 @@ class Audit(Bench):
         return worst, keep
 
 
-def telling(pair: Sequence[Table]) -> tuple[str, ...]:
+def telling(pair: Sequence[ViewTable]) -> tuple[str, ...]:
     """The names of numbers that vary and do not duplicate another, at most `_MOST_NUMBERS`.
 
     If there are more, those whose means differ most between the data sets.

@@ -10,7 +10,7 @@ from posse.log import LOG
 from posse.progress import Screen
 
 
-class Lines(Screen):
+class PlainLines(Screen):
     """A plain line every few seconds."""
 
     every = 5.0
@@ -24,7 +24,7 @@ class Lines(Screen):
     show = say
 
 
-class Terminal(Lines):
+class Terminal(PlainLines):
     """One moving line."""
 
     every = 0.1
@@ -59,4 +59,4 @@ def screen(options: argparse.Namespace) -> Screen:
     if getattr(options, "log", "") == "json":
         return Objects()
     console = Console(stderr=True, highlight=False, markup=False, emoji=False)
-    return Terminal(console) if console.is_terminal else Lines(console)
+    return Terminal(console) if console.is_terminal else PlainLines(console)

@@ -17,8 +17,8 @@ STUCK = 30.0
 """Seconds without a turn of the run's loop after which the process counts as unhealthy."""
 
 Routes = dict[str, WSGIApplication]
-Status = TypeVar("Status", CoordinatorStatus, AgentStatus)
-_Check = Callable[[Status], tuple[bool, str]]
+_Status = TypeVar("_Status", CoordinatorStatus, AgentStatus)
+_Check = Callable[[_Status], tuple[bool, str]]
 """Whether a process is as it should be, and a sentence about it as long as it has not ended."""
 
 
@@ -36,10 +36,10 @@ def of_agent(status: Callable[[], AgentStatus]) -> Routes:
 
 
 def _routes(
-    status: Callable[[], Status],
-    well: _Check[Status],
-    ready: _Check[Status],
-    families: Callable[[Status], Iterator[Any]],
+    status: Callable[[], _Status],
+    well: _Check[_Status],
+    ready: _Check[_Status],
+    families: Callable[[_Status], Iterator[Any]],
 ) -> Routes:
     return {
         "/healthz": _health(status, well),
@@ -48,7 +48,7 @@ def _routes(
     }
 
 
-def _health(status: Callable[[], Status], check: _Check[Status]) -> WSGIApplication:
+def _health(status: Callable[[], _Status], check: _Check[_Status]) -> WSGIApplication:
     def application(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         now = status()
         good, sentence = check(now)

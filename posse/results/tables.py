@@ -16,7 +16,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True)
-class Table:
+class CsvTable:
     """A named table; each row has one value per column of `header`."""
 
     name: str
@@ -24,9 +24,9 @@ class Table:
     rows: Iterable[Sequence[Any]]
 
 
-def tables(records: list[RunRecord], log: Iterable[type[Row]]) -> Iterator[Table]:
+def tables(records: list[RunRecord], log: Iterable[type[Row]]) -> Iterator[CsvTable]:
     """Runs, agents, links, regret, and the tables of the coordinator's `log` that have rows."""
-    yield Table(
+    yield CsvTable(
         "runs",
         ("run", "seed", "status", "best_arm", *(measure.name for measure in MEASURES)),
         (
@@ -34,17 +34,17 @@ def tables(records: list[RunRecord], log: Iterable[type[Row]]) -> Iterator[Table
             for run in records
         ),
     )
-    yield Table(
+    yield CsvTable(
         "agents",
         ("run", "agent", "answer", "activations", "pulls", "epsilon_spent"),
         (row for run in records for row in _agents(run)),
     )
-    yield Table(
+    yield CsvTable(
         "links",
         ("run", *LinkCount.__struct_fields__),
         ((run.run, *msgspec.structs.astuple(link)) for run in records for link in run.links),
     )
-    yield Table(
+    yield CsvTable(
         "regret",
         ("run", "t", "regret"),
         ((run.run, *point) for run in records for point in run.regret_curve or ()),
@@ -52,7 +52,7 @@ def tables(records: list[RunRecord], log: Iterable[type[Row]]) -> Iterator[Table
     for kind in log:
         rows = {kind.table: [row for run in records for row in run.log.get(kind.table, ())]}
         if rows[kind.table]:
-            yield Table(
+            yield CsvTable(
                 kind.table,
                 ("run", "now", *kind.columns(rows)),
                 ((run.run, *row) for run in records for row in run.log.get(kind.table, ())),

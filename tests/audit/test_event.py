@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from posse.audit.event import NOTHING, Condition, Event, Table, joined, learn
+from posse.audit.event import NOTHING, Condition, Event, ViewTable, joined, learn
 
 N = 2000
 
 
 def table(**columns):
-    return Table(tuple(columns), np.stack(list(columns.values()), axis=1).astype(float))
+    return ViewTable(tuple(columns), np.stack(list(columns.values()), axis=1).astype(float))
 
 
 def two(shift, scale=1.0, seed=1, count=2):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from posse.audit.event import Table
+from posse.audit.event import ViewTable
 from posse.audit.guess import guessed
 from posse.audit.neighbours import order
 from posse.audit.trials import Bench, run_of
@@ -38,7 +38,7 @@ class Seen(Bench):
         for number in range(first, first + count):
             stands = np.argsort(order(run_of(number), len(MEANS)))  # of the best arm first
             rows.append(self.tell(stands))
-        return [Table(tuple(rows[0]), np.array([[*row.values()] for row in rows], dtype=float))]
+        return [ViewTable(tuple(rows[0]), np.array([[*row.values()] for row in rows], dtype=float))]
 
 
 @pytest.mark.parametrize(

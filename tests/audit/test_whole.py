@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from posse.audit.event import Table
-from posse.audit.judge import Verdict
+from posse.audit.event import ViewTable
+from posse.audit.judge import AuditVerdict
 from posse.audit.neighbours import proposed
 from posse.audit.whole import Audit, telling
 from posse.errors import SpecError
@@ -17,14 +17,14 @@ CASE = (Neighbours(levels=(1.0, 0.0)),)
 
 def verdict(fault, runs=800, **more):
     found = Audit(plan=prepare(planted(fault)), runs=runs, jobs=1, cases=CASE, **more).verdict()
-    assert isinstance(found, Verdict)
+    assert isinstance(found, AuditVerdict)
     return found
 
 
 def test_what_is_always_the_same_or_a_copy_tells_nothing_more():
     names = ("said to 0", "said to 1", "always", "other")
-    one = Table(names, np.array([[1.0, 1, 7, 3], [np.nan, np.nan, 7, 3]]))
-    two = Table(names, np.array([[2.0, 2, 7, 4], [1, 1, 7, np.nan]]))
+    one = ViewTable(names, np.array([[1.0, 1, 7, 3], [np.nan, np.nan, 7, 3]]))
+    two = ViewTable(names, np.array([[2.0, 2, 7, 4], [1, 1, 7, np.nan]]))
     assert telling((one, two)) == ("said to 0", "other")
 
 
@@ -32,7 +32,7 @@ def test_of_too_many_numbers_those_are_kept_whose_means_differ_most():
     names = tuple(map(str, range(300)))
     rows = np.random.default_rng(0).normal(size=(2, 50, 300))
     rows[1, :, 299] += 5
-    kept = telling((Table(names, rows[0]), Table(names, rows[1])))
+    kept = telling((ViewTable(names, rows[0]), ViewTable(names, rows[1])))
     assert len(kept) == 256
     assert "299" in kept
 
@@ -81,7 +81,7 @@ def players(system, **parameters):
 def test_what_players_see_of_arms_is_no_part_of_what_others_see(plan):
     case = Neighbours(levels=(0.0, 0.0))
     found = Audit(plan=plan, runs=100, jobs=1, cases=(case,)).verdict()
-    assert isinstance(found, Verdict)
+    assert isinstance(found, AuditVerdict)
     assert not found.refuted
 
 
@@ -102,7 +102,7 @@ def test_honest_sums_over_groups_are_not_refuted_wherever_users_are_grouped(aggr
     # 6 users on two arms, so that users 0 and 1 are often in two groups
     plan = anonymous("explore-then-commit", 6, aggregation=aggregation)
     found = Audit(plan=plan, runs=runs, jobs=1, cases=proposed(plan)[:1]).verdict()
-    assert isinstance(found, Verdict)
+    assert isinstance(found, AuditVerdict)
     assert not found.refuted
     assert found.claimed == 0
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from posse.audit.captured import checks
-from posse.audit.judge import Verdict
+from posse.audit.judge import AuditVerdict
 from posse.audit.view import Adversary
 from posse.audit.whole import Audit, observed_alone
 from posse.durable.frames import Frame
@@ -110,7 +110,7 @@ def test_an_audit_of_an_own_system_names_what_gives_it_away(
 ) -> None:
     cases = (Neighbours(levels=(1.0, 0.0)),)
     verdict = Audit(plan=prepare(own(fault)), runs=800, jobs=1, cases=cases).verdict()
-    assert isinstance(verdict, Verdict)
+    assert isinstance(verdict, AuditVerdict)
     assert verdict.refuted == refuted
     if refuted:
         assert "`the reward` of agent 0's first `Packed`" in verdict.words
