@@ -110,6 +110,8 @@ class PythonArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="py
             if not hasattr(target, "pull") or isinstance(target, type):
                 agent = max(context.rank, 0)  # shared arms are the coordinator's, rank -1
                 target = target(agent=agent, agents=context.agents, seed=_seed(context))
+        except own_code.NotTrusted as error:
+            raise ArmsError(f"{context.owner}: arms.target: {error}") from None
         except (Exception, SystemExit) as error:  # a user's own code may call sys.exit
             why = f"arms.target = '{self.target}' cannot be made: {defect.describe(error)}"
             raise ArmsError(f"{context.owner}: {why}") from error

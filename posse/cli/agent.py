@@ -9,7 +9,16 @@ import msgspec
 
 from posse.arms.csv import CsvArms
 from posse.cli import security, web
-from posse.cli.options import add_capture, add_join, add_log, add_set, begin_log, seconds
+from posse.cli.options import (
+    FOREIGN,
+    add_capture,
+    add_join,
+    add_log,
+    add_set,
+    add_trust,
+    begin_log,
+    seconds,
+)
 from posse.cli.parser import Parser
 from posse.durable.capture import writing
 from posse.engines.start.room import require_processes
@@ -58,6 +67,7 @@ def add(parser: Parser) -> None:
         default=ALONE.delta,
     )
     add_set(parser, "override a key of the run file; see posse run")
+    add_trust(parser, FOREIGN)
     parser.option("--wait SECONDS", "longest wait for a coordinator", type=seconds, default=300.0)
     parser.option(
         "--lab", "allow real rewards in a lab run, whose seeded noise does not protect them"

@@ -10,11 +10,13 @@ from posse.cli.parser import Parser
 from posse.cli.streams import wrapped
 from posse.families.claims import records
 from posse.measure.numbers import counted
+from posse.own_code import Imports
 from posse.results.record import ILLUSTRATES
 
 
 def add(parser: Parser) -> None:
     add_run_file(parser)
+    parser.set_defaults(imports=Imports.NOTHING)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -45,5 +47,9 @@ def run(options: argparse.Namespace) -> None:
         print(wrapped(f"  warning: {sentence}", 4))
     for sentence in checked.remarks_on_logs():
         print(wrapped(f"  note: {sentence}", 4))
+    if target := getattr(spec.arms, "target", ""):
+        print(
+            wrapped(f"  arms.target: a run imports '{target}'; nothing of it is imported here", 4)
+        )
     if absent := checked.missing():
         print(wrapped(f"  not on this machine: {absent}", 4))

@@ -12,6 +12,7 @@ from msgspec import inspect as mi
 
 from posse import families, own_code
 from posse.arms import ArmsSpec
+from posse.cli.options import add_trust
 from posse.cli.parser import Parser
 from posse.cli.streams import wrapped
 from posse.errors import SpecError
@@ -44,6 +45,7 @@ def add(parser: Parser) -> None:
         default="",
         offered=names,
     )
+    add_trust(parser, "import your own system's code from the working directory, whoever owns it")
 
 
 def names() -> list[str]:

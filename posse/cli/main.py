@@ -24,6 +24,7 @@ from posse.cli.options import add_volume
 from posse.cli.parser import CommandsParser, Parser
 from posse.cli.version import version
 from posse.errors import INTERRUPTED, PosseError, RunFailed
+from posse.own_code import Imports, trusting
 from posse.printable import printable
 
 VERBS_BY_PURPOSE = {
@@ -107,7 +108,9 @@ def main(arguments: list[str] | None = None) -> int:
 def _carry_out(options: argparse.Namespace) -> int:
     """Carry out the command; report what went wrong in a sentence."""
     try:
-        code: int | None = options.command(options)
+        imports = Imports.ALL if vars(options).get("trust") else options.imports
+        with trusting(imports):
+            code: int | None = options.command(options)
         sys.stdout.flush()
         return code or 0
     except streams.OutputError as error:
@@ -188,7 +191,7 @@ def parser(
     )
     whole.add_argument("--version", action=_Version, nargs=0, help="show what is installed")
     add_volume(whole, default=False)
-    whole.set_defaults(command=lambda options: whole.print_help())
+    whole.set_defaults(command=lambda options: whole.print_help(), imports=Imports.OWN)
     commands = whole.add_subparsers(title="commands", metavar="COMMAND", parser_class=Parser)
     helps = {name: does for name, (_, does) in VERBS.items()}
     for name, entry in added.items():

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from posse.plan import Plan
     from posse.spec.runfile import Override
 
+FOREIGN = "import the code that the run file names from any folder, whoever owns it"
+
 _LONGEST = 2_000_000
 """Seconds; in milliseconds they fit 31 bits."""
 
@@ -62,6 +64,12 @@ def add_run_file(parser: Parser, **more: Any) -> None:
         parser,
         "override a key of the run file, e.g. parameters.epsilon=0.5; PATH= removes the key",
     )
+    add_trust(parser, FOREIGN)
+
+
+def add_trust(parser: Parser, text: str) -> None:
+    """Add the option without which others' code is not imported; see `posse.own_code.trusting`."""
+    parser.option("--trust", text)
 
 
 def add_set(parser: Parser, text: str) -> None:

@@ -7,13 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from posse.cli import paths
-from posse.cli.options import place
+from posse.cli.options import add_trust, place
 from posse.cli.parser import Parser
 from posse.errors import InputError, PosseError
 from posse.log import remark
 from posse.measure.numbers import listed
+from posse.own_code import Imports
 
 _NEEDED = ("jinja2", "matplotlib")
+
+SYSTEMS = "import the code of the systems that the results name, from their folders"
 
 
 def require() -> None:
@@ -28,11 +31,15 @@ def require() -> None:
 
 def add(parser: Parser) -> None:
     parser.option("directory DIR", "directory of a run, a sweep or an audit", type=Path)
+    add_trust(parser, SYSTEMS)
+    parser.set_defaults(imports=Imports.NOTHING)
     parser.option("--out FILE", "file for the page (default: DIR/report.html)", type=place)
 
 
 def add_compare(parser: Parser) -> None:
     parser.option("directories DIR", "directory of a run or a sweep", type=Path, nargs="+")
+    add_trust(parser, SYSTEMS)
+    parser.set_defaults(imports=Imports.NOTHING)
     parser.option("--out FILE", "file for the page", type=place, default=Path("compare.html"))
 
 
@@ -42,7 +49,7 @@ def run(options: argparse.Namespace) -> None:
 
     directory = options.directory
     audited = audit.is_audit(directory)
-    all_series = [] if audited else read.find(directory)
+    all_series = [] if audited else read.find(directory, trust=options.trust)
     options.out = paths.file(options.out or directory / "report.html")
     if audited:
         made = audit.audit_page(directory)
@@ -73,7 +80,11 @@ def run_compare(options: argparse.Namespace) -> None:
     require()
     from posse.report import comparison, differences, read
 
-    all_series = [series for directory in options.directories for series in read.find(directory)]
+    all_series = [
+        series
+        for directory in options.directories
+        for series in read.find(directory, trust=options.trust)
+    ]
     places = Counter(series.path.resolve() for series in all_series)
     if twice := [path for path, times in places.items() if times > 1]:
         raise InputError(f"{twice[0]} is named twice; name each run once")

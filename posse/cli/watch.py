@@ -8,17 +8,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from rich.live import Live
 from rich.text import Text
 
 from posse.cli import report, streams
-from posse.cli.options import console_of
+from posse.cli.options import add_trust, console_of
 from posse.cli.parser import Parser
 from posse.errors import InputError, PosseError
 from posse.log import remark
 from posse.operate.live import STALE, read_live
 from posse.operate.web import place
+from posse.own_code import Imports
 
 _EVERY = 5.0
 """Seconds between two states where output cannot be overwritten."""
@@ -29,6 +31,8 @@ _IN_CLEAR = "anybody on the network path can read the page and its token; use ss
 
 def add(parser: Parser) -> None:
     parser.option("directory DIR", "directory that runs write into", type=Path)
+    add_trust(parser, report.SYSTEMS)
+    parser.set_defaults(imports=Imports.NOTHING)
     parser.option("--text", "show the run as text in this terminal (default: in the browser)")
     parser.option(
         "--at [HOST]:PORT",
@@ -66,7 +70,7 @@ def run(options: argparse.Namespace) -> None:
     if options.text:
         _show(options)
         return
-    serve = serving(options.directory, options.at, "--at", farewell=0.0)
+    serve = serving(options.directory, options.at, "--at", trust=options.trust, farewell=0.0)
     with serve as url, tempfile.TemporaryDirectory() as folder:
         # a browser's address stands in the list of processes, and the page's has its token
         private = Path(folder) / "watch.html"
@@ -100,7 +104,7 @@ def _show(options: argparse.Namespace) -> None:
 
 @contextmanager
 def serving(
-    folder: Path, address: str | None, option: str = "--watch", **given: float
+    folder: Path, address: str | None, option: str = "--watch", **given: Any
 ) -> Iterator[str]:
     """Serve the page of a folder at this address, and print the whole; nothing without one.
 

@@ -12,7 +12,7 @@ from typing import Any, Self
 import msgspec
 import tomli_w
 
-from posse.durable import whole
+from posse.durable import shown, whole
 from posse.durable.batch import Piece, Store
 from posse.durable.made_by import made_by
 from posse.errors import InputError
@@ -47,6 +47,7 @@ class RunDirectory:
     `kept/`        each run as soon as it is finished
     `result.json`  what `--json` prints; there only if the series is complete
     `failure.json` why the series is not complete
+    `shown.msgpack` what the page shows of a system that is not posse's own (`posse.durable.shown`)
     `runs.csv`, `agents.csv`, `links.csv`, `regret.csv`, and one table per name in the log
     """
 
@@ -127,6 +128,7 @@ class RunDirectory:
             )
 
     def _tables(self, records: list[RunRecord]) -> None:
+        shown.write(self.path, self._plan, records)
         for table in tables(records, self._plan.system.results.log):
             with whole.opened(self.path / f"{table.name}.csv") as file:
                 write(file, table.header, table.rows)

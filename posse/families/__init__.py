@@ -8,6 +8,7 @@ from typing import Any
 from posse import defect, own_code
 from posse.errors import SpecError
 from posse.families.system import System
+from posse.own_code import NotTrusted
 from posse.spec.explain import nearest
 
 _FAMILIES = {
@@ -81,14 +82,16 @@ def get_system(name: str) -> System:
             f"'{name}' names code, which is not taken from the network; start the agent with --run "
             "RUN.toml, a run file on its own machine that names it too",
         )
-    if (entry := own_code.installed(_GROUP).get(name)) is not None:
-        return _known(name, entry.load)
+    if name in own_code.installed(_GROUP):
+        return _known(name, partial(own_code.load, name, (), _GROUP))
     raise SpecError("system", f"'{name}' is not known; {nearest(name, names())}")
 
 
 def _known(name: str, load: Callable[[], Any]) -> System:
     try:
         found = load()
+    except NotTrusted as error:
+        raise SpecError("system", str(error)) from None
     except (Exception, SystemExit) as error:  # a user's own code may call sys.exit
         why = f"'{name}' cannot be imported: {defect.describe(error)}"
         raise SpecError("system", why) from error

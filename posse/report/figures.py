@@ -42,7 +42,7 @@ def declared(series: Series) -> list[Chart]:
 
     Raises `PosseError` if a system's code fails.
     """
-    figures = series.system.results.figures if series.system is not None else ()
+    figures = series.system.figures if series.system is not None else ()
     return some(*(_STYLES[figure.style](figure, series) for figure in figures))
 
 
@@ -52,9 +52,9 @@ def _values(figure: Figure, values: Values, run: RunRecord, series: Series) -> P
         pairs = values(run, series.spec.arms.arm_count())
         return [(float(x), float(y)) for x, y in pairs]
     except Exception as error:
+        why = str(error) if isinstance(error, PosseError) else f"{type(error).__name__}: {error}"
         raise PosseError(
-            f"the figure {figure.name} of {series.spec.system} cannot be drawn: "
-            f"{type(error).__name__}: {error}"
+            f"the figure {figure.name} of {series.spec.system} cannot be drawn: {why}"
         ) from None
 
 

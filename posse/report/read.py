@@ -1,5 +1,6 @@
 """Read back what runs left behind (see `posse.durable.directory`)."""
 
+import contextlib
 import csv
 import json
 import tomllib
@@ -13,13 +14,15 @@ import msgspec
 
 from posse.arms import LabMeans
 from posse.arms.base import RandomMeans
+from posse.durable import shown
 from posse.durable.batch import pieces
 from posse.durable.directory import FAILURE, KEPT, RESULT, SPECIFICATION
+from posse.durable.shown import ShownSystem
 from posse.durable.sweep import SWEEP
 from posse.durable.sweep import read as read_sweep
 from posse.errors import InputError, PosseError
-from posse.families import find_system
-from posse.families.system import System
+from posse.families import find_system, ours
+from posse.families.bounds import Bound
 from posse.operate.live import LiveState, read_live
 from posse.own_code import folders_of
 from posse.protocol.control import LinkCount
@@ -31,22 +34,25 @@ from posse.spec.runfile import RunSpec
 class Series:
     """One run directory: its specification and its runs.
 
-    `system` is None where its code is no longer there, `text` the specification as the file has it.
+    `system` is None if nothing is known of it, `text` the specification as the file has it.
     `failure` is the sentence that ended a series early; its `runs` are those that were complete.
-    `at` has the swept keys and their values, if this is a point of a sweep. `live` is the state of
-    a series that is under way, `live_age` how many seconds old it is.
+    `at` has the swept keys and their values, if this is a point of a sweep. `bound` is what the
+    run wrote of its bound, `trust` whether the code that it names may be imported. `live` is the
+    state of a series that is under way, `live_age` how many seconds old it is.
     """
 
     path: Path
     name: str
     spec: RunSpec
-    system: System | None
+    system: ShownSystem | None
     text: str
     runs: list[RunRecord]
     failure: str | None
     network: NetworkFacts
     warnings: list[str]
     at: dict[str, Any] = field(default_factory=dict)
+    bound: Bound | None = None
+    trust: bool = False
     live: LiveState | None = None
     live_age: float = 0.0
 
@@ -108,17 +114,17 @@ def is_run(path: Path) -> bool:
     return (path / SPECIFICATION).is_file()
 
 
-def find(path: Path) -> list[Series]:
+def find(path: Path, *, trust: bool = False) -> list[Series]:
     """The series in `path`: itself, or, for a sweep, that of each point in order.
 
-    A folder of runs is read like a sweep, and so is a sweep that was killed.
+    A folder of runs is read like a sweep, and so is a sweep that was killed. `trust` as in `read`.
     """
     if not path.exists():
         raise InputError(f"{path}: does not exist")
     if not path.is_dir():
         raise InputError(f"{path}: is a file; give the directory that posse run wrote")
     if is_run(path):
-        return [read(path)]
+        return [read(path, trust=trust)]
     runs = sorted(child for child in path.iterdir() if child.is_dir() and is_run(child))
     if not runs:
         raise InputError(
@@ -128,7 +134,7 @@ def find(path: Path) -> list[Series]:
     at = _swept(path)
     order = list(at)
     runs.sort(key=lambda run: order.index(run.name) if run.name in at else len(order))
-    return [replace(read(run), at=at.get(run.name, {})) for run in runs]
+    return [replace(read(run, trust=trust), at=at.get(run.name, {})) for run in runs]
 
 
 def _swept(path: Path) -> dict[str, dict[str, Any]]:
@@ -141,8 +147,11 @@ def _swept(path: Path) -> dict[str, dict[str, Any]]:
         raise InputError(f"{path / SWEEP}: is not what posse sweep wrote ({error})") from None
 
 
-def read(path: Path) -> Series:
-    """One run directory; raises `InputError` if a file in it is not what posse wrote."""
+def read(path: Path, *, trust: bool = False) -> Series:
+    """One run directory; raises `InputError` if a file in it is not what posse wrote.
+
+    Nothing that a file in it names is imported, unless `trust` is True.
+    """
     try:
         text = (path / SPECIFICATION).read_text()
         spec = msgspec.convert(tomllib.loads(text), RunSpec)
@@ -150,8 +159,9 @@ def read(path: Path) -> Series:
         state, age = read_live(path) or (None, 0.0)
         if failure is None:  # the result is there; agents are still being released
             state = None
-        system = _system(spec)
-        detail = Detail if system is None else system.results.detail
+        written = shown.read(path)
+        system = _system(spec, trust=trust) or written
+        detail = Detail if system is None else system.detail
         return Series(
             path=path,
             name=path.resolve().name,
@@ -162,6 +172,8 @@ def read(path: Path) -> Series:
             failure=failure,
             network=msgspec.convert(document.get("network", {}), NetworkFacts),
             warnings=document.get("warnings", []),
+            bound=None if written is None else written.bound,
+            trust=trust,
             live=state,
             live_age=age,
         )
@@ -171,11 +183,11 @@ def read(path: Path) -> Series:
         ) from None
 
 
-def _system(spec: RunSpec) -> System | None:
-    try:
-        return find_system(spec.system, folders_of(spec.base, spec.path))
-    except PosseError:
-        return None
+def _system(spec: RunSpec, *, trust: bool) -> ShownSystem | None:
+    if trust or spec.system in ours():
+        with contextlib.suppress(PosseError):
+            return shown.of_system(find_system(spec.system, folders_of(spec.base, spec.path)))
+    return None
 
 
 def _document(path: Path) -> tuple[dict[str, Any], str | None]:

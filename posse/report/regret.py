@@ -1,16 +1,18 @@
 """Regret over time, of one series or of several, and what theory says of it."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
+from posse import own_code
+from posse.durable.shown import POINTS, mean_bound
 from posse.errors import PosseError
 from posse.families.bounds import Bound
 from posse.measure.confidence import student
 from posse.measure.numbers import capital, short
+from posse.own_code import Imports
 from posse.plan import prepare
 from posse.protocol.arrays import FloatArray
 from posse.report.drawing import (
@@ -23,13 +25,6 @@ from posse.report.drawing import (
     to_svg,
 )
 from posse.report.read import Series
-
-POINTS = 200
-"""Points per drawn curve."""
-
-
-MOST_RUNS = 20
-"""Runs over whose instances a bound is averaged; the first."""
 
 FAR = 3.0
 """A bound beyond this many times what was measured is told, not drawn: all figures of regret have
@@ -132,21 +127,13 @@ def _draw_bound(
 
 def _bound(series: Series) -> Bound | None:
     """The bound of the series, averaged over its runs where each has its own instance."""
+    if series.bound is not None:
+        return series.bound
     try:
-        plan = prepare(series.spec)
+        with own_code.trusting(Imports.ALL if series.trust else Imports.NOTHING):
+            return mean_bound(prepare(series.spec), series.runs)
     except PosseError:
-        return None  # a file of arms, or of a graph, that is no longer there
-    runs = [run.run for run in series.runs[:MOST_RUNS]]
-    each = [plan.bound(run) for run in runs]
-    curves = [b.regret for b in each if b.regret is not None]
-    rounds = [b.rounds for b in each if b.rounds is not None]
-    return replace(
-        each[0],
-        regret=(lambda t: np.mean([curve(t) for curve in curves], axis=0))
-        if len(curves) == len(each)
-        else None,
-        rounds=float(np.mean(rounds)) if len(rounds) == len(each) else None,
-    )
+        return None  # a file of arms, or of a graph, that is no longer there, or code not trusted
 
 
 def of_runs(least: int, most: int | None = None) -> str:

@@ -50,12 +50,19 @@ class ServedPage:
     """Serves the page of `folder` at `address`, [HOST]:PORT, until it is left.
 
     `url` is the whole address. At the end readers have `farewell` seconds to ask for the last page.
-    `PosseError` if the port is taken; it names `option`.
+    `PosseError` if the port is taken; it names `option`. `trust` as in `posse.report.read.read`.
     """
 
     def __init__(
-        self, folder: Path, option: str, address: str, *, farewell: float = _READER
+        self,
+        folder: Path,
+        option: str,
+        address: str,
+        *,
+        trust: bool = False,
+        farewell: float = _READER,
     ) -> None:
+        self._trust = trust
         self._farewell = farewell
         self._folder = folder
         self._host, _ = place(option, address)
@@ -96,7 +103,7 @@ class ServedPage:
                 if last and not self._is_read:
                     return
                 try:
-                    self._page = pool.submit(draw, self._folder).result()
+                    self._page = pool.submit(draw, self._folder, self._trust).result()
                 except BrokenProcessPool:
                     self._page = _sentence("the process that draws this page has ended")
                     last = True
@@ -118,12 +125,15 @@ class ServedPage:
         return answer(start, self._page, 200, "text/html", **_HEADERS)
 
 
-def draw(folder: Path) -> str:
-    """The page of a series of runs as its files are now; a sentence if they cannot be read."""
+def draw(folder: Path, trust: bool = False) -> str:
+    """The page of a series of runs as its files are now; a sentence if they cannot be read.
+
+    With `trust` the code of their system is imported.
+    """
     from posse.report import read, run_page  # noqa: PLC0415  what draws takes a second to load
 
     try:
-        return run_page.run_page(read.read(folder)).html()
+        return run_page.run_page(read.read(folder, trust=trust)).html()
     except PosseError as error:
         return _sentence(str(error))
 

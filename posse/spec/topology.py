@@ -225,6 +225,8 @@ class PythonTopology(_Topology, frozen=True, kw_only=True, tag="python"):
                     return of_networkx(made, agents, "its graph")
                 edges = [(operator.index(i), operator.index(j)) for i, j in made]
             return graphs.from_edges(agents, edges)
+        except own_code.NotTrusted as error:
+            raise GraphError("target", str(error)) from None
         except GraphError as error:
             raise GraphError("target", f"'{self.target}': {error}") from None
         except (Exception, SystemExit) as error:  # a user's own code may call sys.exit

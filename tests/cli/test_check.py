@@ -179,7 +179,7 @@ def test_check_finds_what_is_wrong_with_a_users_system(
     name: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any
 ) -> None:
     monkeypatch.setattr("sys.path", [*sys.path])
-    assert main(["check", str(own_run(tmp_path, name))]) == 2
+    assert main(["check", "--trust", str(own_run(tmp_path, name))]) == 2
     found = capsys.readouterr()
     assert said in found.err
     assert found.out == ""
@@ -189,7 +189,7 @@ def test_check_shows_parameters_of_any_type(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any
 ) -> None:
     monkeypatch.setattr("sys.path", [*sys.path])
-    assert main(["check", str(own_run(tmp_path, "PHASE"))]) == 0
+    assert main(["check", "--trust", str(own_run(tmp_path, "PHASE"))]) == 0
     assert '  parameters.phase = "1j"\n' in capsys.readouterr().out
 
 

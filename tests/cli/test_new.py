@@ -87,5 +87,5 @@ def test_the_skeleton_passes_its_test_with_an_installed_wheel(tmp_path: Path) ->
     posse = str(tmp_path / "env" / "bin" / "posse")
     assert "plain Python" in run(posse, "--version")
     run(posse, "new", "mine")
-    run(posse, "check", "mine/run.toml")
+    run(posse, "check", "mine/run.toml", "--trust")
     run(python, "-m", "pytest", "-q", "mine")

@@ -140,6 +140,6 @@ def test_a_figure_that_fails_is_named(tmp_path: Path) -> None:
     about: dict[str, Any] = {"title": "x", "y": "y", "values": lambda run, arms: [(0.0, 1 / 0)]}
     made = series(tmp_path, "ucb1")
     assert made.system is not None
-    results = replace(made.system.results, figures=(Figure(name="x", style="line", **about),))
+    system = replace(made.system, figures=(Figure(name="x", style="line", **about),))
     with pytest.raises(PosseError, match="the figure x of ucb1 cannot be drawn: ZeroDivisionErr"):
-        figures.declared(replace(made, system=replace(made.system, results=results)))
+        figures.declared(replace(made, system=system))

@@ -15,6 +15,7 @@ from posse import api
 from posse.cli import main as cli
 from posse.cli import report
 from posse.durable.directory import RunDirectory
+from posse.durable.shown import of_system
 from posse.measure.confidence import mean_ci, wilson
 from posse.plan import prepare
 from posse.protocol.control import LinkCount
@@ -169,7 +170,7 @@ def _series(spent=(0.1,), **claim):
         path=Path(),
         name="x",
         spec=plan.spec,
-        system=plan.system,
+        system=of_system(plan.system),
         text="",
         runs=[run],
         failure=None,

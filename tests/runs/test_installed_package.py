@@ -129,4 +129,4 @@ def test_a_run_file_says_them_by_name(package: Path) -> None:
 def test_the_list_and_the_check_know_them(package: Path) -> None:
     assert "neighbourly: ask your neighbours" in posse(package, "list", "neighbourly")
     assert "\n  neighbourly " in posse(package, "list", "systems")
-    assert "neighbourly" in posse(package, "check", "run.toml")
+    assert "neighbourly" in posse(package, "check", "run.toml", "--trust")
