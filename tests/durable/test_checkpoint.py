@@ -78,6 +78,8 @@ class BroughtBack:
 class CoordinatorBroughtBack:
     """The same for a coordinator's host."""
 
+    times = 0
+
     def __init__(
         self, plan: Plan, network: Network, run: int, sources: Sources, *given: Any, **named: Any
     ) -> None:
@@ -102,11 +104,10 @@ class CoordinatorBroughtBack:
             ledger: Any = server._spending._spending
             ledger._close()
         self._host = restored_host(self._journal, host.plan, self._sources, host.observe, state)
-        BroughtBack.times += 1
+        CoordinatorBroughtBack.times += 1
 
 
 @pytest.mark.inside
-@pytest.mark.parametrize("kind", ["AgentHost", "CoordinatorHost"])
 @pytest.mark.parametrize(
     "name",
     [
@@ -116,7 +117,7 @@ class CoordinatorBroughtBack:
     ],
 )
 def test_who_was_restored_host_goes_on_as_it_was(
-    name: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_logs(tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -124,12 +125,13 @@ def test_who_was_restored_host_goes_on_as_it_was(
     expected = taken(CASES[name]["run"])
     for file in tmp_path.glob("*.ledger*"):
         file.unlink()
-    monkeypatch.setattr(
-        memory, kind, BroughtBack if kind == "AgentHost" else CoordinatorBroughtBack
-    )
-    monkeypatch.setattr(BroughtBack, "times", 0)
+    for kind in (BroughtBack, CoordinatorBroughtBack):
+        monkeypatch.setattr(kind, "times", 0)
+    monkeypatch.setattr(memory, "AgentHost", BroughtBack)
+    monkeypatch.setattr(memory, "CoordinatorHost", CoordinatorBroughtBack)
     assert taken(CASES[name]["run"]) == expected
     assert BroughtBack.times > 0
+    assert CoordinatorBroughtBack.times > 0
 
 
 def test_what_hosts_are_made_of_comes_back_compiled_too() -> None:

@@ -167,6 +167,8 @@ def pairs(names: Sequence[str], every: bool) -> list[tuple[str, str]]:
             continue
         if names is MESHES and what.phase is Phase.GATHERING:
             continue  # links between agents are made when all have joined
+        if not every and i % 2 == (names is MESHES):
+            continue  # one at the one place, the next at the other
         # where each slot or each act is a round trip, a second each way is a matter of minutes
         able = [name for name in names if fault != "a second each way" or name in MESHES]
         met += [(name, fault) for name in (able if every else [able[-1 - i % len(able)]])]

@@ -3,23 +3,20 @@
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 
 from posse.engines import memory
 from posse.engines.processes import ProcessEngine
 from posse.hosts.agent import AgentHost
-from posse.plan import prepare
 from posse.protocol.anonymous import Assign, Commit, Forwarded
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.masking import Unmask
 from posse.protocol.wire import encode
 from tests.support.anonymous import SYSTEMS, run, spec
-from tests.support.runs import after, agent_processes, assert_same_run, detail
+from tests.support.runs import assert_same_run, detail
 
 
-@pytest.mark.parametrize("number", [0, 1])
 @pytest.mark.parametrize(
     ("system", "parameters"),
     [
@@ -33,10 +30,10 @@ from tests.support.runs import after, agent_processes, assert_same_run, detail
     ],
 )
 def test_runs_are_anonymous_and_account_for_every_round(
-    system: str, parameters: dict[str, Any], number: int
+    system: str, parameters: dict[str, Any]
 ) -> None:
     one = spec(system, parameters=parameters)
-    record = run(one, number)
+    record = run(one)
     horizon = one.spec.parameters["horizon"]
     assert record.status == "horizon"
     assert record.best_arm is None
@@ -49,25 +46,9 @@ def test_runs_are_anonymous_and_account_for_every_round(
     assert detail(record).rewards[-1][0] == horizon
 
 
-@pytest.mark.parametrize("variant", ["corrected", pytest.param("printed", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
-    ("system", "aggregation"),
-    [
-        ("anonymous", "masked"),
-        ("anonymous", "sink"),
-        ("explore-then-commit", "masked"),
-        ("parallel-ucb", ""),
-    ],
+    ("system", "kind"), [*((system, "memory") for system in SYSTEMS), ("anonymous", "processes")]
 )
-def test_same_seed_same_run_in_both_engines(system: str, aggregation: str, variant: str) -> None:
-    parameters = {"aggregation": aggregation} if aggregation else {}
-    one = spec(system, agents=10, parameters={"horizon": 400} | parameters, variant=variant)
-    with ProcessEngine(one) as engine:
-        assert_same_run(run(one), engine.run(one, 0))
-
-
-@pytest.mark.parametrize("kind", ["memory", "processes"])
-@pytest.mark.parametrize("system", SYSTEMS)
 def test_wall_clock(system: str, kind: str) -> None:
     one = spec(
         system,
@@ -206,18 +187,3 @@ def test_a_run_whose_rewards_end_before_the_commitment_is_a_result(tmp_path: Pat
     assert record.status == "exhausted"
     assert record.best_arm is None
     assert detail(record).assignments_sent is None
-
-
-@pytest.mark.parametrize("system", ["anonymous", "explore-then-commit"])
-def test_a_killed_process_vanishes_and_the_others_go_on(system: str) -> None:
-    started = spec(system, agents=24)
-    parameters = {**started.spec.parameters, "horizon": 5_000}
-    started = prepare(msgspec.structs.replace(started.spec, parameters=parameters))
-    with ProcessEngine(started) as engine:
-        # 24 public keys, and the first assignment is under way
-        record = engine.run(started, 0, after(30, agent_processes()[3].kill))
-    # one of them: process ids begin again at 1 in time, and do not say the rank
-    assert list(record.dismissed.values()) == ["lost"]
-    assert detail(record).vanished
-    assert record.status == "horizon"
-    assert sum(pulls > 0 for pulls in record.pulls_per_agent) == 23

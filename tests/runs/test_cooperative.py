@@ -1,4 +1,4 @@
-"""Cooperation on a graph, run: both engines alike, what the record says, what agents are told."""
+"""Cooperation on a graph, run: what the record says, what agents are told."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,6 @@ import pytest
 
 from posse.engines import memory
 from posse.engines.base import agent_setups
-from posse.engines.processes import ProcessEngine
 from posse.errors import SpecError
 from posse.plan import Plan, prepare
 from posse.protocol.accounting import composed
@@ -46,17 +45,6 @@ def spec(system: str, variant: str = "corrected", M: int = 9, **changes: Any) ->
     return prepare(raw | changes)
 
 
-@pytest.mark.parametrize("variant", ["corrected", pytest.param("printed", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_same_seed_same_run(system, variant) -> None:
-    run = spec(system, variant)
-    with ProcessEngine(run) as engine:
-        for number in (0, 1):
-            one, other = memory.run(run, number), engine.run(run, number)
-            assert_same_run(one, other)
-            assert one.detail == other.detail
-
-
 def test_with_a_mean_and_no_liars_it_is_private_ucb_by_doubling_batches() -> None:
     nobody = {"rate": 0.0, "agents": 0}
     one = spec("robust-private-ucb", parameters={"estimator": "mean", "contamination": nobody})
@@ -65,10 +53,7 @@ def test_with_a_mean_and_no_liars_it_is_private_ucb_by_doubling_batches() -> Non
 
 
 def test_doubling_releases_cost_epsilon_and_are_refused_in_the_printed_form() -> None:
-    run = spec("private-ucb", parameters={"releases": "doubling"})
-    with ProcessEngine(run) as engine:
-        one = memory.run(run, 0)
-        assert_same_run(one, engine.run(run, 0))
+    one = memory.run(spec("private-ucb", parameters={"releases": "doubling"}), 0)
     assert one.privacy.claim.epsilon == 0.5
     assert one.privacy.claim.delta is None
     assert one.privacy.spent_per_agent == [0.5] * 9
@@ -76,12 +61,6 @@ def test_doubling_releases_cost_epsilon_and_are_refused_in_the_printed_form() ->
         spec("private-ucb", "printed", parameters={"releases": "doubling"})
     with pytest.raises(SpecError, match=r"parameters.noise_at: .*intervals"):
         spec("private-ucb", parameters={"releases": "doubling", "noise_at": "destination"})
-
-
-def test_same_run_over_tcp() -> None:
-    run = spec("private-ucb", engine={"transport": "tcp", "deadline": 20.0})
-    with ProcessEngine(run) as engine:
-        assert_same_run(memory.run(run, 0), engine.run(run, 0))
 
 
 def test_the_record() -> None:

@@ -10,21 +10,44 @@ import pytest
 from posse.engines import memory
 from posse.engines.processes import ProcessEngine
 from posse.errors import RunFailed
+from posse.families import names
+from posse.plan import prepare
+from tests.runs.test_restarts import CASES, SMALLER
+from tests.support.golden import write_logs
 from tests.support.patience import PATIENCE
 from tests.support.runs import BEST_ARM_SYSTEMS, agent_processes, assert_same_run, spec
 
 # M = 11 at xi = .1; the centre hears of every reward
 AGENTS = {"corrupted-elimination": 24, "central": 5}
 
+HELD = [
+    name
+    for name, run in CASES.items()
+    if run.get("mode") != "field" and "clock" not in run.get("engine", {})
+]
 
-@pytest.mark.parametrize("transport", ["ipc", pytest.param("tcp", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("system", BEST_ARM_SYSTEMS)
-def test_same_seed_same_run(system: str, transport: str) -> None:
-    setting = {"transport": transport, "deadline": 20.0}
-    run = spec(system, agents=AGENTS.get(system, 12), engine=setting)
+
+@pytest.mark.parametrize(
+    "name",
+    [name if name in names() else pytest.param(name, marks=pytest.mark.slow) for name in HELD],
+)
+def test_same_seed_same_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every system, its printed form and its ways of exchange; each second one over TCP."""
+    write_logs(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    transport = ("ipc", "tcp")[HELD.index(name) % 2]
+    raw = CASES[name] | SMALLER.get(name, {})
+    run = prepare(raw | {"engine": {"transport": transport, "deadline": 20.0}})
     with ProcessEngine(run) as engine:
         for number in (0, 1):
-            assert_same_run(memory.run(run, number), engine.run(run, number))
+            one, other = memory.run(run, number), engine.run(run, number)
+            assert_same_run(one, other)
+            assert one.detail == other.detail
+            assert one.communication.cost == other.communication.cost
+
+
+def test_every_system_is_held_equal_by_the_quick_suite() -> None:
+    assert set(names()) <= set(HELD)
 
 
 def test_repeated_runs_differ_and_agents_are_reused() -> None:
@@ -66,8 +89,10 @@ def test_the_kernel_counts_at_least_the_frames() -> None:
     assert frames <= counted.sent + counted.received <= frames + 80 * messages
 
 
-@pytest.mark.parametrize("system", BEST_ARM_SYSTEMS)
-@pytest.mark.parametrize("kind", ["processes", "memory"])
+@pytest.mark.parametrize(
+    ("system", "kind"),
+    [*((system, "memory") for system in BEST_ARM_SYSTEMS), ("dp-mase", "processes")],
+)
 def test_wall_clock_finds_the_best_arm(system: str, kind: str) -> None:
     setting = {"kind": kind, "clock": "wall", "deadline": 20.0}
     run = spec(system, agents=AGENTS.get(system, 12), engine=setting)

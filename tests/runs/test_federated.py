@@ -8,30 +8,12 @@ import pytest
 
 from posse.arms.bernoulli import Bernoulli
 from posse.engines import memory
-from posse.engines.processes import ProcessEngine
 from posse.plan import prepare
 from posse.protocol.federated import Schedule
 from posse.results.record import RunRecord
 from posse.spec.runfile import read
 from tests.support.federated import RUNS, named, spec
-from tests.support.runs import assert_same_run, detail
-
-
-@pytest.mark.parametrize("name", RUNS)
-def test_memory_and_processes_give_the_same_run(name: str) -> None:
-    run = named(name)
-    with ProcessEngine(run) as engine:
-        for number in (0, 1):
-            one, other = memory.run(run, number), engine.run(run, number)
-            assert_same_run(one, other)
-            assert one.communication.cost == other.communication.cost
-            assert (one.status, one.best_arm, one.refused) == ("identified", 0, {})
-
-
-def test_tcp_and_printed_variant_too() -> None:
-    run = named("ddp star", variant="printed", engine={"transport": "tcp", "deadline": 20.0})
-    with ProcessEngine(run) as engine:
-        assert_same_run(memory.run(run, 0), engine.run(run, 0))
+from tests.support.runs import detail
 
 
 def agents_log(record: RunRecord, name: str) -> list[list[float]]:

@@ -116,7 +116,7 @@ def speaking(act: Callable[[], object]) -> AbstractContextManager[None]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", ["nothing at all", "how far it is"])
+@pytest.mark.parametrize("what", ["how far it is"])
 def test_an_agent_that_is_waited_for_and_says_nothing_of_worth_is_done_without(
     what: str, tmp_path: Path
 ) -> None:
@@ -131,7 +131,7 @@ def test_an_agent_that_is_waited_for_and_says_nothing_of_worth_is_done_without(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", SILENT)
+@pytest.mark.parametrize("what", ["nothing at all", "parts", "attests", "that it arrived"])
 def test_a_run_that_needs_such_an_agent_ends_by_its_name_at_the_deadline(
     what: str, tmp_path: Path
 ) -> None:
@@ -147,7 +147,7 @@ def test_a_run_that_needs_such_an_agent_ends_by_its_name_at_the_deadline(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", ["nothing at all", "garbage", "the time", "that it arrived"])
+@pytest.mark.parametrize("what", ["garbage", "the time"])
 def test_a_wait_for_an_agent_to_be_ready_ends_by_its_name(what: str, tmp_path: Path) -> None:
     with site(spec("central", 2, engine=QUIET), tmp_path) as here:
         here.peer.join()
