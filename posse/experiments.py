@@ -18,7 +18,7 @@ from posse.engines.memory import run as run_in_memory
 from posse.engines.start.pool import on_all_cores
 from posse.errors import InputError
 from posse.families import get_system
-from posse.measure.confidence import mean_ci, wilson
+from posse.measure.confidence import mean_ci, mean_interval, wilson
 from posse.measure.numbers import number
 from posse.plan import Plan, prepare
 from posse.progress import Progress, Screen, duration
@@ -47,6 +47,7 @@ __all__ = [
     "judge",
     "make_runs",
     "mean_ci",
+    "mean_interval",
     "nearest",
     "number",
     "on_all_cores",

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.axes import Axes
 
-from posse.experiments import duration, number
+from posse.experiments import duration, mean_interval, number
 from posse.extend import FloatArray
 from posse.pages import (
     COLOUR,
@@ -69,7 +69,7 @@ def _numbers(outcome: Outcome) -> Section:
             ended = ", ".join(sorted({sample.status for sample in samples}))
             rows.append((variant, line, *[x] * place, mean, len(samples), ended))
     header = ("variant", "line", *[axes.x] * place, axes.y, "runs", "ended")
-    text = f"Mean ± 95% half-width, seed {SEED}."
+    text = f"Means with their 95% intervals from five runs on, seed {SEED}."
     return Section(id="numbers", title="Every point", text=[text], tables=[table("", header, rows)])
 
 
@@ -156,8 +156,8 @@ def _series(experiment: Experiment, measured: Measured, name: str) -> Series:
             curves = [sample.curve for sample in measured.runs[key, 0.0] if sample.curve]
             rows = np.column_stack(mean_curve(curves))
         else:
-            places = [x for x in measured.places(key) if measured.values(key, x)]
-            rows = np.array([(x, *measured.mean(key, x)) for x in places]).reshape(-1, 3)
+            points_of = ((x, measured.values(key, x)) for x in measured.places(key))
+            rows = np.array([(x, *mean_interval(of)) for x, of in points_of if of]).reshape(-1, 4)
         found.append((key.removeprefix(f"{name}: "), rows))
     return found
 
@@ -188,7 +188,7 @@ def _chart(
         title=f"{name}, {said}" if name else said.capitalize(),
         caption="Bars and bands are 95% intervals.",
         svg=svg,
-        header=("line", how.x, "mean", "ci95"),
+        header=("line", how.x, "mean", "low", "high"),
         rows=[(line, *map(float, row)) for line, rows in series for row in rows],
     )
 
@@ -201,7 +201,7 @@ def _plot(experiment: Experiment, axes: Axes, series: Series) -> None:
     if "y" in how.log:
         axes.set_yscale("log")
     if how.shape == "bars":
-        bars(axes, [(line, mean, half) for line, rows in series for _, mean, half in rows])
+        bars(axes, [(line, *ends) for line, rows in series for _, *ends in rows.tolist()])
     else:
         for index, (line, rows) in enumerate(series):
             (points if how.shape == "points" else curve)(axes, index, line, *rows.T)

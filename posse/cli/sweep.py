@@ -18,8 +18,8 @@ from posse.durable import batch, lock, whole
 from posse.durable.sweep import At, PointResult, SweepDirectory, Task
 from posse.errors import PosseError, RunFailed, SpecError
 from posse.log import complain, remark
+from posse.measure.numbers import with_interval
 from posse.progress import Progress
-from posse.results import words
 from posse.spec.runfile import parsed
 
 
@@ -154,7 +154,7 @@ def _show(found: list[PointResult], sweep: SweepDirectory, options: argparse.Nam
         column.overflow = "fold"
     for one in found:
         means = [one.summary.get(name) for name in shown]
-        cells = ["" if mean is None else words.mean_said(mean) for mean in means]
+        cells = ["" if mean is None else with_interval(mean) for mean in means]
         table.add_row(*map(str, one.at.values()), *_answer(one), *cells)
     console = console_of(options)
     console.print(table)

@@ -13,9 +13,10 @@ from posse.durable import whole
 from posse.durable.batch import Piece
 from posse.durable.directory import SPECIFICATION, RunDirectory
 from posse.errors import InputError, PosseError
+from posse.measure.confidence import Mean
 from posse.plan import Plan
 from posse.results import tables
-from posse.results.measures import Mean, means
+from posse.results.measures import means
 from posse.results.record import RunRecord
 
 SWEEP = "sweep.json"
@@ -121,11 +122,16 @@ class SweepDirectory:
         whole.write(self.folder / SWEEP, json.dumps(msgspec.to_builtins(results), indent=1))
         measured = sorted({measure for point in results for measure in point.summary})
         with whole.opened(self.folder / TABLE) as file:
-            parts = (f"{measure}{part}" for measure in measured for part in ("", "_ci95"))
+            columns = ("mean", "median", "low", "high", "n")
+            parts = (
+                measure if column == "mean" else f"{measure}_{column}"
+                for measure in measured
+                for column in columns
+            )
             rows: list[list[Any]] = []
             for point in results:
                 values = [point.summary.get(measure) for measure in measured]
-                cells = [cell for m in values for cell in ((m.mean, m.ci95) if m else (None, None))]
+                cells = [getattr(mean, column, None) for mean in values for column in columns]
                 status = (
                     " ".join(dict.fromkeys(point.statuses)) if point.failure is None else "failed"
                 )

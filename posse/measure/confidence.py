@@ -3,6 +3,15 @@
 import math
 from collections.abc import Sequence
 
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike
+
+from posse.protocol.arrays import FloatArray
+
+FEWEST = 5
+"""Of fewer runs no interval is shown: their spread is not known well enough."""
+
 _T_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 """Student's t, 97.5 % quantile, for 1 to 9 degrees of freedom."""
 
@@ -32,6 +41,60 @@ def mean_ci(values: Sequence[float]) -> tuple[float, float | None]:
         return mean, None
     variance = sum((value - mean) ** 2 for value in values) / (count - 1)
     return mean, student(count - 1) * float(variance / count) ** 0.5
+
+
+def interval(values: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """The 95 % interval of the mean of `values`, shape (n, …), over their first axis.
+
+    Student's t, of the mean itself if a value is below 0. Else of the mean's logarithm, whose
+    standard error is that of the mean divided by it (delta method): what is never negative is often
+    skewed, and this interval is longer above the mean and cannot go below 0. NaN for fewer than
+    `FEWEST` values.
+    """
+    given = np.asarray(values, dtype=float)
+    count, mean = len(given), given.mean(axis=0)
+    if count < FEWEST:
+        return np.full_like(mean, np.nan), np.full_like(mean, np.nan)
+    half = student(count - 1) * given.std(axis=0, ddof=1) / count**0.5
+    factor = np.exp(np.divide(half, mean, out=np.zeros_like(mean), where=mean > 0))
+    signed = (given < 0).any(axis=0)
+    return np.where(signed, mean - half, mean / factor), np.where(
+        signed, mean + half, mean * factor
+    )
+
+
+def mean_interval(values: Sequence[float]) -> tuple[float, float, float]:
+    """The mean, and the ends of its `interval`."""
+    low, high = interval(values)
+    return float(np.mean(values)), float(low), float(high)
+
+
+class Mean(msgspec.Struct):
+    """A mean over `n` runs, their median, and the 95 % interval of the mean from `low` to `high`.
+
+    `low` and `high` are those of `interval`; of a share they are Wilson's, and it has no median.
+    `ci95` is half the width of Student's interval; None for a share. All are None for fewer than
+    `FEWEST` runs.
+    """
+
+    mean: float
+    ci95: float | None
+    n: int
+    median: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+def mean_of(values: Sequence[float], *, share: bool = False) -> Mean:
+    """The mean of at least one value; a `share` is of values that are 0 or 1."""
+    mean, half = mean_ci(values)
+    count = len(values)
+    found = Mean(mean, None, count, None if share else float(np.median(values)))
+    if count >= FEWEST:
+        found.ci95 = None if share else half
+        low, high = wilson(round(sum(values)), count) if share else interval(values)
+        found.low, found.high = float(low), float(high)
+    return found
 
 
 def wilson(hits: int, trials: int) -> tuple[float, float]:

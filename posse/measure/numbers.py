@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from posse.measure.confidence import mean_ci
+from posse.measure.confidence import Mean, mean_of
 
 
 def short(value: float, digits: int = 3) -> str:
@@ -15,6 +15,10 @@ def short(value: float, digits: int = 3) -> str:
     return f"{value:.{digits}g}"
 
 
+_NOTHING = 1e-12
+"""A sum of payoffs may miss 0 by its rounding."""
+
+
 def number(value: Any) -> str:
     """A value for people: "–" for None and NaN, "∞" and "-∞"."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
@@ -23,17 +27,31 @@ def number(value: Any) -> str:
         return str(value)
     if isinstance(value, float) and not math.isfinite(value):
         return "∞" if value > 0 else "-∞"
+    if abs(value) < _NOTHING:
+        return "0"
     if isinstance(value, int) or value == round(value) or abs(value) >= 1000:
         return f"{value:z,.0f}"
     return f"{value:,.3g}" if abs(value) < 100 else f"{value:,.0f}"
 
 
-def with_ci(values: list[float]) -> str:
-    """Mean ± half-width of its 95% interval."""
-    if not values:
-        return "–"
-    mean, half = mean_ci(values)
-    return number(mean) + (f" ± {number(half)}" if half else "")
+def with_interval(mean: Mean) -> str:
+    """A mean, its 95 % interval if it has one, and of how many runs, if of several.
+
+    The interval's width decides how many digits are written: two of its own.
+    """
+    if mean.n == 1:
+        return number(mean.mean)
+    width = (mean.high or 0.0) - (mean.low or 0.0)
+    if mean.low is None or not width > 0:
+        return f"{number(mean.mean)} (n = {mean.n})"
+    digits = max(0, 1 - math.floor(math.log10(width)))
+    middle, low, high = (f"{value:z,.{digits}f}" for value in (mean.mean, mean.low, mean.high))
+    return f"{middle} ({low} to {high}, n = {mean.n})"
+
+
+def average(values: Sequence[float]) -> str:
+    """The mean of values as `with_interval` writes it; "–" without any."""
+    return with_interval(mean_of(values)) if values else "–"
 
 
 _LISTED = 12

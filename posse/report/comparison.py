@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from posse.measure.confidence import mean_ci
+from posse.measure.confidence import mean_interval
 from posse.measure.numbers import capital
 from posse.report import privacy
 from posse.report.differences import CHANCE, apart, brief, keys_of, names, varied
@@ -61,7 +61,7 @@ def several_page(series: list[Series], title: str, kicker: str) -> Page:
         Section(
             id="overview",
             title="Side by side",
-            text=["Mean ± 95% half-width over the runs of each."],
+            text=["Means over the runs of each, with their 95% intervals from five runs on."],
             tables=[table("", header, zip(*cells, strict=True))],
         )
     ]
@@ -144,19 +144,18 @@ def _against(
     series: list[Series], axis: str, name: str, measure: Measure, label: str
 ) -> Chart | None:
     """A metric against the number that was varied, one line for each of the rest."""
-    lines: dict[str, list[tuple[float, float, float]]] = {}
+    lines: dict[str, list[tuple[float, ...]]] = {}
     for s, line in zip(series, apart(series, axis), strict=True):
         values = s.values(measure.of)
         if values:
-            mean, half = mean_ci(values)
-            lines.setdefault(line, []).append((float(keys_of(s)[axis]), mean, half or 0.0))
+            lines.setdefault(line, []).append((float(keys_of(s)[axis]), *mean_interval(values)))
     if not lines:
         return None
     rows = [(line, *point) for line, means in lines.items() for point in sorted(means)]
     with canvas() as (figure, axes):
         for index, (line, means) in enumerate(lines.items()):
             points(axes, index, line, *np.array(sorted(means)).T)
-        places = [x for _, x, _, _ in rows]
+        places = [point[0] for means in lines.values() for point in means]
         if min(places) > 0 and max(places) >= 100 * min(places):
             axes.set_xscale("log")
         axes.set(xlabel=axis.removeprefix("parameters."), ylabel=label)
@@ -166,7 +165,7 @@ def _against(
         title=capital(label),
         caption=f"Against {axis.removeprefix('parameters.')}; bars are 95% intervals.",
         svg=to_svg(figure, name, f"{label} against {axis}"),
-        header=("line", axis, "mean", "ci95"),
+        header=("line", axis, "mean", "low", "high"),
         rows=rows,
     )
 
@@ -176,20 +175,20 @@ def _bars(
 ) -> Chart | None:
     """A metric as one bar per series."""
     measured = [
-        (called, *mean_ci(values))
+        (called, *mean_interval(values))
         for called, s in zip(labels, series, strict=True)
         if (values := s.values(measure.of))
     ]
-    if not measured or not any(mean for _, mean, _ in measured):
+    if not measured or not any(mean for _, mean, *_ in measured):
         return None
     with canvas(1.2 + 0.42 * len(measured)) as (figure, axes):
-        bars(axes, [(called, mean, half or 0.0) for called, mean, half in measured])
+        bars(axes, measured)
         axes.set(xlabel=label, xlim=(min(0.0, axes.get_xlim()[0]), None))
     return Chart(
         name=name,
         title=capital(label),
         caption="Mean over runs; bars are 95% intervals.",
         svg=to_svg(figure, name, label),
-        header=("run", "mean", "ci95"),
+        header=("run", "mean", "low", "high"),
         rows=measured,
     )

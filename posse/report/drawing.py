@@ -11,7 +11,6 @@ from textwrap import fill
 from typing import Any, TypeVar
 
 import matplotlib as mpl
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
@@ -194,41 +193,47 @@ def note(
 
 
 def curve(
-    axes: Axes, index: int, label: str, x: FloatArray, mean: FloatArray, half: FloatArray
+    axes: Axes,
+    index: int,
+    label: str,
+    x: FloatArray,
+    mean: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
 ) -> None:
-    """Line number `index` of several, with its interval."""
+    """Line number `index` of several, with its interval where that is not NaN."""
     colour = SERIES[index % len(SERIES)]
-    below, above = whiskers(mean, half)
-    axes.fill_between(x, mean - below, mean + above, color=colour, alpha=0.2, linewidth=0)
+    axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
     axes.plot(x, mean, color=colour, linestyle=DASHES[index // 8 % 4], label=label)
 
 
 def points(
-    axes: Axes, index: int, label: str, x: FloatArray, mean: FloatArray, half: FloatArray
+    axes: Axes,
+    index: int,
+    label: str,
+    x: FloatArray,
+    mean: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
 ) -> None:
     """Line number `index` of several: a marker and an interval at each place."""
     axes.errorbar(
-        x, mean, yerr=whiskers(mean, half), color=SERIES[index % len(SERIES)], label=label,
+        x, mean, yerr=(mean - low, high - mean), color=SERIES[index % len(SERIES)], label=label,
         marker=MARKERS[index % len(MARKERS)], markersize=5, capsize=3,
     )  # fmt: skip
 
 
-def bars(axes: Axes, rows: Sequence[tuple[str, float, float]]) -> None:
-    """A bar for each row, the first one on top: its name, its mean, and half of its interval."""
-    for index, (_, mean, half) in enumerate(rows):
+def bars(axes: Axes, rows: Sequence[tuple[str, float, float, float]]) -> None:
+    """A bar for each row, the first one on top: its name, its mean, and its interval's ends."""
+    for index, (_, mean, low, high) in enumerate(rows):
         axes.barh(index, mean, height=0.62, color=SERIES[index % len(SERIES)])
-        reach = np.reshape(whiskers(mean, half), (2, 1))
-        axes.errorbar([mean], [index], xerr=reach, color=COLOUR["ink"], capsize=3)
-    axes.set_yticks(range(len(rows)), [fill(name, 24) for name, _, _ in rows])
+        axes.errorbar(
+            [mean], [index], xerr=[[mean - low], [high - mean]], color=COLOUR["ink"], capsize=3
+        )
+    axes.set_yticks(range(len(rows)), [fill(name, 24) for name, *_ in rows])
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
     large_numbers(axes, x=True, y=False)
-
-
-def whiskers(means: Any, halves: Any) -> tuple[FloatArray, FloatArray]:
-    """How far intervals reach below and above their means: not below 0 where no mean is."""
-    mean, half = np.asarray(means, dtype=float), np.asarray(halves, dtype=float)
-    return (np.minimum(half, mean) if (mean >= 0).all() else half), half
 
 
 def thin(rows: Sequence[T], most: int) -> list[T]:

@@ -72,9 +72,9 @@ def _line(figure: Figure, series: Series) -> Chart | None:
     curves = [[list(pair) for pair in pairs] for _, pairs in _of_runs(figure, series)]
     if not curves:
         return None
-    times, mean, half = mean_curve(curves)
+    times, mean, low, high = mean_curve(curves)
     with canvas() as (drawing, axes):
-        curve(axes, 1, figure.y, times, mean, half)
+        curve(axes, 1, figure.y, times, mean, low, high)
         axes.set(xlabel=_x_label(figure, series), ylabel=figure.y, xlim=(0, None))
         large_numbers(axes, x=True)
     return Chart(
@@ -82,8 +82,8 @@ def _line(figure: Figure, series: Series) -> Chart | None:
         title=figure.title,
         caption=f"{figure.caption} {of_runs(len(curves))}".strip(),
         svg=to_svg(drawing, figure.name, f"{figure.title} over time"),
-        header=("time", "mean", "ci95"),
-        rows=[tuple(map(float, point)) for point in zip(times, mean, half, strict=True)],
+        header=("time", "mean", "low", "high"),
+        rows=[tuple(map(float, point)) for point in zip(times, mean, low, high, strict=True)],
     )
 
 

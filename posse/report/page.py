@@ -10,8 +10,8 @@ from markupsafe import Markup
 
 from posse import __version__
 from posse.durable import whole
-from posse.measure.confidence import mean_ci
-from posse.measure.numbers import number, with_ci
+from posse.measure.confidence import mean_of
+from posse.measure.numbers import number, with_interval
 from posse.report.drawing import Chart
 from posse.report.palette import csp_hash, variables
 
@@ -151,5 +151,8 @@ def _as_cell(value: Any) -> Cell:
 
 
 def mean_cell(values: list[float]) -> Cell:
-    """Mean ± 95% half-width, sorted by the mean."""
-    return Cell(with_ci(values), mean_ci(values)[0] if values else "")
+    """A mean with its 95 % interval, sorted by the mean."""
+    if not values:
+        return Cell("–", "")
+    mean = mean_of(values)
+    return Cell(with_interval(mean), mean.mean)

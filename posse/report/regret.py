@@ -10,7 +10,7 @@ from posse import own_code
 from posse.durable.shown import POINTS, mean_bound
 from posse.errors import PosseError
 from posse.families.bounds import Bound
-from posse.measure.confidence import student
+from posse.measure.confidence import FEWEST, interval
 from posse.measure.numbers import capital, short
 from posse.own_code import Imports
 from posse.plan import prepare
@@ -31,20 +31,20 @@ FAR = 3.0
 even axes from 0, so that those of one run and of several are read alike."""
 
 
-def mean_curve(curves: list[list[list[float]]]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Times, mean and 95% half-width of curves [[t, y], …], each shape (≤ POINTS,).
+def mean_curve(
+    curves: list[list[list[float]]],
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Times, and mean, low and high end of its 95% interval, of curves [[t, y], …].
 
-    A curve that ended stays at its last value: a run that has found its arm regrets no more.
+    Each has shape (≤ POINTS,); the ends are NaN for fewer curves than have an interval. A curve
+    that ended stays at its last value: a run that has found its arm regrets no more.
     """
     end = max(curve[-1][0] for curve in curves)
     times = np.linspace(0, end, POINTS)
     values = np.array(
         [np.interp(times, *np.array(curve, dtype=float)[:, :2].T) for curve in curves]
     )
-    half = np.zeros(len(times))
-    if len(curves) > 1:
-        half = student(len(curves) - 1) * values.std(axis=0, ddof=1) / len(curves) ** 0.5
-    return times, values.mean(axis=0), half
+    return times, values.mean(axis=0), *interval(values)
 
 
 def regret(all_series: list[Series], names: Sequence[str] = ("measured",)) -> Chart | None:
@@ -60,15 +60,15 @@ def regret(all_series: list[Series], names: Sequence[str] = ("measured",)) -> Ch
     rows: list[tuple[Any, ...]] = []
     with canvas() as (figure, axes):
         for index, (_, name, curves) in enumerate(shown):
-            times, mean, half = mean_curve(curves)
+            times, mean, *ends = mean_curve(curves)
             if len(shown) == 1:
                 for single in curves[:10]:
                     xs, ys = np.array(thin(single, 80), dtype=float)[:, :2].T
                     axes.plot(xs, ys, color=COLOUR["muted"], linewidth=0.6, alpha=0.35)
-            curve(axes, index, name, times, mean, half)
+            curve(axes, index, name, times, mean, *ends)
             rows += [
                 (name, *(round(float(v), 6) for v in point))
-                for point in zip(times, mean, half, strict=True)
+                for point in zip(times, mean, *ends, strict=True)
             ]
         remark = ""
         if len(shown) == 1 and (bound := _bound(shown[0][0])) is not None:
@@ -87,7 +87,7 @@ def regret(all_series: list[Series], names: Sequence[str] = ("measured",)) -> Ch
         title="Regret",
         caption=f"{caption} {remark}".strip(),
         svg=to_svg(figure, "regret", "Regret over time"),
-        header=("series", "time", "mean", "ci95"),
+        header=("series", "time", "mean", "low", "high"),
         rows=rows,
     )
 
@@ -101,7 +101,9 @@ def _draw_bound(
     rows: list[tuple[Any, ...]] = []
     if bound.regret is not None:
         limit = bound.regret(times)
-        rows = [(bound.label, float(t), float(b), 0.0) for t, b in zip(times, limit, strict=True)]
+        rows = [
+            (bound.label, float(t), float(b), "", "") for t, b in zip(times, limit, strict=True)
+        ]
         ratio = float(limit[-1] / mean[-1]) if mean[-1] > 0 else float("inf")
         if ratio <= FAR:
             axes.plot(times, limit, label=bound.label, **style)
@@ -112,7 +114,7 @@ def _draw_bound(
                 f"{ratio:,.0f} times what was measured, too far to draw."
             )
     if bound.rounds is not None:
-        rows.append((bound.label, bound.rounds, "", ""))
+        rows.append((bound.label, bound.rounds, "", "", ""))
         ratio = bound.rounds / float(times[-1])
         if ratio <= FAR:
             axes.axvline(bound.rounds, label=bound.label, **style)
@@ -142,4 +144,4 @@ def of_runs(least: int, most: int | None = None) -> str:
     if most == 1:
         return "One run."
     count = f"{least} to {most}" if least < most else f"{most}"
-    return f"Mean of {count} runs with its 95% interval."
+    return f"Mean of {count} runs{' with its 95% interval' * (most >= FEWEST)}."

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from posse.measure.confidence import mean_ci, wilson
-from posse.measure.numbers import capital, counted, number, short, with_ci
+from posse.measure.confidence import FEWEST, mean_of, wilson
+from posse.measure.numbers import average, capital, counted, number, short, with_interval
 from posse.operate.live import STALE
 from posse.report import answers, delay, figures, network, privacy, traffic, under_way
 from posse.report.page import MOST_ROWS, Page, Section, Tile, table
@@ -82,7 +82,7 @@ def _headline(series: Series) -> str:
         likely = "likeliest, without consensus" if ends == {"no_consensus"} else "best"
         return f"Arm {arm} is the {likely}, say {_of(hits, total)}"
     if regret := series.values(REGRET.of):
-        return f"Regret {with_ci(regret)} in {counted(total, 'run')}"
+        return f"Regret {average(regret)} in {counted(total, 'run')}"
     return f"{counted(total, 'run')}, {series.runs[-1].sought or 'no answer'}"
 
 
@@ -97,11 +97,11 @@ def _certainty(series: Series) -> str:
     known = [run.right for run in series.runs if run.right is not None]
     if not known:
         return ""
+    said = f"The truly best arm was named in {sum(known)} of {counted(len(known), 'run')}"
+    if len(known) < FEWEST:
+        return f"{said}."
     low, high = wilson(sum(known), len(known))
-    return (
-        f"The truly best arm was named in {sum(known)} of {counted(len(known), 'run')}: its "
-        f"probability lies between {low:.0%} and {high:.0%} with 95% confidence."
-    )
+    return f"{said}: its probability lies between {low:.0%} and {high:.0%} with 95% confidence."
 
 
 def _tiles(series: Series) -> list[Tile]:
@@ -124,13 +124,10 @@ def _tiles(series: Series) -> list[Tile]:
 
 
 def _tile(label: str, values: list[float], note: str) -> Tile:
-    mean, half = mean_ci(values)
-    return Tile(
-        label=label,
-        value=short(mean) if mean >= 1e7 else number(mean),
-        unit=f"± {number(half)}" if half else "",
-        note=note,
-    )
+    mean = mean_of(values)
+    value, _, spread = with_interval(mean).partition(" ")
+    value = short(mean.mean) if mean.mean >= 1e7 else value
+    return Tile(label=label, value=value, unit=spread, note=note)
 
 
 _BEST_ARM = Measure("best_arm", lambda run: run.best_arm)

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from posse.measure.numbers import short, with_ci
+from posse.measure.numbers import average, short
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.message import Plane
 from posse.report.drawing import COLOUR, Chart, canvas, large_numbers, note, to_svg
@@ -67,7 +67,7 @@ def section(series: Series) -> Section:
             f"{last.data.payload_bytes:,} payload bytes; beside them {shared}"
             f"{last.control.messages:,} of control."
         ],
-        terms=[(term, with_ci(values)) for term, values in terms if values],
+        terms=[(term, average(values)) for term, values in terms if values],
         charts=some(_bytes_by_kind(kinds, series.spec.mode == "field")),
         tables=tables,
     )

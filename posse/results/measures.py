@@ -3,9 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import msgspec
-
-from posse.measure.confidence import mean_ci
+from posse.measure.confidence import Mean, mean_of
 from posse.results.record import RunRecord
 
 
@@ -14,7 +12,7 @@ class Measure:
     """One number of a run; `of` gives None if it does not apply or is unknown.
 
     `called` is its name on pages, by default made from `name`. A `share` is 0 or 1 in each run, so
-    it gets no Student's t interval.
+    its interval is Wilson's.
     """
 
     name: str
@@ -57,22 +55,10 @@ TOTALS = MEASURES[1:7]
 """What a page shows first, and both engines must agree on: from rounds to bytes of data."""
 
 
-class Mean(msgspec.Struct):
-    """A mean over `n` runs; `ci95` is half the width of Student's 95 % interval.
-
-    `ci95` is None for one run, and for a share.
-    """
-
-    mean: float
-    ci95: float | None
-    n: int
-
-
 def means(runs: Sequence[RunRecord]) -> dict[str, Mean]:
     """The means of all measures, by name, each over the runs that have the measure."""
     found = {}
     for measure in MEASURES:
         if values := [float(value) for run in runs if (value := measure.of(run)) is not None]:
-            mean, ci95 = mean_ci(values)
-            found[measure.name] = Mean(mean, None if measure.share else ci95, len(values))
+            found[measure.name] = mean_of(values, share=measure.share)
     return found

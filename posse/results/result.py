@@ -4,9 +4,10 @@ from typing import Any, Literal
 
 import msgspec
 
+from posse.measure.confidence import Mean
 from posse.measure.numbers import counted
 from posse.results import words
-from posse.results.measures import Mean, means
+from posse.results.measures import means
 from posse.results.notebook import frame, html
 from posse.results.record import NetworkFacts, RunRecord
 

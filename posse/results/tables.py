@@ -1,6 +1,7 @@
 """The tables of a series of runs, written to its folder as CSV files."""
 
 import csv
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
@@ -84,4 +85,6 @@ def write(file: IO[str], header: Sequence[Any], rows: Iterable[Sequence[Any]]) -
 
 
 def _plain(cell: Any) -> Any:
+    if isinstance(cell, float) and math.isnan(cell):
+        return ""
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell

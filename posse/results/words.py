@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from posse.measure.numbers import counted, number
+from posse.measure.confidence import Mean
+from posse.measure.numbers import counted, number, with_interval
 from posse.measure.traffic import RESENT
 from posse.protocol.privacy import format_cost
-from posse.results.measures import PULLS, REGRET, ROUNDS, SLOTS, Mean, means
+from posse.results.measures import PULLS, REGRET, ROUNDS, SLOTS, means
 from posse.results.record import ILLUSTRATES, Privacy, RunRecord
 
 _BRIEF = (
@@ -22,7 +23,7 @@ def rows(runs: Sequence[RunRecord], warnings: Sequence[str]) -> list[tuple[str, 
     last = runs[-1]
     lost = "; see missing" * any(run.missing for run in runs)
     said += [
-        (measure.name, f"{mean_said(summary[measure.name])} ({measure.counts(last)}{lost})")
+        (measure.name, f"{with_interval(summary[measure.name])} ({measure.counts(last)}{lost})")
         for measure in (ROUNDS, SLOTS, PULLS, REGRET)
         if measure.name in summary
     ]
@@ -55,7 +56,7 @@ def rows(runs: Sequence[RunRecord], warnings: Sequence[str]) -> list[tuple[str, 
         loss = next(run.loss for run in runs if run.missing)
         said.append(("missing", f"{gone}. {loss}".rstrip()))
     said += [("warning", warning) for warning in warnings]
-    said.append(("time", f"{mean_said(summary['elapsed_seconds'], 2)} s a run"))
+    said.append(("time", f"{with_interval(summary['elapsed_seconds'])} s a run"))
     return said
 
 
@@ -126,16 +127,10 @@ def _traffic(summary: dict[str, Mean]) -> str:
     if "data_messages" not in summary:
         return "unknown: in the field nobody reports what agents send each other"
     return (
-        f"{mean_said(summary['data_messages'])} data messages, "
-        f"{mean_said(summary['data_payload_bytes'])} payload bytes; "
-        f"{mean_said(summary['control_messages'])} control messages"
+        f"{with_interval(summary['data_messages'])} data messages, "
+        f"{with_interval(summary['data_payload_bytes'])} payload bytes; "
+        f"{with_interval(summary['control_messages'])} control messages"
     )
-
-
-def mean_said(metric: Mean, digits: int = 0) -> str:
-    """A mean and, over several runs, its 95 % interval."""
-    spread = f" ± {metric.ci95:,.{digits}f}" if metric.ci95 is not None else ""
-    return f"{metric.mean:z,.{digits}f}{spread}"  # z: a sum of payoffs may miss 0 by rounding
 
 
 def _privacy(privacy: Privacy | None) -> str:

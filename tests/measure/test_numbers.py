@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from posse.measure.numbers import named, number, short, with_ci
+from posse.measure.numbers import average, named, number, short
 
 
 @pytest.mark.parametrize(
@@ -37,10 +37,18 @@ def test_in_few_characters(value: float, wanted: str) -> None:
 
 
 def test_a_mean_with_its_interval() -> None:
-    assert with_ci([]) == "–"
-    assert with_ci([3.0]) == "3"
-    # half-width: t(1) * s / sqrt(2) = 12.706 * sqrt(2) / sqrt(2)
-    assert with_ci([4.0, 6.0]) == "5 ± 12.7"
+    assert average([]) == "–"
+    assert average([3.0]) == "3"
+    assert average([4.0, 6.0]) == "5 (n = 2)"
+    assert average([5.0] * 8) == "5 (n = 8)"
+    # below 0 it is Student's, 2.776 * 2 / sqrt(5) = 2.48; else a factor of exp(2.48 / 5) = 1.64
+    assert average([-2.0, -2.0, 0.0, 2.0, 2.0]) == "0.0 (-2.5 to 2.5, n = 5)"
+    assert average([3.0, 3.0, 5.0, 7.0, 7.0]) == "5.0 (3.0 to 8.2, n = 5)"
+
+
+def test_digits_are_those_that_the_data_have() -> None:
+    assert average([0.199, 0.2, 0.201, 0.202, 0.203]) == "0.2010 (0.1990 to 0.2030, n = 5)"
+    assert average([50_000.0, 60_000.0, 70_000.0, 80_000.0, 1_000_000.0]).startswith("252,000 (")
 
 
 def test_agents_by_rank() -> None:

@@ -9,10 +9,10 @@ from posse.report.drawing import canvas, curve, large_numbers, to_svg
 
 def drawn(series: int) -> tuple[float, float]:
     """The height of a figure of so many series, and that of its axes, in inches."""
-    times, zeros = np.array([0.0, 1.0]), np.zeros(2)
+    times = np.array([0.0, 1.0])
     with canvas() as (figure, axes):
         for index in range(series):
-            curve(axes, index, f"count = {index}, means = [0.6, 0.5, 0.55]", times, times, zeros)
+            curve(axes, index, f"count = {index}, means = [0.6, 0.5, 0.55]", times, times, times)
         to_svg(figure, "legend", "")
         return figure.get_figheight(), axes.get_position().height * figure.get_figheight()
 

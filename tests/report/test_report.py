@@ -33,7 +33,7 @@ from posse.report import (
     read,
     run_page,
 )
-from posse.report.drawing import canvas, large_numbers, to_svg, whiskers
+from posse.report.drawing import canvas, large_numbers, to_svg
 from posse.report.regret import mean_curve, regret
 from posse.report.traffic import section as traffic_section
 from posse.results import words
@@ -74,11 +74,15 @@ def test_wilson_interval_against_published_values():
 
 
 def test_mean_curve_holds_the_last_value():
-    times, mean, half = mean_curve([[[0, 0], [10, 10]], [[0, 0], [5, 5]]])
+    times, mean, low, high = mean_curve(
+        [[[0.0, 0.0], [10.0, 10.0]], *4 * [[[0.0, 0.0], [5.0, 5.0]]]]
+    )
     assert times[-1] == 10
-    assert mean[-1] == pytest.approx((10 + 5) / 2)
-    assert half[-1] == pytest.approx(12.706 * np.std([10, 5], ddof=1) / 2**0.5)
-    assert half[0] == 0
+    assert mean[-1] == pytest.approx((10 + 4 * 5) / 5)
+    # Student's 2.776 at four degrees of freedom; the standard error is 1
+    assert (low[-1], high[-1]) == pytest.approx((6 / np.exp(2.776 / 6), 6 * np.exp(2.776 / 6)))
+    assert low[0] == high[0] == 0
+    assert np.isnan(mean_curve(4 * [[[0.0, 0.0], [10.0, 10.0]]])[2:]).all()
 
 
 def test_links_are_added_up_over_runs_and_shown_of_one(run_directory):
@@ -485,13 +489,6 @@ def test_series_are_called_by_what_differs_and_never_by_their_folders(tmp_path):
     assert called(low, high, other) == ["dp-mase, epsilon = 0.1", "dp-mase, epsilon = 1.0", "mase"]
     assert called({"seed": 1}, {"seed": 2}) == ["dp-mase, seed 1", "dp-mase, seed 2"]
     assert called({}, {}) == ["dp-mase, seed 3 (1)", "dp-mase, seed 3 (2)"]
-
-
-def test_no_interval_goes_below_0_where_no_mean_does():
-    below, above = whiskers([1.0, 5.0], [3.0, 2.0])
-    assert (below.tolist(), above.tolist()) == ([1.0, 2.0], [3.0, 2.0])
-    below, above = whiskers([-1.0, 5.0], [3.0, 2.0])  # such as the regret of players
-    assert (below.tolist(), above.tolist()) == ([3.0, 2.0], [3.0, 2.0])
 
 
 def ticks(svg):
