@@ -35,15 +35,16 @@ def number(value: Any) -> str:
 
 
 def with_interval(mean: Mean) -> str:
-    """A mean, its 95 % interval if it has one, and of how many runs, if of several.
+    """A mean with its 95 % interval and n; without what it does not have.
 
-    The interval's width decides how many digits are written: two of its own.
+    The interval's width decides how many digits are written: two of its own. Where all values are
+    alike there is nothing to say but the mean.
     """
-    if mean.n == 1:
-        return number(mean.mean)
     width = (mean.high or 0.0) - (mean.low or 0.0)
-    if mean.low is None or not width > 0:
+    if mean.low is None and mean.n > 1:
         return f"{number(mean.mean)} (n = {mean.n})"
+    if not width > 0:
+        return number(mean.mean)
     digits = max(0, 1 - math.floor(math.log10(width)))
     middle, low, high = (f"{value:z,.{digits}f}" for value in (mean.mean, mean.low, mean.high))
     return f"{middle} ({low} to {high}, n = {mean.n})"
