@@ -12,7 +12,6 @@ import pytest
 from tests.support import halting
 from tests.support.patience import PATIENCE
 from tests.support.remote import free_port
-from tests.support.runs import printed
 
 THREE = """
 system = "central"
@@ -20,20 +19,6 @@ repeat = 2
 agents.count = 3
 arms = { kind = "bernoulli", means = [0.9, 0.1] }
 """
-
-
-def test_a_coordinator_and_agents_started_by_hand(run_file: Path) -> None:
-    posse = [sys.executable, "-P", "-m", "posse"]
-    run_file.write_text(THREE)
-    address = f"ipc://{run_file.parent}/hub"
-    # agents first: they wait for their coordinator
-    agents = [subprocess.Popen([*posse, "agent", "--join", address]) for _ in range(3)]
-    said = printed(
-        [*posse, "coordinator", str(run_file), "--bind", address, "--json"], timeout=PATIENCE
-    )
-    assert [run["best_arm"] for run in json.loads(said)["runs"]] == [0, 0]
-    assert [agent.wait(timeout=PATIENCE) for agent in agents] == [0] * 3
-    assert not (run_file.parent / "hub").exists()
 
 
 @pytest.mark.slow
@@ -79,7 +64,8 @@ main(sys.argv[1:])
 
 
 @pytest.mark.inside
-@pytest.mark.parametrize("gone", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("gone", [False, True])
 def test_one_that_was_killed_after_its_runs_lets_its_agents_go(tmp_path: Path, gone: bool) -> None:
     (tmp_path / "run.toml").write_text(DURABLE)
     port = free_port()

@@ -175,15 +175,19 @@ sys.argv[1:] = ["run", "ride.toml", "--out", "out"]
 """A command that is sent a signal when it begins to load a module."""
 
 
-@pytest.mark.parametrize("sent", ["SIGINT", "SIGTERM", "SIGHUP"])
+AS_MODULE = 'runpy.run_module("posse", run_name="__main__", alter_sys=True)'
+INSTALLED = "from posse.__main__ import main; sys.exit(main())"
+
+
 @pytest.mark.parametrize(
-    "module", ["posse.cli.main", "posse.own_code", "posse.cli.series", "numpy"]
-)
-@pytest.mark.parametrize(
-    "start",
+    ("start", "module", "sent"),
     [
-        'runpy.run_module("posse", run_name="__main__", alter_sys=True)',
-        "from posse.__main__ import main; sys.exit(main())",
+        (AS_MODULE, "posse.cli.main", "SIGINT"),
+        (AS_MODULE, "posse.own_code", "SIGTERM"),
+        (AS_MODULE, "numpy", "SIGHUP"),
+        (INSTALLED, "posse.cli.main", "SIGHUP"),
+        (INSTALLED, "posse.cli.series", "SIGINT"),
+        (INSTALLED, "numpy", "SIGTERM"),
     ],
 )
 def test_who_interrupts_a_command_that_loads_is_told_so_too(
@@ -202,9 +206,7 @@ def test_who_interrupts_a_command_that_loads_is_told_so_too(
 
 
 def test_a_command_that_loads_without_a_terminal_goes_on(run_file: Path) -> None:
-    code = AS_IT_LOADS.format(
-        module="numpy", sent="SIGHUP", start="from posse.__main__ import main; sys.exit(main())"
-    )
+    code = AS_IT_LOADS.format(module="numpy", sent="SIGHUP", start=INSTALLED)
     shell = ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", sys.executable, "-P", "-c", code]
     assert subprocess.run(shell, capture_output=True, timeout=PATIENCE, check=False).returncode == 0
 
@@ -214,8 +216,10 @@ def test_the_installed_command_is_the_one_that_is_told() -> None:
     assert project["project"]["scripts"] == {"posse": "posse.__main__:main"}
 
 
-@pytest.mark.parametrize("engine", ["processes", pytest.param("memory", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("pause", [0.0, 0.6])
+@pytest.mark.parametrize(
+    ("engine", "pause"),
+    [("processes", 0.6), pytest.param("memory", 0.0, marks=pytest.mark.slow)],
+)
 def test_a_second_interrupt_leaves_nothing_either(
     tmp_path: Path, engine: str, pause: float
 ) -> None:

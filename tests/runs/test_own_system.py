@@ -77,6 +77,7 @@ def test_with_a_coordinator_and_agents_by_hand(own: Path, expected: posse.Result
     said = command(own, "coordinator", run_file, "--bind", address, "--json")
     assert outcomes(json.loads(said)["runs"]) == wanted(expected)
     assert [agent.wait(timeout=PATIENCE) for agent in agents] == [0] * COUNT
+    assert not (own / "hub").exists()
 
 
 def test_an_agent_takes_no_system_from_the_network(own: Path) -> None:

@@ -173,7 +173,7 @@ def test_an_inbox_of_its_own_choice_keeps_an_agent_out_and_harms_no_neighbour(
 def test_other_users_of_this_machine_do_not_get_into_a_posse_over_loopback() -> None:
     """They see its ports: they could ask how it is, or send frames in a neighbour's name."""
     engine = {"transport": "tcp", "deadline": 10.0}
-    plan = spec("cooperative-ucb", 4, topology=RING, parameters={"horizon": 1_000}, engine=engine)
+    plan = spec("cooperative-ucb", 4, topology=RING, parameters={"horizon": 300}, engine=engine)
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     forged = frame(control.Stop(), 0, 2**32 - 1)
     with ProcessEngine(plan) as posse:
