@@ -242,6 +242,10 @@ class LinkCount(msgspec.Struct, frozen=True, array_like=True):
     frame_bytes: Count
 
 
+REWARDS = "rewards"
+"""Where means are unknown, `Report.regret` has by this name the sum of the agent's rewards."""
+
+
 class Report(Control, frozen=True):
     """What an agent measured of itself in one run (lab only)."""
 

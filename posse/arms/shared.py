@@ -41,6 +41,7 @@ class GroupArms:
             self.regret = Regret(means)
             self._optimum = float(np.sort(means)[::-1][:agents].sum())
         self.slots = 0
+        self.earned = 0.0
         self._drawn = [0] * arms
         self._open = {-1}
         """Arms pulled in this slot, and -1 for agents that pull none."""
@@ -84,6 +85,7 @@ class GroupArms:
             )
         self._open = {-1}
         self.slots += 1
+        self.earned += earned
         for n, arm in enumerate(arms):
             if arm >= 0:
                 self._pulls[n][arm] += 1

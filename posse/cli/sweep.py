@@ -145,7 +145,7 @@ def _work(sweep: SweepDirectory, options: argparse.Namespace, tasks: list[Task])
 
 
 def _show(found: list[PointResult], sweep: SweepDirectory, options: argparse.Namespace) -> None:
-    measures = ("rounds", "slots", "regret", "data_messages")
+    measures = ("rounds", "slots", "regret", "rewards", "data_messages")
     shown = [m for m in measures if any(m in one.summary for one in found)]
     axes = [key.rpartition(".")[2] for key in found[0].at]
     heads = (name.removeprefix("data_") for name in shown)

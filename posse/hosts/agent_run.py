@@ -39,10 +39,12 @@ from posse.protocol.machine import (
     ExploringMachine,
     Finish,
     Note,
+    Observed,
     Parameters,
     PatientMachine,
     PeerLost,
     Pull,
+    Pulled,
     Received,
     Refuse,
     Regrouped,
@@ -121,6 +123,8 @@ class AgentRun:
             references = chance.references(setup.arms, setup.agents, against)
             self._spending = chance.spending(setup.arms, setup.base)
         self.account = Account(setup.arm_count, references)
+        if not isinstance(setup.arms, int) and not references and not self.field:
+            self.account.rewards = 0.0
         self.pace = _pace(self, setup, system, chance, arms)
 
     @property
@@ -194,6 +198,11 @@ class AgentRun:
     ) -> ArmsOrder | AwaitTurn | Finish | None:
         """Hand an event to the machine and carry out its effects; return its order, if any."""
         order: ArmsOrder | AwaitTurn | Finish | None = None
+        if self.account.rewards is not None:
+            if type(event) is Pulled:
+                self.account.rewards += float(event.sums.sum())
+            elif type(event) is Observed:
+                self.account.rewards += float(event.rewards.sum())
         effects = self._effects_of(event, now)
         if self.field and any(isinstance(effect, _TELLING) for effect in effects):
             self._spending.uses(self.account.pulls)
@@ -337,7 +346,8 @@ class AgentRun:
             pulls=account.pulls.astype("<i8").tobytes(),
             activations=account.activations,
             slots=account.slots,
-            regret={name: r.total for name, r in account.regret.items()},
+            regret={name: r.total for name, r in account.regret.items()}
+            | ({} if account.rewards is None else {control.REWARDS: account.rewards}),
             curve={name: r.curve().tobytes() for name, r in account.regret.items()},
             links=self.endpoint.meter.links() + self._resources.links(self.rank),
             delays=dict(self.endpoint.delays),

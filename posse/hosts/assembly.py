@@ -149,7 +149,13 @@ def no_report(arms: int) -> control.Report:
 def _add_regret(
     record: RunRecord, reports: list[control.Report], shared: GroupArms | None, *, in_slots: bool
 ) -> None:
-    """Add the total regret by reference, and the group's curve, if the means are known."""
+    """Add the regret by reference and the group's curve, or without known means the rewards."""
+    earned = [
+        report.regret[control.REWARDS] for report in reports if control.REWARDS in report.regret
+    ]
+    if shared is not None and shared.regret is None:
+        earned = [shared.earned]
+    record.rewards = sum(earned) if earned else None
     if shared is not None and shared.regret is not None:
         record.regret = shared.regret.total
         record.regret_curve = regret.merge([shared.regret.curve()], by_time=in_slots)

@@ -6,7 +6,7 @@ from collections.abc import Collection
 import msgspec
 import numpy as np
 
-from posse.protocol.control import Report
+from posse.protocol.control import REWARDS, Report
 from posse.protocol.errors import WORD, RemoteProtocolError
 from posse.protocol.log import Row
 from posse.protocol.machine import COORDINATOR, MOST_PULLS
@@ -46,7 +46,8 @@ class ReportForm:
         pulls = report.pulls
         if len(pulls) != 8 * self._arms or (np.frombuffer(pulls, dtype="<i8") < 0).any():
             raise BadReport("pulls")
-        if report.regret.keys() != self._references or report.curve.keys() != self._references:
+        known = report.regret.keys() - (() if self._references else {REWARDS})
+        if known != self._references or report.curve.keys() != self._references:
             raise BadReport("regret against other means than this run's")
         for curve in report.curve.values():
             points = np.frombuffer(curve[: 24 * (len(curve) // 24)], dtype="<f8").reshape(-1, 3)
@@ -72,7 +73,10 @@ class ReportForm:
             counts += [link.messages, link.payload_bytes, link.frame_bytes]
         if any(count > MOST_PULLS for count in counts):
             raise BadReport("a count that no run reaches")
-        numbers = [used.cpu_seconds, *report.regret.values()]
+        if not math.isfinite(report.regret.get(REWARDS, 0.0)):
+            raise BadReport("a sum of rewards that is not finite")
+        numbers = [used.cpu_seconds]
+        numbers += [value for name, value in report.regret.items() if name != REWARDS]
         numbers += [second for seconds in report.seconds.values() for second in seconds]
         for release in report.releases:
             numbers += [release.sensitivity, release.scale, release.epsilon]

@@ -18,7 +18,8 @@ class Account:
     in the field `lifetime` says what all runs over these rewards cost.
 
     `references` has the means that regret is measured against, shape (arms,), as "regret" and for
-    heterogeneous arms also "regret_local"; it is empty if they are unknown.
+    heterogeneous arms also "regret_local"; it is empty if they are unknown. `rewards` adds up what
+    was earned; it stays None unless it is set, in a lab whose means are unknown.
     """
 
     arms: int
@@ -29,6 +30,7 @@ class Account:
     answer: int | None = None
     exhausted: str = ""
     lifetime: str = ""
+    rewards: float | None = None
     regret: dict[str, Regret] = field(init=False)
     _releases: dict[Release, int] = field(default_factory=dict)
     _costs: dict[str, float] = field(default_factory=dict)

@@ -8,18 +8,20 @@ import numpy as np
 from posse.measure.confidence import mean_interval
 from posse.measure.numbers import capital
 from posse.report import privacy
-from posse.report.differences import CHANCE, apart, brief, keys_of, names, varied
-from posse.report.drawing import Chart, bars, canvas, large_numbers, points, to_svg
+from posse.report.differences import CHANCE, apart, brief, keys_of, names, ordered, varied
+from posse.report.drawing import FEWEST_JOINED, Chart, bars, canvas, large_numbers, points, to_svg
+from posse.report.headline import headline
 from posse.report.page import Cell, Page, Section, mean_cell, some, table
 from posse.report.read import Series
 from posse.report.regret import regret
-from posse.results.measures import DATA_BYTES, PULLS, REGRET, ROUNDS, SLOTS, Measure
+from posse.results.measures import DATA_BYTES, PULLS, REGRET, REWARDS, ROUNDS, SLOTS, Measure
 
 _SHOWN = (
     ("rounds", ROUNDS, "rounds (activations)"),
     ("slots", SLOTS, "slots"),
     ("pulls", PULLS, "pulls by all agents"),
     ("final-regret", REGRET, "regret at the end"),
+    ("rewards", REWARDS, "sum of rewards"),
     ("data-bytes", DATA_BYTES, "payload bytes of data"),
 )
 """The name of the figure, the measure, and what it is called."""
@@ -77,10 +79,11 @@ def several_page(series: list[Series], title: str, kicker: str) -> Page:
         sections.append(Section(id="measured", title="Measured", charts=charts))
     if complete:
         sections.append(_privacy(complete, labels))
+    best, judged = headline(complete, labels)
     return Page(
-        title=title,
-        kicker=kicker,
-        lead=f"{len(series)} series of runs that differ in {what}.",
+        title=best or title,
+        kicker=f"{kicker} · {title}",
+        lead=f"{judged} {len(series)} series of runs that differ in {what}.".strip(),
         alerts=alerts,
         sections=sections,
     )
@@ -140,6 +143,15 @@ def _numeric_axis(series: list[Series], keys: list[str]) -> str | None:
     return max(numeric, key=lambda key: len(set(values_of[key])), default=None)
 
 
+def _geometric(places: list[float]) -> bool:
+    """Whether places in order are spread by factors rather than by steps."""
+    if len(places) < FEWEST_JOINED or places[0] <= 0:
+        return False
+    factors = np.divide(places[1:], places[:-1])
+    wide = places[-1] >= 8 * places[0]
+    return wide and bool(places[-1] >= 100 * places[0] or factors.max() <= 1.7 * factors.min())
+
+
 def _against(
     series: list[Series], axis: str, name: str, measure: Measure, label: str
 ) -> Chart | None:
@@ -152,18 +164,21 @@ def _against(
     if not lines:
         return None
     rows = [(line, *point) for line, means in lines.items() for point in sorted(means)]
+    shades = len(lines) if ordered(list(lines)) else 0
     with canvas() as (figure, axes):
         for index, (line, means) in enumerate(lines.items()):
-            points(axes, index, line, *np.array(sorted(means)).T)
-        places = [point[0] for means in lines.values() for point in means]
-        if min(places) > 0 and max(places) >= 100 * min(places):
+            points(axes, index, line, *np.array(sorted(means)).T, of=shades)
+        places = sorted({point[0] for means in lines.values() for point in means})
+        if _geometric(places):
             axes.set_xscale("log")
         axes.set(xlabel=axis.removeprefix("parameters."), ylabel=label)
+        if len(places) < FEWEST_JOINED:
+            axes.set_ylim(min(0.0, axes.get_ylim()[0]))
         large_numbers(axes)
     return Chart(
         name=name,
         title=capital(label),
-        caption=f"Against {axis.removeprefix('parameters.')}; bars are 95% intervals.",
+        caption=f"Against {axis.removeprefix('parameters.')}.",
         svg=to_svg(figure, name, f"{label} against {axis}"),
         header=("line", axis, "mean", "low", "high"),
         rows=rows,
@@ -182,12 +197,12 @@ def _bars(
     if not measured or not any(mean for _, mean, *_ in measured):
         return None
     with canvas(1.2 + 0.42 * len(measured)) as (figure, axes):
-        bars(axes, measured)
+        bars(axes, measured, of=len(measured) if ordered(labels) else 0)
         axes.set(xlabel=label, xlim=(min(0.0, axes.get_xlim()[0]), None))
     return Chart(
         name=name,
         title=capital(label),
-        caption="Mean over runs; bars are 95% intervals.",
+        caption="",
         svg=to_svg(figure, name, label),
         header=("run", "mean", "low", "high"),
         rows=measured,

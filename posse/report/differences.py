@@ -61,6 +61,17 @@ def label_of(key: str, value: Any) -> str:
     return f"default {name}" if value is None else f"{name} = {brief(value)}"
 
 
+def ordered(labels: list[str]) -> bool:
+    """Whether labels differ by one number alone, and stand in its order: "p = 1", "p = 2", …"""
+    parts = [label.rpartition(" = ") for label in labels]
+    try:
+        values = [float(value) for _, _, value in parts]
+    except ValueError:
+        return False
+    in_order = values in (sorted(values), sorted(values, reverse=True))
+    return len({key for key, _, _ in parts}) == 1 < len(labels) - 1 and in_order
+
+
 def apart(series: list[Series], axis: str | None = None) -> list[str]:
     """What sets each apart but chance and an axis: its system, and what else differs in that."""
     tables = [keys_of(s) for s in series]

@@ -192,6 +192,22 @@ def note(
     axes.annotate(text, at, xytext=away, textcoords="offset points", **look)
 
 
+FEWEST_JOINED = 3
+"""Fewer places are not joined by a line."""
+
+_FAINTEST = 0.35
+
+
+def look(index: int, of: int = 0) -> dict[str, Any]:
+    """The colour of number `index` of several series.
+
+    If there are `of` in an order, such as that of a number that was varied, shades of one colour.
+    """
+    if not of:
+        return {"color": SERIES[index % len(SERIES)]}
+    return {"color": SERIES[0], "alpha": _FAINTEST + (1 - _FAINTEST) * (index + 1) / of}
+
+
 def curve(
     axes: Axes,
     index: int,
@@ -200,11 +216,12 @@ def curve(
     mean: FloatArray,
     low: FloatArray,
     high: FloatArray,
+    *,
+    of: int = 0,
 ) -> None:
-    """Line number `index` of several, with its interval where that is not NaN."""
-    colour = SERIES[index % len(SERIES)]
-    axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
-    axes.plot(x, mean, color=colour, linestyle=DASHES[index // 8 % 4], label=label)
+    """Line number `index` of several, with its interval where that is not NaN; `of` as `look`."""
+    axes.fill_between(x, low, high, **(look(index, of) | {"alpha": 0.2}), linewidth=0)
+    axes.plot(x, mean, linestyle=DASHES[index // 8 % 4 * (not of)], label=label, **look(index, of))
 
 
 def points(
@@ -215,18 +232,27 @@ def points(
     mean: FloatArray,
     low: FloatArray,
     high: FloatArray,
+    *,
+    of: int = 0,
 ) -> None:
-    """Line number `index` of several: a marker and an interval at each place."""
+    """Line number `index` of several: markers with intervals, joined from three places on.
+
+    A line through two would claim a trend. `of` as `look`.
+    """
     axes.errorbar(
-        x, mean, yerr=(mean - low, high - mean), color=SERIES[index % len(SERIES)], label=label,
+        x, mean, yerr=(mean - low, high - mean), label=label, **look(index, of),
         marker=MARKERS[index % len(MARKERS)], markersize=5, capsize=3,
+        linestyle="-" if len(x) >= FEWEST_JOINED else "none",
     )  # fmt: skip
 
 
-def bars(axes: Axes, rows: Sequence[tuple[str, float, float, float]]) -> None:
-    """A bar for each row, the first one on top: its name, its mean, and its interval's ends."""
+def bars(axes: Axes, rows: Sequence[tuple[str, float, float, float]], *, of: int = 0) -> None:
+    """A bar for each row, the first one on top: its name, its mean, and its interval's ends.
+
+    `of` as `look`.
+    """
     for index, (_, mean, low, high) in enumerate(rows):
-        axes.barh(index, mean, height=0.62, color=SERIES[index % len(SERIES)])
+        axes.barh(index, mean, height=0.62, **look(index, of))
         axes.errorbar(
             [mean], [index], xerr=[[mean - low], [high - mean]], color=COLOUR["ink"], capsize=3
         )

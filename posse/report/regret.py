@@ -15,6 +15,7 @@ from posse.measure.numbers import capital, short
 from posse.own_code import Imports
 from posse.plan import prepare
 from posse.protocol.arrays import FloatArray
+from posse.report.differences import ordered
 from posse.report.drawing import (
     COLOUR,
     Chart,
@@ -58,6 +59,7 @@ def regret(all_series: list[Series], names: Sequence[str] = ("measured",)) -> Ch
         return None
     units = {s.clock_unit for s, _, _ in shown}
     rows: list[tuple[Any, ...]] = []
+    shades = len(shown) if ordered([name for _, name, _ in shown]) else 0
     with canvas() as (figure, axes):
         for index, (_, name, curves) in enumerate(shown):
             times, mean, *ends = mean_curve(curves)
@@ -65,7 +67,7 @@ def regret(all_series: list[Series], names: Sequence[str] = ("measured",)) -> Ch
                 for single in curves[:10]:
                     xs, ys = np.array(thin(single, 80), dtype=float)[:, :2].T
                     axes.plot(xs, ys, color=COLOUR["muted"], linewidth=0.6, alpha=0.35)
-            curve(axes, index, name, times, mean, *ends)
+            curve(axes, index, name, times, mean, *ends, of=shades)
             rows += [
                 (name, *(round(float(v), 6) for v in point))
                 for point in zip(times, mean, *ends, strict=True)

@@ -37,6 +37,7 @@ MEASURES = (
     Measure("slots", lambda run: run.slots, "each agent pulls once in each"),
     Measure("pulls", lambda run: run.pulls, "by all agents"),
     Measure("regret", lambda run: run.regret, "at the end, of all agents"),
+    Measure("rewards", lambda run: run.rewards, "earned by all agents"),
     Measure("data_messages", lambda run: run.communication.data.messages, "the paper's own, a run"),
     Measure(
         "data_payload_bytes",
@@ -49,9 +50,9 @@ MEASURES = (
 )
 """The measures of every system; `summary` holds their means."""
 
-RIGHT, ROUNDS, SLOTS, PULLS, REGRET, DATA_MESSAGES, DATA_BYTES, *_ = MEASURES
+RIGHT, ROUNDS, SLOTS, PULLS, REGRET, REWARDS, DATA_MESSAGES, DATA_BYTES, *_ = MEASURES
 
-TOTALS = MEASURES[1:7]
+TOTALS = MEASURES[1:8]
 """What a page shows first, and both engines must agree on: from rounds to bytes of data."""
 
 

@@ -134,6 +134,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
       rounds where the paper counts those. `slots`: for clock `slots`.
     - `best_arm`: the server's answer; without a server, the arm that most agents answered. `right`:
       see `posse.hosts.assembly.right`.
+    - `rewards`: the sum that all agents earned, in a lab whose means are unknown; else left out.
     - `answers`: each agent's own arm. `pulls_per_arm` is summed over agents.
     - `log`, `agent_logs`: what the coordinator's machine noted, and what each agent's did.
     - `exhausted`: whose arms ran out (-1: shared). `dismissed`: who was left out. Both say why.
@@ -152,6 +153,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
     slots: int | None = None
     pulls: int | None = 0
     regret: float | None = None
+    rewards: float | None = None
     regret_local: float | None = None
     regret_per_agent: list[float] | None = None
     regret_curve: list[list[float]] | None = None
@@ -223,6 +225,8 @@ class RunRecord(msgspec.Struct, kw_only=True):
         for only_if_any in ("missing", "loss", "restarts"):
             if not plain[only_if_any]:
                 del plain[only_if_any]
+        if self.rewards is None:
+            del plain["rewards"]
         if plain["delay"] is not None:
             taken = plain["delay"].pop("taken", {})
             plain["delay"] |= {f"{name}_seconds": found for name, found in taken.items()}

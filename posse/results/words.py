@@ -7,11 +7,11 @@ from posse.measure.confidence import Mean
 from posse.measure.numbers import counted, number, with_interval
 from posse.measure.traffic import RESENT
 from posse.protocol.privacy import format_cost
-from posse.results.measures import PULLS, REGRET, ROUNDS, SLOTS, means
+from posse.results.measures import PULLS, REGRET, REWARDS, ROUNDS, SLOTS, means
 from posse.results.record import ILLUSTRATES, Privacy, RunRecord
 
 _BRIEF = (
-    *("found", "rounds", "slots", "pulls", "regret", "on the wire", "privacy"),
+    *("found", "rounds", "slots", "pulls", "regret", "rewards", "on the wire", "privacy"),
     *("used up", "missing", "warning"),
 )
 
@@ -24,7 +24,7 @@ def rows(runs: Sequence[RunRecord], warnings: Sequence[str]) -> list[tuple[str, 
     lost = "; see missing" * any(run.missing for run in runs)
     said += [
         (measure.name, f"{with_interval(summary[measure.name])} ({measure.counts(last)}{lost})")
-        for measure in (ROUNDS, SLOTS, PULLS, REGRET)
+        for measure in (ROUNDS, SLOTS, PULLS, REGRET, REWARDS)
         if measure.name in summary
     ]
     said += [(label, f"{line} (last run)") for label, line in last.detail.lines(last)]
@@ -82,6 +82,7 @@ def line(run: RunRecord) -> str:
         ("", run.slots, " slots"),
         ("", run.pulls, " pulls"),
         ("regret ", run.regret, ""),
+        ("rewards ", run.rewards, ""),
         ("", run.communication.data.messages, " data messages"),
     )
     said = [f"{before}{number(n)}{after}" for before, n, after in totals if n is not None]

@@ -1,9 +1,13 @@
 """Whether a run was right, as its record says when it is put together."""
 
+from pathlib import Path
+
 import pytest
 
 import posse
+from posse.engines import memory
 from posse.hosts.assembly import right
+from posse.plan import prepare
 from posse.results.record import RunRecord
 
 SPEC = {
@@ -57,3 +61,36 @@ def test_the_summary_has_the_share_and_no_interval_of_students():
     )
     share = result.summary()["right"]
     assert (share.mean, share.ci95, share.n) == (1.0, None, 3)
+
+
+@pytest.mark.parametrize("system", ["central", "cooperative-ucb", "tdfs-ucb"])
+def test_real_rewards_are_added_up_in_the_lab_alone(system: str, tmp_path: Path) -> None:
+    for name in (0, 1, "all"):
+        rows = [f"{arm},{0.25 * (arm + 1)}" for arm in range(2) for _ in range(40)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["arm,reward", *rows]))
+    path = "all.csv" if system == "tdfs-ucb" else "{rank}.csv"
+    run = {
+        "system": system,
+        "agents": {"count": 2},
+        "arms": {"kind": "csv", "path": path, "count": 2, "replace": True},
+        "parameters": {} if system == "central" else {"horizon": 30},
+        "base": str(tmp_path),
+    }
+    if system == "cooperative-ucb":
+        run["topology"] = {"kind": "complete"}
+    record = memory.run(prepare(run), 0)
+    assert record.regret is None
+    # an arm always gives the same, so that its pulls say what was earned
+    earned = 0.25 * record.pulls_per_arm[0] + 0.5 * record.pulls_per_arm[1]
+    if system == "tdfs-ucb":  # who collides earns nothing
+        assert 0 < record.rewards <= earned
+    else:
+        assert record.rewards == pytest.approx(earned)
+    field = {**run, "mode": "field", "privacy": {"reuse": "unlimited"}}
+    assert memory.run(prepare(field), 0).rewards is None
+
+
+def test_known_means_give_regret_and_no_sum_of_rewards() -> None:
+    record = memory.run(prepare(SPEC), 0)
+    assert record.rewards is None
+    assert "rewards" not in record.document()

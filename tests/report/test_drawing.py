@@ -4,7 +4,8 @@ import re
 
 import numpy as np
 
-from posse.report.drawing import canvas, curve, large_numbers, to_svg
+from posse.report.differences import ordered
+from posse.report.drawing import canvas, curve, large_numbers, look, points, to_svg
 
 
 def drawn(series: int) -> tuple[float, float]:
@@ -46,3 +47,24 @@ def test_numbers_below_an_axis_stand_apart() -> None:
         large_numbers(axes, x=True, y=False)
         svg = to_svg(figure, "below", "")
     assert re.findall(r">([\d.]+k)</text>", svg) == ["37k", "37.5k", "38k", "38.5k"]
+
+
+def test_two_places_are_not_joined_by_a_line() -> None:
+    def joined(places: int) -> str:
+        x = np.arange(1.0, places + 1)
+        with canvas() as (_, axes):
+            points(axes, 0, "a", x, x, x, x)
+            return str(axes.lines[0].get_linestyle())
+
+    assert (joined(2), joined(3)) == ("None", "-")
+
+
+def test_what_has_an_order_has_shades_of_one_colour() -> None:
+    assert ordered(["p = 1", "p = 2", "p = 4"])
+    assert not ordered(["p = 1", "p = 2"])
+    assert not ordered(["p = 1", "p = 2", "q = 4"])
+    assert not ordered(["ucb1", "mase", "central"])
+    shades = [look(n, 3) for n in range(3)]
+    assert len({shade["color"] for shade in shades}) == 1
+    assert [shade["alpha"] for shade in shades] == sorted({s["alpha"] for s in shades})
+    assert look(0)["color"] != look(1)["color"]

@@ -1,0 +1,51 @@
+"""What a page of several series says first."""
+
+from pathlib import Path
+
+import pytest
+
+from posse.plan import prepare
+from posse.report.headline import headline
+from posse.report.read import Series
+from posse.results.record import NetworkFacts, RunRecord
+
+
+def series(*regrets: float, right: bool | None = None, seed: int = 1) -> Series:
+    arms = {"kind": "bernoulli", "means": [0.6, 0.4]}
+    parameters = {"horizon": 10}
+    spec = {"system": "ucb1", "agents": {"count": 3}, "arms": arms, "parameters": parameters}
+    runs = [
+        RunRecord(run=n, seed=seed + n, regret=regret, right=right)
+        for n, regret in enumerate(regrets)
+    ]
+    return Series(
+        path=Path("x"), name="x", spec=prepare(spec).spec, system=None, text="", runs=runs,
+        failure=None, network=NetworkFacts(), warnings=[],
+    )  # fmt: skip
+
+
+def test_it_says_who_is_better_by_how_much_how_surely_and_on_what() -> None:
+    # differences 2, 2, 3, 4, 4: mean 3, deviation 1, half-width 2.776 / sqrt(5) = 1.24
+    one = series(5, 6, 7, 8, 9, right=True)
+    other = series(7, 8, 10, 12, 13, right=False)
+    title, after = headline([other, one], ["b", "a"])
+    assert title == "a has the least regret: 7.0 (5.3 to 9.3, n = 5)"
+    assert after == (
+        "The next is b: 10.0 (7.3 to 13.7, n = 5); they differ by 3 ± 1.24 (run by run), which is "
+        "clear. Right: b in 0 of 5, a in 5 of 5. On 2 arms (bernoulli), with 3 agents."
+    )
+
+
+def test_what_may_be_chance_is_called_so() -> None:
+    one, other = series(5, 6, 7, 8, 9), series(5, 6, 7, 8, 10, seed=2)
+    assert "(of separate runs), which may be chance" in headline([one, other], ["a", "b"])[1]
+
+
+def test_below_five_runs_nothing_is_sure() -> None:
+    _, after = headline([series(1, 2), series(8, 9)], ["a", "b"])
+    assert "below 5 runs of each it is not known how surely they differ" in after
+
+
+@pytest.mark.parametrize("many", [[], [series(1, 2)], [series(1), series()]])
+def test_without_two_to_judge_there_is_none(many: list[Series]) -> None:
+    assert headline(many, ["a", "b"][: len(many)]) == ("", "")
