@@ -48,6 +48,7 @@ Stamp = tuple[int, int, int]
 
 _TRUSTED = [Imports.ALL]
 """The last counts. Whoever calls posse from Python names the code, too."""
+_MOST_BYTES = 16 << 20
 _LOCK = threading.RLock()
 _ADDED: list[str] = []
 """Folders put on `sys.path` because they were named, the last named first."""
@@ -79,7 +80,9 @@ def missing(target: str, folders: Sequence[str], group: str) -> str:
         return "" if target in known else said
     package = target.partition(":")[0].partition(".")[0]
     if package in sys.modules or PathFinder.find_spec(package, [*folders, *sys.path]):
-        return _others(package, folders) if _TRUSTED[-1] is Imports.OWN else ""
+        return _unfit(package, folders) or (
+            _others(package, folders) if _TRUSTED[-1] is Imports.OWN else ""
+        )
     return f"module '{package}' is neither in {', '.join(folders)} nor installed; see path = […]"
 
 
@@ -176,6 +179,17 @@ def _files(package: str, folders: Sequence[str]) -> list[Path]:
     """The module's file, or folder, in each of the folders that has it."""
     named = (Path(folder, name) for folder in folders for name in (f"{package}.py", package))
     return [path for path in named if path.exists()]
+
+
+def _unfit(package: str, folders: Sequence[str]) -> str:
+    """A sentence if a module's file is none that can be read: it may be a pipe, or endless."""
+    for path in _files(package, folders):
+        status = path.stat()
+        if not stat.S_ISDIR(status.st_mode) and not stat.S_ISREG(status.st_mode):
+            return f"{path} is not a regular file"
+        if status.st_size > _MOST_BYTES:
+            return f"{path} has {status.st_size:,} bytes; no more than {_MOST_BYTES:,} are imported"
+    return ""
 
 
 def _others(package: str, folders: Sequence[str]) -> str:

@@ -16,6 +16,10 @@ MOST_RESAMPLES = 1_000
 """Draws after which the parameters of a random graph are refused."""
 
 
+MOST_EDGES = 10_000_000
+"""A larger graph is refused before it is made."""
+
+
 class GraphError(ValueError):
     """The graph asked for cannot exist; `key` names the parameter at fault ("" for the whole)."""
 
@@ -146,6 +150,12 @@ class Graph:
             layer = reached
 
 
+def _require_size(edges: float) -> None:
+    """`GraphError` for a graph of more than `MOST_EDGES` edges."""
+    if edges > MOST_EDGES:
+        raise GraphError("", f"would have {edges:,.0f} edges; at most {MOST_EDGES:,} are possible")
+
+
 def from_edges(
     agents: int,
     edges: Iterable[tuple[int, int]],
@@ -174,6 +184,7 @@ def from_edges(
 
 def complete(agents: int) -> Graph:
     """Everyone is linked to everyone."""
+    _require_size(agents * (agents - 1) / 2)
     return Graph(tuple(tuple(j for j in range(agents) if j != i) for i in range(agents)))
 
 
@@ -209,6 +220,7 @@ def singles(agents: int) -> Graph:
 
 def erdos_renyi(agents: int, p: float, generator: np.random.Generator) -> Graph:
     """G(M, p): each edge exists with probability p (Gilbert 1959); drawn until connected."""
+    _require_size(agents * (agents - 1) / 2)  # so many pairs are drawn
     first, second = np.triu_indices(agents, 1)
     for resamples in range(MOST_RESAMPLES):
         linked = generator.random(len(first)) < p
@@ -234,6 +246,7 @@ def regular(agents: int, degree: int, generator: np.random.Generator) -> Graph:
             f"is {degree}: no graph of {agents} agents has it; degree must be less than the "
             "number of agents, and one of the two even",
         )
+    _require_size(agents * degree / 2)
     from networkx import random_regular_graph  # noqa: PLC0415  (costs 0.2 s; few need it)
 
     for resamples in range(MOST_RESAMPLES):

@@ -4,6 +4,7 @@ import csv
 import math
 from collections import Counter
 from collections.abc import Sequence
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
+from posse import regular
 from posse.arms.base import (
     MOST_ARMS,
     NO_NUMBER,
@@ -26,6 +28,9 @@ from posse.measure.numbers import counted, named
 from posse.printable import printable
 from posse.protocol.arrays import FloatArray
 from posse.protocol.machine import peer_name
+
+_MOST_BYTES = 1 << 30
+"""Larger logs are refused; 10 million rows take some 120 MB."""
 
 
 class CsvArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="csv"):
@@ -141,7 +146,9 @@ def _read(path: Path, count: int, owner: str, *, bounded: bool) -> list[list[flo
     logs: list[list[float]] = [[] for _ in range(count)]
     whole = 0  # the line in which the last whole row ends
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
+        with TextIOWrapper(
+            regular.opened(path, _MOST_BYTES), encoding="utf-8-sig", newline=""
+        ) as file:
             reader = csv.reader(file, strict=True)  # else an open quote swallows the rest
             names = next(reader, [])
             if not names.count("arm") == names.count("reward") == 1:

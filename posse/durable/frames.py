@@ -13,7 +13,9 @@ from typing import Any
 
 import msgpack
 
+from posse import regular
 from posse.errors import InputError
+from posse.printable import printable
 
 HEADER = struct.Struct("<2sBBIiIdq")
 ENVELOPE = struct.Struct("<4sII")
@@ -26,7 +28,11 @@ ALONE = 24
 
 HEAD = {"posse": "capture", "version": 1}
 _CHUNK = 1 << 20
+_MOST = 1 << 40
+_DEEPEST = 8
+"""Deeper lists and tables are not shown."""
 _WIDEST = 100
+_LONGEST = 1_000
 
 COORDINATOR = -1
 """The coordinator, as one end of a link."""
@@ -69,24 +75,28 @@ class Frame:
         where = "" if self.run is None else f"run {self.run}  #{self.sequence}  at {self.now:g}"
         fields = ", ".join(map(_plain, self.fields))
         fields = fields if len(fields) <= _WIDEST else fields[: _WIDEST - 1] + "…"
-        return (
+        line = (
             f"{self.time:10.6f}  {link:<17}  {self.plane:<7}  {self.size:>6} B  {where:<28}  "
-            f"{self.kind} {fields}{'  (again)' if self.resent else ''}"
+            f"{self.kind[:_WIDEST]} {fields}{'  (again)' if self.resent else ''}"
         ).rstrip()
+        return printable(line, _LONGEST)  # a capture may be anybody's
 
 
 def _name(end: int | None) -> str:
     return "?" if end is None else "coordinator" if end == COORDINATOR else str(end)
 
 
-def _plain(value: Any) -> str:
+def _plain(value: Any, depth: int = 0) -> str:
+    if depth > _DEEPEST:
+        return "…"
+    plain = partial(_plain, depth=depth + 1)
     match value:
         case bytes():
             return f"<{len(value)} bytes>"
         case list():
-            return f"[{', '.join(map(_plain, value))}]"
+            return f"[{', '.join(map(plain, value))}]"
         case dict():
-            return f"{{{', '.join(f'{key}: {_plain(item)}' for key, item in value.items())}}}"
+            return f"{{{', '.join(f'{key}: {plain(item)}' for key, item in value.items())}}}"
         case _:
             return str(value)
 
@@ -107,6 +117,7 @@ class Reader:
         """Whether the file's first row was read."""
         self._path = path
         self._at = 0
+        self._count = 0
         self._rows = msgpack.Unpacker(strict_map_key=False)
         self._unpack = partial(msgpack.unpackb, strict_map_key=False)
         self._begin: int | None = None
@@ -115,7 +126,7 @@ class Reader:
     def new(self) -> Iterator[Frame]:
         """The frames that came since the last call; a row that is half written comes later."""
         try:
-            with self._path.open("rb") as file:
+            with regular.opened(self._path, _MOST) as file:
                 file.seek(self._at)
                 while chunk := file.read(_CHUNK):
                     self._at += len(chunk)
@@ -123,8 +134,12 @@ class Reader:
                     yield from self._whole()
         except OSError as error:
             raise InputError(f"{self._path} cannot be read: {error.strerror}") from None
-        except ValueError:
-            raise InputError(f"{self._path} is not a capture; posse capture writes one") from None
+        except (ValueError, TypeError, msgpack.UnpackException):
+            if not self.begun:
+                said = "is not a capture; posse capture writes one"
+            else:
+                said = f"is damaged: its row {self._count + 1} is no frame"
+            raise InputError(f"{self._path} {said}") from None
 
     def _whole(self) -> Iterator[Frame]:
         for row in self._rows:
@@ -138,6 +153,7 @@ class Reader:
                     pass
                 case _:
                     raise ValueError
+            self._count += 1
             self._begin = time if self._begin is None else self._begin
             yield self._frame((time - self._begin) / 1e9, source, target, data)
 

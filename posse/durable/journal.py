@@ -19,6 +19,7 @@ has no such id each row of a `synchronous` journal waits for the disk.
 
 import os
 import sqlite3
+import stat
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -212,11 +213,14 @@ class Journal:
         owner = self._owner
         try:
             # SQLite gives its other files the same mode
-            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+            descriptor = os.open(self.path, flags, 0o600)
             status = os.fstat(descriptor)
             os.close(descriptor)
         except OSError as error:
             raise self._unusable(f"cannot be written: {error.strerror}") from None
+        if not stat.S_ISREG(status.st_mode):
+            raise self._unusable("is not a regular file", _GIVE_UP)
         if status.st_uid != os.geteuid() or status.st_mode & 0o077:
             # whoever can write it could make a restart create objects of posse's classes
             raise self._unusable("is open to others (chmod 600), or belongs to another user")

@@ -12,6 +12,7 @@ whatever the run then releases. One process at a time holds a ledger.
 import hashlib
 import os
 import sqlite3
+import stat
 import weakref
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -209,12 +210,14 @@ class Ledger(Spending):
     @contextmanager
     def _opened(self) -> Iterator[None]:
         """Open the file; it stays open after the block, unless that fails."""
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
         with ExitStack() as opened:
             try:
                 descriptor = os.open(self._path, flags, 0o600)
                 # closed last: closing any descriptor of the file ends SQLite's own locks
                 opened.callback(os.close, descriptor)
+                if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                    raise self._unwritable("it is not a regular file")
                 if not take(descriptor):
                     raise PosseError(
                         f"{self._path} is in use by another agent with the same rewards; let it "

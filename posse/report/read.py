@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from posse import regular
 from posse.arms import LabMeans
 from posse.arms.base import RandomMeans
 from posse.durable import shown
@@ -28,6 +29,8 @@ from posse.own_code import folders_of
 from posse.protocol.control import LinkCount
 from posse.results.record import Detail, NetworkFacts, RunRecord
 from posse.spec.runfile import RunSpec
+
+_MOST_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +156,7 @@ def read(path: Path, *, trust: bool = False) -> Series:
     Nothing that a file in it names is imported, unless `trust` is True.
     """
     try:
-        text = (path / SPECIFICATION).read_text()
+        text = _text(path / SPECIFICATION)
         spec = msgspec.convert(tomllib.loads(text), RunSpec)
         document, failure = _document(path)
         state, age = read_live(path) or (None, 0.0)
@@ -177,6 +180,8 @@ def read(path: Path, *, trust: bool = False) -> Series:
             live=state,
             live_age=age,
         )
+    except OSError as error:
+        raise InputError(f"{error.filename or path} cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(
             f"{path}: is not what posse run wrote ({type(error).__name__}: {error})"
@@ -190,11 +195,15 @@ def _system(spec: RunSpec, *, trust: bool) -> ShownSystem | None:
     return None
 
 
+def _text(path: Path) -> str:
+    return regular.read(path, _MOST_BYTES).decode()
+
+
 def _document(path: Path) -> tuple[dict[str, Any], str | None]:
     """What came of the series; where it ended early its finished runs, and why it did."""
     if (path / RESULT).is_file() and not (path / FAILURE).is_file():
-        return json.loads((path / RESULT).read_text()), None
+        return json.loads(_text(path / RESULT)), None
     failure = "there is neither a result nor a failure: the run is still going on, or was killed"
     if (path / FAILURE).is_file():
-        failure = str(json.loads((path / FAILURE).read_text())["error"])
+        failure = str(json.loads(_text(path / FAILURE))["error"])
     return {"runs": [msgspec.msgpack.decode(piece) for piece in pieces(path / KEPT)]}, failure

@@ -2,15 +2,25 @@
 
 import json
 import re
-import stat
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
+from posse import regular
 from posse.topologies.graphs import Graph, GraphError, from_edges
 
 _MOST_BYTES = 64 << 20
 """Larger files are refused before they are read; a million edges take some 14 MB."""
+
+_SPARE, _PER_PAIR = 1 << 16, 256
+"""Bytes that a file may have: besides, and for each pair of agents, whose edges may have data."""
+
+_LINES, _LINES_PER_PAIR = 1_000_000, 20
+"""Lines of Python that a generator may run: at least, and for each pair of agents."""
 
 _READERS: dict[str, str] = {
     ".graphml": "read_graphml",
@@ -27,28 +37,27 @@ FORMATS = (
     ".adjlist, .net (Pajek) and .json (node-link) are read by networkx"
 )
 
+_FEWEST, _NO_SIZES = 100, {"seed"}
+"""Numbers in a generator's parameters may always be so large; and those that size nothing."""
+
 
 def read_graph(path: Path, agents: int) -> Graph:
     """The graph in a file, in the format that its name ends in, else an edge list.
 
     `GraphError` says what is wrong, and in which line of an edge list.
     """
-    size = path.stat()
-    if not stat.S_ISREG(size.st_mode):
-        raise GraphError("path", "is not a regular file")
-    if size.st_size > _MOST_BYTES:
-        raise GraphError("path", f"has {size.st_size:,} bytes; at most {_MOST_BYTES:,} are read")
+    content = regular.read(path, min(_MOST_BYTES, _SPARE + _PER_PAIR * agents**2))
     ending = path.suffix.lower()
     if ending not in _READERS and ending != ".json":
-        return from_edges(agents, _edges(path.read_text(encoding="utf-8-sig")))
+        return from_edges(agents, _edges(content.decode("utf-8-sig"), 2 * agents**2))
 
     import networkx  # noqa: PLC0415  (costs 0.2 s; few need it)
 
     try:
         if ending == ".json":
-            nodes = networkx.node_link_graph(json.loads(path.read_bytes()), edges="links")
+            nodes = networkx.node_link_graph(json.loads(content), edges="links")
         else:
-            nodes = getattr(networkx, _READERS[ending])(path)
+            nodes = getattr(networkx, _READERS[ending])(BytesIO(content))
     except (OSError, UnicodeDecodeError):
         raise
     except Exception as error:  # readers raise whatever they meet
@@ -89,8 +98,52 @@ def generator(name: str) -> Callable[..., Any]:
     return found  # type: ignore[no-any-return]
 
 
-def _edges(text: str) -> list[tuple[int, int]]:
-    edges = []
+@contextmanager
+def bounded(name: str, agents: int, parameters: Any) -> Iterator[None]:
+    """A context in which a generator makes a graph of about so many agents; else `GraphError`.
+
+    No number in its parameters may be larger, and it may not run for much longer than the largest
+    such graph takes: some generators make as many nodes as a power of a parameter.
+    """
+    most = max(agents, _FEWEST)
+    for number in _numbers(parameters):
+        if abs(number) > most:
+            said = f"ask {name} for {number:,} of something, but agents.count is {agents}"
+            raise GraphError("parameters", said)
+    left = _LINES + _LINES_PER_PAIR * agents**2
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            said = f"give {name} far more to do than a graph of {agents} agents takes"
+            raise GraphError("parameters", said)
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
+def _numbers(value: Any) -> Iterator[int]:
+    match value:
+        case bool() | str():
+            return
+        case int():
+            yield value
+        case dict():
+            for key in value.keys() - _NO_SIZES:
+                yield from _numbers(value[key])
+        case list() | tuple():
+            for inner in value:
+                yield from _numbers(inner)
+
+
+def _edges(text: str, most: int) -> list[tuple[int, int]]:
+    edges: list[tuple[int, int]] = []
     for number, line in enumerate(text.splitlines(), start=1):
         words = re.split("[#%]", line)[0].replace(",", " ").split()
         if not words:
@@ -106,4 +159,6 @@ def _edges(text: str) -> list[tuple[int, int]]:
                 f"{len(words)} words: {line[:80]!r}; {FORMATS}",
             ) from None
         edges.append((first, second))
+        if len(edges) > most:
+            raise GraphError("path", f"line {number} is one of more than {most:,} edges")
     return edges

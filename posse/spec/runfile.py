@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from posse import regular
 from posse.arms import ArmsSpec
 from posse.errors import InputError, SpecError
 from posse.printable import printable
@@ -130,10 +131,7 @@ Override = str | tuple[str, Any]
 def read(path: str | Path, overrides: Sequence[Override] = ()) -> dict[str, Any]:
     """Read a run file as plain data, without checking it."""
     try:
-        with Path(path).open("rb") as file:
-            text = file.read(MOST_BYTES + 1)
-        if len(text) > MOST_BYTES:
-            raise SpecError(str(path), f"is larger than {MOST_BYTES >> 20} MiB")
+        text = regular.read(Path(path), MOST_BYTES, pipes=True)
         raw = tomllib.loads(text.decode("utf-8-sig"))
     except IsADirectoryError:
         raise SpecError(str(path), f"is a folder{_describe_folder(Path(path))}") from None

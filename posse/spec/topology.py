@@ -16,7 +16,7 @@ from posse.errors import SpecError
 from posse.protocol.machine import COORDINATOR
 from posse.seeds import Purpose, generator
 from posse.spec import graph_file
-from posse.spec.graph_file import of_networkx, read_graph
+from posse.spec.graph_file import bounded, of_networkx, read_graph
 from posse.topologies import graphs
 from posse.topologies.graphs import Graph, GraphError
 
@@ -193,7 +193,10 @@ class NetworkX(_Topology, frozen=True, kw_only=True, tag="networkx"):
         for resamples in range(graphs.MOST_RESAMPLES if seeded else 1):
             drawn = {"seed": int(random.integers(1 << 31))} if seeded else {}
             try:
-                made = make(**self.parameters, **drawn)
+                with bounded(self.generator, agents, self.parameters):
+                    made = make(**self.parameters, **drawn)
+            except GraphError:
+                raise
             except Exception as error:  # a generator may raise anything
                 why = str(error) or type(error).__name__
                 raise GraphError("parameters", f"do not suit {self.generator}: {why}") from error

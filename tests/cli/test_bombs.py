@@ -1,5 +1,6 @@
 """Run files and reward logs that are made to harm: one sentence, exit code 2, and nothing large."""
 
+import os
 import resource
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from posse.cli.main import main
+from posse.errors import InputError
+from posse.report import read
 
 HEAD = 'system = "dp-mase"\nagents.count = 8\nparameters = { epsilon = 1.0, delta = 0.3 }\n'
 ARMS = '[arms]\nkind = "bernoulli"\nmeans = [0.9, 0.2]\n'
@@ -88,3 +91,94 @@ def test_a_reward_log_that_is_a_bomb_is_a_mistake_like_any_other(
         Path(f"rewards-{rank}.csv").write_bytes(LOGS[what])
     out = ("--engine", engine, "--quiet", "--out", engine)
     assert refused(capsys, "run", "run.toml", *out) == 2
+
+
+GENERATORS = {
+    "10^9 nodes": ("complete_graph", "n = 1_000_000_000"),
+    "20,000 nodes": ("complete_graph", "n = 20_000"),
+    "3^60 nodes": ("dorogovtsev_goltsev_mendes_graph", "n = 60"),
+    "2^40 nodes": ("hypercube_graph", "n = 40"),
+    "10^6 nodes in a list": ("grid_graph", "dim = [100, 100, 100]"),
+    "10^9 in a list": ("complete_multipartite_graph", "subset_sizes = [1_000_000_000, 1]"),
+}
+RING = 'system = "ddp-mab"\nagents.count = 8\nparameters = { epsilon = 1.0, horizon = 2000 }\n'
+
+
+@pytest.mark.parametrize("what", GENERATORS)
+def test_a_generator_is_not_asked_for_more_than_the_agents_are(
+    what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    generator, parameters = GENERATORS[what]
+    table = f'[topology]\nkind = "networkx"\ngenerator = "{generator}"\n'
+    Path("run.toml").write_text(f"{RING}{ARMS}{table}parameters = {{ {parameters} }}\n")
+    assert refused(capsys, "check", "run.toml") == 2
+
+
+@pytest.mark.parametrize(
+    "kind", ['"complete"', '"erdos-renyi"\np = 0.5', '"regular"\ndegree = 9998']
+)
+def test_a_graph_of_too_many_edges_is_refused_before_it_is_made(
+    kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = RING.replace("= 8", "= 100_000") + ARMS + f"[topology]\nkind = {kind}\n"
+    Path("run.toml").write_text(text)
+    assert refused(capsys, "check", "run.toml") == 2
+
+
+LAUGHS = "".join(f'<!ENTITY a{i} "{f"&a{i - 1};" * 10}">' for i in range(1, 10))
+GRAPHS = {
+    "edges.txt": "0 1\n" * 100_000,
+    "few.txt": "0 1\n" * 1_000,
+    "laughs.graphml": f'<?xml version="1.0"?><!DOCTYPE g [<!ENTITY a0 "lolol">{LAUGHS}]><graphml '
+    'xmlns="http://graphml.graphdrawing.org/xmlns"><graph edgedefault="undirected"><node '
+    'id="&a9;"/></graph></graphml>',
+    "nested.json": "[" * 50_000,
+}
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_a_graph_file_that_is_a_bomb_is_a_mistake_like_any_other(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(name).write_text(GRAPHS[name])
+    Path("run.toml").write_text(f'{RING}{ARMS}[topology]\nkind = "file"\npath = "{name}"\n')
+    assert refused(capsys, "check", "run.toml") == 2
+
+
+COMMANDS = [
+    "check NAME",
+    "frames NAME",
+    "ledger NAME",
+    "run run.toml --set arms.path=NAME --set arms.kind=csv --set arms.means=",
+    "check run.toml --set topology.kind=file --set topology.path=NAME",
+]
+
+
+@pytest.mark.parametrize("name", ["pipe", "/dev/zero", "pipe.toml", "folder"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_nothing_but_regular_files_is_opened(
+    command: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Else a pipe would be waited for, and a device read without an end."""
+    if name == "folder":
+        Path(name).mkdir()
+    elif not name.startswith("/"):
+        os.mkfifo(name)
+    Path("run.toml").write_text(RING + ARMS + '[topology]\nkind = "ring"\n')
+    assert refused(capsys, *command.replace("NAME", name).split()) == 2
+
+
+def test_a_module_is_a_regular_file(capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo("endless.py")
+    Path("run.toml").write_text(RING.replace("ddp-mab", "endless:SYSTEM") + ARMS)
+    for command in ("check", "run"):
+        assert refused(capsys, command, "run.toml", "--trust") == 2
+
+
+@pytest.mark.parametrize("name", ["result.json", "spec.toml"])
+def test_of_results_too_no_file_is_read_that_is_too_large(name: str) -> None:
+    Path("run.toml").write_text(HEAD + ARMS)
+    assert main(["run", "run.toml", "--engine", "memory", "--out", "out", "--quiet"]) == 0
+    os.truncate(Path("out", name), 1 << 40)
+    with pytest.raises(InputError, match=f"{name} cannot be read: it has 1,099,511,627,776 bytes"):
+        read.read(Path("out"))

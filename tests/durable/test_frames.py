@@ -151,10 +151,47 @@ HEAD = msgspec.msgpack.encode({"posse": "capture", "version": 1})
 def test_another_file_is_no_capture(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "other"
     path.write_bytes(content)
-    with pytest.raises(InputError, match="other is not a capture"):
+    with pytest.raises(InputError, match="other is (not a capture|damaged: its row 1 is no frame)"):
         list(read(path))
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="absent cannot be read: No such file"):
         list(read(tmp_path / "absent"))
+
+
+MESSAGE = HEADER.pack(b"po", 1, 0, 0, 3, 1, 0.0, 0)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        b"\x91" * 200_000 + b"\x90",
+        b"\x81\x91\x01\x01",
+        msgspec.msgpack.encode([float("nan"), 3, -1, b""]),
+    ],
+    ids=["nested deep", "a list as a key", "a time that is no number"],
+)
+def test_a_row_that_is_no_frame_is_named(row: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "frames"
+    path.write_bytes(HEAD + msgspec.msgpack.encode([0, 3, -1, MESSAGE]) + row)
+    with pytest.raises(InputError, match="frames is damaged: its row 2 is no frame"):
+        list(read(path))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        msgspec.msgpack.encode(["Vote\x1b]0;owned\x07\x1b[2J\nline", "\x1b[31m", {"\x1b": "\r"}]),
+        b"\x92\xa4Vote" + b"\x91" * 500 + b"\x90",
+        b"\x92\xa4Vote" + b"\x91" * 100_000 + b"\x90",
+        b"\x92\xa4Vote\x81\x91\x01\x01",
+    ],
+    ids=["terminal codes", "deep", "deeper", "a list as a key"],
+)
+def test_a_frame_is_shown_in_one_printable_line(body: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "frames"
+    path.write_bytes(HEAD + msgspec.msgpack.encode([0, 3, -1, MESSAGE + body]))
+    (frame,) = read(path)
+    assert str(frame).isprintable()
+    assert len(str(frame)) <= 1_001

@@ -1,0 +1,45 @@
+"""Files that others name: only regular ones are opened, and none that is too large.
+
+A named pipe would wait for a writer, and a device may never end.
+"""
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+_OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_CHUNK = 1 << 20
+_PIPES = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
+"""A shell hands its own pipes over by these names."""
+
+
+def opened(path: Path, most: int) -> BinaryIO:
+    """A regular file of at most `most` bytes, to be read; `OSError` for any other."""
+    descriptor = os.open(path, _OPEN)
+    try:
+        found = os.fstat(descriptor)
+        if stat.S_ISDIR(found.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+        if found.st_size > most:
+            said = f"it has {found.st_size:,} bytes, and at most {most:,} are read"
+            raise OSError(errno.EFBIG, said, str(path))
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read(path: Path, most: int, *, pipes: bool = False) -> bytes:
+    """The content of such a file; with `pipes` also of the shell's own pipes."""
+    piped = pipes and str(path).startswith(_PIPES) and not path.is_file()
+    with path.open("rb") if piped else opened(path, most) as file:
+        content = bytearray()
+        while chunk := file.read(_CHUNK):
+            content += chunk
+            if len(content) > most:
+                raise OSError(errno.EFBIG, f"at most {most:,} bytes are read", str(path))
+    return bytes(content)
