@@ -41,6 +41,14 @@ def own_temporary_folder() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def one_worker_by_default() -> Iterator[None]:
+    """A worker imports all of posse: runs are made here, where a test does not say `jobs`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "cpu_count", lambda: 1)
+        yield
+
+
 def _children() -> set[int]:
     try:  # psutil looks at every process of the machine, twice in each test
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)

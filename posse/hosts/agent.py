@@ -30,9 +30,10 @@ _LOBBY_KINDS = tuple(msgspec.msgpack.encode(kind.__name__) for kind in control.T
 _CONTROL: Final = int(Plane.CONTROL)
 _CONTROL_BYTE: Final = bytes([_CONTROL])
 
-_MOST_EARLY = 16 << 20
-"""Most bytes of frames kept for a run that has not begun here. Honest neighbours are at most one
-slot ahead: a few MB with a thousand of them."""
+_MOST_EARLY, _SHARE = 16 << 20, 1 << 18
+"""Most bytes of frames kept for a run that has not begun here. Each neighbour has an equal share of
+the first, and the second at least, so that none takes another's place. Honest neighbours are at
+most one slot ahead: a few kB each where there are a thousand."""
 
 ONE_RUN = (
     "the coordinator began a second run, or was started again; in the field an agent takes part in "
@@ -70,7 +71,9 @@ class AgentHost:
         """The current run, or the last one; None before the first."""
         self._shown = False
         self._early: list[tuple[int | None, bytes]] = []
-        self._early_bytes = 0
+        self._early_bytes: Counter[int] = Counter()
+        self._refused_early: Counter[int] = Counter()
+        self._early_share = max(_SHARE, _MOST_EARLY // max(1, len(setup.neighbours)))
         self._own_arms: Arms | None = None
         if self.field and not isinstance(setup.arms, int):
             # faulty arms must end the run before it costs the others anything
@@ -230,10 +233,11 @@ class AgentHost:
             self._begin(header.run, message)
         elif header.run > self._endpoint.run:
             # `Begin` reached a neighbour before it reached us
-            self._early_bytes += len(frame) + _KEPT
-            if self._early_bytes > _MOST_EARLY:
-                self._early_bytes -= len(frame) + _KEPT
+            size = len(frame) + _KEPT
+            if self._early_bytes[header.source] + size > self._early_share:
+                self._refused_early[header.source] += 1
                 raise RemoteProtocolError("too-early", f"run {header.run}")
+            self._early_bytes[header.source] += size
             self._early.append((sender, frame))
 
     def _begin(self, number: int, begin: control.Begin) -> None:
@@ -247,9 +251,16 @@ class AgentHost:
             own = None  # they were built for run 0
         self.run = AgentRun(self.setup, self._system, self._parameters, self._endpoint, chance, own)
         self.run.pace.start()
-        early, self._early, self._early_bytes = self._early, [], 0
+        early, self._early, self._early_bytes = self._early, [], Counter()
+        refused, self._refused_early = self._refused_early, Counter()
         for sender, frame in early:
-            self.receive(sender, frame)
+            header = read_header(frame)
+            if header.run == number:
+                self.receive(sender, frame)
+            else:  # a neighbour can be in the next run, but in no later one
+                refused[header.source] += 1
+        for source, count in sorted(refused.items()):
+            self.run.refuse(RemoteProtocolError("too-early", f"run {number}"), source, count)
 
     def _new_endpoint(self, run: int) -> Endpoint:
         return Endpoint(

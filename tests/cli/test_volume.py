@@ -29,7 +29,6 @@ def ride(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "line",
     [
-        "run ride.toml --quiet",
         "--quiet run ride.toml",
         "run ride.toml -q",
         "sweep ride.toml --over seed=1,2 --quiet",

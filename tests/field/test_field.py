@@ -310,7 +310,7 @@ def test_a_failure_in_the_field_quotes_nothing(rewards: Path) -> None:
     assert sorted(agent.ended() or 0 for agent in agents) == [2, 3]
 
 
-@pytest.mark.parametrize("text", [None, "arm,reward\n0,17.25\n", "arm,reward\n0\n", "a\n"])
+@pytest.mark.parametrize("text", [None, "arm,reward\n0\n"])
 def test_what_is_wrong_with_one_log_costs_nobody(rewards: Path, text: str | None) -> None:
     bad = rewards / "rewards-1.csv"
     bad.unlink() if text is None else bad.write_text(text)

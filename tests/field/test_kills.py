@@ -38,6 +38,9 @@ SYSTEMS: dict[str, dict[str, Any]] = {
 }
 
 
+IN_CI = ("dp-mase", "ddp-mab", "private-ucb")
+
+
 def said_twice(frames: list[Frame]) -> list[tuple[int | None, int | None, str]]:
     """What an agent said under one number in two ways: its noise, for one, was drawn again."""
     said: defaultdict[Any, set[str]] = defaultdict(set)
@@ -84,6 +87,8 @@ def killed_within(plan: Plan, folder: Path, seed: int, kills: int) -> int:
 def test_no_statistic_is_noised_twice(
     system: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
+    if system not in IN_CI and not request.config.getoption("--chaos"):
+        pytest.skip("three of them, but for --chaos; two others' coordinators are killed")
     engine = {"deadline": 30.0, "restarts": 100}
     plan = field(system, logs(tmp_path / "logs", MEANS, 5), engine=engine, **SYSTEMS[system])
     wanted = max(3, request.config.getoption("--chaos") // 5)

@@ -110,6 +110,13 @@ def test_no_reward_is_in_what_real_processes_leave_behind(
     with as_a_user(rewards, text) as (coordinator, agents):
         said = [process.communicate(timeout=PATIENCE) for process in (coordinator, *agents)]
         assert coordinator.returncode == 0, said
+    (run,) = json.loads(said[0][0])["runs"]
+    if system == "tdfs-private":
+        assert run["detail"]["players"]["reward_per_player"] is None
+        assert sum(run["pulls_per_arm"]) == 4 * case["horizon"]
+    else:  # an agent may be stopped before it has an answer
+        assert set(run["answers"]) <= {0, None}
+        assert run["best_arm"] == 0
     assert [marked(out + err) for out, err in said] == [[]] * 5
     assert main(["report", str(rewards / "out")]) == 0
     for file, found in left_behind(rewards):

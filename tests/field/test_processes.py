@@ -118,12 +118,11 @@ privacy.reuse = "unlimited"
 CSV = '{ kind = "csv", path = "rewards-{rank}.csv", count = 4, replace = true }'
 PYTHON = '{ kind = "python", target = "clicks:clicks", count = 4 }'
 SEVERAL = [
-    ("dp-mase", PYTHON, "", "epsilon = 2.0\ndelta = 0.3"),
     ("hdp-mab", CSV, 'topology.kind = "path"', "epsilon = 1.0\nhorizon = 3000"),
     ("private-ucb", PYTHON, 'topology.kind = "ring"', "epsilon = 0.5\nhorizon = 300"),
     ("anonymous", CSV, "", "horizon = 400_000\ngroup_size = 2\nlearning_rate = 0.5"),
-    ("tdfs-private", PYTHON, "", "epsilon = 1.0\nhorizon = 300"),
 ]
+"""Those of `tests/field/test_marked.py` run as a user starts them, too."""
 
 
 SLOW = """
@@ -144,7 +143,7 @@ arms = Unhurried()
 """
 
 
-@pytest.mark.parametrize("system", ["cdp-mab", "anonymous", "tdfs-private"])
+@pytest.mark.parametrize("system", ["anonymous", "tdfs-private"])
 def test_an_agent_that_is_started_again_has_no_part_in_the_run(
     system: str, rewards: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -216,15 +215,10 @@ def test_real_processes_with_keys_find_an_answer(
     (run,) = result["runs"]
     assert result["links"] == "keys"
     assert run["status"] in ("identified", "horizon")
-    if system.startswith("tdfs"):
-        assert run["detail"]["players"]["reward_per_player"] is None
-        assert sum(run["pulls_per_arm"]) == 4 * 300
-    else:
-        # dp-mase: an agent may be stopped before it has an answer; anonymous: each has its own
-        assert set(run["answers"]) <= ({0, None} if system == "dp-mase" else {0})
-        assert run["best_arm"] == (None if system == "anonymous" else 0)
-        assert run["pulls"] is None
-        assert all("this run used" in text for text in texts)
+    assert set(run["answers"]) <= {0}
+    assert run["best_arm"] == (None if system == "anonymous" else 0)  # each has its own
+    assert run["pulls"] is None
+    assert all("this run used" in text for text in texts)
 
 
 def _uses(log: Path) -> bool:

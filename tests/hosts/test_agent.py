@@ -144,8 +144,22 @@ def test_what_is_kept_for_a_run_to_come_is_bounded() -> None:
     host = neighbour()
     for sequence in range(40):
         host.receive(None, frame(Bundle(1, bytes(1 << 19)), 1, sequence, run=9))
-    assert sum(len(kept) for _, kept in host._early) <= 16 << 20
-    assert host.refused == {"too-early": 9}
+    assert sum(len(kept) for _, kept in host._early) <= 8 << 20
+    assert host.refused == {"too-early": 25}
+
+
+def test_who_fills_its_own_share_takes_no_other_neighbours_and_is_named() -> None:
+    """Agent 1 floods the agent with frames of the last run that there can be."""
+    host = neighbour()
+    for sequence in range(40):
+        host.receive(None, frame(Bundle(1, bytes(1 << 19)), 1, sequence, run=2**32 - 2))
+    host.receive(2, bundle(2))
+    host.receive(COORDINATOR, begin())
+    assert host._early == []
+    assert host.awaited == 2 - 1
+    assert host.refused == {"too-early": 40}
+    (said,) = [data for _, data in host.outbox if kind_of(data) == "Complaint"]
+    assert msgspec.msgpack.decode(said[HEADER.size :])[:2] == ["Complaint", 1]
 
 
 def test_a_neighbour_is_named_to_the_coordinator_ten_times_at_most() -> None:

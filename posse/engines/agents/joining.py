@@ -357,7 +357,7 @@ class Joining:
     def _configured(self, rank: int, encoded: bytes, now: float) -> list[JoiningEffect]:
         try:
             decoded = _SETUP.decode(encoded)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             reason = f"the coordinator's configuration cannot be decoded: {printable(str(error))}"
             return [Fail(f"{reason}; check that both have the same posse version", PosseError)]
         if decoded.mode == "field" and decoded.clock != "wall":
