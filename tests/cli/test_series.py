@@ -19,13 +19,12 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("engine", "how"),
     [
-        pytest.param("memory", signal.SIGKILL, marks=pytest.mark.slow),
-        pytest.param("processes", signal.SIGKILL, marks=pytest.mark.slow),
+        ("memory", signal.SIGKILL),
         ("processes", signal.SIGINT),
-        pytest.param("memory", signal.SIGTERM, marks=pytest.mark.slow),
     ],
 )
 def test_it_goes_on_and_the_result_is_that_of_an_undisturbed_run(

@@ -26,7 +26,9 @@ from tests.support.runs import spec
 
 
 def small(agents: int = 2, deadline: float = 15.0, **changes: object) -> Plan:
-    return spec("central", agents, engine={"deadline": deadline, "clock": "wall"}, **changes)
+    arms = {"kind": "bernoulli", "means": [0.9, 0.1]}
+    engine = {"deadline": deadline, "clock": "wall"}
+    return spec("central", agents, arms=arms, engine=engine, **changes)
 
 
 @pytest.fixture
@@ -46,23 +48,16 @@ def wait_for(what: str, said: pytest.LogCaptureFixture) -> None:
     until(lambda: what in said.text, f"'{what}' in the log")
 
 
-def test_agents_with_keys_join_and_run(folder: Path, said: pytest.LogCaptureFixture) -> None:
-    c = Coordinator(small(), "tcp://127.0.0.1:*", folder)
+def test_the_log_says_when_a_run_begins_how_it_ends_and_that_agents_may_go(
+    folder: Path, said: pytest.LogCaptureFixture
+) -> None:
+    c = Coordinator(small(repeat=2), "tcp://127.0.0.1:*", folder)
     agents = [Agent(c.endpoint, keys=keys.for_agent(folder, rank)) for rank in range(2)]
     record = c.ended()
     assert c.error is None
     assert (record.status, record.best_arm) == ("identified", 0)
     assert [agent.ended() for agent in agents] == [0, 0]
     assert said.text.count("the coordinator has finished and let this agent go") == 2
-
-
-def test_the_log_says_when_a_run_begins_how_it_ends_and_that_agents_may_go(
-    folder: Path, said: pytest.LogCaptureFixture
-) -> None:
-    c = Coordinator(small(repeat=2), "tcp://127.0.0.1:*", folder)
-    agents = [Agent(c.endpoint, keys=keys.for_agent(folder, rank)) for rank in range(2)]
-    c.ended()
-    assert [agent.ended() for agent in agents] == [0, 0]
     lines = [entry.getMessage() for entry in said.records if entry.levelno == logging.INFO]
     told = [line for line in lines if line.startswith(("run ", "letting "))]
     assert told == [
@@ -152,25 +147,21 @@ def test_a_strangers_key_is_refused_on_both_sides(
     c.stop()
 
 
-def test_no_key_is_refused_on_both_sides(folder: Path, said: pytest.LogCaptureFixture) -> None:
-    c = Coordinator(small(), "tcp://127.0.0.1:*", folder)
-    assert Agent(c.endpoint).ended() == 1
-    assert "start both with --keys" in said.text or "start the coordinator with --keys" in said.text
-    wait_for("WARNING", said)  # who of both sees the mismatch first closes the connection
-    assert "one side has keys" in said.text or "may have keys while this one has none" in said.text
-    assert c.engine.hub.lobby.refused["handshake"] >= 1
-    c.stop()
-
-
-def test_a_key_for_a_coordinator_without_keys_is_refused(
-    folder: Path, said: pytest.LogCaptureFixture
+@pytest.mark.parametrize("keyed", ["coordinator", "agent"])
+def test_keys_on_one_side_alone_are_refused_on_both(
+    keyed: str, folder: Path, said: pytest.LogCaptureFixture
 ) -> None:
-    c = Coordinator(small(), "tcp://127.0.0.1:*")
-    assert Agent(c.endpoint, keys=keys.for_agent(folder, 0)).ended() == 1
-    assert (
-        "failed: one side has keys and the other has none" in said.text
-        or "start the coordinator with --keys, and copy its coordinator.key" in said.text
-    )
+    c = Coordinator(small(), "tcp://127.0.0.1:*", folder if keyed == "coordinator" else None)
+    pair = keys.for_agent(folder, 0) if keyed == "agent" else None
+    assert Agent(c.endpoint, keys=pair).ended() == 1
+    advice = {
+        "coordinator": ("start both with --keys", "start the coordinator with --keys"),
+        "agent": (
+            "failed: one side has keys and the other has none",
+            "start the coordinator with --keys, and copy its coordinator.key",
+        ),
+    }
+    assert any(sentence in said.text for sentence in advice[keyed])
     wait_for("WARNING", said)  # who of both sees the mismatch first closes the connection
     assert "one side has keys" in said.text or "may have keys while this one has none" in said.text
     assert c.engine.hub.lobby.refused["handshake"] >= 1
@@ -234,16 +225,6 @@ def left_alone(plan: Plan, folder: Path, said: pytest.LogCaptureFixture) -> tupl
     engine.close()
     wait_for("lost the coordinator", said)
     return endpoint, agents
-
-
-def test_a_coordinator_started_again_gets_its_agents_back(
-    folder: Path, said: pytest.LogCaptureFixture
-) -> None:
-    three = small(agents=2)
-    endpoint, agents = left_alone(three, folder, said)
-    second = Coordinator(three, endpoint, folder)
-    assert second.ended().status == "identified"
-    assert [agent.ended() for agent in agents] == [0, 0]
 
 
 @pytest.mark.parametrize(
