@@ -19,7 +19,6 @@ NOT_RUN = {
     "docs/first-steps.md": 1,
     "docs/keys.md": 1,
     "docs/performance.md": 1,
-    "docs/players.md": 1,
     "docs/report.md": 1,
     "docs/watch.md": 1,
     "docs/your-own-algorithm.md": 2,
