@@ -140,7 +140,7 @@ slow = partial(pytest.param, marks=pytest.mark.slow)
 @pytest.mark.parametrize(
     ("system", "parameters", "agents", "expected", "tolerance"),
     [
-        # rounds on Problem 1; the spread over seeds is a few percent, see docs/best-arm.md
+        # rounds on Problem 1; the spread over seeds is a few percent
         ("dp-mase", {"epsilon": 0.05}, 64, 88_000, 0.06),
         ("dp-mase", {"epsilon": 0.25}, 64, 40_000, 0.06),
         slow("dp-mase", {"epsilon": 0.05}, 256, 344_000, 0.04),
