@@ -28,7 +28,7 @@ Row = tuple[float, str, Answer]
 """A comparison: how clear it is, in words, and its answer."""
 
 
-_ORDER, _RATE = "no difference, or the other order", "a rate on the other side"
+_ORDER, _RATE = "no difference", "another rate"
 
 Decide = Callable[Concatenate[Measured, P], Finding]
 """How a check decides on what was measured, given lines and limits."""
@@ -145,7 +145,7 @@ def above(
     return _orders(measured, pairs, where, metric)
 
 
-@comparison("no change along the axis")
+@comparison("no change")
 def trend(measured: Measured, lines: Lines, sign: int = 1) -> Finding:
     """Lines grow (or fall, sign -1) from their first point to their last."""
     rows = []
@@ -168,7 +168,7 @@ def _power(measured: Measured, line: str) -> tuple[float, float]:
     return log(last / first) / span, hypot(before / first, after / last) / span
 
 
-@comparison("growth by another power")
+@comparison("another power")
 def exponent(measured: Measured, lines: Lines, low: float, high: float) -> Finding:
     """The power of x by which lines grow lies in [low, high]."""
     found = {_short(line): _power(measured, line) for line in each(lines)}
@@ -209,7 +209,7 @@ def alike(
     return weighed(rows)
 
 
-@comparison("a ratio outside")
+@comparison("another ratio")
 def ratio(
     measured: Measured,
     over: tuple[str, float],
@@ -266,7 +266,7 @@ def at_most(
     return weighed(rows)
 
 
-@comparison("a mean outside")
+@comparison("another mean")
 def inside(measured: Measured, lines: Lines, low: float, high: float) -> Finding:
     """The means of lines lie between two limits, at every place."""
     found = [measured.mean(*point) for point in measured.reached(lines)]
@@ -275,7 +275,7 @@ def inside(measured: Measured, lines: Lines, low: float, high: float) -> Finding
     return Finding(together([within(m - half, m + half, low, high) for m, half in found]), said)
 
 
-@comparison("any other number")
+@comparison("another number")
 def equal(measured: Measured, wanted: dict[Any, float], metric: Metric | None = None) -> Finding:
     """Every sample of a point is this number exactly, by line (and place)."""
     wrong, seen = [], 0

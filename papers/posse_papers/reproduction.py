@@ -1,26 +1,55 @@
-"""docs/reproduction.md from the outcomes of the experiments: the papers' claims, and ours."""
+"""docs/reproduction.md from the outcomes of the experiments: a row for each verdict."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
 import jinja2
 
-from posse_papers.outcome import DEPENDS, Cost, Judged, Told
+from posse_papers.outcome import DEPENDS, Judged, Told
 
 _PARTS = {"Claims of the papers": True, "Checks of our own": False}
 """By title whether its statements are claims."""
+
+_SHORTER = [
+    (re.compile(pattern), by)
+    for pattern, by in {
+        r"^\d+ of \d+ clear; least: ": "",
+        r"^.*: (ε is at least [\d.e+]+), claimed ([\d.e+-]+)": r"\1 (\2)",
+        r"ε is at least ": "ε≥",
+        r"[;,] (?:wanted )?at most (\S+?)(?=[;,]?$|; )": r" (≤\1)",
+        r"[;,] (?:wanted )?at least (\S+?)(?=[;,]?$|; )": r" (≥\1)",
+        r"[;,] wanted (\S+) to (\S+)": r" (\1 to \2)",
+        r" of (\S+) allowed": r" (≤\1)",
+        r", wanted (\S+)$": r", for \1",
+        r"(%|\d) to (\d)": r"\1–\2",
+        r"(\d) of (\d)": r"\1/\2",
+        r" ([±−=]) ": r"\1",
+    }.items()
+]
+"""What is written shorter in a figure."""
+
+_HERE = re.compile(r" \(here: [^()]*(?:\([^()]*\)[^()]*)*\)")
+"""How a claim was made precise: its figure has that in brackets."""
+
+_MOST, _LONGEST = 7, 15
+"""Words of a figure and of a statement; the experiment's page has the rest."""
+
+_WORDS = {
+    "borne out": "yes",
+    "not borne out": "no",
+    "undecided": "open",
+    "says nothing here": "nothing",
+    "not run": "not run",
+}
+"""By answer how a row has it."""
 
 Both = tuple[Told, Told | None]
 """An experiment's outcome, and that of paper size if there is one."""
 
 
-def text(
-    quick: Mapping[str, Told],
-    full: Mapping[str, Told],
-    costs: Mapping[str, Cost],
-    names: Iterable[str],
-) -> str:
-    """The document, from the outcomes of both forms by name, and what full forms would cost."""
+def text(quick: Mapping[str, Told], full: Mapping[str, Told], names: Iterable[str]) -> str:
+    """The document, from the outcomes of both forms by name."""
     either = {**full, **quick}
     known = [name for name in names if name in either]
     told: dict[str, list[Both]] = {}
@@ -39,11 +68,7 @@ def text(
         told=told,
         quick=quick.values(),
         full=full.values(),
-        costs=costs,
-        rest={name: cost for name, cost in costs.items() if name not in full},
-        alone=[name for name in known if name not in full and name not in costs],
         not_run=[name for name in names if name not in either],
-        larger={name: full.get(name, either[name]) for name in known},
     )
 
 
@@ -55,41 +80,91 @@ def _tally(outcomes: Iterable[Told], claims: bool) -> str:
 
 
 def _rows(told: Iterable[Both], claims: bool) -> list[list[str]]:
-    """A row for each statement: what it says and where, its experiment, the verdict, its power."""
+    """Rows of what is said, where, by which experiment, the verdict, the figure and its power.
+
+    Statements of an experiment that differ in what stands before their colon share a row if the
+    verdict and the power are the same.
+    """
     rows = []
-    for one, large in told:
+    for small, large in told:
         larger = dict(enumerate(large.statements if large else ()))
-        for i, statement in enumerate(one.statements):
+        named = False
+        told_apart: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+        for number, statement in enumerate(small.statements):
             if bool(statement.place) != claims:
                 continue
-            same = larger.get(i)
-            if same and same.text != statement.text:
-                same = None
-            rows.append([
-                statement.text + (f" ({statement.place})" if claims else ""),
-                f"`{one.name}`",
-                _word(statement),
-                *([_word(same) if same else "", _power(same or statement)] if claims else []),
-            ])  # fmt: skip
+            same = larger.get(number)
+            if same is None or same.text != statement.text:
+                same = statement
+            of, _, rest = _HERE.sub("", statement.text).rpartition(": ")
+            key = (rest, statement.place, _word(statement, same), _power(same))
+            told_apart.setdefault(key, []).append((of, _figure(same)))
+        for (rest, place, word, power), found in told_apart.items():
+            before = _joined([of for of, _ in found])
+            said = f"{before}: {rest}" if before else rest
+            where = [place] if claims else []
+            command = "" if named else f"`{small.name}`"
+            named = True
+            rows.append([_cut(said, _LONGEST), *where, command, word, found[0][1], power])
     return rows
 
 
+def _joined(names: list[str]) -> str:
+    """Names with what they begin with in common written once."""
+    shared = [
+        words[0]
+        for words in zip(*(name.split(" ") for name in names), strict=False)
+        if len(set(words)) == 1
+    ]
+    if len(names) == 1 or not shared or not all(n.startswith(" ".join(shared)) for n in names):
+        return ", ".join(names)
+    start = " ".join(shared)
+    return f"{start} {', '.join(name.removeprefix(start).strip() for name in names)}"
+
+
+def _figure(statement: Judged) -> str:
+    """What was measured, by form if forms differ in their verdict, without what can be left out."""
+    found = {variant: _short(finding.said) for variant, finding in statement.judging.items()}
+    if statement.verdict == DEPENDS:
+        return "; ".join(f"{variant} {said}" for variant, said in found.items())
+    return next(iter(found.values()))
+
+
+def _short(said: str) -> str:
+    for pattern, by in _SHORTER:
+        said = pattern.sub(by, said)
+    return _cut(said, _MOST)
+
+
+def _cut(said: str, most: int) -> str:
+    """At most so many words."""
+    words = said.split()
+    return said if len(words) <= most else f"{' '.join(words[:most])}…"
+
+
 def _power(statement: Judged) -> str:
-    """What the verdict's test refuted, without figures."""
-    powers = (finding.power.partition(":")[0] for finding in statement.judging.values())
-    return "; ".join(dict.fromkeys(filter(None, powers)))
+    """The alternative that was put to the same test, without its figure.
+
+    What a comparison refutes by itself is the other order, ratio or rate, which the page names.
+    """
+    powers = (finding.power.partition(":") for finding in statement.judging.values())
+    return "; ".join(dict.fromkeys(name for name, colon, _ in powers if colon))
 
 
 def _row(cells: Iterable[str]) -> str:
+    """A line of a table, without the spaces that a reader of Markdown does not need."""
     whole = (cell.replace("|", r"\|").replace("\n", " ") for cell in cells)
-    return f"| {' | '.join(whole)} |"
+    return f"|{'|'.join(whole)}|"
 
 
-def _word(statement: Judged) -> str:
-    answer = statement.verdict
-    if answer == DEPENDS:
+def _word(small: Judged, large: Judged) -> str:
+    """The verdict, and that of paper size where it differs."""
+    answer = _answer(small)
+    return answer if large.verdict == small.verdict else f"{answer}; paper size: {_answer(large)}"
+
+
+def _answer(statement: Judged) -> str:
+    if statement.verdict == DEPENDS:
         found = statement.judging.items()
-        each = ", ".join(f"{variant}: {finding.answer}" for variant, finding in found)
-        return f"**{answer}** ({each})"
-    by = f" ({statement.by})" if statement.by != "both" else ""
-    return f"**{answer}**{by}"
+        return ", ".join(f"{variant} **{_WORDS[finding.answer]}**" for variant, finding in found)
+    return f"**{_WORDS[statement.verdict]}**"

@@ -25,9 +25,9 @@ from posse.verbs import (
     write_whole,
 )
 from posse_papers import catalogue, conduct
-from posse_papers.outcome import Cost, Told
+from posse_papers.outcome import Told
 
-_OUTCOME, _COST = "outcome.json", "cost.json"
+_OUTCOME = "outcome.json"
 _KEPT = "repetitions"
 
 
@@ -112,16 +112,15 @@ def _run(options: argparse.Namespace) -> int:
         folder = out / experiment.name / _form(options)
         try:
             page.outcome_page(found).write(folder / "report.html")
-            _write(folder / _OUTCOME, found.told)
+            write_whole(folder / _OUTCOME, json.dumps(msgspec.to_builtins(found.told), indent=1))
         except OSError as error:
             failed.append(experiment.name)
             complain(f"{folder} cannot be written ({error.strerror or error}); the outcome is:")
         _tell(found.told, folder)
     if document is not None:
         names = list(catalogue.experiments())
-        quick, full = (_kept(names, out, f"{form}/{_OUTCOME}", Told) for form in ("quick", "full"))
-        costs = _kept(names, out, f"full/{_COST}", Cost)
-        write_whole(document, reproduction.text(quick, full, costs, names))
+        quick, full = (_kept(names, out, form) for form in ("quick", "full"))
+        write_whole(document, reproduction.text(quick, full, names))
         print(document)
     return 3 if failed else 0
 
@@ -130,18 +129,14 @@ def _form(options: argparse.Namespace) -> str:
     return "quick" if options.quick else "full"
 
 
-def _write(path: Path, what: Any) -> None:
-    write_whole(path, json.dumps(msgspec.to_builtins(what), indent=1))
-
-
-def _kept(names: list[str], out: Path, file: str, kind: Any) -> dict[str, Any]:
-    """The content of `file` in each experiment's folder that has one."""
+def _kept(names: list[str], out: Path, form: str) -> dict[str, Told]:
+    """The outcome of a form in each experiment's folder that has one."""
     found = {}
     for name in names:
-        path = out / name / file
+        path = out / name / form / _OUTCOME
         if path.is_file():
             try:
-                found[name] = msgspec.convert(json.loads(path.read_text()), kind)
+                found[name] = msgspec.convert(json.loads(path.read_text()), Told)
             except ValueError as error:
                 raise InputError(
                     f"{path} was not written by this version of posse paper ({error}); run posse "
@@ -158,8 +153,6 @@ def _estimate(options: argparse.Namespace) -> int:
     for experiment in chosen:
         with held(options.out):
             cost = conduct.estimate(experiment, **_how(options))
-        folder = options.out / experiment.name / _form(options)
-        _write(writable_folder(folder) / _COST, cost)
         print(
             f"{experiment.name:<26} {cost.processor_seconds / 60:8.1f} processor minutes, "
             f"{cost.repetitions:5} repetitions, {cost.kept} of them done",

@@ -4,11 +4,12 @@ import math
 import random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from posse.engines import memory
 from posse.plan import prepare
-from posse_papers.dubey import theory
+from posse_papers.dubey import compared, theory
 from tests.support.papers import GENERATOR, alike_on_average
 
 
@@ -38,6 +39,32 @@ def test_the_lower_bound_by_hand():
     # means 3/4 and 1/4: D = log(3) / 2
     assert theory.lower_bound(0.5) == pytest.approx(1 / math.log(3))
     assert theory.byzantine_over_it(0.5) == pytest.approx(3 * math.log(3))
+
+
+def test_one_tree_is_the_same_however_deviations_are_added():
+    one, other = (compared.with_trees(2, 1, power, generator=GENERATOR(3)) for power in (1.0, 2.0))
+    assert one == other
+
+
+def test_a_tree_for_each_agent_costs_more_than_one_for_all():
+    def mean(trees: int) -> float:
+        return sum(compared.with_trees(8, trees, 1.0, generator=GENERATOR(n)) for n in range(3)) / 3
+
+    assert mean(8) > 1.5 * mean(1)
+
+
+@pytest.mark.parametrize(("share", "gamma"), [(0.0, 1), (1.0, 2)])
+def test_a_life_of_one_or_two_slots_is_that_of_the_algorithm(share, gamma):
+    near = np.zeros((4, 4))
+    near[range(3), range(1, 4)] = near[range(1, 4), range(3)] = 1
+    means = np.array([0.9, 0.1])
+    simple = [compared.spread(near, share, 0.5, means, 25, GENERATOR(n)) for n in range(250)]
+    plan = prepare({
+        "system": "private-ucb", "variant": "printed", "seed": 6, "agents": {"count": 4},
+        "arms": {"kind": "bernoulli", "means": [0.9, 0.1]}, "topology": {"kind": "path"},
+        "parameters": {"horizon": 25, "epsilon": 0.5, "v": 1.1, "gamma": gamma},
+    })  # fmt: skip
+    alike_on_average(simple, [memory.run(plan, number).regret for number in range(250)])
 
 
 MEANS, EPSILON, V, T, GAMMA = [0.9, 0.1], 0.5, 1.1, 40, 2

@@ -3,11 +3,12 @@
 import math
 import random
 
+import numpy as np
 import pytest
 
 from posse.engines import memory
 from posse.plan import prepare
-from posse_papers.esfandiari import figures, theory
+from posse_papers.esfandiari import compared, figures, theory
 from posse_papers.esfandiari.figures import UNIFORM, anonymous, commit
 from tests.support.papers import GENERATOR, alike_on_average, measured
 
@@ -16,6 +17,24 @@ def test_variance_of_an_estimate_by_hand():
     # six members, means .1, .26, .42, .58, .74, .9
     others = 0.1924 + 0.2436 + 0.2436 + 0.1924 + 0.09
     assert theory.exact_variance(6) == pytest.approx(0.09 + 2 * others)
+
+
+def test_the_fewest_assignments_by_hand():
+    # C = 5: arm 1 has just the six users 6 to 11, so that all six play it whenever one is to;
+    # user 11 plays nothing else, the five others owe half a turn to arm 0
+    alive = np.zeros((12, 2), dtype=bool)
+    alive[:11, 0] = alive[6:, 1] = True
+    assert compared.fewest(alive) == pytest.approx(1.5)
+    # with one user more for arm 1 they need not wait
+    assert compared.fewest(np.vstack([alive, [[False, True]]])) < 1.5
+    assert compared.fewest(np.ones((18, 3), dtype=bool)) == pytest.approx(1.0)
+
+
+def test_more_assignments_than_others_are_refuted():
+    check = compared.fewer(("lp",), "the fewest")
+    rest = {"lp": {6: [3.0, 3.0]}}
+    assert check(measured(**{"the fewest": {6: [1.0, 3.0]}}, **rest)).answer == "borne out"
+    assert check(measured(**{"the fewest": {6: [1.0, 3.1]}}, **rest)).answer == "not borne out"
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,13 @@
 import math
 import random
 
+import numpy as np
 import pytest
 
+from posse.algorithms import from_edges, ring
 from posse.engines import memory
 from posse.plan import prepare
-from posse_papers.li import figures, theory
+from posse_papers.li import compared, figures, theory
 from posse_papers.sample import Sample, regret
 from posse_papers.statements import Measured
 from tests.support.papers import GENERATOR, alike_on_average
@@ -76,6 +78,26 @@ def test_what_is_linear_once_the_own_arm_is_found(of, answer):
         Sample(status="horizon", curve=[[t, scale * of(t)] for t in times]) for scale in (1, 1.1)
     ]
     assert figures.linear("a")(runs).answer == answer
+
+
+def test_gossip_mixes_without_losing_anything():
+    mixing = compared.weights(ring(5))
+    assert mixing == pytest.approx(mixing.T)
+    assert mixing.sum(axis=1) == pytest.approx(np.ones(5))
+    assert mixing[0].tolist() == pytest.approx([1 / 3, 1 / 3, 0, 0, 1 / 3])
+
+
+def test_gossip_uses_each_edge_in_each_slot_and_loses_by_its_noise():
+    noisy, exact = (
+        compared.gossip(300, private, generator=GENERATOR(1)) for private in (True, False)
+    )
+    assert noisy["value"] == exact["value"] == 300 * 8
+    assert noisy["regret"] > exact["regret"] > 0
+
+
+def test_a_multi_star_links_its_centres():
+    graph = from_edges(20, ((i, j) for i, j in compared.several_stars(4, 4)))
+    assert (graph.size, graph.diameter, sorted(graph.degrees)) == (22, 3, [1] * 16 + [7] * 4)
 
 
 def test_the_proofs_sum_falls_with_rounds_and_grows_with_fewer_agents():

@@ -1,10 +1,12 @@
-"""docs/reproduction.md: claims and checks apart, each with its verdict and the power of that."""
+"""docs/reproduction.md: a row for each verdict, claims and checks apart."""
 
 import re
 from typing import Any
 
+import pytest
+
 from posse_papers import reproduction
-from posse_papers.outcome import Cost, Judged, PointMean, Told
+from posse_papers.outcome import Judged, PointMean, Told
 from posse_papers.statements import Answer, Finding
 
 
@@ -40,9 +42,13 @@ def outcome(*statements: Judged, **changes: Any) -> Told:
     return Told(**told)
 
 
-def document(one: Told, full: Told | None = None, **costs: Cost) -> str:
+def document(one: Told, full: Told | None = None) -> str:
     large = {} if full is None else {"small": full}
-    return reproduction.text({"small": one}, large, costs, ["small", "other"])
+    return reproduction.text({"small": one}, large, ["small", "other"])
+
+
+def rows(text: str, start: str = "it") -> list[str]:
+    return re.findall(rf"^\|{start} .*$", text, flags=re.M)
 
 
 def test_one_verdict_by_the_form_that_judges():
@@ -66,31 +72,57 @@ def test_claims_and_checks_of_our_own_are_told_and_counted_apart():
     assert "Claims of the papers: 1 borne out, 1 depends on the form." in text
     assert "Checks of our own: 1 undecided." in text
     claims, _, rest = text.partition("## Checks of our own")
-    rows = re.findall(r"^\| it .*$", claims, flags=re.M)
-    assert rows[0] == "| it \\| falls (4.2) | `small` | **borne out** |  | chance |"
-    assert "corrected: borne out, printed: not borne out" in rows[1]
-    assert re.findall(r"^\| it .*$", rest, flags=re.M) == [
-        "| it \\| falls | `small` | **undecided** |"
+    assert rows(claims) == [
+        "|it \\| falls|4.2|`small`|**yes**|so|chance|",
+        "|it \\| falls|4.2||corrected **yes**, printed **no**|corrected so; printed so||",
     ]
+    assert rows(rest) == ["|it \\| falls|`small`|**open**|so||"]
 
 
-def test_the_paper_size_stands_beside_the_quick_form():
+def test_what_a_comparison_refutes_by_itself_is_not_repeated():
+    text = document(outcome(statement(corrected=found("borne out", "no difference"))))
+    assert rows(text) == ["|it \\| falls|4.2|`small`|**yes**|so||"]
+
+
+def test_the_paper_size_stands_beside_the_quick_form_where_it_differs():
     quick = outcome(statement(corrected=found("undecided")))
-    full = outcome(
-        statement(corrected=found("borne out", "half the noise: 2")),
-        form="full",
-        processor_seconds=90.0,
-    )
+    full = outcome(statement(corrected=found("borne out", "half the noise: 2")), form="full")
     text = document(quick, full)
-    assert "| **undecided** | **borne out** | half the noise |" in text
+    assert rows(text) == [
+        "|it \\| falls|4.2|`small`|**open**; paper size: **yes**|so|half the noise|"
+    ]
     assert "Claims of the papers: 1 undecided." in text
     assert "Claims of the papers, paper size: 1 borne out." in text
-    assert "1 of 1 experiments were run at paper size, in 1.5 processor minutes" in text
     assert "Not run here: `other`" in text
 
 
-def test_what_was_not_run_in_full_says_what_it_would_cost():
-    text = document(outcome(), other=Cost(repetitions=2000, processor_seconds=3600.0, kept=20))
-    assert "| `other` | 60.0 | 20 of 2,000 repetitions |" in text
-    assert "In quick form alone: `small`." in text
-    assert "## Paper size" not in document(outcome())
+def test_statements_that_differ_before_their_colon_share_a_row():
+    answers: list[tuple[float, Answer]] = [
+        (0, "not borne out"), (0.1, "not borne out"), (0.2, "undecided")
+    ]  # fmt: skip
+    said = [
+        Judged(text=f"ξ = {xi}: it falls (here: by half (or so))", place="4.2", by="both",
+               found={"corrected": found(answer)})
+        for xi, answer in answers
+    ]  # fmt: skip
+    assert rows(document(outcome(*said)), "ξ") == [
+        "|ξ = 0, 0.1: it falls|4.2|`small`|**no**|so||",
+        "|ξ = 0.2: it falls|4.2||**open**|so||",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "short"),
+    [
+        ("3 of 3 clear; least: a − b at 4: 78.9 ± 69.6", "a−b at 4: 78.9±69.6"),
+        ("β at 0: 0.272 ± 0.004, at most 0.1", "β at 0: 0.272±0.004 (≤0.1)"),
+        ("ratio 1.16; wanted 0 to 1.25", "ratio 1.16 (0–1.25)"),
+        ("9 of 9 (99.7% to 99.8%), wanted 0.95", "9/9 (99.7%–99.8%), for 0.95"),
+        ("a − b: 275 ± 76 of 300 allowed", "a−b: 275±76 (≤300)"),
+        ("9 of 20 releases against 0: ε is at least 1.96, claimed 0.5", "ε≥1.96 (0.5)"),
+        ("one two three four five six seven eight", "one two three four five six seven…"),
+    ],
+)  # fmt: skip
+def test_a_figure_is_short(said, short):
+    one = statement(corrected=Finding(answer="undecided", said=said))
+    assert rows(document(outcome(one))) == [f"|it \\| falls|4.2|`small`|**open**|{short}||"]

@@ -15,7 +15,7 @@ from posse.protocol.players import Outcome
 from posse_papers.checks import at_most
 from posse_papers.sample import Sample, of_run, regret
 from posse_papers.statements import Measured
-from posse_papers.tossou import figures, theory
+from posse_papers.tossou import compared, figures, theory
 from posse_papers.tossou.figures import RANDOM_PACE
 from tests.support.claims import plan
 from tests.support.noise import deviation
@@ -25,6 +25,45 @@ from tests.support.papers import GENERATOR, alike_on_average, measured
 def test_the_random_players_pace_by_hand():
     # means .55, .2 and eight times .1: .55 - 1.55 / 10
     assert pytest.approx(0.395) == RANDOM_PACE
+
+
+def test_divergence_by_hand():
+    assert compared.divergence(0.5, 0.75) == pytest.approx(0.5 * math.log(4 / 3))
+    assert compared.divergence(0.0, 0.5) == pytest.approx(math.log(2))
+    assert compared.divergence(0.5, 1.0) == math.inf
+
+
+def test_lai_and_robbins_leave_a_bad_arm_until_its_bound_exceeds_the_leader():
+    policy = compared.LaiRobbins((3, 7))
+    for arm in (3, 7):
+        assert policy.choose() == arm
+        policy.learn(arm, float(arm == 7))
+    # step 2 is arm 3's turn: mean 0 of one reward, against a leader of mean 1
+    assert policy.choose() == 7
+    policy.learn(7, 0.0)
+    policy.learn(7, 0.0)
+    # step 4: the leader has mean 1/3, and KL(0, 1/3) = .41 is below log 4
+    assert policy.choose() == 3
+
+
+@pytest.mark.parametrize(("power", "answer"), [(0.0, "borne out"), (0.5, "not borne out")])
+def test_growth_by_a_power_is_no_logarithm(power, answer):
+    def regret_by(t: float) -> float:
+        return t**power if power else math.log(1 + 1e6 * t)
+
+    quarters = [[scale * regret_by(t) for t in range(5)] for scale in (1000, 1001, 1002)]
+    runs = Measured("corrected", regret)
+    runs.runs["a", 0.0] = [
+        Sample(status="computed", numbers={"quarters": found}) for found in quarters
+    ]
+    assert compared.flattens("a")(runs).answer == answer
+
+
+def test_players_of_fair_sharing_find_the_best_arms():
+    found = compared.fair_sharing(4000, generator=GENERATOR(2))
+    first, *_, third, last = found["quarters"]
+    assert first == 0
+    assert 0 < last - third < found["quarters"][1]
 
 
 def curve(of, last=1000.0):

@@ -100,7 +100,7 @@ def _panels(name: str, quick: bool) -> Lines:
     })  # fmt: skip
 
 
-@comparison("a ratio outside")
+@comparison("another ratio")
 def ten_times(measured: Measured, panel: str) -> Finding:
     """The next better line has 7 to 14 times the regret of parallel UCB."""
     means = {name: measured.mean(f"{panel}: {name}", 0.0)[0] for name in (*_KINDS, _COMMIT)}

@@ -95,7 +95,7 @@ def _conclusions(problem: int) -> tuple[Statement, ...]:
     """What section 6 says of Figure 1; of Figure 3 "the same conclusions" (appendix C.2)."""
     # with rewards without a bound only the printed form of DP-MASE runs
     by: dict[str, By] = {_DP: "both" if problem == 1 else "printed", _CORRUPTED: "both"}
-    where = {s: s if problem == 1 else f"C.2, as in {s}" for s in ("6.1", "6.2", "6.3")}
+    where = {s: s if problem == 1 else f"C.2 ({s})" for s in ("6.1", "6.2", "6.3")}
     found = []
     for name in _LINES:
         of = _names(name, name)
@@ -150,7 +150,7 @@ EXPERIMENTS = (
             lambda problem, eta: corrupted(128, 0.0, eta, problem=problem), _PROBLEMS,
             (0.3, 0.6, 0.9) if quick else (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95),
         ),
-        axes=Axes("η", "rounds"), repeat=(12, 60),
+        axes=Axes("η", "rounds"), repeat=(8, 60),
         assumed=f"N = 128, η from .1 to .95 (the figure's are lost; below .2 rounds grow "
         f"again). {_SPREAD}",
     ),
