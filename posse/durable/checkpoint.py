@@ -4,7 +4,8 @@ Machines and their hosts are plain data, which `pickle` writes. What belongs to 
 (clocks, keys, its journal, the record of its system) is written as a name, and the reader of the
 checkpoint supplies the object of that name.
 
-Reading a pickle calls whatever it names. Here it can name classes of posse and of plain data only.
+Reading a pickle calls whatever it names. Here it can name classes that hosts are made of, and those
+of plain data. A journal is read back only if its checksums are right (`posse.durable.journal`).
 """
 
 import io
@@ -27,6 +28,16 @@ replays what came since the last one."""
 
 _SHARE = 20
 """Checkpoints take at most one part in so many of the processor time."""
+
+_OF_HOSTS = tuple(
+    f"posse.{room}."
+    for room in (
+        *("agent", "arms", "clocks", "coordinator", "durable.ledger", "durable.recording"),
+        *("families", "hosts", "measure", "protocol", "results", "spec", "topologies"),
+        *("wire.broadcast", "wire.session"),
+    )
+)
+"""What hosts are made of; no class that opens a socket, starts a process or writes elsewhere."""
 
 _KNOWN = frozenset({"builtins", "collections", "msgspec", "numpy", "posse"})
 
@@ -150,6 +161,6 @@ class _Reader(pickle.Unpickler):
 
 def _is_plain(made_by: Any) -> bool:
     """Whether this callable makes plain data."""
-    if isinstance(made_by, type) and made_by.__module__.partition(".")[0] == "posse":
+    if isinstance(made_by, type) and f"{made_by.__module__}.".startswith(_OF_HOSTS):
         return True
     return isinstance(made_by, Hashable) and made_by in _PLAIN

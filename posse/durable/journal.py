@@ -15,8 +15,16 @@ reboots loses rows on their way to the disk. So a journal from before a reboot i
 process would go on from less than it had sent, and draw noise anew. A `synchronous` journal is
 refused for certain, because the id of the boot is on disk before the first row. On a machine that
 has no such id each row of a `synchronous` journal waits for the disk.
+
+Each row, and the state before the first, has a checksum that also covers all before it, under a key
+made of the owner's text. So a damaged, missing, moved or foreign row is found, and named. Rows that
+are missing at the end are not: of a file that was put back from an older copy the other side knows
+(`posse.wire.session`). The key is no secret: whoever can write the file, which must be its owner,
+can write the checksums, too.
 """
 
+import hashlib
+import hmac
 import os
 import sqlite3
 import stat
@@ -33,7 +41,7 @@ from posse.errors import PosseError
 
 T = TypeVar("T")
 
-FORMAT = 6
+FORMAT = 7
 """The version of the file's content."""
 
 _SCHEMA = """
@@ -45,6 +53,8 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 """A new id each time that the machine boots (Linux)."""
 
 _ARRAY = 1
+_SUM = 16
+"""Bytes of a checksum."""
 
 _RESUMES = "a process that is started again resumes from it, so its folder needs room for it"
 _GIVE_UP = "remove the file, which gives up the run that was to resume from it"
@@ -81,6 +91,8 @@ class Journal:
         self._row = msgspec.msgpack.Encoder(enc_hook=_encode)
         boot = _BOOT.read_text()[:8] if _BOOT.exists() else ""
         self._owner = f"{owner}; format {FORMAT}; machine's start {boot}"
+        self._last_sum = b""
+        """The checksum of the last row, or of the beginning if there is none."""
         self._waits = ("FULL", "NORMAL" if boot else "FULL") if synchronous else ("OFF", "OFF")
         """How SQLite waits for the disk: when it writes the owner, and when it writes rows."""
         self._db: sqlite3.Connection | None = None
@@ -101,7 +113,9 @@ class Journal:
         self.beginning = beginning
         self._write("BEGIN")
         self._write("DELETE FROM batches")
-        self._write("INSERT OR REPLACE INTO about VALUES ('beginning', ?)", beginning)
+        self._last_sum = self._sum(b"", beginning)
+        kept = self._last_sum + beginning if beginning else b""
+        self._write("INSERT OR REPLACE INTO about VALUES ('beginning', ?)", kept)
         self._write("COMMIT")
 
     def began_as(self, kind: type[T]) -> T | None:
@@ -147,7 +161,9 @@ class Journal:
         """Write what is not written yet; call it before anything leaves the process."""
         if self.beginning and (self._inputs or self._answers):
             row = self._row.encode((self._inputs, self._answers))
-            self._write("INSERT INTO batches (content) VALUES (?)", row)
+            checksum = self._sum(self._last_sum, row)
+            self._write("INSERT INTO batches (content) VALUES (?)", checksum + row)
+            self._last_sum = checksum
             self._inputs.clear()
             self._answers.clear()
 
@@ -241,7 +257,7 @@ class Journal:
                     f"before this machine's last reboot ({whose}, and this is {owner}); end that "
                     "run first, or remove the file, which gives that run up"
                 )
-            self.beginning = about.get("beginning", b"")
+            self.beginning = self._checked(b"", about.get("beginning", b""), "its beginning")
             self.starts = int(about.get("starts", b"-1")) + 1
             db.execute(
                 "INSERT OR REPLACE INTO about VALUES ('starts', ?)", (str(self.starts).encode(),)
@@ -274,11 +290,30 @@ class Journal:
 
     def _rows(self) -> list[_Row]:
         assert self._db is not None
+        rows = []
         try:
-            rows = self._db.execute("SELECT content FROM batches ORDER BY number")
-            return [_decode(content) for (content,) in rows]
+            for number, kept in self._db.execute("SELECT * FROM batches ORDER BY number"):
+                content = self._checked(self._last_sum, kept, f"its row {number}")
+                rows.append(_decode(content))
+            return rows
         except (sqlite3.Error, msgspec.MsgspecError, ValueError, TypeError):
             raise self._unusable("is damaged", _GIVE_UP) from None
+
+    def _sum(self, before: bytes, content: bytes) -> bytes:
+        """The checksum of a row after the one whose checksum is `before`."""
+        key = self._owner.encode()
+        return hmac.digest(key, before + content, hashlib.sha256)[:_SUM]
+
+    def _checked(self, before: bytes, kept: bytes, what: str) -> bytes:
+        """The content of a row, or of the beginning; `PosseError` if its checksum is another."""
+        if not kept:
+            return kept
+        checksum, content = kept[:_SUM], kept[_SUM:]
+        if not hmac.compare_digest(checksum, self._sum(before, content)):
+            said = f"is damaged: {what} is not what was written"
+            raise self._unusable(said, _GIVE_UP)
+        self._last_sum = checksum
+        return content
 
     def _unusable(self, why: str, do: str = _RESUMES) -> PosseError:
         return PosseError(f"the journal {self.path} {why}; {do}")

@@ -73,7 +73,7 @@ class Ledger(Spending):
         return self._run, self._rows
 
     def go_on(self, run: int, rows: RowsByArm) -> None:
-        with self._opened():
+        with self._opened(anew=False):
             self._recognise()
         self._run, self._rows = run, rows
 
@@ -208,9 +208,14 @@ class Ledger(Spending):
     # --- the file --------------------------------------------------------------------------------
 
     @contextmanager
-    def _opened(self) -> Iterator[None]:
-        """Open the file; it stays open after the block, unless that fails."""
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    def _opened(self, *, anew: bool = True) -> Iterator[None]:
+        """Open the file; it stays open after the block, unless that fails.
+
+        A run that goes on has a ledger: what a checkpoint names is never made.
+        """
+        flags = (
+            os.O_RDWR | (os.O_CREAT if anew else 0) | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+        )
         with ExitStack() as opened:
             try:
                 descriptor = os.open(self._path, flags, 0o600)

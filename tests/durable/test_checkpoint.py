@@ -17,12 +17,15 @@ from posse.clocks.immediate import SlotPace, WallPace
 from posse.clocks.pace import SharedPace
 from posse.clocks.run_clock import Conductor, SharedClock, WallClock
 from posse.clocks.virtual import Activity, VirtualPace
+from posse.durable.capture import Capture
 from posse.durable.checkpoint import NotPlain, read, written
 from posse.durable.journal import Journal
+from posse.durable.ledger import Ledger
 from posse.durable.recording import RecordedSpending, recorded
 from posse.engines import memory
 from posse.engines.agents.recovery import outside_agent
 from posse.engines.coordinator.recovery import outside_coordinator, restored_host
+from posse.errors import PosseError
 from posse.families.network import Network
 from posse.hosts.agent import AgentHost
 from posse.hosts.agent_setup import AgentSetup
@@ -169,6 +172,21 @@ def test_nothing_but_plain_data_is_written_or_read(thing: Any) -> None:
         written(thing, {})
     with pytest.raises(NotPlain):
         read(pickle.dumps(thing), {})
+
+
+def test_no_class_of_ours_is_made_that_hosts_are_not_made_of(tmp_path: Path) -> None:
+    for thing in (Harmful(Capture, str(tmp_path / "made")), Harmful(Journal, str(tmp_path), "x")):
+        with pytest.raises(NotPlain, match=r"posse\.durable\.(capture|journal)\.\w+ is not plain"):
+            read(pickle.dumps(thing), {})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_ledger_that_a_checkpoint_names_is_not_made(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "made.ledger")
+    ledger._run = 1
+    with pytest.raises(PosseError, match=r"made\.ledger cannot be written: No such file"):
+        read(pickle.dumps(ledger), {})
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_a_module_of_ours_imported_is_not_ours() -> None:

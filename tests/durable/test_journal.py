@@ -7,6 +7,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -477,3 +478,83 @@ def test_an_answer_of_another_kind_is_named_and_not_given(path: Path) -> None:
     again = recorded(three, of_this_machine(lambda: 8), field=True)
     with three.replay():
         assert again.stamp() == 7
+
+
+def written(path: Path) -> list[tuple[int, bytes]]:
+    """A journal of three rows; the rows as they are in the file."""
+    one = opened(path)
+    one.begin(b"what it was")
+    noise = one.asked(lambda: np.array([1.5, -2.25]))
+    for rank in range(3):
+        one.add(FRAME, rank, b"a frame")
+        noise()
+        one.commit()
+    one.close()
+    with closing(sqlite3.connect(path)) as database:
+        return database.execute("SELECT number, content FROM batches").fetchall()
+
+
+def changed(path: Path, statement: str, *values: object) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute(statement, values)
+
+
+def read_again(path: Path) -> None:
+    one = opened(path)
+    try:
+        with one.replay() as inputs:
+            list(inputs)
+    finally:
+        one.close()
+
+
+def test_every_flipped_bit_of_a_row_is_found_and_the_row_is_named(path: Path) -> None:
+    (number, row), *_ = written(path)
+    for bit in range(0, 8 * len(row), 7):
+        flipped = bytearray(row)
+        flipped[bit // 8] ^= 1 << bit % 8
+        changed(path, "UPDATE batches SET content = ? WHERE number = ?", bytes(flipped), number)
+        with pytest.raises(PosseError, match=r"is damaged: its row 1 is not what was written; rem"):
+            read_again(path)
+    changed(path, "UPDATE batches SET content = ? WHERE number = ?", row, number)
+    read_again(path)
+
+
+def test_a_row_that_is_missing_moved_or_of_another_agent_is_found(path: Path) -> None:
+    first, second, third = written(path)
+    changed(path, "DELETE FROM batches WHERE number = ?", second[0])
+    with pytest.raises(PosseError, match="its row 3 is not what was written"):
+        read_again(path)
+    changed(path, "INSERT INTO batches VALUES (?, ?)", second[0], third[1])
+    with pytest.raises(PosseError, match="its row 2 is not what was written"):
+        read_again(path)
+    other = path.with_name("other")
+    one = opened(other, "agent 4 of a run")
+    one.begin(b"what it was")
+    one.add(FRAME, 0, b"a frame")
+    one.commit()
+    one.close()
+    changed(other, "DELETE FROM batches")
+    changed(other, "INSERT INTO batches VALUES (?, ?)", *first)
+    two = opened(other, "agent 4 of a run")
+    with pytest.raises(PosseError, match="its row 1 is not what was written"), two.replay():
+        pass
+    two.close()
+
+
+def test_a_checkpoint_that_was_changed_is_found_before_it_is_read(path: Path) -> None:
+    written(path)
+    changed(path, "UPDATE about SET value = CAST(value || 'x' AS BLOB) WHERE name = 'beginning'")
+    with pytest.raises(PosseError, match="is damaged: its beginning is not what was written"):
+        opened(path)
+
+
+def test_a_process_that_goes_on_goes_on_with_its_checksums(path: Path) -> None:
+    written(path)
+    one = opened(path)
+    with one.replay() as inputs:
+        list(inputs)
+    one.add(FRAME, 3, b"another")
+    one.commit()
+    one.close()
+    read_again(path)

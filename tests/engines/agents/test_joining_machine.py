@@ -417,10 +417,15 @@ def test_a_configuration_before_it_joined_is_not_followed() -> None:
     assert script.told(CONFIGURE) == []
 
 
-def test_a_configuration_that_is_none_ends_it_with_a_sentence() -> None:
+@pytest.mark.parametrize(
+    "setup",
+    [b"\x93\x01\x02\x03", b"\x81\xa9knowledge\x81\xa1x" + b"\x91" * 200_000 + b"\x90"],
+    ids=["no table", "nested 200,000 deep"],
+)
+def test_a_configuration_that_is_none_ends_it_with_a_sentence(setup: bytes) -> None:
     script = Script()
     script.joins()
-    (failure,) = script.told(control.Configure(4, b"\x93\x01\x02\x03"))
+    (failure,) = script.told(control.Configure(4, setup))
     assert isinstance(failure, Fail)
     assert failure.reason.startswith("the coordinator's configuration cannot be decoded: ")
     assert failure.kind is PosseError
