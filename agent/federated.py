@@ -305,8 +305,8 @@ class Eliminator(AgentMachine):
     def _play(self, arm: int) -> AgentEffects:
         """Pull only this arm until the horizon."""
         self.answer = arm
-        left = self.schedule.horizon - self.t
-        self.tail = [Pull((arm,), left)] if left else []
+        remaining = self.schedule.horizon - self.t
+        self.tail = [Pull((arm,), remaining)] if remaining else []
         return self._play_on()
 
     def _play_on(self) -> AgentEffects:

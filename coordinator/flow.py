@@ -28,23 +28,23 @@ def whole_points(x: IntArray, unit: int) -> list[tuple[int, IntArray]]:
     users = np.flatnonzero(x.sum(axis=1))
     if (x[users].sum(axis=1) != unit).any() or (x < 0).any():
         raise ValueError("each row of x must sum to the unit, or to 0")
-    left = x[users].copy()
-    columns = left.sum(axis=0)
+    rest = x[users].copy()
+    columns = rest.sum(axis=0)
     low, high = columns // unit, -(-columns // unit)
     mass = unit
     points: list[tuple[int, IntArray]] = []
     rows = np.arange(len(users))
     while mass:
-        columns = left.sum(axis=0)
+        columns = rest.sum(axis=0)
         least = np.where(columns == high * mass, high, low)
         most = np.where(columns == low * mass, low, high)
-        arms = _point_on_face(left > 0, least, most)
+        arms = _point_on_face(rest > 0, least, most)
         chosen = np.bincount(arms, minlength=x.shape[1])
-        step = int(left[rows, arms].min())
+        step = int(rest[rows, arms].min())
         # a larger step would push a column's share of the rest out of [⌊c_j⌋, ⌈c_j⌉]
         up, down = (chosen == high) & (low < high), (chosen == low) & (low < high)
         step = min([step, *(columns - low * mass)[up].tolist(), *(high * mass - columns)[down]])
-        left[rows, arms] -= step
+        rest[rows, arms] -= step
         mass -= int(step)
         point = np.full(len(x), -1, dtype=np.int64)
         point[users] = arms

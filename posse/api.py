@@ -112,10 +112,10 @@ def run(
             pieces = directory.pieces()
         if observe is silent and screen.every < math.inf:
             observe = progress.observe
-        given: dict[str, Any] = {"on_join": on_join, "jobs": jobs, "capture": capture}
+        arguments: dict[str, Any] = {"on_join": on_join, "jobs": jobs, "capture": capture}
 
         def work(numbers: Sequence[int]) -> Outcomes:
-            made = make_runs(plan, numbers, observe=observe, on=placement, **given)
+            made = make_runs(plan, numbers, observe=observe, on=placement, **arguments)
             return held.enter_context(closing(made))
 
         records: dict[int, RunRecord] = {}

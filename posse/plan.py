@@ -98,24 +98,24 @@ class Plan:
         if wiring is None:  # agents know the coordinator only
             return Network([()] * agents, [{}] * agents)
         with defect.in_system(self.spec.system):
-            found = wiring.network(self.spec, self.parameters, run)
-            is_one = isinstance(found, Network)
-            said = found.fault(agents) if is_one else f"is {found!r:.80}; it must be a Network"
-        if said:
-            raise SpecError("system", f"the network of '{self.spec.system}' {said}")
-        return found
+            network = wiring.network(self.spec, self.parameters, run)
+            is_one = isinstance(network, Network)
+            fault = network.fault(agents) if is_one else f"is {network!r:.80}; it must be a Network"
+        if fault:
+            raise SpecError("system", f"the network of '{self.spec.system}' {fault}")
+        return network
 
     def bound(self, run: int) -> Bound:
         """What theory says about run `run`."""
         try:
-            found = self.system.bound(self.spec, self.parameters, run)
+            bound = self.system.bound(self.spec, self.parameters, run)
         except NoBoundError as why:
             return Bound(note=f"No bound is drawn: {why}")
-        if not isinstance(found, Bound):
+        if not isinstance(bound, Bound):
             raise SpecError(
-                "system", f"the bound of '{self.spec.system}' is {found!r}; it must be a Bound"
+                "system", f"the bound of '{self.spec.system}' is {bound!r}; it must be a Bound"
             )
-        return found
+        return bound
 
     def missing(self, spawn: int | None = None) -> str:
         """What the first `spawn` agents (default: all) lack on this machine; "" if nothing.
@@ -178,11 +178,11 @@ class Plan:
 
     def advice(self) -> list[str]:
         """Sentences about settings that are allowed but probably not meant."""
-        claim, said = self.claim, []
+        claim, advice = self.claim, []
         if self.field and (not claim.holds or claim.mechanism == "none"):
-            said = [f"{self.spec.system} does not protect real rewards: {claim.note}"]
+            advice = [f"{self.spec.system} does not protect real rewards: {claim.note}"]
         if self.clock != "virtual" and self.spec.agents.activity != ActivitySpec():
-            said.append(
+            advice.append(
                 f"agents.activity has no effect with the clock '{self.clock}': only the clock "
                 "'virtual' draws which agent is active"
             )
@@ -191,7 +191,7 @@ class Plan:
         if not isinstance(more, list | tuple) or not all(isinstance(one, str) for one in more):
             must = "it must be a list of sentences"
             raise SpecError("system", f"'{self.spec.system}' advises {more!r:.80}; {must}")
-        return [*said, *more]
+        return [*advice, *more]
 
 
 Source = str | Path | dict[str, Any] | RunSpec | Plan

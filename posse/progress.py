@@ -117,10 +117,10 @@ class Progress:
 
     def _left(self) -> str:
         done = self._done + self._share
-        left = self._total - self._before - done
-        if not done or left <= 0:
+        remaining = self._total - self._before - done
+        if not done or remaining <= 0:
             return ""
-        return f"about {duration((time.monotonic() - self._began) * left / done)} left"
+        return f"about {duration((time.monotonic() - self._began) * remaining / done)} left"
 
     def _tick(self) -> None:
         while not self._ended.wait(self._pause()):

@@ -70,8 +70,8 @@ class Row(msgspec.Struct, frozen=True):
             if _is_open(cls):
                 cells[len(names) - 1 :] = [cells[len(names) - 1 :]]  # type: ignore[list-item]
             plain.append(dict(zip(names, cells, strict=True)))
-        found = msgspec.convert(plain, list[cls], strict=False)  # type: ignore[valid-type]
-        return [(now, row) for (now, *_), row in zip(rows, found, strict=True)]
+        values = msgspec.convert(plain, list[cls], strict=False)  # type: ignore[valid-type]
+        return [(now, row) for (now, *_), row in zip(rows, values, strict=True)]
 
     @classmethod
     def columns(cls, log: LogTables) -> list[str]:

@@ -102,11 +102,11 @@ class Neighbours(msgspec.Struct, frozen=True, kw_only=True):
                 f"agent {self.agent}'s reward in the first round of its first group is {value:g} "
                 f"and that of the group's next member {other:g}, or the reverse"
             )
-        whose = f"agent {self.agent}'s reward number {self.place + 1} of arm {self.arm}"
+        reward = f"agent {self.agent}'s reward number {self.place + 1} of arm {self.arm}"
         if self.exchanged >= 0:
-            return f"{whose} is {value:g} and agent {self.exchanged}'s {other:g}, or the reverse"
+            return f"{reward} is {value:g} and agent {self.exchanged}'s {other:g}, or the reverse"
         rest = ", ".join(f"{level:.4g}" for level in self.levels) or "the run file's own"
-        return f"{whose} is {value:g} or {other:g}; all others by arm: {rest}"
+        return f"{reward} is {value:g} or {other:g}; all others by arm: {rest}"
 
 
 class Promise(msgspec.Struct, frozen=True, kw_only=True):

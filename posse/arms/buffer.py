@@ -36,8 +36,8 @@ class RewardBuffer:
         for k in arms:
             missing = times - self.held(k)
             if missing > 0:
-                left = self._drawn[k][self._next[k] :]
-                self._drawn[k] = np.concatenate([left, self._arms.draw(k, missing)])
+                rest = self._drawn[k][self._next[k] :]
+                self._drawn[k] = np.concatenate([rest, self._arms.draw(k, missing)])
                 self._next[k] = 0
         width = min(times, min(self.held(k) for k in arms))
         return np.stack([self._drawn[k][self._next[k] : self._next[k] + width] for k in arms])
@@ -95,8 +95,8 @@ class RewardBuffer:
         """
         if self._finite:
             for k in arms:
-                left = (self._arms.remaining(k) or 0) + self.held(k)
+                remaining = (self._arms.remaining(k) or 0) + self.held(k)
                 needed = times * arms.count(k)
-                if k in self._finite and left < needed:
-                    return f"arm {k} has {left} rewards left and {needed} are needed"
+                if k in self._finite and remaining < needed:
+                    return f"arm {k} has {remaining} rewards left and {needed} are needed"
         return ""

@@ -111,16 +111,16 @@ class CsvArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="csv")
                     empty.setdefault(arm, []).append(rank)
                 total += len(log)
                 cut.update(reward for reward in log if self._is_cut(reward))
-        said = [f"{named(agents)}: no row of arm {arm}" for arm, agents in sorted(empty.items())]
+        notes = [f"{named(agents)}: no row of arm {arm}" for arm, agents in sorted(empty.items())]
         if self.clip is not None and cut:
             (most, times), *_ = cut.most_common(1)
             low, high = self.clip
             ends = f"{low:g} is the worst reward, {high:g} the best, and NaN counts as {low:g}"
-            said.append(
+            notes.append(
                 f"arms.clip changes {cut.total():,} of {total:,} rewards, {times:,} of them are "
                 f"{most:g}; {ends}"
             )
-        return said
+        return notes
 
     def _is_cut(self, reward: float) -> bool:
         return self.clip is not None and not self.clip[0] <= reward <= self.clip[1]

@@ -99,8 +99,8 @@ class PythonArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="py
     def ledger(self, base: str, rank: int) -> tuple[Path, None]:
         """The path of the agent's ledger; there is no log."""
         name = self.target.replace(":", ".")
-        who = f"-{rank}" if rank >= 0 else ""
-        return Path(base).resolve() / f"{name}{who}.ledger", None
+        suffix = f"-{rank}" if rank >= 0 else ""
+        return Path(base).resolve() / f"{name}{suffix}.ledger", None
 
     def build(self, context: ArmsContext) -> "Python":
         """The arms of one agent."""

@@ -60,9 +60,9 @@ class ViewTable:
         """These columns; NaN for numbers that were never seen."""
         place = {name: i for i, name in enumerate(self.names)}
         out = np.full((len(self.values), len(names)), np.nan)
-        there = [(i, place[name]) for i, name in enumerate(names) if name in place]
-        if there:
-            to, of = map(list, zip(*there, strict=True))
+        present = [(i, place[name]) for i, name in enumerate(names) if name in place]
+        if present:
+            to, of = map(list, zip(*present, strict=True))
             out[:, to] = self.values[:, of]
         return out
 
@@ -98,8 +98,8 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
         if self.missing:
             values = np.where(np.isnan(values), [self.missing[name] for name in names], values)
         score = values @ np.array(list(self.weights.values()))
-        found: Mask = score > self.threshold if self.above else score <= self.threshold
-        return found
+        holds: Mask = score > self.threshold if self.above else score <= self.threshold
+        return holds
 
     @property
     def says(self) -> str:
@@ -110,9 +110,9 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
         if list(self.weights.values()) == [1.0, -1.0]:
             return " less ".join(self.weights) + f" {than}"
         first = sorted(self.weights.items(), key=lambda item: -abs(item[1]))[:3]
-        said = ", ".join(f"{number(weight)} × {name}" for name, weight in first)
+        terms = ", ".join(f"{number(weight)} × {name}" for name, weight in first)
         more = len(self.weights) - len(first)
-        return f"a weighted sum {than}: {said}" + (f" and {more} more" if more else "")
+        return f"a weighted sum {than}: {terms}" + (f" and {more} more" if more else "")
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,10 +123,10 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
     def holds(self, table: ViewTable) -> Mask:
         """For which runs it holds."""
-        found = np.ones(len(table.values), dtype=bool)
+        holds = np.ones(len(table.values), dtype=bool)
         for condition in self.conditions:
-            found &= condition.holds(table)
-        return found
+            holds &= condition.holds(table)
+        return holds
 
     @property
     def says(self) -> str:
@@ -206,8 +206,8 @@ def _regression(tables: Sequence[ViewTable]) -> list[_Column]:
     names, both = aligned(tables)
     x = np.concatenate(both)
     known = ~np.isnan(x)
-    there = known.sum(axis=0)
-    mean = np.where(known, x, 0.0).sum(axis=0) / np.maximum(there, 1)
+    counts = known.sum(axis=0)
+    mean = np.where(known, x, 0.0).sum(axis=0) / np.maximum(counts, 1)
     x = np.where(known, x, mean)
     scale = x.std(axis=0)
     use = np.isfinite(scale) & (scale > 0)

@@ -102,8 +102,8 @@ def _means(plan: Plan) -> list[float]:
 def _is_best(means: list[float], first: int, count: int) -> Mask:
     """Whether an arm of a run is the best, shape (runs, arms)."""
     orders = [order(run_of(number), len(means)) for number in range(first, first + count)]
-    found: Mask = np.array(orders) == int(np.argmax(means))
-    return found
+    is_best: Mask = np.array(orders) == int(np.argmax(means))
+    return is_best
 
 
 def _of_arms(
@@ -118,10 +118,10 @@ def _of_arms(
     lists: dict[str, dict[int, int]] = {}
     for column, name in enumerate(names):
         for found in re.finditer(r"\[(\d+)\]", name):
-            of = f"{name[: found.start()]}[the arm]{name[found.end() :]}"
-            lists.setdefault(of, {})[int(found[1])] = column
-    told = ["the arm", *names, *(f"{name} is the arm" for name in names), *lists]
-    x = np.full((len(seen), arms, len(told)), -1.0, dtype=np.float32)
+            entry = f"{name[: found.start()]}[the arm]{name[found.end() :]}"
+            lists.setdefault(entry, {})[int(found[1])] = column
+    features = ["the arm", *names, *(f"{name} is the arm" for name in names), *lists]
+    x = np.full((len(seen), arms, len(features)), -1.0, dtype=np.float32)
     for k in range(arms):
         x[:, k, 0] = k
         x[:, k, 1 : 1 + len(names)] = seen
@@ -129,4 +129,4 @@ def _of_arms(
         for i, places in enumerate(lists.values(), start=1 + 2 * len(names)):
             if k in places:
                 x[:, k, i] = seen[:, places[k]]
-    return told, x
+    return features, x

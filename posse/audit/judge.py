@@ -86,13 +86,15 @@ def judge(
     trials = len(tested[0].values)
     hits = int(event.holds(tested[event.of]).sum())
     others = int(event.holds(tested[1 - event.of]).sum())
-    told = bool(event.conditions)
+    has_event = bool(event.conditions)
     spent = [table.spent for table in (*learned, *tested) if table.spent is not None]
     return AuditVerdict(
         claimed=claimed,
         delta=delta,
-        found=float(epsilon_at_least(hits, others, trials, delta, error)) if told else 0.0,
-        found_delta=delta_at_least(hits, others, trials, claimed or 0.0, error) if told else 0.0,
+        found=float(epsilon_at_least(hits, others, trials, delta, error)) if has_event else 0.0,
+        found_delta=delta_at_least(hits, others, trials, claimed or 0.0, error)
+        if has_event
+        else 0.0,
         error=error,
         event=event,
         words=event.says or "nothing that was seen tells the two data sets apart",
@@ -100,7 +102,10 @@ def judge(
         others=others,
         trials=trials,
         needed=runs_needed(
-            max(hits / trials, 1 / trials) if told else _SHARE, claimed or 0.0, delta, error
+            max(hits / trials, 1 / trials) if has_event else _SHARE,
+            claimed or 0.0,
+            delta,
+            error,
         ),
         spent=max(spent, default=None),
     )

@@ -72,11 +72,11 @@ class _Replaced:
     def _draw(self, arm: int, count: int) -> FloatArray:
         rewards = self.inner.draw(arm, count)
         if arm == self.arm and self.value is not None:
-            at = self.place - self.used
+            index = self.place - self.used
             self.used += count
-            if 0 <= at < len(rewards):
+            if 0 <= index < len(rewards):
                 rewards = rewards.copy()
-                rewards[at] = self.value
+                rewards[index] = self.value
         return rewards
 
 

@@ -187,9 +187,9 @@ class Audit(Bench):
         half = self.runs // 2
         learned = self.tables(case, sees, _FIRST, half, keep)
         tested = self.tables(case, sees, _FIRST + half, half, keep)
-        found = judge(learned, tested, claimed, delta, self.error)
+        verdict = judge(learned, tested, claimed, delta, self.error)
         violations = observed_alone(self.plan) if sums else []
-        return msgspec.structs.replace(found, case=case, violations=violations)
+        return msgspec.structs.replace(verdict, case=case, violations=violations)
 
     def _worst(self, delta: float) -> tuple[Neighbours, tuple[str, ...]]:
         """The case whose data sets differ most in a few runs, and the numbers to keep."""

@@ -211,6 +211,6 @@ def _numbers(option: str, text: str) -> tuple[float, ...]:
 def _captured(options: argparse.Namespace) -> int:
     """Check a capture, without knowing the truth."""
     checked = plan(options) if options.file is not None else None
-    found = checks(frames.read(options.captured), checked)
-    rows = [(check.name, check.says) for check in found]
-    return _end(options, found, rows, found=any(check.violations for check in found))
+    results = checks(frames.read(options.captured), checked)
+    rows = [(check.name, check.says) for check in results]
+    return _end(options, results, rows, found=any(check.violations for check in results))

@@ -36,8 +36,8 @@ def run(options: argparse.Namespace) -> None:
             on_record=lambda record: progress.done(),
             capture=file,
         )
-    said = f"the frames are in {file}; posse frames {file} shows them"
-    console_of(options).print(said, soft_wrap=True, highlight=False)
+    message = f"the frames are in {file}; posse frames {file} shows them"
+    console_of(options).print(message, soft_wrap=True, highlight=False)
 
 
 def add_frames(parser: Parser) -> None:
@@ -50,8 +50,8 @@ def add_frames(parser: Parser) -> None:
     )
     parser.option("--run N", "show only frames of this run, from 0", type=number)
     for end in ("from", "to"):
-        whose = f"show only frames {end} the agent of this rank, or coordinator"
-        parser.option(f"--{end} RANK", whose, type=_end)
+        help_text = f"show only frames {end} the agent of this rank, or coordinator"
+        parser.option(f"--{end} RANK", help_text, type=_end)
     parser.option("--json", "print one JSON document per line")
 
 

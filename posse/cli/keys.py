@@ -55,14 +55,14 @@ def run(options: argparse.Namespace) -> None:
             "Give each machine its own folder (coordinator, agent-0, agent-1, …) and no other."
         )
         return
-    who = COORDINATOR if options.coordinator else str(options.rank)
-    party = who if options.coordinator else f"agent-{who}"
+    owner = COORDINATOR if options.coordinator else str(options.rank)
+    party = owner if options.coordinator else f"agent-{owner}"
     made = keys.make(options.folder, party)
     public = keys.own(options.folder, party)
-    keys.allow(options.folder, who, public)
+    keys.allow(options.folder, owner, public)
     print(
         f"{party}.key_secret {'was made' if made else 'exists already'} in {options.folder}; "
-        f"keep it there.\nOn every other machine, run: posse allow DIR {who} {public}"
+        f"keep it there.\nOn every other machine, run: posse allow DIR {owner} {public}"
     )
 
 

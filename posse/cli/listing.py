@@ -55,16 +55,16 @@ def names() -> list[str]:
 
 def run(options: argparse.Namespace) -> None:
     """Print tables of names, or the keys of what is asked for."""
-    what = options.what
-    if own_code.is_target(what):
-        families.find_system(what, [str(Path.cwd())])
-        _print_system(what)
-    elif what and what not in names():
-        raise SpecError(f"posse list {what}", f"not known; {nearest(what, names(), 'posse list')}")
-    elif what in ("", "systems", "arms", "topologies"):
-        _print_names([what] if what else ["systems", "arms", "topologies"])
+    name = options.what
+    if own_code.is_target(name):
+        families.find_system(name, [str(Path.cwd())])
+        _print_system(name)
+    elif name and name not in names():
+        raise SpecError(f"posse list {name}", f"not known; {nearest(name, names(), 'posse list')}")
+    elif name in ("", "systems", "arms", "topologies"):
+        _print_names([name] if name else ["systems", "arms", "topologies"])
     else:
-        _print_keys(what)
+        _print_keys(name)
 
 
 def _print_names(sections: Sequence[str]) -> None:

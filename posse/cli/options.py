@@ -43,12 +43,12 @@ def count(text: str) -> int:
 def seconds(text: str) -> float:
     """Parse a number of seconds to wait."""
     try:
-        said = float(text)
+        parsed = float(text)
     except ValueError:
-        said = math.nan
-    if not 0 <= said <= _LONGEST:
+        parsed = math.nan
+    if not 0 <= parsed <= _LONGEST:
         raise argparse.ArgumentTypeError(f"is {text}; it must be from 0 to {_LONGEST} seconds")
-    return said
+    return parsed
 
 
 def place(text: str) -> Path:
@@ -97,14 +97,14 @@ def add_join(parser: Parser) -> None:
 
 
 def changes(options: argparse.Namespace) -> list[str]:
-    given = {"engine.kind": options.engine, "seed": options.seed, "repeat": options.repeat}
-    given = {path: value for path, value in given.items() if value is not None}
+    options_given = {"engine.kind": options.engine, "seed": options.seed, "repeat": options.repeat}
+    options_given = {path: value for path, value in options_given.items() if value is not None}
     for option in ("set", "over"):
         said = [said for said in vars(options).get(option, ()) if isinstance(said, str)]
-        for path in {one.partition("=")[0].strip() for one in said} & given.keys():
+        for path in {one.partition("=")[0].strip() for one in said} & options_given.keys():
             own = path.partition(".")[0]
             raise SpecError(path, f"is given by --{own} and by --{option}; leave one of them out")
-    return [f"{path}={value}" for path, value in given.items()]
+    return [f"{path}={value}" for path, value in options_given.items()]
 
 
 def add_runs(parser: Parser, engine: str = "the run file's") -> None:
@@ -223,13 +223,13 @@ def plan(options: argparse.Namespace, *overrides: Override) -> Plan:
 
     if "given" not in options:
         options.given = read(options.file)  # once, because a pipe can be read only once
-    given = options.given
-    raw = overridden(given, [*options.set, *overrides])
-    if raw.get("system") not in (None, given.get("system")):
-        for path in no_place_for(raw, given):
+    original = options.given
+    raw = overridden(original, [*options.set, *overrides])
+    if raw.get("system") not in (None, original.get("system")):
+        for path in no_place_for(raw, original):
             put(raw, path, None)
-            said = vars(options).setdefault("left_out", set())
-            if (line := f"{path} is left out: {raw['system']} does not use it") not in said:
+            notes = vars(options).setdefault("left_out", set())
+            if (line := f"{path} is left out: {raw['system']} does not use it") not in notes:
                 log.remark(line)
-            said.add(line)
+            notes.add(line)
     return prepare(raw)

@@ -67,7 +67,7 @@ def carry_out(
     """
     directory = RunDirectory(paths.result(options.out, options.file.stem), plan)
     options.folder = directory.path
-    found: dict[int, RunRecord] = {}
+    records: dict[int, RunRecord] = {}
     kept = 0
     with lock.held(directory.path), ExitStack() as running:
         whole.require_room(directory.path)
@@ -80,24 +80,24 @@ def carry_out(
                 shown.warn(advice)
 
             def work(numbers: Sequence[int]) -> api.Outcomes:
-                given = {"on_join": progress.joined, "observe": progress.observe}
-                runs = running.enter_context(opened(plan, on_hub=live.follow, **given))
+                observers = {"on_join": progress.joined, "observe": progress.observe}
+                runs = running.enter_context(opened(plan, on_hub=live.follow, **observers))
                 return running.enter_context(contextlib.closing(runs(numbers)))
 
             try:
                 for done in batch.carry_out(directory.pieces(), work):
                     if isinstance(done.outcome, PosseError):
                         raise done.outcome
-                    found[done.place] = done.outcome
+                    records[done.place] = done.outcome
                     kept += done.before
                     progress.done(before=done.before)
                     if options.verbose and not done.before:
-                        said = words.line(done.outcome)
-                        shown.say(f"run {done.place + 1} of {plan.spec.repeat}: {said}")
+                        line = words.line(done.outcome)
+                        shown.say(f"run {done.place + 1} of {plan.spec.repeat}: {line}")
             except (PosseError, KeyboardInterrupt) as error:
-                _ended_early(directory, str(error) or "interrupted", found, plan.spec.repeat)
+                _ended_early(directory, str(error) or "interrupted", records, plan.spec.repeat)
                 raise
-            result = plan.result([found[number] for number in sorted(found)], links)
+            result = plan.result([records[number] for number in sorted(records)], links)
         code = _close(directory, result, options, kept)
         if kept == plan.spec.repeat and journal and (directory.path / journal).exists():
             with opened(plan) as runs:

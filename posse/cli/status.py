@@ -32,10 +32,10 @@ def run(options: argparse.Namespace) -> None:
     table = Table(box=None, pad_edge=False, show_header=False)
     for rank in range(status.agents):
         heard = status.heard_seconds_ago.get(rank)
-        said = printable(status.heard.get(rank) or "nothing")
+        last = printable(status.heard.get(rank) or "nothing")
         table.add_row(
             f"agent {rank}",
-            "not here" if heard is None else f"said {said} {heard:.1f} s ago",
+            "not here" if heard is None else f"said {last} {heard:.1f} s ago",
             f"waited for ({printable(status.waiting)})" if rank in status.waiting_for else "",
         )
     console = Console(markup=False, emoji=False)

@@ -55,27 +55,27 @@ def points(over: list[str]) -> list[At]:
 def run(options: argparse.Namespace) -> int:
     """Check every point, run what is missing, write and print the result of each."""
     plans = [(at, plan(options, *changes(options), *at.items())) for at in points(options.over)]
-    there = placement(options) is not None
+    is_placed = placement(options) is not None
     for _, checked in plans:
-        checked.require(0 if there else None)
+        checked.require(0 if is_placed else None)
     folder = paths.result(options.out, f"sweep-{options.file.stem}")
     sweep = SweepDirectory(folder, plans)
     runs = sum(checked.spec.repeat for _, checked in plans)
     with lock.held(folder), Progress(f"{len(plans)} points", runs, screen(options)) as progress:
         whole.require_room(folder)
         sweep.open()
-        found = _carry_out(sweep, options, progress)
+        results = _carry_out(sweep, options, progress)
     options.written = folder
-    if not (written := _write(sweep, found)) or options.json:
-        print_json(found)
+    if not (written := _write(sweep, results)) or options.json:
+        print_json(results)
     else:
-        _show(found, sweep, options)
-    failed = [one for one in found if one.failure is not None]
+        _show(results, sweep, options)
+    failed = [one for one in results if one.failure is not None]
     for one in failed:
         complain(f"{one.directory}: {one.failure}")
     if failed:
         complain(
-            f"{len(failed)} of {len(found)} points failed; the same command with --out {folder} "
+            f"{len(failed)} of {len(results)} points failed; the same command with --out {folder} "
             "tries them again"
         )
     return RunFailed.exit_code if failed else int(not written)
@@ -99,38 +99,39 @@ def _carry_out(
 ) -> list[PointResult]:
     """The result of each point, written as soon as its last run ends."""
     pieces = sweep.pieces()
-    found: dict[int, PointResult] = {}
+    results: dict[int, PointResult] = {}
     try:
         with closing(batch.carry_out(pieces, partial(_work, sweep, options))) as outcomes:
             for done in outcomes:
                 place, number = pieces[done.place].task
                 progress.done(before=done.before, failed=isinstance(done.outcome, PosseError))
                 if ended := sweep.points[place].take(number, done.outcome):
-                    found[place] = ended
+                    results[place] = ended
     except KeyboardInterrupt:
         for place in range(len(sweep.points)):
-            if place not in found and (begun := sweep.points[place].give_up("interrupted")):
-                found[place] = begun
-        _write(sweep, [found[place] for place in sorted(found)])
+            if place not in results and (begun := sweep.points[place].give_up("interrupted")):
+                results[place] = begun
+        _write(sweep, [results[place] for place in sorted(results)])
         remark(
             f"finished runs are kept in {sweep.folder}; the same command with --out {sweep.folder} "
             "resumes from them"
         )
         raise
-    return [found[place] for place in sorted(found)]
+    return [results[place] for place in sorted(results)]
 
 
 def _work(sweep: SweepDirectory, options: argparse.Namespace, tasks: list[Task]) -> api.Outcomes:
     """Make runs: those in memory all side by side, those as processes point after point."""
     on = placement(options)
     kinds = [sweep.points[place].plan.spec.engine.kind for place, _ in tasks]
-    here = [index for index, kind in enumerate(kinds) if kind == "memory"]
-    if here:
+    in_memory = [index for index, kind in enumerate(kinds) if kind == "memory"]
+    if in_memory:
         carried = [
-            api.encode_run(sweep.points[place].plan, n) for place, n in (tasks[i] for i in here)
+            api.encode_run(sweep.points[place].plan, n)
+            for place, n in (tasks[i] for i in in_memory)
         ]
         for at, outcome in api.side_by_side(carried, options.jobs, on):
-            yield here[at], outcome
+            yield in_memory[at], outcome
     others = [index for index, kind in enumerate(kinds) if kind == "processes"]
     for place, group in itertools.groupby(others, key=lambda index: tasks[index][0]):
         indices = [*group]
@@ -158,20 +159,20 @@ def _show(found: list[PointResult], sweep: SweepDirectory, options: argparse.Nam
         table.add_row(*map(str, one.at.values()), *_answer(one), *cells)
     console = console_of(options)
     console.print(table)
-    said = f"written to {sweep.folder}; posse report {sweep.folder} draws it"
-    console.print(said, soft_wrap=True, highlight=False)
+    message = f"written to {sweep.folder}; posse report {sweep.folder} draws it"
+    console.print(message, soft_wrap=True, highlight=False)
 
 
 def _answer(one: PointResult) -> tuple[str, str, str]:
     """The commonest answer, how often it was right, and how the runs ended."""
     arms = Counter(arm for arm in one.best_arms if arm is not None).most_common(1)
-    said = ", ".join(f"arm {arm}" + f" in {n} of {one.runs}" * (n < one.runs) for arm, n in arms)
+    answers = ", ".join(f"arm {arm}" + f" in {n} of {one.runs}" * (n < one.runs) for arm, n in arms)
     right = one.summary.get("right")
     statuses = Counter(one.statuses).most_common()
     ended = ", ".join(f"{status} {n}" if len(statuses) > 1 else status for status, n in statuses)
     failed = f"failed after {one.runs} runs" if one.runs else "failed"
     return (
-        said or "–",
+        answers or "–",
         f"{right.mean * right.n:.0f} of {right.n}" if right is not None else "–",
         ended if one.failure is None else failed,
     )

@@ -83,12 +83,12 @@ def _show(options: argparse.Namespace) -> None:
     """Show the state in the terminal until the series is over."""
     console = console_of(options)
     shown_at = -_EVERY
-    news = read_live(options.directory)
-    if news is None:
+    current = read_live(options.directory)
+    if current is None:
         raise PosseError(f"no run goes on in {options.directory}; posse report shows what did")
     with Live(console=console, auto_refresh=False) as moving:
-        while news is not None:
-            state, age = news
+        while current is not None:
+            state, age = current
             lines = state.lines()
             if age > STALE:
                 lines.append(f"its last news are {age:,.0f} s old")
@@ -99,7 +99,7 @@ def _show(options: argparse.Namespace) -> None:
                 shown_at = time.monotonic()
                 console.print(text, soft_wrap=True)
             time.sleep(1.0)
-            news = read_live(options.directory)
+            current = read_live(options.directory)
 
 
 @contextmanager

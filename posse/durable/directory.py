@@ -107,12 +107,12 @@ class RunDirectory:
                 )
             return
         try:
-            there = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), RunSpec)
+            kept = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), RunSpec)
         except (OSError, ValueError, RecursionError) as error:
             raise InputError(f"{path} is not what posse run wrote ({error})") from None
         mine = fingerprint(self._plan.spec, without=PATIENCE)
-        differ = differences(fingerprint(there, without=PATIENCE), mine)
-        if differ or self._plan.spec.repeat < there.repeat:
+        differ = differences(fingerprint(kept, without=PATIENCE), mine)
+        if differ or self._plan.spec.repeat < kept.repeat:
             names = [
                 "the run file's folder" if key == "base" else key for key in differ or ["repeat"]
             ]

@@ -138,13 +138,13 @@ class Ledger(Spending):
                 allowed = runs == 0 if privacy.reuse == "never" else _within(task, epsilon, delta)
             self._rows.append(np.flatnonzero(allowed))
         if any(arms.lengths) and not any(len(rows) for rows in self._rows):
-            what = (
+            reason = (
                 "was used in an earlier run, and may be used only once"
                 if privacy.reuse == "never"
                 else f"would cost more than its budget, {privacy.bound}"
             )
             raise PosseError(
-                f"every row of {self._data} {what}; give this agent new rows, or allow more by "
+                f"every row of {self._data} {reason}; give this agent new rows, or allow more by "
                 f"[privacy] in its own run file. posse ledger {self._data} shows the runs"
             )
         arms.keep(self._rows)

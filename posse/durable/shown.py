@@ -147,8 +147,8 @@ def _bound(points: _Bound) -> Bound:
     at, limits = np.array(points.regret or [(0.0, 0.0)]).T
 
     def curve(times: FloatArray) -> FloatArray:
-        found: FloatArray = np.interp(times, at, limits)
-        return found
+        limit: FloatArray = np.interp(times, at, limits)
+        return limit
 
     regret = curve if points.regret else None
     return Bound(label=points.label, note=points.note, rounds=points.rounds, regret=regret)

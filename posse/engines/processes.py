@@ -73,8 +73,8 @@ class ProcessEngine:
         self._spec = spec
         self._spawn = spec.agents.count if spawn is None else spawn
         self._elsewhere = starter is not None
-        here = 0 if self._elsewhere else self._spawn
-        room.require(spec.agents.count, here)
+        local = 0 if self._elsewhere else self._spawn
+        room.require(spec.agents.count, local)
         self._start_by = starter or ForkServer
         self._starter: Starter | None = None
         self._configured: object = None
@@ -86,7 +86,7 @@ class ProcessEngine:
         self._way = way
         self._journal = journal
         self._mesh = plan.system.wiring is not None
-        self._durable = bool(here and (spec.engine.durable or spec.engine.restarts))
+        self._durable = bool(local and (spec.engine.durable or spec.engine.restarts))
         self._ipc = spec.engine.transport == "ipc" and bind is None
         self._scratch = Scratch() if self._ipc or self._durable else None
         if bind is None:

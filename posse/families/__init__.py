@@ -89,14 +89,14 @@ def get_system(name: str) -> System:
 
 def _known(name: str, load: Callable[[], Any]) -> System:
     try:
-        found = load()
+        system = load()
     except NotTrusted as error:
         raise SpecError("system", str(error)) from None
     except (Exception, SystemExit) as error:  # a user's own code may call sys.exit
         why = f"'{name}' cannot be imported: {defect.describe(error)}"
         raise SpecError("system", why) from error
-    if not isinstance(found, System):
-        kind = type(found).__name__
+    if not isinstance(system, System):
+        kind = type(system).__name__
         raise SpecError("system", f"'{name}' is of type {kind}; it must be a posse.extend.System")
-    _LOADED[name] = found
-    return found
+    _LOADED[name] = system
+    return system

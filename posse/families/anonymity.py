@@ -143,14 +143,14 @@ class _Server:
         """Find observations and leaks in one assignment's masked reports."""
         orders, reports = seen.orders, seen.reports
         groups = {user: orders[user].group if user in orders else () for user in sorted(reports)}
-        left = {
+        unmasked = {
             user: words - keystream(seen.seeds[user], number, self._width)
             if user in seen.seeds
             else words
             for user, words in reports.items()
         }
         for step in range(self._width if reports else 0):
-            at = f"assignment {number}, round {step}"
+            where = f"assignment {number}, round {step}"
             absent = {user for user in groups if removed_in(step, groups[user]) == user}
             for user in groups:
                 if user in absent and reports[user][step]:
@@ -158,16 +158,16 @@ class _Server:
             heard = [user for user in groups if user not in absent]
             rosters = {user: roster(step, groups[user]) or (user,) for user in heard}
             for members in _components(rosters, seen.seeds):
-                self._saw(len(members), f"{at}: {members}")
+                self._saw(len(members), f"{where}: {members}")
             for members in {tuple(u for u in heard if u in rosters[user]) for user in heard}:
-                one = max(map(seen.copies, members)) << self._precision
+                largest = max(map(seen.copies, members)) << self._precision
                 # as sent, and without what was revealed
                 sent = np.array([reports[u][step] for u in members], dtype=np.uint64)
-                values = np.array([left[u][step] for u in members], dtype=np.uint64)
+                values = np.array([unmasked[u][step] for u in members], dtype=np.uint64)
                 size = self._group_size
-                for few in {*_plain(sent, size, one), *_plain(values, size, one)}:
+                for few in {*_plain(sent, size, largest), *_plain(values, size, largest)}:
                     names = tuple(members[position] for position in few)
-                    self._saw(len(few), f"{at}: unhidden {names}")
+                    self._saw(len(few), f"{where}: unhidden {names}")
 
     def summed(self, number: int, seen: _Round) -> None:
         """Count the sums over each round's roster that the first members of groups passed on."""
@@ -194,11 +194,13 @@ def _components(
 
 def _plain(values: Words, group_size: int, one: int) -> list[tuple[int, ...]]:
     """Sets of fewer than C positions whose values add up to a sum of rewards up to `one` each."""
-    found = []
+    positions = []
     for size in range(1, min(group_size, len(values) + 1)):
         if size * one >= 1 << (WORD_BITS - 16):
             continue  # too many of all words are possible sums
         chosen = np.array(list(combinations(range(len(values)), size)))
         sums = values[chosen].sum(axis=1, dtype=np.uint64)
-        found += [tuple(int(p) for p in chosen[at]) for at in np.flatnonzero(sums <= size * one)]
-    return found
+        positions += [
+            tuple(int(p) for p in chosen[at]) for at in np.flatnonzero(sums <= size * one)
+        ]
+    return positions

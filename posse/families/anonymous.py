@@ -341,10 +341,10 @@ def _show_rounds(standing: Standing) -> Sequence[str]:
 
 def _show_progress(standing: Standing) -> Sequence[str]:
     batches = BatchRow.of(standing.log)
-    said = [f"batch {row.batch}" for _, row in batches[-1:]]
+    lines = [f"batch {row.batch}" for _, row in batches[-1:]]
     if standing.log.get(CommitRow.table):
-        said = ["exploration is over"]
-    return [*_show_rounds(standing), *said]
+        lines = ["exploration is over"]
+    return [*_show_rounds(standing), *lines]
 
 
 def _rewards(run: RunRecord, arms: int) -> list[tuple[float, float]]:

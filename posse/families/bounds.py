@@ -145,5 +145,5 @@ def ucb1_regret(gaps: FloatArray) -> Curve:
 
     Auer, Cesa-Bianchi and Fischer, Machine Learning 47, 2002, Theorem 1; sums over Δ_k > 0.
     """
-    found = positive(gaps)
-    return logarithmic(8 * (1 / found).sum(), (1 + math.pi**2 / 3) * found.sum())
+    positive_gaps = positive(gaps)
+    return logarithmic(8 * (1 / positive_gaps).sum(), (1 + math.pi**2 / 3) * positive_gaps.sum())

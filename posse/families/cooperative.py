@@ -147,11 +147,11 @@ def _make_private(context: AgentContext) -> AgentMachine:
 def _make_robust(context: AgentContext) -> AgentMachine:
     p: RobustParameters = context.parameters
     kind: type[PrivateMeans] = DoublingMeans
-    given = {"epsilon": p.epsilon, "releases": doubling_counts(p.horizon)}
+    arguments = {"epsilon": p.epsilon, "releases": doubling_counts(p.horizon)}
     if p.estimator != "mean":
         kind = RobustMeans
-        given["liars"] = most_liars(context.knowledge["assumed"], context.agents)
-    return _make_agent(context, kind, _noisy_range(context, 1 / p.epsilon), **given)
+        arguments["liars"] = most_liars(context.knowledge["assumed"], context.agents)
+    return _make_agent(context, kind, _noisy_range(context, 1 / p.epsilon), **arguments)
 
 
 def _make_byzantine(context: AgentContext) -> AgentMachine:
@@ -485,12 +485,12 @@ class CooperativeDetail(Detail, omit_defaults=True):
 
     def lines(self, run: RunRecord) -> Lines:
         """Each agent's own answer, and how long messages travelled."""
-        said = [("answers", run.answers_said())]
+        lines = [("answers", run.answers_said())]
         if self.delay_by_hops:
             far = self.delay_by_hops.items()
             slots = [f"{one.mean_slots:g} over {counted(int(hops), 'hop')}" for hops, one in far]
-            said.append(("delay in slots", ", ".join(slots)))
-        return said
+            lines.append(("delay in slots", ", ".join(slots)))
+        return lines
 
 
 def _complete_alone(spec: RunSpec, parameters: Any, record: RunRecord) -> None:

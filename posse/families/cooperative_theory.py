@@ -44,9 +44,9 @@ def private_cooperation_regret(
     The paper prints χ for the second χ̄. Theorem 7.1, its proof, calls both the clique number, but
     equation 31 sums over the cliques of the cover.
     """
-    found = positive(gaps)
+    positive_gaps = positive(gaps)
     once = cliques * (agents * gamma + 2) + agents * (1 / epsilon + zeta(1.5))
-    return logarithmic(cliques * 8 * (1 / found).sum(), found.sum() * once)
+    return logarithmic(cliques * 8 * (1 / positive_gaps).sum(), positive_gaps.sum() * once)
 
 
 def byzantine_cooperation_regret(
@@ -63,14 +63,14 @@ def byzantine_cooperation_regret(
     Δ_k in the first sum. Equation 40 has 4σ², but equation 38 with Algorithm 3's δ = 1/t² gives 8σ,
     four times as much at σ = 1/2.
     """
-    found = positive(gaps)
-    room = found - 2 * sigma * math.sqrt(epsilon)
+    positive_gaps = positive(gaps)
+    room = positive_gaps - 2 * sigma * math.sqrt(epsilon)
     if not room.size or (room <= 0).any():
         raise NoBoundError(
             "Theorem 4.3 needs every gap to be above 2σ sqrt(ε), and here one is not."
         )
     once = 3 * agents + gamma * cliques * (agents - 1)
-    return logarithmic(cliques * (4 * sigma**2 / room**2).sum(), once * found.sum())
+    return logarithmic(cliques * (4 * sigma**2 / room**2).sum(), once * positive_gaps.sum())
 
 
 def robust_cooperation_regret(gaps: FloatArray, *, agents: int, epsilon: float) -> Curve:
@@ -85,9 +85,9 @@ def robust_cooperation_regret(gaps: FloatArray, *, agents: int, epsilon: float) 
 
         M Σ_k (max(64 log t / Δ_k, 32 log t / ε) + Δ_k (⌈1/ε⌉ + 24)).
     """
-    found = positive(gaps)[:, None]
-    slopes = np.maximum(64 / found, 32 / epsilon)
-    once = found * (pulls_per_release(epsilon) + 24)
+    positive_gaps = positive(gaps)[:, None]
+    slopes = np.maximum(64 / positive_gaps, 32 / epsilon)
+    once = positive_gaps * (pulls_per_release(epsilon) + 24)
     return lambda t: agents * (slopes * np.log(np.maximum(t, 1.0)) + once).sum(axis=0)
 
 
@@ -96,9 +96,9 @@ def adap_ucb_regret(gaps: FloatArray, epsilon: float, alpha: float) -> Curve:
 
     Azize and Basu, NeurIPS 2022, Theorem 7; sums over Δ_k > 0.
     """
-    found = positive(gaps)
-    slope = 16 * alpha * (1 / np.minimum(found, epsilon)).sum()
-    return logarithmic(slope, len(found) * alpha / (alpha - 3))
+    positive_gaps = positive(gaps)
+    slope = 16 * alpha * (1 / np.minimum(positive_gaps, epsilon)).sum()
+    return logarithmic(slope, len(positive_gaps) * alpha / (alpha - 3))
 
 
 def clique_cover(graph: Graph, gamma: int) -> int:

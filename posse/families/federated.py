@@ -187,17 +187,17 @@ def _make_hdp_server(context: CoordinatorContext) -> ServerMachine:
 def _lay_ddp(spec: RunSpec, parameters: DdpParameters, run: int) -> Network:
     graph = spec.graph(run)
     require_connected(graph)
-    told: list[dict[str, Any]] = [{"diameter": graph.diameter} for _ in range(graph.agents)]
-    return along(graph, told)
+    knowledge: list[dict[str, Any]] = [{"diameter": graph.diameter} for _ in range(graph.agents)]
+    return along(graph, knowledge)
 
 
 def _regroup_ddp(graph: Graph, present: Collection[int]) -> Network:
     """The network after a loss: each part of the graph goes on by itself."""
-    told: list[dict[str, Any]] = []
+    knowledge: list[dict[str, Any]] = []
     for of in graph.component_of:
         part = graph.components[of]
-        told.append({"diameter": max(graph.eccentricities[i] for i in part), "members": part})
-    return along(graph, told)
+        knowledge.append({"diameter": max(graph.eccentricities[i] for i in part), "members": part})
+    return along(graph, knowledge)
 
 
 def _lay_hdp(spec: RunSpec, parameters: HdpParameters, run: int) -> Network:
@@ -230,7 +230,7 @@ def _lay_routes(graph: Graph) -> Network:
             sends[parent] = max(sends[parent], sends[i] + 1)
     total = max(sinks.eccentricity)
     component_of = dict(zip(sinks.sink, graph.components, strict=True))
-    told: list[dict[str, Any]] = [
+    knowledge: list[dict[str, Any]] = [
         {
             "towards": sinks.towards[i],
             "children": [(child, sends[child]) for child in sorted(children[i])],
@@ -240,7 +240,7 @@ def _lay_routes(graph: Graph) -> Network:
         for i in range(graph.agents)
     ]
     server = {"sinks": [(sink, len(component_of[sink])) for sink in sinks.sink]}
-    return along(graph, told, server, NetworkFacts(sinks=list(sinks.sink)))
+    return along(graph, knowledge, server, NetworkFacts(sinks=list(sinks.sink)))
 
 
 def _advise(spec: RunSpec, parameters: SingleParameters) -> list[str]:
@@ -468,10 +468,10 @@ def _price_rounds(
 def _set_status(record: RunRecord) -> None:
     """Set the status where no server decides; only the lab knows the arms left to each agent."""
     answers = [arm for n, arm in enumerate(record.answers) if n not in record.without]
-    left = {rows[-1][1].arm for log in record.agent_logs if (rows := LeftRow.of(log))}
+    remaining = {rows[-1][1].arm for log in record.agent_logs if (rows := LeftRow.of(log))}
     record.status = "horizon"
-    if left and all(len(arms) == 1 for arms in left):
-        alike = len(left) == 1 and None not in answers
+    if remaining and all(len(arms) == 1 for arms in remaining):
+        alike = len(remaining) == 1 and None not in answers
         record.status = "identified" if alike else "no_consensus"
 
 

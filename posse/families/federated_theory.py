@@ -25,15 +25,15 @@ from posse.topologies.sinks import find_sinks
 def make_schedule(parameters: SingleParameters, agents: int, arms: int) -> Schedule:
     """S(r) and C(r) of M = `agents` agents, whatever their noise; M = 1 for `single-mab`."""
     p = parameters
-    given: dict[str, Any] = {"arms": arms, "horizon": p.horizon, "epsilon": p.epsilon}
+    arguments: dict[str, Any] = {"arms": arms, "horizon": p.horizon, "epsilon": p.epsilon}
     if not isinstance(p, FederatedParameters):
-        return Schedule(senders=1, **given)
-    given |= {"max_rounds": p.max_rounds, "gap": p.gap, "senders": agents}
+        return Schedule(senders=1, **arguments)
+    arguments |= {"max_rounds": p.max_rounds, "gap": p.gap, "senders": agents}
     if isinstance(p, CdpParameters):
-        given["senders"] = uploaders(agents, p.participation)
+        arguments["senders"] = uploaders(agents, p.participation)
         if p.noise == "shared":
-            return SharedSchedule(deviation=noise_of(p, agents).total, **given)
-    return Schedule(noise="per_agent" if p.noise == "per_agent" else "printed", **given)
+            return SharedSchedule(deviation=noise_of(p, agents).total, **arguments)
+    return Schedule(noise="per_agent" if p.noise == "per_agent" else "printed", **arguments)
 
 
 def gis_links(graph: Graph) -> int:
@@ -82,15 +82,15 @@ def elimination_regret(
     line has 16, where 2 Δ̃ >= Δ_k / 2 gives 128.) S(r) is taken with all K arms active, where it is
     largest. A slot of delay costs at most the largest gap.
     """
-    found = positive(gaps)
-    rounds = [schedule.max_rounds or elimination_rounds(float(gap)) for gap in found]
+    positive_gaps = positive(gaps)
+    rounds = [schedule.max_rounds or elimination_rounds(float(gap)) for gap in positive_gaps]
     observations = [0]
     for r in range(1, max(rounds) + 1):
         observations.append(schedule.observations(r, schedule.arms, observations[-1]))
     pulls = np.array([observations[r] for r in rounds], dtype=float)
-    explored = (found[:, None] * np.minimum(pulls[:, None], t[None, :])).sum(axis=0)
-    idle = found.max() * np.minimum(delay * max(rounds), t)
-    regret: FloatArray = agents * np.minimum(explored + idle, found.max() * t)
+    explored = (positive_gaps[:, None] * np.minimum(pulls[:, None], t[None, :])).sum(axis=0)
+    idle = positive_gaps.max() * np.minimum(delay * max(rounds), t)
+    regret: FloatArray = agents * np.minimum(explored + idle, positive_gaps.max() * t)
     return regret
 
 

@@ -90,15 +90,15 @@ def _advise(spec: RunSpec, parameters: BaselineParameters) -> list[str]:
 
 
 def _advise_corrupted(spec: RunSpec, parameters: CorruptedParameters) -> list[str]:
-    said = _advise(spec, parameters)
+    advice = _advise(spec, parameters)
     agents, xi = spec.agents.count, parameters.xi
     needed = votes_to_remove(parameters, spec.arms.arm_count(), spec.variant)
     if xi and agents * (1 - xi) < needed + 2 * math.sqrt(agents * xi * (1 - xi)):
-        said.append(
+        advice.append(
             f"parameters.xi = {xi}: so many votes are withheld that {agents} agents may not reach "
             f"{needed}; the run may end as no_consensus"
         )
-    return said
+    return advice
 
 
 def _make_voter(context: AgentContext) -> AgentMachine:

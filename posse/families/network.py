@@ -57,13 +57,13 @@ class Network:
 
     def parts(self, without: Collection[int] = ()) -> list[tuple[int, ...]]:
         """The connected parts `without` these agents; an agent with no neighbours is in none."""
-        left = Graph(
+        rest = Graph(
             tuple(
                 () if n in without else tuple(j for j in near if j not in without)
                 for n, near in enumerate(self.neighbours)
             )
         )
-        linked = (part for part in left.components if any(self.neighbours[n] for n in part))
+        linked = (part for part in rest.components if any(self.neighbours[n] for n in part))
         return [part for part in linked if part[0] not in without]
 
 

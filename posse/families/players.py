@@ -263,10 +263,10 @@ def plays_without_bound(*, epsilon: float, players: int) -> Plays:
     def plays(gap: float, t: FloatArray) -> FloatArray:
         logs = np.log(np.maximum(t, 1.0))
         noise = 18 * (7 + 4 * np.sqrt(3)) / epsilon**2 * logs**4
-        found: FloatArray = (
+        pulls: FloatArray = (
             1 + np.maximum(noise, 8 * logs / gap**2) / players + 4 * (1 + logs) / players**2
         )
-        return found
+        return pulls
 
     return plays
 

@@ -95,9 +95,9 @@ class Attendance:
 
     def slowest(self) -> list[int]:
         """The least advanced of the agents that are present and not done."""
-        left = [n for n in self.present() if n not in self.finished]
-        least = min((self._reached[n] for n in left), default=0.0)
-        return [n for n in left if self._reached[n] == least]
+        unfinished = [n for n in self.present() if n not in self.finished]
+        least = min((self._reached[n] for n in unfinished), default=0.0)
+        return [n for n in unfinished if self._reached[n] == least]
 
     def expected_rounds(self, now: float) -> float:
         """The expected activations of all agents by `now`, each until it finished.

@@ -286,10 +286,10 @@ class CoordinatorHost:
         self.sources.noted(SILENT, 0, msgspec.msgpack.encode(list(mute)))
         late, ended = self.suspects(), self.attendance.verdict is not None
         _, known = self._awaited()
-        here = len(self.attendance.present())
-        if not known or (not ended and len(late) == here):
+        present = len(self.attendance.present())
+        if not known or (not ended and len(late) == present):
             late = [rank for rank in late if rank in mute]
-        if self.outlives_agents and late and (ended or len(late) < here):
+        if self.outlives_agents and late and (ended or len(late) < present):
             for rank in late:
                 self.lose(rank, "silent")
             return True

@@ -57,11 +57,11 @@ class Regrouping:
         if standing is None or self.missing(present):
             return None
         self._standing = None
-        here = set(present)
-        edges = ((i, j) for i in here for j in self._neighbours[i] if i < j and j in here)
+        members = set(present)
+        edges = ((i, j) for i in members for j in self._neighbours[i] if i < j and j in members)
         graph = from_edges(len(self._neighbours), edges)
-        network = self._lay_out(graph, here)
-        parts = [present] if together else [part for part in graph.components if part[0] in here]
+        network = self._lay_out(graph, members)
+        parts = [present] if together else [part for part in graph.components if part[0] in members]
         orders: dict[int, control.Regroup] = {}
         for part in parts:
             where = _furthest([standing[rank] for rank in part])

@@ -33,9 +33,9 @@ class SpendingRequest(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def says(self) -> str:
         """The system and its parameters, for people."""
-        given = [f"{name} = {value}" for name, value in self.run.parameters.items()]
+        parameters = [f"{name} = {value}" for name, value in self.run.parameters.items()]
         printed = ["printed"] if self.run.variant == "printed" else []
-        return ", ".join([self.run.system, *printed, *given])
+        return ", ".join([self.run.system, *printed, *parameters])
 
 
 class Spending:

@@ -51,13 +51,13 @@ def interval(values: ArrayLike) -> tuple[FloatArray, FloatArray]:
     skewed, and this interval is longer above the mean and cannot go below 0. NaN for fewer than
     `FEWEST` values.
     """
-    given = np.asarray(values, dtype=float)
-    count, mean = len(given), given.mean(axis=0)
+    sample = np.asarray(values, dtype=float)
+    count, mean = len(sample), sample.mean(axis=0)
     if count < FEWEST:
         return np.full_like(mean, np.nan), np.full_like(mean, np.nan)
-    half = student(count - 1) * given.std(axis=0, ddof=1) / count**0.5
+    half = student(count - 1) * sample.std(axis=0, ddof=1) / count**0.5
     factor = np.exp(np.divide(half, mean, out=np.zeros_like(mean), where=mean > 0))
-    signed = (given < 0).any(axis=0)
+    signed = (sample < 0).any(axis=0)
     return np.where(signed, mean - half, mean / factor), np.where(
         signed, mean + half, mean * factor
     )

@@ -103,10 +103,10 @@ class LiveState(msgspec.Struct, kw_only=True):
     def lines(self) -> list[str]:
         """The state as lines for a terminal."""
         status, run = self.status, self.run
-        here = f"{status.arrived} of {status.agents} agents here"
+        joined = f"{status.arrived} of {status.agents} agents here"
         lines = [
             f"{self.title} · {self.headline}",
-            " · ".join([here, *(run.progress if run is not None else ())]),
+            " · ".join([joined, *(run.progress if run is not None else ())]),
         ]
         if run is not None:
             if run.regret is not None:
@@ -133,10 +133,10 @@ class LiveFile:
     def __init__(self, folder: Path, plan: Plan) -> None:
         spec = plan.spec
         agents = spec.agents.count
-        here = CoordinatorStatus(agents=agents)
+        status = CoordinatorStatus(agents=agents)
         if spec.engine.kind == "memory":
-            here = CoordinatorStatus(agents=agents, arrived=agents, running=True)
-        self._snapshot: Callable[[], Snapshot] = lambda: Snapshot(here, time.monotonic())
+            status = CoordinatorStatus(agents=agents, arrived=agents, running=True)
+        self._snapshot: Callable[[], Snapshot] = lambda: Snapshot(status, time.monotonic())
         self._path = folder / LIVE
         self._plan = plan
         self._run: RunState | None = None

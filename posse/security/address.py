@@ -20,9 +20,9 @@ def check(option: str, address: str, *, bind: bool = False) -> None:
     """
     if address.startswith("ipc://") and len(address) > len("ipc://"):
         return
-    found = _TCP.fullmatch(address)
-    port = found["port"] if found is not None else ""
-    host = found["host"] if found is not None else ""
+    match = _TCP.fullmatch(address)
+    port = match["port"] if match is not None else ""
+    host = match["host"] if match is not None else ""
     by_number = _number(host.strip("[]")) if host.startswith("[") else None
     if (
         not _is_host(host)
@@ -57,8 +57,8 @@ def join(host: str, port: str) -> str:
 
 def plain(host: str) -> str:
     """A peer's address as people know it: an IPv4 address mapped to IPv6 becomes IPv4 again."""
-    at = _number(host)
-    return str(getattr(at, "ipv4_mapped", None) or at) if at is not None else host
+    ip = _number(host)
+    return str(getattr(ip, "ipv4_mapped", None) or ip) if ip is not None else host
 
 
 def _number(host: str) -> _Address | None:
@@ -76,16 +76,16 @@ def inbox_trouble(inbox: str, host: str, networks: Sequence[IpNetwork]) -> str:
     different machines to different agents.
     """
     shown = f"its inbox {printable(inbox)}"
-    found = _TCP.fullmatch(inbox)
-    at = _number(split(inbox)[0])
-    zone = getattr(at, "scope_id", None)
-    port = int(found["port"].replace("*", "0")) if found is not None else 0
-    if at is None or zone or not 0 < port <= 0xFFFF or join(str(at), str(port)) != inbox:
+    match = _TCP.fullmatch(inbox)
+    ip = _number(split(inbox)[0])
+    zone = getattr(ip, "scope_id", None)
+    port = int(match["port"].replace("*", "0")) if match is not None else 0
+    if ip is None or zone or not 0 < port <= 0xFFFF or join(str(ip), str(port)) != inbox:
         return f"{shown} is not tcp://ADDRESS:PORT with an IPv4 address, or an IPv6 one in brackets"
-    if host and at != _number(host) and not any(at in network for network in networks):
+    if host and ip != _number(host) and not any(ip in network for network in networks):
         return (
             f"{shown} is not on its own host {host}; if that is right, add "
-            f"{ipaddress.ip_network(at)} to engine.inboxes in the coordinator's run file"
+            f"{ipaddress.ip_network(ip)} to engine.inboxes in the coordinator's run file"
         )
     return ""
 
@@ -95,5 +95,5 @@ def is_local(address: str) -> bool:
     if not address.startswith("tcp://"):
         return True
     host, _ = split(address)
-    at = _number(host)
-    return at.is_loopback if at is not None else host == "localhost"
+    ip = _number(host)
+    return ip.is_loopback if ip is not None else host == "localhost"

@@ -126,8 +126,8 @@ def key_of(frame: zmq.Frame) -> str:
 def host_of(frame: zmq.Frame) -> str:
     """The address that this frame came from, 127.0.0.1 over ipc, "" where there is none."""
     try:
-        said = str(frame.get("Peer-Address"))
+        address = str(frame.get("Peer-Address"))
     except zmq.ZMQError:
         return ""
     # over ipc: localhost:USER:GROUP:PROCESS
-    return "127.0.0.1" if said.startswith("localhost:") else plain(said)
+    return "127.0.0.1" if address.startswith("localhost:") else plain(address)

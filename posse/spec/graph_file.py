@@ -90,12 +90,12 @@ def generator(name: str) -> Callable[..., Any]:
     """Networkx's generator of this name, or `GraphError`."""
     import networkx  # noqa: PLC0415
 
-    found = getattr(networkx, name, None)
-    home = str(getattr(found, "__module__", ""))
+    make = getattr(networkx, name, None)
+    home = str(getattr(make, "__module__", ""))
     makes = home.startswith("networkx.generators") or name.endswith("graph")
-    if not callable(found) or not makes:
+    if not callable(make) or not makes:
         raise GraphError("generator", f"networkx has no generator '{name}'")
-    return found  # type: ignore[no-any-return]
+    return make  # type: ignore[no-any-return]
 
 
 @contextmanager

@@ -213,8 +213,8 @@ class ControlledCluster(cluster.Cluster):
         assert self._relays is not None
         for end in (a, b):
             if end != COORDINATOR and end not in self._spawned:
-                here = f"0 to {len(self._spawned) - 1}"
-                raise InputError(f"agent {end} was not started here; those that were: {here}")
+                started = f"0 to {len(self._spawned) - 1}"
+                raise InputError(f"agent {end} was not started here; those that were: {started}")
         if a == b or (COORDINATOR not in (a, b) and self._plan.system.wiring is None):
             raise InputError(f"{self.spec.system} has no link between {a} and {b}")
         return self._relays

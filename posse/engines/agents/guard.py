@@ -157,13 +157,13 @@ class Guard:
                 why = why_failed(event.value)
             elif self._own is not None:
                 why = "it does not know this agent's key; are both from the same posse keys?"
-            who = "?" if rank is None else rank
+            name = "?" if rank is None else rank
             LOG.warning(
                 "agent %s at %s does not let this agent in: %s",
-                who,
+                name,
                 event.address,
                 why,
-                extra={"about": f"agent {who}'s inbox"},
+                extra={"about": f"agent {name}'s inbox"},
             )
 
     def close(self) -> None:

@@ -236,15 +236,15 @@ class Joining:
 
     def not_let_in(self, how: Closure, why: str = "") -> list[JoiningEffect]:
         """The connection was closed in its handshake; `why` for `NOT_UNDERSTOOD`."""
-        at = f"the coordinator at {self._endpoint}"
+        coordinator = f"the coordinator at {self._endpoint}"
         match how:
             case Closure.UNKNOWN_KEY:
                 reason = (
-                    f"{at} does not know this agent's key {self._key}; add it to the "
+                    f"{coordinator} does not know this agent's key {self._key}; add it to the "
                     "coordinator's allowlist.toml"
                 )
             case Closure.NOT_UNDERSTOOD:
-                reason = f"the handshake with {at} failed: {why}"
+                reason = f"the handshake with {coordinator} failed: {why}"
             case Closure.WITHOUT_A_WORD if self._connections or not self._key:
                 return []  # admitted before, or no keys: the network closed it
             case Closure.WITHOUT_A_WORD:
@@ -252,8 +252,9 @@ class Joining:
                 if self._closed_in_a_row < _CLOSED_IN_A_ROW:
                     return []
                 reason = (
-                    f"{at} does not have the key that this agent's coordinator.key expects; start "
-                    "the coordinator with --keys, and copy its coordinator.key to this agent"
+                    f"{coordinator} does not have the key that this agent's coordinator.key "
+                    "expects; start the coordinator with --keys, and copy its coordinator.key to "
+                    "this agent"
                 )
         return [Fail(reason, PosseError)]
 

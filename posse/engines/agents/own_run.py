@@ -125,7 +125,7 @@ class OwnRun(TheirRun):
         plan = self._plan
         spec, untold = plan.spec, plan.system.untold
         refuse_lab(setup, spec.arms, allowed=self._lab)
-        here = {
+        own = {
             "system": spec.system,
             "variant": spec.variant,
             "parameters": {k: v for k, v in spec.parameters.items() if k not in untold},
@@ -133,7 +133,7 @@ class OwnRun(TheirRun):
             "agents": spec.agents.count,
             "clock": plan.clock,
         }
-        different = [name for name, value in here.items() if getattr(setup, name) != value]
+        different = [name for name, value in own.items() if getattr(setup, name) != value]
         if different:
             raise PosseError(
                 "the coordinator's configuration differs from this agent's own run file in "

@@ -124,8 +124,8 @@ class AgentProcess:
             return error.exit_code
         except (Exception, SystemExit) as error:  # a user's own code may call sys.exit
             host = self.host
-            who = f"agent {self.joining.rank}"
-            self._fail(defect.report(who, error) if host is None else host.defect(error))
+            name = f"agent {self.joining.rank}"
+            self._fail(defect.report(name, error) if host is None else host.defect(error))
             return RunFailed.exit_code
         finally:
             if self._site.guard is not None:
@@ -203,10 +203,10 @@ class AgentProcess:
         """Longest wait in milliseconds; None (no limit) where only frames matter."""
         if self.joining.state is JoinState.LINKING:
             return _LOOK_UP_MS
-        left = self.joining.timer - time.monotonic()
+        wait = self.joining.timer - time.monotonic()
         if self._uplink.monitor is not None or self._journal is not None:
-            left = min(left, _PATIENCE)
-        return None if math.isinf(left) else max(0, int(1000 * left)) + 1
+            wait = min(wait, _PATIENCE)
+        return None if math.isinf(wait) else max(0, int(1000 * wait)) + 1
 
     def _check_timers(self) -> None:
         if self.joining.state is JoinState.LINKING and self._mesh is not None:

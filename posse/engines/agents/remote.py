@@ -181,12 +181,14 @@ def journal_of(
     place = re.sub(r"\W+", "-", endpoint.partition("://")[2])
     if rank >= 0:
         return Path(f"posse-{place}-{rank}.journal")
-    left = (path for path in sorted(Path().glob(f"posse-{place}-*.journal")) if not is_held(path))
-    return next(left, Path(f"posse-{place}-{{rank}}.journal"))
+    journals = (
+        path for path in sorted(Path().glob(f"posse-{place}-*.journal")) if not is_held(path)
+    )
+    return next(journals, Path(f"posse-{place}-{{rank}}.journal"))
 
 
 def _owner(endpoint: str, rank: int, configuration: dict[str, str]) -> str:
     """The owner of a journal: agent, coordinator, run file and version of posse."""
     run = hashlib.sha256(msgspec.json.encode(sorted(configuration.items()))).hexdigest()[:8]
-    who = f"agent {rank}" if rank >= 0 else "an agent"
-    return f"{who} of {endpoint}, run file {run}, posse {__version__}"
+    agent = f"agent {rank}" if rank >= 0 else "an agent"
+    return f"{agent} of {endpoint}, run file {run}, posse {__version__}"

@@ -416,17 +416,17 @@ class Hub:
         """Replace `snapshot` by the status of now."""
         self._publish_at = now + _PUBLISH
         lobby, roster = self.lobby, self.lobby.roster
-        here = sorted((m for m in roster.members.values() if m.arrived), key=lambda m: m.rank)
+        joined = sorted((m for m in roster.members.values() if m.arrived), key=lambda m: m.rank)
         refused = lobby.refused + (self._host.refused if self._host is not None else Counter())
         status = CoordinatorStatus(
             agents=roster.agents,
-            arrived=len(here),
+            arrived=len(joined),
             running=lobby.running,
             runs_completed=self._completed,
             waiting_for=list(lobby.missing()),
             waiting=str(lobby.phase),
-            heard_seconds_ago={m.rank: now - m.heard for m in here},
-            heard={m.rank: kind_of(m.last) for m in here},
+            heard_seconds_ago={m.rank: now - m.heard for m in joined},
+            heard={m.rank: kind_of(m.last) for m in joined},
             frames=self.frames,
             refused=dict(refused),
         )

@@ -214,8 +214,8 @@ class Lobby:
         """When `fire` is to be called, in the loop's seconds."""
         wait, run = self.patience.timer, self._run
         # while an agent has no connection its absence counts, and the run's own timer stands still
-        here = run is not None and not self.patience.somebody_is_away
-        return min(wait, run.timer) if run is not None and here else wait
+        counts = run is not None and not self.patience.somebody_is_away
+        return min(wait, run.timer) if run is not None and counts else wait
 
     @property
     def roll_at(self) -> float:
@@ -422,11 +422,11 @@ class Lobby:
         member.takes_part = True
         self._came.add(member.rank)
         self._moved(now)
-        here = self.roster.arrived()
-        text = f"agent {member.rank} joined ({here} of {self.roster.agents})"
+        arrived = self.roster.arrived()
+        text = f"agent {member.rank} joined ({arrived} of {self.roster.agents})"
         effects: list[LobbyEffect] = [
             LogLine(logging.INFO, text, f"agent {member.rank}"),
-            Joined(here),
+            Joined(arrived),
         ]
         if self.phase is Phase.CONFIGURING:  # it came back while the others were configured
             effects.append(self._configuration(member.rank))
@@ -485,16 +485,16 @@ class Lobby:
     def _replace(self, member: Member, old: Member) -> list[LobbyEffect]:
         """Replace a member by a newer incarnation, or by the same one that joins anew."""
         effects: list[LobbyEffect] = []
-        again = member.incarnation == old.incarnation
-        if not again and old.connection >= 0:
+        is_same = member.incarnation == old.incarnation
+        if not is_same and old.connection >= 0:
             text = f"agent {member.rank} was started again; the older process is told to stop"
             effects.append(LogLine(logging.WARNING, text, f"agent {member.rank}"))
             effects.append(Reply(old.identity, control.Refused(SUPERSEDED)))
         if self.running and not self.outlives_agents:
-            what = "lost its connection" if again else "was started again"
+            cause = "lost its connection" if is_same else "was started again"
             effects.append(
                 Fail(
-                    f"agent {member.rank} {what} in the middle of a run, and what it sent may be "
+                    f"agent {member.rank} {cause} in the middle of a run, and what it sent may be "
                     "lost; start the run again"
                 )
             )
@@ -534,8 +534,8 @@ class Lobby:
             return []
         name = link((by, about))
         if up:
-            news = self.patience.outages.back(by, about)
-            return [LogLine(logging.INFO, f"{name} is up again", name)] * news
+            healed = self.patience.outages.back(by, about)
+            return [LogLine(logging.INFO, f"{name} is up again", name)] * healed
         if not self.patience.outages.lost(by, about):
             return []
         self.patience.parted(now)
@@ -563,9 +563,9 @@ def _other_wire(frame: bytes) -> str:
 
 def _refuse(rank: int, reason: str, identity: bytes, host: str) -> list[LobbyEffect]:
     asked = str(rank) if rank >= 0 else "(no rank given)"
-    at = f" at {host}" if host else ""
+    place = f" at {host}" if host else ""
     return [
-        LogLine(logging.WARNING, f"refused agent {asked}{at}: {reason}", "refused agents"),
+        LogLine(logging.WARNING, f"refused agent {asked}{place}: {reason}", "refused agents"),
         Reply(identity, control.Refused(reason)),
     ]
 

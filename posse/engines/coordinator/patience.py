@@ -16,9 +16,9 @@ class Outages(dict[frozenset[int], set[int]]):
     def lost(self, by: int, about: int) -> bool:
         """Agent `by` lost its connection to neighbour `about`; returns whether that is news."""
         ends = frozenset((by, about))
-        news = ends not in self
+        is_new = ends not in self
         self.setdefault(ends, set()).add(by)
-        return news
+        return is_new
 
     def back(self, by: int, about: int) -> bool:
         """Agent `by` has a connection to `about` again; returns whether that heals the link."""

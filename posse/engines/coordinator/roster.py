@@ -150,8 +150,8 @@ class Roster:
 
     def missing(self) -> list[int]:
         """The ranks that have not arrived yet."""
-        here = {rank for rank, member in self.members.items() if member.arrived}
-        return [n for n in range(self.agents) if n not in here]
+        arrived = {rank for rank, member in self.members.items() if member.arrived}
+        return [n for n in range(self.agents) if n not in arrived]
 
     @property
     def inboxes(self) -> dict[int, str]:
@@ -288,13 +288,13 @@ class Roster:
             raise NotAdmitted("join", self._beyond(join.rank))
         if join.rank >= 0:
             return join.rank
-        again = [
+        own = [
             m.rank
             for m in self.members.values()
             if m.incarnation and m.incarnation == join.incarnation
         ]
         taken = {rank for rank, member in self.members.items() if member.connection >= 0}
-        free = again or [n for n in range(self.agents) if n not in taken]
+        free = own or [n for n in range(self.agents) if n not in taken]
         free.sort(key=self.members.__contains__)  # an agent that is away may come back
         if not free:
             raise NotAdmitted(

@@ -99,19 +99,19 @@ def heeding(client: Client, name: str, act: Callable[[], None]) -> Iterator[None
     """Call `act` in a thread when the `leash` of this name is pulled before the context ends."""
     from distributed import Event  # noqa: PLC0415
 
-    left = threading.Event()
+    stop = threading.Event()
 
     def wait() -> None:
         with suppress(Exception):  # a cluster that is gone cannot pull the leash
             Event(name, client).wait()
-            if not left.is_set():
+            if not stop.is_set():
                 act()
 
     threading.Thread(target=wait, daemon=True).start()
     try:
         yield
     finally:
-        left.set()
+        stop.set()
 
 
 def on_workers(

@@ -43,14 +43,14 @@ def on_all_cores(
         )
     before = set(active_children())
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=begin_worker)
-    left = iter(enumerate(items))
+    pending = iter(enumerate(items))
     places: dict[Future[B | PosseError], int] = {}
     # not `concurrent.futures.wait`, whose locks an interrupt may leave held
     ended: SimpleQueue[Future[B | PosseError]] = SimpleQueue()
     with pool:
         try:
             while True:
-                for place, item in islice(left, _AHEAD * workers - len(places)):
+                for place, item in islice(pending, _AHEAD * workers - len(places)):
                     with _one_thread():
                         future = pool.submit(outcome, work, item)
                     places[future] = place

@@ -72,8 +72,8 @@ def free_memory(proc: Path = _PROC, cgroup: Path = _CGROUP) -> int | None:
 
 def free_tasks(cgroup: Path = _CGROUP) -> int:
     """How many threads may still be started in this container; -1 where there is no limit."""
-    left = _left(cgroup, "pids.max", "pids.current")
-    return -1 if left is None else left
+    free = _left(cgroup, "pids.max", "pids.current")
+    return -1 if free is None else free
 
 
 def _available(meminfo: Path) -> int | None:
@@ -87,7 +87,7 @@ def _available(meminfo: Path) -> int | None:
 def _left(cgroup: Path, most: str, now: str) -> int | None:
     """What remains of a control group's limit; None without a limit ("max")."""
     try:
-        left = int((cgroup / most).read_text()) - int((cgroup / now).read_text())
+        free = int((cgroup / most).read_text()) - int((cgroup / now).read_text())
     except (OSError, ValueError):
         return None
-    return max(left, 0)
+    return max(free, 0)
