@@ -66,7 +66,10 @@ def require(agents: int, spawn: int) -> None:
 
 def free_memory(proc: Path = _PROC, cgroup: Path = _CGROUP) -> int | None:
     """Free memory in bytes, the lesser of machine and container; None where neither tells."""
-    limits = [_available(proc / "meminfo"), _left(cgroup, "memory.max", "memory.current")]
+    left = _left(cgroup, "memory.max", "memory.current")
+    if left is not None:  # files that were read count as used, and give way
+        left += _numbers(cgroup / "memory.stat").get("inactive_file", 0)
+    limits = [_available(proc / "meminfo"), left]
     return min((free for free in limits if free is not None), default=None)
 
 
@@ -74,6 +77,14 @@ def free_tasks(cgroup: Path = _CGROUP) -> int:
     """How many threads may still be started in this container; -1 where there is no limit."""
     free = _left(cgroup, "pids.max", "pids.current")
     return -1 if free is None else free
+
+
+def _numbers(path: Path) -> dict[str, int]:
+    """The numbers of a file of lines "NAME NUMBER"; none if it cannot be read."""
+    try:
+        return {name: int(n) for name, n in map(str.split, path.read_text().splitlines())}
+    except (OSError, ValueError):
+        return {}
 
 
 def _available(meminfo: Path) -> int | None:

@@ -49,6 +49,8 @@ def test_what_a_machine_and_its_container_leave(tmp_path: Path) -> None:
     (tmp_path / "memory.max").write_text("4096\n")
     (tmp_path / "memory.current").write_text("1000\n")
     assert room.free_memory(tmp_path, tmp_path) == 3096
+    (tmp_path / "memory.stat").write_text("anon 100\ninactive_file 500\n")
+    assert room.free_memory(tmp_path, tmp_path) == 3596
     (tmp_path / "memory.max").write_text("max\n")
     assert room.free_memory(tmp_path, tmp_path) == 512 << 10
     assert room.free_memory(tmp_path / "absent", tmp_path / "absent") is None
