@@ -162,9 +162,9 @@ def from_edges(
     resamples: int = 0,
     names: tuple[str, ...] = (),
 ) -> Graph:
-    """The graph with these edges; direction and repetition of an edge do not matter.
+    """The graph with these edges, without their direction and repetition and without self loops.
 
-    Raises `GraphError("edges", …)` for an agent that does not exist and for a loop.
+    Raises `GraphError("edges", …)` for an agent that does not exist.
     """
     near: list[set[int]] = [set() for _ in range(agents)]
     for i, j in edges:
@@ -175,10 +175,9 @@ def from_edges(
                     f"[{i}, {j}] names agent {end}, which does not exist; agents are 0 to "
                     f"{agents - 1}",
                 )
-        if i == j:
-            raise GraphError("edges", f"[{i}, {j}] links agent {i} to itself")
-        near[i].add(j)
-        near[j].add(i)
+        if i != j:
+            near[i].add(j)
+            near[j].add(i)
     return Graph(tuple(tuple(sorted(s)) for s in near), resamples, names)
 
 

@@ -1,9 +1,12 @@
 """Arms from a reward log: a CSV file per agent with the columns `arm` and `reward`."""
 
 import csv
+import gzip
 import math
+import zlib
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
@@ -136,9 +139,26 @@ class CsvArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="csv")
     def build(self, context: ArmsContext) -> "Csv":
         """The arms of one agent."""
         path = self._log(context.base, context.rank)
-        rows = _read(path, self.count, context.owner, bounded=self.clip is None)
-        logs = [rescale(np.asarray(log, dtype=float), self.clip) for log in rows]
-        return Csv(logs, self.replace, context.rewards)
+        try:
+            state = path.stat()
+        except OSError as error:
+            raise _unreadable(context.owner, path, error) from None
+        stamp = (state.st_mtime_ns, state.st_size, state.st_ino)
+        logs = _rewards(path, stamp, self.count, context.owner, self.clip)
+        return Csv([*logs], self.replace, context.rewards)
+
+
+@lru_cache(maxsize=256)
+def _rewards(
+    path: Path, stamp: tuple[int, ...], count: int, owner: str, clip: Clip
+) -> tuple[FloatArray, ...]:
+    """Each arm's rewards on the arms' scale; a file is read again only when its `stamp` differs."""
+    rows = _read(path, count, owner, bounded=clip is None)
+    return tuple(rescale(np.asarray(log, dtype=float), clip) for log in rows)
+
+
+def _unreadable(owner: str, path: Path, error: Exception) -> LogError:
+    return LogError(f"{owner}: {path} cannot be read: {getattr(error, 'strerror', None) or error}")
 
 
 def _read(path: Path, count: int, owner: str, *, bounded: bool) -> list[list[float]]:
@@ -146,9 +166,14 @@ def _read(path: Path, count: int, owner: str, *, bounded: bool) -> list[list[flo
     logs: list[list[float]] = [[] for _ in range(count)]
     whole = 0  # the line in which the last whole row ends
     try:
-        with TextIOWrapper(
-            regular.opened(path, _MOST_BYTES), encoding="utf-8-sig", newline=""
-        ) as file:
+        with (
+            regular.opened(path, _MOST_BYTES) as stored,
+            TextIOWrapper(
+                gzip.GzipFile(fileobj=stored) if path.suffix == ".gz" else stored,
+                encoding="utf-8-sig",
+                newline="",
+            ) as file,
+        ):
             reader = csv.reader(file, strict=True)  # else an open quote swallows the rest
             names = next(reader, [])
             if not names.count("arm") == names.count("reward") == 1:
@@ -180,8 +205,8 @@ def _read(path: Path, count: int, owner: str, *, bounded: bool) -> list[list[flo
                         f"arm {arm}; set arms.clip = [lo, hi]"
                     )
                 logs[arm].append(reward)
-    except OSError as error:
-        raise LogError(f"{owner}: {path} cannot be read: {error.strerror}") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise _unreadable(owner, path, error) from None
     except csv.Error as error:
         where = f"{path}, after line {whole}"
         raise LogError(f"{owner}: {where}: is not CSV: {error}") from None
@@ -218,7 +243,7 @@ class Csv(Arms):
             return log[self._generator.integers(len(log), size=count)]
         first = self._used[arm]
         self._used[arm] = min(first + count, len(log))
-        return log[first : self._used[arm]]
+        return log[first : self._used[arm]].copy()  # other runs of this process share the log
 
     def remaining(self, arm: int) -> int | None:
         """Rows not yet used; None with replacement."""

@@ -79,8 +79,7 @@ def of_networkx(drawn: Any, agents: int, what: str, resamples: int = 0) -> Graph
     if all(re.fullmatch(r"-?\d+", str(node)) for node in nodes):
         nodes.sort(key=lambda node: int(str(node)))
     rank = {node: index for index, node in enumerate(nodes)}
-    pairs = {(rank[edge[0]], rank[edge[1]]) for edge in drawn.edges}
-    links = sorted(pair for pair in pairs if pair[0] != pair[1])
+    links = sorted({(rank[edge[0]], rank[edge[1]]) for edge in drawn.edges})
     names = tuple(map(str, nodes))
     plain = names == tuple(map(str, range(agents)))
     return from_edges(agents, links, resamples, () if plain else names)

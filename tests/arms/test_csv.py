@@ -1,5 +1,6 @@
 """Reward logs: each row once, or drawn; what is wrong with a file is named."""
 
+import gzip
 import math
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from posse.arms import ArmsSpec
+from posse.arms import ArmsSpec, csv
 from posse.engines import memory
 from posse.errors import ArmsError
 from posse.plan import prepare
@@ -179,3 +180,35 @@ def test_what_may_surprise_in_a_log_is_said(tmp_path: Path) -> None:
     log(tmp_path, [(0, 0.5), (1, 0.5)])
     whole = msgspec.convert({**raw, "count": 2, "clip": None}, ArmsSpec)
     assert whole.remarks(str(tmp_path), [0]) == []
+
+
+def test_a_log_may_be_compressed_by_gzip(tmp_path: Path) -> None:
+    raw = log(tmp_path, [(0, 0.1), (1, 1.0)])
+    text = (tmp_path / "log-0.csv").read_bytes()
+    (tmp_path / "log-0.csv.gz").write_bytes(gzip.compress(text))
+    raw["path"] = "log-{rank}.csv.gz"
+    assert build(raw, base=str(tmp_path)).draw(0, 2).tolist() == [0.1]
+    (tmp_path / "log-0.csv.gz").write_bytes(gzip.compress(text)[:-9])
+    with pytest.raises(ArmsError, match=r"log-0.csv.gz cannot be read"):
+        build(raw, base=str(tmp_path))
+    (tmp_path / "log-0.csv.gz").write_bytes(text)
+    with pytest.raises(ArmsError, match=r"log-0.csv.gz cannot be read: Not a gzipped file"):
+        build(raw, base=str(tmp_path))
+
+
+def test_a_series_reads_a_log_once_and_again_when_it_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Path] = []
+    once = csv._read
+    monkeypatch.setattr(
+        csv, "_read", lambda path, *a, **k: read.append(path) or once(path, *a, **k)
+    )
+    raw = log(tmp_path, [(0, 0.1), (1, 1.0)])
+    first = build(raw, base=str(tmp_path)).draw(0, 1)
+    first[:] = 0.9  # what a machine does to its rewards is not the next run's
+    assert build(raw, base=str(tmp_path)).draw(0, 1).tolist() == [0.1]
+    assert len(read) == 1
+    log(tmp_path, [(0, 0.25), (1, 1.0), (1, 0.0)])
+    assert build(raw, base=str(tmp_path)).draw(0, 1).tolist() == [0.25]
+    assert len(read) == 2

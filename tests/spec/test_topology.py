@@ -19,7 +19,6 @@ def test_files(tmp_path) -> None:
     ("agents", "keys", "where", "what"),
     [
         (3, {"kind": "edges", "edges": [[0, 9]]}, "topology.edges", "agent 9"),
-        (3, {"kind": "edges", "edges": [[1, 1]]}, "topology.edges", "itself"),
         (5, {"kind": "regular", "degree": 3}, "topology.degree", "both|one of the two even"),
         (5, {"kind": "erdos-renyi", "p": 0.0}, "topology.p", "none is"),
         (5, {"kind": "grid", "rows": 2, "cols": 3}, "topology", "6 agents"),
@@ -77,3 +76,8 @@ def test_bad_graphml(tmp_path) -> None:
     networkx.write_graphml(networkx.star_graph(4), tmp_path / "h.graphml")
     with pytest.raises(SpecError, match="5 nodes"):
         laid("file", 3, base=str(tmp_path), path="h.graphml")
+
+
+def test_a_list_of_edges_is_read_without_its_self_loops() -> None:
+    graph = graphs.from_edges(3, [(0, 1), (1, 1), (2, 1), (1, 0)])
+    assert graph.neighbours == ((1,), (0, 2), (1,))
