@@ -2,6 +2,7 @@
 
 import math
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -269,10 +270,17 @@ class ServerDetail(Detail):
     """For a server that eliminates arms; its log holds everything there is to tell."""
 
     def lines(self, run: RunRecord) -> Lines:
-        """How many votes were counted, and how many arms eliminated."""
-        votes, gone = len(VoteRow.of(run.log)), len(EliminationRow.of(run.log))
-        removed = f"{counted(gone, 'arm')} removed"
-        return [("votes", f"{votes:,} counted, {removed}") if votes else ("arms", removed)]
+        """How many votes were counted, how many arms eliminated, and whether a lot decided."""
+        votes = Counter(row.arm for _, row in VoteRow.of(run.log))
+        gone = {row.arm for _, row in EliminationRow.of(run.log)}
+        removed = f"{counted(len(gone), 'arm')} removed"
+        if not votes:
+            return [("arms", removed)]
+        lines = [("votes", f"{votes.total():,} counted, {removed}")]
+        left = [votes[arm] for arm in range(len(run.pulls_per_arm)) if arm not in gone]
+        if run.status == "no_consensus" and (tied := left.count(min(left, default=0))) > 1:
+            lines.append(("lot", f"drew arm {run.best_arm} of {tied} with as few votes against it"))
+        return lines
 
 
 def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:

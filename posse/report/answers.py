@@ -18,7 +18,8 @@ def section(series: Series) -> Section:
     pulls = [run.pulls_per_arm for run in series.runs if run.pulls_per_arm]
     rows = []
     for arm in range(series.spec.arms.arm_count()):
-        mean_pulls = sum(p[arm] for p in pulls) / len(pulls) if pulls else None
+        alike = pulls and not series.drawn_anew
+        mean_pulls = sum(p[arm] for p in pulls) / len(pulls) if alike else None
         rows.append((arm, means[arm] if means else None, counts[arm], own[arm], mean_pulls))
     rows.sort(key=lambda row: (-row[2], -(row[1] or 0), row[0]))
     statuses = ", ".join(f"{s} ({n})" for s, n in Counter(r.status for r in series.runs).items())
@@ -60,10 +61,15 @@ def arm_means(series: Series) -> list[float] | None:
 
 def _pulls_per_arm(series: Series, means: list[float] | None) -> Chart | None:
     """How often each arm was pulled, all agents together."""
-    counts = np.array([run.pulls_per_arm for run in series.runs if run.pulls_per_arm])
-    if not counts.size:
+    pulled = [run for run in series.runs if run.pulls_per_arm]
+    if not pulled:
         return None
-    mean = counts.mean(axis=0)
+    counts, anew = [np.array(run.pulls_per_arm) for run in pulled], series.drawn_anew
+    best_first = ", the best first" * anew
+    if anew:  # the arm of an index is another one in each run
+        order = [np.argsort(-run_means(series.spec, run.run), kind="stable") for run in pulled]
+        counts = [count[places] for count, places in zip(counts, order, strict=True)]
+    mean = np.mean(counts, axis=0)
     answers = Counter(r.best_arm for r in series.runs if r.best_arm is not None)
     answer = answers.most_common(1)[0][0] if answers and not series.drawn_anew else None
     with canvas() as (figure, axes):
@@ -74,14 +80,17 @@ def _pulls_per_arm(series: Series, means: list[float] | None) -> Chart | None:
             color=[COLOUR["s1" if k == answer else "s0"] for k in range(len(mean))],
         )
         axes.grid(visible=False, axis="x")
-        axes.set(xlabel="arm", ylabel="pulls by all agents")
+        axes.set(
+            xlabel="arm, the best of each run first" if series.drawn_anew else "arm",
+            ylabel="pulls by all agents",
+        )
         if len(mean) <= 20:
             axes.set_xticks(range(len(mean)))
         large_numbers(axes)
     return Chart(
         name="pulls",
         title="Pulls per arm",
-        caption=f"Mean over the runs{', each on arms of its own' if series.drawn_anew else ''}."
+        caption=f"Mean over the runs{', each on arms of its own' * anew}{best_first}."
         + (f" The answer, arm {answer}, has the other colour." if answer is not None else ""),
         svg=to_svg(figure, "pulls", "Pulls per arm"),
         header=("arm", "mean_of_arm", "pulls"),

@@ -12,7 +12,8 @@ from posse.report.read import Series
 
 def section(series: Series) -> Section:
     """The distribution over all runs, and in numbers the delays of the last that has any."""
-    chart = _distribution(series)
+    counts = _counts(series)
+    chart = _distribution(counts)
     text = []
     if chart is None:
         text.append(
@@ -20,9 +21,7 @@ def section(series: Series) -> Section:
             if series.spec.engine.kind == "memory"
             else "No delay was measured."
         )
-    terms = _quantiles(series)
-    if len(series.runs) > 1 and terms:
-        text.append("The numbers are those of the last run that has any.")
+    terms = _quantiles(series, counts)
     return Section(
         id="delay",
         title="Delay",
@@ -32,21 +31,21 @@ def section(series: Series) -> Section:
     )
 
 
-def _quantiles(series: Series) -> list[tuple[str, str]]:
-    """The delays of the last run that measured any."""
+def _quantiles(series: Series, counts: Counter[float]) -> list[tuple[str, str]]:
+    """Quantiles of what the figure shows, and the slots of the last run that measured any."""
     delay = next((run.delay for run in reversed(series.runs) if run.delay is not None), None)
     if delay is None:
         return []
     terms = []
-    if delay.messages is not None:
-        terms.append(("Messages timed", number(delay.messages)))
-        quantiles = (
-            ("Half within", delay.p50),
-            ("90% within", delay.p90),
-            ("99% within", delay.p99),
-            ("Slowest", delay.p100),
-        )
-        terms += [(label, f"{1e3 * s:,.2f} ms") for label, s in quantiles if s is not None]
+    if counts:
+        terms.append(("Messages timed", number(counts.total())))
+        values = sorted(counts)
+        upto = np.cumsum([counts[s] for s in values]) / counts.total()
+        within = (("Half within", 0.5), ("90% within", 0.9), ("99% within", 0.99), ("Slowest", 1.0))
+        terms += [
+            (label, f"{1e3 * values[int(np.searchsorted(upto, q - 1e-12))]:,.2f} ms")
+            for label, q in within
+        ]
     if delay.exchange_slots:
         terms.append(("Exchange slots", _spread(delay.exchange_slots)))
     if delay.t_delay:
@@ -61,12 +60,17 @@ def _spread(values: list[int]) -> str:
     return f"{same} ({counted(len(values), 'time')})"
 
 
-def _distribution(series: Series) -> Chart | None:
-    """Seconds from send to receipt, all messages of all runs, as a distribution."""
+def _counts(series: Series) -> Counter[float]:
+    """Messages of all runs by their seconds from send to receipt."""
     counts: Counter[float] = Counter()
     for run in series.runs:
         for seconds, count in (run.delay and run.delay.histogram) or ():
             counts[seconds] += count
+    return counts
+
+
+def _distribution(counts: Counter[float]) -> Chart | None:
+    """Seconds from send to receipt, all messages of all runs, as a distribution."""
     if not counts:
         return None
     delays = np.array(sorted(counts))

@@ -11,7 +11,7 @@ from posse.results.measures import PULLS, REGRET, REWARDS, ROUNDS, SLOTS, means
 from posse.results.record import ILLUSTRATES, Privacy, RunRecord
 
 _BRIEF = (
-    *("found", "rounds", "slots", "pulls", "regret", "rewards", "on the wire", "privacy"),
+    *("found", "lot", "rounds", "slots", "pulls", "regret", "rewards", "on the wire", "privacy"),
     *("used up", "missing", "warning"),
 )
 

@@ -201,9 +201,12 @@ def test_a_series_reads_a_log_once_and_again_when_it_changed(
 ) -> None:
     read: list[Path] = []
     once = csv._read
-    monkeypatch.setattr(
-        csv, "_read", lambda path, *a, **k: read.append(path) or once(path, *a, **k)
-    )
+
+    def counting(path: Path, count: int, owner: str, *, bounded: bool) -> list[list[float]]:
+        read.append(path)
+        return once(path, count, owner, bounded=bounded)
+
+    monkeypatch.setattr(csv, "_read", counting)
     raw = log(tmp_path, [(0, 0.1), (1, 1.0)])
     first = build(raw, base=str(tmp_path)).draw(0, 1)
     first[:] = 0.9  # what a machine does to its rewards is not the next run's

@@ -16,6 +16,7 @@ from posse.cli import main as cli
 from posse.cli import report
 from posse.durable.directory import RunDirectory
 from posse.durable.shown import of_system
+from posse.families.bounds import run_means
 from posse.measure.confidence import mean_ci, wilson
 from posse.plan import prepare
 from posse.protocol.control import LinkCount
@@ -354,7 +355,10 @@ def test_arms_of_each_run_are_not_counted_together(tmp_path):
     made = run_page.run_page(read.read(tmp_path / "own"))
     assert made.title == "2 of 2 runs, each on arms of its own, found one to be the best"
     (pulls,) = made.sections[0].charts
-    assert pulls.caption == "Mean over the runs, each on arms of its own."
+    assert pulls.caption == "Mean over the runs, each on arms of its own, the best first."
+    spec, runs = read.read(tmp_path / "own").spec, read.read(tmp_path / "own").runs
+    best = [run.pulls_per_arm[int(run_means(spec, run.run).argmax())] for run in runs]
+    assert pulls.rows[0][2] == sum(best) / 2
 
 
 @pytest.mark.parametrize("seed", [None, 3])
@@ -411,16 +415,25 @@ def test_what_is_no_arm_for_all_is_an_answer_too(tmp_path, rows, found):
 def test_delays_too_short_to_be_timed_are_no_picoseconds(run_directory):
     series = read.read(run_directory)
     run = msgspec.structs.replace(
-        series.runs[-1], delay=Delay(messages=2, p50=1e-9, p90=0.00123, p99=1.5, p100=1.5)
+        series.runs[-1], delay=Delay(messages=10, histogram=[(1e-9, 5), (0.00123, 4), (1.5, 1)])
     )
     terms = delay.section(replace(series, runs=[run])).terms
     assert [value for _, value in terms] == [
-        "2",
+        "10",
         "0.00 ms",
         "1.23 ms",
         "1,500.00 ms",
         "1,500.00 ms",
     ]
+
+
+def test_delays_are_those_of_all_runs_in_figure_and_numbers(run_directory):
+    series = read.read(run_directory)
+    delays = [Delay(messages=1, histogram=[(0.001, 1)]), Delay(messages=3, histogram=[(0.002, 3)])]
+    runs = [msgspec.structs.replace(series.runs[-1], delay=one) for one in delays]
+    section = delay.section(replace(series, runs=runs))
+    assert dict(section.terms)["Half within"] == "2.00 ms"
+    assert section.charts[0].rows == [(0.001, 1), (0.002, 3)]
 
 
 def test_players_messages_to_the_arms_are_told_and_one_run_has_no_interval(tmp_path):

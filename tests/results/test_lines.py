@@ -112,3 +112,15 @@ def test_every_label_stands_once(system: str) -> None:
     plan = prepare({"system": system, "agents": {"count": 4}, "arms": means, "seed": 5, **case})
     labels = [label for label, _ in words.rows([memory.run(plan, 0)], [])]
     assert len(labels) == len(set(labels))
+
+
+def test_a_tie_that_a_lot_decided_says_so() -> None:
+    # votes against arms 0, 1, 1 and 2 of four; arm 3 has none, and neither has arm 4
+    log = {
+        "votes": [[1.0, 0, 0], [1.0, 0, 1], [2.0, 1, 1], [2.0, 0, 2]],
+        "eliminations": [[2.0, 1]],
+    }
+    ended = run(ServerDetail(), log=log, status="no_consensus", best_arm=4, pulls_per_arm=[9] * 5)
+    assert lines(ended)["lot"] == "drew arm 4 of 2 with as few votes against it"
+    alone = run(ServerDetail(), log=log, status="no_consensus", best_arm=3, pulls_per_arm=[9] * 4)
+    assert "lot" not in lines(alone)
