@@ -5,6 +5,7 @@ import importlib.util
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from posse.cli import paths
 from posse.cli.options import add_trust, place
@@ -13,6 +14,9 @@ from posse.errors import InputError, PosseError
 from posse.log import remark
 from posse.measure.numbers import listed
 from posse.own_code import Imports
+
+if TYPE_CHECKING:
+    from posse.report.page import Page
 
 _NEEDED = ("jinja2", "matplotlib")
 
@@ -33,14 +37,40 @@ def add(parser: Parser) -> None:
     parser.option("directory DIR", "directory of a run, a sweep or an audit", type=Path)
     add_trust(parser, SYSTEMS)
     parser.set_defaults(imports=Imports.NOTHING)
-    parser.option("--out FILE", "file for the page (default: DIR/report.html)", type=place)
+    _add_format(parser)
+    parser.option(
+        "--out FILE", "file or folder (default: DIR/report.html, else DIR/FORMAT)", type=place
+    )
+
+
+def _add_format(parser: Parser) -> None:
+    parser.option(
+        "--format FORMAT",
+        "html: a page; for a paper a folder of tables as tex or csv, or of figures as svg",
+        choices=("html", "tex", "csv", "svg"),
+        default="html",
+    )
+
+
+def _write(made: "Page", options: argparse.Namespace, default: Path) -> None:
+    """Write a page where `--out` says, and print the files."""
+    if options.format == "html":
+        out = paths.file(options.out or default)
+        made.write(out)
+        print(out)
+        return
+    from posse.report import formats
+
+    for path in formats.write(made, options.format, options.out or default.parent / options.format):
+        print(path)
 
 
 def add_compare(parser: Parser) -> None:
     parser.option("directories DIR", "directory of a run or a sweep", type=Path, nargs="+")
     add_trust(parser, SYSTEMS)
     parser.set_defaults(imports=Imports.NOTHING)
-    parser.option("--out FILE", "file for the page", type=place, default=Path("compare.html"))
+    _add_format(parser)
+    parser.option("--out FILE", "file or folder (default: compare.html, else FORMAT)", type=place)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -50,7 +80,6 @@ def run(options: argparse.Namespace) -> None:
     directory = options.directory
     audited = audit.is_audit(directory)
     all_series = [] if audited else read.find(directory, trust=options.trust)
-    options.out = paths.file(options.out or directory / "report.html")
     if audited:
         made = audit.audit_page(directory)
     elif read.is_run(directory):
@@ -61,8 +90,7 @@ def run(options: argparse.Namespace) -> None:
         made = comparison.several_page(
             all_series, f"{name}: {len(all_series)} series", "posse report"
         )
-    made.write(options.out)
-    print(options.out)
+    _write(made, options, directory / "report.html")
 
 
 def _say_what_is_passed_over(directory: Path) -> None:
@@ -98,8 +126,7 @@ def run_compare(options: argparse.Namespace) -> None:
         else series
         for series in all_series
     ]
-    paths.file(options.out)
     systems = list(dict.fromkeys(series.spec.system for series in all_series))
     title = " · ".join(systems) if len(systems) > 1 else f"{systems[0]}, {len(all_series)} series"
-    comparison.several_page(all_series, title, "posse compare · the same arms").write(options.out)
-    print(options.out)
+    made = comparison.several_page(all_series, title, "posse compare · the same arms")
+    _write(made, options, Path("compare.html"))

@@ -19,7 +19,8 @@ from tests.support import field as support
 
 
 def run(detail: Detail, **told: Any) -> RunRecord:
-    return RunRecord(run=0, seed=0, status="horizon", elapsed_seconds=1.0, detail=detail, **told)
+    ended = {"run": 0, "seed": 0, "status": "horizon", "elapsed_seconds": 1.0} | told
+    return RunRecord(detail=detail, **ended)
 
 
 def lines(record: RunRecord) -> dict[str, str]:
