@@ -19,7 +19,12 @@ from tests.support import field as support
 
 
 def run(detail: Detail, **told: Any) -> RunRecord:
-    ended = {"run": 0, "seed": 0, "status": "horizon", "elapsed_seconds": 1.0} | told
+    ended: dict[str, Any] = {
+        "run": 0,
+        "seed": 0,
+        "status": "horizon",
+        "elapsed_seconds": 1.0,
+    } | told
     return RunRecord(detail=detail, **ended)
 
 
