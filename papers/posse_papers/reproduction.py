@@ -32,7 +32,7 @@ _SHORTER = [
 _HERE = re.compile(r" \(here: [^()]*(?:\([^()]*\)[^()]*)*\)")
 """How a claim was made precise: its figure has that in brackets."""
 
-_MOST, _LONGEST = 7, 15
+_MOST, _LONGEST = 7, 13
 """Words of a figure and of a statement; the experiment's page has the rest."""
 
 _WORDS = {
@@ -97,15 +97,22 @@ def _rows(told: Iterable[Both], claims: bool) -> list[list[str]]:
             if same is None or same.text != statement.text:
                 same = statement
             of, _, rest = _HERE.sub("", statement.text).rpartition(": ")
-            key = (rest, statement.place, _word(statement, same), _power(same))
+            key: tuple[str, ...] = (
+                rest,
+                statement.place,
+                _word(statement, same),
+                _power(same),
+            )
+            if of in (name for name, _ in told_apart.get(key, [])):
+                key = (*key, str(number))
             told_apart.setdefault(key, []).append((of, _figure(same)))
-        for (rest, place, word, power), found in told_apart.items():
+        for (rest, place, word, power, *_), found in told_apart.items():
             before = _joined([of for of, _ in found])
             said = f"{before}: {rest}" if before else rest
             where = [place] if claims else []
             command = "" if named else f"`{small.name}`"
             named = True
-            rows.append([_cut(said, _LONGEST), *where, command, word, found[0][1], power])
+            rows.append([_cut(said), *where, command, word, found[0][1], power])
     return rows
 
 
@@ -133,13 +140,15 @@ def _figure(statement: Judged) -> str:
 def _short(said: str) -> str:
     for pattern, by in _SHORTER:
         said = pattern.sub(by, said)
-    return _cut(said, _MOST)
-
-
-def _cut(said: str, most: int) -> str:
-    """At most so many words."""
     words = said.split()
-    return said if len(words) <= most else f"{' '.join(words[:most])}…"
+    # numbers stand at the end
+    return said if len(words) <= _MOST else f"…{' '.join(words[-_MOST:])}"
+
+
+def _cut(said: str) -> str:
+    """As many words as a statement may have."""
+    words = said.split()
+    return said if len(words) <= _LONGEST else f"{' '.join(words[:_LONGEST])}…"
 
 
 def _power(statement: Judged) -> str:
@@ -148,7 +157,8 @@ def _power(statement: Judged) -> str:
     What a comparison refutes by itself is the other order, ratio or rate, which the page names.
     """
     powers = (finding.power.partition(":") for finding in statement.judging.values())
-    return "; ".join(dict.fromkeys(name for name, colon, _ in powers if colon))
+    names = (name.removesuffix(" (not refuted)") for name, colon, _ in powers if colon)
+    return "; ".join(dict.fromkeys(names))
 
 
 def _row(cells: Iterable[str]) -> str:

@@ -111,6 +111,11 @@ def test_statements_that_differ_before_their_colon_share_a_row():
     ]
 
 
+def test_equal_statements_have_a_row_each():
+    same = statement(corrected=found("undecided"))
+    assert len(rows(document(outcome(same, same)))) == 2
+
+
 @pytest.mark.parametrize(
     ("said", "short"),
     [
@@ -120,7 +125,7 @@ def test_statements_that_differ_before_their_colon_share_a_row():
         ("9 of 9 (99.7% to 99.8%), wanted 0.95", "9/9 (99.7%–99.8%), for 0.95"),
         ("a − b: 275 ± 76 of 300 allowed", "a−b: 275±76 (≤300)"),
         ("9 of 20 releases against 0: ε is at least 1.96, claimed 0.5", "ε≥1.96 (0.5)"),
-        ("one two three four five six seven eight", "one two three four five six seven…"),
+        ("one two three four five six seven eight", "…two three four five six seven eight"),
     ],
 )  # fmt: skip
 def test_a_figure_is_short(said, short):

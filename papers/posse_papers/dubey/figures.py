@@ -141,7 +141,8 @@ EXPERIMENTS = (
         axes=Axes("life of a message γ (3: the diameter; 2: half of it, rounded up)", REGRET),
         repeat=(16, 100),
         assumed=f"{ASSUMED} {LIES} Optimum (section 2, "
-        "Theorem 2.1): one agent that pulls M arms at every trial by UCB1.",
+        "Theorem 2.1): one agent that pulls M arms at every trial by UCB1. At the quick form's "
+        "T = 150 it is too early for a ratio.",
     ),
     _figure(
         "dubey-isolated", "Remark 4", "Messages that do not travel",
