@@ -71,7 +71,8 @@ class AgentHost:
         """The current run, or the last one; None before the first."""
         self._shown = False
         self._early: list[tuple[int | None, bytes]] = []
-        self._early_bytes: Counter[int] = Counter()
+        self._early_kept: dict[int, tuple[int, int]] = {}
+        """By neighbour: the run of its frames in `_early`, and their bytes."""
         self._refused_early: Counter[int] = Counter()
         self._early_share = max(_SHARE, _MOST_EARLY // max(1, len(setup.neighbours)))
         self._own_arms: Arms | None = None
@@ -233,12 +234,22 @@ class AgentHost:
             self._begin(header.run, message)
         elif header.run > self._endpoint.run:
             # `Begin` reached a neighbour before it reached us
-            size = len(frame) + _KEPT
-            if self._early_bytes[header.source] + size > self._early_share:
-                self._refused_early[header.source] += 1
-                raise RemoteProtocolError("too-early", f"run {header.run}")
-            self._early_bytes[header.source] += size
-            self._early.append((sender, frame))
+            self._keep_early(sender, header.source, header.run, frame)
+
+    def _keep_early(self, sender: int | None, source: int, run: int, frame: bytes) -> None:
+        """Keep a frame for the next run: of each neighbour, only those of the lowest number."""
+        kept_run, size = self._early_kept.get(source, (run, 0))
+        if run < kept_run:
+            kept = [early for early in self._early if read_header(early[1]).source != source]
+            self._refused_early[source] += len(self._early) - len(kept)
+            self._early = kept
+            kept_run, size = run, 0
+        size += len(frame) + _KEPT
+        if size > self._early_share or run > kept_run:
+            self._refused_early[source] += 1
+            raise RemoteProtocolError("too-early", f"run {run}")
+        self._early_kept[source] = run, size
+        self._early.append((sender, frame))
 
     def _begin(self, number: int, begin: control.Begin) -> None:
         if self.field and self.run is not None:
@@ -251,7 +262,7 @@ class AgentHost:
             own = None  # they were built for run 0
         self.run = AgentRun(self.setup, self._system, self._parameters, self._endpoint, chance, own)
         self.run.pace.start()
-        early, self._early, self._early_bytes = self._early, [], Counter()
+        early, self._early, self._early_kept = self._early, [], {}
         refused, self._refused_early = self._refused_early, Counter()
         for sender, frame in early:
             header = read_header(frame)

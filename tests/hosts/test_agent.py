@@ -163,6 +163,19 @@ def test_who_fills_its_own_share_takes_no_other_neighbours_and_is_named() -> Non
     assert msgspec.msgpack.decode(said[HEADER.size :])[:2] == ["Complaint", 1]
 
 
+def test_frames_of_a_far_run_give_way_to_those_of_the_next() -> None:
+    host = neighbour()
+    for sequence in range(40):
+        host.receive(None, frame(Bundle(1, bytes(1 << 19)), 1, sequence, run=2**32 - 2))
+    host.receive(1, bundle(1))
+    assert [read_header(kept).run for _, kept in host._early] == [0]
+    host.receive(1, frame(Bundle(1, b"x"), 1, 50, run=7))
+    host.receive(COORDINATOR, begin())
+    assert host.refused == {"too-early": 41}
+    host.receive(1, bundle(1))
+    assert host.refused == {"too-early": 41, "replayed": 1}
+
+
 def test_a_neighbour_is_named_to_the_coordinator_ten_times_at_most() -> None:
     host = neighbour()
     host.receive(COORDINATOR, begin())
