@@ -54,19 +54,19 @@ class SharedHorizon(AloneHorizon, frozen=True, kw_only=True):
     gamma: Annotated[int, Meta(ge=1, description="γ, how many hops a message travels")] = 1
 
 
-Explore = Annotated[float, Meta(ge=0, le=1, description="ε, share of random pulls")]
+ExploredShare = Annotated[float, Meta(ge=0, le=1, description="ε, share of random pulls")]
 
 
 class AloneGreedy(AloneHorizon, frozen=True, kw_only=True):
     """`EPSILON_GREEDY`; `epsilon` is the name of privacy's."""
 
-    explore: Explore = 0.1
+    explore: ExploredShare = 0.1
 
 
 class SharedGreedy(SharedHorizon, frozen=True, kw_only=True):
     """`COOPERATIVE_EPSILON_GREEDY`."""
 
-    explore: Explore = 0.1
+    explore: ExploredShare = 0.1
 
 
 class KnownSums(Message, frozen=True):
@@ -97,7 +97,7 @@ class Known:
     draws: np.random.Generator
 
 
-Index = Callable[[Known], FloatArray]
+IndexRule = Callable[[Known], FloatArray]
 """Each arm's index, shape (K,); the agent pulls the arm of the largest."""
 
 
@@ -151,7 +151,7 @@ class BaselineAgent:
     parameters: AloneHorizon
     ties: np.random.Generator
     draws: np.random.Generator
-    index: Index
+    index: IndexRule
     t: int = 0
     numbers: dict[int, tuple[FloatArray, int]] = field(default_factory=dict)
     heard: dict[int, dict[int, KnownSums]] = field(default_factory=dict)
@@ -236,7 +236,7 @@ class BaselineAgent:
         return Pull((int(self.ties.choice(np.flatnonzero(index == index.max()))),), 1)
 
 
-def _make(context: AgentContext, index: Index) -> BaselineAgent:
+def _make(context: AgentContext, index: IndexRule) -> BaselineAgent:
     return BaselineAgent(
         rank=context.rank,
         agents=context.agents,
@@ -255,7 +255,7 @@ def _links(spec: RunSpec, parameters: SharedHorizon, run: int) -> Network:
 
 def _systems(
     name: str,
-    index: Index,
+    index: IndexRule,
     paper: str,
     parameters: tuple[type[AloneHorizon], type[SharedHorizon]] = (AloneHorizon, SharedHorizon),
 ) -> tuple[System, System]:

@@ -55,13 +55,14 @@ def _add_format(parser: Parser) -> None:
 def _write(made: "Page", options: argparse.Namespace, default: Path) -> None:
     """Write a page where `--out` says, and print the files."""
     if options.format == "html":
-        out = paths.file(options.out or default)
-        made.write(out)
-        print(out)
+        options.out = paths.file(options.out or default)
+        made.write(options.out)
+        print(options.out)
         return
     from posse.report import formats
 
-    for path in formats.write(made, options.format, options.out or default.parent / options.format):
+    options.out = options.out or default.parent / options.format
+    for path in formats.write(made, options.format, options.out):
         print(path)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
+from posse.durable.shown import Pairs
 from posse.errors import PosseError
 from posse.report.drawing import (
     COLOUR,
@@ -27,8 +28,6 @@ _MOST_ROWS = 30
 _MOST_LINES = 20
 _FEWEST_STEPS = 4
 """Fewer moments, the beginning among them, make no figure."""
-
-Pairs = list[tuple[float, float]]
 
 
 def section(series: Series) -> Section | None:

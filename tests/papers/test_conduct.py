@@ -121,7 +121,7 @@ def test_the_page_has_the_figure_the_claims_and_the_numbers(outcome, tmp_path):
     rounds = outcome.measured["corrected"].mean("ε=0.5", 12)[0]
     assert f"{rounds:,.0f}" in text
     csv = (tmp_path / "report-figures/small-corrected.csv").read_text().splitlines()
-    assert csv[0] == "line,agents,mean,ci95"
+    assert csv[0] == "line,agents,mean,low,high"
     assert len(csv) == 5
 
 
