@@ -23,7 +23,7 @@ from tests.support.remote import Agent, free_port
 
 IN_CI = [("mase", "ipc"), ("private-ucb", "tcp"), ("tdfs-ucb", "tcp"), ("ddp-mab", "ipc")]
 
-ENGINE = {"durable": True, "transport": "tcp", "deadline": 30.0}
+ENGINE = {"durable": True, "transport": "tcp", "deadline": PATIENCE}
 
 
 def started(file: Path, endpoint: str, *more: str) -> subprocess.Popen[str]:

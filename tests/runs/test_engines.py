@@ -41,7 +41,7 @@ def test_same_seed_same_run(name: str, tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     transport = ("ipc", "tcp")[HELD.index(name) % 2]
     raw = CASES[name] | SMALLER.get(name, {})
-    run = prepare(raw | {"engine": {"transport": transport, "deadline": 20.0}})
+    run = prepare(raw | {"engine": {"transport": transport, "deadline": PATIENCE}})
     with ProcessEngine(run) as engine:
         for number in (0, 1) if name in TWICE else (0,):
             one, other = memory.run(run, number), engine.run(run, number)
@@ -92,7 +92,7 @@ def test_every_agent_is_its_own_process_and_its_memory_is_reported() -> None:
 
 
 def test_the_kernel_counts_at_least_the_frames() -> None:
-    run = spec("mase", agents=8, engine={"transport": "tcp", "deadline": 20.0})
+    run = spec("mase", agents=8, engine={"transport": "tcp", "deadline": PATIENCE})
     with ProcessEngine(run) as engine:
         engine.run(run, 0)
         communication = engine.run(run, 1).communication
@@ -109,7 +109,7 @@ def test_the_kernel_counts_at_least_the_frames() -> None:
     [*((system, "memory") for system in BEST_ARM_SYSTEMS), ("dp-mase", "processes")],
 )
 def test_wall_clock_finds_the_best_arm(system: str, kind: str) -> None:
-    setting = {"kind": kind, "clock": "wall", "deadline": 20.0}
+    setting = {"kind": kind, "clock": "wall", "deadline": PATIENCE}
     run = spec(system, agents=AGENTS.get(system, 12), engine=setting)
     if kind == "memory":
         record = memory.run(run, 0)

@@ -74,7 +74,7 @@ def test_the_result_is_that_of_a_command_that_nobody_disturbed(
     if (system, transport) not in IN_CI and not chaos:
         pytest.skip("one of each kind, but for --chaos")
     write_logs(tmp_path)
-    engine = {"transport": transport, "restarts": 5, "deadline": 30.0}
+    engine = {"transport": transport, "restarts": 5, "deadline": PATIENCE}
     raw = CASES[system] | SMALLER.get(system, {}) | {"engine": engine, "base": str(tmp_path)}
     plan, chance = prepare(raw), random.Random(1)
     file = RunDirectory(tmp_path / "file", plan).open().path / SPECIFICATION

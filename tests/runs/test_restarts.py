@@ -19,6 +19,7 @@ from posse.families import names
 from posse.plan import Plan, prepare
 from posse.results.record import RunRecord
 from tests.support.golden import FILE, write_logs
+from tests.support.patience import PATIENCE
 from tests.support.runs import assert_same_run, beside, refused, spec
 
 CASES: dict[str, Any] = {
@@ -44,7 +45,7 @@ QUICK = [
 def plan_of(system: str, transport: str, restarts: int = 5) -> Plan:
     raw = CASES[system] | SMALLER.get(system, {})
     return prepare(
-        raw | {"engine": {"transport": transport, "restarts": restarts, "deadline": 30.0}}
+        raw | {"engine": {"transport": transport, "restarts": restarts, "deadline": PATIENCE}}
     )
 
 
