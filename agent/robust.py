@@ -77,8 +77,8 @@ class RobustMeans(DoublingMeans):
         slot_of, row_of = np.array(slots), np.array(rows)
         bounds = np.empty((len(rows), self.arms))
         for t in set(slots):
-            now = (slot_of == t).nonzero()[0]
-            bounds[now] = self.bounds(t, row_of[now])
+            places = (slot_of == t).nonzero()[0]
+            bounds[places] = self.bounds(t, row_of[places])
         return argmax_rows(bounds, [self.ties[row] for row in rows])
 
     def bounds(self, t: int, rows: IntArray) -> FloatArray:

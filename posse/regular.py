@@ -11,12 +11,15 @@ from typing import BinaryIO
 
 _OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _CHUNK = 1 << 20
+MOST = 1 << 30
+"""Bytes of the largest file that is read whole, unless less is said."""
+
 _PIPES = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 """A shell hands its own pipes over by these names."""
 
 
-def opened(path: Path, most: int) -> BinaryIO:
-    """A regular file of at most `most` bytes, to be read; `OSError` for any other."""
+def opened(path: Path, most: int | None = None) -> BinaryIO:
+    """A regular file, of at most `most` bytes if given, to be read; `OSError` for any other."""
     descriptor = os.open(path, _OPEN)
     try:
         found = os.fstat(descriptor)
@@ -24,7 +27,7 @@ def opened(path: Path, most: int) -> BinaryIO:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if not stat.S_ISREG(found.st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file", str(path))
-        if found.st_size > most:
+        if most is not None and found.st_size > most:
             said = f"it has {found.st_size:,} bytes, and at most {most:,} are read"
             raise OSError(errno.EFBIG, said, str(path))
         return os.fdopen(descriptor, "rb")
@@ -33,7 +36,7 @@ def opened(path: Path, most: int) -> BinaryIO:
         raise
 
 
-def read(path: Path, most: int, *, pipes: bool = False) -> bytes:
+def read(path: Path, most: int = MOST, *, pipes: bool = False) -> bytes:
     """The content of such a file; with `pipes` also of the shell's own pipes."""
     piped = pipes and str(path).startswith(_PIPES) and not path.is_file()
     with path.open("rb") if piped else opened(path, most) as file:

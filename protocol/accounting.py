@@ -53,15 +53,15 @@ def epsilon_at(delta: float, curve: RenyiCurve) -> float:
         return curve(alpha) + math.log1p(-1 / alpha) - math.log(delta * alpha) / (alpha - 1)
 
     low, high = math.log(_LEAST), math.log(_MOST)
-    low_point, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    at_left, at_right = bound(low_point), bound(right)
+    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    at_left, at_right = bound(left), bound(right)
     for _ in range(_STEPS):
         if at_left < at_right:
-            high, right, at_right = right, low_point, at_left
-            low_point = high - _GOLDEN * (high - low)
-            at_left = bound(low_point)
+            high, right, at_right = right, left, at_left
+            left = high - _GOLDEN * (high - low)
+            at_left = bound(left)
         else:
-            low, low_point, at_left = low_point, right, at_right
+            low, left, at_left = left, right, at_right
             right = low + _GOLDEN * (high - low)
             at_right = bound(right)
     return max(0.0, min(at_left, at_right))

@@ -1,11 +1,12 @@
 """Arms from a reward log: a CSV file per agent with the columns `arm` and `reward`."""
 
 import csv
+import errno
 import gzip
 import math
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from io import TextIOWrapper
 from pathlib import Path
@@ -32,8 +33,8 @@ from posse.printable import printable
 from posse.protocol.arrays import FloatArray
 from posse.protocol.machine import peer_name
 
-_MOST_BYTES = 1 << 30
-"""Larger logs are refused; 10 million rows take some 120 MB."""
+_LONGEST = 1 << 20
+"""Characters of a line; a longer one is none of a log."""
 
 
 class CsvArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="csv"):
@@ -161,20 +162,33 @@ def _unreadable(owner: str, path: Path, error: Exception) -> LogError:
     return LogError(f"{owner}: {path} cannot be read: {getattr(error, 'strerror', None) or error}")
 
 
+def _lines(file: TextIOWrapper) -> Iterator[str]:
+    """The lines of a log; a compressed one may be far larger than its file."""
+    left = regular.MOST
+    while line := file.readline(_LONGEST):
+        left -= len(line)
+        if left < 0 or len(line) == _LONGEST:
+            what = "a line" if left >= 0 else "it"
+            most = _LONGEST if left >= 0 else regular.MOST
+            raise OSError(errno.EFBIG, f"{what} has more than {most:,} characters")
+        yield line
+
+
 def _read(path: Path, count: int, owner: str, *, bounded: bool) -> list[list[float]]:
     """The rewards of each arm, in the order of the file; with `bounded`, all must be in [0, 1]."""
     logs: list[list[float]] = [[] for _ in range(count)]
     whole = 0  # the line in which the last whole row ends
     try:
         with (
-            regular.opened(path, _MOST_BYTES) as stored,
+            regular.opened(path, regular.MOST) as stored,
             TextIOWrapper(
                 gzip.GzipFile(fileobj=stored) if path.suffix == ".gz" else stored,
                 encoding="utf-8-sig",
                 newline="",
             ) as file,
         ):
-            reader = csv.reader(file, strict=True)  # else an open quote swallows the rest
+            # not strict, an open quote would swallow the rest
+            reader = csv.reader(_lines(file), strict=True)
             names = next(reader, [])
             if not names.count("arm") == names.count("reward") == 1:
                 first = printable(",".join(names))

@@ -36,6 +36,9 @@ _LOOKS = 3
 _FIRST = 1 << 20
 """The number of the first run to learn from; runs below it choose the case."""
 
+AUDIT = "audit.json"
+"""The file of a `Document`."""
+
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
     """What `posse audit --json` prints: what was audited, and either kind of verdict."""

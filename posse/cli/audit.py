@@ -12,7 +12,7 @@ import msgspec
 
 from posse.audit.bounds import ERROR, fewest
 from posse.audit.captured import checks
-from posse.audit.whole import RUNS, Audit, Document
+from posse.audit.whole import AUDIT, RUNS, Audit, Document
 from posse.cli import paths
 from posse.cli.options import (
     add_jobs,
@@ -33,7 +33,6 @@ from posse.log import remark
 from posse.progress import Progress
 from posse.protocol.privacy import Neighbours
 
-_AUDIT = "audit.json"
 _KEPT = "audited"
 
 
@@ -79,8 +78,8 @@ def run(options: argparse.Namespace) -> int:
     audit = _asked(options)
     folder = paths.result(options.out, f"audit-{options.file.stem}")
     document = _carry_out(audit, folder, options)
-    whole.write(folder / _AUDIT, json.dumps(msgspec.to_builtins(document), indent=1))
-    rows = [*document.rows, ("written to", str(folder / _AUDIT))]
+    whole.write(folder / AUDIT, json.dumps(msgspec.to_builtins(document), indent=1))
+    rows = [*document.rows, ("written to", str(folder / AUDIT))]
     return _end(options, document, rows, found=document.finding)
 
 

@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from posse import regular
 from posse.durable import whole
 from posse.errors import PosseError
 
@@ -43,7 +44,7 @@ class Store(Generic[T]):
         """The piece of this name; None if it is not there whole, or something else made it."""
         try:
             by, piece = msgspec.msgpack.decode(
-                self._path(name).read_bytes(), type=tuple[str, bytes]
+                regular.read(self._path(name)), type=tuple[str, bytes]
             )
             return self._decode(piece) if by == self._by else None
         except (OSError, msgspec.MsgspecError):
@@ -64,7 +65,7 @@ class Store(Generic[T]):
 def pieces(folder: Path) -> Iterator[bytes]:
     """Every piece in a store, by name, whatever made it; `MsgspecError` if one is damaged."""
     for path in sorted(folder.glob("*.msgpack"), key=lambda path: (len(path.name), path.name)):
-        yield msgspec.msgpack.decode(path.read_bytes(), type=tuple[str, bytes])[1]
+        yield msgspec.msgpack.decode(regular.read(path), type=tuple[str, bytes])[1]
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,6 @@ ALONE = 24
 
 HEAD = {"posse": "capture", "version": 1}
 _CHUNK = 1 << 20
-_MOST = 1 << 40
 _DEEPEST = 8
 """Deeper lists and tables are not shown."""
 _WIDEST = 100
@@ -126,7 +125,7 @@ class Reader:
     def new(self) -> Iterator[Frame]:
         """The frames that came since the last call; a row that is half written comes later."""
         try:
-            with regular.opened(self._path, _MOST) as file:
+            with regular.opened(self._path) as file:
                 file.seek(self._at)
                 while chunk := file.read(_CHUNK):
                     self._at += len(chunk)

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from posse import families
+from posse import families, regular
 from posse.durable import whole
 from posse.errors import PosseError
 from posse.families.bounds import Bound
@@ -118,7 +118,7 @@ def read(folder: Path) -> ShownSystem | None:
     path = folder / SHOWN
     if not path.is_file():
         return None
-    shown = msgspec.msgpack.decode(path.read_bytes(), type=_Shown)
+    shown = msgspec.msgpack.decode(regular.read(path), type=_Shown)
 
     class ReadDetail(Detail):
         units = shown.units

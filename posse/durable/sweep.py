@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from posse import regular
 from posse.durable import whole
 from posse.durable.batch import Piece
 from posse.durable.directory import SPECIFICATION, RunDirectory
@@ -148,4 +149,4 @@ def name(at: At) -> str:
 
 def read(folder: Path) -> list[PointResult]:
     """The points of a sweep; `ValueError` if posse did not write this."""
-    return msgspec.convert(json.loads((folder / SWEEP).read_text("utf-8")), list[PointResult])
+    return msgspec.convert(json.loads(regular.read(folder / SWEEP)), list[PointResult])

@@ -15,6 +15,7 @@ from typing import Protocol, Self
 
 import msgspec
 
+from posse import regular
 from posse.hosts.coordinator import CoordinatorHost
 from posse.measure.numbers import named, number
 from posse.operate.status import CoordinatorStatus, Snapshot
@@ -220,6 +221,6 @@ def read_live(folder: Path) -> tuple[LiveState, float] | None:
     path = folder / LIVE
     try:
         age = time.time() - path.stat().st_mtime
-        return msgspec.msgpack.decode(path.read_bytes(), type=LiveState), max(age, 0.0)
+        return msgspec.msgpack.decode(regular.read(path), type=LiveState), max(age, 0.0)
     except (OSError, msgspec.MsgspecError):
         return None

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import msgspec
 
-from posse.audit.whole import Document
+from posse import regular
+from posse.audit.whole import AUDIT, Document
 from posse.errors import InputError
 from posse.measure.numbers import capital, number
 from posse.report.page import Page, Section, Tile, Verdict, table
 
-AUDIT = "audit.json"
 """What `posse audit` writes into its directory."""
 
 _CSS = {"refuted": "no", "not refuted": "yes", "nothing is claimed": "open"}
@@ -24,7 +24,9 @@ def is_audit(folder: Path) -> bool:
 def audit_page(folder: Path) -> Page:
     """The page of one audit."""
     try:
-        document = msgspec.convert(json.loads((folder / AUDIT).read_text()), Document)
+        document = msgspec.convert(json.loads(regular.read(folder / AUDIT)), Document)
+    except OSError as error:
+        raise InputError(f"{folder / AUDIT} cannot be read: {error.strerror}") from None
     except ValueError as error:
         raise InputError(f"{folder / AUDIT}: is not what posse audit wrote ({error})") from None
     verdict = Verdict(

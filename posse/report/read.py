@@ -7,6 +7,7 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,6 @@ from posse.own_code import folders_of
 from posse.protocol.control import LinkCount
 from posse.results.record import Detail, NetworkFacts, RunRecord
 from posse.spec.runfile import RunSpec
-
-_MOST_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,13 +96,15 @@ class Series:
         if not path.exists():
             return
         try:
-            with path.open(newline="", encoding="utf-8") as file:
+            with TextIOWrapper(regular.opened(path), encoding="utf-8", newline="") as file:
                 rows = csv.reader(file)
                 next(rows, None)
                 for run, source, target, plane, kind, *counts in rows:
                     if run in numbers:
                         ends = int(source), int(target), int(plane)
                         yield LinkCount(*ends, kind, *map(int, counts))
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror}") from None
         except (ValueError, TypeError) as error:
             raise InputError(f"{path}: is not what posse run wrote ({error})") from None
 
@@ -196,7 +197,7 @@ def _system(spec: RunSpec, *, trust: bool) -> ShownSystem | None:
 
 
 def _text(path: Path) -> str:
-    return regular.read(path, _MOST_BYTES).decode()
+    return regular.read(path).decode()
 
 
 def _document(path: Path) -> tuple[dict[str, Any], str | None]:

@@ -1,15 +1,26 @@
 """Run files and reward logs that are made to harm: one sentence, exit code 2, and nothing large."""
 
+import gzip
+import itertools
 import os
 import resource
+import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from posse import regular
+from posse.audit.whole import AUDIT
 from posse.cli.main import main
+from posse.durable.directory import FAILURE, KEPT, RESULT
+from posse.durable.shown import SHOWN
+from posse.durable.sweep import SWEEP
 from posse.errors import InputError
+from posse.operate.live import LIVE
 from posse.report import read
+from posse.report.audit import audit_page
 
 HEAD = 'system = "dp-mase"\nagents.count = 8\nparameters = { epsilon = 1.0, delta = 0.3 }\n'
 ARMS = '[arms]\nkind = "bernoulli"\nmeans = [0.9, 0.2]\n'
@@ -48,6 +59,7 @@ LOGS = {
     "a reward of 1e999": b"arm,reward\n0,1e999\n",
     "nothing": b"",
 }
+COMPRESSED = {"a line": bytes(1 << 24), "rows": b"arm,reward\n" + b"\n" * (1 << 20)}
 
 
 @pytest.fixture(autouse=True)
@@ -91,6 +103,17 @@ def test_a_reward_log_that_is_a_bomb_is_a_mistake_like_any_other(
         Path(f"rewards-{rank}.csv").write_bytes(LOGS[what])
     out = ("--engine", engine, "--quiet", "--out", engine)
     assert refused(capsys, "run", "run.toml", *out) == 2
+
+
+@pytest.mark.parametrize("what", COMPRESSED)
+def test_a_small_log_that_unpacks_to_much_is_refused(
+    what: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(regular, "MOST", 1 << 20)
+    Path("run.toml").write_text(HEAD + CSV.replace(".csv", ".csv.gz"))
+    for rank in range(8):
+        Path(f"rewards-{rank}.csv.gz").write_bytes(gzip.compress(COMPRESSED[what]))
+    assert refused(capsys, "run", "run.toml", "--engine", "memory", "--quiet", "--out", "out") == 2
 
 
 GENERATORS = {
@@ -173,6 +196,26 @@ def test_a_module_is_a_regular_file(capsys: pytest.CaptureFixture[str]) -> None:
     Path("run.toml").write_text(RING.replace("ddp-mab", "endless:SYSTEM") + ARMS)
     for command in ("check", "run"):
         assert refused(capsys, command, "run.toml", "--trust") == 2
+
+
+def test_of_results_too_nothing_but_regular_files_is_opened() -> None:
+    """Whichever file of a folder is a pipe, the rest is read, or a sentence says what is wrong."""
+    Path("run.toml").write_text(HEAD + ARMS)
+    assert main(["run", "run.toml", "--engine", "memory", "--out", "out", "--quiet"]) == 0
+    shutil.copytree("out", "early")
+    Path("early", RESULT).unlink()  # so that its runs are read one by one
+    names = {path.relative_to("out") for path in Path("out").rglob("*") if path.is_file()}
+    names |= {Path(name) for name in (LIVE, SHOWN, FAILURE, SWEEP, AUDIT, f"{KEPT}/0.msgpack")}
+    for folder, name in itertools.product(("out", "early"), sorted(names)):
+        sent = Path(shutil.copytree(folder, "sent"), name)
+        sent.parent.mkdir(exist_ok=True)
+        sent.unlink(missing_ok=True)
+        os.mkfifo(sent)
+        with suppress(InputError):
+            for series in read.find(Path("sent")):
+                series.links()
+            audit_page(Path("sent"))
+        shutil.rmtree("sent")
 
 
 @pytest.mark.parametrize("name", ["result.json", "spec.toml"])

@@ -5,8 +5,8 @@ from pathlib import Path
 import msgspec
 
 from posse.audit.guess import Guess
-from posse.audit.whole import Document
-from posse.report.audit import AUDIT, audit_page
+from posse.audit.whole import AUDIT, Document
+from posse.report.audit import audit_page
 
 
 def test_the_page_of_a_guess_is_about_the_best_arm(tmp_path: Path) -> None:
