@@ -177,13 +177,15 @@ class BaselineAgent:
         return self.go_on() if self.waiting else []
 
     def may_say(self, sender: int, told: KnownSums) -> bool:
-        """Whether a message fits its slot, and has numbers for each agent that it names."""
+        """Whether a message fits its slot, and has possible numbers for each agent it names."""
         return (
             told.slot in (self.t, self.t + 1)
             and sender not in self.heard.get(told.slot, {})
             and len(told.hops) == len(told.agents)
             and len(told.pulls) == len(told.sums) == len(told.agents) * self.arms
             and all(0 <= agent < self.agents for agent in told.agents)
+            and all(0 <= hops < self.agents for hops in told.hops)
+            and all(0 <= s <= n <= told.slot for n, s in zip(told.pulls, told.sums, strict=True))
         )
 
     def learn(self, arm: int, reward: float) -> AgentEffects:

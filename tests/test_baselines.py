@@ -85,6 +85,11 @@ def test_what_a_neighbour_said_goes_on_as_many_hops_as_gamma_says(
         KnownSums(3, [0], [0], [1, 0], [1.0, 0.0]),
         KnownSums(1, [0], [0], [1], [1.0, 0.0]),
         KnownSums(1, [3], [0], [1, 0], [1.0, 0.0]),
+        KnownSums(1, [0], [-1], [1, 0], [1.0, 0.0]),
+        KnownSums(1, [0], [0], [-1, 0], [-1.0, 0.0]),
+        KnownSums(1, [0], [0], [2, 0], [1.0, 0.0]),
+        KnownSums(1, [0], [0], [1, 0], [1.5, 0.0]),
+        KnownSums(1, [0], [0], [1, 0], [math.nan, 0.0]),
     ],
 )
 def test_a_message_of_another_slot_or_form_is_refused(wrong: KnownSums) -> None:

@@ -15,10 +15,6 @@ def short(value: float, digits: int = 3) -> str:
     return f"{value:.{digits}g}"
 
 
-_NOTHING = 1e-12
-"""A sum of payoffs may miss 0 by its rounding."""
-
-
 def number(value: Any) -> str:
     """A value for people: "–" for None and NaN, "∞" and "-∞"."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
@@ -27,11 +23,14 @@ def number(value: Any) -> str:
         return str(value)
     if isinstance(value, float) and not math.isfinite(value):
         return "∞" if value > 0 else "-∞"
-    if abs(value) < _NOTHING:
-        return "0"
     if isinstance(value, int) or value == round(value) or abs(value) >= 1000:
         return f"{value:z,.0f}"
     return f"{value:,.3g}" if abs(value) < 100 else f"{value:,.0f}"
+
+
+def total(value: float) -> str:
+    """A sum of rewards or of regret for people: it may miss 0 by its rounding."""
+    return number(round(value, 12))
 
 
 def with_interval(mean: Mean) -> str:
@@ -42,9 +41,9 @@ def with_interval(mean: Mean) -> str:
     """
     width = (mean.high or 0.0) - (mean.low or 0.0)
     if mean.low is None and mean.n > 1:
-        return f"{number(mean.mean)} (n = {mean.n})"
+        return f"{total(mean.mean)} (n = {mean.n})"
     if not width > 0:
-        return number(mean.mean)
+        return total(mean.mean)
     digits = max(0, 1 - math.floor(math.log10(width)))
     middle, low, high = (f"{value:z,.{digits}f}" for value in (mean.mean, mean.low, mean.high))
     return f"{middle} ({low} to {high}, n = {mean.n})"

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from posse.measure.confidence import Mean
-from posse.measure.numbers import counted, number, with_interval
+from posse.measure.numbers import counted, total, with_interval
 from posse.measure.traffic import RESENT
 from posse.protocol.privacy import format_cost
 from posse.results.measures import PULLS, REGRET, REWARDS, ROUNDS, SLOTS, means
@@ -85,7 +85,7 @@ def line(run: RunRecord) -> str:
         ("rewards ", run.rewards, ""),
         ("", run.communication.data.messages, " data messages"),
     )
-    said = [f"{before}{number(n)}{after}" for before, n, after in totals if n is not None]
+    said = [f"{before}{total(n)}{after}" for before, n, after in totals if n is not None]
     return f"{ending(run)}{judged}; {', '.join(said)}"
 
 

@@ -124,7 +124,10 @@ class Relays:
 
         # a server of asyncio's drops a connection that is between accepted and handed on at its end
         def accept() -> None:
-            near, _ = listener.accept()
+            try:
+                near, _ = listener.accept()
+            except OSError:  # it went while it waited
+                return
             task = self._loop.create_task(_carry(fault, address, near))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)

@@ -3,7 +3,7 @@
 import importlib.util
 
 import posse
-from posse.measure.numbers import number
+from posse.measure.numbers import number, total
 from posse.results import words
 from posse.results.record import RunRecord
 
@@ -106,6 +106,11 @@ def test_of_several_arms_each_is_said_to_be_right_or_wrong():
 
 
 def test_zero_has_no_sign():
-    assert number(-1e-13) == "0"
+    assert total(-1e-13) == "0"
     assert number(-0.0) == "0"
     assert number(-3.0) == "-3"
+
+
+def test_what_is_small_and_no_sum_is_not_0():
+    """A δ, or the probability of an error, is what it is."""
+    assert number(1.08e-131) == "1.08e-131"
