@@ -72,6 +72,14 @@ def compiled() -> list[Extension]:
     return modules
 
 
+for link in ("agent", "coordinator", "protocol", "topologies"):
+    if not Path("posse", link).is_dir():
+        sys.exit(
+            f"posse/{link} is no link to the folder {link}, as git checks it out where links are "
+            "not allowed (Windows); allow them (git config core.symlinks true, Developer Mode), "
+            "and check out again"
+        )
+
 if not os.environ.get("POSSE_COMPILE") or "editable_wheel" in sys.argv:
     setup()
 elif {"egg_info", "dist_info"} & {*sys.argv}:  # pip asks for requirements before it installs them

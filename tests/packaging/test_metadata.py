@@ -1,6 +1,7 @@
 """What a package index, a citation and a reader of the changelog are told agrees with the code."""
 
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -28,6 +29,22 @@ def test_the_rooms_are_at_the_top_and_imported_as_part_of_posse():
         assert (ROOT / "posse" / room).readlink() == Path("..", room)
     assert PROJECT["tool"]["setuptools"]["packages"]["find"]["include"] == ["posse", "posse.*"]
     assert (ROOT / "posse" / "py.typed").is_file()
+
+
+def test_a_checkout_without_links_is_refused_and_not_made_a_wheel_without_rooms(tmp_path):
+    """Git on Windows writes a link as a file with its target, unless links are allowed."""
+    shutil.copy(ROOT / "setup.py", tmp_path)
+    (tmp_path / "posse").mkdir()
+    (tmp_path / "posse" / "agent").write_text("../agent")
+    done = subprocess.run(
+        [sys.executable, "setup.py", "--version"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "posse/agent is no link to the folder agent" in done.stderr
 
 
 @pytest.mark.parametrize("code", ["import agent", "from protocol.wire import Codec"])
