@@ -16,6 +16,7 @@ from posse.durable import lock
 from posse.durable.batch import Piece, carry_out
 from posse.durable.capture import writing
 from posse.durable.directory import RunDirectory
+from posse.durable.disk import DISK
 from posse.durable.journal import Journal
 from posse.engines import memory
 from posse.engines.base import Observer, silent
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from posse.engines.coordinator.hub import Hub
     from posse.engines.processes import ProcessEngine
     from posse.security.keys import CoordinatorKeys
+    from posse.wire.world import World
 
 Outcomes = Generator[tuple[int, RunRecord | PosseError], None, None]
 """The outcome of each run as it ends, with its position among the runs that were asked for."""
@@ -280,6 +282,7 @@ def serve(
     on_hub: Callable[["Hub"], None] = lambda hub: None,
     observe: Observer = silent,
     on_join: Callable[[int], None] = lambda joined: None,
+    world: "World | None" = None,
 ) -> Iterator[RunMaker]:
     """Like `make_runs`, for agents that join from elsewhere at the address `bind`.
 
@@ -290,9 +293,11 @@ def serve(
     - `journal` lets a run continue after this process was killed. The file is removed when all
       agents are released. If all runs were already made, ask for no runs to release the agents.
     - Without `keys`, everybody who can reach the address may join.
+    - `world` is this machine, or a simulated one.
     """
     with ExitStack() as opened:
-        kept = None if journal is None else Journal(journal, _run_of(plan))
+        disk = DISK if world is None else world.disk
+        kept = None if journal is None else Journal(journal, _run_of(plan), disk=disk)
         if kept is not None:
             opened.callback(kept.close)
         goes_on = kept is not None and bool(kept.beginning)
@@ -307,6 +312,7 @@ def serve(
             on_join=on_join,
             capture=tap,
             journal=kept,
+            **({} if world is None else {"world": world}),
         )
         opened.push(engine)  # also if `on_hub` raises
         on_hub(engine.hub)

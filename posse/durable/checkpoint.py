@@ -13,7 +13,7 @@ import math
 import pickle
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 import msgspec
@@ -94,24 +94,28 @@ def of_sources(sources: Any) -> dict[str, Any]:
 
 
 class Checkpoints:
-    """From time to time replaces a process's journal by the state that it led to."""
+    """From time to time replaces a process's journal by the state that it led to.
 
-    def __init__(self, journal: Journal) -> None:
+    `used` returns the processor time that the process used, in seconds.
+    """
+
+    def __init__(self, journal: Journal, used: Callable[[], float] = time.process_time) -> None:
         self._journal = journal
-        self._at = time.process_time() + EVERY
+        self._used = used
+        self._at = used() + EVERY
 
     @property
     def due(self) -> bool:
         """Whether it is time for one, by the processor time that the process used."""
-        return time.process_time() >= self._at
+        return self._used() >= self._at
 
     def make(self, state: Any, outside: Mapping[str, Any], beginning: msgspec.Struct) -> None:
         """Make a checkpoint, in `beginning.state`. The process must have nothing left to send."""
-        since = time.process_time()
+        since = self._used()
         try:
             encoded = written(state, outside)
             self._journal.shorten(msgspec.structs.replace(beginning, state=encoded))
-            now = time.process_time()
+            now = self._used()
             self._at = now + max(EVERY, _SHARE * (now - since))
         except NotPlain as error:
             self._at = math.inf

@@ -37,6 +37,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
+from posse.durable.disk import DISK, Disk
 from posse.errors import PosseError
 
 T = TypeVar("T")
@@ -76,8 +77,11 @@ class Journal:
     done again.
     """
 
-    def __init__(self, path: Path, owner: str, *, synchronous: bool = True) -> None:
+    def __init__(
+        self, path: Path, owner: str, *, synchronous: bool = True, disk: Disk = DISK
+    ) -> None:
         self.path = path
+        self._disk = disk
         self.replaying = False
         self.broken = False
         """Whether writing failed, such as on a full disk; what was committed before is there."""
@@ -223,7 +227,7 @@ class Journal:
         """Remove the file: its process has ended, and there is nothing to go on with."""
         if self._db is not None:
             self.close()
-            discard(self.path)
+            self._disk.remove(self.path)
 
     def _open(self) -> None:
         owner = self._owner
@@ -240,7 +244,7 @@ class Journal:
         if status.st_uid != os.geteuid() or status.st_mode & 0o077:
             # whoever can write it could make a restart create objects of posse's classes
             raise self._unusable("is open to others (chmod 600), or belongs to another user")
-        db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=0.0)
+        db = self._disk.database(self.path, timeout=0.0)
         try:
             db.execute("PRAGMA locking_mode = EXCLUSIVE")
             db.execute("PRAGMA journal_mode = WAL")
@@ -329,12 +333,6 @@ def is_held(path: Path) -> bool:
     except sqlite3.Error as error:
         return "locked" in str(error)
     return False
-
-
-def discard(path: Path) -> None:
-    """Remove a journal that no process has open, if there is one."""
-    for file in (path, *(Path(f"{path}{part}") for part in ("-wal", "-shm"))):
-        file.unlink(missing_ok=True)
 
 
 def _encode(value: Any) -> Any:

@@ -1,15 +1,12 @@
 """Engine `processes`: every agent its own operating-system process."""
 
 import os
-import secrets
 import signal
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from time import monotonic_ns
 from typing import Self
 
-from posse.durable import journal
 from posse.durable.capture import Capture
 from posse.durable.journal import Input, Journal
 from posse.durable.recording import recorded
@@ -41,6 +38,7 @@ from posse.protocol.signing import Signer
 from posse.results import words
 from posse.results.record import RunRecord
 from posse.security.keys import CoordinatorKeys, KeyPair, make_ephemeral_keys
+from posse.wire.world import HERE, World
 
 
 class ProcessEngine:
@@ -68,8 +66,10 @@ class ProcessEngine:
         way: Way = straight,
         journal: Journal | None = None,
         starter: Callable[[], Starter] | None = None,
+        world: World = HERE,
     ) -> None:
         spec = plan.spec
+        self._world = world
         self._spec = spec
         self._spawn = spec.agents.count if spawn is None else spawn
         self._elsewhere = starter is not None
@@ -81,7 +81,7 @@ class ProcessEngine:
         self._serial = 0
         self._closed = False
         self._keys, self._pairs = self._keys_of(keys, bind)
-        self._name = secrets.token_bytes(16) if self._keys is not None and plan.field else b""
+        self._name = world.token_bytes(16) if self._keys is not None and plan.field else b""
         self._capture = capture
         self._way = way
         self._journal = journal
@@ -91,10 +91,10 @@ class ProcessEngine:
         self._scratch = Scratch() if self._ipc or self._durable else None
         if bind is None:
             bind = f"ipc://{self._folder}/hub" if self._ipc else "tcp://127.0.0.1:*"
-        self.token = secrets.token_hex(16) if token is None else token
+        self.token = world.token_bytes(16).hex() if token is None else token
         """The token that agents show when they join."""
         try:
-            self.hub = Hub(spec, bind, self.token, self._keys, capture, journal)
+            self.hub = Hub(spec, bind, self.token, self._keys, capture, journal, world)
         except BaseException:
             self._remove_scratch()
             raise
@@ -191,7 +191,9 @@ class ProcessEngine:
         """Carry a run, which may continue from a journal; see `Hub.carry`."""
         self._serial += 1
         if begun is not None and self._journal is not None:
-            self.hub.on_look = checkpointer(self._journal, begun, host, self.hub.lobby.roster)
+            self.hub.on_look = checkpointer(
+                self._journal, begun, host, self.hub.lobby.roster, self._world.process_time
+            )
         try:
             record = self.hub.carry(host, inputs, begun=begun is not None and bool(begun.state))
         finally:
@@ -208,8 +210,9 @@ class ProcessEngine:
         self, plan: Plan, network: Network, number: int, observe: Observer, state: bytes = b""
     ) -> CoordinatorHost:
         """The host of a run, restored from `state` if there is one."""
-        resources = ProcessResources(self.hub.sessions)
-        sources = of_this_machine(monotonic_ns, resources, self._checks)
+        world = self._world
+        resources = ProcessResources(self.hub.sessions, world)
+        sources = of_this_machine(world.monotonic_ns, resources, self._checks, world)
         if self._journal is None:
             sources = replace(sources, at_once=self.hub.send)
         else:  # which commits once for all frames of an input
@@ -260,7 +263,7 @@ class ProcessEngine:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         if self._durable:
-            journal.discard(journal_of(self._folder, rank))
+            self._world.disk.remove(journal_of(self._folder, rank))
         self._start([rank])
 
     def close(self, why: str = "") -> None:

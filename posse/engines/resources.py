@@ -1,7 +1,5 @@
 """What this process uses of its machine."""
 
-import resource
-import time
 from collections.abc import Callable, Iterable
 
 from posse.hosts.sources import ResourceMeter
@@ -10,6 +8,7 @@ from posse.protocol.control import LinkCount, ResourceUse
 from posse.protocol.message import Plane
 from posse.protocol.wire import HEADER
 from posse.wire.session import ENVELOPE_BYTES, Session
+from posse.wire.world import HERE, World
 
 Sessions = Callable[[], Iterable[tuple[int, Session]]]
 """This process's sessions, each with who is at the other end."""
@@ -21,13 +20,14 @@ _Counts = tuple[int, int, int]
 class ProcessResources(ResourceMeter):
     """Measures processor time and memory of this process, and what its sessions sent themselves."""
 
-    def __init__(self, sessions: Sessions = tuple) -> None:
+    def __init__(self, sessions: Sessions = tuple, world: World = HERE) -> None:
         self._cpu = 0.0
+        self._world = world
         self._sessions = sessions
         self._before: dict[int, tuple[Session, _Counts]] = {}
 
     def begin(self) -> None:
-        self._cpu = time.process_time()
+        self._cpu = self._world.process_time()
         self._before = {end: (session, _counts(session)) for end, session in self._sessions()}
 
     def links(self, source: int) -> list[LinkCount]:
@@ -51,20 +51,8 @@ class ProcessResources(ResourceMeter):
 
     def used(self) -> ResourceUse:
         """See `ResourceMeter`. Shared memory counts in proportion (Pss) where Linux tells it."""
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        return ResourceUse(time.process_time() - self._cpu, peak, _proportional(peak))
+        return ResourceUse(self._world.process_time() - self._cpu, *self._world.memory())
 
 
 def _counts(session: Session) -> _Counts:
     return session.resent, session.resent_bytes, session.bare
-
-
-def _proportional(otherwise: int) -> int:
-    try:
-        with open("/proc/self/smaps_rollup") as rollup:
-            for line in rollup:
-                if line.startswith("Pss:"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return otherwise

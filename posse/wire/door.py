@@ -25,7 +25,6 @@ import os
 import socket
 import struct
 import threading
-import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -36,6 +35,7 @@ from posse.results.traffic import KernelBytes
 from posse.security.address import plain
 from posse.wire.session import MOST_BYTES
 from posse.wire.sockets import HANDSHAKE_FAILURES, MonitorEvent, monitor_events
+from posse.wire.world import HERE, World
 
 _BYTES = struct.Struct("=QQ")
 _OFFSET = 120
@@ -95,6 +95,11 @@ class Connection:
         if self.socket is not None:
             self.socket.close()
 
+    def shut(self, fd: int, world: World) -> None:
+        """Shut it down under ZeroMQ, which drops it with its incomplete message."""
+        self.closed = True
+        world.shut(fd, self.socket)
+
     def counts(self) -> tuple[int, int]:
         """Bytes sent (and acknowledged) and received; zeros where they cannot be read."""
         if self.socket is None:
@@ -127,14 +132,15 @@ class Door:
         members: Callable[[], Mapping[int, int]],
         *,
         guarded: bool,
-        clock: Callable[[], float] = time.monotonic,
+        world: World = HERE,
     ) -> None:
         self.pending: deque[MonitorEvent] = deque()
         self.refused: deque[tuple[str, str]] = deque(maxlen=1_000)
         self._monitor = monitor
         self._agents = agents
         self._members = members
-        self._clock = clock
+        self._world = world
+        self._clock = world.monotonic
         self._lock = threading.Lock()
         self._connections: dict[int, Connection] = {}
         self._gone = (0, 0)
@@ -144,7 +150,7 @@ class Door:
         self._calm = resident()
         self._over = threading.Event()
         if guarded:
-            threading.Thread(target=self._watch, name="door", daemon=True).start()
+            world.watchman("door", self._watch)
 
     def _watch(self) -> None:
         while not self._over.wait(EVERY):
@@ -208,7 +214,7 @@ class Door:
             members = self._members()
             most = FAST_AHEAD if resident() > self._calm + FAST else AHEAD
             for fd, connection, reason, text in list(self._too_much(members, most, now)):
-                shut(fd, connection)
+                connection.shut(fd, self._world)
                 if text:
                     self._refuse(reason, f"closed a connection from {connection.host}: {text}")
             self._look_at = now + _PER_CONNECTION * len(self._connections)
@@ -296,8 +302,8 @@ class Door:
             with self._lock:
                 for fd, connection in self._connections.items():
                     if not connection.closed:
-                        shut(fd, connection)
-            time.sleep(_PER_CONNECTION)
+                        connection.shut(fd, self._world)
+            self._world.sleep(_PER_CONNECTION)
             self.drain()
 
     def close(self) -> None:
@@ -307,20 +313,6 @@ class Door:
             for connection in self._connections.values():
                 connection.close()
             self._connections.clear()
-
-
-def shut(fd: int, connection: Connection) -> None:
-    """Shut a connection down under ZeroMQ, which drops it with its incomplete message."""
-    connection.closed = True
-    with contextlib.suppress(OSError):
-        if connection.socket is not None:
-            connection.socket.shutdown(socket.SHUT_RDWR)
-        else:
-            its_own = socket.socket(fileno=fd)
-            try:
-                its_own.shutdown(socket.SHUT_RDWR)
-            finally:
-                its_own.detach()
 
 
 def resident() -> int:

@@ -12,6 +12,7 @@ import zmq
 
 from posse.log import LOG
 from posse.wire.door import JOIN_WITHIN, PER_SECOND, Closing, Connection, Door
+from posse.wire.world import HERE, World
 
 _GREETING = 4 << 10
 """Most bytes of a handshake. A closed connection that received no more is not counted."""
@@ -24,12 +25,14 @@ has 20; a heartbeat 10, at most once a second."""
 class InboxDoor(Door):
     """See the module's text. `taken`: bytes taken from the inbox, including ZeroMQ's framing."""
 
-    def __init__(self, monitor: zmq.Socket[bytes], *, guarded: bool = True) -> None:
+    def __init__(
+        self, monitor: zmq.Socket[bytes], *, guarded: bool = True, world: World = HERE
+    ) -> None:
         self.taken = 0
         self._left = 0
         self._own: dict[int, Connection] = {}
         self._came: dict[int, int] = {}
-        super().__init__(monitor, 0, dict, guarded=guarded)
+        super().__init__(monitor, 0, dict, guarded=guarded, world=world)
         self.pending = deque(maxlen=0)  # this monitor's events have no other reader
 
     def know(self, neighbours: int) -> None:

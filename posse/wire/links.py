@@ -32,7 +32,7 @@ Link = Callable[[bytes], object]
 
 def sender(socket: zmq.Socket[bytes]) -> Transmit:
     """The `send` of a socket's base class, without pyzmq's checks on each frame."""
-    return super(zmq.Socket, socket).send
+    return super(zmq.Socket, socket).send if isinstance(socket, zmq.Socket) else socket.send
 
 
 def sender_of(data: bytes) -> int:

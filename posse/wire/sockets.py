@@ -2,7 +2,6 @@
 
 import errno
 import itertools
-import os
 import struct
 import threading
 from collections.abc import Callable, Iterator
@@ -49,16 +48,6 @@ HANDSHAKE_FAILURES = (
     | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
 )
 """Events of a monitor which tell that a connection was not let in."""
-
-
-def one_context(*, many: bool = False) -> zmq.Context[zmq.Socket[bytes]]:
-    """The ZeroMQ context of a process; `many`: many processes share its core."""
-    made: zmq.Context[zmq.Socket[bytes]] = zmq.Context(io_threads=1)
-    if many:
-        # ZeroMQ's thread then does not interrupt the process for each frame, but sends all frames
-        # of a slot in one turn; where few share a core that would only cost waiting
-        made.set(zmq.THREAD_SCHED_POLICY, os.SCHED_BATCH)
-    return made
 
 
 def end(context: zmq.Context[zmq.Socket[bytes]], within: float = END_WITHIN) -> None:
@@ -138,8 +127,8 @@ def monitored(socket: zmq.Socket[bytes], events: int) -> zmq.Socket[bytes]:
 class Selector:
     """The sockets and file descriptors that a loop listens to, each with its handler."""
 
-    def __init__(self) -> None:
-        self._poller = zmq.Poller()
+    def __init__(self, poller: zmq.Poller | None = None) -> None:
+        self._poller = poller or zmq.Poller()
         self._handlers: dict[zmq.Socket[bytes] | int, Callable[[], None]] = {}
 
     def watch(self, source: zmq.Socket[bytes] | int, handler: Callable[[], None]) -> None:

@@ -9,12 +9,12 @@ import contextlib
 import os
 import socket
 import threading
-import time
 from collections.abc import Iterator
 
 from posse.log import LOG
 from posse.wire import door
-from posse.wire.door import PER_SECOND, Connection, resident, shut
+from posse.wire.door import PER_SECOND, Connection, resident
+from posse.wire.world import HERE, World
 
 
 class UplinkDoor:
@@ -23,18 +23,19 @@ class UplinkDoor:
     Without `guarded` there is no thread, and the caller looks by `look`.
     """
 
-    def __init__(self, endpoint: str, *, guarded: bool = True) -> None:
+    def __init__(self, endpoint: str, *, guarded: bool = True, world: World = HERE) -> None:
+        self._world = world
         self.taken = 0
-        self._since = time.monotonic()
+        self._since = world.monotonic()
         self._port = int(endpoint.rpartition(":")[2])
         self._calm = resident()
         self._over = threading.Event()
         if guarded:
-            threading.Thread(target=self._watch, name="uplink-door", daemon=True).start()
+            world.watchman("uplink-door", self._watch)
 
     def connected(self) -> None:
         """There is a new connection: count anew."""
-        self.taken, self._since = 0, time.monotonic()
+        self.taken, self._since = 0, self._world.monotonic()
 
     def _watch(self) -> None:
         while not self._over.wait(door.EVERY):
@@ -44,10 +45,10 @@ class UplinkDoor:
     def look(self) -> None:
         """Close the connection if far more came than was taken."""
         most = door.FAST_AHEAD if resident() > self._calm + door.FAST else door.AHEAD
-        most += int(PER_SECOND * (time.monotonic() - self._since))
+        most += int(PER_SECOND * (self._world.monotonic() - self._since))
         for fd, connection in self._connections():
             if connection.counts()[1] - self.taken > most:
-                shut(fd, connection)
+                connection.shut(fd, self._world)
                 LOG.warning(
                     "closed the connection to the coordinator: more comes than this agent can take"
                 )

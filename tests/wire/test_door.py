@@ -18,6 +18,7 @@ from posse.wire.door import (
     Door,
 )
 from posse.wire.sockets import end
+from posse.wire.world import World
 from tests.support.door import Watched
 from tests.support.remote import until
 
@@ -36,9 +37,9 @@ class Place(Watched[Door]):
             self.router.setsockopt(zmq.CURVE_SECRETKEY, secret[1])
         self._port = self.router.bind_to_random_port("tcp://127.0.0.1")
         self._monitor = self.router.get_monitor_socket(WATCHED)
-        self.door = Door(
-            self._monitor, agents, lambda: self.members, guarded=False, clock=lambda: self.now
-        )
+        world = World()
+        world.monotonic = lambda: self.now
+        self.door = Door(self._monitor, agents, lambda: self.members, guarded=False, world=world)
         self._raw: list[socket.socket] = []
         self._dealers: list[zmq.Socket[bytes]] = []
         self.accepted: list[int] = []

@@ -25,6 +25,7 @@ from posse.wire.sockets import (
     reconnect,
     why_failed,
 )
+from posse.wire.world import HERE, World
 
 _WATCHED = (
     zmq.EVENT_CONNECTED
@@ -51,8 +52,13 @@ class Guard:
     """
 
     def __init__(
-        self, context: zmq.Context[zmq.Socket[bytes]], selector: Selector, own: KeyPair | None
+        self,
+        context: zmq.Context[zmq.Socket[bytes]],
+        selector: Selector,
+        own: KeyPair | None,
+        world: World = HERE,
     ) -> None:
+        self._world = world
         self.link_changed: Callable[[int, bool], None] = lambda rank, up: None
         self._context = context
         self._selector = selector
@@ -86,7 +92,7 @@ class Guard:
                 Authenticator(self._context, self._decide, self._refused)
             serve_with(socket, self._own.secret)
         self._inbox = monitored(socket, WATCHED)
-        self._door = InboxDoor(self._inbox)
+        self._door = InboxDoor(self._inbox, world=self._world)
 
     def took(self, size: int) -> None:
         """Count `size` bytes as taken from the inbox."""

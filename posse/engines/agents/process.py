@@ -1,7 +1,6 @@
 """An agent's process: one loop between its sockets, its joining machine and its host."""
 
 import math
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Final, assert_never
@@ -39,7 +38,8 @@ from posse.wire.line import Interceptor, Line
 from posse.wire.links import Link, outside_runs
 from posse.wire.restraint import Restraint
 from posse.wire.session import Session
-from posse.wire.sockets import PROBE_EVERY, Selector, end
+from posse.wire.sockets import PROBE_EVERY, Selector
+from posse.wire.world import HERE, World
 
 _LISTEN_EVERY: Final = 256
 """An agent checks its other sockets after this many steps, or frames from neighbours."""
@@ -73,7 +73,10 @@ class AgentProcess:
         site: AgentSite,
         tap: Tap | None = None,
         journal: Journal | None = None,
+        world: World = HERE,
     ) -> None:
+        self._world = world
+        self._now = world.monotonic
         self.joining = joining
         self.host: AgentHost | None = None
         self._field = False
@@ -83,8 +86,10 @@ class AgentProcess:
         self._uplink = uplink = connect(self._interceptor)
         self._site = site
         self._journal = journal
-        self._checkpoints = Checkpoints(journal) if journal is not None else None
-        self._stamp = time.monotonic_ns
+        self._checkpoints = (
+            Checkpoints(journal, world.process_time) if journal is not None else None
+        )
+        self._stamp: Callable[[], int] = world.monotonic_ns
         self._mesh: NeighbourLinks | None = None
         self._links: dict[int, Link] = {COORDINATOR: uplink.line.send}
         self.exit_code: int | None = None
@@ -133,7 +138,7 @@ class AgentProcess:
             self._uplink.close()
             if self._mesh is not None:
                 self._mesh.close()
-            end(self._context)
+            self._world.end(self._context)
             if self._journal is not None:
                 goes_on = self._left is None and self._journal.beginning
                 self._journal.close() if goes_on else self._journal.remove()
@@ -165,7 +170,7 @@ class AgentProcess:
         if journal is not None and (before := journal.began_as(Beginning)) is not None:
             self._recover(journal, before)
         if watched is None:
-            self._carry_out(self.joining.connected(time.time(), time.monotonic()))
+            self._carry_out(self.joining.connected(self._world.wall(), self._now()))
         while self._left is None:
             host = self.host
             if self._checkpoints is not None and self._checkpoints.due:
@@ -189,10 +194,10 @@ class AgentProcess:
         return self._left
 
     def _step(self, host: AgentHost) -> None:
-        until = time.monotonic() + _LISTEN_SECONDS
+        until = self._now() + _LISTEN_SECONDS
         for _ in range(_LISTEN_EVERY):
             host.step()
-            if host.outbox or not host.busy or time.monotonic() >= until:
+            if host.outbox or not host.busy or self._now() >= until:
                 break
         self._flush(host)
         if self._uplink.line.session.crowded:
@@ -203,7 +208,7 @@ class AgentProcess:
         """Longest wait in milliseconds; None (no limit) where only frames matter."""
         if self.joining.state is JoinState.LINKING:
             return _LOOK_UP_MS
-        wait = self.joining.timer - time.monotonic()
+        wait = self.joining.timer - self._now()
         if self._uplink.monitor is not None or self._journal is not None:
             wait = min(wait, _PATIENCE)
         return None if math.isinf(wait) else max(0, int(1000 * wait)) + 1
@@ -211,7 +216,7 @@ class AgentProcess:
     def _check_timers(self) -> None:
         if self.joining.state is JoinState.LINKING and self._mesh is not None:
             self._carry_out(self.joining.not_listening(self._mesh.not_listening()))
-        now = time.monotonic()
+        now = self._now()
         if now >= self._probe_at:
             self._probe_at = now + PROBE_EVERY
             self._uplink.probe(now)
@@ -243,7 +248,7 @@ class AgentProcess:
             self._site.run_ended(host.setup.claim, ledger, host.delays)
 
     def _take_unread(self, frame: bytes) -> None:
-        self._carry_out(self.joining.receive(frame, time.monotonic()))
+        self._carry_out(self.joining.receive(frame, self._now()))
 
     def _drop_neighbour(self, neighbour: int) -> None:
         LOG.warning("agent %d is gone; going on without it", neighbour)
@@ -253,7 +258,7 @@ class AgentProcess:
 
     def _connections(self) -> None:
         if self._left is None:  # after Goodbye a closed connection is no loss
-            self._carry_out(self._uplink.connections(self.joining, time.monotonic()))
+            self._carry_out(self._uplink.connections(self.joining, self._now(), self._world.wall()))
 
     def _receive_from_neighbours(self, host: AgentHost, mesh: NeighbourLinks) -> None:
         """Take neighbours' frames with one blocking receive each and no poll.
@@ -261,8 +266,8 @@ class AgentProcess:
         The host gets frames once as many are here as it awaits: that costs a third of handling each
         on arrival. Returns now and then, so that the loop checks the other sockets.
         """
-        listened, until = 0, time.monotonic() + _LISTEN_SECONDS
-        while listened < _LISTEN_EVERY and time.monotonic() < until:
+        listened, until = 0, self._now() + _LISTEN_SECONDS
+        while listened < _LISTEN_EVERY and self._now() < until:
             frames = mesh.listen(host.awaited, host.slot, self._stamp)
             listened += len(frames) or _LISTEN_EVERY
             host.receive_all(frames)
@@ -411,9 +416,10 @@ class AgentProcess:
     def _sources(self, setup: AgentSetup) -> Sources:
         """The host's clocks, randomness, arms and meters on this machine."""
         self._field = setup.mode == "field"  # set first: making the host may fail
-        resources = ProcessResources(self._sessions)
-        clock = ahead_by(self.joining.offset)
-        sources = of_this_machine(clock, resources, self._site.signer)
+        world = self._world
+        resources = ProcessResources(self._sessions, world)
+        clock = ahead_by(self.joining.offset, world.monotonic_ns)
+        sources = of_this_machine(clock, resources, self._site.signer, world)
         self._stamp = (sources.coarse() if self._field else sources).stamp
         return sources
 
@@ -433,9 +439,7 @@ class AgentProcess:
     def _recover(self, journal: Journal, before: Beginning) -> None:
         """Restore the state at the time of the kill, from the journal."""
         rank, setup = before.rank, before.setup
-        self.joining.recover(
-            rank, before.offset, before.incarnation, journal.starts, time.monotonic()
-        )
+        self.joining.recover(rank, before.offset, before.incarnation, journal.starts, self._now())
         self._open_inbox(setup.system, rank, before.inbox)
         self._link_up(setup)
         self._uplink.line.session.restore(before.uplink)

@@ -2,8 +2,6 @@
 
 import hashlib
 import re
-import secrets
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -36,7 +34,8 @@ from posse.spec.fingerprint import fingerprint
 from posse.spec.privacy import ALONE, PrivacySpec
 from posse.wire.line import Interceptor
 from posse.wire.lookup import own_address, reachable_address, unresolved
-from posse.wire.sockets import Selector, one_context
+from posse.wire.sockets import Selector
+from posse.wire.world import HERE, World
 
 
 class RemoteSite(AgentSite):
@@ -103,6 +102,7 @@ def remote_agent(
     tap: Tap | None = None,
     journal: Path | None = None,
     many: bool = False,
+    world: World = HERE,
 ) -> AgentProcess:
     """An agent that joins the coordinator at `endpoint` and stays until it is told to leave.
 
@@ -139,11 +139,11 @@ def remote_agent(
             token="",
             inbox="",
             pid=0,
-            incarnation=secrets.token_bytes(8),
+            incarnation=world.token_bytes(8),
             configuration=configuration,
             version=__version__,
         ),
-        time.monotonic(),
+        world.monotonic(),
         endpoint=endpoint,
         key=own.public if own is not None else "",
         own_run=own_run,
@@ -152,15 +152,16 @@ def remote_agent(
     kept = None
     if journal is not None:  # in the lab a power failure costs no more than a run
         safe = plan is None or plan.field
-        kept = Journal(journal, _owner(endpoint, rank, configuration), synchronous=safe)
-    context = one_context(many=many)
-    selector = Selector()
-    site = RemoteSite(Guard(context, selector, own), endpoint, inbox, wait, keys)
+        owner = _owner(endpoint, rank, configuration)
+        kept = Journal(journal, owner, synchronous=safe, disk=world.disk)
+    context = world.context(many=many)
+    selector = Selector(world.poller())
+    site = RemoteSite(Guard(context, selector, own, world), endpoint, inbox, wait, keys)
 
     def connect(interceptor: Interceptor) -> Uplink:
-        return Uplink(context, endpoint, interceptor, keys, guarded=True)
+        return Uplink(context, endpoint, interceptor, keys, guarded=True, world=world)
 
-    return AgentProcess(context, selector, connect, joining, site, tap, kept)
+    return AgentProcess(context, selector, connect, joining, site, tap, kept, world)
 
 
 def journal_of(

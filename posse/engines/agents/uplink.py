@@ -5,7 +5,6 @@ The session keeps them until the coordinator has them.
 """
 
 import math
-import time
 from collections.abc import Iterator
 
 import zmq
@@ -33,6 +32,7 @@ from posse.wire.sockets import (
     why_failed,
 )
 from posse.wire.uplink_door import UplinkDoor
+from posse.wire.world import HERE, World
 
 _LOOK_MS = 200
 """Milliseconds between looks at the monitor, in a loop that listens to the coordinator alone."""
@@ -59,6 +59,7 @@ class Uplink:
         keys: AgentKeys | None = None,
         *,
         guarded: bool = False,
+        world: World = HERE,
     ) -> None:
         self.door: UplinkDoor | None = None
         self._around = AROUND if keys is None else AROUND_WITH_KEYS
@@ -84,7 +85,7 @@ class Uplink:
         """When to look up the coordinator's name again; infinite once it was found."""
         self._connect(0.0)
         if fills:
-            self.door = UplinkDoor(endpoint)
+            self.door = UplinkDoor(endpoint, world=world)
 
     def _connect(self, now: float) -> None:
         """Connect once the name can be looked up; from then on ZeroMQ does that by itself."""
@@ -150,7 +151,7 @@ class Uplink:
             if (frame := self.wait()) is not None:
                 yield frame
 
-    def connections(self, joining: Joining, now: float) -> Iterator[JoiningEffect]:
+    def connections(self, joining: Joining, now: float, wall: float) -> Iterator[JoiningEffect]:
         """Tell `joining` what happened to the connection; returns its effects."""
         assert self.monitor is not None
         for event in monitor_events(self.monitor):
@@ -158,7 +159,7 @@ class Uplink:
                 case zmq.EVENT_HANDSHAKE_SUCCEEDED:
                     if self.door is not None:
                         self.door.connected()
-                    yield from joining.connected(time.time(), now)
+                    yield from joining.connected(wall, now)
                 case zmq.EVENT_DISCONNECTED:
                     self.line.up = False
                     yield from joining.disconnected(now)

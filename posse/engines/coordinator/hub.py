@@ -1,9 +1,7 @@
 """The coordinator's loop: carries frames between its socket, its lobby and the run's host."""
 
 import math
-import secrets
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -40,6 +38,7 @@ from posse.wire.line import Interceptor, PeerStalled
 from posse.wire.links import outside_runs
 from posse.wire.session import Session, is_numbered
 from posse.wire.sockets import PROBE_EVERY, Selector
+from posse.wire.world import HERE, World
 
 _LOOK: Final = 0.02
 """Seconds between checks for all but frames: to poll before each frame would double its cost."""
@@ -80,7 +79,10 @@ class Hub:
         keys: CoordinatorKeys | None = None,
         tap: Tap | None = None,
         journal: Journal | None = None,
+        world: World = HERE,
     ) -> None:
+        self._world = world
+        self._now = world.monotonic
         agents, engine = spec.agents.count, spec.engine
         roster = Roster(agents, token, keys, fingerprint(spec), engine.inboxes)
         self.lobby = Lobby(roster, engine, spec.system)
@@ -108,13 +110,13 @@ class Hub:
         self._interceptor = Interceptor(journal, tap, lambda: COORDINATOR)
         self._interceptor.recording = False
         self._router = Router(
-            bind, engine.deadline, _LOOK, keys, agents, roster.taken, self._interceptor
+            bind, engine.deadline, _LOOK, keys, agents, roster.taken, self._interceptor, world
         )
         roster.link = self._router.link
         self.endpoint = self._router.endpoint
         self.interrupted = threading.Event()
         """Set from another thread, it ends the wait under way with `RunFailed`."""
-        self._selector = Selector()
+        self._selector = Selector(world.poller())
 
     def watch(self, fd: int, describe: Callable[[], Died]) -> None:
         """Call `describe` for a death whenever `fd` is readable."""
@@ -122,7 +124,7 @@ class Hub:
 
     def status(self) -> CoordinatorStatus:
         """Who is up, when each was last heard, what is awaited; from any thread."""
-        return self.snapshot.status(time.monotonic())
+        return self.snapshot.status(self._now())
 
     def sessions(self) -> Iterator[tuple[int, Session]]:
         """The sessions with the agents, by rank."""
@@ -131,7 +133,7 @@ class Hub:
 
     def gather(self, wanted: Collection[int] | None = None) -> None:
         """Wait until these agents have joined; None for every agent."""
-        self.lobby.gather(time.monotonic(), wanted)
+        self.lobby.gather(self._now(), wanted)
         self._until(lambda: self.lobby.complete)
 
     def configure(self, setups: Sequence[AgentSetup]) -> None:
@@ -139,9 +141,9 @@ class Hub:
 
         Sessions between agents begin anew.
         """
-        first = secrets.randbits(32)
+        first = self._world.randbits(32)
         setups = [msgspec.structs.replace(setup, first=first) for setup in setups]
-        self._carry_out(self.lobby.configure(setups, time.monotonic()))
+        self._carry_out(self.lobby.configure(setups, self._now()))
         self._until(lambda: self.lobby.complete or self.lobby.changed)
 
     def carry(
@@ -154,7 +156,7 @@ class Hub:
         self._router.door.begin()
         self._host = host
         self._interceptor.recording = True
-        self.lobby.carry(host, time.monotonic())
+        self.lobby.carry(host, self._now())
         try:
             if not begun:
                 host.begin()
@@ -169,7 +171,7 @@ class Hub:
             self._interceptor.recording = False
             self._stalled.clear()
             self._completed += host.complete
-            self._publish(time.monotonic())
+            self._publish(self._now())
         record = host.record
         assert record is not None
         record.refused = dict(self.lobby.refused + host.refused)
@@ -181,7 +183,7 @@ class Hub:
 
     def hurry(self) -> None:
         """From now on wait at most `_HASTE` seconds for agents to confirm their Goodbye."""
-        self._leave_by = min(self._leave_by, time.monotonic() + _HASTE)
+        self._leave_by = min(self._leave_by, self._now() + _HASTE)
 
     def close(self, why: str = "") -> None:
         """Say goodbye and free everything; `why` is said to people, if it is no success.
@@ -216,7 +218,7 @@ class Hub:
         """Wait for agents on other machines to confirm their Goodbye; whether there are any."""
         roster, left, deadline = self.lobby.roster, math.inf, math.inf
         while waiting := [m.rank for m in roster.members.values() if m.to_see_off]:
-            now = time.monotonic()
+            now = self._now()
             if len(waiting) < left:
                 left, deadline = float(len(waiting)), now + _FAREWELL
             if now >= min(deadline, self._leave_by):
@@ -235,7 +237,7 @@ class Hub:
                 member.ended |= kind_of(member.line.receive(data) or b"") == _FAILED
             elif kind_of(data) == _RESUME:
                 peer = self._router.peer(identity, part)
-                self._carry_out(self.lobby.receive(peer, data, now, time.time()))
+                self._carry_out(self.lobby.receive(peer, data, now, self._world.wall()))
         return any(member.incarnation for member in roster.members.values())
 
     # --- the loop --------------------------------------------------------------------------------
@@ -243,8 +245,8 @@ class Hub:
     def _until(self, done: Callable[[], bool]) -> None:
         """Carry frames until `done`; raises if the lobby ends the wait."""
         lobby = self.lobby
-        self._publish(time.monotonic())
-        look, late_from = time.monotonic(), -math.inf
+        self._publish(self._now())
+        look, late_from = self._now(), -math.inf
         while not done():
             now = self._receive()
             if self._deaths:
@@ -272,7 +274,7 @@ class Hub:
     def _receive(self) -> float:
         """Handle one frame, if one comes within `_LOOK` seconds; returns the time."""
         received = self._router.next()
-        now = time.monotonic()
+        now = self._now()
         if received is None:
             if self._deaths and all(death.killed for death in self._deaths):
                 self._report_deaths_at = now
@@ -324,7 +326,7 @@ class Hub:
         self._carry_out(
             lobby.rejected("malformed")
             if frame is None
-            else lobby.receive(peer, frame, now, time.time())
+            else lobby.receive(peer, frame, now, self._world.wall())
         )
 
     def _deliver(self, host: CoordinatorHost, member: Member, frame: bytes, now: float) -> None:
@@ -351,7 +353,7 @@ class Hub:
             self._carry_out(self.lobby.quit(rank, why, InputError if mistake else RunFailed))
 
     def _connections(self) -> None:
-        self._carry_out(self._router.connections(self.lobby, time.monotonic()))
+        self._carry_out(self._router.connections(self.lobby, self._now()))
 
     def _report_deaths(self, now: float) -> None:
         """Report deaths after `_LAST_WORDS` seconds, or at the first pause if all were killed.
@@ -396,7 +398,7 @@ class Hub:
                 case effects.SendToAgent(rank, message):
                     members[rank].line.send(outside_runs(message))
                 case effects.ShowStatus(peer):
-                    self._publish(time.monotonic())
+                    self._publish(self._now())
                     self._reply(peer, control.Status(msgspec.json.encode(self.status())))
                 case effects.ResendFrames(rank, taken):
                     router.resume(members[rank], taken)
@@ -445,7 +447,7 @@ class Hub:
         self.send()
         while self._stalled:
             rank, why = self._stalled.pop(0)
-            self._carry_out(self.lobby.died(rank, why, time.monotonic()))
+            self._carry_out(self.lobby.died(rank, why, self._now()))
 
     def send(self) -> None:
         """Send what the host has to send."""

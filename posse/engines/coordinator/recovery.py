@@ -86,10 +86,14 @@ def restored_host(
 
 
 def checkpointer(
-    journal: Journal, begun: RunBeginning, host: CoordinatorHost, roster: Roster
+    journal: Journal,
+    begun: RunBeginning,
+    host: CoordinatorHost,
+    roster: Roster,
+    used: Callable[[], float],
 ) -> Callable[[], None]:
     """A function to call now and then: it makes a due checkpoint if nothing waits to be sent."""
-    checkpoints = Checkpoints(journal)
+    checkpoints = Checkpoints(journal, used)
     named = outside_coordinator(journal, host.plan, host.sources, host.observe)
     starts = {member.rank: member.starts for member in begun.members}
 

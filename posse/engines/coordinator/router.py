@@ -1,7 +1,6 @@
 """The coordinator's ROUTER socket, and its monitor, whose events it reports to the lobby."""
 
 import os
-import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -28,11 +27,11 @@ from posse.wire.sockets import (
     MonitorEvent,
     bound,
     configure,
-    end,
     heartbeat,
     monitored,
     why_failed,
 )
+from posse.wire.world import HERE, World
 
 _MORE: Final = int(zmq.SNDMORE)
 _LOOK_UP_EVERY = 1.0
@@ -57,13 +56,15 @@ class Router:
         agents: int,
         members: Callable[[], Mapping[int, int]],
         interceptor: Interceptor,
+        world: World = HERE,
     ) -> None:
+        self._world = world
         self._interceptor = interceptor
         self._keyed = keys is not None
         self._refused: deque[tuple[str, str]] = deque()
         """Reason and sentence for each stranger whose key was refused."""
         self._look_up_at = 0.0
-        self._context = zmq.Context(io_threads=1)
+        self._context = world.context()
         self._socket: zmq.Socket[bytes] = self._context.socket(zmq.ROUTER)
         self._send, self._receive = sender(self._socket), self._socket.recv
         configure(self._socket, deadline)
@@ -79,11 +80,12 @@ class Router:
         try:
             self.endpoint = bound(self._socket, bind)
         except PosseError:
-            end(self._context)
+            world.end(self._context)
             raise
         self._file = None if bind.startswith("ipc://@") else _file_at(self.endpoint)
         self._monitor = monitored(self._socket, WATCHED)
-        self.door = Door(self._monitor, agents, members, guarded=not bind.startswith("ipc:"))
+        guarded = not bind.startswith("ipc:")
+        self.door = Door(self._monitor, agents, members, guarded=guarded, world=world)
 
     def _guard(self, keys: CoordinatorKeys) -> None:
         """Let only keys of the allowlist connect."""
@@ -191,7 +193,7 @@ class Router:
 
     def _from(self, event: MonitorEvent) -> str:
         """The origin of a connection that ZeroMQ has closed, for a sentence; "" if unknown."""
-        now = time.monotonic()
+        now = self._world.monotonic()
         if now < self._look_up_at or event.address.startswith("ipc:"):
             return ""  # a look-up is expensive when many connections come
         self._look_up_at = now + _LOOK_UP_EVERY
@@ -206,7 +208,7 @@ class Router:
         self._socket.disable_monitor()
         self._monitor.close()
         self._socket.close(linger=_LINGER if flush else 0)
-        end(self._context)
+        self._world.end(self._context)
         # ZeroMQ leaves its file; the one that is there by now may be another process's
         if self._file is not None and _file_at(self.endpoint) == self._file:
             with suppress(OSError):

@@ -47,7 +47,8 @@ from posse.families import find_system
 from posse.plan import Plan, prepare
 from posse.protocol import control
 from posse.security.keys import AgentKeys
-from posse.wire.sockets import Selector, one_context
+from posse.wire.sockets import Selector
+from posse.wire.world import HERE, World
 
 _DEATH = struct.Struct("<ii")
 """Rank and exit code of an agent that died."""
@@ -201,25 +202,32 @@ def _heed() -> None:
 
 
 def local_agent(
-    crew: Crew, endpoint: str, rank: int, keys: AgentKeys | None = None, *, many: bool = False
+    crew: Crew,
+    endpoint: str,
+    rank: int,
+    keys: AgentKeys | None = None,
+    *,
+    many: bool = False,
+    world: World = HERE,
 ) -> AgentProcess:
     """An agent on the machine of its coordinator; `many`: it shares its core with many."""
-    context = one_context(many=many)
-    selector = Selector()
-    guard = None if keys is None else Guard(context, selector, keys.own)
+    context = world.context(many=many)
+    selector = Selector(world.poller())
+    guard = None if keys is None else Guard(context, selector, keys.own, world)
     join = control.Join(rank, crew.token, "", os.getpid())
     journal = None
     if crew.journals:  # not synchronous: a loss of power ends the coordinator, too
         path = journal_of(crew.journals, rank)
-        journal = Journal(path, f"agent {rank}", synchronous=False)
+        journal = Journal(path, f"agent {rank}", synchronous=False, disk=world.disk)
     return AgentProcess(
         context,
         selector,
-        lambda interceptor: Uplink(context, endpoint, interceptor, keys),
-        Joining(join, time.monotonic(), system=crew.system),
+        lambda interceptor: Uplink(context, endpoint, interceptor, keys, world=world),
+        Joining(join, world.monotonic(), system=crew.system),
         AgentSite(guard, crew.inbox.replace("{rank}", str(rank))),
         Capture(Path(crew.capture)) if crew.capture else None,
         journal,
+        world,
     )
 
 
