@@ -63,7 +63,8 @@ class Resume(Control, frozen=True):
 
     `connection` counts the agent's connections, because the coordinator may read a `Resume` from an
     older one later. `starts` counts how often the agent was killed and started again; `pid` is as
-    in `Join`. The answer is `Resumed` or `Unknown`.
+    in `Join`. `inbox` is where neighbours reach the agent now, "" if it has no inbox. The answer is
+    `Resumed` or `Unknown`.
     """
 
     rank: int
@@ -73,6 +74,7 @@ class Resume(Control, frozen=True):
     taken: Count
     starts: Count = 0
     pid: Count = 0
+    inbox: Address = ""
 
 
 class Resumed(Control, frozen=True):
@@ -82,6 +84,13 @@ class Resumed(Control, frozen=True):
     """
 
     taken: Count
+
+
+class Moved(Control, frozen=True):
+    """An agent's neighbour is now reached at another inbox."""
+
+    agent: Count
+    inbox: Address
 
 
 class Unknown(Control, frozen=True):
@@ -296,6 +305,7 @@ TO_JOINING: tuple[type[Message], ...] = (
     Refused,
     Welcome,
     Resumed,
+    Moved,
     Unknown,
     Whose,
     Synced,

@@ -112,6 +112,13 @@ class ConnectNeighbours(msgspec.Struct, frozen=True):
     setup: AgentSetup
 
 
+class MoveNeighbour(msgspec.Struct, frozen=True):
+    """Connect to a neighbour at another inbox; the session goes on."""
+
+    rank: int
+    inbox: str
+
+
 class MakeHost(msgspec.Struct, frozen=True):
     """Make this agent's host for the runs to come."""
 
@@ -139,6 +146,7 @@ JoiningEffect = (
     | ResumeSession
     | OpenInbox
     | ConnectNeighbours
+    | MoveNeighbour
     | MakeHost
     | DropHost
     | GiveUp

@@ -79,22 +79,26 @@ def know_family(socket: zmq.Socket[bytes], endpoint: str) -> None:
     socket.setsockopt(zmq.IPV6, int(is_ipv6(endpoint)))
 
 
-def bound(socket: zmq.Socket[bytes], address: str) -> str:
-    """Make a socket listen; returns its address, with the port. `PosseError` if that fails."""
-    know_family(socket, address)
-    try:
-        socket.bind(address)
-    except zmq.ZMQError as error:
-        socket.close()
-        why = error.strerror
-        if error.errno == errno.EADDRINUSE:
-            why = "the port is in use; stop the program that uses it, or choose another port"
-        elif error.errno in (errno.ENODEV, errno.EADDRNOTAVAIL):
-            why = (
-                "this machine has no such address; tcp://0.0.0.0:PORT or tcp://[::]:PORT means all"
-            )
-        raise PosseError(f"{address} cannot be bound: {why}") from None
-    return socket.getsockopt_string(zmq.LAST_ENDPOINT)
+def bound(socket: zmq.Socket[bytes], *addresses: str) -> str:
+    """Make a socket listen at the first of these that it can; returns its address, with the port.
+
+    `PosseError` about the last if there is none; the socket is then closed.
+    """
+    for address in addresses:
+        know_family(socket, address)
+        try:
+            socket.bind(address)
+        except zmq.ZMQError as error:
+            failed = error
+        else:
+            return socket.getsockopt_string(zmq.LAST_ENDPOINT)
+    socket.close()
+    why = failed.strerror
+    if failed.errno == errno.EADDRINUSE:
+        why = "the port is in use; stop the program that uses it, or choose another port"
+    elif failed.errno in (errno.ENODEV, errno.EADDRNOTAVAIL):
+        why = "this machine has no such address; tcp://0.0.0.0:PORT or tcp://[::]:PORT means all"
+    raise PosseError(f"{address} cannot be bound: {why}") from None
 
 
 def heartbeat(socket: zmq.Socket[bytes]) -> None:

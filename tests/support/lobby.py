@@ -7,6 +7,7 @@ from typing import Any, cast
 from posse.engines.coordinator.lobby import Lobby
 from posse.engines.coordinator.roster import Peer, Roster
 from posse.engines.effects import Fail, LobbyEffect, LogLine
+from posse.families.network import Network
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.protocol import control
@@ -36,6 +37,7 @@ class Run:
         self.lost: list[int] = []
         self.fired = 0
         self._silence_ends = silence_ends
+        self.network = Network([(1,), (0, 2), (1,)], [{}] * 3)
 
     def waiting_for(self) -> list[int]:
         return self.late

@@ -45,7 +45,7 @@ class Wire:
         mesh = kind(
             self._context,
             guard,
-            bind=address,
+            bind=(address,),
             rank=rank,
             patience_ms=WAIT_MS,
             interceptor=Interceptor(),

@@ -7,7 +7,7 @@ import zmq
 
 from posse.engines.agents.mesh import NeighbourLinks
 from posse.hosts.endpoint import NEIGHBOURS
-from posse.wire.line import Line
+from posse.wire.line import Line, Transmit
 from posse.wire.links import Link, sender, signature
 from posse.wire.session import Session
 from posse.wire.sockets import LINK_DEADLINE, configure
@@ -33,17 +33,22 @@ class EachLink(NeighbourLinks):
         return {**{n: line.send for n, line in self.lines.items()}, NEIGHBOURS: self._send_to_each}
 
     def _line_to(self, neighbour: int, first: int, *, up: bool) -> Line:
-        transmit = self._interceptor.before(lambda: (neighbour,), sender(self._sockets[neighbour]))
         session = Session(first, signature(self._rank))
+        transmit = self._transmit_to(neighbour)
         return Line(neighbour, session, transmit, self._interceptor, up=up)
+
+    def _transmit_to(self, neighbour: int) -> Transmit:
+        return self._interceptor.before(lambda: (neighbour,), sender(self._sockets[neighbour]))
 
     def _send_to_each(self, frame: bytes) -> None:
         for line in self._all:
             line.send(frame)
 
-    def _let_go(self, neighbour: int) -> None:
+    def _disconnect(self, neighbour: int) -> None:
         self._sockets.pop(neighbour).close(0)
-        del self._addresses[neighbour]
+
+    def _let_go(self, neighbour: int) -> None:
+        super()._let_go(neighbour)
         self._all = tuple(line for line in self._all if line.end != neighbour)
 
     def not_listening(self) -> tuple[int, ...]:

@@ -82,6 +82,11 @@ class Guard:
         if self.neighbours is not None:
             self.neighbours = {key: rank for rank, key in setup.keys.items()}
 
+    def move(self, rank: int, address: str) -> None:
+        """This neighbour's inbox is elsewhere."""
+        self._ranks = {old: other for old, other in self._ranks.items() if other != rank}
+        self._ranks[address] = rank
+
     def inbox(self, socket: zmq.Socket[bytes]) -> None:
         """Prepare an inbox; to be called before `bind`."""
         self._close_door()

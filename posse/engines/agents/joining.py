@@ -33,6 +33,7 @@ from posse.engines.effects import (
     Leave,
     LogLine,
     MakeHost,
+    MoveNeighbour,
     OpenInbox,
     ResumeSession,
     SendResume,
@@ -137,7 +138,7 @@ class Joining:
         """Whether the coordinator counts this agent among its own."""
         return not self.remote or self.state in JOINED_STATES
 
-    def to_resume(self, taken: int) -> control.Resume:
+    def to_resume(self, taken: int, inbox: str = "") -> control.Resume:
         """The `Resume` to send; `taken` frames of the coordinator's came so far."""
         join = self._join
         return control.Resume(
@@ -148,6 +149,7 @@ class Joining:
             taken,
             self._connections >> _STARTS,
             join.pid,
+            inbox,
         )
 
     def recover(self, rank: int, offset: int, incarnation: bytes, starts: int, now: float) -> None:
@@ -291,6 +293,8 @@ class Joining:
                 return [Fail(_refused(reason), PosseError)]
             case control.Resumed(taken) if self._may(JoinEvent.RESUMED):
                 return self._resumed(taken, now)
+            case control.Moved(rank, inbox) if self.belongs:
+                return self._neighbour_moved(rank, inbox)
             case control.Whose() if self.state is not JoinState.RESUMING and self._may_be_known:
                 self._connections += 1
                 self._resume(now)
@@ -378,6 +382,12 @@ class Joining:
         self.timer = self._report_links_at(now)
         remarks = () if run is None else run.remarks(self._setup)
         return [DropHost(), *remarks, ConnectNeighbours(self._setup)]
+
+    def _neighbour_moved(self, rank: int, inbox: str) -> list[JoiningEffect]:
+        if trouble := inbox_trouble(inbox, "", ()):
+            text = f"the coordinator sent a bad address for agent {rank}: {trouble}"
+            return [LogLine(logging.WARNING, text, f"agent {rank}'s inbox")]
+        return [MoveNeighbour(rank, inbox)]
 
     def not_listening(self, ranks: tuple[int, ...]) -> list[JoiningEffect]:
         """These neighbours do not listen yet; with none the agent is linked."""

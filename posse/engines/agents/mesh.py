@@ -12,6 +12,7 @@ agent could subscribe to another's.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, ClassVar, Final
 
 import zmq
@@ -20,7 +21,7 @@ from posse.engines.agents.guard import Guard
 from posse.hosts.agent_setup import AgentSetup
 from posse.protocol.wire import sent_at
 from posse.security.zap import key_of
-from posse.wire.line import Interceptor, Line
+from posse.wire.line import Interceptor, Line, Transmit
 from posse.wire.links import Link, sender_of, without_topic
 from posse.wire.session import Session, content
 from posse.wire.sockets import LINK_DEADLINE, bound, configure, know_family
@@ -35,8 +36,9 @@ Arrival = tuple[int | None, bytes, int]
 class NeighbourLinks(ABC):
     """An agent's inbox and its links to neighbours; see the module's text.
 
-    `rank` is -1 while not known. `patience_ms`: longest wait of `listen` for a frame. A `guard`
-    watches the links, and reports each that comes up or goes down to `changed`.
+    It binds to the first address of `bind` that it can. `rank` is -1 while not known.
+    `patience_ms`: longest wait of `listen` for a frame. A `guard` watches the links, and reports
+    each that comes up or goes down to `changed`.
     """
 
     inbox_type: ClassVar[int]
@@ -48,7 +50,7 @@ class NeighbourLinks(ABC):
         context: zmq.Context[zmq.Socket[bytes]],
         guard: Guard | None,
         *,
-        bind: str,
+        bind: tuple[str, ...],
         rank: int,
         patience_ms: int,
         interceptor: Interceptor,
@@ -69,7 +71,7 @@ class NeighbourLinks(ABC):
         self.inbox.setsockopt(zmq.RCVTIMEO, patience_ms)
         if guard is not None:
             guard.inbox(self.inbox)
-        self.address = bound(self.inbox, bind)
+        self.address = bound(self.inbox, *bind)
         self._begin()
 
     @abstractmethod
@@ -96,13 +98,46 @@ class NeighbourLinks(ABC):
             self.lose(neighbour)
         for neighbour, address in inboxes.items():
             if neighbour not in self._addresses:
-                socket = self._socket_to(neighbour)
-                if guard is not None:
-                    guard.link(socket, neighbour)
-                know_family(socket, address)
-                socket.connect(address)
-                self._addresses[neighbour] = address
+                self._connect(neighbour, address)
         return self._begin_sessions(setup.first)
+
+    def move(self, address: str) -> None:
+        """Listen at another address instead, if that can be bound."""
+        know_family(self.inbox, address)
+        with suppress(zmq.ZMQError):
+            self.inbox.bind(address)
+            old, self.address = self.address, self.inbox.getsockopt_string(zmq.LAST_ENDPOINT)
+            self.inbox.unbind(old)
+
+    def move_neighbour(self, neighbour: int, address: str) -> bool:
+        """Connect to a neighbour at another inbox; whether it is a neighbour, and has moved.
+
+        The session goes on: what is not confirmed is sent again over the new connection.
+        """
+        if self._addresses.get(neighbour) in (None, address):
+            return False
+        line = self.lines.get(neighbour)
+        if line is not None:
+            line.up = False
+        self._disconnect(neighbour)
+        if self._guard is not None:
+            self._guard.move(neighbour, address)
+        self._connect(neighbour, address)
+        if line is not None:
+            line.transmit = self._transmit_to(neighbour)
+        return True
+
+    def _connect(self, neighbour: int, address: str) -> None:
+        socket = self._socket_to(neighbour)
+        if self._guard is not None:
+            self._guard.link(socket, neighbour)
+        know_family(socket, address)
+        socket.connect(address)
+        self._addresses[neighbour] = address
+
+    @abstractmethod
+    def _transmit_to(self, neighbour: int) -> Transmit:
+        """Hands this neighbour's socket data for it alone."""
 
     @abstractmethod
     def _socket_to(self, neighbour: int) -> zmq.Socket[bytes]:
@@ -118,9 +153,14 @@ class NeighbourLinks(ABC):
             line.up = False
             self._let_go(neighbour)
 
-    @abstractmethod
     def _let_go(self, neighbour: int) -> None:
         """Close the link to a neighbour, and forget its address."""
+        self._disconnect(neighbour)
+        del self._addresses[neighbour]
+
+    @abstractmethod
+    def _disconnect(self, neighbour: int) -> None:
+        """Close the connection to a neighbour's inbox."""
 
     @abstractmethod
     def not_listening(self) -> tuple[int, ...]:

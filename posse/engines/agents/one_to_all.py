@@ -66,12 +66,16 @@ class OneToAll(NeighbourLinks):
             n: Line(
                 n,
                 own,
-                partial(_send_to_one, interceptor.before(partial(tuple, (n,)), send), _topic(n)),
+                self._transmit_to(n),
                 interceptor,
             )
             for n, own in zip(self._addresses, session.sessions, strict=True)
         }
         return {NEIGHBOURS: self._send_to_all}
+
+    def _transmit_to(self, neighbour: int) -> Transmit:
+        send = self._interceptor.before(partial(tuple, (neighbour,)), sender(self.socket))
+        return partial(_send_to_one, send, _topic(neighbour))
 
     def _send_to_all(self, frame: bytes) -> None:
         try:
@@ -92,7 +96,10 @@ class OneToAll(NeighbourLinks):
         session = self._to_all.session
         assert isinstance(session, BroadcastSession)
         session.leave(self.lines[neighbour].session)
-        self.socket.disconnect(self._addresses.pop(neighbour))
+        super()._let_go(neighbour)
+
+    def _disconnect(self, neighbour: int) -> None:
+        self.socket.disconnect(self._addresses[neighbour])
         self._listening.discard(_topic(neighbour))
 
     def changed(self, neighbour: int, *, up: bool) -> None:

@@ -314,13 +314,17 @@ class AgentProcess:
                 case effects.BeginSession():
                     self._uplink.begin()
                 case effects.SendResume():
-                    self._send_message(self.joining.to_resume(self._uplink.line.session.taken))
+                    taken = self._uplink.line.session.taken
+                    self._send_message(self.joining.to_resume(taken, self._inbox_now()))
                 case effects.ResumeSession(taken):
                     self._uplink.resume(taken)
                 case effects.OpenInbox(system, rank):
                     self._carry_out(self.joining.inbox_open(self._open_inbox(system, rank)))
                 case effects.ConnectNeighbours(setup):
                     self._carry_out(self.joining.not_listening(self._link_up(setup)))
+                case effects.MoveNeighbour(rank, inbox):
+                    if self._mesh is not None and self._mesh.move_neighbour(rank, inbox):
+                        LOG.info("agent %d is now reached at %s", rank, inbox)
                 case effects.MakeHost(setup):
                     self._start(setup)
                 case effects.DropHost():
@@ -364,11 +368,12 @@ class AgentProcess:
     def _open_inbox(self, system: str, rank: int, bound: str = "") -> str:
         """Open the inbox; returns its address, "" if the system has no neighbours.
 
-        `bound`: the address to bind again after a restart.
+        `bound`: the address to bind again after a restart, if this machine still has it.
         """
-        bind = bound or self._site.bind(system)
+        bind = self._site.bind(system)
         if not bind:
             return ""
+        binds = (bind,) if not bound or self._site.elsewhere(bound) else (bound, bind)
         kind: type[NeighbourLinks] = OneToAll if get_system(system).broadcasts else EachLink
         if isinstance(self._mesh, kind):
             self._mesh.rename(rank)
@@ -377,7 +382,7 @@ class AgentProcess:
             self._mesh = kind(
                 self._context,
                 self._site.guard,
-                bind=bind,
+                bind=binds,
                 rank=rank,
                 patience_ms=_LOOK_UP_MS,
                 interceptor=self._interceptor,
@@ -386,6 +391,16 @@ class AgentProcess:
             if self._mesh.back is not None:
                 self._selector.watch(*self._mesh.back)
         return self._site.address_for_neighbours(self._mesh.address)
+
+    def _inbox_now(self) -> str:
+        """Where neighbours reach the inbox, which moves if this machine has another address."""
+        if self._mesh is None:
+            return ""
+        with suppress(OSError):  # a name that does not resolve now
+            if other := self._site.elsewhere(self._mesh.address):
+                self._mesh.move(other)
+            return self._site.address_for_neighbours(self._mesh.address)
+        return ""
 
     def _close_mesh(self) -> None:
         if self._mesh is not None:

@@ -54,6 +54,10 @@ class RemoteSite(AgentSite):
             return ""
         return self._inbox or address.join(own_address(self._endpoint), "*")
 
+    def elsewhere(self, bound: str) -> str:
+        own = own_address(self._endpoint)
+        return "" if self._inbox or address.split(bound)[0] == own else address.join(own, "*")
+
     def address_for_neighbours(self, bound: str) -> str:
         return reachable_address(bound, self._endpoint)
 

@@ -23,6 +23,10 @@ class AgentSite:
         """The address at which to open the inbox, "" if this system's agents have no neighbours."""
         return self._inbox
 
+    def elsewhere(self, bound: str) -> str:
+        """Where to bind an inbox if `bound` is no address of this machine any more, else ""."""
+        return ""
+
     def address_for_neighbours(self, bound: str) -> str:
         """The address by which neighbours reach an inbox that is bound to `bound`."""
         return bound

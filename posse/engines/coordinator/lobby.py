@@ -103,7 +103,7 @@ class Lobby:
         self.refused: Counter[str] = Counter()
         self.phase = Phase.IDLE
         self.changed = False
-        """Whether an agent joined since all were configured."""
+        """Whether an agent joined, or its inbox moved, since all were configured."""
         self.patience = Patience(engine)
         self._system = system
         self._setups: Sequence[AgentSetup] = ()
@@ -137,6 +137,8 @@ class Lobby:
         self._setups = setups
         self.patience.outages.clear()
         self.changed = False
+        for member in self.roster.members.values():
+            member.moved = False
         return [self._configuration(rank) for rank in range(self.roster.agents)]
 
     def carry(self, run: CoordinatorHost, now: float) -> None:
@@ -480,7 +482,36 @@ class Lobby:
         member.starts = asked.starts
         text = f"agent {member.rank} is back over a new connection"
         about = f"agent {member.rank}"
-        return [LogLine(logging.INFO, text, about), ResendFrames(member.rank, asked.taken)]
+        return [
+            LogLine(logging.INFO, text, about),
+            ResendFrames(member.rank, asked.taken),
+            *self._moved_to(member, asked.inbox),
+        ]
+
+    def _moved_to(self, member: Member, inbox: str) -> list[LobbyEffect]:
+        """An agent is back with this inbox: tell it and its neighbours who has moved, if any."""
+        told: list[LobbyEffect] = []
+        if member.takes_part and member.incarnation and inbox not in ("", member.inbox):
+            about = f"agent {member.rank}'s inbox"
+            if trouble := self.roster.inbox_trouble(member, inbox):
+                self.refused["bad-inbox"] += 1
+                return [LogLine(logging.WARNING, f"agent {member.rank}: {trouble}", about)]
+            member.inbox, member.moved = inbox, True
+            told.append(
+                LogLine(logging.INFO, f"agent {member.rank} is now reached at {inbox}", about)
+            )
+        if self._run is None:
+            self.changed |= bool(told)
+            return told
+        for rank in self._run.network.neighbours[member.rank]:
+            other = self.roster.members.get(rank)
+            if other is None or other.connection < 0:
+                continue
+            if member.moved:
+                told.append(Reply(other.identity, control.Moved(member.rank, member.inbox)))
+            if other.moved:
+                told.append(Reply(member.identity, control.Moved(rank, other.inbox)))
+        return told
 
     def _replace(self, member: Member, old: Member) -> list[LobbyEffect]:
         """Replace a member by a newer incarnation, or by the same one that joins anew."""

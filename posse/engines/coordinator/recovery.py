@@ -25,6 +25,7 @@ class MemberState(msgspec.Struct, frozen=True):
     resumed: int
     starts: int
     session: SessionState
+    moved: bool = False
 
 
 class RunBeginning(msgspec.Struct, frozen=True):
@@ -45,7 +46,9 @@ class RunBeginning(msgspec.Struct, frozen=True):
 def members_of(roster: Roster) -> list[MemberState]:
     """The agents, for a journal."""
     return [
-        MemberState(m.rank, m.incarnation, m.inbox, m.host, m.resumed, m.starts, m.session.state)
+        MemberState(
+            *(m.rank, m.incarnation, m.inbox, m.host, m.resumed, m.starts, m.session.state, m.moved)
+        )
         for m in roster.members.values()
     ]
 

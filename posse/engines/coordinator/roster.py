@@ -71,6 +71,7 @@ class Member:
     the address from which it joined, `syncs` how often it asked for the time, `pid` its process if
     it was started here, else 0. `ended`: its process is gone, `quit`: it ended its own part; nobody
     waits for its goodbye. `received`: bytes taken from it. `starts`: how often it was restarted.
+    `moved`: its inbox is not where its neighbours were told when they were configured.
     """
 
     rank: int
@@ -91,6 +92,7 @@ class Member:
     resumed: int = 0
     resumes_until: float = 0.0
     starts: int = 0
+    moved: bool = False
     line: Line = field(default_factory=unlinked)
 
     @property
@@ -276,6 +278,7 @@ class Roster:
         member.syncs = 0
         self.by_identity.pop(member.identity, None)
         member.identity, member.connection, member.heard = peer.identity, peer.connection, now
+        member.host = peer.host
         self.by_identity[peer.identity] = member
         return member
 

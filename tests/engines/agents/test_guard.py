@@ -14,7 +14,10 @@ from posse.engines.agents.each_link import EachLink
 from posse.engines.agents.guard import Guard
 from posse.engines.agents.mesh import NeighbourLinks
 from posse.engines.agents.one_to_all import OneToAll
+from posse.hosts.endpoint import NEIGHBOURS
+from posse.protocol import control
 from posse.wire.line import Interceptor
+from posse.wire.links import outside_runs
 from posse.wire.sockets import MonitorEvent, Selector, end
 from tests.support.lobby import setup
 from tests.support.remote import until
@@ -36,7 +39,7 @@ class Party:
         mesh = kind(
             self._context,
             self._guard,
-            bind="tcp://127.0.0.1:*",
+            bind=("tcp://127.0.0.1:*",),
             rank=0,
             patience_ms=50,
             interceptor=Interceptor(),
@@ -45,6 +48,15 @@ class Party:
             yield mesh
         finally:
             mesh.close()
+
+    def changes(self, mesh: NeighbourLinks) -> None:
+        """This mesh is told of links that come up."""
+        self._guard.link_changed = lambda rank, up: mesh.changed(rank, up=up)
+
+    def looks(self, mesh: NeighbourLinks) -> None:
+        """Listen to monitors and subscriptions."""
+        self._selector.wait(10)
+        mesh.not_listening()
 
     def holds(self) -> int:
         """File descriptors, when what happened so far was listened to."""
@@ -85,6 +97,37 @@ def test_links_that_are_made_anew_cost_nothing(party: Party, kind: type[Neighbou
             mesh.connect(msgspec.structs.replace(setup(0), inboxes={1: "tcp://127.0.0.1:9"}))
             most = most or party.holds() + SPARE
     until(lambda: party.holds() <= most, "that what was closed is given back")
+
+
+@pytest.mark.parametrize("kind", [EachLink, OneToAll])
+def test_a_neighbour_that_moved_gets_what_it_had_not_confirmed(
+    party: Party, kind: type[NeighbourLinks]
+) -> None:
+    frame = outside_runs(control.Ready(), 0)
+    other = Party()
+    with party.mesh(kind) as mesh, other.mesh(kind) as neighbour:
+        party.changes(mesh)
+        neighbour.rename(1)
+        neighbour.connect(msgspec.structs.replace(setup(1), inboxes={0: mesh.address}))
+        links = mesh.connect(msgspec.structs.replace(setup(0), inboxes={1: "tcp://127.0.0.1:9"}))
+        links[NEIGHBOURS](frame)
+        assert not mesh.move_neighbour(2, neighbour.address)
+        old = neighbour.address
+        neighbour.move("tcp://127.0.0.1:*")
+        assert neighbour.address != old
+        assert mesh.move_neighbour(1, neighbour.address)
+        assert not mesh.move_neighbour(1, neighbour.address)
+        came: list[bytes] = []
+
+        def arrived() -> bool:
+            party.looks(mesh)
+            other.looks(neighbour)
+            came.extend(got for _, got in neighbour.drain())
+            return bool(came)
+
+        until(arrived, "the frame at the new inbox")
+        assert came == [frame]
+    other.close()
 
 
 def test_a_neighbour_that_shuts_an_agent_out_later_is_named_too(

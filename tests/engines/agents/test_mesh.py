@@ -33,7 +33,7 @@ class Inbox:
         self.mesh = EachLink(
             self._context,
             None,
-            bind="inproc://the-inbox",
+            bind=("inproc://the-inbox",),
             rank=0,
             patience_ms=PATIENCE_MS,
             interceptor=Interceptor(self.journal),

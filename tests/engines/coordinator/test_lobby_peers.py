@@ -25,6 +25,7 @@ from tests.support.lobby import (
     framed,
     joining,
     setup,
+    warned,
 )
 
 HERE: dict[str, Message | bytes] = {
@@ -245,3 +246,42 @@ def test_who_dies_while_another_is_waited_for_ends_no_wait_and_is_known_to_be_go
     script.says("peer-9", control.Join(1, TOKEN, "ipc://1", 17))
     assert (before, script.lobby.complete) == (False, True)
     assert script.lobby.roster.dead() == [2]
+
+
+def moving(inbox: str, rank: int = 1, connection: int = 2) -> control.Resume:
+    start = f"peer-{rank}".encode()
+    return control.Resume(rank, TOKEN, start, connection, 7, inbox=f"tcp://192.0.2.{inbox}:1")
+
+
+def test_an_agent_that_is_back_with_another_inbox_is_told_to_its_neighbours_that_are_here() -> None:
+    script = Script(agents=3)
+    script.all_join()
+    script.carries(Run())
+    script.closes("peer-2")
+    assert Reply(b"peer-0", control.Moved(1, "tcp://192.0.2.77:1")) in script.says(
+        "z", moving("77")
+    )
+    assert script.lobby.roster.members[1].inbox == "tcp://192.0.2.77:1"
+    back = script.says("y", moving(f"{ord('2')}", rank=2))
+    assert [effect for effect in back if isinstance(effect, Reply)] == [
+        Reply(b"y", control.Moved(1, "tcp://192.0.2.77:1"))
+    ]
+
+
+def test_before_a_run_all_are_configured_again_for_an_inbox_that_moved() -> None:
+    script = Script()
+    script.all_join()
+    script.lobby.configure([setup(0), setup(1)], script.now)
+    script.says("z", moving("77"))
+    assert script.lobby.changed
+
+
+def test_an_inbox_on_another_host_than_its_agents_is_not_believed_later_either() -> None:
+    script = Script(agents=3)
+    script.all_join()
+    script.carries(Run())
+    before = script.lobby.roster.members[1].inbox
+    said = script.says("z", control.Resume(1, TOKEN, b"peer-1", 2, 7, inbox="tcp://name:1"))
+    assert "agent 1: its inbox tcp://name:1 is not tcp://ADDRESS:PORT" in warned(said)[0]
+    assert script.lobby.roster.members[1].inbox == before
+    assert script.lobby.refused["bad-inbox"] == 1
