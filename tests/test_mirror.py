@@ -56,6 +56,11 @@ ELSEWHERE = [
         "posse/report: run_page traffic",
     ),
     (
+        "what a simulated run goes through",
+        "tests/testing/simulator/test_cluster.py",
+        "posse/testing/simulator: machine network sockets",
+    ),
+    (
         "shells around sockets and processes: what they decide is in lobby, joining and links",
         "tests/runs/test_engines.py",
         "posse/engines: effects inquiry memory processes",

@@ -11,10 +11,12 @@ from posse.wire.world import HERE
 def test_a_connection_is_shut_by_its_descriptor_or_by_a_copy() -> None:
     for copied in (True, False):
         near, far = socket.socketpair()
-        HERE.shut(near.fileno(), near.dup() if copied else None)
+        copy = near.dup() if copied else None
+        HERE.shut(near.fileno(), copy)
         assert far.recv(1) == b""
-        near.close()
-        far.close()
+        for end in (near, far, copy):
+            if end is not None:
+                end.close()
     HERE.shut(1 << 20, None)  # closed meanwhile
 
 

@@ -1,0 +1,267 @@
+"""A simulated posse: the processes of one coordinator and its agents, and what happened to them."""
+
+import logging
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from posse import api, defect
+from posse.engines.agents.remote import remote_agent
+from posse.errors import PosseError
+from posse.log import LOG
+from posse.plan import Plan
+from posse.protocol.machine import COORDINATOR, peer_name
+from posse.protocol.wire import kind_of
+from posse.results.record import RunRecord
+from posse.testing.simulator.machine import SimulatedDisk, SimulatedWorld
+from posse.testing.simulator.network import Network
+from posse.testing.simulator.schedule import Process, Schedule
+from posse.wire.links import without_topic
+from posse.wire.session import content, is_numbered
+
+ADDRESS = "tcp://127.0.0.1:39999"
+COORDINATORS_JOURNAL = "coordinator.journal"
+
+_SHM = Path("/dev/shm")
+
+
+class Event(msgspec.Struct, frozen=True):
+    """What happened: `when` in virtual seconds, `what`, from whom to whom, and more about it."""
+
+    when: float
+    what: str
+    source: int
+    target: int
+    detail: str = ""
+
+    def __str__(self) -> str:
+        ends = peer_name(self.source)
+        if self.target != self.source:
+            ends += f" -> {peer_name(self.target)}"
+        return f"{self.when:.6f} {self.what} {ends} {self.detail}".rstrip()
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """The end of a process: its exit code, and its error as a sentence ("" for none)."""
+
+    rank: int
+    code: int
+    why: str
+
+
+class SimulatedCluster:
+    """The processes of one seed. `journals`: every process keeps its journal.
+
+    `records` are the runs that are safe, by number; `ended` the processes that ended by themselves,
+    `defects` the tracebacks of those that should not have.
+    """
+
+    def __init__(self, plan: Plan, seed: int, *, wait: float = 300.0) -> None:
+        self.plan = plan
+        self.seed = seed
+        self.wait = wait
+        self.schedule = Schedule(f"simulation {seed}")
+        self.network = Network(self.schedule, self._note)
+        self.events: list[Event] = []
+        self.records: dict[int, RunRecord] = {}
+        self.ended: list[Ended] = []
+        self.defects: list[str] = []
+        self.logged: list[Event] = []
+        self.processes: dict[int, Process] = {}
+        self.worlds: dict[int, SimulatedWorld] = {}
+        self.disks: dict[int, SimulatedDisk] = {}
+        self.settings: dict[int, dict[str, float]] = {}
+        """By rank: attributes of its world that outlive a restart."""
+        self.per_turn = self.schedule.random.choice((0.0, 0.001, 0.05))
+        self.watching: list[Callable[[Event], None]] = []
+        self._starts: dict[int, int] = {}
+        self._folder = Path(
+            tempfile.mkdtemp("", "posse-simulated-", _SHM if _SHM.is_dir() else None)
+        )
+        spec = plan.spec
+        self.durable = plan.field or spec.engine.durable or spec.engine.restarts > 0
+
+    # --- processes -------------------------------------------------------------------------------
+
+    @property
+    def ranks(self) -> range:
+        """All processes: the coordinator, and the agents."""
+        return range(COORDINATOR, self.plan.spec.agents.count)
+
+    def journal(self, rank: int) -> Path:
+        """The journal of a process."""
+        name = COORDINATORS_JOURNAL if rank == COORDINATOR else f"agent-{rank}.journal"
+        return self._folder / name
+
+    def start(self, rank: int) -> None:
+        """Start a process, again if it is down."""
+        if rank in self.processes and self.processes[rank].alive:
+            return
+        starts = self._starts[rank] = self._starts.get(rank, 0) + 1
+        disk = self.disks.setdefault(rank, SimulatedDisk(self.schedule))
+        name = f"process {self.seed} {rank} {starts}"
+        world = SimulatedWorld(self.schedule, self.network, disk, rank, name)
+        world.per_turn = self.per_turn
+        for setting, value in self.settings.get(rank, {}).items():
+            setattr(world, setting, value)
+        self._tell("starts", rank)
+        main = self._coordinate if rank == COORDINATOR else self._take_part
+        process = Process(self.schedule, rank, lambda: main(rank, world))
+        world.process = process
+        process.on_end = lambda: self._has_ended(process)
+        self.processes[rank], self.worlds[rank] = process, world
+
+    def _coordinate(self, rank: int, world: SimulatedWorld) -> int:
+        left = [n for n in range(self.plan.spec.repeat) if n not in self.records]
+        journal = self.journal(rank) if self.durable else None
+        with api.serve(self.plan, bind=ADDRESS, journal=journal, world=world) as make:
+            for place, outcome in make(left):
+                if isinstance(outcome, PosseError):
+                    raise outcome
+                self.records[left[place]] = outcome
+        return 0
+
+    def _take_part(self, rank: int, world: SimulatedWorld) -> int:
+        agent = remote_agent(
+            ADDRESS,
+            rank,
+            plan=self.plan,
+            lab=True,
+            wait=self.wait,
+            journal=self.journal(rank),
+            world=world,
+        )
+        return agent.serve()
+
+    def _has_ended(self, process: Process) -> None:
+        rank, error = process.rank, process.error
+        code, why = process.result, ""
+        if isinstance(error, PosseError):
+            code, why = error.exit_code, str(error)
+        elif error is not None:
+            code, why = 70, defect.report(peer_name(rank), error)
+            self.defects.append(why)
+        self.ended.append(Ended(rank, code, self._plain(why)))
+        self._tell("ends", rank, f"{code} {why.splitlines()[0] if why else ''}".rstrip())
+        self.network.killed(process)
+        self.disks[rank].killed(process)
+
+    def kill(self, rank: int, *, silently: bool = False) -> None:
+        """Kill a process, as SIGKILL does; `silently` with its machine."""
+        process = self.processes[rank]
+        if not process.alive:
+            return
+        self._tell("killed", rank)
+        process.alive = False
+        self.network.killed(process, silently=silently)
+        process.kill()
+        self.disks[rank].killed(process)
+
+    def stop(self, rank: int) -> None:
+        """Stop a process, as SIGSTOP does."""
+        process = self.processes[rank]
+        if process.alive and process.stopped_at is None:
+            self._tell("stops", rank)
+            process.stop()
+            self.network.stopped(process)
+
+    def go_on(self, rank: int) -> None:
+        """Let a process go on, as SIGCONT does."""
+        process = self.processes[rank]
+        if process.alive and process.stopped_at is not None:
+            self._tell("goes on", rank)
+            since = self.schedule.now - process.stopped_at
+            process.go_on()
+            self.network.went_on(process, since)
+
+    def set(self, rank: int, name: str, value: float) -> None:
+        """Set an attribute of a process's world, now and after each restart."""
+        self.settings.setdefault(rank, {})[name] = value
+        if rank in self.worlds:
+            setattr(self.worlds[rank], name, value)
+
+    # --- the run ---------------------------------------------------------------------------------
+
+    @property
+    def over(self) -> bool:
+        """Whether no process is up."""
+        return not any(process.alive for process in self.processes.values())
+
+    def run(self, until: float) -> None:
+        """Start all that are not up, and let time pass until all have ended, or the time comes."""
+        handler = _Heard(self._log)
+        before = LOG.handlers, LOG.level, LOG.propagate
+        LOG.handlers, LOG.propagate = [handler], False
+        LOG.setLevel(logging.INFO)
+        try:
+            for rank in self.ranks:
+                if rank not in self.processes:
+                    self.start(rank)
+            self.schedule.carry_on(lambda: self.over, until)
+        finally:
+            for process in self.processes.values():
+                if process.alive:
+                    process.alive = False
+                    process.kill()
+                    self.disks[process.rank].killed(process)
+            LOG.handlers, LOG.propagate = before[0], before[2]
+            LOG.setLevel(before[1])
+
+    def close(self) -> None:
+        """Leave nothing behind."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    # --- what happened ---------------------------------------------------------------------------
+
+    def _note(self, what: str, source: int, target: int, data: bytes) -> None:
+        self._tell(what, source, _named(data) if data else "", target)
+
+    def _tell(self, what: str, source: int, detail: str = "", target: int | None = None) -> None:
+        to = source if target is None else target
+        event = Event(self.schedule.now, what, source, to, self._plain(detail))
+        self.events.append(event)
+        for watch in self.watching:
+            watch(event)
+
+    def _log(self, record: logging.LogRecord) -> None:
+        running = self.schedule.running
+        if running is not None and running.alive:
+            text = record.getMessage()
+            self._tell("logs", running.rank, text)
+            self.logged.append(self.events[-1])
+            if " has a defect: " in text:
+                self.defects.append(text)
+
+    def _plain(self, text: str) -> str:
+        return text.replace(f"{self._folder}/", "")
+
+    @property
+    def trace(self) -> str:
+        """All that happened, a line each."""
+        return "".join(f"{event}\n" for event in self.events)
+
+
+class _Heard(logging.Handler):
+    def __init__(self, heard: Callable[[logging.LogRecord], Any]) -> None:
+        super().__init__()
+        self._heard = heard
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._heard(record)
+
+
+_BARE = {b"C": "confirms", b"A": "asks again", b"P": "asks how far"}
+
+
+def _named(data: bytes) -> str:
+    """What a frame is, in a word or two."""
+    data = without_topic(data)
+    kind = kind_of(content(data))
+    if not is_numbered(data):
+        return kind or "subscription"
+    number, confirmed = (int.from_bytes(data[at : at + 4], "little") for at in (4, 8))
+    return f"{kind or _BARE.get(data[3:4], '')} {number}, {confirmed}"

@@ -1,0 +1,177 @@
+"""A process's world in the simulation: its clocks, its chance, its disk, its arms."""
+
+import random
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from posse.agent.noise import Noise
+from posse.arms import Arms, ArmsContext, ArmsSpec
+from posse.durable.disk import Disk
+from posse.protocol.arrays import FloatArray, IntArray
+from posse.testing.simulator.network import Network
+from posse.testing.simulator.schedule import Killed, Process, Schedule
+from posse.testing.simulator.sockets import SimulatedContext, SimulatedPoller
+from posse.wire.world import World
+
+WALL = 1_700_000_000.0
+"""What the clocks on the wall show at virtual time 0."""
+
+_MEMORY = 20 << 20, 5 << 20
+
+
+class SimulatedDisk(Disk):
+    """The disk of a process's machine. `trouble`: why writing fails, "" if it does not."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        self._schedule = schedule
+        self.trouble = ""
+        self.slow = 0.0
+        """Seconds that each write takes."""
+        self._open: list[SimulatedDatabase] = []
+
+    def database(self, path: Path, timeout: float) -> Any:
+        process = self._schedule.running
+        assert process is not None
+        made = SimulatedDatabase(super().database(path, timeout), self, self._schedule, process)
+        self._open.append(made)
+        return made
+
+    def remove(self, path: Path) -> None:
+        running = self._schedule.running
+        if running is not None and running.alive:
+            super().remove(path)
+
+    def killed(self, process: Process) -> None:
+        """The system closes what a process had open."""
+        for database in self._open:
+            if database.process is process:
+                database.connection.close()
+        self._open = [d for d in self._open if d.process is not process]
+
+
+class SimulatedDatabase:
+    """An SQLite file whose writing may fail or take time; a kill leaves what was committed."""
+
+    def __init__(
+        self, connection: sqlite3.Connection, disk: SimulatedDisk, schedule: Schedule, of: Process
+    ) -> None:
+        self.connection = connection
+        self.process = of
+        self._disk, self._schedule = disk, schedule
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("PRAGMA journal_mode = MEMORY")
+        connection.execute("PRAGMA synchronous = OFF")
+
+    def execute(self, statement: str, values: Any = ()) -> Any:
+        """As SQLite does, with the disk's trouble."""
+        if not self.process.alive:
+            raise Killed
+        if statement.startswith("PRAGMA"):
+            return ()
+        if statement.startswith(("INSERT", "COMMIT")):
+            if self._disk.slow:
+                self.process.wait(self._schedule.now + self._disk.slow, deaf=True)
+            if self._disk.trouble:
+                raise sqlite3.OperationalError(self._disk.trouble)
+        return self.connection.execute(statement, values)
+
+    def close(self) -> None:
+        """Close it."""
+        if self.process.alive:
+            self.connection.close()
+
+
+class SeededNoise(Noise):
+    """The field's noise in the simulation, where it must repeat."""
+
+    def __init__(self, seed: int) -> None:
+        self._chance = np.random.default_rng(seed)
+
+    def noisy(self, values: FloatArray, sensitivity: float, scale: float) -> FloatArray:
+        return values + self._chance.laplace(0.0, scale, values.shape)
+
+    def laplace(self, scale: float, size: int) -> FloatArray:
+        return self._chance.laplace(0.0, scale, size)
+
+    def discrete_gaussian(self, values: IntArray, deviation: float) -> IntArray:
+        return values + np.rint(self._chance.normal(0.0, deviation, values.shape)).astype(np.int64)
+
+    def bernoulli(self, probability: float, size: int) -> list[bool]:
+        return [bool(draw) for draw in self._chance.random(size) < probability]
+
+
+class SlowArms(Arms):
+    """Arms that take time for each reward."""
+
+    def __init__(self, arms: Arms, wait: Callable[[int], None]) -> None:
+        self._arms, self._wait = arms, wait
+        self.simulated = False
+
+    def remaining(self, arm: int) -> int | None:
+        return self._arms.remaining(arm)
+
+    def draw(self, arm: int, count: int) -> FloatArray:
+        self._wait(count)
+        return self._arms.draw(arm, count)
+
+    def totals(self, arms: tuple[int, ...], times: int) -> FloatArray:
+        self._wait(len(arms) * times)
+        return self._arms.totals(arms, times)
+
+
+class SimulatedWorld(World):
+    """The world of one start of a process. `seed` names its chance."""
+
+    def __init__(
+        self, schedule: Schedule, network: Network, disk: SimulatedDisk, rank: int, seed: str
+    ) -> None:
+        chance = random.Random(seed)
+        ahead = random.Random(f"clock {rank}").uniform(0.0, 1e4)
+        self._network = network
+        self.process: Process = None  # type: ignore[assignment]
+        self.disk: SimulatedDisk = disk
+        self.wall_ahead = 0.0
+        """Seconds by which the clock on the wall is wrong."""
+        self.slow_arms = 0.0
+        """Seconds that a reward takes."""
+        self.per_turn = 0.01
+        """Processor time of a turn, in seconds."""
+        self.monotonic = lambda: schedule.now + ahead
+        self.monotonic_ns = lambda: int((schedule.now + ahead) * 1e9)
+        self.wall = lambda: schedule.now + WALL + self.wall_ahead
+        self.process_time = lambda: schedule.turns * self.per_turn
+        self.sleep = lambda seconds: self.process.wait(schedule.now + seconds, deaf=True)
+        self.randbits = chance.getrandbits
+        self.token_bytes = chance.randbytes
+        self.end = lambda context: None
+        self._schedule = schedule
+        self._draw = chance.getrandbits
+
+    def context(self, *, many: bool = False) -> Any:
+        return SimulatedContext(self.process, self._network)
+
+    def poller(self) -> Any:
+        return SimulatedPoller(self.process, self._network)
+
+    def watchman(self, name: str, watch: Callable[[], None]) -> None:
+        """Nobody: in the simulation nobody sends what no honest peer would."""
+
+    def shut(self, descriptor: int, copy: object) -> None:
+        self._network.shut(self.process, descriptor)
+
+    def memory(self) -> tuple[int, int]:
+        return _MEMORY
+
+    def noise(self) -> Noise:
+        return SeededNoise(self._draw(64))
+
+    def arms(self, spec: ArmsSpec, context: ArmsContext) -> Arms:
+        arms = super().arms(spec, context)
+        return SlowArms(arms, self._pull) if self.slow_arms else arms
+
+    def _pull(self, count: int) -> None:
+        self.process.wait(self._schedule.now + count * self.slow_arms, deaf=True)

@@ -1,0 +1,423 @@
+"""The simulated network: connections between sockets, and what becomes of what is under way.
+
+What it assumes about TCP and ZeroMQ (`tests/testing/simulator/test_assumptions.py` shows some of it
+with real sockets):
+
+- A connection is a stream: what arrives is in order; between connections nothing is.
+- What is under way is lost with its connection. What a connecting socket was handed while it had
+  none is sent over the next one; a listening socket keeps nothing for a connection that is gone.
+- What came stays readable after its connection is gone.
+- A process that is killed: the system still sends what it had taken, then closes.
+- Where packets are dropped nothing is noticed, except by a heartbeat: then the connection is
+  closed at that end after 4 to 5 s, and the other end hears of it once packets pass. The system
+  sends again at ever longer intervals, and asks for a connection after 1, 3, 7, 15, 31 … s.
+- A monitor speaks before what comes over a new connection, and after what came over an old one.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import zmq
+
+from posse.testing.simulator.schedule import Process, Schedule
+from posse.wire.session import is_numbered
+
+if TYPE_CHECKING:
+    from posse.testing.simulator.sockets import SimulatedSocket
+
+FIRST_DESCRIPTOR = 1 << 28
+"""Far above every descriptor of the real process."""
+
+_SILENCE = 4.0
+_RETRANSMIT = 0.2
+_LONGEST_RETRANSMIT = 30.0
+_ASK_AGAIN = 1.0
+_DEFAULT_HANDSHAKE = 30.0
+
+Note = Callable[[str, int, int, bytes], None]
+"""Hears what happens: what, from whom, to whom, data."""
+
+
+@dataclass
+class Path:
+    """The way from one process to another: seconds, bytes per second, shares of frames.
+
+    `cut`: connections are reset and refused. `dropped_since`: from then on no packet passes.
+    """
+
+    delay: float = 1e-4
+    jitter: float = 5e-5
+    lost: float = 0.0
+    twice: float = 0.0
+    bandwidth: float = math.inf
+    cut: bool = False
+    dropped_since: float | None = None
+
+    @property
+    def passes(self) -> bool:
+        """Whether packets pass."""
+        return self.dropped_since is None
+
+
+@dataclass(eq=False)
+class End:
+    """One end of a connection. `due`: when the last of what was sent to it arrives."""
+
+    socket: "SimulatedSocket"
+    descriptor: int
+    address: str
+    name: bytes = b""
+    open: bool = True
+    due: float = 0.0
+    free_at: float = 0.0
+    cutoff: float = math.inf
+    held: list[Callable[[], None]] = field(default_factory=list)
+    other: "End" = None  # type: ignore[assignment]
+    connector: "Connector | None" = None
+
+    @property
+    def rank(self) -> int:
+        """The process at this end."""
+        return self.socket.process.rank
+
+
+class Network:
+    """All connections of a simulation."""
+
+    def __init__(self, schedule: Schedule, note: Note) -> None:
+        self.schedule = schedule
+        self.note = note
+        self.listening: dict[str, SimulatedSocket] = {}
+        self.base = Path()
+        self._paths: dict[tuple[int, int], Path] = {}
+        self._ends: list[End] = []
+        self._ports = itertools.count(40_000)
+        self._names = itertools.count(1)
+        self._used: dict[int, set[int]] = {}
+        self._places: dict[str, int] = {}
+
+    # --- paths -----------------------------------------------------------------------------------
+
+    def path(self, source: int, target: int) -> Path:
+        """The way from one rank to another."""
+        ends = (source, target)
+        if ends not in self._paths:
+            base = self.base
+            self._paths[ends] = Path(base.delay, base.jitter, bandwidth=base.bandwidth)
+        return self._paths[ends]
+
+    def passes(self, a: int, b: int) -> bool:
+        """Whether packets pass between these two, in both directions."""
+        return self.path(a, b).passes and self.path(b, a).passes
+
+    def cut(self, a: int, b: int) -> None:
+        """Reset all connections between two processes, and refuse new ones."""
+        self.path(a, b).cut = self.path(b, a).cut = True
+        for end in self._between(a, b):
+            if end.open:
+                self.reset(end)
+
+    def join(self, a: int, b: int) -> None:
+        """Undo `cut`."""
+        self.path(a, b).cut = self.path(b, a).cut = False
+
+    def drop(self, source: int, target: int) -> None:
+        """Drop all packets in this direction."""
+        path = self.path(source, target)
+        if path.passes:
+            path.dropped_since = since = self.schedule.now
+            for end in self._between(source, target):
+                if end.rank == target:
+                    self._watch(end, lambda: path.dropped_since == since)
+
+    def deliver_again(self, source: int, target: int) -> None:
+        """Undo `drop`: what was held comes when the system sends it again."""
+        path, now = self.path(source, target), self.schedule.now
+        since, path.dropped_since = path.dropped_since, None
+        if since is None:
+            return
+        due, wait = since, _RETRANSMIT
+        while due < now:
+            due, wait = due + wait, min(2 * wait, _LONGEST_RETRANSMIT)
+        for end in [*self._ends]:
+            if end.rank == target and end.other.rank == source and end.held:
+                held, end.held = end.held, []
+                end.due = max(due, end.due)
+                for act in held:
+                    self.schedule.at(end.due, act)
+
+    def _between(self, a: int, b: int) -> Iterator[End]:
+        for end in [*self._ends]:
+            if {end.rank, end.other.rank} == {a, b} and (a != b):
+                yield end
+
+    def of(self, process: Process) -> list[End]:
+        """The open ends of a process."""
+        return [end for end in self._ends if end.open and end.socket.process is process]
+
+    def _watch(self, end: End, silent: Callable[[], bool]) -> None:
+        """Close this end if it is still silent after the heartbeat's patience."""
+
+        def look() -> None:
+            if end.open and silent() and end.socket.process.stopped_at is None:
+                self.note("silence", end.other.rank, end.rank, b"")
+                self.finish(end)
+                self.lose(end)
+
+        if end.open and end.socket.heartbeat:
+            self.schedule.after(_SILENCE + self.schedule.random.random(), look)
+
+    # --- processes -------------------------------------------------------------------------------
+
+    def killed(self, process: Process, *, silently: bool = False) -> None:
+        """The ends of a process go: in order, or with its machine, of which nobody hears."""
+        chance = self.schedule.random
+        for end in self.of(process):
+            other = end.other
+            self._release(end)
+            if silently:
+                other.cutoff = self.schedule.now
+                self._watch(other, lambda: True)
+            else:
+                if chance.random() < 0.5 and other.due > self.schedule.now:
+                    other.cutoff = chance.uniform(self.schedule.now, other.due)
+                self.finish(end)
+        for socket in [s for s in self.listening.values() if s.process is process]:
+            self.silence(socket)
+
+    def stopped(self, process: Process) -> None:
+        """A process was stopped: its ends say nothing any more."""
+        since = process.stopped_at
+        for end in self.of(process):
+            self._watch(end.other, lambda: process.stopped_at == since)
+
+    def went_on(self, process: Process, after: float) -> None:
+        """A process goes on: its own heartbeats may be overdue."""
+        if after >= _SILENCE:
+            for end in self.of(process):
+                if end.socket.heartbeat and self.schedule.random.random() < 0.5:
+                    self.finish(end)
+                    self.lose(end)
+
+    # --- connections -----------------------------------------------------------------------------
+
+    def listen(self, socket: "SimulatedSocket", address: str) -> str:
+        """Listen at an address; returns it, with the port. `zmq.ZMQError` if it is taken."""
+        if address.endswith(":*"):
+            address = f"{address[:-1]}{next(self._ports)}"
+        if address in self.listening:
+            raise zmq.ZMQError(zmq.EADDRINUSE)
+        self.listening[address] = socket
+        self._places[address] = socket.process.rank
+        return address
+
+    def rank_at(self, address: str) -> int | None:
+        """Whose process listened last at an address."""
+        return self._places.get(address)
+
+    def silence(self, socket: "SimulatedSocket") -> None:
+        """Listen no more."""
+        for address in [a for a, s in self.listening.items() if s is socket]:
+            del self.listening[address]
+
+    def descriptor(self, process: Process) -> int:
+        """The lowest free descriptor of a process, as the kernel gives it."""
+        used = self._used.setdefault(id(process), set())
+        number = FIRST_DESCRIPTOR
+        while number in used:
+            number += 1
+        used.add(number)
+        return number
+
+    def _release(self, end: End) -> None:
+        end.open = False
+        self._used[id(end.socket.process)].discard(end.descriptor)
+        if not end.other.open and not end.held and not end.other.held:
+            for gone in (end, end.other):
+                if gone in self._ends:
+                    self._ends.remove(gone)
+
+    def establish(self, connector: "Connector", listener: "SimulatedSocket") -> None:
+        """Two sockets are connected."""
+        client = End(connector.socket, self.descriptor(connector.socket.process), connector.address)
+        number = next(self._names)
+        server = End(
+            listener,
+            self.descriptor(listener.process),
+            connector.address,
+            b"\0" + number.to_bytes(4, "big"),
+        )
+        client.other, server.other = server, client
+        client.connector = connector
+        client.due = server.due = self.schedule.now
+        self._ends += (client, server)
+        self.note("connected", client.rank, server.rank, b"")
+        listener.accepted(server)
+        connector.connected(client)
+
+    def transmit(self, end: End, data: bytes, arrive: Callable[[End, bytes], None]) -> None:
+        """Send data from this end to the other."""
+        schedule, other = self.schedule, end.other
+        path, chance = self.path(end.rank, other.rank), schedule.random
+        if path.lost and is_numbered(data) and chance.random() < path.lost:
+            self.note("lost", end.rank, other.rank, data)
+            return
+        self.note("sent", end.rank, other.rank, data)
+
+        def land() -> None:
+            if other.open and schedule.now <= other.cutoff:
+                self.note("came", end.rank, other.rank, data)
+                arrive(other, data)
+
+        times = 2 if path.twice and is_numbered(data) and chance.random() < path.twice else 1
+        for _ in range(times):
+            if not path.passes:
+                other.held.append(land)
+                continue
+            took = len(data) / path.bandwidth
+            other.free_at = max(other.free_at, schedule.now) + took
+            delay = path.delay + path.jitter * min(chance.expovariate(1.0), 20.0)
+            other.due = max(other.due, other.free_at + delay)
+            schedule.at(other.due, land)
+
+    def finish(self, end: End) -> None:
+        """This end closes: the other one hears of it after all that was sent."""
+        other, path = end.other, self.path(end.rank, end.other.rank)
+        if end.open:
+            self._release(end)
+
+        def lose() -> None:
+            if other.open:
+                self.lose(other)
+
+        if not path.passes:
+            other.held.append(lose)
+            return
+        due = min(other.due, other.cutoff) if other.cutoff < math.inf else other.due
+        self.schedule.at(max(due, self.schedule.now + path.delay), lose)
+
+    def reset(self, end: End) -> None:
+        """A connection is reset at both ends; what is under way is lost."""
+        self.note("reset", end.rank, end.other.rank, b"")
+        other = end.other
+        self.lose(end)
+        if other.open:
+            self.lose(other)
+
+    def lose(self, end: End) -> None:
+        """The connection of this end is gone."""
+        self._release(end)
+        end.socket.lost(end)
+
+    def shut(self, process: Process, descriptor: int) -> None:
+        """A process closes a connection by its descriptor."""
+        for end in self.of(process):
+            if end.descriptor == descriptor:
+                self.finish(end)
+                self.lose(end)
+                return
+
+
+class Connector:
+    """What a socket that connects has for one address: a connection, or the attempts at one."""
+
+    def __init__(self, network: Network, socket: "SimulatedSocket", address: str) -> None:
+        self.network, self.socket, self.address = network, socket, address
+        self.end: End | None = None
+        self.closed = False
+        self.waiting: list[bytes] = []
+        self.topics: set[bytes] = set()
+        self._interval = 0.0
+        self._attempt = 0
+        self._begin(0.0)
+
+    def _begin(self, after: float) -> None:
+        self._attempt += 1
+        number = self._attempt
+        schedule = self.network.schedule
+        schedule.after(after, lambda: self._try(number, schedule.now, _ASK_AGAIN))
+
+    def _again(self) -> None:
+        """Try again after the socket's interval."""
+        first, most = self.socket.reconnect
+        self._interval = min(max(2 * self._interval, first), max(first, most))
+        self._begin(self._interval * self.network.schedule.random.uniform(1.0, 1.5))
+
+    def _try(self, number: int, since: float, wait: float) -> None:
+        network, socket = self.network, self.socket
+        schedule, process = network.schedule, socket.process
+        if number != self._attempt or self.closed or not process.alive:
+            return
+        if process.stopped_at is not None:
+            schedule.after(0.05, lambda: self._try(number, since, wait))
+            return
+        listener = network.listening.get(self.address)
+        target = network.rank_at(self.address)
+        near = process.rank
+        limit = socket.connect_timeout
+        if target is not None and not network.passes(near, target):
+            if schedule.now + wait > since + limit:
+                schedule.at(since + limit, self._again)
+            else:
+                schedule.after(wait, lambda: self._try(number, since, 2 * wait))
+            return
+        if listener is None or target is None or network.path(near, target).cut:
+            self._again()
+            return
+        if listener.process.stopped_at is not None:
+            if schedule.now >= since + socket.handshake:
+                socket.monitor_says(zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL, 0, self.address)
+                self._again()
+            else:
+                schedule.after(0.1, lambda: self._try(number, since, wait))
+            return
+        trip = network.path(near, target).delay + network.path(target, near).delay
+        schedule.after(2 * trip, lambda: self._establish(number, listener))
+
+    def _establish(self, number: int, listener: "SimulatedSocket") -> None:
+        network, process = self.network, self.socket.process
+        if number != self._attempt or self.closed or not process.alive:
+            return
+        near, far = process.rank, listener.process.rank
+        up = network.listening.get(self.address) is listener and listener.process.alive
+        running = listener.process.stopped_at is None and process.stopped_at is None
+        if not up or not running or network.path(near, far).cut or not network.passes(near, far):
+            self._again()
+            return
+        self._interval = 0.0
+        network.establish(self, listener)
+
+    def connected(self, end: End) -> None:
+        """There is a connection: what waited goes."""
+        self.end = end
+        self.socket.connected(end)
+        waiting, self.waiting = self.waiting, []
+        for data in waiting:
+            self.send(data)
+
+    def send(self, data: bytes) -> None:
+        """Send data now, or over the next connection."""
+        if self.end is None:
+            self.waiting.append(data)
+        else:
+            self.network.transmit(self.end, data, arrived)
+
+    def lost(self) -> None:
+        """The connection is gone."""
+        self.end = None
+        if not self.closed:
+            self._again()
+
+    def close(self) -> None:
+        """Connect no more; what was sent still goes out."""
+        self.closed = True
+        if self.end is not None and self.end.open:
+            self.network.finish(self.end)
+
+
+def arrived(end: End, data: bytes) -> None:
+    """Hand data to the socket of this end."""
+    end.socket.arrived(end, data)

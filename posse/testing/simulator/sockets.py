@@ -1,0 +1,324 @@
+"""Simulated sockets, as far as posse uses ZeroMQ's: the same names, flags and errors."""
+
+import struct
+from collections import deque
+from typing import Any
+
+import zmq
+
+from posse.testing.simulator.network import Connector, End, Network
+from posse.testing.simulator.schedule import Killed, Process
+
+_EVENT = struct.Struct("=hi")
+_LISTENERS = (zmq.ROUTER, zmq.PULL, zmq.SUB)
+
+
+class SimulatedFrame:
+    """A part of a message, with what is known of its sender."""
+
+    more = False
+
+    def __init__(self, data: bytes, descriptor: int) -> None:
+        self.bytes = data
+        self._descriptor = descriptor
+
+    def __len__(self) -> int:
+        return len(self.bytes)
+
+    def get(self, what: int | str) -> int | str:
+        """A property of its connection; `zmq.ZMQError` if it has none."""
+        if what == zmq.SRCFD:
+            return self._descriptor
+        if what == "Peer-Address":
+            return "127.0.0.1"
+        raise zmq.ZMQError(zmq.EINVAL)
+
+
+class Readable:
+    """What can be polled and read."""
+
+    def __init__(self, process: Process, network: Network) -> None:
+        self.process = process
+        self.closed = False
+        self.network = network
+        self.came: deque[Any] = deque()
+
+    def arrives(self, what: Any) -> None:
+        """Something came."""
+        if not self.closed:
+            self.came.append(what)
+            self.process.wake()
+
+    def poll(self, milliseconds: int | None = None) -> int:
+        """Whether something is here, or comes within this time."""
+        _await(self.process, self.network, [self], milliseconds)
+        return zmq.POLLIN if self.came else 0
+
+
+def _await(
+    process: Process, network: Network, sources: list[Readable], milliseconds: float | None
+) -> None:
+    """Wait until one of these has something, but no longer than this."""
+    schedule = network.schedule
+    if milliseconds == 0:
+        if not process.alive:
+            raise Killed
+        return
+    until = float("inf") if milliseconds is None or milliseconds < 0 else milliseconds / 1000
+    until += schedule.now
+    while not any(source.came for source in sources) and schedule.now < until:
+        process.wait(until)
+
+
+class SimulatedPoller:
+    """Waits for several sources. A look without waiting takes some time, or none would pass."""
+
+    def __init__(self, process: Process, network: Network) -> None:
+        self._process, self._network = process, network
+        self._sources: list[Readable] = []
+
+    def register(self, source: Readable, flags: int = zmq.POLLIN) -> None:
+        """Listen to a source."""
+        self._sources.append(source)
+
+    def unregister(self, source: Readable) -> None:
+        """Listen to it no more."""
+        self._sources.remove(source)
+
+    def poll(self, milliseconds: float | None = None) -> list[tuple[Readable, int]]:
+        """The sources that have something."""
+        schedule = self._network.schedule
+        if milliseconds == 0:
+            self._process.wait(schedule.now + schedule.random.uniform(2e-5, 1e-4), deaf=True)
+        else:
+            _await(self._process, self._network, self._sources, milliseconds)
+        return [(source, zmq.POLLIN) for source in self._sources if source.came]
+
+
+class SimulatedMonitor(Readable):
+    """A socket's monitor."""
+
+    def __init__(self, process: Process, network: Network, events: int) -> None:
+        super().__init__(process, network)
+        self.events = events
+
+    def recv_multipart(self) -> list[bytes]:
+        """The next event."""
+        event: list[bytes] = self.came.popleft()
+        return event
+
+    def close(self, linger: int = 0) -> None:
+        """Listen no more."""
+        self.closed = True
+
+
+class SimulatedSocket(Readable):
+    """A socket of any of the types that posse uses."""
+
+    def __init__(self, process: Process, network: Network, kind: int) -> None:
+        super().__init__(process, network)
+        self._kind = kind
+        self._options: dict[int, Any] = {}
+        self._topics: list[bytes] = []
+        self._peers: dict[bytes, End] = {}
+        self._connectors: dict[str, Connector] = {}
+        self._monitor: SimulatedMonitor | None = None
+        self._endpoint = ""
+        self._to: End | None = None
+        self._half: tuple[bytes, int] | None = None
+
+    # --- options ---------------------------------------------------------------------------------
+
+    def setsockopt(self, option: int, value: Any) -> None:
+        """Set an option; those of subscriptions act at once."""
+        if option in (zmq.SUBSCRIBE, zmq.UNSUBSCRIBE):
+            is_new = option == zmq.SUBSCRIBE
+            (self._topics.append if is_new else self._topics.remove)(value)
+            for end in self._peers.values():
+                self._subscribe(end, value, is_new=is_new)
+        else:
+            self._options[option] = value
+
+    set = setsockopt
+
+    def getsockopt(self, option: int) -> int:
+        """The value of an option."""
+        if option == zmq.EVENTS:
+            return zmq.POLLIN if self.came else 0
+        value: int = self._options.get(option, 0)
+        return value
+
+    get = getsockopt
+
+    def getsockopt_string(self, option: int) -> str:
+        """The address that was bound last."""
+        return self._endpoint
+
+    @property
+    def heartbeat(self) -> bool:
+        """Whether it notices that the other end is silent."""
+        return bool(self._options.get(zmq.HEARTBEAT_IVL))
+
+    @property
+    def reconnect(self) -> tuple[float, float]:
+        """Seconds between attempts to connect: at first, at most."""
+        first = self._options.get(zmq.RECONNECT_IVL, 100) / 1000
+        return first, self._options.get(zmq.RECONNECT_IVL_MAX, 0) / 1000
+
+    @property
+    def connect_timeout(self) -> float:
+        """Seconds after which an attempt is given up; by default the system's."""
+        return self._options.get(zmq.CONNECT_TIMEOUT, 0) / 1000 or 127.0
+
+    @property
+    def handshake(self) -> float:
+        """Seconds that a handshake may take."""
+        return float(self._options.get(zmq.HANDSHAKE_IVL, 30_000)) / 1000
+
+    # --- connections -----------------------------------------------------------------------------
+
+    def bind(self, address: str) -> None:
+        """Listen."""
+        self._endpoint = self.network.listen(self, address)
+
+    def connect(self, address: str) -> None:
+        """Connect, now and whenever the connection is lost."""
+        self._connectors[address] = Connector(self.network, self, address)
+
+    def disconnect(self, address: str) -> None:
+        """Connect no more to this address."""
+        connector = self._connectors.pop(address)
+        connector.close()
+        others = [c.topics for c in self._connectors.values()]
+        for topic in sorted(connector.topics):
+            if not any(topic in topics for topics in others):
+                self.arrives(b"\0" + topic)
+
+    def accepted(self, end: End) -> None:
+        """A peer connected."""
+        self._peers[end.name] = end
+        self.monitor_says(zmq.EVENT_ACCEPTED, end.descriptor, self._endpoint)
+        self.monitor_says(zmq.EVENT_HANDSHAKE_SUCCEEDED, end.descriptor, self._endpoint)
+        for topic in self._topics:
+            self._subscribe(end, topic, is_new=True)
+
+    def _subscribe(self, end: End, topic: bytes, *, is_new: bool) -> None:
+        data = (b"\1" if is_new else b"\0") + topic
+        self.network.transmit(end, data, _subscribed)
+
+    def subscribed(self, end: End, data: bytes) -> None:
+        """A peer subscribed, or unsubscribed."""
+        assert end.connector is not None
+        (end.connector.topics.add if data[:1] == b"\1" else end.connector.topics.discard)(data[1:])
+        self.arrives(data)
+
+    def connected(self, end: End) -> None:
+        """This socket connected."""
+        self.monitor_says(zmq.EVENT_CONNECTED, end.descriptor, end.address)
+        self.monitor_says(zmq.EVENT_HANDSHAKE_SUCCEEDED, end.descriptor, end.address)
+
+    def lost(self, end: End) -> None:
+        """A connection is gone."""
+        self.monitor_says(zmq.EVENT_DISCONNECTED, end.descriptor, end.address)
+        if end.connector is not None:
+            end.connector.lost()
+        else:
+            self._peers.pop(end.name, None)
+
+    def get_monitor_socket(self, events: int, address: str | None = None) -> SimulatedMonitor:
+        """The monitor, which reports these events."""
+        if self._monitor is None or self._monitor.closed:
+            self._monitor = SimulatedMonitor(self.process, self.network, events)
+        return self._monitor
+
+    def disable_monitor(self) -> None:
+        """Report nothing more."""
+        self._monitor = None
+
+    def monitor_says(self, event: int, value: int, address: str) -> None:
+        """Report an event."""
+        monitor = self._monitor
+        if monitor is not None and event & monitor.events:
+            monitor.arrives([_EVENT.pack(event, value), address.encode()])
+
+    def close(self, linger: int | None = None) -> None:
+        """Close it; what was sent still goes out."""
+        if self.closed or not self.process.alive:
+            return
+        self.closed = True
+        self.network.silence(self)
+        for connector in self._connectors.values():
+            connector.close()
+        for end in list(self._peers.values()):
+            if end.open:
+                self.network.finish(end)
+        self.monitor_says(zmq.EVENT_MONITOR_STOPPED, 0, "")
+
+    # --- messages --------------------------------------------------------------------------------
+
+    def arrived(self, end: End, data: bytes) -> None:
+        """A message came."""
+        self.arrives((end.name, data, end.descriptor))
+
+    def recv(self, flags: int = 0, copy: bool = True) -> Any:
+        """The next part; `zmq.Again` if none comes in time."""
+        if self._half is not None:  # the content after the routing id
+            (data, descriptor), self._half = self._half, None
+            return data if copy else SimulatedFrame(data, descriptor)
+        if not self.came:
+            if flags & zmq.NOBLOCK:
+                if not self.process.alive:
+                    raise Killed
+                raise zmq.Again
+            _await(self.process, self.network, [self], self._options.get(zmq.RCVTIMEO, -1))
+            if not self.came:
+                raise zmq.Again
+        message = self.came.popleft()
+        if self._kind == zmq.XPUB:
+            return message
+        name, data, descriptor = message
+        if self._kind == zmq.ROUTER:
+            self._half = data, descriptor
+            return name
+        return data if copy else SimulatedFrame(data, descriptor)
+
+    def send(self, data: bytes, flags: int = 0) -> None:
+        """Send a part; to a peer that is gone it raises `zmq.ZMQError`."""
+        if not self.process.alive:
+            raise Killed
+        if self._kind == zmq.ROUTER:
+            if flags & zmq.SNDMORE:
+                if (end := self._peers.get(data)) is None:
+                    raise zmq.ZMQError(zmq.EHOSTUNREACH)
+                self._to = end
+            elif self._to is not None:
+                self.network.transmit(self._to, data, _arrived)
+                self._to = None
+            return
+        for connector in self._connectors.values():
+            if self._kind != zmq.XPUB or data.startswith(tuple(connector.topics)):
+                connector.send(data)
+
+    def send_multipart(self, parts: tuple[bytes, bytes], flags: int = 0) -> None:
+        """Send a message of two parts, the first of them its routing id."""
+        self.send(parts[0], flags | zmq.SNDMORE)
+        self.send(parts[1], flags)
+
+
+def _arrived(end: End, data: bytes) -> None:
+    end.socket.arrived(end, data)
+
+
+def _subscribed(end: End, data: bytes) -> None:
+    end.socket.subscribed(end, data)
+
+
+class SimulatedContext:
+    """Makes the sockets of a process."""
+
+    def __init__(self, process: Process, network: Network) -> None:
+        self._process, self._network = process, network
+
+    def socket(self, kind: int) -> SimulatedSocket:
+        """A new socket."""
+        return SimulatedSocket(self._process, self._network, kind)
