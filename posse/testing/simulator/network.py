@@ -18,15 +18,12 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import zmq
 
 from posse.testing.simulator.schedule import Process, Schedule
 from posse.wire.session import is_numbered
-
-if TYPE_CHECKING:
-    from posse.testing.simulator.sockets import SimulatedSocket
 
 FIRST_DESCRIPTOR = 1 << 28
 """Far above every descriptor of the real process."""
@@ -39,6 +36,43 @@ _DEFAULT_HANDSHAKE = 30.0
 
 Note = Callable[[str, int, int, bytes], None]
 """Hears what happens: what, from whom, to whom, data."""
+
+
+class Socket(Protocol):
+    """What the network asks of a socket; see `posse.testing.simulator.sockets`."""
+
+    process: Process
+
+    @property
+    def heartbeat(self) -> bool:
+        """Whether it notices that the other end is silent."""
+
+    @property
+    def reconnect(self) -> tuple[float, float]:
+        """Seconds between attempts to connect: at first, at most."""
+
+    @property
+    def connect_timeout(self) -> float:
+        """Seconds after which an attempt is given up."""
+
+    @property
+    def handshake(self) -> float:
+        """Seconds that a handshake may take."""
+
+    def accepted(self, end: "End") -> None:
+        """A peer connected."""
+
+    def connected(self, end: "End") -> None:
+        """This socket connected."""
+
+    def lost(self, end: "End") -> None:
+        """A connection is gone."""
+
+    def arrived(self, end: "End", data: bytes) -> None:
+        """A message came."""
+
+    def monitor_says(self, event: int, value: int, address: str) -> None:
+        """Report an event."""
 
 
 @dataclass
@@ -66,7 +100,7 @@ class Path:
 class End:
     """One end of a connection. `due`: when the last of what was sent to it arrives."""
 
-    socket: "SimulatedSocket"
+    socket: Socket
     descriptor: int
     address: str
     name: bytes = b""
@@ -90,7 +124,7 @@ class Network:
     def __init__(self, schedule: Schedule, note: Note) -> None:
         self.schedule = schedule
         self.note = note
-        self.listening: dict[str, SimulatedSocket] = {}
+        self.listening: dict[str, Socket] = {}
         self.base = Path()
         self._paths: dict[tuple[int, int], Path] = {}
         self._ends: list[End] = []
@@ -204,7 +238,7 @@ class Network:
 
     # --- connections -----------------------------------------------------------------------------
 
-    def listen(self, socket: "SimulatedSocket", address: str) -> str:
+    def listen(self, socket: Socket, address: str) -> str:
         """Listen at an address; returns it, with the port. `zmq.ZMQError` if it is taken."""
         if address.endswith(":*"):
             address = f"{address[:-1]}{next(self._ports)}"
@@ -218,7 +252,7 @@ class Network:
         """Whose process listened last at an address."""
         return self._places.get(address)
 
-    def silence(self, socket: "SimulatedSocket") -> None:
+    def silence(self, socket: Socket) -> None:
         """Listen no more."""
         for address in [a for a, s in self.listening.items() if s is socket]:
             del self.listening[address]
@@ -240,7 +274,7 @@ class Network:
                 if gone in self._ends:
                     self._ends.remove(gone)
 
-    def establish(self, connector: "Connector", listener: "SimulatedSocket") -> None:
+    def establish(self, connector: "Connector", listener: Socket) -> None:
         """Two sockets are connected."""
         client = End(connector.socket, self.descriptor(connector.socket.process), connector.address)
         number = next(self._names)
@@ -324,7 +358,7 @@ class Network:
 class Connector:
     """What a socket that connects has for one address: a connection, or the attempts at one."""
 
-    def __init__(self, network: Network, socket: "SimulatedSocket", address: str) -> None:
+    def __init__(self, network: Network, socket: Socket, address: str) -> None:
         self.network, self.socket, self.address = network, socket, address
         self.end: End | None = None
         self.closed = False
@@ -377,7 +411,7 @@ class Connector:
         trip = network.path(near, target).delay + network.path(target, near).delay
         schedule.after(2 * trip, lambda: self._establish(number, listener))
 
-    def _establish(self, number: int, listener: "SimulatedSocket") -> None:
+    def _establish(self, number: int, listener: Socket) -> None:
         network, process = self.network, self.socket.process
         if number != self._attempt or self.closed or not process.alive:
             return

@@ -310,6 +310,7 @@ def _arrived(end: End, data: bytes) -> None:
 
 
 def _subscribed(end: End, data: bytes) -> None:
+    assert isinstance(end.socket, SimulatedSocket)
     end.socket.subscribed(end, data)
 
 
