@@ -87,9 +87,13 @@ class PrivateAloneParameters(AloneParameters, frozen=True, kw_only=True):
         float, Meta(ge=LEAST_EPSILON, le=1, description="ε; f = ⌈1/ε⌉ pulls per release")
     ]
     v: Annotated[float, Meta(gt=1, le=1.5, description="v, exponent of the noise")] = 1.1
-    delta_prime: Annotated[
-        float, Meta(gt=0, lt=1, description="δ', slack of the composition of releases")
-    ] = math.exp(-10)
+    delta_prime: (
+        Annotated[
+            float,
+            Meta(gt=0, lt=1, description="δ' of all releases; default 1/(100 M T), <= 1e-6"),
+        ]
+        | None
+    ) = None
 
     def __post_init__(self) -> None:
         _require_listed(self.horizon, "system = 'adap-ucb'")

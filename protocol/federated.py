@@ -145,9 +145,13 @@ class CdpParameters(FederatedParameters, frozen=True, kw_only=True):
             "over all agents is (ε, δ')-private"
         ),
     ] = "printed"
-    delta_prime: Annotated[
-        float, Meta(gt=0, lt=1, description="δ', slack of the shared noise's guarantee")
-    ] = 1e-6
+    delta_prime: (
+        Annotated[
+            float,
+            Meta(gt=0, lt=1, description="δ' of the shared noise; default 1/(100 M T), <= 1e-6"),
+        ]
+        | None
+    ) = None
     honest: Annotated[
         float,
         Meta(gt=0, le=1, description="the share of agents whose noise alone must be enough"),

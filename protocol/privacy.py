@@ -6,7 +6,8 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from posse.protocol.accounting import composed
+from posse.protocol.accounting import NO_LOSSES, Losses, composed
+from posse.protocol.errors import LocalProtocolError
 
 REWARD = "the value of one reward of one agent, its arm and place fixed"
 """The unit of a claim about rewards: neighbouring data sets differ in the value of one reward. They
@@ -159,17 +160,49 @@ class Claim(Promise, frozen=True, kw_only=True):
     """What a system promises, and how `posse audit` tests it.
 
     `sees` is what the adversary sees and `worst` has data sets on which the claim is tight. `guess`
-    bounds the probability that the adversary names the best arm, if that is the claim.
+    bounds the probability that the adversary names the best arm, if that is the claim. `losses` is
+    what one unit costs by the law of the noise; without it no more is known than `epsilon`.
     """
 
     sees: AdversaryView = "messages"
     worst: tuple[Neighbours, ...] = ()
     guess: float | None = None
+    losses: Losses = NO_LOSSES
+
+    @property
+    def cost(self) -> Losses:
+        """What one unit costs, to be composed with other runs."""
+        if self.losses != NO_LOSSES or self.epsilon is None:
+            return self.losses
+        return Losses(pure=((self.epsilon, 1),), delta=self.delta or 0.0)
+
+    def of_person(self, rewards: int) -> Guarantee:
+        """The guarantee of a person who is behind that many rewards, which is `rewards` ε or more.
+
+        Without a δ the costs add up. With one, noise of a known law is accounted for at so many
+        times the sensitivity and the same δ; else it is group privacy's (m ε, m e^{(m-1)ε} δ).
+        `LocalProtocolError` if the claim has no ε.
+        """
+        if self.epsilon is None:
+            raise LocalProtocolError("nothing is claimed of a person where nothing is of a reward")
+        if not self.delta:
+            return Guarantee(adversary=self.adversary, epsilon=rewards * self.epsilon)
+        cost = self.cost.of_rewards(rewards)
+        delta = max(self.delta, cost.delta)
+        return Guarantee(adversary=self.adversary, epsilon=cost.epsilon(delta), delta=delta)
 
     @property
     def promise(self) -> Promise:
         """The claim without the fields for audits."""
         return Promise(**{name: getattr(self, name) for name in Promise.__struct_fields__})
+
+
+def slack(delta_prime: float | None, rewards: int) -> float:
+    """δ' as it was given, else a hundredth of one over the number of all agents' rewards.
+
+    It is at most 1e-6. With probability δ' a reward may be disclosed as it is.
+    """
+    return min(1e-6, 0.01 / rewards) if delta_prime is None else delta_prime
 
 
 def format_cost(epsilon: float, delta: float | None = None) -> str:

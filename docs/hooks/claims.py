@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from posse.families import get_system, ours
-from posse.families.claims import TIMING
+from posse.families.claims import SEVERAL, TIMING
 from posse.families.system import Field
 from posse.plan import prepare
 from posse.protocol.privacy import REWARD, Claim
@@ -31,7 +31,8 @@ The claims are the field's.
 - **Protected**: what differs between neighbouring inputs. *One reward* is
   {REWARD}: removing a row from a log, or
   moving it to another arm, shifts all later rows into other statistics. *One sample* is the same of
-  a player's sample. A person behind m rewards is protected m times less.
+  a player's sample. A person behind m rewards is protected m times
+  less (m ε) where the number has no δ; where it has one, by more than that, as the table says.
 - **Number**: ε, and δ if there is one, against that adversary, over a whole run. A second run over
   the same rewards costs as much again; in the field a row is used in one run only, unless the run
   file says otherwise (`[privacy]`).
@@ -94,6 +95,11 @@ _PLAYERS: list[Form] = [
     ('the same, `split = "tossou"`', {"split": "tossou"}, _FIELD),
 ]
 
+_SHARED: list[Form] = [
+    ('`noise = "shared"`', {"noise": "shared"}, {}),
+    ("the same, `delta_prime = 1e-6`", {"noise": "shared", "delta_prime": 1e-6}, {}),
+]
+
 _FORMS: dict[str, list[Form]] = {
     "private-ucb": [
         ("", _RATE, {}),
@@ -105,7 +111,7 @@ _FORMS: dict[str, list[Form]] = {
     "tdfs-private-bound": _PLAYERS,
     "tdfs-private": _PLAYERS,
     "anonymous": [_PLAIN, _with("aggregation", "sink")],
-    "cdp-mab": [_PRINTED_NOISE, _with("participation", 0.5), _PER_AGENT, _with("noise", "shared")],
+    "cdp-mab": [_PRINTED_NOISE, _with("participation", 0.5), _PER_AGENT, *_SHARED],
     "ddp-mab": [_PRINTED_NOISE, _PER_AGENT],
     "hdp-mab": [_PRINTED_NOISE, _PER_AGENT],
 }
@@ -163,6 +169,8 @@ def _cells(claim: Claim, reasons: dict[str, int]) -> tuple[str, ...]:
     """The cells after the first; a reason that `reasons` has not yet gets the next number."""
     against = "<br>".join(g.adversary for g in claim.guarantees) or claim.adversary
     number = "<br>".join(g.number for g in claim.guarantees) or "no ε"
+    if claim.delta and claim.holds:
+        number += "".join(f"<br>{m} rewards: {claim.of_person(m).number}" for m in SEVERAL)
     if not claim.holds:
         number = f"**does not hold**: {number}"
     why = [reasons.setdefault(r, len(reasons) + 1) for r in (claim.proof, claim.note) if r]

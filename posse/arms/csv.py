@@ -44,8 +44,8 @@ class CsvArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="csv")
     once, in the order of the file, so that a guarantee per reward covers the value in each row.
 
     With `replace = true`, rows are drawn at random with replacement. The guarantee then is per
-    reward only: a record drawn m times is covered m times weaker. `clip` works as for Gaussian
-    arms; with it, a NaN counts as lo, and an infinite reward as the end that it exceeds.
+    reward only: a record drawn m times is covered as a person behind m rewards is. `clip` works as
+    for Gaussian arms; with it, a NaN counts as lo, and an infinite reward as the end it exceeds.
     """
 
     path: Annotated[str, Meta(description="the reward log; {rank} becomes the agent's rank")]
@@ -64,7 +64,7 @@ class CsvArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="csv")
         if self.replace:
             return (
                 "Rows are drawn with replacement: the guarantee is per reward only, and a record "
-                "drawn m times is covered m times weaker."
+                "drawn m times is covered as a person behind m rewards is."
             )
         return (
             "Each row is used once: its reward is protected where the row stands. Adding a row, "

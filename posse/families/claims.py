@@ -30,15 +30,32 @@ class ClaimContext:
 
 
 def records(spec: RunSpec, claim: Claim) -> str:
-    """What a claim about rewards means for the records behind them."""
-    arms = spec.arms
-    if claim.epsilon is None or spec.repeat == 1 or not isinstance(arms, CsvArms):
-        return arms.records if claim.epsilon is not None else ""
-    number = format_cost(spec.repeat * claim.epsilon, claim.delta and spec.repeat * claim.delta)
-    return (
-        f"{arms.records} The {spec.repeat} repetitions use the same rows, so that all of them "
-        f"together cost {number}."
-    )
+    """What a claim about rewards means for the records and the persons behind them."""
+    if claim.epsilon is None:
+        return ""
+    sentences = [spec.arms.records, persons(claim)]
+    if spec.repeat > 1 and isinstance(spec.arms, CsvArms):
+        number = format_cost(spec.repeat * claim.epsilon, claim.delta and spec.repeat * claim.delta)
+        sentences.append(
+            f"The {spec.repeat} repetitions use the same rows, so that all of them together cost "
+            f"at most {number}."
+        )
+    return " ".join(filter(None, sentences))
+
+
+SEVERAL = (10, 50)
+"""Rewards of one person for which a claim with a δ gives the number."""
+
+
+def persons(claim: Claim) -> str:
+    """What the claim says of a person who is behind several rewards."""
+    if not claim.epsilon:
+        return ""
+    who = "A reward is protected, not a person: somebody behind"
+    if not claim.delta or not claim.holds:
+        return f"{who} m rewards is protected m times less (mε)."
+    few, many = ((m, claim.of_person(m).number) for m in SEVERAL)
+    return f"{who} {few[0]} rewards is protected at {few[1]}, behind {many[0]} at {many[1]}."
 
 
 Claiming = Callable[[ClaimContext], Claim]

@@ -37,7 +37,7 @@ from posse.families.reading import ITEMS, MessageReader, Named, Statistic
 from posse.families.shapes import AgentRole, Alone, Mesh, Wiring
 from posse.families.system import ALONE, Field, Loss, System, UnitInterval, advise_deviation
 from posse.measure.numbers import counted
-from posse.protocol.accounting import composed
+from posse.protocol.accounting import Losses, composed, laplace_losses
 from posse.protocol.cooperative import (
     MOST_NUMBERED,
     AdapParameters,
@@ -64,7 +64,7 @@ from posse.protocol.cooperative import (
 )
 from posse.protocol.machine import COORDINATOR, AgentMachine
 from posse.protocol.message import Message
-from posse.protocol.privacy import FARTHEST, AdversaryView, Claim
+from posse.protocol.privacy import FARTHEST, AdversaryView, Claim, slack
 from posse.protocol.signing import SIGNATURE_BYTES
 from posse.results.base import Results
 from posse.results.figures import Figure
@@ -369,10 +369,10 @@ _claim_destination = unprotected(
 
 
 @lru_cache(maxsize=64)
-def _compose_schedule(counts: tuple[int, ...], v: float, delta: float) -> float:
+def _compose_schedule(counts: tuple[int, ...], v: float, delta: float) -> tuple[float, Losses]:
     """ε of all possible releases of an arm together; the one after n pulls costs n^(-v/2)."""
-    costs = np.array(counts, dtype=float) ** (-v / 2)
-    return composed(costs, np.ones(len(counts), dtype=np.int64), delta)
+    costs, once = np.array(counts, dtype=float) ** (-v / 2), np.ones(len(counts), dtype=np.int64)
+    return composed(costs, once, delta), laplace_losses(costs, once)
 
 
 def claim_private(context: ClaimContext) -> Claim:
@@ -384,32 +384,43 @@ def claim_private(context: ClaimContext) -> Claim:
         return claim_robust(context)
     if context.variant == "printed":
         return _claim_refuted(
+            context,
             p,
             _MESSAGES,
             "messages",
             "Not satisfied as printed: the agent's own raw sums decide its pulls, and their "
             "counts are sent without noise, so that one reward can change a count for certain.",
         )
-    return _claim_schedule(p, release_counts(p.epsilon, p.v, p.horizon), _MESSAGES, "messages")
+    return _claim_schedule(
+        context, p, release_counts(p.epsilon, p.v, p.horizon), _MESSAGES, "messages"
+    )
 
 
 def claim_robust(context: ClaimContext) -> Claim:
     """Releases in doubling batches; the claim holds whatever follows from them and whoever lies."""
     return released(
         epsilon=context.parameters.epsilon,
+        losses=Losses(laplace=((context.parameters.epsilon, 1),)),
         adversary=_MESSAGES,
         proof=_ONCE.format(source="Sajed and Sheffet 2019; Azize and Basu 2022, Lemma 1"),
     )
 
 
 def _claim_schedule(
-    p: PrivateAloneParameters, counts: tuple[int, ...], adversary: str, sees: AdversaryView
+    context: ClaimContext,
+    p: PrivateAloneParameters,
+    counts: tuple[int, ...],
+    adversary: str,
+    sees: AdversaryView,
 ) -> Claim:
     """Releases of an arm's mean at fixed numbers of its pulls, whatever the rewards."""
-    lemma = privacy_bound(p.epsilon, p.v, p.horizon, p.delta_prime)
+    delta = slack(p.delta_prime, context.agents * p.horizon)
+    lemma = privacy_bound(p.epsilon, p.v, p.horizon, delta)
+    epsilon, losses = _compose_schedule(counts, p.v, delta)
     return released(
-        epsilon=_compose_schedule(counts, p.v, p.delta_prime),
-        delta=p.delta_prime,
+        epsilon=epsilon,
+        losses=losses,
+        delta=delta,
         formula=f"the whole schedule, composed; epsilon = {p.epsilon:g} is only its rate",
         adversary=adversary,
         sees=sees,
@@ -417,19 +428,20 @@ def _claim_schedule(
         "= 1 is not 'no privacy'.",
         proof="An arm's mean over n rewards is released at fixed n <= T with Lap(n^(v/2 - 1)), so "
         "that all releases there may be cover a reward whatever the rewards are. They are composed "
-        "by Rényi differential privacy (Mironov 2017) and read at δ' (Canonne, Kamath and Steinke "
-        "2020, Proposition 12). Pulls, counts and the answer are functions of them.",
+        "by the distribution of their loss and read at δ' (Zhu, Dong and Wang 2022; Alghamdi et "
+        "al. 2023). Pulls, counts and the answer are functions of them.",
     )
 
 
 def _claim_refuted(
-    p: PrivateAloneParameters, adversary: str, sees: AdversaryView, why: str
+    context: ClaimContext, p: PrivateAloneParameters, adversary: str, sees: AdversaryView, why: str
 ) -> Claim:
     """A printed claim that does not hold."""
+    delta = slack(p.delta_prime, context.agents * p.horizon)
     return Claim(
         mechanism="laplace",
-        epsilon=privacy_bound(p.epsilon, p.v, p.horizon, p.delta_prime),
-        delta=p.delta_prime,
+        epsilon=privacy_bound(p.epsilon, p.v, p.horizon, delta),
+        delta=delta,
         formula="as printed, Lemma 3.6",
         adversary=adversary,
         sees=sees,
@@ -443,6 +455,7 @@ def claim_private_means(context: ClaimContext) -> Claim:
     p: PrivateAloneParameters = context.parameters
     if context.variant == "printed":
         return _claim_refuted(
+            context,
             p,
             ITS_PULLS,
             "pulls",
@@ -450,7 +463,7 @@ def claim_private_means(context: ClaimContext) -> Claim:
             "in every slot, without bound; see the ledger.",
         )
     f = pulls_per_release(p.epsilon)
-    return _claim_schedule(p, tuple(range(f, p.horizon + 1, f)), ITS_PULLS, "pulls")
+    return _claim_schedule(context, p, tuple(range(f, p.horizon + 1, f)), ITS_PULLS, "pulls")
 
 
 def claim_batched_means(context: ClaimContext) -> Claim:
@@ -458,6 +471,7 @@ def claim_batched_means(context: ClaimContext) -> Claim:
     p: AdapParameters = context.parameters
     return released(
         epsilon=p.epsilon,
+        losses=Losses(laplace=((p.epsilon, 1),)),
         adversary=ITS_PULLS,
         sees="pulls",
         note="Nothing is sent before the end.",

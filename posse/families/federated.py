@@ -30,6 +30,7 @@ from posse.families.network import Network, along
 from posse.families.reading import MessageReader, Statistic, are_floats, unpack
 from posse.families.shapes import AgentRole, Alone, Mesh, MeshWithServer, ServerRole, Star, Wiring
 from posse.families.system import ALONE, Field, Loss, System, UnitInterval
+from posse.protocol.accounting import Losses
 from posse.protocol.federated import (
     Active,
     Adv,
@@ -294,6 +295,7 @@ def claim_messages(context: ClaimContext) -> Claim:
         noise = f"Lap(1/({symbol} ε d))"
     return released(
         epsilon=number,
+        losses=Losses(laplace=((number, 1),)),
         formula=formula,
         adversary=ALL_MESSAGES,
         proof=_PROOF.format(noise=noise),
@@ -305,6 +307,7 @@ def claim_pulls(context: ClaimContext) -> Claim:
     p: SingleParameters = context.parameters
     return released(
         epsilon=p.epsilon,
+        losses=Losses(laplace=((p.epsilon, 1),)),
         adversary="whoever sees the agent's pulls and its answer",
         sees="pulls",
         note="Nothing is sent before the end.",
@@ -316,8 +319,10 @@ def _claim_shared(context: ClaimContext, p: CdpParameters) -> Claim:
     shared = noise_of(p, context.agents)
     return Claim(
         mechanism="discrete-gaussian",
-        epsilon=p.epsilon,
-        delta=p.delta_prime,
+        epsilon=min(p.epsilon, shared.losses.epsilon(shared.delta)),
+        delta=shared.delta,
+        losses=shared.losses,
+        formula=f"exactly; the noise is sized for epsilon = {p.epsilon:g} by Rényi divergence",
         adversary="the server, which follows the protocol, together with all agents but "
         f"{shared.honest_agents} honest ones of {context.agents}",
         sees="coordinator",
@@ -325,9 +330,9 @@ def _claim_shared(context: ClaimContext, p: CdpParameters) -> Claim:
         "without a sum, never with less noise. The server passes on the public keys: agents "
         "with keys sign theirs; without, it is trusted not to replace them.",
         proof="A reward is in one sum of one round, which it moves by at most Δ words. The honest "
-        "agents' shares alone have the deviation with which Δ costs (ε, δ') (Kairouz, Liu and "
-        "Steinke 2021, Theorem 1; Canonne, Kamath and Steinke 2020); masks cancel in the sum over "
-        "all agents alone (Bonawitz et al. 2017). All else is a function of the sums.",
+        "agents' shares alone have a deviation σ, and Δ / σ costs (ε, δ') (Kairouz, Liu and "
+        "Steinke 2021, Theorem 1; exactly Balle and Wang 2018, Theorem 8); masks cancel in the "
+        "sum over all agents alone (Bonawitz et al. 2017). All else is a function of the sums.",
         uncovered=f"agents that send wrong sums, which spoil the answer; {TIMING}",
     )
 

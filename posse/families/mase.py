@@ -28,6 +28,7 @@ from posse.families.system import (
     advise_deviation,
 )
 from posse.measure.numbers import counted
+from posse.protocol.accounting import Losses
 from posse.protocol.machine import AgentMachine, ServerMachine
 from posse.protocol.mase import (
     TO_AGENT,
@@ -136,6 +137,7 @@ def claim_private_votes(context: ClaimContext) -> Claim:
     lead = 2 * epoch_radius(context.arms, 1, p.beta, p.epsilon, pulls) - 2 / (p.epsilon * pulls)
     return released(
         epsilon=p.epsilon,
+        losses=Losses(laplace=((p.epsilon, 1),)),
         adversary=ALL_MESSAGES,
         proof="A reward is in the window of one epoch, whose mean it moves by at most 1/R and "
         "which is noised once, by Lap(1/(ε R)). Windows are disjoint. Votes, the lengths of epochs "

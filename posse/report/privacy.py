@@ -98,11 +98,6 @@ def _spent(series: Series, claim: Promise) -> str:
 
 def _beyond(claim: Promise, privacy: Privacy) -> list[str]:
     out = [f"{capital(claim.uncovered)}."] if claim.uncovered else []
-    if claim.guarantees:
-        out.append(
-            "A reward is protected, not a person: somebody behind m rewards is protected m times "
-            "less (mε)."
-        )
     out += [text for text in (privacy.records, privacy.ends) if text]
     out.append("Who sends to whom, when and how much, is plain on the wire.")
     return out

@@ -11,12 +11,12 @@ from tests.support.claims import RING, plan
 
 
 def private(system: str = "private-ucb", variant: str = "corrected", **parameters: Any) -> Any:
-    given = {"horizon": 10_000, "epsilon": 0.1, **parameters}
+    given = {"horizon": 10_000, "epsilon": 0.1, "delta_prime": math.exp(-10), **parameters}
     topology: dict[str, Any] = {"topology": RING} if system == "private-ucb" else {}
     return plan(system, variant=variant, parameters=given, **topology).claim
 
 
-@pytest.mark.parametrize(("system", "number"), [("private-ucb", 2.654), ("dp-ucb-int", 2.533)])
+@pytest.mark.parametrize(("system", "number"), [("private-ucb", 2.458), ("dp-ucb-int", 2.352)])
 def test_the_schedule_is_claimed_and_not_the_lemma(system: str, number: float) -> None:
     claim = private(system)
     assert claim.holds
@@ -32,7 +32,7 @@ def test_google_says_no_less() -> None:
     costs = [n**-0.55 for n in release_counts(0.1, 1.1, 1000)]
     found = private(horizon=1000).epsilon
     assert numerical(costs, math.exp(-10), least=True) <= found
-    assert found <= 1.1 * numerical(costs, math.exp(-10))
+    assert found <= 1.01 * numerical(costs, math.exp(-10))
 
 
 def test_disjoint_batches_cost_epsilon_without_a_delta() -> None:

@@ -37,7 +37,8 @@ def test_alone() -> None:
 
 def test_shared_noise_names_its_delta_and_how_many_must_be_honest() -> None:
     found = claim(noise="shared", honest=0.4)
-    assert (found.epsilon, found.delta) == (0.5, 1e-6)
+    assert found.epsilon == pytest.approx(0.4651, abs=1e-4)  # of .5, for which it is sized
+    assert found.delta == 1 / (100 * 8 * 5000)
     assert "4 honest ones of 8" in found.adversary
-    assert "δ = 1e-06" in found.says
+    assert "δ = 2.5e-07" in found.says
     assert "drops out" in found.says

@@ -8,7 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from posse.protocol.accounting import composed, epsilon_at, gaussian_curve, laplace_curve
+from posse.protocol.accounting import (
+    Losses,
+    composed,
+    epsilon_at,
+    gaussian_curve,
+    gaussian_deviation,
+    together,
+)
 from posse.protocol.cooperative import privacy_bound, release_counts
 from tests.support.accounting import numerical
 
@@ -24,7 +31,7 @@ def test_the_schedule_costs_no_less_than_google_says_and_hardly_more(epsilon, T)
     costs = np.array(release_counts(epsilon, 1.1, T)) ** -0.55
     ours = composed(costs, ones(costs), DELTA)
     assert numerical(costs, DELTA, least=True) <= ours
-    assert ours <= 1.1 * numerical(costs, DELTA)
+    assert ours <= 1.01 * numerical(costs, DELTA)
 
 
 @pytest.mark.parametrize("delta", [1e-2, 1e-6, 1e-12])
@@ -38,13 +45,14 @@ def test_equal_releases_too(cost, delta):
 
 
 def test_the_claim_at_a_tenth():
-    """ε = .1, T = 10,000: Lemma 3.6 says 6.72, advanced composition 3.42, this 2.65."""
+    """ε = .1, T = 10,000: Lemma 3.6 says 6.72, advanced composition 3.42, this 2.46."""
     costs = np.array(release_counts(0.1, 1.1, 10_000)) ** -0.55
     drift = math.fsum(costs * np.tanh(costs / 2))
     advanced = drift + math.sqrt(20 * math.fsum(costs**2))  # Kairouz, Oh and Viswanath 2015
     assert privacy_bound(0.1, 1.1, 10_000, DELTA) == pytest.approx(6.718, abs=1e-3)
     assert advanced == pytest.approx(3.425, abs=1e-3)
-    assert composed(costs, ones(costs), DELTA) == pytest.approx(2.654, abs=1e-3)
+    assert composed(costs, ones(costs), DELTA) == pytest.approx(2.458, abs=1e-3)
+    assert composed(10 * costs, ones(costs), DELTA) == pytest.approx(37.69, abs=1e-2)
 
 
 @given(
@@ -52,7 +60,7 @@ def test_the_claim_at_a_tenth():
     more=st.floats(1e-4, 3),
     delta=st.floats(1e-12, 0.1),
 )
-@settings(max_examples=60)
+@settings(max_examples=8, deadline=None)
 def test_it_is_at_most_the_sum_and_grows_with_every_release(costs, more, delta):
     found = composed(np.array(costs), ones(costs), delta)
     assert 0 <= found <= sum(costs) * (1 + 1e-12)
@@ -60,38 +68,80 @@ def test_it_is_at_most_the_sum_and_grows_with_every_release(costs, more, delta):
     assert found >= composed(np.array(costs), ones(costs), min(1.0, 2 * delta)) * (1 - 1e-9)
 
 
-@given(cost=st.floats(0.01, 3), alpha=st.floats(1.01, 50))
-@settings(max_examples=40)
-def test_the_curve_of_laplace_noise_is_renyis_divergence(cost, alpha):
-    """D_α between Laplace laws of scale 1 that lie `cost` apart, integrated over a fine grid."""
-    y = np.linspace(-60, 60 + cost, 200_001)
-    p, q = -np.abs(y), -np.abs(y - cost)  # log-densities but for log 2
-    both = np.exp(alpha * p + (1 - alpha) * q) / 2
-    integral = float(both.sum() * (y[1] - y[0]))
-    curve = laplace_curve(np.array([cost]), np.array([1]))
-    assert curve(alpha) == pytest.approx(math.log(integral) / (alpha - 1), rel=1e-3, abs=1e-6)
+@given(cost=st.floats(0.01, 3), share=st.floats(0.01, 0.99))
+@settings(max_examples=8, deadline=None)
+def test_one_release_costs_what_the_closed_form_says(cost, share):
+    """δ(ε) = 1 - e^{(ε - c) / 2} for Laplace noise (Balle, Barthe and Gaboardi 2020)."""
+    delta = share * -math.expm1(-cost / 2)
+    exact = cost + 2 * math.log1p(-delta)
+    found = composed(np.array([cost]), ones([cost]), delta)
+    assert exact * (1 - 1e-9) <= found <= min(cost, exact + 0.01)
 
 
-def test_gaussian_noise_costs_no_less_than_exactly():
-    """Balle and Wang 2018, Theorem 8: δ(ε) of the Gaussian mechanism in closed form."""
-    for sigma in (0.5, 2.0, 10.0):
-        for delta in (1e-3, 1e-6, 1e-10):
-            epsilon = epsilon_at(delta, gaussian_curve(1.0, sigma))
-            exact = norm.cdf(0.5 / sigma - epsilon * sigma) - math.exp(epsilon) * norm.cdf(
-                -0.5 / sigma - epsilon * sigma
-            )
-            assert exact <= delta
-            wider = epsilon_at(20 * delta, gaussian_curve(1.0, sigma))
-            assert wider < epsilon
+def gaussian_delta(epsilon, mu):
+    """Balle and Wang 2018, Theorem 8."""
+    return norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu)
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-10])
+@pytest.mark.parametrize("sigma", [0.5, 2.0, 10.0])
+def test_gaussian_noise_costs_what_it_costs_exactly(sigma, delta):
+    found = Losses(gaussian=1 / sigma**2).epsilon(delta)
+    assert gaussian_delta(found, 1 / sigma) <= delta * (1 + 1e-9)
+    assert gaussian_delta(found * (1 - 1e-4), 1 / sigma) >= delta
+    assert found < epsilon_at(delta, gaussian_curve(1.0, sigma))
+
+
+def test_a_person_behind_many_rewards_costs_more_than_so_many_times():
+    """Shared noise of (1, 1e-6): 12.4 for ten rewards, 112 for fifty, by the exact Gaussian."""
+    noise = Losses(gaussian=1 / gaussian_deviation(1.0, 1.0, 1e-6) ** 2)
+    costs = [noise.of_rewards(m).epsilon(1e-6) for m in (1, 10, 50)]
+    assert costs == pytest.approx([0.9274, 12.396, 112.515], rel=1e-4)
+
+
+def test_a_delta_of_unknown_origin_grows_with_a_persons_rewards():
+    """(m ε, Σ_{i < m} e^{iε} δ): three rewards at (.5, 1e-6)."""
+    cost = Losses(pure=((0.5, 1),), delta=1e-6).of_rewards(3)
+    assert cost.delta == pytest.approx(1e-6 * (1 + math.exp(0.5) + math.exp(1.0)))
+    assert cost.epsilon(1e-6) == math.inf
+    assert cost.epsilon(cost.delta) == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize("m", [2, 3, 10])
+@pytest.mark.parametrize("cost", [0.05, 0.5, 2.0])
+def test_a_persons_rewards_cost_most_in_one_release(cost, m):
+    apart = Losses(laplace=((cost, m),))
+    for delta in (1e-2, 1e-6):
+        assert apart.epsilon(delta) <= Losses(laplace=((m * cost, 1),)).epsilon(delta) + 1e-6
+
+
+def test_runs_together_cost_what_googles_accountant_says():
+    """Ten shared runs at (1, 1e-6): 2.90; a hundred Laplace runs at .1: 4.69; both: less."""
+    shared = Losses(gaussian=1 / gaussian_deviation(1.0, 1.0, 1e-6) ** 2)
+    laplace = Losses(laplace=((0.1, 1),))
+    assert together([shared] * 10).epsilon(1e-5) == pytest.approx(2.900, abs=1e-3)
+    assert together([laplace] * 100).epsilon(1e-6) == pytest.approx(4.693, abs=1e-3)
+    assert numerical([0.1] * 100, 1e-6) == pytest.approx(4.693, abs=1e-2)
+    both = together([shared] * 10 + [laplace] * 100).epsilon(1e-5)
+    assert 4.69 < both < 2.9 + 4.7
+    unknown = together([Losses(pure=((0.1, 1),), delta=1e-9)] * 100)
+    assert unknown.epsilon(1e-6) == pytest.approx(4.79, abs=0.02)
+    assert unknown.epsilon(1e-8) == math.inf
 
 
 def test_nothing_released_costs_nothing():
     assert composed(np.zeros(0), ones([]), DELTA) == 0.0
 
 
-def test_many_costs_are_rounded_up_and_hardly():
+def test_many_costs_are_rounded_up():
     costs = np.arange(1, 30_001, dtype=np.float64) ** -0.55
     costs = np.asarray(costs, dtype=np.float64)
     found = composed(costs, ones(costs), DELTA)
-    exact = epsilon_at(DELTA, laplace_curve(costs, ones(costs)))
-    assert exact <= found <= 1.003 * exact
+    exact = Losses(laplace=tuple((float(cost), 1) for cost in costs[::10])).epsilon(DELTA)
+    assert exact <= found
+
+
+def test_a_schedule_of_many_costs_is_hardly_rounded():
+    costs = np.arange(1, 300, dtype=np.float64) ** -0.55
+    exact = Losses(laplace=tuple((float(cost), 1) for cost in costs)).epsilon(DELTA)
+    assert exact <= composed(costs, ones(costs), DELTA) <= 1.006 * exact
