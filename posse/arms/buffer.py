@@ -1,5 +1,7 @@
 """A buffer of rewards, so that an agent can look at rewards before it uses them."""
 
+from collections.abc import Callable
+
 import numpy as np
 from mypy_extensions import mypyc_attr
 
@@ -16,11 +18,13 @@ class RewardBuffer:
     """A queue of rewards for each arm, in front of the arms themselves.
 
     An exploring agent acts at the activation at which its test fires. It finds that activation by
-    looking ahead; the rewards after it stay in the buffer.
+    looking ahead; the rewards after it stay in the buffer. `acted` is called whenever an arm that
+    is not simulated, and may be slow, has given rewards.
     """
 
-    def __init__(self, arms: Arms, count: int) -> None:
+    def __init__(self, arms: Arms, count: int, acted: Callable[[], None] | None = None) -> None:
         self._arms = arms
+        self._acted = None if arms.simulated else acted
         # rewards of arm k from self._next[k] on are unused
         self._drawn: list[FloatArray] = [_EMPTY] * count
         self._next = [0] * count
@@ -37,7 +41,7 @@ class RewardBuffer:
             missing = times - self.held(k)
             if missing > 0:
                 rest = self._drawn[k][self._next[k] :]
-                self._drawn[k] = np.concatenate([rest, self._arms.draw(k, missing)])
+                self._drawn[k] = np.concatenate([rest, self._draw(k, missing)])
                 self._next[k] = 0
         width = min(times, min(self.held(k) for k in arms))
         return np.stack([self._drawn[k][self._next[k] : self._next[k] + width] for k in arms])
@@ -45,7 +49,7 @@ class RewardBuffer:
     def take(self, arms: tuple[int, ...], times: int) -> FloatArray:
         """Use the next `times` rewards of each arm, shape (len(arms), times)."""
         if len(arms) == 1 and not self.held(arms[0]):
-            return self._arms.draw(arms[0], times)[None]
+            return self._draw(arms[0], times)[None]
         rewards = self.peek(arms, times)
         for k in arms:
             self._next[k] += rewards.shape[1]
@@ -55,7 +59,7 @@ class RewardBuffer:
         """Use one reward of one arm."""
         drawn, position = self._drawn[arm], self._next[arm]
         if position == len(drawn):
-            drawn = self._drawn[arm] = self._arms.draw(arm, _READ_AHEAD if self.simulated else 1)
+            drawn = self._drawn[arm] = self._draw(arm, _READ_AHEAD if self.simulated else 1)
             position = 0
         self._next[arm] = position + 1
         return drawn.item(position)
@@ -65,21 +69,36 @@ class RewardBuffer:
         if times == 1 and len(arms) == 1:
             return np.array([self.take_one(arms[0])])
         if not any(self.held(k) for k in arms):
-            return self._arms.totals(arms, times)
+            return self._totals(arms, times)
         return self._partly_held(arms, times)
 
     def _partly_held(self, arms: tuple[int, ...], times: int) -> FloatArray:
         """Sum the buffered rewards, and let the arms sum the rest without drawing each reward."""
         fresh = tuple(k for k in arms if not self.held(k))
-        sums = dict(zip(fresh, self._arms.totals(fresh, times), strict=True)) if fresh else {}
+        sums = dict(zip(fresh, self._totals(fresh, times), strict=True)) if fresh else {}
         for k in arms:
             if k not in sums:
                 position = self._next[k]
                 held = self._drawn[k][position : position + times]
                 self._next[k] += len(held)
                 missing = times - len(held)
-                sums[k] = held.sum() + (self._arms.totals((k,), missing)[0] if missing else 0.0)
+                sums[k] = held.sum() + (self._totals((k,), missing)[0] if missing else 0.0)
         return np.array([sums[k] for k in arms])
+
+    def _draw(self, arm: int, count: int) -> FloatArray:
+        rewards = self._arms.draw(arm, count)
+        if self._acted is not None:
+            self._acted()
+        return rewards
+
+    def _totals(self, arms: tuple[int, ...], times: int) -> FloatArray:
+        if self._acted is None:
+            return self._arms.totals(arms, times)
+        sums = []
+        for k in arms:
+            sums.append(self._arms.totals((k,), times)[0])
+            self._acted()
+        return np.array(sums)
 
     def pull(self, order: Pull) -> Pulled:
         """Carry out an order; check with `shortage` first that the arms have enough rewards."""

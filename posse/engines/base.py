@@ -10,6 +10,9 @@ from posse.plan import Plan
 SAME_VERSION = "install the same version of posse for both"
 """What to do where a coordinator and an agent do not understand each other."""
 
+_ALIVE_EVERY = 5.0
+"""Most seconds between two signs of life of an agent that acts."""
+
 Observer = Callable[[CoordinatorHost], None]
 
 Way = Callable[[int, int, str], str]
@@ -55,6 +58,7 @@ def agent_setups(
             name=name,
             sign=spec.engine.sign,
             durable=spec.engine.durable or spec.engine.restarts > 0,
+            alive=min(_ALIVE_EVERY, spec.engine.deadline / 4),
         )
         for rank in range(spec.agents.count)
     ]

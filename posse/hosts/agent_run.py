@@ -404,7 +404,7 @@ def _pace(
         arms = chance.arms(setup.arms, setup.agents, setup.base)
     task = SpendingRequest(run=setup, agents=setup.agents, rank=run.rank, claim=setup.claim)
     run._spending.begin(task, arms)
-    rewards = RewardBuffer(arms, setup.arm_count)
+    rewards = RewardBuffer(arms, setup.arm_count, chance.sources.acted)
     match setup.clock:
         case "virtual":
             return VirtualPace(

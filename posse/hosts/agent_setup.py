@@ -28,6 +28,7 @@ class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
     - `name`: the run's, for signatures
     - `sign`: sign in the lab too; in the field agents with keys always do
     - `durable`: keep a journal in the lab too
+    - `alive`: seconds between two signs of life while the agent acts
 
     Decoding refuses an unknown mode, clock or variant.
     """
@@ -50,6 +51,7 @@ class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
     name: Annotated[bytes, Meta(max_length=32)] = b""
     sign: bool = False
     durable: bool = False
+    alive: Annotated[float, Meta(gt=0)] = 5.0
 
     @property
     def claim(self) -> Claim:

@@ -188,6 +188,12 @@ class CoordinatorHost:
             assert isinstance(target, int)
             yield source, target, kind, messages
 
+    def expects(self, rank: int) -> bool:
+        """Whether the run goes on, or ends, only once this agent has acted or said its last."""
+        if self.attendance.verdict is not None:
+            return rank in self.attendance.without_last_word()
+        return rank not in self.attendance.finished
+
     def waiting_for(self) -> list[int]:
         """The agents whose messages the run needs to go on, as far as that is known."""
         return self._awaited()[0]

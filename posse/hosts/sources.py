@@ -61,6 +61,7 @@ class Sources:
                 its frame while the others' are made; None if all wait for the host to return
     `noted`     takes what happens to a coordinator's host besides frames, for its journal
     `stepped`   is told of each step of an agent's host, for its journal; None without one
+    `acted`     is told when an agent's own arms gave rewards, which may be slow; None: nobody is
     `arrived`   records when a frame came to an agent's host, or reads it back; None without journal
     """
 
@@ -77,6 +78,7 @@ class Sources:
     at_once: Callable[[], None] | None = None
     noted: Callable[[str, int, bytes], object] = lambda what, whom, said: None
     stepped: Callable[[], None] | None = None
+    acted: Callable[[], None] | None = None
     arrived: Callable[[int], int] | None = None
 
     def coarse(self) -> "Sources":

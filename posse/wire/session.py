@@ -15,6 +15,7 @@ What follows is one of:
     C   nothing: a confirmation that had no frame to go with
     A   nothing: send again all frames after `confirmed`
     P   nothing: `number` is the last that was sent; say how far you are
+    L   nothing: a sign of life of an agent that acts, and has nothing else to tell its coordinator
 
 Integers are little-endian, and numbers go on with 0 after 2^32 - 1. Data without such a mark is
 passed on as it is: the frames of joining have no number, and make sense on one connection only.
@@ -31,6 +32,7 @@ happens only when a connection was lost.
 
 from collections import deque
 from collections.abc import Iterable
+from itertools import islice
 from typing import Final, NamedTuple
 
 from librt.strings import BytesWriter, read_i32_le, write_i32_le
@@ -51,6 +53,7 @@ _FRAME: Final = int.from_bytes(MAGIC + b"\x01F", "little")
 _CONFIRM: Final = int.from_bytes(MAGIC + b"\x01C", "little")
 _AGAIN: Final = int.from_bytes(MAGIC + b"\x01A", "little")
 _PROBE: Final = int.from_bytes(MAGIC + b"\x01P", "little")
+_ALIVE: Final = int.from_bytes(MAGIC + b"\x01L", "little")
 
 CONFIRM_EVERY: Final = 64
 """After so many frames taken, with nothing to send, a bare confirmation is sent. So a link on which
@@ -68,7 +71,13 @@ LATE = 15
 
 SOON, SOON_AFTER = 2, 16
 """It is asked after `SOON` calls if `SOON_AFTER` frames were sent since it was last asked. In
-lockstep a lost frame holds everybody up; a link with few frames is not asked more often for it."""
+lockstep a lost frame holds everybody up; a link with few frames is not asked more often for it.
+
+On a link that loses frames it is asked after `SOON` calls, and twice as late each time as long as
+nothing is confirmed; the oldest frame goes with the question, which so takes one way instead of
+three. A link is taken for such a one from a loss until `CALM` frames in a row were not lost."""
+
+CALM = 256
 
 
 class SessionState(NamedTuple):
@@ -102,6 +111,7 @@ class Session:
         "_asked_at",
         "_bytes",
         "_kept",
+        "_lossy_until",
         "_most_bytes",
         "_most_frames",
         "_probed",
@@ -109,6 +119,7 @@ class Session:
         "_signature",
         "_silent",
         "_told",
+        "_wait",
         "bare",
         "confirmed",
         "replies",
@@ -141,6 +152,8 @@ class Session:
         self._asked_at = first
         self._probed = first
         self._silent = 0
+        self._wait = LATE
+        self._lossy_until = first
         self._repeated = -1
         self._kept: deque[bytes] = deque()
         self._bytes = 0
@@ -201,14 +214,19 @@ class Session:
     def probe(self) -> None:
         """Ask if nothing is confirmed for long, see `LATE`. To be called ten times a second."""
         self._forget()
+        lossy = self.confirmed < self._lossy_until
         if self._probed != self.confirmed or self.sent == self.confirmed:
             self._probed = self.confirmed
             self._silent = 0
+            self._wait = SOON if lossy else LATE
             return
         self._silent += 1
-        late = self._silent % LATE == 0
+        late = self._silent >= self._wait
         if late:
+            self._silent, self._wait = 0, min(2 * self._wait, LATE)
             self._repeated = -1
+            if lossy:
+                self._send_oldest()
         if late or (self._silent == SOON and self.sent - self._asked_at >= SOON_AFTER):
             self._asked_at = self.sent
             self.ask()
@@ -216,6 +234,11 @@ class Session:
     def ask(self) -> None:
         """Ask how much the other end has taken, even if it confirmed all."""
         self._bare(_PROBE, self.sent)
+
+    def show_life(self) -> None:
+        """Tell the other end that this one acts. It confirms nothing new, as no frame does yet."""
+        self.replies.append(enveloped(self._signature, 0, self._told, _ALIVE))
+        self.bare += 1
 
     def confirm(self) -> None:
         """Confirm now what was taken."""
@@ -232,6 +255,20 @@ class Session:
         self._told = self.taken
         self._asked = -1
         self.resent += self.sent - self.confirmed
+
+    def _send_oldest(self) -> None:
+        """Send the oldest frame again that is not confirmed."""
+        for frame in islice(self._unconfirmed(), 1):
+            self.replies.append(enveloped(frame, self.confirmed + 1, self.taken))
+            self._told = self.taken
+            self.resent += 1
+            self.resent_bytes += len(frame)
+
+    def _lost(self) -> None:
+        """A frame was lost on the way, in either direction, though no connection was."""
+        if self.confirmed >= self._lossy_until:
+            self._wait = SOON
+        self._lossy_until = self.sent + CALM
 
     def _unconfirmed(self) -> Iterable[bytes]:
         self._forget()
@@ -281,9 +318,13 @@ class Session:
         if mark == _AGAIN and self._repeated != self.confirmed:
             # once per number: otherwise a peer that asks and does not read would fill our memory
             self._repeated = self.confirmed
+            self._lost()
             self._again()
         elif mark == _PROBE:
-            self._bare(_AGAIN if self._is_ahead(number) else _CONFIRM)
+            behind = self._is_ahead(number)
+            if behind:
+                self._lost()
+            self._bare(_AGAIN if behind else _CONFIRM)
 
     # modulo 2^32, as TCP compares its numbers: half of them are ahead of any number
     def _is_ahead(self, number: int) -> bool:
@@ -294,6 +335,7 @@ class Session:
         # frames would ask again; if the question itself is lost, the other end's probe finds out.
         if self._is_ahead(number) and self._asked != self.taken:
             self._asked = self.taken
+            self._lost()
             self._bare(_AGAIN)
 
 
@@ -310,6 +352,11 @@ def enveloped(frame: bytes, number: int, confirmed: int, mark: int = _FRAME) -> 
 def is_numbered(data: bytes) -> bool:
     """Whether `data` has a session's envelope."""
     return data.startswith(MAGIC) and len(data) >= ENVELOPE_BYTES
+
+
+def shows_life(data: bytes) -> bool:
+    """Whether `data` are a sign of life of an agent that acts."""
+    return len(data) >= ENVELOPE_BYTES and read_i32_le(data, 0) == _ALIVE
 
 
 def content(data: bytes) -> bytes:

@@ -105,3 +105,18 @@ def test_shortage_counts_what_is_on_the_buffer() -> None:
     buffer.take((0,), 2)
     assert buffer.shortage((0,), 3) == "arm 0 has 2 rewards left and 3 are needed"
     assert RewardBuffer(Counting(), 1).shortage((0,), 10**9) == ""
+
+
+def test_whenever_an_arm_that_may_be_slow_gave_rewards_that_is_told() -> None:
+    told: list[int] = []
+    arms = Counting(simulated=False)
+    buffer = RewardBuffer(arms, 3, lambda: told.append(sum(arms.drawn.values())))
+    assert buffer.sums((0, 1), 4).tolist() == [6.0, 406.0]
+    assert told == [4, 8]
+    buffer.peek((0, 2), 5)
+    assert told == [4, 8, 13, 18]
+    buffer.take_one(1)
+    buffer.take((1,), 2)
+    assert told == [4, 8, 13, 18, 19, 21]
+    RewardBuffer(Counting(), 3, lambda: told.append(-1)).sums((0, 1), 4)
+    assert told[-1] == 21

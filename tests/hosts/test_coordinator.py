@@ -232,6 +232,10 @@ def test_what_brings_a_run_on_is_told_from_what_does_not() -> None:
     assert moved(control.Finished(0))
     assert not moved(control.Finished(0))
     assert not moved(control.SlotReached(), now=9.0)
+    assert [told.host.expects(rank) for rank in range(3)] == [True, False, True]
+    for rank in (0, 2):
+        told.say(rank, control.Finished(0))
+    assert [told.host.expects(rank) for rank in range(3)] == [True] * 3  # for their reports
     assert told.host.refused == {"out-of-turn": 4, "no-such-agent": 1, "unknown-kind": 1}
 
 

@@ -17,6 +17,7 @@ from posse.wire.session import (
     SessionFull,
     content,
     is_numbered,
+    shows_life,
 )
 
 
@@ -282,3 +283,39 @@ def test_who_confirms_nothing_is_asked_soon_where_much_went_and_late_where_littl
     other.take(lost)
     says(1)
     assert asked(session, LATE) == []
+
+
+def test_on_a_link_that_loses_frames_the_oldest_goes_again_soon_and_then_ever_later() -> None:
+    session, other = Session(), Session()
+    session.wrap(b"lost")
+    assert other.take(session.wrap(b"too early")) is None
+    session.take(other.replies.pop())
+    assert [content(data) for data in session.replies] == [b"lost", b"too early"]
+    session.replies.clear()
+    went = []
+    for look in range(1, 32):
+        session.probe()
+        if session.replies:
+            frame, question = session.replies
+            assert content(frame) == b"lost"
+            went.append(look)
+            session.replies.clear()
+    assert went == [SOON, 3 * SOON, 7 * SOON, 7 * SOON + LATE]
+    assert other.take(frame) == b"lost"
+    assert other.take(question) is None
+    session.take(other.replies.pop())  # asks for the second, which that goes for
+    assert content(session.replies.pop(0)) == b"too early"
+
+
+def test_a_sign_of_life_is_no_frame_and_tells_of_no_frame_that_was_taken() -> None:
+    session, other = Session(), Session()
+    session.take(other.wrap(b"taken, and perhaps not on disk yet"))
+    session.show_life()
+    (sign,) = session.replies
+    assert shows_life(sign)
+    assert is_numbered(sign)
+    assert other.take(sign) is None
+    assert (other.unconfirmed, other.replies) == (1, [])
+    session.confirm()
+    assert [shows_life(data) for data in session.replies] == [True, False]
+    assert not shows_life(b"pn")

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Final, assert_never
 
 import zmq
@@ -97,6 +98,9 @@ class AgentProcess:
         self._left: int | None = None
         """The exit code; None until this agent may leave."""
         self._probe_at = 0.0
+        self._show_life_at = math.inf
+        self._show_life = self._acted
+        """One object, by which a checkpoint knows it."""
         self._restraint = Restraint(self._sessions)
         self._down_or_gone: set[int] = set()
         """Neighbours whose connection is down, and those declared gone."""
@@ -197,12 +201,20 @@ class AgentProcess:
         until = self._now() + _LISTEN_SECONDS
         for _ in range(_LISTEN_EVERY):
             host.step()
+            self._acted()
             if host.outbox or not host.busy or self._now() >= until:
                 break
         self._flush(host)
         if self._uplink.line.session.crowded:
             self._restraint.check_soon()
             self._uplink.line.ask()
+
+    def _acted(self) -> None:
+        """Show the coordinator now and then that this agent acts, whether or not frames tell it."""
+        now, host = self._now(), self.host
+        if now >= self._show_life_at and host is not None:
+            self._show_life_at = now + host.setup.alive
+            self._uplink.show_life()
 
     def _patience(self) -> int | None:
         """Longest wait in milliseconds; None (no limit) where only frames matter."""
@@ -273,6 +285,7 @@ class AgentProcess:
             host.receive_all(frames)
             if host.busy and not self._restraint.held:
                 host.step()
+                self._acted()
             self._flush(host)
             if not host.hears_neighbours_only:
                 return
@@ -419,6 +432,7 @@ class AgentProcess:
 
     def _start(self, setup: AgentSetup) -> None:
         journal, rank = self._journal, self.joining.rank
+        self._show_life_at = self._now() + setup.alive
         sources = self._sources(setup)
         if journal is not None and (self._field or setup.durable):
             if not journal.beginning:
@@ -435,6 +449,7 @@ class AgentProcess:
         resources = ProcessResources(self._sessions, world)
         clock = ahead_by(self.joining.offset, world.monotonic_ns)
         sources = of_this_machine(clock, resources, self._site.signer, world)
+        sources = replace(sources, acted=self._show_life)
         self._stamp = (sources.coarse() if self._field else sources).stamp
         return sources
 
@@ -484,6 +499,7 @@ class AgentProcess:
         sources = recorded(journal, own, field=self._field)
         sources = sources.coarse() if self._field else sources
         self.host, links = read(before.state, outside_agent(journal, sources, before.setup))
+        self._show_life_at = 0.0
         if self._mesh is not None:
             self._mesh.restore(links)
         sources.resources.begin()

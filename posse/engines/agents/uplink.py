@@ -125,6 +125,12 @@ class Uplink:
         if self.monitor is not None:
             self.line.probe()
 
+    def show_life(self) -> None:
+        """Tell the coordinator that this agent acts."""
+        if self.line.up:
+            self.line.session.show_life()
+            self.line.answer()
+
     def confirm(self) -> None:
         """Confirm what was taken, because nothing else will be sent."""
         self.line.session.confirm()

@@ -36,7 +36,7 @@ from posse.spec.runfile import RunSpec
 from posse.wire.door import AROUND, AROUND_WITH_KEYS
 from posse.wire.line import Interceptor, PeerStalled
 from posse.wire.links import outside_runs
-from posse.wire.session import Session, is_numbered
+from posse.wire.session import Session, is_numbered, shows_life
 from posse.wire.sockets import PROBE_EVERY, Selector
 from posse.wire.world import HERE, World
 
@@ -285,7 +285,7 @@ class Hub:
         if member is None:
             self._receive_from_stranger(identity, part, data, now)
             return now
-        frame = data
+        frame, host = data, self._host
         if data is not None:
             # also what the session drops: the door compares it with the bytes that the kernel saw
             member.received += len(data) + self._around
@@ -293,8 +293,9 @@ class Hub:
             if frame is None:
                 # an answer to the roll is no frame, but shows that the agent is there
                 member.answered = now
+                if host is not None and shows_life(data) and host.expects(member.rank):
+                    self._patience.moved(now)
                 return now
-        host = self._host
         # A member's frames are the run's, even malformed ones, which the host counts. But `Resume`
         # without a number is about the connection, and an agent that has not arrived, because it
         # joined during the run, belongs to the next one: both are the lobby's.

@@ -29,7 +29,7 @@ from posse.protocol.machine import COORDINATOR
 from posse.protocol.message import Message
 from posse.protocol.wire import Codec, encode, read_header
 from posse.security import noise
-from posse.wire.session import Session
+from posse.wire.session import Session, shows_life
 from posse.wire.sockets import end
 from tests.support.patience import PATIENCE
 from tests.support.remote import Serving, until
@@ -65,6 +65,10 @@ class Coordinator:
         frame = self._session.take(data)
         assert frame is not None
         return frame
+
+    def data(self) -> bytes:
+        """What comes next, with its envelope."""
+        return self._socket.recv_multipart()[1]
 
     def frames_until_asked(self) -> int:
         """How many frames come before the agent asks what was taken."""
@@ -231,7 +235,8 @@ def test_an_agent_with_slow_arms_hears_the_end_between_two_pulls(
     (tmp_path / "slow_arms.py").write_text(SLOW_ARMS)
     arms = {"kind": "python", "target": "slow_arms:arms", "count": 2}
     parameters = {"horizon": 1_000}
-    run = spec("ucb1", 4, arms=arms, base=str(tmp_path), parameters=parameters)
+    engine = {"deadline": 1.0}  # so an agent that acts says so four times a second
+    run = spec("ucb1", 4, arms=arms, base=str(tmp_path), parameters=parameters, engine=engine)
     agent = Serving(remote_agent(coordinator.endpoint, 3, plan=run, lab=True))
     assert isinstance(coordinator.heard(), control.Join)
     coordinator.says(control.Welcome(3, "ucb1"))
@@ -242,6 +247,7 @@ def test_an_agent_with_slow_arms_hears_the_end_between_two_pulls(
     coordinator.says(control.Begin(0, 0))
     pulls = tmp_path / "slow_arms.py.pulls"
     until(pulls.exists, "the first pull")
+    assert shows_life(coordinator.data())
     coordinator.says(control.Goodbye(3))
     coordinator.close()
     before = len(pulls.read_text())
