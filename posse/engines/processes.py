@@ -74,7 +74,6 @@ class ProcessEngine:
         self._spawn = spec.agents.count if spawn is None else spawn
         self._elsewhere = starter is not None
         local = 0 if self._elsewhere else self._spawn
-        room.require(spec.agents.count, local)
         self._start_by = starter or ForkServer
         self._starter: Starter | None = None
         self._configured: object = None
@@ -88,6 +87,7 @@ class ProcessEngine:
         self._mesh = plan.system.wiring is not None
         self._durable = bool(local and (spec.engine.durable or spec.engine.restarts))
         self._ipc = spec.engine.transport == "ipc" and bind is None
+        room.require(spec.agents.count, local, spec.engine.agents_per_process, ipc=self._ipc)
         self._scratch = Scratch() if self._ipc or self._durable else None
         if bind is None:
             bind = f"ipc://{self._folder}/hub" if self._ipc else "tcp://127.0.0.1:*"
@@ -252,7 +252,15 @@ class ProcessEngine:
         return {rank: m.pid for rank, m in sorted(members.items()) if m.pid and not m.ended}
 
     def restart(self, rank: int) -> None:
-        """Start agent `rank` again, between runs. It is killed first if it is up."""
+        """Start agent `rank` again, between runs. It is killed first if it is up.
+
+        `PosseError` where agents share processes: a kill would end its companions, too.
+        """
+        if self._spec.engine.agents_per_process > 1:
+            raise PosseError(
+                f"agent {rank} shares its process with others, so it cannot be started again "
+                "alone; leave engine.agents_per_process at 1"
+            )
         self._replace(rank)
         self.hub.gather([rank])
 
@@ -316,6 +324,7 @@ class ProcessEngine:
                 capture=str(self._capture.path) if self._capture is not None else "",
                 journals=self._folder if self._durable else "",
                 spec=self._spec if self._elsewhere else None,
+                per_process=1 if self._elsewhere else self._spec.engine.agents_per_process,
             )
         )
 

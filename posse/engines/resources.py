@@ -13,8 +13,16 @@ from posse.wire.world import HERE, World
 Sessions = Callable[[], Iterable[tuple[int, Session]]]
 """This process's sessions, each with who is at the other end."""
 
+_SHARED_BY = [1]
+"""How many agents share this process: each one's part of what it uses is even."""
+
 _CONTROL = int(Plane.CONTROL)
 _Counts = tuple[int, int, int]
+
+
+def share(agents: int) -> None:
+    """So many agents share this process from now on."""
+    _SHARED_BY[0] = agents
 
 
 class ProcessResources(ResourceMeter):
@@ -51,7 +59,10 @@ class ProcessResources(ResourceMeter):
 
     def used(self) -> ResourceUse:
         """See `ResourceMeter`. Shared memory counts in proportion (Pss) where Linux tells it."""
-        return ResourceUse(self._world.process_time() - self._cpu, *self._world.memory())
+        agents = _SHARED_BY[0]
+        peak, proportional = self._world.memory()
+        seconds = (self._world.process_time() - self._cpu) / agents
+        return ResourceUse(seconds, peak // agents, proportional // agents)
 
 
 def _counts(session: Session) -> _Counts:

@@ -72,6 +72,10 @@ class EngineSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         int,
         Meta(ge=0, le=1_000, description="how often a run starts each agent that is killed again"),
     ] = 0
+    agents_per_process: Annotated[
+        int,
+        Meta(ge=1, le=1_000, description="how many agents of this machine share a process"),
+    ] = 1
     inboxes: Annotated[
         tuple[str, ...],
         Meta(description="networks where agents' inboxes may be besides their own hosts"),

@@ -79,7 +79,7 @@ frames take 30 times their bytes in memory."""
 
 @dataclass
 class Connection:
-    """One connection: a copy of ZeroMQ's socket (None if no descriptor was left for it).
+    """One connection: a copy of ZeroMQ's socket (None if no descriptor was left, or over ipc).
 
     `base`: bytes received less bytes taken when the connection became an agent's; None before.
     """
@@ -193,7 +193,11 @@ class Door:
     def _copy(self, fd: int) -> Connection:
         connection = Connection(None, "", self._clock())
         with contextlib.suppress(OSError):
-            connection.socket = socket.socket(fileno=os.dup(fd))
+            copied = socket.socket(fileno=os.dup(fd))
+            if copied.family == socket.AF_UNIX:  # has no counts
+                copied.close()
+                return connection
+            connection.socket = copied
             peer = connection.socket.getpeername()
             connection.host = plain(str(peer[0])) if isinstance(peer, tuple) else ""
         return connection

@@ -17,7 +17,7 @@ class Crew(msgspec.Struct, frozen=True):
     for links between agents, with {rank}; "" without such links. `signers` as in `AgentKeys`.
     `capture` is the file that records frames, `journals` the folder of journals; "" for none. With
     a `spec` the agents run on another machine than their coordinator, and check its configuration
-    against that run file.
+    against that run file. `per_process` agents share a process, each in a thread of it.
     """
 
     agents: dict[int, tuple[str, KeyPair | None]]
@@ -30,6 +30,7 @@ class Crew(msgspec.Struct, frozen=True):
     capture: str = ""
     journals: str = ""
     spec: RunSpec | None = None
+    per_process: int = 1
 
     def of(self, ranks: list[int]) -> "Crew":
         """The same crew with these ranks only."""

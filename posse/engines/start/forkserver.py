@@ -21,6 +21,7 @@ import signal
 import struct
 import subprocess
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Iterator
@@ -41,6 +42,7 @@ from posse.engines.agents.joining import Joining
 from posse.engines.agents.process import AgentProcess
 from posse.engines.agents.site import AgentSite
 from posse.engines.agents.uplink import Uplink
+from posse.engines.resources import share
 from posse.engines.start.crew import Crew, Died, Starter, journal_of
 from posse.engines.start.immortal import make_immortal
 from posse.families import find_system
@@ -52,6 +54,9 @@ from posse.wire.world import HERE, World
 
 _DEATH = struct.Struct("<ii")
 """Rank and exit code of an agent that died."""
+
+_DEFECT = 70
+"""Exit code of a process whose own code failed (EX_SOFTWARE)."""
 
 _GRACE = 3.0
 _MANY = 8
@@ -155,9 +160,9 @@ def _rehearse() -> None:
     memory.run(prepare(_REHEARSAL), 0)
 
 
-def _fork(crew: Crew) -> dict[int, int]:
+def _fork(crew: Crew) -> dict[int, list[int]]:
     """Fork every agent; returns ranks by process id."""
-    ranks: dict[int, int] = {}
+    ranks: dict[int, list[int]] = {}
     system = find_system(crew.system, crew.folders)
     plan = None if crew.spec is None else prepare(crew.spec)
     # made before the fork, so that all agents share the memory
@@ -169,28 +174,57 @@ def _fork(crew: Crew) -> dict[int, int]:
     gc.freeze()
     # agents make few cycles: a collection every 700 objects, the default, costs more than it frees
     gc.set_threshold(50_000, 20, 20)
-    for rank, (endpoint, own) in crew.agents.items():
+    order = [*crew.agents]
+    starts = range(0, len(order), crew.per_process)
+    together = [order[start : start + crew.per_process] for start in starts]
+    for number, companions in enumerate(together):
         pid = os.fork()
         if pid == 0:
-            code = 70
+            code = _DEFECT
             try:
                 signal.set_wakeup_fd(-1)
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                many = _share_cores(rank, len(crew.agents))
+                core = companions[0] if crew.per_process == 1 else number
+                many = _share_cores(core, len(together))
                 _thread.start_new_thread(_heed, ())
-                keys = AgentKeys(rank, own, crew.coordinator, crew.signers) if own else None
-                if plan is None:
-                    agent = local_agent(crew, endpoint, rank, keys, many=many)
-                else:
-                    agent = _elsewhere(crew, endpoint, rank, keys, plan, many=many)
-                code = agent.serve()
+                code = _serve(crew, companions, plan, many=many)
             except Exception:
                 traceback.print_exc()
             finally:
                 sys.stderr.flush()
                 os._exit(code)
-        ranks[pid] = rank
+        ranks[pid] = companions
     return ranks
+
+
+def _serve(crew: Crew, ranks: list[int], plan: Plan | None, *, many: bool) -> int:
+    """Carry the agents of one process, each in a thread if there are several; an exit code."""
+    codes = dict.fromkeys(ranks, _DEFECT)
+
+    def serve(rank: int) -> None:
+        try:
+            codes[rank] = _agent(crew, rank, plan, many=many).serve()
+        except Exception:
+            traceback.print_exc()
+
+    if len(ranks) == 1:
+        serve(ranks[0])
+    else:
+        share(len(ranks))
+        threads = [threading.Thread(target=serve, args=(rank,)) for rank in ranks]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    return max(codes.values())
+
+
+def _agent(crew: Crew, rank: int, plan: Plan | None, *, many: bool) -> AgentProcess:
+    endpoint, own = crew.agents[rank]
+    keys = AgentKeys(rank, own, crew.coordinator, crew.signers) if own else None
+    if plan is None:
+        return local_agent(crew, endpoint, rank, keys, many=many)
+    return _elsewhere(crew, endpoint, rank, keys, plan, many=many)
 
 
 def _heed() -> None:
@@ -253,7 +287,7 @@ def _elsewhere(
     )
 
 
-def _reap(ranks: dict[int, int]) -> Iterator[tuple[int, int]]:
+def _reap(ranks: dict[int, list[int]]) -> Iterator[tuple[int, int]]:
     """The agents that have ended: rank and exit code, negative for a signal."""
     while ranks:
         try:
@@ -263,8 +297,8 @@ def _reap(ranks: dict[int, int]) -> Iterator[tuple[int, int]]:
             return
         if pid == 0:
             return
-        if (rank := ranks.pop(pid, None)) is not None:
-            yield rank, os.waitstatus_to_exitcode(status)
+        code = os.waitstatus_to_exitcode(status)
+        yield from ((rank, code) for rank in ranks.pop(pid, []))
 
 
 def main() -> None:
@@ -278,7 +312,7 @@ def main() -> None:
     os.set_blocking(wake, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
-    ranks: dict[int, int] = {}
+    ranks: dict[int, list[int]] = {}
     poller = select.poll()
     poller.register(woken, select.POLLIN)
     poller.register(LEASH, select.POLLIN | select.POLLHUP)
@@ -301,7 +335,7 @@ def main() -> None:
         _end(ranks)
 
 
-def _end(ranks: dict[int, int]) -> None:
+def _end(ranks: dict[int, list[int]]) -> None:
     """Wait `_GRACE` seconds for agents to leave, then kill the rest."""
     deadline = time.monotonic() + _GRACE
     while ranks and time.monotonic() < deadline:

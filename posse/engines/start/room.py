@@ -11,13 +11,16 @@ from pathlib import Path
 from posse.errors import PosseError, SpecError
 
 _PER_AGENT = 2
-"""Descriptors that the coordinator needs for an agent while it joins."""
+"""Descriptors that the coordinator needs for an agent: ZeroMQ's and, but for ipc, the door's."""
 
 _BESIDES = 24
 """Other descriptors of a process."""
 
 _MEMORY = 2 << 20
-"""The least memory that an agent shares with no other, in bytes."""
+"""The least memory that a process of agents shares with no other, in bytes."""
+
+_OF_AN_AGENT = 192 << 10
+"""The least memory of an agent that shares its process with others, in bytes."""
 
 _THREADS = 3
 """Threads of an agent: its own and ZeroMQ's two."""
@@ -36,10 +39,10 @@ def require_processes() -> None:
         )
 
 
-def require(agents: int, spawn: int) -> None:
+def require(agents: int, spawn: int, together: int = 1, *, ipc: bool = False) -> None:
     """`PosseError` if there is no room for `agents`, `spawn` of them on this machine.
 
-    Raises the limit of open files as far as allowed.
+    So many `together` share a process. Raises the limit of open files as far as allowed.
     """
     import resource  # noqa: PLC0415  (Windows has none)
 
@@ -47,7 +50,7 @@ def require(agents: int, spawn: int) -> None:
     if soft < hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     needs = (
-        ("open files in one process", _PER_AGENT * agents + _BESIDES, hard, "ulimit -Hn"),
+        ("open files in one process", (_PER_AGENT - ipc) * agents + _BESIDES, hard, "ulimit -Hn"),
         ("threads and processes", _THREADS * spawn, free_tasks(), "the container's pids limit"),
     )
     for what, needed, allowed, limit in needs:
@@ -57,9 +60,10 @@ def require(agents: int, spawn: int) -> None:
                 f"that ({limit}), use fewer agents, or run in memory: --engine memory"
             )
     free = free_memory()
-    if free is not None and _MEMORY * spawn > free:
+    needed = _MEMORY * -(-spawn // together) + (_OF_AN_AGENT * spawn if together > 1 else 0)
+    if free is not None and needed > free:
         raise PosseError(
-            f"{spawn} agents need at least {_MEMORY * spawn >> 20:,} MB of memory, and "
+            f"{spawn} agents need at least {needed >> 20:,} MB of memory, and "
             f"{free >> 20:,} MB are free here; use fewer agents, or run in memory: --engine memory"
         )
 

@@ -8,9 +8,13 @@ from pathlib import Path
 import psutil
 import pytest
 
+from posse.engines import memory
 from posse.engines.processes import ProcessEngine
+from posse.errors import PosseError
 from posse.plan import Plan, prepare
+from tests.runs.test_restarts import CASES, SMALLER
 from tests.support.patience import PATIENCE
+from tests.support.runs import assert_same_run
 
 MODULE = "posse.engines.start.forkserver"
 
@@ -96,3 +100,16 @@ def test_agents_import_from_where_the_script_does_that_starts_them(tmp_path: Pat
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
+
+
+@pytest.mark.parametrize("name", ["dp-mase", "private-ucb", "tdfs-private", "ddp-mab"])
+def test_agents_that_share_processes_carry_the_same_run(name: str) -> None:
+    raw = {key: value for key, value in CASES[name].items() if key != "engine"}
+    engine = {"agents_per_process": 3, "deadline": PATIENCE}
+    plan = prepare(raw | SMALLER.get(name, {}) | {"engine": engine})
+    with ProcessEngine(plan) as shared:
+        agents = plan.spec.agents.count
+        assert len({*shared.pids().values()}) == -(-agents // 3)
+        assert_same_run(memory.run(plan, 0), shared.run(plan, 0))
+        with pytest.raises(PosseError, match="agent 1 shares its process with others"):
+            shared.restart(1)
