@@ -1,14 +1,7 @@
-"""Arms from a reward log: a CSV file per agent with the columns `arm` and `reward`."""
+"""Arms from a reward log: a file per agent with the columns `arm` and `reward`."""
 
-import csv
-import errno
-import gzip
-import math
-import zlib
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +9,6 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from posse import regular
 from posse.arms.base import (
     MOST_ARMS,
     NO_NUMBER,
@@ -27,14 +19,13 @@ from posse.arms.base import (
     check_clip,
     rescale,
 )
-from posse.errors import LogError
-from posse.measure.numbers import counted, named
-from posse.printable import printable
+from posse.arms.log_file import read_log, unreadable
+from posse.measure.numbers import listed, named
 from posse.protocol.arrays import FloatArray
 from posse.protocol.machine import peer_name
 
-_LONGEST = 1 << 20
-"""Characters of a line; a longer one is none of a log."""
+_NAMED = 3
+"""So many arms are named of which `clip` changes the largest share."""
 
 
 class CsvArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="csv"):
@@ -99,35 +90,24 @@ class CsvArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="csv")
         """Raise `LogError` if a log of these agents that is on this machine has a mistake."""
         for rank in ranks:
             if (path := self._log(base, rank)).is_file():
-                _read(path, self.count, peer_name(rank), bounded=self.clip is None)
+                read_log(path, self.count, peer_name(rank), bounded=self.clip is None)
 
     def remarks(self, base: str, ranks: Sequence[int]) -> list[str]:
         """Sentences about what the logs of these agents on this machine hold that may surprise."""
         empty: dict[int, list[int]] = {}
-        cut: Counter[float] = Counter()
-        total = 0
+        by_arm: list[list[FloatArray]] = [[] for _ in range(self.count)]
         for rank in ranks:
             if not (path := self._log(base, rank)).is_file():
                 continue
-            logs = _read(path, self.count, peer_name(rank), bounded=self.clip is None)
+            logs = read_log(path, self.count, peer_name(rank), bounded=self.clip is None)
             for arm, log in enumerate(logs):
-                if not log:
+                by_arm[arm].append(log)
+                if not len(log):
                     empty.setdefault(arm, []).append(rank)
-                total += len(log)
-                cut.update(reward for reward in log if self._is_cut(reward))
         notes = [f"{named(agents)}: no row of arm {arm}" for arm, agents in sorted(empty.items())]
-        if self.clip is not None and cut:
-            (most, times), *_ = cut.most_common(1)
-            low, high = self.clip
-            ends = f"{low:g} is the worst reward, {high:g} the best, and NaN counts as {low:g}"
-            notes.append(
-                f"arms.clip changes {cut.total():,} of {total:,} rewards, {times:,} of them are "
-                f"{most:g}; {ends}"
-            )
+        if self.clip is not None and any(by_arm):
+            notes.append(_clipped([np.concatenate(logs) for logs in by_arm], *self.clip))
         return notes
-
-    def _is_cut(self, reward: float) -> bool:
-        return self.clip is not None and not self.clip[0] <= reward <= self.clip[1]
 
     def ledger(self, base: str, rank: int) -> tuple[Path, Path]:
         """The paths of the agent's ledger and of its log, with symbolic links resolved."""
@@ -143,7 +123,7 @@ class CsvArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="csv")
         try:
             state = path.stat()
         except OSError as error:
-            raise _unreadable(context.owner, path, error) from None
+            raise unreadable(context.owner, path, error) from None
         stamp = (state.st_mtime_ns, state.st_size, state.st_ino)
         logs = _rewards(path, stamp, self.count, context.owner, self.clip)
         return Csv([*logs], self.replace, context.rewards)
@@ -154,79 +134,29 @@ def _rewards(
     path: Path, stamp: tuple[int, ...], count: int, owner: str, clip: Clip
 ) -> tuple[FloatArray, ...]:
     """Each arm's rewards on the arms' scale; a file is read again only when its `stamp` differs."""
-    rows = _read(path, count, owner, bounded=clip is None)
-    return tuple(rescale(np.asarray(log, dtype=float), clip) for log in rows)
+    rows = read_log(path, count, owner, bounded=clip is None)
+    return tuple(rescale(log, clip) for log in rows)
 
 
-def _unreadable(owner: str, path: Path, error: Exception) -> LogError:
-    return LogError(f"{owner}: {path} cannot be read: {getattr(error, 'strerror', None) or error}")
-
-
-def _lines(file: TextIOWrapper) -> Iterator[str]:
-    """The lines of a log; a compressed one may be far larger than its file."""
-    left = regular.MOST
-    while line := file.readline(_LONGEST):
-        left -= len(line)
-        if left < 0 or len(line) == _LONGEST:
-            what = "a line" if left >= 0 else "it"
-            most = _LONGEST if left >= 0 else regular.MOST
-            raise OSError(errno.EFBIG, f"{what} has more than {most:,} characters")
-        yield line
-
-
-def _read(path: Path, count: int, owner: str, *, bounded: bool) -> list[list[float]]:
-    """The rewards of each arm, in the order of the file; with `bounded`, all must be in [0, 1]."""
-    logs: list[list[float]] = [[] for _ in range(count)]
-    whole = 0  # the line in which the last whole row ends
-    try:
-        with (
-            regular.opened(path, regular.MOST) as stored,
-            TextIOWrapper(
-                gzip.GzipFile(fileobj=stored) if path.suffix == ".gz" else stored,
-                encoding="utf-8-sig",
-                newline="",
-            ) as file,
-        ):
-            # not strict, an open quote would swallow the rest
-            reader = csv.reader(_lines(file), strict=True)
-            names = next(reader, [])
-            if not names.count("arm") == names.count("reward") == 1:
-                first = printable(",".join(names))
-                raise LogError(
-                    f"{owner}: {path} needs one column 'arm' and one 'reward'; it has '{first}'"
-                )
-            arms, rewards = names.index("arm"), names.index("reward")
-            whole = reader.line_num
-            for row in filter(None, reader):
-                whole = reader.line_num
-                if len(row) != len(names):
-                    raise LogError(
-                        f"{owner}: {path}, line {reader.line_num}: has "
-                        f"{counted(len(row), 'field')}, the header has {len(names)}"
-                    )
-                try:
-                    arm, reward = int(row[arms]), float(row[rewards])
-                except ValueError:
-                    arm, reward = -1, math.nan
-                if not 0 <= arm < count or (bounded and not math.isfinite(reward)):
-                    raise LogError(
-                        f"{owner}: {path}, line {reader.line_num}: needs an arm from 0 to "
-                        f"{count - 1} and a {'finite ' if bounded else ''}reward"
-                    )
-                if bounded and not 0 <= reward <= 1:
-                    raise LogError(
-                        f"{owner}: {path}, line {reader.line_num}: has a reward outside [0, 1] for "
-                        f"arm {arm}; set arms.clip = [lo, hi]"
-                    )
-                logs[arm].append(reward)
-    except (OSError, EOFError, zlib.error) as error:
-        raise _unreadable(owner, path, error) from None
-    except csv.Error as error:
-        where = f"{path}, after line {whole}"
-        raise LogError(f"{owner}: {where}: is not CSV: {error}") from None
-    except UnicodeDecodeError as error:
-        raise LogError(f"{owner}: {path} is not a CSV file in UTF-8: {error}") from None
-    return logs
+def _clipped(logs: Sequence[FloatArray], low: float, high: float) -> str:
+    """What the clip [low, high] changes of the rewards of each arm."""
+    cut = [log[~((log >= low) & (log <= high))] for log in logs]
+    total, changed = sum(map(len, logs)), sum(map(len, cut))
+    ends = f"NaN counts as {low:g}, the worst reward, and a row without a reward is refused"
+    if not changed:
+        return f"arms.clip changes none of {total:,} rewards; {ends}"
+    values, times = np.unique(np.concatenate(cut), return_counts=True)
+    most, often = values[times.argmax()], times.max()
+    becomes = f"{high:g}, the best reward" if most > high else f"{low:g}, the worst reward"
+    arms = sorted(range(len(logs)), key=lambda arm: -len(cut[arm]) / max(1, len(logs[arm])))
+    worst = [
+        f"{len(cut[k]):,} of {len(logs[k]):,} of arm {k}" for k in arms[:_NAMED] if len(cut[k])
+    ]
+    return (
+        f"arms.clip changes {changed:,} of {total:,} rewards, {often:,} of them {most:g}, which "
+        f"becomes {becomes}; by arm {listed(worst)}"
+        f"{' …' if sum(map(bool, map(len, cut))) > _NAMED else ''}; {ends}"
+    )
 
 
 class Csv(Arms):

@@ -9,7 +9,7 @@ from posse.cli.options import add_run_file, plan
 from posse.cli.parser import Parser
 from posse.cli.streams import wrapped
 from posse.families.claims import records
-from posse.measure.numbers import counted
+from posse.measure.numbers import by_name, counted
 from posse.own_code import Imports
 from posse.results.record import ILLUSTRATES
 
@@ -22,7 +22,7 @@ def add(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> None:
     checked = plan(options)
     spec, system, advice = checked.spec, checked.system, checked.advice()
-    checked.network(0)  # finds mistakes that would otherwise stop a run
+    network = checked.network(0)  # finds mistakes that would otherwise stop a run
     checked.check_logs()
     print(wrapped(f"{options.file}: {system.name}, {system.title} ({system.paper})", 2))
     print(
@@ -47,6 +47,8 @@ def run(options: argparse.Namespace) -> None:
         print(wrapped(f"  warning: {sentence}", 4))
     for sentence in checked.remarks_on_logs():
         print(wrapped(f"  note: {sentence}", 4))
+    if network.facts.names:
+        print(wrapped(f"  agents by name: {by_name(network.facts.names)}", 4))
     if target := getattr(spec.arms, "target", ""):
         print(
             wrapped(f"  arms.target: a run imports '{target}'; nothing of it is imported here", 4)

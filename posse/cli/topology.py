@@ -8,7 +8,7 @@ from posse.cli import paths
 from posse.cli.options import add_json, add_run_file, number, print_json
 from posse.cli.parser import Parser
 from posse.errors import InputError, PosseError, SpecError
-from posse.measure.numbers import listed
+from posse.measure.numbers import by_name, listed
 from posse.spec.explain import convert
 from posse.spec.runfile import read
 from posse.spec.topology import TopologySpec, lay_out
@@ -99,7 +99,7 @@ def _print(graph: Graph) -> None:
         "second eigenvalue": f"{graph.second_eigenvalue():.4g} (normalised adjacency)",
     }
     if graph.names:
-        rows["agents by name"] = listed([f"{i} is {name}" for i, name in enumerate(graph.names)])
+        rows["agents by name"] = by_name(graph.names)
     if again := graph.resamples:
         rows["drawn again"] = f"{again} time{'s' * (again > 1)} until connected"
     for name, value in rows.items():

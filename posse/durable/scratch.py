@@ -22,9 +22,13 @@ class Scratch:
         self._lock = -1
         while self._lock < 0:
             self.path = _new()
-            with contextlib.suppress(FileNotFoundError):  # another process cleared it just now
-                self._lock = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-                take(self._lock)
+            # until the lock is held, `clear` elsewhere may take the folder for one left behind
+            with contextlib.suppress(FileNotFoundError):
+                lock = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+                if take(lock) and (self.path / _LOCK).exists():
+                    self._lock = lock
+                else:
+                    os.close(lock)
 
     def remove(self) -> None:
         """Remove the folder with all that is in it."""

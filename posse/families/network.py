@@ -85,5 +85,6 @@ def along(
             components=[len(component) for component in graph.components],
             diameter=graph.diameter,
             resamples=graph.resamples,
+            names=list(graph.names) or None,
         ),
     )

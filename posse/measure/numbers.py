@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from posse.measure.confidence import Mean, mean_of
+from posse.printable import printable
 
 
 def short(value: float, digits: int = 3) -> str:
@@ -66,6 +67,11 @@ def listed(values: Sequence[object]) -> str:
 def named(ranks: Sequence[int]) -> str:
     """Agents by rank: "agent 3", "agents 1, 2"."""
     return f"agent{'s' if len(ranks) > 1 else ''} {listed(ranks)}"
+
+
+def by_name(names: Sequence[str]) -> str:
+    """Which agent is which: "0 is alice, 1 is bob"."""
+    return listed([f"{rank} is {printable(name)}" for rank, name in enumerate(names)])
 
 
 def capital(text: str) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from posse.measure.numbers import capital, counted, listed, number
+from posse.measure.numbers import by_name, capital, counted, listed, number
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.message import Plane
 from posse.report import graph
@@ -25,6 +25,8 @@ def section(series: Series) -> Section | None:
     star = all(COORDINATOR in pair for pair in used.bytes)
     text = [_star(used)] if star else []
     text += [f"{capital(role)}: {listed(sorted(ranks))}." for role, ranks in roles(series).items()]
+    if series.network.names:
+        text.append(f"Agents by name: {by_name(series.network.names)}.")
     facts = [
         f"{name.replace('_', ' ')} {number(value)}"
         for name, value in msgspec.to_builtins(series.network).items()

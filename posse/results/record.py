@@ -80,6 +80,7 @@ class NetworkFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     - `gamma`, `gamma_asked`: hops that a message travels, and the run file's request
     - `byzantine`, `assumed_contamination`: ranks that lie, and the share of lies allowed for
     - `sinks`: the agents that talk to the server
+    - `names`: what the graph's source calls each agent, if that is not its rank
     """
 
     agents: int | None = None
@@ -92,6 +93,7 @@ class NetworkFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     byzantine: list[int] | None = None
     assumed_contamination: float | None = None
     sinks: list[int] | None = None
+    names: list[str] | None = None
 
 
 Lines = list[tuple[str, str]]

@@ -3,14 +3,16 @@
 import json
 import re
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any
 
 from posse import regular
+from posse.measure.numbers import counted
 from posse.topologies.graphs import Graph, GraphError, from_edges
 
 _MOST_BYTES = 64 << 20
@@ -29,13 +31,18 @@ _READERS: dict[str, str] = {
     ".gml": "read_gml",
     ".adjlist": "read_adjlist",
     ".net": "read_pajek",
+    ".g6": "read_graph6",
+    ".s6": "read_sparse6",
 }
 """networkx's reader of each format, by the end of the file's name."""
 
 FORMATS = (
-    "an edge list has two ranks a line, and # or % begins a comment; .graphml, .gexf, .gml, "
-    ".adjlist, .net (Pajek) and .json (node-link) are read by networkx"
+    "an edge list has two ranks a line, counted from 0, and # or % begins a comment; .graphml, "
+    ".gexf, .gml, .adjlist, .net (Pajek), .g6, .s6 and .json (node-link) are read by networkx"
 )
+
+_GENERATORS = ("networkx.generators", "networkx.algorithms.bipartite.generators")
+"""Modules whose functions make graphs, whatever these are called."""
 
 _FEWEST, _NO_SIZES = 100, {"seed"}
 """Numbers in a generator's parameters may always be so large; and those that size nothing."""
@@ -46,16 +53,21 @@ def read_graph(path: Path, agents: int) -> Graph:
 
     `GraphError` says what is wrong, and in which line of an edge list.
     """
-    content = regular.read(path, min(_MOST_BYTES, _SPARE + _PER_PAIR * agents**2))
+    most = min(_MOST_BYTES, _SPARE + _PER_PAIR * agents**2)
+    content = regular.read(path, most)
     ending = path.suffix.lower()
+    if ending == ".gz":
+        content, ending = _unpacked(content, most), path.with_suffix("").suffix.lower()
     if ending not in _READERS and ending != ".json":
-        return from_edges(agents, _edges(content.decode("utf-8-sig"), 2 * agents**2))
+        return from_edges(agents, _edges(content.decode("utf-8-sig"), agents))
 
     import networkx  # noqa: PLC0415  (costs 0.2 s; few need it)
 
     try:
         if ending == ".json":
-            nodes = networkx.node_link_graph(json.loads(content), edges="links")
+            document = json.loads(content)
+            links = "edges" if "edges" in document else "links"  # as networkx 3.4 called them
+            nodes = networkx.node_link_graph(document, edges=links)
         else:
             nodes = getattr(networkx, _READERS[ending])(BytesIO(content))
     except (OSError, UnicodeDecodeError):
@@ -63,7 +75,7 @@ def read_graph(path: Path, agents: int) -> Graph:
     except Exception as error:  # readers raise whatever they meet
         why = str(error) or type(error).__name__
         named = "GraphML" if ending in (".graphml", ".xml") else f"a graph as {ending} has it"
-        raise GraphError("path", f"is not {named}: {why}") from None
+        raise GraphError("path", f"is not {named}: {why}; {FORMATS}") from None
     return of_networkx(nodes, agents, "it")
 
 
@@ -89,10 +101,17 @@ def generator(name: str) -> Callable[..., Any]:
     """Networkx's generator of this name, or `GraphError`."""
     import networkx  # noqa: PLC0415
 
-    make = getattr(networkx, name, None)
-    home = str(getattr(make, "__module__", ""))
-    makes = home.startswith("networkx.generators") or name.endswith("graph")
-    if not callable(make) or not makes:
+    *modules, last = name.removeprefix("networkx.").removeprefix("nx.").split(".")
+    home: Any = networkx
+    for module in modules:
+        home = getattr(home, module, None)
+        if not (isinstance(home, ModuleType) and home.__name__.startswith("networkx.")):
+            raise GraphError("generator", f"networkx has no generator '{name}'")
+    make = getattr(home, last, None)
+    made_in = str(getattr(make, "__module__", ""))
+    if not callable(make) or not (
+        made_in.startswith(_GENERATORS) or (not modules and last.endswith("graph"))
+    ):
         raise GraphError("generator", f"networkx has no generator '{name}'")
     return make  # type: ignore[no-any-return]
 
@@ -113,6 +132,8 @@ def bounded(name: str, agents: int, parameters: Any) -> Iterator[None]:
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
         nonlocal left
+        if event == "call" and "networkx" not in frame.f_code.co_filename:
+            return None  # such as the import of scipy, which some generators begin with
         left -= 1
         if left < 0:
             said = f"give {name} far more to do than a graph of {agents} agents takes"
@@ -141,22 +162,39 @@ def _numbers(value: Any) -> Iterator[int]:
                 yield from _numbers(inner)
 
 
-def _edges(text: str, most: int) -> list[tuple[int, int]]:
+def _unpacked(content: bytes, most: int) -> bytes:
+    unpacking = zlib.decompressobj(16 + zlib.MAX_WBITS)
+    try:
+        whole = unpacking.decompress(content, most)
+    except zlib.error as error:
+        raise GraphError("path", f"is not compressed by gzip: {error}") from None
+    if not unpacking.eof:
+        raise GraphError("path", f"is cut off, or unpacks to more than {most:,} bytes")
+    return whole
+
+
+def _edges(text: str, agents: int) -> list[tuple[int, int]]:
     edges: list[tuple[int, int]] = []
+    most = 2 * agents**2
     for number, line in enumerate(text.splitlines(), start=1):
         words = re.split("[#%]", line)[0].replace(",", " ").split()
         if not words:
             continue
         if len(words) == 3 and words[2] == "{}":  # as networkx writes an edge without data
             words.pop()
-        try:
-            first, second = map(int, words)
-        except ValueError:
+        if len(words) != 2 or not all(re.fullmatch(r"\d{1,9}", word, re.A) for word in words):
             raise GraphError(
                 "path",
                 f"line {number} must have the ranks of two agents and nothing else, and has "
-                f"{len(words)} words: {line[:80]!r}; {FORMATS}",
-            ) from None
+                f"{counted(len(words), 'word')}: {line[:80]!r}; {FORMATS}",
+            )
+        first, second = map(int, words)
+        if (largest := max(first, second)) >= agents:
+            raise GraphError(
+                "path",
+                f"line {number} names agent {largest}, but agents are 0 to {agents - 1}: "
+                f"{line[:80]!r}; {FORMATS}",
+            )
         edges.append((first, second))
         if len(edges) > most:
             raise GraphError("path", f"line {number} is one of more than {most:,} edges")

@@ -1,6 +1,5 @@
 """Reward logs: each row once, or drawn; what is wrong with a file is named."""
 
-import gzip
 import math
 from pathlib import Path
 from typing import Any
@@ -10,10 +9,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from posse.arms import ArmsSpec, csv
+from posse.arms import ArmsSpec, csv, log_file
 from posse.engines import memory
 from posse.errors import ArmsError
 from posse.plan import prepare
+from posse.protocol.arrays import FloatArray
 from tests.support.arms import ERROR_RATE, PYTHON, build
 
 
@@ -174,39 +174,25 @@ def test_what_may_surprise_in_a_log_is_said(tmp_path: Path) -> None:
     assert said == [
         "agent 0: no row of arm 1",
         "agents 0, 1: no row of arm 2",
-        "arms.clip changes 4 of 7 rewards, 2 of them are 99; 0 is the worst reward, 10 the best, "
-        "and NaN counts as 0",
+        "arms.clip changes 4 of 7 rewards, 2 of them 99, which becomes 10, the best reward; by arm "
+        "4 of 6 of arm 0; NaN counts as 0, the worst reward, and a row without a reward is refused",
     ]
     log(tmp_path, [(0, 0.5), (1, 0.5)])
     whole = msgspec.convert({**raw, "count": 2, "clip": None}, ArmsSpec)
     assert whole.remarks(str(tmp_path), [0]) == []
 
 
-def test_a_log_may_be_compressed_by_gzip(tmp_path: Path) -> None:
-    raw = log(tmp_path, [(0, 0.1), (1, 1.0)])
-    text = (tmp_path / "log-0.csv").read_bytes()
-    (tmp_path / "log-0.csv.gz").write_bytes(gzip.compress(text))
-    raw["path"] = "log-{rank}.csv.gz"
-    assert build(raw, base=str(tmp_path)).draw(0, 2).tolist() == [0.1]
-    (tmp_path / "log-0.csv.gz").write_bytes(gzip.compress(text)[:-9])
-    with pytest.raises(ArmsError, match=r"log-0.csv.gz cannot be read"):
-        build(raw, base=str(tmp_path))
-    (tmp_path / "log-0.csv.gz").write_bytes(text)
-    with pytest.raises(ArmsError, match=r"log-0.csv.gz cannot be read: Not a gzipped file"):
-        build(raw, base=str(tmp_path))
-
-
 def test_a_series_reads_a_log_once_and_again_when_it_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[Path] = []
-    once = csv._read
+    once = log_file.read_log
 
-    def counting(path: Path, count: int, owner: str, *, bounded: bool) -> list[list[float]]:
+    def counting(path: Path, count: int, owner: str, *, bounded: bool) -> list[FloatArray]:
         read.append(path)
         return once(path, count, owner, bounded=bounded)
 
-    monkeypatch.setattr(csv, "_read", counting)
+    monkeypatch.setattr(csv, "read_log", counting)
     raw = log(tmp_path, [(0, 0.1), (1, 1.0)])
     first = build(raw, base=str(tmp_path)).draw(0, 1)
     first[:] = 0.9  # what a machine does to its rewards is not the next run's

@@ -1,5 +1,6 @@
 """posse check."""
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -241,6 +242,25 @@ def test_check_reads_the_logs_of_rewards_that_are_on_this_machine(
     assert main(["check", str(run), "--set", "arms.clip=[0, 9]"]) == 0
     absent = f"{tmp_path}/rewards-2.csv does not exist, nor do the logs of 47 more agents"
     assert absent in capsys.readouterr().out
+
+
+def test_check_says_which_node_is_which_agent(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "g.gml").write_text(
+        'graph [ node [ id 0 label "2" ] node [ id 1 label "1" ] node [ id 2 label "3" ]'
+        " edge [ source 0 target 1 ] edge [ source 0 target 2 ] ]"
+    )
+    run = tmp_path / "run.toml"
+    run.write_text(
+        'system = "cooperative-ucb"\nagents.count = 3\nparameters.horizon = 5\n'
+        'arms = { kind = "bernoulli", means = [0.5, 0.6] }\n'
+        'topology = { kind = "file", path = "g.gml" }\n'
+    )
+    assert main(["check", str(run)]) == 0
+    assert "\n  agents by name: 0 is 1, 1 is 2, 2 is 3\n" in capsys.readouterr().out
+    assert main(["run", str(run), "--engine", "memory", "--json", "-q"]) == 0
+    assert json.loads(capsys.readouterr().out)["network"]["names"] == ["1", "2", "3"]
 
 
 @pytest.mark.parametrize(("word", "hang"), [("  claim: ", 9), ("  not on this machine: ", 4)])

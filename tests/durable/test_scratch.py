@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from posse.durable import lock
+from posse.durable import scratch as module
 from posse.durable.scratch import Scratch, clear
 
 HOLD = """
@@ -62,3 +64,22 @@ def test_a_name_that_leaves_no_room_for_a_socket_is_not_taken(
         assert scratch.path.parent == Path("/tmp")
     finally:
         scratch.remove()
+
+
+def test_a_folder_that_another_run_clears_before_it_is_locked_is_not_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two runs begin in two threads: one sees the other's folder before its lock is held."""
+    tried = []
+
+    def take(descriptor: int) -> bool:
+        tried.append(descriptor)
+        if len(tried) == 1:
+            clear()  # takes the lock first: it finds no holder
+        return lock.take(descriptor)
+
+    monkeypatch.setattr(module, "take", take)
+    scratch = Scratch()
+    assert len(tried) > 2
+    assert scratch.path.exists()
+    scratch.remove()

@@ -1,5 +1,6 @@
 """Graphs of files and of networkx: what they say, or a sentence that names line or format."""
 
+import gzip
 import json
 import os
 
@@ -24,11 +25,14 @@ def read(folder, name: str, text: str, agents: int):
         ("0 1\n1 2 0.5\n2 3\n", 2, 3),
         ("0 1\n1\n", 2, 1),
         ("source,target\n0,1\n", 1, 2),
+        ("0 1\n1_0 2\n", 2, 2),  # which Python reads as ten
+        ("0 1\n1.0 2\n", 2, 2),
+        ("p edge 4 4\ne 1 2\n", 1, 4),
         ("0 1\n1 2 3 4\n", 2, 4),
     ],
 )
 def test_a_line_with_more_or_less_than_two_ranks_is_refused(tmp_path, text, line, words) -> None:
-    with pytest.raises(SpecError, match=rf"line {line} must .* has {words} words.*\.graphml") as e:
+    with pytest.raises(SpecError, match=rf"line {line} must .* has {words} words?.*\.graphml") as e:
         read(tmp_path, "g.txt", text, 4)
     assert e.value.path == "topology.path"
 
@@ -42,7 +46,45 @@ def test_comments_of_konect_a_byte_order_mark_and_networkx_own_lists_are_read(tm
     assert laid("file", 3, base=str(tmp_path), path="c.edgelist") == graphs.ring(3)
 
 
-@pytest.mark.parametrize("ending", ["graphml", "gexf", "gml", "adjlist", "net", "json"])
+@pytest.mark.parametrize(
+    "text", ["% sym\n1 2\n2 3\n3 4\n", "4 3\n0 1\n1 2\n2 3\n", "3 4\n0 1\n1 2\n2 3\n"]
+)
+def test_ranks_counted_from_one_and_lines_of_counts_are_refused(tmp_path, text) -> None:
+    said = r"names agent 4, but agents are 0 to 3: '. .'; .* counted from 0, .*\.graphml"
+    with pytest.raises(SpecError, match=said):
+        read(tmp_path, "g.txt", text, 4)
+
+
+def test_a_graph_may_be_compressed_by_gzip(tmp_path) -> None:
+    ring = networkx.cycle_graph(4)
+    networkx.write_graphml(ring, tmp_path / "a.graphml.gz")
+    networkx.write_edgelist(ring, tmp_path / "b.txt.gz", data=False)
+    for name in ("a.graphml.gz", "b.txt.gz"):
+        assert laid("file", 4, base=str(tmp_path), path=name) == graphs.ring(4)
+    whole = (tmp_path / "b.txt.gz").read_bytes()
+    bomb = gzip.compress(bytes(1 << 20))
+    for content, said in (
+        (whole[:-9], "is cut off"),
+        (bomb, "unpacks to more than"),
+        (b"0 1\n", "is not compressed by gzip"),
+    ):
+        (tmp_path / "b.txt.gz").write_bytes(content)
+        with pytest.raises(SpecError, match=said):
+            laid("file", 4, base=str(tmp_path), path="b.txt.gz")
+
+
+def test_node_links_are_read_as_every_networkx_writes_them(tmp_path) -> None:
+    """Version 3.4 calls the links "edges"."""
+    ring = networkx.cycle_graph(4)
+    for key in ("links", "edges"):
+        text = json.dumps(networkx.node_link_data(ring, edges=key))
+        assert read(tmp_path, "g.json", text, 4) == graphs.ring(4)
+    for other in (networkx.adjacency_data(ring), [[0, 1], [1, 2]], 4):
+        with pytest.raises(SpecError, match=r"is not a graph as \.json has it.*\.graphml"):
+            read(tmp_path, "g.json", json.dumps(other), 4)
+
+
+@pytest.mark.parametrize("ending", ["graphml", "gexf", "gml", "adjlist", "net", "json", "g6", "s6"])
 def test_formats_of_networkx_are_read_by_the_end_of_their_name(tmp_path, ending) -> None:
     ring = networkx.cycle_graph(4)
     path = tmp_path / f"g.{ending}"
@@ -50,6 +92,9 @@ def test_formats_of_networkx_are_read_by_the_end_of_their_name(tmp_path, ending)
         path.write_text(json.dumps(networkx.node_link_data(ring, edges="links")))
     elif ending == "net":
         networkx.write_pajek(networkx.relabel_nodes(ring, str), path)
+    elif ending in ("g6", "s6"):
+        kind = {"g6": "graph6", "s6": "sparse6"}[ending]
+        getattr(networkx, f"write_{kind}")(ring, path)
     else:
         getattr(networkx, f"write_{ending}")(ring, path)
     assert laid("file", 4, base=str(tmp_path), path=path.name) == graphs.ring(4)
@@ -87,6 +132,9 @@ def test_numbers_become_agents_by_value_and_names_as_they_appear(tmp_path, nodes
         ("full_rary_tree", 9, {"r": 2, "n": 9}),
         ("configuration_model", 6, {"deg_sequence": [3, 3, 3, 3, 2, 2]}),
         ("scale_free_graph", 20, {"n": 20}),
+        ("random_geometric_graph", 12, {"n": 12, "radius": 0.7}),  # imports scipy first
+        ("bipartite.random_graph", 10, {"n": 5, "m": 5, "p": 0.8}),
+        ("nx.generators.random_graphs.gnm_random_graph", 10, {"n": 10, "m": 20}),
     ],
 )
 def test_generators_have_whatever_name_networkx_gives_them(name, agents, parameters) -> None:
@@ -97,7 +145,18 @@ def test_generators_have_whatever_name_networkx_gives_them(name, agents, paramet
         assert all(i != j for i, j in graph.edges())
 
 
-@pytest.mark.parametrize("name", ["no_such_graph", "shortest_path", "Graph", "read_gml", "nx"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "no_such_graph",
+        "shortest_path",
+        "Graph",
+        "read_gml",
+        "nx",
+        "nx.readwrite.read_gml",
+        "utils.misc.os.system",
+    ],
+)
 def test_what_is_no_generator_is_refused(name) -> None:
     with pytest.raises(SpecError, match=f"networkx has no generator '{name}'"):
         laid("networkx", 3, generator=name)

@@ -1,0 +1,157 @@
+"""Reads a reward log: CSV, plain or compressed, or Parquet, with the columns `arm` and `reward`."""
+
+import bz2
+import csv
+import errno
+import gzip
+import lzma
+import re
+import zlib
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from posse import regular
+from posse.errors import LogError
+from posse.measure.numbers import counted
+from posse.printable import printable
+from posse.protocol.arrays import FloatArray
+
+_LONGEST = 1 << 20
+"""Characters of a line; a longer one is none of a log."""
+
+_MOST_ROWS = 1 << 26
+"""Rows of a Parquet file, of which many may take no room in it."""
+
+_PACKED: dict[str, Callable[[BinaryIO], Any]] = {
+    ".gz": lambda file: gzip.GzipFile(fileobj=file),
+    ".bz2": bz2.BZ2File,
+    ".xz": lzma.LZMAFile,
+}
+"""By the end of a file's name, as pandas has it."""
+
+_PARQUET = (".parquet", ".pq")
+
+_TEXTS = ("string", "large_string", "string_view", "binary", "large_binary")
+"""Arrow's types that it would read numbers out of."""
+
+_NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+|inf|infinity|nan)(e[+-]?\d+)?\s*", re.I | re.A)
+_RANK = re.compile(r"\s*\d{1,9}\s*", re.A)
+"""Python would read more as a number: 1_0 is ten, and digits of all scripts count."""
+
+
+def read_log(path: Path, count: int, owner: str, *, bounded: bool) -> list[FloatArray]:
+    """The rewards of each of `count` arms, in the order of the file.
+
+    With `bounded`, all must be in [0, 1]. `LogError` names the line, or the row, that is wrong.
+    """
+    try:
+        read = _parquet if path.suffix.lower() in _PARQUET else _csv
+        return read(path, count, owner, bounded)
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise unreadable(owner, path, error) from None
+
+
+def unreadable(owner: str, path: Path, error: Exception) -> LogError:
+    """What keeps a log from being read, in a sentence."""
+    return LogError(f"{owner}: {path} cannot be read: {getattr(error, 'strerror', None) or error}")
+
+
+def _lines(file: TextIOWrapper) -> Iterator[str]:
+    """The lines of a log; a compressed one may be far larger than its file."""
+    left = regular.MOST
+    while line := file.readline(_LONGEST):
+        left -= len(line)
+        if left < 0 or len(line) == _LONGEST:
+            what = "a line" if left >= 0 else "it"
+            most = _LONGEST if left >= 0 else regular.MOST
+            raise OSError(errno.EFBIG, f"{what} has more than {most:,} characters")
+        yield line
+
+
+def _csv(path: Path, count: int, owner: str, bounded: bool) -> list[FloatArray]:
+    logs = [array("d") for _ in range(count)]
+    whole = 0  # the line in which the last whole row ends
+    unpack = _PACKED.get(path.suffix.lower())
+    try:
+        with (
+            regular.opened(path, regular.MOST) as stored,
+            TextIOWrapper(
+                unpack(stored) if unpack else stored, encoding="utf-8-sig", newline=""
+            ) as file,
+        ):
+            # not strict, an open quote would swallow the rest
+            reader = csv.reader(_lines(file), strict=True)
+            names = next(reader, [])
+            arms, rewards = _columns(names, owner, path)
+            whole = reader.line_num
+            for row in filter(None, reader):
+                whole = reader.line_num
+                where = f"{owner}: {path}, line {whole}"
+                if len(row) != len(names):
+                    fields = counted(len(row), "field")
+                    raise LogError(f"{where}: has {fields}, the header has {len(names)}")
+                arm = int(row[arms]) if _RANK.fullmatch(row[arms]) else -1
+                reward = float(row[rewards]) if _NUMBER.fullmatch(row[rewards]) else None
+                if wrong := _wrong(arm, reward, count, bounded):
+                    raise LogError(f"{where}: {wrong}")
+                logs[arm].append(float(row[rewards]))
+    except csv.Error as error:
+        raise LogError(f"{owner}: {path}, after line {whole}: is not CSV: {error}") from None
+    except UnicodeDecodeError as error:
+        raise LogError(f"{owner}: {path} is not a CSV file in UTF-8: {error}") from None
+    return [np.array(log, dtype=float) for log in logs]
+
+
+def _columns(names: Sequence[str], owner: str, path: Path) -> tuple[int, int]:
+    """The places of `arm` and `reward`."""
+    if not names.count("arm") == names.count("reward") == 1:
+        first = printable(",".join(names))
+        raise LogError(f"{owner}: {path} needs one column 'arm' and one 'reward'; it has '{first}'")
+    return names.index("arm"), names.index("reward")
+
+
+def _wrong(arm: int, reward: float | None, count: int, bounded: bool) -> str:
+    """What is wrong with a row; "" if nothing is."""
+    finite = reward is not None and (not bounded or abs(reward) < np.inf)
+    if not 0 <= arm < count or not finite:
+        return f"needs an arm from 0 to {count - 1} and a {'finite ' if bounded else ''}reward"
+    if bounded and not 0 <= reward <= 1:  # type: ignore[operator]
+        return f"has a reward outside [0, 1] for arm {arm}; set arms.clip = [lo, hi]"
+    return ""
+
+
+def _parquet(path: Path, count: int, owner: str, bounded: bool) -> list[FloatArray]:
+    try:
+        from pyarrow import ArrowException, float64, int64, parquet  # noqa: PLC0415  (an extra)
+    except ImportError:
+        needed = "needs pyarrow: pip install 'posse-bandits[parquet]'"
+        raise LogError(f"{owner}: {path} is Parquet, which {needed}") from None
+    try:
+        with regular.opened(path, regular.MOST) as stored, parquet.ParquetFile(stored) as file:
+            _columns(file.schema_arrow.names, owner, path)
+            if (rows := file.metadata.num_rows) > _MOST_ROWS:
+                said = f"it has {rows:,} rows, and at most {_MOST_ROWS:,} are read"
+                raise OSError(errno.EFBIG, said)
+            table = file.read(["arm", "reward"])
+        kinds = dict(zip(table.schema.names, table.schema.types, strict=True))
+        if text := [name for name in kinds if str(kinds[name]) in _TEXTS]:
+            raise LogError(f"{owner}: {path} has text in the column '{text[0]}', not numbers")
+        arms = table["arm"].cast(int64()).fill_null(-1).to_numpy()
+        blank = table["reward"].is_null().to_numpy()
+        rewards = table["reward"].cast(float64()).to_numpy()
+    except (ArrowException, ValueError) as error:
+        raise LogError(f"{owner}: {path} is not Parquet with numbers: {error}") from None
+    fits = (arms >= 0) & (arms < count) & ~blank
+    if bounded:
+        fits &= (rewards >= 0) & (rewards <= 1)
+    if not fits.all():
+        row = int(fits.argmin())
+        wrong = _wrong(int(arms[row]), None if blank[row] else rewards[row], count, bounded)
+        raise LogError(f"{owner}: {path}, row {row}: {wrong}")
+    order = np.argsort(arms, kind="stable")
+    return np.split(rewards[order], np.searchsorted(arms[order], range(1, count)))

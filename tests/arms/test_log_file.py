@@ -1,0 +1,142 @@
+"""Logs as CSV, compressed or not, and as Parquet hold the same; what is wrong is named."""
+
+import bz2
+import gzip
+import lzma
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from posse.arms.log_file import read_log
+from posse.errors import LogError
+
+TEXT = "note,arm,reward\na,1,0.5\nb,0,.25\n,1,1\n"
+ROWS = [[0.25], [0.5, 1.0]]
+
+
+def read(path: Path, *, bounded: bool = True, count: int = 2) -> list[list[float]]:
+    return [log.tolist() for log in read_log(path, count, "agent 0", bounded=bounded)]
+
+
+def parquet(path: Path, **columns: Any) -> Path:
+    pa = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet").write_table(pa.table(columns), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "packed"),
+    [
+        ("log.csv", bytes),
+        ("log.txt", bytes),
+        ("log.csv.gz", gzip.compress),
+        ("log.CSV.GZ", gzip.compress),
+        ("log.csv.bz2", bz2.compress),
+        ("log.csv.xz", lzma.compress),
+    ],
+)
+def test_a_log_may_be_compressed_as_pandas_reads_it(tmp_path: Path, name: str, packed: Any) -> None:
+    (tmp_path / name).write_bytes(packed(TEXT.encode()))
+    assert read(tmp_path / name) == ROWS
+
+
+@pytest.mark.parametrize("name", ["log.csv.gz", "log.csv.bz2", "log.csv.xz"])
+def test_what_is_cut_off_or_not_compressed_is_unreadable(tmp_path: Path, name: str) -> None:
+    pack: dict[str, Any] = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+    whole = pack[Path(name).suffix](TEXT.encode() * 50)
+    for content in (TEXT.encode(), whole[: len(whole) // 2]):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(LogError, match=f"agent 0: .*{name} cannot be read: "):
+            read(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    "row", ["1_0,1", "0,1_0", "٠,1", "0,٠.5", "1.0,1", "-1,1", "0,", ",1", "0,0x1"]
+)
+def test_what_only_python_takes_for_a_number_is_none(tmp_path: Path, row: str) -> None:
+    (tmp_path / "log.csv").write_text(f"arm,reward\n{row}\n")
+    with pytest.raises(LogError, match="line 2: needs an arm from 0 to 19 and a reward"):
+        read(tmp_path / "log.csv", bounded=False, count=20)
+
+
+@pytest.mark.parametrize("number", [".5", " 0.5", "5e-1", "+0.5", "5E-01"])
+def test_numbers_are_written_in_many_ways(tmp_path: Path, number: str) -> None:
+    (tmp_path / "log.csv").write_text(f"arm,reward\n0,{number}\n")
+    assert read(tmp_path / "log.csv") == [[0.5], []]
+
+
+def test_parquet_is_read_as_csv_is(tmp_path: Path) -> None:
+    same = parquet(
+        tmp_path / "a.parquet", note=["a", "b", ""], arm=[1, 0, 1], reward=[0.5, 0.25, 1]
+    )
+    assert read(same) == ROWS
+    bools = parquet(tmp_path / "b.pq", reward=[True, False], arm=[1.0, 0.0])
+    assert read(bools) == [[0.0], [1.0]]
+
+
+def test_parquet_from_pandas(tmp_path: Path) -> None:
+    """Categories, an index; a missing number is null there, and refused as a blank is."""
+    pytest.importorskip("pyarrow")
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame({"arm": [1, 0, 1], "reward": [0.5, 0.25, 1]}, index=["x", "y", "z"])
+    table["arm"] = table["arm"].astype("category")
+    table.to_parquet(tmp_path / "log.parquet")
+    table.to_csv(tmp_path / "log.csv")
+    assert read(tmp_path / "log.parquet") == read(tmp_path / "log.csv") == ROWS
+
+    table.loc["y", "reward"] = math.nan
+    table.to_parquet(tmp_path / "log.parquet")
+    table.to_csv(tmp_path / "log.csv")
+    for name, where in (("log.parquet", "row 1"), ("log.csv", "line 3")):
+        with pytest.raises(LogError, match=f"{where}: needs an arm from 0 to 1 and a reward"):
+            read(tmp_path / name, bounded=False)
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"arm": [0], "value": [1]}, "needs one column 'arm' and one 'reward'; it has 'arm,value'"),
+        ({"arm": [0, 2], "reward": [1, 1]}, "row 1: needs an arm from 0 to 1"),
+        ({"arm": [0, None], "reward": [1, 1]}, "row 1: needs an arm from 0 to 1"),
+        ({"arm": [0, 0], "reward": [1, math.nan]}, "row 1: .* a finite reward"),
+        ({"arm": [0], "reward": [1.5]}, r"row 0: has a reward outside \[0, 1\] for arm 0"),
+        ({"arm": ["0"], "reward": [1]}, "has text in the column 'arm', not numbers"),
+        ({"arm": [0], "reward": ["1"]}, "has text in the column 'reward', not numbers"),
+        ({"arm": [0.5], "reward": [1]}, "is not Parquet with numbers"),
+        ({"arm": [[0]], "reward": [1]}, "is not Parquet with numbers"),
+    ],
+)
+def test_what_is_wrong_with_parquet_is_named(
+    tmp_path: Path, columns: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(LogError, match=f"agent 0: .*log.parquet.*{said}"):
+        read(parquet(tmp_path / "log.parquet", **columns))
+
+
+def test_what_is_no_parquet_is_said(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    (tmp_path / "log.parquet").write_text(TEXT)
+    with pytest.raises(LogError, match=r"log\.parquet is not Parquet with numbers: "):
+        read(tmp_path / "log.parquet")
+
+
+def test_parquet_names_the_extra_that_reads_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(
+        LogError, match=r"is Parquet, which needs pyarrow: pip install 'posse-bandits"
+    ):
+        read(tmp_path / "log.parquet")
+
+
+def test_with_clip_what_is_no_number_stays_so_in_every_format(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("arm,reward\n0,nan\n0,NaN\n0,-inf\n1,99\n")
+    table = parquet(
+        tmp_path / "log.parquet", arm=[0, 0, 0, 1], reward=[math.nan, math.nan, -math.inf, 99]
+    )
+    for path in (tmp_path / "log.csv", table):
+        assert str(read(path, bounded=False)) == "[[nan, nan, -inf], [99.0]]"
