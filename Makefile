@@ -23,7 +23,7 @@ COMPILED := --numprocesses 2 --dist worksteal -m "not slow and not inside" \
 # tests start hundreds of processes: what each imports is compiled once
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo example test test-all test-compiled check fuzz chaos format docs bench compiled lock clean
+.PHONY: demo example test test-all test-compiled check fuzz chaos simulate format docs bench compiled lock clean
 
 demo: $(VENV)/run
 	$(BIN)/posse run examples/first_ride.toml --out runs/demo
@@ -59,6 +59,12 @@ chaos: $(VENV)/dev
 	$(BIN)/python -m pytest tests/engines/test_faults.py tests/runs/test_restarts.py \
 		tests/runs/test_killed_command.py tests/engines/test_recovery.py tests/field/test_kills.py \
 		tests/field/test_churn.py tests/field/test_wire.py --chaos $(MOMENTS) --timeout 3600
+
+# the real coordinator and agents under drawn faults, in virtual time
+SEEDS ?= 500
+FIRST ?= 0
+simulate: $(VENV)/dev
+	$(BIN)/posse simulate --seeds $(SEEDS) --first $(FIRST) --jobs 2
 
 format: $(VENV)/dev
 	$(BIN)/ruff format .

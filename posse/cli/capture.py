@@ -53,6 +53,9 @@ def add_frames(parser: Parser) -> None:
         help_text = f"show only frames {end} the agent of this rank, or coordinator"
         parser.option(f"--{end} RANK", help_text, type=_end)
     parser.option("--json", "print one JSON document per line")
+    parser.option(
+        "--picture SVG", "write the last 400 of them as a space-time picture instead", type=Path
+    )
 
 
 def _end(text: str) -> int:
@@ -67,6 +70,13 @@ def run_frames(options: argparse.Namespace) -> None:
     link = (vars(options)["from"], options.to)
     wanted = {"link": link, "plane": options.plane, "kind": options.kind, "run": options.run}
     frame = None
+    if options.picture is not None:
+        from posse.testing.picture import of_frames
+
+        file = paths.file(options.picture)
+        shown = frames.select(frames.read(options.file), **wanted)
+        file.write_text(of_frames(str(options.file), shown))
+        return
     for frame in frames.select(frames.read(options.file), **wanted):
         print(msgspec.json.encode(frame).decode() if options.json else frame)
     if frame is None:

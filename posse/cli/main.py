@@ -40,6 +40,7 @@ VERBS_BY_PURPOSE = {
         "compare": ("report:compare", "write one page that compares runs on the same arms"),
         "watch": ("watch", "follow the runs that write into a folder, on a live page or as text"),
         "topology": ("topology", "describe and draw the graph of a run file"),
+        "simulate": ("simulate", "try a run file under thousands of drawn faults"),
     },
     "Run on several machines": {
         "keys": ("keys", "make key pairs for a coordinator and its agents"),

@@ -3,7 +3,8 @@
     from posse.testing import COORDINATOR, ControlledCluster
 
 `ControlledCluster` runs a specification. A test can kill and pause its agents; cut, delay and thin
-out its links; and read the frames that crossed them. With pytest the fixture `posse_cluster` makes
+out its links; and read the frames that crossed them. `simulate` tries a specification under
+thousands of drawn faults, in virtual time. With pytest the fixture `posse_cluster` makes
 one; asynchronous tests need pytest-asyncio. Extra: `testing`.
 """
 
@@ -12,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from posse.durable.frames import COORDINATOR, Frame
     from posse.testing.cluster import ControlledCluster
+    from posse.testing.simulator.many import simulate
 
-__all__ = ["COORDINATOR", "ControlledCluster", "Frame"]
+__all__ = ["COORDINATOR", "ControlledCluster", "Frame", "simulate"]
 
 
 def __getattr__(name: str) -> Any:
@@ -22,4 +24,5 @@ def __getattr__(name: str) -> Any:
 
     if name not in __all__:
         raise AttributeError(f"module 'posse.testing' has no attribute '{name}'")
-    return getattr(importlib.import_module("posse.testing.cluster"), name)
+    module = "simulator.many" if name == "simulate" else "cluster"
+    return getattr(importlib.import_module(f"posse.testing.{module}"), name)

@@ -3,7 +3,7 @@
 import logging
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,8 @@ class SimulatedCluster:
 
     `records` are the runs that are safe, by number; `ended` the processes that ended by themselves,
     `defects` the tracebacks of those that should not have.
+
+    Above 20 attributes: all processes with what each has, and all that happened.
     """
 
     def __init__(self, plan: Plan, seed: int, *, wait: float = 300.0) -> None:
@@ -78,6 +80,10 @@ class SimulatedCluster:
         """By rank: attributes of its world that outlive a restart."""
         self.per_turn = self.schedule.random.choice((0.0, 0.001, 0.05))
         self.watching: list[Callable[[Event], None]] = []
+        self.up_at_end: list[int] = []
+        """Processes that were still up when time was up."""
+        self.coming = 0
+        """Faults that are not over; they may start processes again."""
         self._starts: dict[int, int] = {}
         self._folder = Path(
             tempfile.mkdtemp("", "posse-simulated-", _SHM if _SHM.is_dir() else None)
@@ -188,11 +194,19 @@ class SimulatedCluster:
 
     @property
     def over(self) -> bool:
-        """Whether no process is up."""
-        return not any(process.alive for process in self.processes.values())
+        """Whether no process is up, and none is to be started again."""
+        return not (self.coming or any(p.alive for p in self.processes.values()))
 
-    def run(self, until: float) -> None:
-        """Start all that are not up, and let time pass until all have ended, or the time comes."""
+    def remark(self, what: str, ends: Sequence[int]) -> None:
+        """Write into the trace that something begins, or ends, to be wrong."""
+        self._tell(what, ends[0], " ".join(map(str, ends[1:])), ends[-1])
+
+    def is_up(self, rank: int) -> bool:
+        """Whether a process is up, running or stopped."""
+        return rank in self.processes and self.processes[rank].alive
+
+    def run(self, until: float, enough: Callable[[], bool] = lambda: False) -> None:
+        """Start all; let time pass until all have ended, it is `enough`, or the time comes."""
         handler = _Heard(self._log)
         before = LOG.handlers, LOG.level, LOG.propagate
         LOG.handlers, LOG.propagate = [handler], False
@@ -201,8 +215,9 @@ class SimulatedCluster:
             for rank in self.ranks:
                 if rank not in self.processes:
                     self.start(rank)
-            self.schedule.carry_on(lambda: self.over, until)
+            self.schedule.carry_on(lambda: self.over or enough(), until)
         finally:
+            self.up_at_end = [rank for rank in self.ranks if self.is_up(rank)]
             for process in self.processes.values():
                 if process.alive:
                     process.alive = False

@@ -105,21 +105,21 @@ class SeededNoise(Noise):
 
 
 class SlowArms(Arms):
-    """Arms that take time for each reward."""
+    """Arms that take time whenever they are asked for rewards."""
 
-    def __init__(self, arms: Arms, wait: Callable[[int], None]) -> None:
+    def __init__(self, arms: Arms, wait: Callable[[], None]) -> None:
         self._arms, self._wait = arms, wait
-        self.simulated = False
+        self.simulated = arms.simulated
 
     def remaining(self, arm: int) -> int | None:
         return self._arms.remaining(arm)
 
     def draw(self, arm: int, count: int) -> FloatArray:
-        self._wait(count)
+        self._wait()
         return self._arms.draw(arm, count)
 
     def totals(self, arms: tuple[int, ...], times: int) -> FloatArray:
-        self._wait(len(arms) * times)
+        self._wait()
         return self._arms.totals(arms, times)
 
 
@@ -137,7 +137,7 @@ class SimulatedWorld(World):
         self.wall_ahead = 0.0
         """Seconds by which the clock on the wall is wrong."""
         self.slow_arms = 0.0
-        """Seconds that a reward takes."""
+        """Seconds that each look at the arms takes."""
         self.per_turn = 0.01
         """Processor time of a turn, in seconds."""
         self.monotonic = lambda: schedule.now + ahead
@@ -173,5 +173,5 @@ class SimulatedWorld(World):
         arms = super().arms(spec, context)
         return SlowArms(arms, self._pull) if self.slow_arms else arms
 
-    def _pull(self, count: int) -> None:
-        self.process.wait(self._schedule.now + count * self.slow_arms, deaf=True)
+    def _pull(self) -> None:
+        self.process.wait(self._schedule.now + self.slow_arms, deaf=True)

@@ -1,0 +1,71 @@
+"""`posse simulate`: the real coordinator and agents under drawn faults, in virtual time."""
+
+import argparse
+from pathlib import Path
+
+import msgspec
+
+from posse import testing
+from posse.cli import paths
+from posse.cli.options import FOREIGN, add_jobs, add_set, add_trust, number, plan
+from posse.cli.parser import Parser
+from posse.errors import InputError, RunFailed
+from posse.plan import Plan
+from posse.testing.simulator.check import Trial, space_time
+from posse.testing.simulator.faults import KINDS, Fault
+
+
+def add(parser: Parser) -> None:
+    text = "run file (TOML); without one posse's own systems take turns"
+    parser.option("file FILE", text, nargs="?", type=Path)
+    add_set(parser, "override a key of the run file")
+    add_trust(parser, FOREIGN)
+    parser.option("--seeds N", "how many seeds to try", type=number, default=100)
+    parser.option("--first SEED", "the first of them", type=number, default=0)
+    parser.option("--seed SEED", "try this seed alone", type=number)
+    parser.option("--faults JSON", "with --seed: these faults, not those that the seed draws")
+    text = f"draw only faults of these kinds: {', '.join(KINDS)}"
+    parser.option("--kinds KIND,…", text, default="")
+    text = "file for a space-time picture of the first failure, or of --seed"
+    parser.option("--picture SVG", text, type=Path)
+    add_jobs(parser)
+
+
+def run(options: argparse.Namespace) -> None:
+    source: Plan | None = plan(options) if options.file is not None else None
+    kinds = tuple(filter(None, options.kinds.split(","))) or KINDS
+    if unknown := sorted(set(kinds) - set(KINDS)):
+        raise InputError(f"--kinds {', '.join(unknown)}: unknown; known are {', '.join(KINDS)}")
+    file = paths.file(options.picture) if options.picture else None
+    seeds, faults = range(options.first, options.first + options.seeds), None
+    if options.seed is not None:
+        seeds = range(options.seed, options.seed + 1)
+    if options.faults:
+        if options.seed is None:
+            raise InputError("--faults needs --seed, the seed whose run they disturb")
+        try:
+            faults = msgspec.json.decode(options.faults, type=list[Fault])
+        except msgspec.MsgspecError as error:
+            raise InputError(f"--faults cannot be read: {error}") from None
+    found = 0
+    drawn = {"kinds": kinds, "faults": faults, "jobs": options.jobs}
+    for trial in testing.simulate(source, seeds=seeds, **drawn):
+        found += bool(trial.violations)
+        if file is not None and (trial.violations or options.seed is not None):
+            file.write_text(space_time(trial))
+            file = None
+        if trial.violations or options.seed is not None:
+            print(told(trial, options.file))
+    if found:
+        raise RunFailed(f"{found} of {len(seeds)} seeds violate something that must hold")
+    print(f"{len(seeds)} seeds, and nothing that must hold was violated")
+
+
+def told(trial: Trial, file: Path | None) -> str:
+    """A trial in a few lines, the last of which replays it."""
+    lines = [f"seed {trial.seed}: {trial.system}{', with journals' * trial.durable}"]
+    lines += [f"  {violation.invariant}: {violation.how}" for violation in trial.violations]
+    lines += [f"  {fault}" for fault in trial.faults]
+    run_file = f" {file}" if file is not None else ""
+    lines.append(f"  posse simulate{run_file} {trial.command} --picture seed-{trial.seed}.svg")
+    return "\n".join(lines)

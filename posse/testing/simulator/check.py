@@ -1,0 +1,263 @@
+"""What must hold of every simulated run, and trials of it: seeds, faults, shrinking."""
+
+import functools
+import math
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from posse.engines import memory
+from posse.plan import Plan, prepare, unpacked
+from posse.protocol.machine import COORDINATOR
+from posse.results.record import RunRecord
+from posse.testing.picture import Arrow, Mark, picture
+from posse.testing.simulator.cluster import Event, SimulatedCluster
+from posse.testing.simulator.faults import (
+    DAMAGES,
+    KILLS,
+    KINDS,
+    SLOWS,
+    Fault,
+    Nemesis,
+    draw,
+    touched,
+)
+from posse.testing.simulator.schedule import START
+from posse.testing.small import SMALL
+
+AFTER_FAULTS = 60.0
+"""Seconds, of virtual time, within which a run that survives its faults ends after the last one."""
+
+AT_MOST = 1_500.0
+"""Seconds within which every process ends, whatever happened: all the times in docs/lost.md."""
+
+MOST_EVENTS = 200_000
+"""More than that is no run of the small sizes that are tried."""
+
+_MOST_AGENTS = 8
+_SHOWN = 40
+"""Messages in a picture."""
+
+_NAMED = re.compile(r"\bagents? ((?:\d+(?:, | and )?)+)|\blinks? (\d+)–(\d+)")
+_OPTIONAL = ("elapsed_seconds", "resources", "delay", "restarts", "refused")
+
+
+class Violation(msgspec.Struct, frozen=True):
+    """An invariant, by its name, and how it was broken."""
+
+    invariant: str
+    how: str
+
+
+class Trial(msgspec.Struct, frozen=True):
+    """One seed: its faults, what was violated, and all that happened."""
+
+    system: str
+    seed: int
+    durable: bool
+    faults: list[Fault]
+    violations: list[Violation]
+    events: list[Event]
+    seconds: float
+
+    @property
+    def command(self) -> str:
+        """The options of `posse simulate` that replay this trial."""
+        return f"--seed {self.seed} --faults '{msgspec.json.encode(self.faults).decode()}'"
+
+
+def result_of(record: RunRecord) -> dict[str, Any]:
+    """What must be equal in an undisturbed and in a disturbed run: all that no clock measured."""
+    document = record.document()
+    for name in _OPTIONAL:
+        document.pop(name, None)
+    traffic = document["communication"]
+    del traffic["control"], traffic["socket_bytes"]
+    return document
+
+
+@functools.lru_cache(maxsize=64)
+def _undisturbed(encoded: bytes, number: int) -> dict[str, Any]:
+    return result_of(memory.run(unpacked(encoded), number))
+
+
+@functools.lru_cache(maxsize=64)
+def _course(encoded: bytes) -> tuple[int, tuple[tuple[int, int], ...]]:
+    """The undisturbed run: how many frames come, and over which links."""
+    cluster = SimulatedCluster(unpacked(encoded), 0)
+    try:
+        cluster.run(cluster.schedule.now + AT_MOST)
+    finally:
+        cluster.close()
+    came = [event for event in cluster.events if event.what == "came"]
+    links = {(min(e.source, e.target), max(e.source, e.target)) for e in came}
+    return len(came), tuple(sorted(links))
+
+
+@functools.cache
+def own_plan(seed: int) -> Plan:
+    """The run of one of posse's own systems whose turn it is; two of three have journals."""
+    names = [name for name, run in SMALL.items() if run["agents"]["count"] <= _MOST_AGENTS]
+    name, durable = names[seed % len(names)], seed // len(names) % 3 != 0
+    engine = {"kind": "processes", "durable": durable}
+    return prepare({"system": name, **SMALL[name], "engine": engine})
+
+
+def attempt(
+    plan: Plan,
+    seed: int,
+    faults: Sequence[Fault] | None = None,
+    kinds: Sequence[str] = KINDS,
+) -> Trial:
+    """Try one seed of a plan; `faults` instead of those that the seed draws."""
+    encoded = msgspec.msgpack.encode(plan.spec)
+    frames, links = _course(encoded)
+    agents = plan.spec.agents.count
+    if faults is None:
+        faults = draw(seed, agents, frames, links, kinds)
+    cluster = SimulatedCluster(plan, seed)
+    base = cluster.schedule.random.choice((1e-4, 1e-3, 2e-2))
+    cluster.network.base.delay = base
+    cluster.network.base.jitter = base / 2
+    try:
+        nemesis = Nemesis(cluster, faults)
+        slow = any(fault.what in ("slow arms", "bandwidth") for fault in faults)
+        soon = AT_MOST if slow or not survives(faults, durable=cluster.durable) else AFTER_FAULTS
+        soon += 20 * base * frames
+
+        def late() -> bool:
+            within = soon if cluster.is_up(COORDINATOR) else AT_MOST
+            return cluster.schedule.now > nemesis.quiet_at + within
+
+        cluster.run(math.inf, lambda: late() or len(cluster.events) > MOST_EVENTS)
+        expected = {n: _undisturbed(encoded, n) for n in range(plan.spec.repeat)}
+        violations = list(_violations(cluster, faults, expected, in_time=not late()))
+    finally:
+        cluster.close()
+    seconds = cluster.schedule.now - START
+    return Trial(
+        plan.spec.system, seed, cluster.durable, list(faults), violations, cluster.events, seconds
+    )
+
+
+def survives(faults: Sequence[Fault], *, durable: bool) -> bool:
+    """Whether a run must end as if these faults had not been."""
+    return not any(
+        fault.what in DAMAGES
+        or (fault.what in KILLS and not durable and set(fault.ends) != {COORDINATOR})
+        for fault in faults
+    )
+
+
+def _violations(
+    cluster: SimulatedCluster,
+    faults: Sequence[Fault],
+    expected: dict[int, dict[str, Any]],
+    *,
+    in_time: bool,
+) -> Iterator[Violation]:
+    for text in cluster.defects:
+        yield Violation("no exception", text)
+    if len(cluster.events) > MOST_EVENTS:
+        yield Violation("bounded traffic", f"{MOST_EVENTS} events in {cluster.schedule.now:g} s")
+    elif not in_time:
+        up = cluster.up_at_end
+        yield Violation("ends in time", f"processes {up} were still up after the last fault")
+        return
+    errors = [ended for ended in cluster.ended if ended.why]
+    must = survives(faults, durable=cluster.durable)
+    healthy = all(fault.what in SLOWS for fault in faults)
+    for number, record in expected.items():
+        if number not in cluster.records:
+            if must:
+                name = "a healthy run is never ended" if healthy else "same record"
+                why = "; ".join(f"{e.rank}: {e.why.splitlines()[0]}" for e in errors)
+                yield Violation(name, f"run {number} did not end: {why}")
+            elif not errors and not in_time:
+                yield Violation("a loss is said", f"run {number} has no record and no error")
+            continue
+        found = result_of(cluster.records[number])
+        if found != record:
+            different = [key for key in record if found.get(key) != record[key]]
+            missing = found.get("dismissed") or []
+            if must:
+                yield Violation(
+                    "same record",
+                    f"run {number} differs in {', '.join(different)}; missing: {missing}",
+                )
+            elif not missing and not _stopped_early(cluster.records[number]):
+                yield Violation("a loss is said", f"run {number} differs in {', '.join(different)}")
+    yield from _blames(cluster, faults)
+
+
+def _stopped_early(record: RunRecord) -> bool:
+    return not record.answered
+
+
+def _blames(cluster: SimulatedCluster, faults: Sequence[Fault]) -> Iterator[Violation]:
+    """Whoever a final error names is at fault."""
+    at_fault = set(touched(faults))
+    if COORDINATOR in at_fault:
+        return  # what the coordinator's own trouble looks like from there
+    for ended in cluster.ended:
+        if ended.rank == COORDINATOR and ended.why:
+            named = set(_named_in(ended.why.splitlines()[0]))
+            if named and not named & at_fault:
+                yield Violation("whoever is blamed is at fault", ended.why.splitlines()[0])
+
+
+def _named_in(text: str) -> Iterator[int]:
+    for ranks, one, other in _NAMED.findall(text):
+        for rank in re.findall(r"\d+", ranks) if ranks else (one, other):
+            yield int(rank)
+
+
+def shrunk(trial: Trial, plan: Plan) -> Trial:
+    """The same violation with as few faults as possible (delta debugging, one at a time)."""
+    names = {violation.invariant for violation in trial.violations}
+
+    def fails(faults: Sequence[Fault]) -> Trial | None:
+        again = attempt(plan, trial.seed, faults)
+        return again if names & {v.invariant for v in again.violations} else None
+
+    best, progress = trial, True
+    while progress:
+        progress = False
+        for place in range(len(best.faults)):
+            fewer = best.faults[:place] + best.faults[place + 1 :]
+            if (again := fails(fewer)) is not None:
+                best, progress = again, True
+                break
+    return best
+
+
+def space_time(trial: Trial, most: int = _SHOWN) -> str:
+    """The messages around the last fault as a space-time picture (SVG), with faults marked."""
+    shown = [e for e in trial.events if e.what not in ("lost", "logs")]
+    begun = [place for place, event in enumerate(shown) if event.what in KINDS]
+    sent = [place for place, event in enumerate(shown) if event.what == "sent"]
+    before = sum(place < begun[-1] for place in sent) if begun else len(sent)
+    first = max(0, min(before - most // 4, len(sent) - most))
+    ends = sent[first + most] if first + most < len(sent) else len(shown)
+    shown = shown[sent[first] if sent else 0 : ends]
+    under_way: dict[tuple[int, int, str], list[int]] = {}
+    arrows, marks = [], []
+    for row, event in enumerate(shown):
+        link = event.source, event.target, event.detail
+        if event.what == "sent":
+            under_way.setdefault(link, []).append(row)
+        elif event.what == "came":
+            if under_way.get(link):
+                sent_in = under_way[link].pop(0)
+                arrows.append(Arrow(event.source, event.target, sent_in, row, event.detail))
+        else:
+            text = f"{event.what} {event.detail}"
+            bad = event.what.removeprefix("end of ") in (*KINDS, "killed", "reset", "silence")
+            marks += [Mark(end, row, text, bad) for end in sorted({event.source, event.target})]
+    for (source, target, name), rows in under_way.items():
+        arrows += [Arrow(source, target, row, None, name) for row in rows]
+    broken = "; ".join(v.invariant for v in trial.violations) or "nothing was violated"
+    title = f"{trial.system}, seed {trial.seed}: {broken}"
+    return picture(title, [event.when - START for event in shown], arrows, marks)

@@ -1,0 +1,359 @@
+"""What goes wrong in a simulated run: plain data, drawn from a seed.
+
+A fault begins after so many frames have come, so that it can hit any moment of a run, and lasts so
+many seconds. `ends` are ranks: a process, several, or the two ends of a link.
+"""
+
+import random
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Literal, get_args
+
+import msgspec
+
+from posse.protocol.machine import COORDINATOR
+from posse.testing.simulator.cluster import SimulatedCluster
+
+Kind = Literal[
+    "delay",
+    "jitter",
+    "bandwidth",
+    "lose",
+    "duplicate",
+    "reset",
+    "cut",
+    "drop",
+    "drop one way",
+    "partition",
+    "kill",
+    "power off",
+    "stop",
+    "disk full",
+    "disk error",
+    "slow disk",
+    "clock",
+    "slow arms",
+    "journal lost",
+    "journal torn",
+    "journal older",
+    "journal flipped",
+]
+
+KINDS: tuple[str, ...] = get_args(Kind)
+
+SLOWS = frozenset({"delay", "jitter", "bandwidth", "duplicate", "slow disk", "clock", "slow arms"})
+"""What makes a run no worse than slow."""
+
+LINKS = frozenset(
+    {"delay", "jitter", "bandwidth", "lose", "duplicate", "reset", "cut", "drop", "drop one way"}
+)
+"""What happens to a link."""
+
+KILLS = frozenset({"kill", "power off"})
+
+DAMAGES = frozenset({"journal lost", "journal torn", "journal older", "journal flipped"})
+"""What costs an agent its part, or all the run: it must be said."""
+
+_MOST = 4
+_SHORTEST, _LONGEST = 0.005, 25.0
+_AMOUNTS: dict[str, tuple[float, float]] = {
+    "delay": (0.001, 0.5),
+    "jitter": (0.001, 0.2),
+    "bandwidth": (1e4, 1e6),
+    "lose": (0.01, 0.4),
+    "duplicate": (0.01, 0.5),
+    "slow disk": (0.001, 0.2),
+    "clock": (0.1, 14.0),
+    "slow arms": (0.01, 2.0),
+}
+"""Seconds, bytes per second, or shares, from and to."""
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True):
+    """See the module's text. `amount` is in seconds, bytes per second, or a share of frames."""
+
+    what: Kind
+    after: int
+    ends: tuple[int, ...]
+    lasts: float = 0.0
+    amount: float = 0.0
+
+    def __str__(self) -> str:
+        amount = f" by {self.amount:g}" if self.amount else ""
+        ends = ", ".join("coordinator" if end == COORDINATOR else str(end) for end in self.ends)
+        return f"{self.what}{amount} at {ends} after {self.after} frames for {self.lasts:.3g} s"
+
+
+def draw(
+    seed: int,
+    agents: int,
+    frames: int,
+    links: Sequence[tuple[int, int]],
+    kinds: Sequence[str] = KINDS,
+) -> list[Fault]:
+    """The faults of a seed, for a run whose undisturbed course has so many frames."""
+    chance = random.Random(f"faults {seed}")
+    drawn = []
+    for _ in range(chance.randint(1, _MOST)):
+        what = chance.choice(list(kinds))
+        everybody = [COORDINATOR, *range(agents)]
+        ends: tuple[int, ...]
+        if what in LINKS:
+            ends = chance.choice(list(links))
+            if chance.random() < 0.5:
+                ends = ends[::-1]
+        elif what == "partition" or (what in KILLS | {"stop"} and chance.random() < 0.15):
+            some = agents if what != "partition" else chance.randint(1, agents)
+            ends = tuple(sorted(chance.sample(everybody, min(some, agents))))
+        else:
+            ends = (chance.choice(everybody),)
+        low, high = _AMOUNTS.get(what, (0.0, 0.0))
+        amount = round(low * (high / low) ** chance.random(), 4) if low else 0.0
+        if what == "clock" and chance.random() < 0.5:
+            amount = -amount
+        drawn.append(
+            Fault(
+                what=what,  # type: ignore[arg-type]
+                after=chance.randrange(frames + 1),
+                ends=ends,
+                lasts=0.0 if what == "reset" else _lasts(chance),
+                amount=amount,
+            )
+        )
+    return sorted(drawn, key=lambda fault: fault.after)
+
+
+def _lasts(chance: random.Random) -> float:
+    return float(round(_SHORTEST * (_LONGEST / _SHORTEST) ** chance.random(), 3))
+
+
+class Nemesis:
+    """Lets faults happen to a cluster, and ends each after its time.
+
+    `quiet_at` is when the last one ended, None while any is to come or lasts.
+    """
+
+    def __init__(self, cluster: SimulatedCluster, faults: Sequence[Fault]) -> None:
+        self._cluster = cluster
+        self._left = sorted(faults, key=lambda fault: -fault.after)
+        self._lasting = 0
+        self._came = 0
+        self._ended_at = cluster.schedule.now
+        cluster.watching.append(self._watch)
+        self._begin_due()
+
+    @property
+    def quiet_at(self) -> float:
+        """When the last fault so far ended; infinite while one lasts."""
+        return float("inf") if self._lasting else self._ended_at
+
+    def _watch(self, event: object) -> None:
+        if getattr(event, "what", "") == "came":
+            self._came += 1
+            self._begin_due()
+
+    def _begin_due(self) -> None:
+        while self._left and self._left[-1].after <= self._came:
+            fault = self._left.pop()
+            self._lasting += 1
+            self._cluster.coming += 1
+            self._cluster.schedule.after(0.0, lambda fault=fault: self._begin(fault))  # type: ignore[misc]
+
+    def _begin(self, fault: Fault) -> None:
+        cluster = self._cluster
+        cluster.remark(fault.what, fault.ends)
+        undo = getattr(self, "_" + fault.what.replace(" ", "_"))(fault)
+
+        def end() -> None:
+            self._lasting -= 1
+            self._ended_at = cluster.schedule.now
+            cluster.remark(f"end of {fault.what}", fault.ends)
+            undo()
+            cluster.coming -= 1
+
+        cluster.schedule.after(fault.lasts, end)
+
+    # --- links -----------------------------------------------------------------------------------
+
+    def _both(self, fault: Fault, name: str) -> Callable[[], None]:
+        network = self._cluster.network
+        a, b = fault.ends
+        for path in (network.path(a, b), network.path(b, a)):
+            setattr(path, name, fault.amount)
+
+        def undo() -> None:
+            for path in (network.path(a, b), network.path(b, a)):
+                setattr(path, name, getattr(network.base, name))
+
+        return undo
+
+    def _delay(self, fault: Fault) -> Callable[[], None]:
+        return self._both(fault, "delay")
+
+    def _jitter(self, fault: Fault) -> Callable[[], None]:
+        return self._both(fault, "jitter")
+
+    def _bandwidth(self, fault: Fault) -> Callable[[], None]:
+        return self._both(fault, "bandwidth")
+
+    def _lose(self, fault: Fault) -> Callable[[], None]:
+        return self._both(fault, "lost")
+
+    def _duplicate(self, fault: Fault) -> Callable[[], None]:
+        return self._both(fault, "twice")
+
+    def _reset(self, fault: Fault) -> Callable[[], None]:
+        return self._cut(fault)
+
+    def _cut(self, fault: Fault) -> Callable[[], None]:
+        network = self._cluster.network
+        network.cut(*fault.ends)
+        return lambda: network.join(*fault.ends)
+
+    def _drop(self, fault: Fault) -> Callable[[], None]:
+        return self._drop_all([fault.ends, fault.ends[::-1]])
+
+    def _drop_one_way(self, fault: Fault) -> Callable[[], None]:
+        return self._drop_all([fault.ends])
+
+    def _drop_all(self, ways: Sequence[tuple[int, ...]]) -> Callable[[], None]:
+        network = self._cluster.network
+        for source, target in ways:
+            network.drop(source, target)
+
+        def undo() -> None:
+            for source, target in ways:
+                network.deliver_again(source, target)
+
+        return undo
+
+    def _partition(self, fault: Fault) -> Callable[[], None]:
+        here = set(fault.ends)
+        there = [rank for rank in self._cluster.ranks if rank not in here]
+        return self._drop_all([way for a in fault.ends for b in there for way in ((a, b), (b, a))])
+
+    # --- processes -------------------------------------------------------------------------------
+
+    def _kill(self, fault: Fault) -> Callable[[], None]:
+        return self._kill_all(fault, silently=False)
+
+    def _power_off(self, fault: Fault) -> Callable[[], None]:
+        return self._kill_all(fault, silently=True)
+
+    def _kill_all(self, fault: Fault, *, silently: bool) -> Callable[[], None]:
+        killed = [rank for rank in fault.ends if self._cluster.is_up(rank)]
+        for rank in killed:
+            self._cluster.kill(rank, silently=silently)
+
+        def undo() -> None:
+            for rank in killed:
+                self._cluster.start(rank)
+
+        return undo
+
+    def _stop(self, fault: Fault) -> Callable[[], None]:
+        for rank in fault.ends:
+            self._cluster.stop(rank)
+
+        def undo() -> None:
+            for rank in fault.ends:
+                self._cluster.go_on(rank)
+
+        return undo
+
+    def _setting(self, fault: Fault, name: str) -> Callable[[], None]:
+        for rank in fault.ends:
+            self._cluster.set(rank, name, fault.amount)
+
+        def undo() -> None:
+            for rank in fault.ends:
+                self._cluster.set(rank, name, 0.0)
+
+        return undo
+
+    def _clock(self, fault: Fault) -> Callable[[], None]:
+        return self._setting(fault, "wall_ahead")
+
+    def _slow_arms(self, fault: Fault) -> Callable[[], None]:
+        self._setting(fault, "slow_arms")
+        return lambda: None  # arms stay slow
+
+    # --- disks -----------------------------------------------------------------------------------
+
+    def _disks(self, fault: Fault, trouble: str = "", slow: float = 0.0) -> Callable[[], None]:
+        """Trouble with disks; who ended because of it is started again when it is over."""
+        cluster = self._cluster
+        for rank in fault.ends:
+            cluster.disks[rank].trouble, cluster.disks[rank].slow = trouble, slow
+
+        def undo() -> None:
+            for rank in fault.ends:
+                cluster.disks[rank].trouble, cluster.disks[rank].slow = "", 0.0
+                if any(ended.rank == rank and ended.code for ended in cluster.ended):
+                    cluster.start(rank)
+
+        return undo
+
+    def _disk_full(self, fault: Fault) -> Callable[[], None]:
+        return self._disks(fault, "database or disk is full")
+
+    def _disk_error(self, fault: Fault) -> Callable[[], None]:
+        return self._disks(fault, "disk I/O error")
+
+    def _slow_disk(self, fault: Fault) -> Callable[[], None]:
+        return self._disks(fault, slow=fault.amount)
+
+    def _damaged(self, fault: Fault, damage: Callable[[Path], None]) -> Callable[[], None]:
+        """The process is killed, and its journal damaged before it is started again."""
+        start = self._kill_all(fault, silently=False)
+        for rank in fault.ends:
+            path = self._cluster.journal(rank)
+            if path.exists() and path.stat().st_size:
+                damage(path)
+        return start
+
+    def _journal_lost(self, fault: Fault) -> Callable[[], None]:
+        return self._damaged(fault, lambda path: path.unlink())
+
+    def _journal_torn(self, fault: Fault) -> Callable[[], None]:
+        def tear(path: Path) -> None:
+            size = path.stat().st_size
+            with path.open("r+b") as file:
+                file.truncate(self._cluster.schedule.random.randrange(size))
+
+        return self._damaged(fault, tear)
+
+    def _journal_flipped(self, fault: Fault) -> Callable[[], None]:
+        def flip(path: Path) -> None:
+            data = bytearray(path.read_bytes())
+            place = self._cluster.schedule.random.randrange(len(data))
+            data[place] ^= 1 << self._cluster.schedule.random.randrange(8)
+            path.write_bytes(data)
+
+        return self._damaged(fault, flip)
+
+    def _journal_older(self, fault: Fault) -> Callable[[], None]:
+        """A copy is made now; when the fault ends the process is killed, and has the copy."""
+        copies: list[tuple[int, Path, Path]] = []
+        for rank in fault.ends:
+            path = self._cluster.journal(rank)
+            if path.exists():
+                copy = path.with_suffix(f".copy-{fault.after}")
+                shutil.copyfile(path, copy)
+                copies.append((rank, path, copy))
+
+        def undo() -> None:
+            for rank, path, copy in copies:
+                if self._cluster.is_up(rank) and path.exists():
+                    self._cluster.kill(rank)
+                    shutil.copyfile(copy, path)
+                    self._cluster.start(rank)
+
+        return undo
+
+
+def touched(faults: Sequence[Fault]) -> Iterator[int]:
+    """The processes that any of these faults touches."""
+    for fault in faults:
+        yield from fault.ends

@@ -1,0 +1,60 @@
+"""Many seeds on all cores; see `posse.testing.simulate`."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from posse.engines.start.pool import on_all_cores
+from posse.errors import PosseError
+from posse.plan import Plan, Source, changed, unpacked
+from posse.testing.simulator.check import Trial, attempt, own_plan, shrunk
+from posse.testing.simulator.faults import KINDS, Fault
+
+_Task = tuple[bytes, list[int], tuple[str, ...], list[Fault] | None]
+"""An encoded plan (b"" for posse's own systems), seeds, kinds of faults, or the faults."""
+
+_AT_ONCE = 20
+"""Seeds that a process tries before it answers."""
+
+
+def simulate(
+    source: Source | None = None,
+    *,
+    seeds: Iterable[int] = range(100),
+    kinds: Sequence[str] = KINDS,
+    faults: Sequence[Fault] | None = None,
+    jobs: int | None = 1,
+) -> Iterator[Trial]:
+    """Try a specification under faults that each seed draws; yields what became of each seed.
+
+    The coordinator and its agents are posse's own, in this process and in virtual time. Without a
+    `source` posse's own systems take turns. `kinds` are the kinds of faults that are drawn, or
+    `faults` those of every seed. `jobs` processes share the seeds (None: one per core). A `Trial`
+    whose `violations` are not empty has as few faults as it takes;
+    `posse.testing.simulator.check` says what must hold.
+    """
+    plan = None if source is None else changed(source, {"engine.kind": "processes"})
+    encoded = b"" if plan is None else msgspec.msgpack.encode(plan.spec)
+    given = None if faults is None else list(faults)
+    numbers = list(seeds)
+    parts = [numbers[at : at + _AT_ONCE] for at in range(0, len(numbers), _AT_ONCE)]
+    tasks: list[_Task] = [(encoded, part, tuple(kinds), given) for part in parts]
+    for _, outcome in on_all_cores(_try, tasks, jobs):
+        if isinstance(outcome, PosseError):
+            raise outcome
+        yield from outcome
+
+
+def _try(task: _Task) -> list[Trial]:
+    encoded, seeds, kinds, faults = task
+    plan: Plan | None = unpacked(encoded) if encoded else None
+    trials = []
+    for seed in seeds:
+        of_seed = own_plan(seed) if plan is None else plan
+        trial = attempt(of_seed, seed, faults, kinds)
+        if trial.violations and faults is None:
+            trial = shrunk(trial, of_seed)
+        # events are many; a trial that is told shows them
+        kept = trial.violations or len(seeds) == 1
+        trials.append(trial if kept else msgspec.structs.replace(trial, events=[]))
+    return trials

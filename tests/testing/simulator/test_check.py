@@ -1,0 +1,49 @@
+"""Trials: seeds, faults, what must hold, and what is shown of a failure."""
+
+import pytest
+
+from posse.plan import prepare
+from posse.testing.simulator.check import attempt, own_plan, shrunk, space_time, survives
+from posse.testing.simulator.faults import Fault
+from posse.testing.small import SMALL
+
+KILL = Fault(what="kill", after=200, ends=(1,), lasts=1.0)
+SLOW = Fault(what="delay", after=10, ends=(-1, 0), lasts=2.0, amount=0.1)
+
+
+@pytest.mark.parametrize("name", ["dp-mase", "cooperative-ucb"])
+def test_a_run_with_journals_survives_a_kill_at_any_moment(name: str) -> None:
+    plan = prepare({"system": name, **SMALL[name], "engine": {"durable": True}})
+    for after in range(0, 400, 80):
+        kill = Fault(what="kill", after=after, ends=(after // 80 % 3 - 1,), lasts=0.5)
+        assert attempt(plan, 7, [kill, SLOW]).violations == []
+
+
+def test_without_journals_a_killed_agent_is_said_to_be_lost() -> None:
+    plan = prepare({"system": "dp-mase", **SMALL["dp-mase"]})
+    trial = attempt(plan, 7, [KILL])
+    assert trial.violations == []
+    assert not survives([KILL], durable=False)
+    assert survives([KILL], durable=True)
+    assert any("goes on without" in event.detail for event in trial.events)
+
+
+def test_a_failure_is_shrunk_to_the_faults_that_it_takes_and_drawn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As if journals were of no use."""
+    plan = prepare({"system": "dp-mase", **SMALL["dp-mase"]})
+    monkeypatch.setattr("posse.testing.simulator.check.survives", lambda faults, durable: True)
+    trial = shrunk(attempt(plan, 7, [SLOW, KILL]), plan)
+    assert trial.faults == [KILL]
+    assert [violation.invariant for violation in trial.violations] == ["same record"]
+    assert "--seed 7" in trial.command
+    svg = space_time(trial)
+    assert "killed" in svg
+    assert svg.count("<line class=") >= 40
+
+
+def test_posses_own_systems_take_turns() -> None:
+    plans = [own_plan(seed) for seed in range(40)]
+    assert len({plan.spec.system for plan in plans}) > 15
+    assert {plan.spec.engine.durable for plan in plans} == {False, True}

@@ -1,0 +1,25 @@
+"""Faults: drawn from a seed, as plain data."""
+
+import msgspec
+
+from posse.testing.simulator.faults import KINDS, Fault, draw
+
+LINKS = [(-1, 0), (0, 1)]
+
+
+def test_the_same_seed_draws_the_same_faults_and_all_kinds_come() -> None:
+    drawn = [draw(seed, 4, 100, LINKS) for seed in range(300)]
+    assert drawn == [draw(seed, 4, 100, LINKS) for seed in range(300)]
+    assert {fault.what for faults in drawn for fault in faults} == set(KINDS)
+    assert all(1 <= len(faults) <= 4 for faults in drawn)
+
+
+def test_only_kinds_that_are_asked_for_are_drawn() -> None:
+    faults = [fault for seed in range(20) for fault in draw(seed, 4, 9, LINKS, ["cut", "stop"])]
+    assert {fault.what for fault in faults} == {"cut", "stop"}
+
+
+def test_a_fault_is_written_as_json_and_told_in_a_line() -> None:
+    fault = Fault(what="delay", after=3, ends=(-1, 2), lasts=1.5, amount=0.25)
+    assert msgspec.json.decode(msgspec.json.encode(fault), type=Fault) == fault
+    assert str(fault) == "delay by 0.25 at coordinator, 2 after 3 frames for 1.5 s"

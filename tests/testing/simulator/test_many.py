@@ -1,0 +1,19 @@
+"""`posse.testing.simulate`."""
+
+from posse import testing
+from posse.testing.simulator.faults import Fault
+from posse.testing.small import SMALL
+
+
+def test_each_seed_of_a_specification_is_tried() -> None:
+    source = {"system": "mase", **SMALL["mase"], "engine": {"durable": True}}
+    trials = list(testing.simulate(source, seeds=range(3), kinds=("delay", "cut", "kill")))
+    assert [trial.seed for trial in trials] == [0, 1, 2]
+    assert all(trial.faults and not trial.violations for trial in trials)
+
+
+def test_given_faults_are_those_of_every_seed() -> None:
+    cut = Fault(what="cut", after=5, ends=(-1, 0), lasts=0.5)
+    (trial,) = testing.simulate({"system": "mase", **SMALL["mase"]}, seeds=[4], faults=[cut])
+    assert trial.faults == [cut]
+    assert any(event.what == "cut" for event in trial.events)
