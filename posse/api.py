@@ -318,6 +318,7 @@ def serve(
         on_hub(engine.hub)
         if kept is not None:  # not earlier: if the address is taken, nothing continued from it
             ended.push(partial(_put_away, kept))
+            kept.open()
         opened.enter_context(engine)
 
         def made(numbers: Sequence[int]) -> Outcomes:

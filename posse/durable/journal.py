@@ -103,6 +103,11 @@ class Journal:
         if path.exists() or path.is_symlink():
             self._open()
 
+    def open(self) -> None:
+        """Open the file, if it is not open: later, descriptors may be scarce."""
+        if self._db is None:
+            self._open()
+
     def begin(self, beginning: object) -> None:
         """Forget everything so far, and record from here on what leads on from `beginning`.
 
@@ -111,8 +116,7 @@ class Journal:
         self._begin(msgspec.msgpack.encode(beginning))
 
     def _begin(self, beginning: bytes) -> None:
-        if self._db is None:
-            self._open()
+        self.open()
         self._inputs.clear()
         self.beginning = beginning
         self._write("BEGIN")
@@ -255,7 +259,9 @@ class Journal:
                     db.execute(statement)
                 db.execute("INSERT INTO about VALUES ('owner', ?)", (owner.encode(),))
             about = dict(db.execute("SELECT name, value FROM about"))
-            if (whose := about["owner"].decode()) != owner:
+            if not about.get("beginning"):
+                db.execute("UPDATE about SET value = ? WHERE name = 'owner'", (owner.encode(),))
+            elif (whose := about["owner"].decode()) != owner:
                 raise PosseError(
                     f"{self.path} is the journal of another run, version or machine, or from "
                     f"before this machine's last reboot ({whose}, and this is {owner}); end that "

@@ -8,12 +8,16 @@ each connection received (Linux, `TCP_INFO`). The door closes a connection
   those taken than an honest agent can have unconfirmed (`posse.wire.session`),
 - whose peer has not joined in time, or has moved to a newer connection: the old queue goes with it,
   so that an agent that reconnects without end fills only one,
-- when too many have not joined, from one address or in total: the oldest goes,
+- when too many have not joined, from one address or in total: of those that have proved a key the
+  oldest goes, of the others any, from the address that has most (as OpenSSH's MaxStartups),
 - when the process grows fast and much that this connection received is not taken.
 
 So a ROUTER over tcp has no receive high-water mark. It would bound none of this, and at the mark
 libzmq 4.3.5 stops reading: if such a connection then ends, the next heartbeat aborts the process
 (`zmq_assert (!_io_error)` in `out_event`).
+
+While more connect than it takes in a second, the kernel drops a share of their requests
+(`posse.wire.admission`).
 
 The door has its own thread, because strangers can send while the loop is busy with a run or its
 result. `look` decides. It runs less often the more connections there are, but at once when the
@@ -21,20 +25,28 @@ process has grown or many connections are new.
 """
 
 import contextlib
+import math
 import os
+import random
+import select
 import socket
+import stat
 import struct
 import threading
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 import zmq
 
 from posse.results.traffic import KernelBytes
 from posse.security.address import plain
+from posse.wire import syn_filter
+from posse.wire.admission import TAKEN_PER_SECOND, Admission, source_of
 from posse.wire.session import MOST_BYTES
 from posse.wire.sockets import HANDSHAKE_FAILURES, MonitorEvent, monitor_events
+from posse.wire.syn_filter import Source
 from posse.wire.world import HERE, World
 
 _BYTES = struct.Struct("=QQ")
@@ -62,9 +74,19 @@ PER_SECOND = 128
 SPARE, SPARE_PER_HOST = 64, 16
 """Connections that have not joined, allowed besides one per agent: in total, per address."""
 
+PROOF = 270
+"""Bytes that a socket with keys sends in more than a stranger's handshake: 64 of greeting and 172
+of WELCOME; READY, with 67, follows only on a key that is allowed."""
+
+CROWDED = 0.75
+"""Share of the limit of open files above which no copy of a descriptor is made."""
+
 EVERY = 0.05
 _PER_CONNECTION = 0.001
 """Seconds between looks: at least, and per connection. One takes 2 µs, so 0.2 % of a core."""
+
+AT_ONCE = 64
+"""Events, besides two per agent, after which nobody is let in until all of them are processed."""
 
 HANG_UP = 10.0
 """Longest wait in seconds for ZeroMQ to notice that all connections have ended."""
@@ -81,6 +103,7 @@ frames take 30 times their bytes in memory."""
 class Connection:
     """One connection: a copy of ZeroMQ's socket (None if no descriptor was left, or over ipc).
 
+    `proved`: its peer has shown a key that is allowed.
     `base`: bytes received less bytes taken when the connection became an agent's; None before.
     """
 
@@ -89,6 +112,8 @@ class Connection:
     since: float
     base: int | None = None
     closed: bool = False
+    source: Source | None = None
+    proved: bool = False
 
     def close(self) -> None:
         """Close our copy of the descriptor."""
@@ -122,7 +147,7 @@ class Door:
 
     `members` returns the bytes taken from each joined agent, by descriptor. `pending` queues the
     monitor's events for other readers, `refused` why connections were closed. With `guarded` False
-    the door only counts, as over ipc.
+    the door only counts, as over ipc. `keyed`: the socket lets in no peer without a key.
     """
 
     def __init__(
@@ -132,6 +157,7 @@ class Door:
         members: Callable[[], Mapping[int, int]],
         *,
         guarded: bool,
+        keyed: bool = False,
         world: World = HERE,
     ) -> None:
         self.pending: deque[MonitorEvent] = deque()
@@ -141,6 +167,11 @@ class Door:
         self._members = members
         self._world = world
         self._clock = world.monotonic
+        self._keyed = keyed
+        self._admission = Admission()
+        self._listener: socket.socket | None = None
+        self._last_copied = CROWDED * most_files()
+        self._random = random.Random()
         self._lock = threading.Lock()
         self._connections: dict[int, Connection] = {}
         self._gone = (0, 0)
@@ -153,11 +184,41 @@ class Door:
             world.watchman("door", self._watch)
 
     def _watch(self) -> None:
-        while not self._over.wait(EVERY):
+        news = select.poll()
+        news.register(self._monitor, select.POLLIN)
+        shut_out = False
+        while not self._over.is_set():
+            news.poll(1000 * EVERY)
+            if self.drain() or self._full:
+                # they come faster than this thread learns who they are, or than ZeroMQ lets go
+                shut_out = True
+                self._filter({}, 0.0)
+                while self.drain():
+                    pass
             now = self._clock()
-            self.drain()
+            with self._lock:
+                changed = self._admission.update(now, self._most_per_second)
+            if (changed or shut_out) and not self._full:
+                shut_out = False
+                self._filter(self._admission.shares, self._admission.others)
             if self.due(now):
                 self.look(now)
+
+    @property
+    def _full(self) -> bool:
+        """Whether so many connections are there, closed or not, that no more may come."""
+        return len(self._connections) > 2 * (self._agents + SPARE)
+
+    @property
+    def _most_per_second(self) -> int:
+        return TAKEN_PER_SECOND + 2 * self._agents
+
+    def _filter(self, shares: Mapping[Source, float], others: float) -> None:
+        """Let in these shares of requests to connect, and all from where agents joined."""
+        with self._lock:
+            joined = {c.host for c in self._connections.values() if c.base is not None}
+            if self._listener is not None:
+                syn_filter.attach(self._listener, syn_filter.program(shares, others, joined))
 
     def due(self, now: float) -> bool:
         """Whether to look now: soon if many are new, as each holds two descriptors."""
@@ -166,32 +227,38 @@ class Door:
 
     # --- monitor events --------------------------------------------------------------------------
 
-    def drain(self) -> None:
-        """Process the monitor's events so far."""
+    def drain(self) -> bool:
+        """Process the monitor's events so far, or a part; returns whether there are more."""
         with self._lock:
             if self._over.is_set():
-                return
-            for event in monitor_events(self._monitor):
+                return False
+            most = AT_ONCE + 2 * self._agents
+            for event in islice(monitor_events(self._monitor), most):
                 match event.kind:
                     case zmq.EVENT_ACCEPTED:
                         self._accepted(event.value)
                     case zmq.EVENT_DISCONNECTED:
                         self._disconnected(event.value)
                 self.pending.append(event)
+                most -= 1
+            return most == 0
 
     def events(self) -> Iterator[MonitorEvent]:
         """The monitor's events since the last call, oldest first."""
         self.drain()
-        while self.pending:
+        for _ in range(len(self.pending)):
             yield self.pending.popleft()
 
     def _accepted(self, fd: int) -> None:
         self._disconnected(fd)  # a reused descriptor, whose DISCONNECTED has not come yet
-        self._connections[fd] = self._copy(fd)
+        self._connections[fd] = connection = self._copy(fd)
+        self._admission.accepted(connection.source)
         self._fresh += 1
 
     def _copy(self, fd: int) -> Connection:
         connection = Connection(None, "", self._clock())
+        if fd > self._last_copied:
+            return connection
         with contextlib.suppress(OSError):
             copied = socket.socket(fileno=os.dup(fd))
             if copied.family == socket.AF_UNIX:  # has no counts
@@ -200,6 +267,9 @@ class Door:
             connection.socket = copied
             peer = connection.socket.getpeername()
             connection.host = plain(str(peer[0])) if isinstance(peer, tuple) else ""
+            connection.source = source_of(connection.host)
+            if self._listener is None and connection.source is not None:
+                self._listener = listener_of(connection.socket)
         return connection
 
     def _disconnected(self, fd: int) -> None:
@@ -260,15 +330,20 @@ class Door:
         yield from self._too_many(strangers)
 
     def _too_many(self, strangers: list[tuple[int, Connection]]) -> Iterator[Closing]:
-        """The oldest connections that have not joined, where there are too many."""
-        strangers.sort(key=lambda item: item[1].since)
-        hosts = Counter(connection.host for _, connection in strangers)
-        left = len(strangers)
-        for fd, connection in strangers:
-            crowded = hosts[connection.host] > self._agents + SPARE_PER_HOST
-            if crowded or left > self._agents + SPARE:
-                hosts[connection.host] -= 1
+        """The connections to close of those that have not joined, where there are too many."""
+        apart: list[dict[Source | None, list[tuple[int, Connection]]]] = [{}, {}]
+        for fd, connection in sorted(strangers, key=lambda item: item[1].since):
+            if self._keyed and not connection.proved:
+                connection.proved = connection.counts()[0] > PROOF
+            apart[connection.proved].setdefault(connection.source, []).append((fd, connection))
+        for proved, by_source in enumerate(apart):
+            left = sum(map(len, by_source.values()))
+            while left:
+                most = max(by_source.values(), key=len)
+                if left <= self._agents + SPARE and len(most) <= self._agents + SPARE_PER_HOST:
+                    break
                 left -= 1
+                fd, connection = most.pop(0 if proved else self._random.randrange(len(most)))
                 yield fd, connection, "too-many", "too many connections have not joined"
 
     # --- counting --------------------------------------------------------------------------------
@@ -317,6 +392,35 @@ class Door:
             for connection in self._connections.values():
                 connection.close()
             self._connections.clear()
+            if self._listener is not None:
+                self._listener.close()
+
+
+def listener_of(accepted: socket.socket) -> socket.socket | None:
+    """A copy of this process's socket that listens where this connection was accepted."""
+    port = accepted.getsockname()[1]
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            if not stat.S_ISSOCK(os.fstat(int(name)).st_mode):
+                continue
+            copy = socket.socket(fileno=os.dup(int(name)))
+            if (
+                copy.family in (socket.AF_INET, socket.AF_INET6)
+                and copy.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+                and copy.getsockname()[1] == port
+            ):
+                return copy
+            copy.close()
+    return None
+
+
+def most_files() -> float:
+    """How many files this process may have open."""
+    try:
+        import resource  # noqa: PLC0415  (Windows has none)
+    except ImportError:
+        return math.inf
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
 def resident() -> int:

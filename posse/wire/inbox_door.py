@@ -26,13 +26,18 @@ class InboxDoor(Door):
     """See the module's text. `taken`: bytes taken from the inbox, including ZeroMQ's framing."""
 
     def __init__(
-        self, monitor: zmq.Socket[bytes], *, guarded: bool = True, world: World = HERE
+        self,
+        monitor: zmq.Socket[bytes],
+        *,
+        guarded: bool = True,
+        keyed: bool = False,
+        world: World = HERE,
     ) -> None:
         self.taken = 0
         self._left = 0
         self._own: dict[int, Connection] = {}
         self._came: dict[int, int] = {}
-        super().__init__(monitor, 0, dict, guarded=guarded, world=world)
+        super().__init__(monitor, 0, dict, guarded=guarded, keyed=keyed, world=world)
         self.pending = deque(maxlen=0)  # this monitor's events have no other reader
 
     def know(self, neighbours: int) -> None:

@@ -1,5 +1,6 @@
 """Decisions about ZeroMQ sockets, in one place."""
 
+import contextlib
 import errno
 import itertools
 import struct
@@ -165,10 +166,11 @@ def monitor_events(monitor: zmq.Socket[bytes]) -> Iterator[MonitorEvent]:
 
     `zmq.utils.monitor` does the same, but loads asyncio into every agent.
     """
-    while monitor.poll(0):
-        numbers, address = monitor.recv_multipart()
-        kind, value = _MONITORED.unpack(numbers)
-        yield MonitorEvent(kind, value, address.decode())
+    with contextlib.suppress(zmq.Again):
+        while True:
+            numbers, address = monitor.recv_multipart(zmq.NOBLOCK)
+            kind, value = _MONITORED.unpack(numbers)
+            yield MonitorEvent(kind, value, address.decode())
 
 
 def why_failed(code: int) -> str:

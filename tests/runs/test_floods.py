@@ -3,6 +3,7 @@
 The peaks stand in `docs/security.md`; each test reads its line there.
 """
 
+import itertools
 import json
 import os
 import re
@@ -12,8 +13,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +127,14 @@ class Site:
 
     def connection(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", int(self.endpoint.rpartition(":")[2])), 1)
+
+    def knock(self, source: int) -> socket.socket:
+        """A connection from one of 64 other addresses, that nobody waits for."""
+        peer = socket.socket()
+        peer.setblocking(False)
+        peer.bind((f"127.0.1.{1 + source % 64}", 0))
+        peer.connect_ex(("127.0.0.1", int(self.endpoint.rpartition(":")[2])))
+        return peer
 
     def log(self) -> str:
         return (self.folder / "log").read_text()
@@ -341,42 +351,38 @@ def test_a_message_without_end_of_a_coordinator(tmp_path: Path) -> None:
     assert_peak(grown, "test_a_message_without_end_of_a_coordinator")
 
 
-def close_all(sockets: list[socket.socket]) -> None:
+def close_all(sockets: Iterable[socket.socket]) -> None:
     for one in sockets:
         one.close()
 
 
 @contextmanager
-def renewed(connect: Callable[[], socket.socket], count: int) -> Iterator[list[socket.socket]]:
-    """So many connections, and new ones as these are closed."""
-    held: list[socket.socket] = []
+def renewed(connect: Callable[[int], socket.socket], count: int) -> Iterator[None]:
+    """So many connections, and 500 new ones a second in place of the oldest."""
+    held: deque[socket.socket] = deque()
     over = threading.Event()
 
     def renew() -> None:
         while not over.wait(0.01):
-            try:
-                held.append(connect())
-            except OSError:
-                continue
+            for _ in range(5):
+                held.popleft().close()
+                held.append(connect(next(numbers)))
 
+    numbers = itertools.count()
     with ExitStack() as stack:
         stack.callback(close_all, held)
-        for _ in range(count):
-            try:
-                held.append(connect())
-            except OSError:
-                break
+        held.extend(map(connect, range(count)))
         thread = threading.Thread(target=renew, daemon=True)
         thread.start()
         stack.callback(thread.join)
         stack.callback(over.set)
-        yield held
+        yield
 
 
 def test_strangers_that_connect_and_say_nothing_keep_no_agent_out_and_lose_no_result(
     tmp_path: Path,
 ) -> None:
-    with site(tmp_path) as here, renewed(here.connection, 1_100):
+    with site(tmp_path) as here, renewed(here.knock, 1_100):
         until(lambda: here.descriptors() < FILES // 4, "that the door closes them")
         agents = [here.agent(rank) for rank in range(3)]
         assert here.result()["runs"][0]["best_arm"] == 0
@@ -423,8 +429,9 @@ def test_strangers_keys_and_garbage_leave_few_lines_and_no_descriptor(tmp_path: 
                 stranger.connect(here.endpoint)
                 time.sleep(0.005)
                 stranger.close(0)
-            for _ in range(1_000):
-                with here.connection() as garbage:
+            strangers = [here.knock(number) for number in range(1_000)]
+            for garbage in strangers:
+                with garbage, suppress(OSError):
                     garbage.sendall(os.urandom(100))
         finally:
             end(context)

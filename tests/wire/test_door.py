@@ -39,7 +39,14 @@ class Place(Watched[Door]):
         self._monitor = self.router.get_monitor_socket(WATCHED)
         world = World()
         world.monotonic = lambda: self.now
-        self.door = Door(self._monitor, agents, lambda: self.members, guarded=False, world=world)
+        self.door = Door(
+            self._monitor,
+            agents,
+            lambda: self.members,
+            guarded=False,
+            keyed=secret is not None,
+            world=world,
+        )
         self._raw: list[socket.socket] = []
         self._dealers: list[zmq.Socket[bytes]] = []
         self.accepted: list[int] = []
@@ -48,7 +55,8 @@ class Place(Watched[Door]):
         """Strangers that say nothing, all accepted."""
         fresh = [socket.create_connection(("127.0.0.1", self._port)) for _ in range(count)]
         self._raw += fresh
-        until(lambda: self._seen() >= len(self._raw), "connections that are accepted")
+        most = len(self._raw) + len(self._dealers)
+        until(lambda: self._seen() >= most, "connections that are accepted")
         return fresh
 
     def dealer(self) -> zmq.Socket[bytes]:
@@ -62,7 +70,8 @@ class Place(Watched[Door]):
             dealer.setsockopt(zmq.CURVE_SECRETKEY, own)
             dealer.setsockopt(zmq.CURVE_SERVERKEY, self._secret[0])
         dealer.connect(f"tcp://127.0.0.1:{self._port}")
-        until(lambda: self._seen() > len(self._raw), "a connection that is accepted")
+        most = len(self._raw) + len(self._dealers)
+        until(lambda: self._seen() >= most, "a connection that is accepted")
         return dealer
 
     def _seen(self) -> int:
@@ -139,16 +148,41 @@ def test_the_connection_that_an_agent_left_for_another_is_closed_without_a_word(
     assert not is_closed(taken)
 
 
-def test_of_too_many_from_one_address_the_oldest_go(place: Place) -> None:
+def test_of_too_many_from_one_address_any_go(place: Place) -> None:
     most = 1 + SPARE_PER_HOST
-    connections = []
-    for _ in range(most + 5):
-        connections += place.connect()
-        place.now += 0.01
+    connections = place.connect(most + 5)
     assert place.look() == ["too-many"] * 5
-    until(lambda: all(map(is_closed, connections[:5])), "the end of the oldest")
-    assert not any(map(is_closed, connections[5:]))
+    until(lambda: sum(map(is_closed, connections)) == 5, "the end of five")
     assert place.look() == []
+
+
+def test_who_has_proved_a_key_is_not_among_those_who_have_not() -> None:
+    here = Place(secret=zmq.curve_keypair())
+    try:
+        dealer = here.dealer()
+        dealer.send(b"hello")
+        here.router.recv_multipart()  # so the handshake is over
+        strangers = here.connect(1 + SPARE_PER_HOST + 40)
+        assert here.look() == ["too-many"] * 40
+        until(lambda: sum(map(is_closed, strangers)) == 40, "the end of forty")
+        dealer.send(b"again")
+        assert here.router.recv_multipart()[1] == b"again"
+    finally:
+        here.close()
+
+
+def test_of_too_many_that_have_proved_a_key_the_oldest_go() -> None:
+    here = Place(secret=zmq.curve_keypair())
+    try:
+        for number in range(1 + SPARE_PER_HOST + 1):
+            here.dealer().send(str(number).encode())
+            here.now += 0.01
+            here.router.recv_multipart()
+        oldest = here.door._connections[here.accepted[0]]
+        assert here.look() == ["too-many"]
+        assert oldest.closed
+    finally:
+        here.close()
 
 
 def test_it_looks_at_once_when_many_have_come(place: Place) -> None:

@@ -97,7 +97,8 @@ class Guard:
                 Authenticator(self._context, self._decide, self._refused)
             serve_with(socket, self._own.secret)
         self._inbox = monitored(socket, WATCHED)
-        self._door = InboxDoor(self._inbox, world=self._world)
+        keyed = self._own is not None
+        self._door = InboxDoor(self._inbox, keyed=keyed, world=self._world)
 
     def took(self, size: int) -> None:
         """Count `size` bytes as taken from the inbox."""

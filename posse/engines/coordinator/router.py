@@ -36,6 +36,8 @@ from posse.wire.world import HERE, World
 _MORE: Final = int(zmq.SNDMORE)
 _LOOK_UP_EVERY = 1.0
 _NAMED: Final = 3
+_SAID_AT_ONCE: Final = 16
+"""Failed handshakes that are described of those that come together; the others are counted."""
 
 _LINGER = 500
 """Milliseconds at the end for frames that are under way."""
@@ -85,7 +87,9 @@ class Router:
         self._file = None if bind.startswith("ipc://@") else _file_at(self.endpoint)
         self._monitor = monitored(self._socket, WATCHED)
         guarded = not bind.startswith("ipc:")
-        self.door = Door(self._monitor, agents, members, guarded=guarded, world=world)
+        self.door = Door(
+            self._monitor, agents, members, guarded=guarded, keyed=self._keyed, world=world
+        )
 
     def _guard(self, keys: CoordinatorKeys) -> None:
         """Let only keys of the allowlist connect."""
@@ -166,30 +170,32 @@ class Router:
 
     def connections(self, lobby: Lobby, now: float) -> Iterator[LobbyEffect]:
         """Tell the lobby which connections were lost or never let in; returns its effects."""
+        said = 0
         for event in self.door.events():
             match event.kind:
                 case zmq.EVENT_ACCEPTED | zmq.EVENT_HANDSHAKE_FAILED_AUTH:
                     pass  # of a stranger's key the authenticator says more
                 case zmq.EVENT_DISCONNECTED:
                     yield from lobby.closed(event.value, now)
-                case zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
-                    why = why_failed(event.value)
-                    yield from lobby.rejected(
-                        "handshake", f"refused a connection{self._from(event)}: {why}"
-                    )
                 case _:
-                    why = "no keys, or keys that are not known here"
-                    if not self._keyed:
-                        why = "keys while this one has none"
-                    yield from lobby.rejected(
-                        "handshake",
-                        f"a connection{self._from(event)} was closed in the handshake: the other "
-                        f"side may have {why}, or it disconnected",
-                    )
+                    said += 1
+                    text = self._not_let_in(event) if said <= _SAID_AT_ONCE else ""
+                    yield from lobby.rejected("handshake", text)
 
         for refused in (self._refused, self.door.refused):
             while refused:
                 yield from lobby.rejected(*refused.popleft())
+
+    def _not_let_in(self, event: MonitorEvent) -> str:
+        if event.kind == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
+            return f"refused a connection{self._from(event)}: {why_failed(event.value)}"
+        why = "no keys, or keys that are not known here"
+        if not self._keyed:
+            why = "keys while this one has none"
+        return (
+            f"a connection{self._from(event)} was closed in the handshake: the other side may have "
+            f"{why}, or it disconnected"
+        )
 
     def _from(self, event: MonitorEvent) -> str:
         """The origin of a connection that ZeroMQ has closed, for a sentence; "" if unknown."""

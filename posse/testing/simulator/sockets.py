@@ -102,8 +102,10 @@ class SimulatedMonitor(Readable):
         super().__init__(process, network)
         self.events = events
 
-    def recv_multipart(self) -> list[bytes]:
-        """The next event."""
+    def recv_multipart(self, flags: int = 0) -> list[bytes]:
+        """The next event; `zmq.Again` if there is none."""
+        if not self.poll(0):
+            raise zmq.Again
         event: list[bytes] = self.came.popleft()
         return event
 
