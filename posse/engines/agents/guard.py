@@ -5,6 +5,7 @@ On one machine, in a private folder, there is none: a neighbour's address is eno
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 
 import zmq
 
@@ -20,6 +21,7 @@ from posse.wire.sockets import (
     MonitorEvent,
     Selector,
     heartbeat,
+    know_family,
     monitor_events,
     monitored,
     reconnect,
@@ -38,6 +40,10 @@ _WATCHED = (
 _FAILED_IN_A_ROW = 3
 """Failed handshakes of a link before a warning: a neighbour may not know this agent yet, as both
 are told of each other at about the same time."""
+
+_FIRST_WAIT_MS, _LONGEST_WAIT_MS = 200, 8_000
+"""After those failures the link is tried ever less often: a neighbour may have named an inbox that
+is not its own."""
 
 _MOST_STRANGERS = 1_000
 """Refused keys to remember, so that each is logged only once."""
@@ -68,6 +74,8 @@ class Guard:
         self._ranks: dict[str, int] = {}
         self._strangers: set[str] = set()
         self._failures: Counter[str] = Counter()
+        self._slow: set[str] = set()
+        """Addresses that are tried less often than at first."""
         self._monitors: dict[zmq.Socket[bytes], zmq.Socket[bytes]] = {}
         """The link's socket of each monitor."""
         self._inbox: zmq.Socket[bytes] | None = None
@@ -157,7 +165,11 @@ class Guard:
                 self._failures.pop(event.address, None)
             if event.kind & HANDSHAKE_FAILURES:
                 self._not_let_in(event, rank)
-            elif rank is not None:
+                self._back_off(monitor, event.address)
+                continue
+            if event.kind == zmq.EVENT_DISCONNECTED and event.address in self._slow:
+                self._at_full_speed(monitor, event.address)
+            if rank is not None:
                 self.link_changed(rank, event.kind == zmq.EVENT_HANDSHAKE_SUCCEEDED)
 
     def _not_let_in(self, event: MonitorEvent, rank: int | None) -> None:
@@ -171,12 +183,40 @@ class Guard:
                 why = "it does not know this agent's key; are both from the same posse keys?"
             name = "?" if rank is None else rank
             LOG.warning(
-                "agent %s at %s does not let this agent in: %s",
+                "agent %s at %s does not let this agent in, which tries ever less often: %s",
                 name,
                 event.address,
                 why,
                 extra={"about": f"agent {name}'s inbox"},
             )
+
+    def _back_off(self, monitor: zmq.Socket[bytes], address: str) -> None:
+        """Double the time between attempts at each second failure.
+
+        ZeroMQ itself waits longer only while nobody listens there.
+        """
+        doublings, each_second = divmod(self._failures[address] - _FAILED_IN_A_ROW, 2)
+        if doublings < 0 or each_second or address not in self._ranks:
+            return
+        wait = min(_FIRST_WAIT_MS << doublings, _LONGEST_WAIT_MS)
+        socket = self._monitors[monitor]
+        with suppress(zmq.ZMQError):  # it was disconnected meanwhile
+            socket.disconnect(address)
+            socket.setsockopt(zmq.RECONNECT_IVL, wait)
+            know_family(socket, address)
+            socket.connect(address)  # at once, and then after `wait`
+            reconnect(socket)
+            self._slow.add(address)
+
+    def _at_full_speed(self, monitor: zmq.Socket[bytes], address: str) -> None:
+        """Try a lost link at the usual pace again, if it was up."""
+        if not self._failures[address] and address in self._ranks:
+            self._slow.discard(address)
+            socket = self._monitors[monitor]
+            with suppress(zmq.ZMQError):
+                socket.disconnect(address)
+                know_family(socket, address)
+                socket.connect(address)
 
     def close(self) -> None:
         """Close the monitors and the inbox's door."""

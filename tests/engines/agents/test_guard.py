@@ -4,6 +4,7 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import msgspec
 import pytest
@@ -63,10 +64,14 @@ class Party:
         self._selector.wait(10)
         return len(os.listdir("/proc/self/fd"))
 
-    def hears(self) -> None:
+    def hears(self, link: Any = None, at: str = "") -> None:
         """A link's monitor has something to tell."""
         with self._context.socket(zmq.PAIR) as monitor:
+            if link is not None:
+                self._guard._ranks[at] = 1
+                self._guard._monitors[monitor] = link
             self._guard._follow(monitor)
+            self._guard._monitors.pop(monitor, None)
 
     def close(self) -> None:
         self._guard.close()
@@ -142,4 +147,47 @@ def test_a_neighbour_that_shuts_an_agent_out_later_is_named_too(
         monkeypatch.setattr(guard, "monitor_events", lambda monitor, came=came: iter(came))
         party.hears()
     (line,) = caplog.messages
-    assert line.startswith(f"agent ? at {at} does not let this agent in: ")
+    assert line.startswith(
+        f"agent ? at {at} does not let this agent in, which tries ever less often: "
+    )
+
+
+class Recorded:
+    """A link's socket, that notes how long it is to wait between attempts."""
+
+    closed = True
+
+    def __init__(self) -> None:
+        self.waits: list[int] = []
+
+    def setsockopt(self, option: int, value: int) -> None:
+        if option == zmq.RECONNECT_IVL:
+            self.waits.append(value)
+
+    def connect(self, address: str) -> None:
+        self.waits.append(0)
+
+    def disconnect(self, address: str) -> None: ...
+
+
+def test_an_inbox_that_is_anothers_is_tried_ever_less_often(
+    party: Party, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at, usual = "tcp://127.0.0.1:9", 100
+    link = Recorded()
+
+    def comes(*kinds: int) -> list[int]:
+        events = [MonitorEvent(kind, 0, at) for kind in kinds]
+        monkeypatch.setattr(guard, "monitor_events", lambda monitor: iter(events))
+        link.waits.clear()
+        party.hears(link, at)
+        return link.waits
+
+    closed, shut_out = zmq.EVENT_DISCONNECTED, zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+    assert comes(closed, shut_out, shut_out) == []
+    assert comes(*[shut_out] * 5) == [200, 0, usual, 400, 0, usual, 800, 0, usual]
+    assert comes(*[shut_out] * 20)[-3:] == [8_000, 0, usual]
+    assert comes(closed) == []
+    assert comes(zmq.EVENT_HANDSHAKE_SUCCEEDED) == []
+    assert comes(closed) == [0]  # a lost link that was up is tried at the usual pace
+    assert comes(closed) == []
