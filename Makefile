@@ -5,6 +5,8 @@
 PYTHON ?= python3
 # at how many moments `make chaos` kills each system
 MOMENTS ?= 1000
+# how long `make fuzz` fuzzes each reader
+SECONDS ?= 600
 VENV   := .venv
 BIN    := $(VENV)/bin
 # modules are compiled when they are first imported: half of a fresh environment's time
@@ -53,6 +55,8 @@ check: $(VENV)/dev
 	cd papers && ../$(BIN)/lint-imports
 
 fuzz: $(VENV)/dev
+	$(BIN)/pip install -q atheris
+	$(BIN)/python -m tests.fuzz $(SECONDS)
 	$(BIN)/python -m pytest tests/hosts/test_fuzz.py --fuzz 1000000 --timeout 900
 
 chaos: $(VENV)/dev
