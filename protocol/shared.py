@@ -68,6 +68,11 @@ class SharedNoise:
         return Losses(gaussian=((self.sensitivity + 1) / self.deviation) ** 2)
 
     @property
+    def losses_alone(self) -> Losses:
+        """What one reward costs if all other agents are in league: by its agent's noise alone."""
+        return Losses(gaussian=((self.sensitivity + 1) / self.share) ** 2)
+
+    @property
     def share(self) -> float:
         """σ_i of one agent's noise in its sum, in words."""
         return self.deviation / math.sqrt(self.honest_agents)

@@ -20,13 +20,17 @@ released = partial(Claim, mechanism="laplace", uncovered=TIMING)
 
 @dataclass(frozen=True)
 class ClaimContext:
-    """What a claim depends on: participants, parameters, variant; `field`: rewards are real."""
+    """What a claim depends on: participants, parameters, variant; `field`: rewards are real.
+
+    `alone`: no other agent is believed to be honest.
+    """
 
     agents: int
     arms: int
     parameters: Any
     variant: Any
     field: bool = False
+    alone: bool = False
 
 
 def records(spec: RunSpec, claim: Claim) -> str:

@@ -13,6 +13,7 @@ from posse.agent.exchange import Exchange
 from posse.agent.federated import CdpAgent, DdpAgent, Eliminator, HdpAgent, LoneEliminator
 from posse.agent.gis import Gis
 from posse.agent.masking import SumMasker
+from posse.agent.noise import Noise
 from posse.agent.push import Flooding, Gossip
 from posse.agent.sac import Relay
 from posse.agent.shared import SharedNoiseAgent
@@ -126,12 +127,18 @@ def _make_lone(context: AgentContext) -> AgentMachine:
     )
 
 
+def _load_noise(p: CdpParameters, noise: Noise) -> None:
+    """Draw once: OpenDP takes seconds to import."""
+    if p.noise == "shared":
+        noise.discrete_gaussian(np.zeros(1, dtype=np.int64), LEAST_SHARE)
+
+
 def _make_cdp(context: AgentContext) -> AgentMachine:
     p: CdpParameters = context.parameters
     schedule = theory.make_schedule(context.parameters, context.agents, context.arms)
     if p.noise == "shared":
         # if the noise's library is missing, this fails before a reward is used
-        context.noise.discrete_gaussian(np.zeros(1, dtype=np.int64), LEAST_SHARE)
+        _load_noise(p, context.noise)
         private = context.secret(Purpose.PROTOCOL)
         masker = SumMasker(context.rank, context.agents, private, context.signer)
         shared = noise_of(p, context.agents)
@@ -317,14 +324,19 @@ def claim_pulls(context: ClaimContext) -> Claim:
 
 def _claim_shared(context: ClaimContext, p: CdpParameters) -> Claim:
     shared = noise_of(p, context.agents)
+    losses, trusted = shared.losses, shared.honest_agents
+    formula = f"exactly; the noise is sized for epsilon = {p.epsilon:g} by Rényi divergence"
+    if context.alone:
+        losses, trusted = shared.losses_alone, 1
+        formula = "by this agent's own noise alone, as nobody here vouches for the others"
     return Claim(
         mechanism="discrete-gaussian",
-        epsilon=min(p.epsilon, shared.losses.epsilon(shared.delta)),
+        epsilon=losses.epsilon(shared.delta),
         delta=shared.delta,
-        losses=shared.losses,
-        formula=f"exactly; the noise is sized for epsilon = {p.epsilon:g} by Rényi divergence",
+        losses=losses,
+        formula=formula,
         adversary="the server, which follows the protocol, together with all agents but "
-        f"{shared.honest_agents} honest ones of {context.agents}",
+        f"{trusted} honest ones of {context.agents}",
         sees="coordinator",
         note="It reads sums over all agents alone. An agent that drops out leaves the round "
         "without a sum, never with less noise. The server passes on the public keys: agents "
@@ -556,7 +568,7 @@ SYSTEMS = (
         paper=f"{PAPER}, Algorithm 1",
         parameters=CdpParameters,
         shape=Star(
-            AgentRole(_make_cdp, (Active, Keys, Unmask), signs=True),
+            AgentRole(_make_cdp, (Active, Keys, Unmask), signs=True, load=_load_noise),
             ServerRole(_make_cdp_server, (Means, PublicKey, Masked, Unmasked)),
         ),
         one_form=True,

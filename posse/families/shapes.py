@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
+from posse.agent.noise import Noise
 from posse.families.context import AgentContext, CoordinatorContext
 from posse.families.network import Network
 from posse.protocol.errors import WORD
@@ -26,12 +27,14 @@ from posse.topologies.graphs import Graph
 class AgentRole:
     """The role of an agent: `make` builds its machine, `hears` are the messages it may be sent.
 
-    `signs`: others pass on some of its messages, so it signs them if agents have keys.
+    `signs`: others pass on some of its messages, so it signs them if agents have keys. `load`
+    imports what the parameters need, so that no run of the field waits for it.
     """
 
     make: Callable[[AgentContext], AgentMachine]
     hears: tuple[type[Message], ...] = ()
     signs: bool = False
+    load: Callable[[Any, Noise], None] | None = None
 
     def __post_init__(self) -> None:
         _require_maker(self.make)

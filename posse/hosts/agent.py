@@ -80,6 +80,8 @@ class AgentHost:
             # faulty arms must end the run before it costs the others anything
             chance = Chance(self.sources, True, 0, 0, rank)
             self._own_arms = chance.arms(setup.arms, setup.agents, setup.base)
+        if self.field and (load := self._system.agent.load) is not None:
+            load(self._parameters, sources.noise())
         self.say(control.Ready())
 
     def knows(self, frame: bytes) -> bool:

@@ -25,6 +25,7 @@ class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
     - `neighbours`: their ranks; `inboxes` and `keys` are their addresses and public keys
     - `first`: the first frame on each link to a neighbour has the number after this one
     - `privacy`: the agent's own word, never the coordinator's if that is on another machine
+    - `alone`: this agent takes no other's honesty on the coordinator's word
     - `name`: the run's, for signatures
     - `sign`: sign in the lab too; in the field agents with keys always do
     - `durable`: keep a journal in the lab too
@@ -48,6 +49,7 @@ class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
     mode: Mode = "lab"
     knowledge: dict[str, Any] = {}
     privacy: PrivacySpec = PrivacySpec()
+    alone: bool = False
     name: Annotated[bytes, Meta(max_length=32)] = b""
     sign: bool = False
     durable: bool = False
@@ -64,6 +66,7 @@ class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
                 parameters=convert(self.parameters, system.parameters, "parameters"),
                 variant=self.variant,
                 field=self.mode == "field",
+                alone=self.alone,
             )
         )
 

@@ -10,6 +10,7 @@ OpenDP adds discrete Gaussian noise to the whole numbers of masked sums. Its sam
 """
 
 import importlib.util
+import os
 import secrets
 
 import numpy as np
@@ -20,6 +21,24 @@ from posse.protocol.arrays import FloatArray, IntArray
 from posse.protocol.errors import LocalProtocolError
 
 NEEDED = '"field" needs a vetted source of noise; run: pip install "posse-bandits[field]"'
+
+
+class _Draws:
+    """Whether this process, or the one that it was forked from, drew from Google's library.
+
+    Its generator fills a buffer at the first draw, which a fork copies: all children would then
+    draw the same numbers, and the difference of two releases would be free of noise.
+    """
+
+    begun = False
+    inherited = False
+
+
+def _forked() -> None:
+    _Draws.inherited = _Draws.begun
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 def is_here() -> bool:
@@ -48,6 +67,13 @@ class FieldNoise(Noise):
         return FieldNoise, ()  # it has no state to keep
 
     def noisy(self, values: FloatArray, sensitivity: float, scale: float) -> FloatArray:
+        """See `Noise`; `PosseError` in a process that was forked after the first draw."""
+        if _Draws.inherited:
+            raise PosseError(
+                "this process was forked from one that drew noise, so both would draw the same; "
+                "start each agent of the field in a process of its own, before any noise is drawn"
+            )
+        _Draws.begun = True
         mechanism = self._mechanism(sensitivity / scale, sensitivity)
         return np.array([mechanism.add_noise(float(value)) for value in values])
 

@@ -1,5 +1,8 @@
 """The field's discrete Gaussian noise, which cannot be seeded, against its law."""
 
+import subprocess
+import sys
+
 import numpy as np
 from scipy.stats import chi2
 
@@ -26,3 +29,37 @@ def test_large_deviations_keep_whole_numbers():
     drawn = FieldNoise().discrete_gaussian(np.zeros(50, dtype=np.int64), 1e6)
     assert len(set(drawn.tolist())) > 45  # 50 of millions of numbers hardly meet
     assert np.abs(drawn).max() < 10**7  # ten deviations
+
+
+DRAW_TWICE = """
+import os, sys
+import numpy as np
+from posse.errors import PosseError
+from posse.security.noise import FieldNoise
+
+def child(noise):
+    if os.fork():
+        os.wait()
+        return
+    try:
+        print(noise.noisy(np.zeros(2), 1.0, 1.0).tolist(), flush=True)
+    except PosseError as error:
+        print(str(error), flush=True)
+    os._exit(0)
+
+noise = FieldNoise()
+child(noise)
+child(noise)
+noise.noisy(np.zeros(1), 1.0, 1.0)
+child(noise)
+"""
+
+
+def test_a_process_that_was_forked_after_a_draw_draws_nothing():
+    """The library's buffer is copied by a fork; before the first draw there is none."""
+    ran = subprocess.run(
+        [sys.executable, "-c", DRAW_TWICE], capture_output=True, text=True, check=True
+    )
+    first, second, third = ran.stdout.splitlines()
+    assert first != second
+    assert third.startswith("this process was forked from one that drew noise")

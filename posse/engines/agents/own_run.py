@@ -13,7 +13,7 @@ from posse.families import get_system
 from posse.hosts.agent_setup import AgentSetup
 from posse.plan import Plan, check
 from posse.spec.explain import convert
-from posse.spec.privacy import PrivacySpec
+from posse.spec.privacy import TOO_MUCH, PrivacySpec
 from posse.spec.runfile import AgentsSpec, RunSpec
 
 
@@ -67,6 +67,7 @@ class OwnData(TheirRun):
         clip = setup.arms.clip if isinstance(setup.arms, CsvArms | PythonArms) else None
         arms = CsvArms(path=self._path, count=setup.arm_count, clip=clip)
         refuse_lab(setup, arms, allowed=self._lab)
+        setup = msgspec.structs.replace(setup, alone=True)
         if setup.mode == "field":
             self._check(setup, arms)
         return msgspec.structs.replace(setup, arms=arms, base="/", privacy=self._privacy)
@@ -96,6 +97,9 @@ class OwnData(TheirRun):
             raise PosseError(
                 f"the coordinator's run is not meant for real rewards: {error}"
             ) from None
+        if claim.epsilon > self._privacy.budget:
+            cost = TOO_MUCH.format(claim.epsilon, self._privacy.budget)
+            raise PosseError(f"the coordinator's run is not meant for real rewards: {cost}")
 
 
 class OwnRun(TheirRun):

@@ -130,6 +130,21 @@ def test_with_data_of_its_own_epsilon_is_bounded_by_the_agents_budget() -> None:
         own_data().accept(private(system="cdp-mab", parameters=printed))
 
 
+def test_with_data_of_its_own_no_other_agent_is_believed_to_be_honest() -> None:
+    """The coordinator chose `honest`; this agent's own share of the noise counts alone."""
+    shared = {"epsilon": 0.5, "horizon": 4000, "noise": "shared", "delta_prime": 1e-6}
+    all_honest = private(system="cdp-mab", parameters={**shared, "honest": 1.0})
+    assert (all_honest.claim.epsilon or 0.0) < 0.5
+    with pytest.raises(PosseError, match=r"would cost ε = 2\.\d+ and the budget is 1"):
+        own_data().accept(all_honest)
+    assert own_data(budget=3.0).accept(all_honest).claim.epsilon == pytest.approx(2.06, abs=0.01)
+    thousand = msgspec.structs.replace(all_honest, agents=1000)
+    charged = msgspec.structs.replace(
+        thousand, parameters={**shared, "epsilon": 1.0, "honest": 1.0}, alone=True
+    )
+    assert charged.claim.epsilon == pytest.approx(56.8, abs=0.1)
+
+
 def test_with_data_of_its_own_delta_is_bounded_too() -> None:
     """By δ' = .9 the same sums cost ε = .16 that by δ' = 1e-6 cost 11: they leave as they are."""
     ucb = {"epsilon": 1.0, "v": 1.1, "horizon": 400}
