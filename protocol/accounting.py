@@ -68,7 +68,7 @@ Costs = tuple[tuple[float, int], ...]
 """Costs, and how many releases cost so much."""
 
 
-class Losses(msgspec.Struct, frozen=True, kw_only=True):
+class Losses(msgspec.Struct, frozen=True, kw_only=True, order=True):
     """All that may be released of one reward, by the law of its noise.
 
     - `laplace`: sensitivity / scale of Laplace noise

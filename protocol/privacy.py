@@ -202,7 +202,7 @@ def slack(delta_prime: float | None, rewards: int) -> float:
 
     It is at most 1e-6. With probability δ' a reward may be disclosed as it is.
     """
-    return min(1e-6, 0.01 / rewards) if delta_prime is None else delta_prime
+    return min(1e-6, 0.01 / max(1, rewards)) if delta_prime is None else delta_prime
 
 
 def format_cost(epsilon: float, delta: float | None = None) -> str:

@@ -1,14 +1,16 @@
 """Arms from a reward log: a file per agent with the columns `arm` and `reward`."""
 
+import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
+from posse import regular
 from posse.arms.base import (
     MOST_ARMS,
     NO_NUMBER,
@@ -26,6 +28,18 @@ from posse.protocol.machine import peer_name
 
 _NAMED = 3
 """So many arms are named of which `clip` changes the largest share."""
+
+
+class Content(NamedTuple):
+    """How many bytes a file had when it was read, and their hash."""
+
+    size: int
+    digest: bytes
+
+
+def new_digest(data: bytes = b"") -> "hashlib.blake2b":
+    """The hash of logs, of these first bytes."""
+    return hashlib.blake2b(data, digest_size=32)
 
 
 class CsvArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="csv"):
@@ -125,17 +139,22 @@ class CsvArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="csv")
         except OSError as error:
             raise unreadable(context.owner, path, error) from None
         stamp = (state.st_mtime_ns, state.st_size, state.st_ino)
-        logs = _rewards(path, stamp, self.count, context.owner, self.clip)
-        return Csv([*logs], self.replace, context.rewards)
+        logs, content = _rewards(path, stamp, self.count, context.owner, self.clip)
+        return Csv([*logs], self.replace, context.rewards, content)
 
 
 @lru_cache(maxsize=256)
 def _rewards(
     path: Path, stamp: tuple[int, ...], count: int, owner: str, clip: Clip
-) -> tuple[FloatArray, ...]:
+) -> tuple[tuple[FloatArray, ...], Content]:
     """Each arm's rewards on the arms' scale; a file is read again only when its `stamp` differs."""
-    rows = read_log(path, count, owner, bounded=clip is None)
-    return tuple(rescale(log, clip) for log in rows)
+    try:
+        data = regular.read(path)
+    except OSError as error:
+        raise unreadable(owner, path, error) from None
+    rows = read_log(path, count, owner, bounded=clip is None, data=data)
+    content = Content(len(data), new_digest(data).digest())
+    return tuple(rescale(log, clip) for log in rows), content
 
 
 def _clipped(logs: Sequence[FloatArray], low: float, high: float) -> str:
@@ -163,8 +182,13 @@ class Csv(Arms):
     """One agent's reward log."""
 
     def __init__(
-        self, logs: list[FloatArray], replace: bool, generator: np.random.Generator
+        self,
+        logs: list[FloatArray],
+        replace: bool,
+        generator: np.random.Generator,
+        content: Content | None = None,
     ) -> None:
+        self.content = content
         self.replace = replace
         self._logs = logs
         self._generator = generator

@@ -9,7 +9,7 @@ import re
 import zlib
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from io import TextIOWrapper
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -44,14 +44,17 @@ _RANK = re.compile(r"\s*\d{1,9}\s*", re.A)
 """Python would read more as a number: 1_0 is ten, and digits of all scripts count."""
 
 
-def read_log(path: Path, count: int, owner: str, *, bounded: bool) -> list[FloatArray]:
-    """The rewards of each of `count` arms, in the order of the file.
+def read_log(
+    path: Path, count: int, owner: str, *, bounded: bool, data: bytes | None = None
+) -> list[FloatArray]:
+    """The rewards of each of `count` arms, in the order of the file, of which `data` was read.
 
     With `bounded`, all must be in [0, 1]. `LogError` names the line, or the row, that is wrong.
     """
     try:
         read = _parquet if path.suffix.lower() in _PARQUET else _csv
-        return read(path, count, owner, bounded)
+        with regular.opened(path, regular.MOST) if data is None else BytesIO(data) as stored:
+            return read(stored, path, count, owner, bounded)
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise unreadable(owner, path, error) from None
 
@@ -73,17 +76,14 @@ def _lines(file: TextIOWrapper) -> Iterator[str]:
         yield line
 
 
-def _csv(path: Path, count: int, owner: str, bounded: bool) -> list[FloatArray]:
+def _csv(stored: BinaryIO, path: Path, count: int, owner: str, bounded: bool) -> list[FloatArray]:
     logs = [array("d") for _ in range(count)]
     whole = 0  # the line in which the last whole row ends
     unpack = _PACKED.get(path.suffix.lower())
     try:
-        with (
-            regular.opened(path, regular.MOST) as stored,
-            TextIOWrapper(
-                unpack(stored) if unpack else stored, encoding="utf-8-sig", newline=""
-            ) as file,
-        ):
+        with TextIOWrapper(
+            unpack(stored) if unpack else stored, encoding="utf-8-sig", newline=""
+        ) as file:
             # not strict, an open quote would swallow the rest
             reader = csv.reader(_lines(file), strict=True)
             names = next(reader, [])
@@ -125,14 +125,16 @@ def _wrong(arm: int, reward: float | None, count: int, bounded: bool) -> str:
     return ""
 
 
-def _parquet(path: Path, count: int, owner: str, bounded: bool) -> list[FloatArray]:
+def _parquet(
+    stored: BinaryIO, path: Path, count: int, owner: str, bounded: bool
+) -> list[FloatArray]:
     try:
         from pyarrow import ArrowException, float64, int64, parquet  # noqa: PLC0415  (an extra)
     except ImportError:
         needed = "needs pyarrow: pip install 'posse-bandits[parquet]'"
         raise LogError(f"{owner}: {path} is Parquet, which {needed}") from None
     try:
-        with regular.opened(path, regular.MOST) as stored, parquet.ParquetFile(stored) as file:
+        with parquet.ParquetFile(stored) as file:
             _columns(file.schema_arrow.names, owner, path)
             if (rows := file.metadata.num_rows) > _MOST_ROWS:
                 said = f"it has {rows:,} rows, and at most {_MOST_ROWS:,} are read"

@@ -9,26 +9,35 @@ From the moment a row is used it is charged with what the run's claim says one r
 whatever the run then releases. One process at a time holds a ledger.
 """
 
-import hashlib
 import os
 import sqlite3
 import stat
 import weakref
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from posse.arms import Arms
-from posse.arms.csv import Csv
-from posse.durable.lifetime import SCHEMA, lifetime, over_arms
+from posse.arms.csv import Content, Csv, new_digest
+from posse.durable.lifetime import (
+    SCHEMA,
+    SUFFIX,
+    lifetime,
+    losses_of,
+    over_arms,
+    pieces,
+    read_only,
+)
 from posse.durable.lock import take
 from posse.errors import PosseError
 from posse.hosts.spending import RowsByArm, Spending, SpendingRequest
+from posse.protocol.accounting import together
 from posse.protocol.privacy import format_cost
 
 _CHUNK = 1 << 20
@@ -60,7 +69,7 @@ class Ledger(Spending):
     def begin(self, task: SpendingRequest, arms: Arms) -> tuple[int, RowsByArm]:
         with self._opened():
             self._db.execute("BEGIN IMMEDIATE")
-            self._recognise()
+            self._recognise(arms.content if isinstance(arms, Csv) else None)
             self._admit(task, arms)
             cursor = self._db.execute(
                 "INSERT INTO runs (began, task, agent, agents, epsilon, delta)"
@@ -68,6 +77,11 @@ class Ledger(Spending):
                 (_now(), task.says, task.rank, task.agents, task.epsilon, task.claim.delta),
             )
             self._run = int(cursor.lastrowid or 0)
+            if task.epsilon is not None:
+                self._db.execute(
+                    "INSERT INTO losses (run, losses) VALUES (?, ?)",
+                    (self._run, msgspec.msgpack.encode(task.claim.cost)),
+                )
             self._noted = np.zeros(0, dtype=np.int64)
             self._db.execute("COMMIT")
         return self._run, self._rows
@@ -131,11 +145,12 @@ class Ledger(Spending):
             self._refuse_drawn()
         self._rows = []
         for arm, length in enumerate(arms.lengths):
-            if privacy.reuse == "unlimited":
-                allowed = np.ones(length, dtype=bool)
-            else:
-                runs, epsilon, delta = over_arms(self._db, arm, length)[:, :length]
-                allowed = runs == 0 if privacy.reuse == "never" else _within(task, epsilon, delta)
+            allowed = np.ones(length, dtype=bool)
+            if privacy.reuse == "never":
+                allowed = over_arms(self._db, arm, length)[0, :length] == 0
+            elif privacy.reuse == "budget":
+                for first, last, runs in pieces(self._db, arm, length):
+                    allowed[first:last] = self._fits(task, runs)
             self._rows.append(np.flatnonzero(allowed))
         if any(arms.lengths) and not any(len(rows) for rows in self._rows):
             reason = (
@@ -165,6 +180,21 @@ class Ledger(Spending):
                 f'reuse = "unlimited" in its own run file. posse ledger {self._data} shows the runs'
             )
 
+    def _fits(self, task: SpendingRequest, runs: Sequence[int]) -> bool:
+        """Whether a reward that these runs used may be used in this run too."""
+        losses, privacy = losses_of(self._db), task.run.privacy
+        if not all(run in losses for run in runs):
+            return False
+        spent = self._db.execute(
+            "SELECT TOTAL(epsilon), TOTAL(delta) FROM runs"
+            f" WHERE run IN ({', '.join(map(str, map(int, runs)))})"
+        ).fetchone()
+        if _within(task, *spent):
+            return True
+        slack = max(spent[1] + (task.claim.delta or 0.0), privacy.slack)
+        total = together([losses[run] for run in runs] + [task.claim.cost])
+        return 0 < slack <= privacy.delta and total.epsilon(slack) <= privacy.budget
+
     def _admit_unknown(self, task: SpendingRequest) -> None:
         """`PosseError` if the user's own arms, which may give a reward twice, must not be used."""
         privacy = task.run.privacy
@@ -184,7 +214,8 @@ class Ledger(Spending):
                 'every budget; set [privacy] reuse = "unlimited" in its own run file if they give '
                 f"new rewards. posse ledger {self._path} shows the runs"
             )
-        if privacy.reuse == "budget" and not _within(task, epsilon, delta):
+        used = [run for (run,) in self._db.execute("SELECT run FROM runs WHERE rewards > 0")]
+        if privacy.reuse == "budget" and not self._fits(task, used):
             more = format_cost(task.epsilon or 0.0, task.claim.delta)
             raise PosseError(
                 f"this agent's own arms have cost {format_cost(epsilon, delta)} so far and this "
@@ -192,18 +223,71 @@ class Ledger(Spending):
                 f"posse ledger {self._path} shows the runs"
             )
 
-    def _recognise(self) -> None:
-        """`PosseError` if the log changed in any other way than by rows added at its end."""
+    def _recognise(self, parsed: Content | None = None) -> None:
+        """`PosseError` if the log changed in any other way than by rows added at its end.
+
+        `parsed` is what was read as rewards, which may be long ago: it must still be there.
+        """
         if self._data is None:
             return
         known = self._db.execute("SELECT size, digest FROM log").fetchone()
-        if known is not None and _digest(self._data, known[0])[1] != known[1]:
+        wanted = [Content(*part) for part in (known, parsed) if part is not None]
+        now = _contents(self._data, [part.size for part in wanted])
+        if known is not None and now[known[0]] != known[1]:
             raise PosseError(
                 f"{self._data} was changed after a run used it; rows may be added only at its end, "
                 f"and other rewards need a file of their own. {self._path.name} counts by row"
             )
-        self._db.execute("DELETE FROM log")
-        self._db.execute("INSERT INTO log (size, digest) VALUES (?, ?)", _digest(self._data))
+        if parsed is not None and now[parsed.size] != parsed.digest:
+            raise PosseError(
+                f"{self._data} was changed after its rewards were read for this run; start again"
+            )
+        if parsed is not None:
+            self._db.execute("DELETE FROM log")
+            self._db.execute("INSERT INTO log (size, digest) VALUES (?, ?)", parsed)
+            self._db.execute(
+                "INSERT OR IGNORE INTO places (inode) VALUES (?)", (_inode(self._data),)
+            )
+
+    def _look_around(self) -> None:
+        """Take the ledger of the same rewards under another name in this folder, if there is one.
+
+        `PosseError` where a ledger would not last, or another name's cannot be found.
+        """
+        if self._data is None:
+            return
+        try:
+            state, folder = self._data.stat(), self._data.parent.stat()
+        except OSError as error:
+            raise PosseError(f"{self._data} cannot be read: {error.strerror}") from None
+        if state.st_dev != folder.st_dev or _is_mounted(self._data):
+            raise PosseError(
+                f"{self._data} is mounted by itself, so that its ledger would be lost with this "
+                "container; mount its folder instead, where the ledger can stand beside it"
+            )
+        if self._path.exists():
+            return
+        others: dict[Path, Content] = {}
+        for path in sorted(self._data.parent.glob(f"*{SUFFIX}")):
+            with suppress(sqlite3.Error), closing(read_only(path)) as ledger:
+                places = {inode for (inode,) in ledger.execute("SELECT inode FROM places")}
+                if _inode(self._data) in places:
+                    self._path = path
+                    return
+                if (known := ledger.execute("SELECT size, digest FROM log").fetchone()) and known[
+                    0
+                ]:
+                    others[path] = Content(*known)
+        now = _contents(self._data, [known.size for known in others.values()]) if others else {}
+        same = [path for path, known in others.items() if now[known.size] == known.digest]
+        if same:
+            self._path = same[0]
+        elif state.st_nlink > 1:
+            raise PosseError(
+                f"{self._data} has {state.st_nlink} names (hard links), and the ledger that tells "
+                "which rewards were used may stand beside another; give the agent a copy that has "
+                "one name, if no run used these rewards"
+            )
 
     # --- the file --------------------------------------------------------------------------------
 
@@ -218,6 +302,7 @@ class Ledger(Spending):
         )
         with ExitStack() as opened:
             try:
+                self._look_around()
                 descriptor = os.open(self._path, flags, 0o600)
                 # closed last: closing any descriptor of the file ends SQLite's own locks
                 opened.callback(os.close, descriptor)
@@ -257,18 +342,34 @@ def _within(task: SpendingRequest, epsilon: Any, delta: Any) -> Any:
     return fits & (delta + (task.claim.delta or 0.0) <= allowed.delta * rounding)
 
 
-def _digest(path: Path, size: int | None = None) -> tuple[int, bytes]:
-    """Length and hash of a file, or of its first `size` bytes."""
-    digest, left = hashlib.blake2b(digest_size=32), size
+def _contents(path: Path, sizes: Sequence[int]) -> dict[int, bytes]:
+    """By size, the hash of so many first bytes of a file, or of all if it has fewer."""
+    digest, place, found = new_digest(), 0, {}
     try:
         with path.open("rb") as file:
-            while chunk := file.read(_CHUNK if left is None else min(_CHUNK, left)):
-                digest.update(chunk)
-                if left is not None:
-                    left -= len(chunk)
-            return file.tell(), digest.digest()
+            for size in sorted(set(sizes)):
+                while place < size and (chunk := file.read(min(_CHUNK, size - place))):
+                    digest.update(chunk)
+                    place += len(chunk)
+                found[size] = digest.digest()
     except OSError as error:
         raise PosseError(f"{path} cannot be read: {error.strerror}") from None
+    return found
+
+
+def _inode(path: Path) -> str:
+    state = path.stat()
+    return f"{state.st_dev}:{state.st_ino}"
+
+
+def _is_mounted(path: Path) -> bool:
+    """Whether the file itself is a mount point, as a container's single file is."""
+    try:
+        mounts = Path("/proc/self/mountinfo").read_text()
+    except OSError:
+        return False
+    name = str(path).replace("\\", "\\134").replace(" ", "\\040")
+    return any(line.split(" ")[4:5] == [name] for line in mounts.splitlines())
 
 
 def _now() -> str:

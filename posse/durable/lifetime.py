@@ -3,6 +3,7 @@
 import math
 import sqlite3
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -10,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posse.errors import InputError
-from posse.protocol.privacy import format_cost
+from posse.protocol.accounting import Losses, together
+from posse.protocol.privacy import Guarantee, format_cost
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (
@@ -21,12 +23,16 @@ CREATE TABLE IF NOT EXISTS runs (
 CREATE TABLE IF NOT EXISTS rows (
   run INTEGER NOT NULL, arm INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL
 );
+CREATE TABLE IF NOT EXISTS losses (run INTEGER PRIMARY KEY, losses BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS places (inode TEXT PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS log (size INTEGER NOT NULL, digest BLOB NOT NULL);
 CREATE INDEX IF NOT EXISTS rows_by_arm ON rows (arm, run);
 """
 """`rows`: run `run` used rows `first` to `last` - 1 of an arm, counted from 0 in the order of the
-log. `log`: how long the log was when it was last used, and its hash. Without the index each release
-would search the rows of all runs: a tenth of a second after 1,000 runs with 50 arms."""
+log. `losses`: what each run costs by the law of its noise. `places`: device and inode of each file
+that was the log. `log`: how long the log was when it was last used, and its hash. Without the index
+each release would search the rows of all runs: a tenth of a second after 1,000 runs with 50 arms.
+"""
 
 SUFFIX = ".ledger"
 
@@ -55,6 +61,8 @@ class Lifetime(msgspec.Struct, frozen=True, kw_only=True):
 
     Of the user's own arms, and of rows drawn with replacement, posse does not know the rows: then
     `rows` is None, and such runs count in full. `unprotected`: rewards used in runs without an ε.
+    `epsilon` and `delta` are sums over runs; `exact` adds up losses at `delta`, or at 1e-6 if that
+    is 0, where it gives less.
     """
 
     ledger: str
@@ -63,6 +71,7 @@ class Lifetime(msgspec.Struct, frozen=True, kw_only=True):
     epsilon: float
     delta: float
     unprotected: int
+    exact: Guarantee | None = None
 
     @property
     def says(self) -> str:
@@ -76,7 +85,8 @@ class Lifetime(msgspec.Struct, frozen=True, kw_only=True):
         cost = f"at most {format_cost(self.epsilon, self.delta)} for one reward"
         bare = f"; {self.unprotected} were used without any ε" if self.unprotected else ""
         counted = f"{len(runs)} run{'s' * (len(runs) != 1)}"
-        return f"{counted} used {used} so far, {cost}{bare}"
+        exact = f", by the distribution of their losses {self.exact.number}" if self.exact else ""
+        return f"{counted} used {used} so far, {cost}{exact}{bare}"
 
 
 def read(path: Path) -> Lifetime:
@@ -85,15 +95,19 @@ def read(path: Path) -> Lifetime:
     ledger = resolved if resolved.suffix == SUFFIX else Path(f"{resolved}{SUFFIX}")
     if not ledger.is_file():
         raise InputError(f"{ledger} does not exist: no field run used {path}")
-    # SQLite's readers leave files beside a ledger that they may not write. A ledger without a
-    # write-ahead log is not in use, so it can be read as a file that does not change
-    alone = "" if Path(f"{ledger}-wal").exists() else "&immutable=1"
     try:
-        uri = f"{ledger.as_uri()}?mode=ro{alone}"
-        with closing(sqlite3.connect(uri, uri=True)) as connection:
+        with closing(read_only(ledger)) as connection:
             return lifetime(connection, ledger)
     except sqlite3.Error as error:
         raise InputError(f"{ledger} cannot be read as a ledger: {error}") from None
+
+
+def read_only(ledger: Path) -> sqlite3.Connection:
+    """A connection by which nothing is written."""
+    # SQLite's readers leave files beside a ledger that they may not write. A ledger without a
+    # write-ahead log is not in use, so it can be read as a file that does not change
+    alone = "" if Path(f"{ledger}-wal").exists() else "&immutable=1"
+    return sqlite3.connect(f"{ledger.as_uri()}?mode=ro{alone}", uri=True)
 
 
 def lifetime(connection: sqlite3.Connection, path: Path) -> Lifetime:
@@ -107,10 +121,20 @@ def lifetime(connection: sqlite3.Connection, path: Path) -> Lifetime:
     epsilon = sum(run.epsilon or 0.0 for run in unknown)
     delta = sum(run.delta or 0.0 for run in unknown)
     rows, exposed, slack = 0, 0.0, 0.0
+    losses, patterns = losses_of(connection), {frozenset[int]()}
     for (arm,) in connection.execute("SELECT DISTINCT arm FROM rows").fetchall():
         uses, charges, slacks = over_arms(connection, arm, bare=0.0)
         rows += int(np.count_nonzero(uses))
         exposed, slack = max(exposed, charges.max(initial=0)), max(slack, slacks.max(initial=0))
+        patterns |= {frozenset(runs) for _, _, runs in pieces(connection, arm)}
+    always = [run.run for run in unknown]
+    costs = {
+        tuple(sorted(losses[run] for run in (*always, *pattern) if run in losses))
+        for pattern in patterns
+        if not any(pattern < other for other in patterns)
+    }
+    at = float(delta + slack) or LEAST_DELTA
+    exact = max((together(list(cost)).epsilon(at) for cost in costs), default=0.0)
     return Lifetime(
         ledger=str(path),
         runs=runs,
@@ -118,7 +142,40 @@ def lifetime(connection: sqlite3.Connection, path: Path) -> Lifetime:
         epsilon=float(epsilon + exposed),
         delta=float(delta + slack),
         unprotected=sum(run.rewards for run in used if run.epsilon is None),
+        exact=Guarantee(adversary="", epsilon=exact, delta=at)
+        if exact < 0.99 * (epsilon + exposed)
+        else None,
     )
+
+
+LEAST_DELTA = 1e-6
+"""The δ at which runs without one are added up for people."""
+
+_read_losses = msgspec.msgpack.Decoder(Losses).decode
+
+
+def losses_of(connection: sqlite3.Connection) -> dict[int, Losses]:
+    """What each run with an ε cost, by its number."""
+    known = dict(connection.execute("SELECT run, losses FROM losses").fetchall())
+    charged = "SELECT run, epsilon, delta FROM runs WHERE epsilon IS NOT NULL"
+    return {
+        run: _read_losses(known[run])
+        if run in known
+        else Losses(pure=((epsilon, 1),), delta=delta or 0.0)
+        for run, epsilon, delta in connection.execute(charged).fetchall()
+    }
+
+
+def pieces(
+    connection: sqlite3.Connection, arm: int, length: int = 0
+) -> list[tuple[int, int, tuple[int, ...]]]:
+    """Rows of an arm from first to last - 1 that the same runs used, and these runs."""
+    uses = connection.execute("SELECT first, last, run FROM rows WHERE arm = ?", (arm,)).fetchall()
+    edges = sorted({0, length, *(edge for first, last, _ in uses for edge in (first, last))})
+    return [
+        (first, last, tuple(run for a, b, run in uses if a <= first < b))
+        for first, last in pairwise(edges)
+    ]
 
 
 def over_arms(

@@ -27,6 +27,7 @@ _LOCAL = (
     "privacy.budget",
     "privacy.delta",
     "privacy.reuse",
+    "privacy.slack",
     "seed",
     *_WAITING,
 )

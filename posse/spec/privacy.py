@@ -38,6 +38,7 @@ class PrivacySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     - "never": each row of a reward log is used in one run only; the next run continues after it
     - "budget": rows may be used again while all runs together stay within `budget` and `delta`
+      `slack` (default 0: only that of the runs) is the δ at which their losses may be added up
     - "unlimited": for users who know that each pull gives a new reward, or who want no promise
     """
 
@@ -48,6 +49,9 @@ class PrivacySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         float, Meta(ge=0, lt=1, description="δ that all runs may spend on one reward")
     ] = RARE
     reuse: Reuse = "never"
+    slack: Annotated[
+        float, Meta(ge=0, lt=1, description="δ at which the losses of all runs are added up")
+    ] = 0.0
 
     @property
     def says(self) -> str:

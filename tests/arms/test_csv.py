@@ -188,9 +188,9 @@ def test_a_series_reads_a_log_once_and_again_when_it_changed(
     read: list[Path] = []
     once = log_file.read_log
 
-    def counting(path: Path, count: int, owner: str, *, bounded: bool) -> list[FloatArray]:
+    def counting(path: Path, *others: Any, **options: Any) -> list[FloatArray]:
         read.append(path)
-        return once(path, count, owner, bounded=bounded)
+        return once(path, *others, **options)
 
     monkeypatch.setattr(csv, "read_log", counting)
     raw = log(tmp_path, [(0, 0.1), (1, 1.0)])

@@ -127,6 +127,7 @@ def test_parquet_names_the_extra_that_reads_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
+    (tmp_path / "log.parquet").write_bytes(b"PAR1")
     with pytest.raises(
         LogError, match=r"is Parquet, which needs pyarrow: pip install 'posse-bandits"
     ):

@@ -21,6 +21,7 @@ from posse.durable.lifetime import Lifetime, over_arms, read
 from posse.errors import PosseError
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.spending import SpendingRequest
+from posse.protocol.accounting import Losses, gaussian_deviation
 from posse.protocol.privacy import Claim
 from posse.spec.privacy import PrivacySpec
 from tests.support.arms import context
@@ -369,3 +370,82 @@ def test_no_row_ever_costs_more_than_its_budget(tmp_path: Path) -> None:
     connection = sqlite3.connect(f"{path}.ledger")
     assert over_arms(connection, 0, 30)[1].max() <= 2.0 + 1e-9
     connection.close()
+
+
+def test_what_was_read_as_rewards_is_what_is_written_down(log: Path) -> None:
+    """The log is rotated between its reading and the run's begin: nothing may be used."""
+    spec = CsvArms(path=str(log), count=2)
+    arms = spec.build(context())
+    log.write_text(log.read_text().replace("0,0.03", "0,0.99"))
+    with pytest.raises(PosseError, match="was changed after its rewards were read for this run"):
+        Ledger(*spec.ledger("/", 3)).begin(task(), arms)
+    log.write_text(log.read_text().replace("0,0.99", "0,0.03") + "0,0.77\n")
+    Ledger(*spec.ledger("/", 3)).begin(task(), arms)  # rows at the end are the next run's
+
+
+@pytest.mark.parametrize("name", ["link", "copy", "moved"])
+def test_the_ledger_is_found_under_another_name(log: Path, name: str) -> None:
+    used_by(log, task(), 2, 1)
+    other = log.parent / f"{name}.csv"
+    match name:
+        case "link":
+            other.hardlink_to(log)
+        case "copy":
+            other.write_text(log.read_text() + "1,0.77\n")
+        case _:
+            log.rename(other)
+    assert used_by(other, task(), 1, 1) == [[0.02], [0.11]]
+    assert [path.name for path in log.parent.glob("*.ledger")] == ["rewards-3.csv.ledger"]
+
+
+def test_a_log_with_another_name_elsewhere_is_refused(log: Path, tmp_path: Path) -> None:
+    used_by(log, task(), 2, 1)
+    (tmp_path / "elsewhere").mkdir()
+    other = tmp_path / "elsewhere" / "rewards.csv"
+    other.hardlink_to(log)
+    with pytest.raises(PosseError, match=r"rewards\.csv has 2 names \(hard links\)"):
+        Run(other, task())
+    assert used_by(log, task(), 1, 1) == [[0.02], [0.11]]
+
+
+def test_a_log_without_a_lasting_place_for_its_ledger_is_refused(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("posse.durable.ledger._is_mounted", lambda path: path == log)
+    with pytest.raises(PosseError, match="is mounted by itself, .* mount its folder instead"):
+        Run(log, task())
+    assert not list(log.parent.glob("*.ledger"))
+
+
+def with_losses(about: SpendingRequest, losses: Losses) -> SpendingRequest:
+    return msgspec.structs.replace(about, claim=msgspec.structs.replace(about.claim, losses=losses))
+
+
+def test_runs_are_added_up_by_the_distribution_of_their_losses(log: Path) -> None:
+    """Ten shared runs at (1, 1e-6) cost (2.90, 1e-5); the sum, 10, stands beside it."""
+    shared = Losses(gaussian=1 / gaussian_deviation(1.0, 1.0, 1e-6) ** 2)
+    within = with_losses(task(1.0, 1e-6, budget=2.901, reuse="budget"), shared)
+    for _ in range(10):
+        assert used_by(log, within, 1, 0) == [[0.0], []]
+    assert Run(log, within).pulls_of(0, 1) == [0.01]
+    book = read(log)
+    assert book.epsilon == 10.0
+    assert book.delta == pytest.approx(1e-5)
+    assert book.exact is not None
+    assert book.exact.epsilon == pytest.approx(2.900, abs=1e-3)
+    assert (
+        "at most ε = 10, δ = 1e-05 for one reward, by the distribution of their losses" in book.says
+    )
+
+
+def test_a_slack_lets_runs_without_a_delta_be_added_up_too(log: Path) -> None:
+    laplace = Losses(laplace=((0.1, 1),))
+    exact = with_losses(task(0.1, budget=1.0, reuse="budget", slack=1e-6), laplace)
+    basic = with_losses(task(0.1, budget=1.0, reuse="budget"), laplace)
+    for _ in range(10):
+        used_by(log, basic, 1, 0)
+    assert Run(log, basic).pulls_of(0, 1) == [0.01]
+    many = with_losses(task(0.1, budget=1.0, delta=0.01, reuse="budget", slack=0.01), laplace)
+    assert used_by(log, many, 1, 0) == [[0.0], []]
+    with pytest.raises(PosseError, match="more than its budget"):
+        Run(log, msgspec.structs.replace(exact, claim=Claim(mechanism="laplace", epsilon=9.0)))

@@ -177,9 +177,9 @@ def test_with_data_of_its_own_a_run_must_be_one_that_a_run_file_could_order(
 ) -> None:
     """With precision = 0 each agent's share of the noise is far below one word."""
     shared: dict[str, Any] = {"system": "cdp-mab", "parameters": SHARED}
-    own_data().accept(private(**shared))
+    own_data(budget=10.0).accept(private(**shared))
     with pytest.raises(PosseError, match=match):
-        own_data().accept(private(**(shared | changes)))
+        own_data(budget=10.0).accept(private(**(shared | changes)))
 
 
 @pytest.mark.parametrize("system", CASES)
