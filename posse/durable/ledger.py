@@ -279,7 +279,12 @@ class Ledger(Spending):
                 ]:
                     others[path] = Content(*known)
         now = _contents(self._data, [known.size for known in others.values()]) if others else {}
-        same = [path for path, known in others.items() if now[known.size] == known.digest]
+        # agents of one run may have equal logs; each then has a ledger of its own
+        same = [
+            path
+            for path, known in others.items()
+            if now[known.size] == known.digest and not _is_used(path)
+        ]
         if same:
             self._path = same[0]
         elif state.st_nlink > 1:
@@ -355,6 +360,15 @@ def _contents(path: Path, sizes: Sequence[int]) -> dict[int, bytes]:
     except OSError as error:
         raise PosseError(f"{path} cannot be read: {error.strerror}") from None
     return found
+
+
+def _is_used(ledger: Path) -> bool:
+    """Whether an agent has this ledger open."""
+    descriptor = os.open(ledger, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        return not take(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _inode(path: Path) -> str:
