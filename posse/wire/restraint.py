@@ -32,6 +32,10 @@ class Restraint:
         """Look at the next call: an agent on its own clock may send too much before one is due."""
         self._look_at = 0.0
 
+    def stood_still(self, seconds: float) -> None:
+        """This process did not listen for so many seconds: no peer is late for them."""
+        self._until += seconds
+
     def look(self, now: float) -> None:
         """Update `held`; call it often. `RunFailed` if a peer confirms nothing for `DEADLINE`."""
         if now < self._look_at and not self.held:

@@ -32,6 +32,11 @@ HANDSHAKE_MS = 10_000
 takes one. An agent lets a neighbour wait that it was not told of yet (`posse.security.zap`).
 ZeroMQ's own timeout is 30 s."""
 
+CONNECT_MS = 4_000
+"""How long the kernel may try to connect, as long as a peer may be silent. Without it each try of
+one that is not answered lasts for two minutes, in which the kernel asks ever more rarely, so that a
+network which dropped packets for 40 s is used again half a minute after it is back."""
+
 LINK_DEADLINE = 60.0
 """Seconds within which a link must take a frame."""
 
@@ -112,9 +117,11 @@ def heartbeat(socket: zmq.Socket[bytes]) -> None:
 
 
 def reconnect(socket: zmq.Socket[bytes]) -> None:
-    """Set how soon and how often a lost connection is tried again."""
+    """Set how soon and how often a lost connection is tried again, and how long each time."""
     socket.setsockopt(zmq.RECONNECT_IVL, 100)
     socket.setsockopt(zmq.RECONNECT_IVL_MAX, 2_000)
+    socket.setsockopt(zmq.CONNECT_TIMEOUT, CONNECT_MS)
+    socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
 
 
 def monitored(socket: zmq.Socket[bytes], events: int) -> zmq.Socket[bytes]:

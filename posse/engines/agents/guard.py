@@ -137,7 +137,6 @@ class Guard:
         """Prepare a socket for its next connection, to this neighbour."""
         if self._own is not None:
             connect_with(socket, self._own.public, self._own.secret, self._keys[rank])
-        socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
         reconnect(socket)
         heartbeat(socket)
         socket.setsockopt(zmq.RCVHWM, 0)  # see `posse.wire.door`

@@ -161,6 +161,11 @@ class Joining:
         self._connections = starts << _STARTS
         self._resume(now)
 
+    def stood_still(self, seconds: float) -> None:
+        """This process did not listen for so many seconds: they are no part of any wait."""
+        self.timer += seconds
+        self._until += seconds
+
     def fire(self, now: float) -> list[JoiningEffect]:
         """The time of `timer` has come."""
         if now < self.timer:

@@ -51,6 +51,10 @@ _LISTEN_SECONDS: Final = 0.2
 _PATIENCE = 0.2
 """Longest wait in seconds where frames can be lost (tcp, or a journal): probes must be sent."""
 
+_STOOD_STILL: Final = 1.0
+"""Seconds without a look at the timers that count as none: this process was stopped, or busy with
+its arms."""
+
 _LOOK_UP_MS = 50
 """Longest wait in milliseconds for neighbours alone, or while links come up."""
 
@@ -98,6 +102,8 @@ class AgentProcess:
         self._left: int | None = None
         """The exit code; None until this agent may leave."""
         self._probe_at = 0.0
+        self._listened_at = math.inf
+        """When this process last looked at its timers."""
         self._show_life_at = math.inf
         self._show_life = self._acted
         """One object, by which a checkpoint knows it."""
@@ -229,6 +235,10 @@ class AgentProcess:
         if self.joining.state is JoinState.LINKING and self._mesh is not None:
             self._carry_out(self.joining.not_listening(self._mesh.not_listening()))
         now = self._now()
+        if now >= self._listened_at + _STOOD_STILL:
+            self.joining.stood_still(now - self._listened_at)
+            self._restraint.stood_still(now - self._listened_at)
+        self._listened_at = now
         if now >= self._probe_at:
             self._probe_at = now + PROBE_EVERY
             self._uplink.probe(now)

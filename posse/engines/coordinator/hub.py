@@ -255,6 +255,7 @@ class Hub:
                 continue
             if now >= look + _STOOD_STILL:
                 late_from = now + CATCH_UP
+                lobby.stood_still(now, now - look)
             look = now + _LOOK
             if self.interrupted.is_set():
                 self.interrupted.clear()
@@ -351,7 +352,7 @@ class Hub:
             self._carry_out(self.lobby.linked(by, about, now, up=up))
         left, host.left = host.left, []
         for rank, why, mistake in left:
-            self._carry_out(self.lobby.quit(rank, why, InputError if mistake else RunFailed))
+            self._carry_out(self.lobby.quit(rank, why, now, InputError if mistake else RunFailed))
 
     def _connections(self) -> None:
         self._carry_out(self._router.connections(self.lobby, self._now()))

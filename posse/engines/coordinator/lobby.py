@@ -221,13 +221,19 @@ class Lobby:
 
     @property
     def roll_at(self) -> float:
-        """When `call_roll` is to be called: once in a silence, before it ends the run."""
+        """When `call_roll` is to be called: in a silence, before it ends the run."""
         return math.inf if self._run is None else self.patience.roll_at
 
     def call_roll(self, now: float) -> list[int]:
         """The agents to ask for a sign of life; an answer of the session is enough."""
         self.patience.call_roll(now)
-        return self._suspects()
+        return self._without_answer(self._suspects())
+
+    def stood_still(self, now: float, seconds: float) -> None:
+        """The coordinator itself did nothing for so many seconds until now."""
+        self.patience.stood_still(now, seconds)
+        if self._run is not None:
+            self._run.put_off(seconds, now + CATCH_UP)
 
     def fire(self, now: float) -> list[LobbyEffect]:
         """The time of `timer` has come."""
@@ -310,7 +316,7 @@ class Lobby:
             if not self.outlives_agents:
                 self.roster.ended(rank)
                 return [Fail(gone(rank, absence))]
-            self._go_on_without(rank)
+            self._go_on_without(rank, now)
             text = f"agent {rank} was away for {absence:g} s; the run goes on without it"
             effects.append(LogLine(logging.WARNING, text))
         self.patience.heard = now
@@ -335,22 +341,24 @@ class Lobby:
         if killed and self.restarts[rank] < self._most_restarts:
             return self._started_again(rank, why, now)
         self.roster.ended(rank)
-        return self._ended(rank, why)
+        return self._ended(rank, why, now)
 
-    def quit(self, rank: int, why: str, kind: type[PosseError] = RunFailed) -> list[LobbyEffect]:
+    def quit(
+        self, rank: int, why: str, now: float, kind: type[PosseError] = RunFailed
+    ) -> list[LobbyEffect]:
         """An agent left the run: it said so, or sent something impossible."""
         # an agent that was started here fails by our own mistake, not by a peer's fault
         ours = not self.roster.members[rank].incarnation
         self.roster.members[rank].quit = True
-        return [Fail(why, kind)] if ours else self._ended(rank, why)
+        return [Fail(why, kind)] if ours else self._ended(rank, why, now)
 
-    def _ended(self, rank: int, why: str) -> list[LobbyEffect]:
+    def _ended(self, rank: int, why: str, now: float) -> list[LobbyEffect]:
         """An agent will not come back."""
         if self.phase is Phase.GATHERING and rank not in self._wanted:
             return []
         if not self.outlives_agents:
             return [Fail(why)]
-        self._go_on_without(rank)
+        self._go_on_without(rank, now)
         return [LogLine(logging.WARNING, f"{why}; the run goes on without it")]
 
     def _started_again(self, rank: int, why: str, now: float) -> list[LobbyEffect]:
@@ -454,7 +462,7 @@ class Lobby:
             self._joins(member.rank, now)
         self._moved(now)
         self.changed = True
-        effects = self._replace(member, old) if old is not None else []
+        effects = self._replace(member, old, now) if old is not None else []
         if effects and isinstance(effects[-1], Fail):
             return effects
         if member.incarnation:
@@ -479,6 +487,7 @@ class Lobby:
         if member.incarnation and asked.starts > member.starts:
             self.restarts[member.rank] += 1
             self.patience.outages.unsay(member.rank)
+            self.patience.mended(now)
         member.starts = asked.starts
         text = f"agent {member.rank} is back over a new connection"
         about = f"agent {member.rank}"
@@ -513,7 +522,7 @@ class Lobby:
                 told.append(Reply(member.identity, control.Moved(rank, other.inbox)))
         return told
 
-    def _replace(self, member: Member, old: Member) -> list[LobbyEffect]:
+    def _replace(self, member: Member, old: Member, now: float) -> list[LobbyEffect]:
         """Replace a member by a newer incarnation, or by the same one that joins anew."""
         effects: list[LobbyEffect] = []
         is_same = member.incarnation == old.incarnation
@@ -533,7 +542,7 @@ class Lobby:
         if self._run is not None and member.rank not in self._run.dismissed:
             text = f"agent {member.rank} starts over; the run goes on without it"
             effects.append(LogLine(logging.WARNING, text, f"agent {member.rank}"))
-        self._go_on_without(member.rank)
+        self._go_on_without(member.rank, now)
         return effects
 
     def closed(self, connection: int, now: float) -> list[LobbyEffect]:
@@ -566,16 +575,19 @@ class Lobby:
         name = link((by, about))
         if up:
             healed = self.patience.outages.back(by, about)
+            self.patience.mended(now)
             return [LogLine(logging.INFO, f"{name} is up again", name)] * healed
         if not self.patience.outages.lost(by, about):
             return []
         self.patience.parted(now)
         return [LogLine(logging.WARNING, f"{name} is down, as agent {by} reports", name)]
 
-    def _go_on_without(self, rank: int) -> None:
+    def _go_on_without(self, rank: int, now: float) -> None:
         """Let the run, if any, go on without this agent."""
-        self.patience.forget(rank)
+        self.patience.forget(rank, now)
         if self._run is not None:
+            if rank not in self._run.dismissed:
+                self.patience.give_moment(now)
             self._run.lose(rank)
 
 

@@ -9,6 +9,9 @@ _ANSWER = 10.0
 """Seconds that an agent has to answer the roll, or half the deadline if that is less: two round
 trips of the slowest links, and time for what the agent may be busy with."""
 
+_CALL_AGAIN = 1.0
+"""Seconds between two calls of the roll to those who have not answered: a call may be lost."""
+
 
 class Outages(dict[frozenset[int], set[int]]):
     """Links between agents that are down, each with the agents at its ends that say so."""
@@ -73,11 +76,14 @@ class Patience:
         """In a run: by agent, the seconds of its earlier absences."""
         self._away_since = 0.0
         self._parted = math.inf
-        """When a link between agents was first down in this silence; infinite if none was."""
+        """When a link between agents, down now, was first down; infinite if none is."""
+        self._explained = 0.0
+        """Seconds of this silence that links explained which are up again."""
         self.within = self.deadline
         """Seconds that the silence of this wait may last."""
         self._called = -math.inf
-        """When the roll was last called."""
+        """When the roll was first called in this silence."""
+        self._call_at = -math.inf
         self._best = (0, 0)
         """In this wait: the most agents that were ready, and that were here."""
 
@@ -87,6 +93,7 @@ class Patience:
         self._called = -math.inf
         self.within = self.joining if joining else self.deadline
         self._parted = now if self.outages else math.inf
+        self._explained = 0.0
         self._best = (0, here)
 
     def rejoin(self) -> None:
@@ -109,6 +116,7 @@ class Patience:
     def moved(self, now: float) -> None:
         """The run made progress."""
         self.heard = now
+        self._explained = 0.0
         if self._parted != math.inf:
             self._parted = now if self.outages else math.inf
 
@@ -139,12 +147,11 @@ class Patience:
             self.heard += now - self._away_since  # the absences explain the silence
         return True
 
-    def forget(self, rank: int) -> None:
+    def forget(self, rank: int, now: float) -> None:
         """Stop waiting for an agent."""
         self._absent.pop(rank, None)
         self.outages.forget(rank)
-        if not self.outages:
-            self._parted = math.inf
+        self.mended(now)
 
     def wait_on(self, now: float) -> list[int]:
         """Wait as long again for the agents that are overdue; returns them."""
@@ -156,13 +163,45 @@ class Patience:
         """A link between agents went down."""
         self._parted = min(self._parted, now)
 
+    def mended(self, now: float) -> None:
+        """Links between agents are up again, or matter no more.
+
+        Once none is down, the time for which one was explains the silence, and what was kept has a
+        moment to be sent: all together at most `absence` seconds in one silence.
+        """
+        if self.outages or self._parted == math.inf:
+            return
+        counted_anew = max(self.heard + now - self._parted, now + self._moment - self.within)
+        most = self.heard + max(0.0, self.absence - self._explained)
+        heard = max(self.heard, min(now, counted_anew, most))
+        self._explained += heard - self.heard
+        self.heard, self._parted = heard, math.inf
+
+    def give_moment(self, now: float) -> None:
+        """The run goes on in another way: let the agents hear of it before it is too late."""
+        self.heard = max(self.heard, now + self._moment - self.within)
+
+    def stood_still(self, now: float, seconds: float) -> None:
+        """The coordinator itself did nothing for so many seconds until now: they do not count.
+
+        Where it stood still, others may have too, and need a moment to connect again.
+        """
+        moment = min(seconds, self._moment)
+        self.heard = max(self.heard + seconds, now + moment - self.within)
+        self._parted += seconds
+        self._away_since += seconds
+        for times in (self._absent, self._left):
+            times.update({rank: at + seconds for rank, at in times.items()})
+
     # --- time ------------------------------------------------------------------------------------
 
     @property
     def end(self) -> float:
         """When a silence has lasted too long."""
         end = self.heard + self.within
-        return end if self._parted == math.inf else max(end, self._parted + self.absence)
+        if self._parted == math.inf:
+            return end
+        return max(end, self._parted + self.absence - self._explained)
 
     @property
     def timer(self) -> float:
@@ -171,14 +210,20 @@ class Patience:
 
     @property
     def roll_at(self) -> float:
-        """When to call the roll: once in a silence, before the silence ends the run."""
+        """When to call the roll: before a silence ends the run, and then every second."""
         if self._called >= self.heard:
-            return math.inf
-        return self.end - min(self.deadline / 2, _ANSWER)
+            return self._call_at
+        return self.end - self._moment
+
+    @property
+    def _moment(self) -> float:
+        return min(self.deadline / 2, _ANSWER)
 
     def call_roll(self, now: float) -> None:
         """Note that the agents that are waited for are now asked whether they are there."""
-        self._called = now
+        if self._called < self.heard:
+            self._called = now
+        self._call_at = now + _CALL_AGAIN
 
     def answered(self, at: float) -> bool:
         """Whether an agent that was last heard at this time has answered the roll."""

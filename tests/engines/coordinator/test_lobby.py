@@ -528,13 +528,13 @@ def test_who_ends_its_own_part_ends_no_run_unless_it_was_started_here() -> None:
     script.joins("peer-0", 0)
     script.says("here-1", control.Join(1, TOKEN, "", 77))
     run = script.carries(Run(outlives=True))
-    effects = script.lobby.quit(0, "agent 0 cannot go on")
+    effects = script.lobby.quit(0, "agent 0 cannot go on", script.now)
     assert warned(effects) == ["agent 0 cannot go on; the run goes on without it"]
     assert run.lost == [0]
     script.lobby.roster.members[0].session.wrap(b"goodbye")
     assert not script.lobby.roster.members[0].to_see_off
     assert script.closes("peer-0") == []  # nobody waits for it
-    assert failed(script.lobby.quit(1, "no such file")) == "no such file"
+    assert failed(script.lobby.quit(1, "no such file", script.now)) == "no such file"
     assert run.lost == [0]
 
 
