@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from posse.security.keys import CoordinatorKeys
     from posse.wire.world import World
 
+_LATECOMERS = 30.0
+"""Seconds within which containers and jobs that are started with their coordinator come."""
+
 Outcomes = Generator[tuple[int, RunRecord | PosseError], None, None]
 """The outcome of each run as it ends, with its position among the runs that were asked for."""
 RunMaker = Callable[[Sequence[int]], Outcomes]
@@ -283,6 +286,8 @@ def serve(
     observe: Observer = silent,
     on_join: Callable[[int], None] = lambda joined: None,
     world: "World | None" = None,
+    resumable: bool = False,
+    over: bool = False,
 ) -> Iterator[RunMaker]:
     """Like `make_runs`, for agents that join from elsewhere at the address `bind`.
 
@@ -291,7 +296,10 @@ def serve(
 
     - `on_hub` receives the hub before any agent joins.
     - `journal` lets a run continue after this process was killed. The file is removed when all
-      agents are released. If all runs were already made, ask for no runs to release the agents.
+      agents are released. If all runs were already made (`over`), ask for no runs to release the
+      agents; if they are `resumable`, also those that come within half a minute.
+    - `resumable`: with a journal, Ctrl-C and SIGTERM only interrupt: agents are not released, and
+      the run can continue.
     - Without `keys`, everybody who can reach the address may join.
     - `world` is this machine, or a simulated one.
     """
@@ -300,6 +308,12 @@ def serve(
         kept = None if journal is None else Journal(journal, _run_of(plan), disk=disk)
         if kept is not None:
             opened.callback(kept.close)
+            if kept.ended and not over:
+                raise InputError(
+                    f"the run in {journal} was ended ({kept.ended}), and the rewards that it used "
+                    "are spent; name another --out to begin a new one, or give this one up with: "
+                    f"posse abandon {kept.path.parent}"
+                )
         goes_on = kept is not None and bool(kept.beginning)
         tap = opened.enter_context(writing(capture, goes_on=goes_on))
         ended = opened.enter_context(ExitStack())
@@ -317,22 +331,35 @@ def serve(
         opened.push(engine)  # also if `on_hub` raises
         on_hub(engine.hub)
         if kept is not None:  # not earlier: if the address is taken, nothing continued from it
-            ended.push(partial(_put_away, kept))
+            engine.hub.resumable, engine.hub.lobby.over = resumable, over
+            ended.push(partial(_put_away, kept, plan, resumable))
             kept.open()
         opened.enter_context(engine)
 
         def made(numbers: Sequence[int]) -> Outcomes:
             if not numbers:
                 engine.finish(plan)
+                if resumable:
+                    engine.hub.dismiss(_LATECOMERS)
             return on_engine(engine, plan, numbers, observe)
 
         yield made
 
 
-def _put_away(journal: Journal, kind: object, error: object, trace: object) -> None:
-    """Remove a journal, unless a run failed because it could not be written: it can resume."""
-    if error is not None and journal.broken:
+def _put_away(
+    journal: Journal, plan: Plan, resumable: bool, kind: object, error: object, trace: object
+) -> None:
+    """Remove the journal of a run that is over, unless it can resume.
+
+    If a run of the field was ended without a result, what is left says so: to begin a new one by
+    itself would use rewards that nobody decided about.
+    """
+    if error is not None and (
+        journal.broken or (resumable and isinstance(error, KeyboardInterrupt))
+    ):
         journal.close()
+    elif error is not None and journal.beginning and plan.field:
+        journal.end(str(error) or "interrupted")
     else:
         journal.remove()
 

@@ -7,7 +7,17 @@ from typing import Any
 
 from posse import api
 from posse.cli import paths, security, series, streams, watch, web
-from posse.cli.options import add_capture, add_log, add_result, add_run_file, begin_log, place, plan
+from posse.cli.options import (
+    add_capture,
+    add_log,
+    add_result,
+    add_resumable,
+    add_run_file,
+    begin_log,
+    is_resumable,
+    place,
+    plan,
+)
 from posse.cli.parser import Parser
 from posse.engines.coordinator.hub import Hub
 from posse.errors import InputError
@@ -32,6 +42,7 @@ def add(parser: Parser) -> None:
     parser.option(
         "--resume DIR", "resume a run whose coordinator was killed; DIR is its --out", type=place
     )
+    add_resumable(parser)
     web.add(parser)
     watch.add_option(parser)
     add_log(parser)
@@ -83,6 +94,7 @@ def run(options: argparse.Namespace) -> int:
             capture=options.capture,
             journal=options.folder / JOURNAL if kept else None,
             on_hub=publish,
+            resumable=is_resumable(options),
             **given,
         )
         with served as runs:

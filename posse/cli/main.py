@@ -48,6 +48,7 @@ VERBS_BY_PURPOSE = {
         "revoke": ("keys:revoke", "remove an agent's public key from a key folder"),
         "coordinator": ("coordinator", "wait for agents to join from elsewhere, then run"),
         "agent": ("agent", "join a coordinator as one agent"),
+        "abandon": ("abandon", "give up an interrupted run that nobody wants to resume"),
         "status": ("status", "ask a coordinator which agents are up and which it waits for"),
     },
     "See what a run gave away": {

@@ -6,6 +6,7 @@ import argparse
 import json
 import logging
 import math
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from posse.spec.runfile import Override
 
 FOREIGN = "import the code that the run file names from any folder, whoever owns it"
+
+_RESUMING = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "KUBERNETES_SERVICE_HOST"}
 
 _LONGEST = 2_000_000
 """Seconds; in milliseconds they fit 31 bits."""
@@ -170,6 +173,26 @@ def add_capture(parser: Parser) -> None:
 def add_result(parser: Parser) -> None:
     parser.option("--out DIR", "directory for the result (default: a new one in runs/)", type=place)
     add_json(parser)
+
+
+def add_resumable(parser: Parser) -> None:
+    parser.option(
+        "--resumable",
+        "Ctrl-C and SIGTERM interrupt the run, and the same command resumes it; the default in "
+        "containers and batch systems. Else they end it",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+    )
+
+
+def is_resumable(options: argparse.Namespace) -> bool:
+    """Whether an interrupted run is to resume; the image of containers says so by POSSE_RESUMABLE.
+
+    Batch systems and Kubernetes end processes that they start again elsewhere or later.
+    """
+    if options.resumable is not None:
+        return bool(options.resumable)
+    return not _RESUMING.isdisjoint(os.environ)
 
 
 def add_json(parser: Parser) -> None:

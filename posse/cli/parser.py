@@ -42,7 +42,7 @@ class Parser(argparse.ArgumentParser):
         if value:
             more["metavar"] = value
         elif flag.startswith("--") and "choices" not in more:
-            more["action"] = "store_true"
+            more.setdefault("action", "store_true")
         if (default := more.get("default")) not in (None, "", []):
             shown = f"{default:g}" if isinstance(default, float) else default
             text = f"{text} (default: {shown})"
@@ -84,7 +84,9 @@ class Parser(argparse.ArgumentParser):
         if action.nargs == 0:
             if text.lower() not in _YES + _NO:
                 self.error(f"{name}={text}: must be one of {', '.join(_YES + _NO)}")
-            return (option,) if text.lower() in _YES else ()
+            if text.lower() in _YES:
+                return (next(o for o in action.option_strings if o.startswith("--")),)
+            return (option,) if option.startswith("--no-") else ()
         try:
             values = shlex.split(text) if isinstance(action, argparse._AppendAction) else [text]
             for value in values:

@@ -18,7 +18,7 @@ from rich.table import Table
 
 from posse import api
 from posse.cli import paths, watch
-from posse.cli.options import add_runs, changes, console_of, placement
+from posse.cli.options import add_runs, changes, console_of, is_resumable, placement
 from posse.cli.options import plan as plan_of
 from posse.cli.parser import Parser
 from posse.cli.progress import screen
@@ -96,11 +96,18 @@ def carry_out(
                         shown.say(f"run {done.place + 1} of {plan.spec.repeat}: {line}")
             except (PosseError, KeyboardInterrupt) as error:
                 _ended_early(directory, str(error) or "interrupted", records, plan.spec.repeat)
+                interrupted = isinstance(error, KeyboardInterrupt)
+                if interrupted and (directory.path / journal).is_file() and is_resumable(options):
+                    remark(
+                        f"interrupted; the same command with --out {directory.path} resumes, and "
+                        f"posse abandon {directory.path} gives the run up"
+                    )
                 raise
             result = plan.result([records[number] for number in sorted(records)], links)
         code = _close(directory, result, options, kept)
-        if kept == plan.spec.repeat and journal and (directory.path / journal).exists():
-            with opened(plan) as runs:
+        waited_for = journal and (is_resumable(options) or (directory.path / journal).exists())
+        if kept == plan.spec.repeat and waited_for:
+            with opened(plan, over=True) as runs:
                 list(runs(()))
         return code
 

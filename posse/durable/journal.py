@@ -89,6 +89,8 @@ class Journal:
         """How often its process was started again."""
         self.beginning = b""
         """The encoded state from which recorded inputs lead on; empty if nothing is recorded."""
+        self.ended = ""
+        """Why the run of this journal was ended in order, if it was: nothing resumes from it."""
         self._inputs: list[Input] = []
         self._answers: list[Any] = []
         self._given: deque[Any] = deque()
@@ -146,6 +148,13 @@ class Journal:
         self._given.clear()
         if self.beginning:
             self._begin(b"")
+
+    def end(self, why: str) -> None:
+        """Keep nothing but the word that the run was ended, and why; and close the file."""
+        self._write("DELETE FROM batches")
+        self._write("DELETE FROM about WHERE name = 'beginning'")
+        self._write("INSERT OR REPLACE INTO about VALUES ('ended', ?)", why.encode())
+        self.close()
 
     def add(self, kind: str, rank: int, data: bytes = b"") -> None:
         """Record that something reached the process, or that it did something by itself."""
@@ -268,6 +277,7 @@ class Journal:
                     "run first, or remove the file, which gives that run up"
                 )
             self.beginning = self._checked(b"", about.get("beginning", b""), "its beginning")
+            self.ended = about.get("ended", b"").decode()
             self.starts = int(about.get("starts", b"-1")) + 1
             db.execute(
                 "INSERT OR REPLACE INTO about VALUES ('starts', ?)", (str(self.starts).encode(),)

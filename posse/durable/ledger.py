@@ -122,6 +122,9 @@ class Ledger(Spending):
             self._run = 0
             self._close()
 
+    def leave(self) -> None:
+        self._close()
+
     def _note(self, arm: int, rows: NDArray[np.int64]) -> None:
         """Write down that these rows of an arm are used."""
         self._db.execute("DELETE FROM rows WHERE run = ? AND arm = ?", (self._run, arm))

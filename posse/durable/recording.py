@@ -149,3 +149,6 @@ class RecordedSpending(Spending):
 
     def end(self, spent: float | None) -> str:
         return self._journal.asked(self._spending.end, str)(spent)
+
+    def leave(self) -> None:
+        self._spending.leave()

@@ -121,7 +121,8 @@ class ProcessEngine:
                 self._starter = starter = self._start_by()
                 self.hub.watch(starter.deaths, starter.next_death)
                 self._start(range(self._spawn))
-            if self._journal is None or not self._journal.beginning:
+            resumes = self._journal is not None and self._journal.beginning
+            if not (resumes or self.hub.lobby.over):
                 self.hub.gather()
         except BaseException as error:
             self.__exit__(None, error, None)
@@ -130,6 +131,7 @@ class ProcessEngine:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self.hub.exit_code = exit_code(error) or self.hub.exit_code
+        self.hub.adjourned = self.hub.resumable and isinstance(error, KeyboardInterrupt)
         self.close("" if error is None else str(error) or "interrupted")
 
     def run(self, plan: Plan, number: int, observe: Observer = silent) -> RunRecord:

@@ -93,6 +93,11 @@ class AgentHost:
         """Whether this agent has begun to use real rewards; it then takes part in no other run."""
         return self.field and self.run is not None
 
+    def leave(self) -> None:
+        """Give up the run under way, which another one may follow in this process."""
+        if self.run is not None:
+            self.run.leave()
+
     @property
     def hears_neighbours_only(self) -> bool:
         """Whether the agent acts next on a neighbour's message, not on one of the coordinator's."""

@@ -340,6 +340,10 @@ class AgentRun:
         # in the field an agent's account stays on its machine
         self.say(control.Stopped() if self.field else self._report())
 
+    def leave(self) -> None:
+        """Give the run up, and the ledger with it."""
+        self._spending.leave()
+
     def _report(self) -> control.Report:
         account = self.account
         return control.Report(

@@ -99,6 +99,8 @@ class AgentProcess:
         self._links: dict[int, Link] = {COORDINATOR: uplink.line.send}
         self.exit_code: int | None = None
         """The result of `serve`; None until it has ended."""
+        self._only_recovered = False
+        """Whether this process was started again, and has not resumed its run yet."""
         self._left: int | None = None
         """The exit code; None until this agent may leave."""
         self._probe_at = 0.0
@@ -340,6 +342,7 @@ class AgentProcess:
                     taken = self._uplink.line.session.taken
                     self._send_message(self.joining.to_resume(taken, self._inbox_now()))
                 case effects.ResumeSession(taken):
+                    self._only_recovered = False
                     self._uplink.resume(taken)
                 case effects.OpenInbox(system, rank):
                     self._carry_out(self.joining.inbox_open(self._open_inbox(system, rank)))
@@ -372,9 +375,17 @@ class AgentProcess:
         if self.joining.state is JoinState.JOINING and self._leave_if_run_is_over():
             return
         if self.host is not None and self.host.spends:
-            if self._journal is not None:
-                self._journal.remove()
-            raise PosseError(ONE_RUN)
+            if not self._only_recovered:
+                if self._journal is not None:
+                    self._journal.remove()
+                raise PosseError(ONE_RUN)
+            LOG.warning(
+                "the coordinator does not know the run of %s, which was ended or lost; what it "
+                "used is spent, and this agent joins the next run",
+                self._journal.path if self._journal is not None else "a journal",
+            )
+            self._only_recovered = False
+            self.host.leave()
         self.host = None
         self._down_or_gone.clear()
         if self._journal is not None:
@@ -479,6 +490,7 @@ class AgentProcess:
     def _recover(self, journal: Journal, before: Beginning) -> None:
         """Restore the state at the time of the kill, from the journal."""
         rank, setup = before.rank, before.setup
+        self._only_recovered = True
         self.joining.recover(rank, before.offset, before.incarnation, journal.starts, self._now())
         self._open_inbox(setup.system, rank, before.inbox)
         self._link_up(setup)

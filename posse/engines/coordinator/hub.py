@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Final, assert_never
 
 import msgspec
@@ -105,6 +106,10 @@ class Hub:
         self._host: CoordinatorHost | None = None
         self._stalled: list[tuple[int, str]] = []
         """Agents that did not read what was sent to them, and the sentences about it."""
+        self.resumable = False
+        """Whether an interrupted run is to resume later."""
+        self.adjourned = False
+        """Whether it was interrupted so; agents are then not let go."""
         self._journal = journal
         self._around = AROUND if keys is None else AROUND_WITH_KEYS
         self._interceptor = Interceptor(journal, tap, lambda: COORDINATOR)
@@ -135,6 +140,17 @@ class Hub:
         """Wait until these agents have joined; None for every agent."""
         self.lobby.gather(self._now(), wanted)
         self._until(lambda: self.lobby.complete)
+
+    def dismiss(self, patience: float) -> None:
+        """All runs are over: let go who still joins, until nobody came for `patience` seconds."""
+        lobby, came = self.lobby, -1
+
+        def somebody(before: int, until: float) -> bool:
+            return lobby.dismissed > before or self._now() >= until
+
+        while came < lobby.dismissed < lobby.roster.agents:
+            came = lobby.dismissed
+            self._until(partial(somebody, came, self._now() + patience))
 
     def configure(self, setups: Sequence[AgentSetup]) -> None:
         """Configure every agent, and wait until all are ready or one has joined anew.
@@ -188,13 +204,15 @@ class Hub:
     def close(self, why: str = "") -> None:
         """Say goodbye and free everything; `why` is said to people, if it is no success.
 
-        If the journal failed, so that the run is to resume later, agents are not let go.
+        If the run is to resume later, as the journal failed or as it was `adjourned`, agents are
+        not let go.
         """
         broken = self._journal is not None and self._journal.broken
-        if broken and why:
+        if why and (broken or self.adjourned):
             LOG.warning(
-                "all agents wait for this coordinator to resume the run: make room for its journal "
-                "and start it again by the same command"
+                "all agents wait for this coordinator to resume the run: %sstart it again by the "
+                "same command",
+                "make room for its journal and " if broken else "",
             )
             away = True
         else:

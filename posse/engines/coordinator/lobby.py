@@ -102,6 +102,10 @@ class Lobby:
         self._most_restarts = engine.restarts
         self.refused: Counter[str] = Counter()
         self.phase = Phase.IDLE
+        self.over = False
+        """Whether all runs are over: whoever comes is let go."""
+        self.dismissed = 0
+        """How many came then."""
         self.changed = False
         """Whether an agent joined, or its inbox moved, since all were configured."""
         self.patience = Patience(engine)
@@ -447,11 +451,14 @@ class Lobby:
         if isinstance(message, control.Ask) and self.roster.is_operator(peer.key):
             self._operators.add(peer.connection)
             return [ShowStatus(peer.identity)]
+        self.dismissed += self.over
         if isinstance(message, control.Resume):
             return self._resumed(peer, message, now)
         if not isinstance(message, control.Join):
             self.refused["never-joined"] += 1
             return []
+        if self.over:
+            return [Reply(peer.identity, control.Goodbye())]
         try:
             member, old = self.roster.admit(message, peer, now, wall)
         except NotAdmitted as error:
@@ -477,7 +484,7 @@ class Lobby:
     def _resumed(self, peer: Peer, asked: control.Resume, now: float) -> list[LobbyEffect]:
         member = self.roster.resume(asked, peer, now)
         if member is None:
-            return [Reply(peer.identity, control.Unknown())]
+            return [Reply(peer.identity, control.Goodbye() if self.over else control.Unknown())]
         if member.identity != peer.identity:
             return []  # this `Resume` came over a connection that is replaced
         if member.arrived:

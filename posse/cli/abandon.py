@@ -1,0 +1,38 @@
+"""`posse abandon`: give up a run that nobody wants to resume."""
+
+import argparse
+from pathlib import Path
+
+from posse.cli.parser import Parser
+from posse.durable.disk import DISK
+from posse.durable.journal import is_held
+from posse.durable.lifetime import SUFFIX, read
+from posse.errors import InputError
+
+_JOURNAL = ".journal"
+
+
+def add(parser: Parser) -> None:
+    parser.option(
+        "folder FOLDER",
+        "folder with the journal of a coordinator (its --out) or of agents; or one journal",
+        type=Path,
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    """Remove the journals of a folder, and say what was spent on their runs."""
+    place: Path = options.folder
+    journals = [place] if place.suffix == _JOURNAL else sorted(place.glob(f"*{_JOURNAL}"))
+    if not any(path.is_file() for path in journals):
+        raise InputError(f"{place} has no journal: there is no run to give up")
+    held = [path for path in journals if is_held(path)]
+    if held:
+        raise InputError(f"{held[0]} is in use by a process; stop that process first")
+    for path in journals:
+        DISK.remove(path)
+        ledger = path.with_suffix(SUFFIX)
+        spent = "what it used is in each agent's ledger (posse ledger)"
+        if ledger.is_file():
+            spent = f"{read(ledger).says} ({ledger.name})"
+        print(f"{path}: its run is given up; {spent}")
