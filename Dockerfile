@@ -12,7 +12,7 @@ WORKDIR /opt/posse
 COPY requirements/image.lock requirements/compile.lock requirements/
 RUN python3 -m venv /opt/venv \
  && pip install --require-hashes -r requirements/image.lock \
- && find /opt/venv -depth -type d -name tests -exec rm -rf {} +
+ && python -c "import pathlib, shutil; [shutil.rmtree(t, True) for t in [*pathlib.Path('/opt/venv').rglob('tests')]]"
 RUN if [ -n "$COMPILE" ]; then \
         apt-get update -q && apt-get install -y -q --no-install-recommends gcc libc6-dev \
      && { ls "$(python -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h" \
@@ -37,6 +37,7 @@ RUN mkdir -p /runs /keys /data /party/coordinator /party/agent-0 /party/data-0 \
 
 USER 10001:10001
 WORKDIR /runs
-ENV PATH=/opt/venv/bin:$PATH PYTHONUNBUFFERED=1
+# a container that is stopped is started again: SIGTERM interrupts a run, and does not end it
+ENV PATH=/opt/venv/bin:$PATH PYTHONUNBUFFERED=1 POSSE_RESUMABLE=1
 ENTRYPOINT ["posse"]
 CMD ["--help"]

@@ -31,6 +31,9 @@ from posse.security import keys, noise
 from posse.spec.privacy import ALONE, MOST, PrivacySpec
 from posse.spec.runfile import read
 
+_OTHER_STEPS = 0xFFFF_FFF0
+"""Slurm's numbers of what is no step of srun (batch script, interactive shell) begin here."""
+
 
 def add(parser: Parser) -> None:
     add_join(parser)
@@ -138,7 +141,7 @@ def _take_part(options: argparse.Namespace, rank: int) -> int:
         arms = plan.spec.arms
         if not plan.system.shares_arms and (lack := arms.missing(plan.spec.base, (rank,))):
             raise InputError(f"arms.{lack}")
-    journal = journal_of(options.join, rank, plan, options.data)
+    journal = journal_of(options.join, rank, plan, options.data, pair)
     if plan is not None and rank >= 0 and not journal.exists():
         _check_log(plan, options.data, rank)
     if plan.field if plan is not None else options.data is not None and not options.lab:
@@ -178,9 +181,17 @@ def find_rank(asked: str) -> tuple[int, str]:
     if asked != "auto":
         return _parse_rank("--rank", asked), ""
     for variable in ("JOB_COMPLETION_INDEX", "SLURM_PROCID"):
+        if variable == "SLURM_PROCID" and not _in_job_step():
+            continue  # a shell on a node has one too
         if text := os.environ.get(variable, ""):
             return _parse_rank(variable, text), variable
     return -1, ""
+
+
+def _in_job_step() -> bool:
+    """Whether srun started this process as one of several, not in a terminal or a batch script."""
+    step = os.environ.get("SLURM_STEP_ID", "")
+    return step.isdecimal() and int(step) < _OTHER_STEPS and "SLURM_PTY_PORT" not in os.environ
 
 
 def _parse_rank(name: str, text: str) -> int:

@@ -71,6 +71,12 @@ class Public:
         return cls(z85.encode(both[:_BYTES]).decode(), both[_BYTES:])
 
 
+def beginning(connects: str) -> str:
+    """How the word for `posse allow` begins of which only the key for connections is known."""
+    whole = str(Public(connects, bytes(_BYTES))) if connects else ""
+    return whole[: len(_WORD) + 8 * _BYTES // 6] + "…"
+
+
 @dataclass(frozen=True)
 class KeyPair:
     """A public and a secret key, as ZeroMQ writes them, and 32 secret bytes for signing."""

@@ -24,6 +24,7 @@ def test_the_rank_comes_from_whoever_starts_many(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv(name, "5")
+    monkeypatch.setenv("SLURM_STEP_ID", "0")
     assert find_rank("auto") == (5, name)
     assert find_rank("3") == (3, "")
     for wrong in ("five", "100000", "3000000000", "9" * 5000):
@@ -35,6 +36,18 @@ def test_the_rank_comes_from_whoever_starts_many(
             find_rank(wrong)
     assert find_rank("99999") == (99_999, "")
     monkeypatch.delenv(name)
+    assert find_rank("auto") == (-1, "")
+
+
+@pytest.mark.parametrize(
+    "place", [{}, {"SLURM_STEP_ID": "4294967290"}, {"SLURM_STEP_ID": "0", "SLURM_PTY_PORT": "1"}]
+)
+def test_a_shell_on_a_node_of_slurm_is_no_agent(
+    place: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Batch scripts, interactive shells and srun --pty have SLURM_PROCID, too."""
+    for name, value in {"SLURM_PROCID": "0", **place}.items():
+        monkeypatch.setenv(name, value)
     assert find_rank("auto") == (-1, "")
 
 
@@ -61,10 +74,10 @@ def test_a_rank_that_no_option_gave_names_its_variable(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """An interactive shell of a cluster has SLURM_PROCID, too."""
     assert main(["keys", str(tmp_path), "--rank", "3"]) == 0
     capsys.readouterr()
     monkeypatch.setenv(variable, "0")
+    monkeypatch.setenv("SLURM_STEP_ID", "0")
     alone = ["agent", "--join", "tcp://127.0.0.1:1", "--wait", "0.2", "--keys", str(tmp_path)]
     assert main(alone) == 2
     printed = capsys.readouterr().err

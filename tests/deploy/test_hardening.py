@@ -31,7 +31,8 @@ def test_a_service_writes_only_its_volumes_and_gains_no_right(name: str) -> None
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
     assert service["security_opt"] == ["no-new-privileges:true"]
-    assert "restart" not in service
+    assert service["restart"] == "on-failure:5"
+    assert service["mem_limit"] == "512m"
 
 
 SWARM = {
@@ -46,7 +47,8 @@ def test_on_a_swarm_each_party_has_its_own_secret_and_volume_and_ends_once(name:
     (service,) = stack["services"].values()
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
-    assert service["deploy"]["restart_policy"] == {"condition": "none"}
+    assert service["deploy"]["restart_policy"] == {"condition": "on-failure", "max_attempts": 5}
+    assert service["deploy"]["resources"] == {"limits": {"memory": "512M"}}
     (secret,) = service["secrets"]
     assert secret["mode"] == 0o400
     (file,) = stack["secrets"].values()
@@ -79,10 +81,13 @@ def test_what_came_of_it_outlives_the_coordinator() -> None:
 
 
 @pytest.mark.parametrize("job", JOBS, ids=lambda job: job["metadata"]["name"])
-def test_a_pod_writes_only_its_volumes_gains_no_right_and_is_not_started_again(
+def test_a_pod_writes_only_its_volumes_gains_no_right_and_ends_by_its_exit_code(
     job: dict[str, Any],
 ) -> None:
-    assert job["spec"]["backoffLimit"] == 0
+    assert job["spec"]["backoffLimit"] > 0  # killed or evicted it resumes
+    (rule,) = job["spec"]["podFailurePolicy"]["rules"]
+    assert rule["action"] == "FailJob"
+    assert rule["onExitCodes"]["values"] == [1, 2, 3]
     pod = job["spec"]["template"]["spec"]
     assert pod["restartPolicy"] == "Never"
     assert pod["automountServiceAccountToken"] is False

@@ -260,7 +260,8 @@ def test_the_manifests_are_valid_and_no_party_has_anothers_secrets(tmp_path: Pat
         assert "runAsNonRoot: true" in text
         secrets = set(re.findall(r"secretName: ([\w-]+)", text))
         assert secrets == {f"posse-{name if name != 'shared' else 'coordinator'}"}
-        assert "backoffLimit: 0" in text
+        assert "backoffLimit: 6" in text
+        assert "values: [1, 2, 3]" in text or "values:\n        - 1\n" in text
     assert "clusterIP: None" in shared
     assert "--run=/etc/posse/run.toml" in agents[0]
 

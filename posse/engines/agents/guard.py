@@ -11,7 +11,7 @@ import zmq
 
 from posse.hosts.agent_setup import AgentSetup
 from posse.log import LOG
-from posse.security.keys import KeyPair
+from posse.security.keys import KeyPair, beginning
 from posse.security.zap import Authenticator, ZapStatus, connect_with, serve_with
 from posse.wire.door import AROUND, AROUND_WITH_KEYS, WATCHED
 from posse.wire.inbox_door import InboxDoor
@@ -129,7 +129,7 @@ class Guard:
                 "refused %s at the inbox: its key %s does not belong to a neighbour; only agents "
                 "that the coordinator named may connect",
                 address,
-                key,
+                beginning(key),
                 extra={"about": "strangers at the inbox"},
             )
 

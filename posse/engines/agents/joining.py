@@ -247,8 +247,8 @@ class Joining:
         match how:
             case Closure.UNKNOWN_KEY:
                 reason = (
-                    f"{coordinator} does not know this agent's key {self._key}; add it to the "
-                    "coordinator's allowlist.toml"
+                    f"{coordinator} does not know this agent's key; on its machine run: posse "
+                    f"allow DIR {self.rank if self.rank >= 0 else 'RANK'} {self._key}"
                 )
             case Closure.NOT_UNDERSTOOD:
                 reason = f"the handshake with {coordinator} failed: {why}"

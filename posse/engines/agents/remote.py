@@ -29,7 +29,7 @@ from posse.protocol import control
 from posse.protocol.privacy import Claim, format_cost, total_cost
 from posse.protocol.signing import Signer
 from posse.security import address
-from posse.security.keys import AgentKeys
+from posse.security.keys import AgentKeys, beginning
 from posse.spec.fingerprint import fingerprint
 from posse.spec.privacy import ALONE, PrivacySpec
 from posse.wire.line import Interceptor
@@ -149,14 +149,14 @@ def remote_agent(
         ),
         world.monotonic(),
         endpoint=endpoint,
-        key=own.public if own is not None else "",
+        key=str(own.public_keys) if own is not None else "",
         own_run=own_run,
         wait=wait,
     )
     kept = None
     if journal is not None:  # in the lab a power failure costs no more than a run
         safe = plan is None or plan.field
-        owner = _owner(endpoint, rank, configuration)
+        owner = _owner(_coordinator(endpoint, keys), rank, configuration)
         kept = Journal(journal, owner, synchronous=safe, disk=world.disk)
     context = world.context(many=many)
     selector = Selector(world.poller())
@@ -169,7 +169,11 @@ def remote_agent(
 
 
 def journal_of(
-    endpoint: str, rank: int, plan: Plan | None = None, data: Path | None = None
+    endpoint: str,
+    rank: int,
+    plan: Plan | None = None,
+    data: Path | None = None,
+    keys: AgentKeys | None = None,
 ) -> Path:
     """Where an agent keeps its journal: beside its ledger, else in the working directory.
 
@@ -183,7 +187,7 @@ def journal_of(
             ledger = arms.ledger(plan.spec.base, rank)[0]
     if ledger is not None:
         return ledger.with_suffix(".journal")
-    place = re.sub(r"\W+", "-", endpoint.partition("://")[2])
+    place = re.sub(r"\W+", "-", _coordinator(endpoint, keys).rpartition("://")[2])
     if rank >= 0:
         return Path(f"posse-{place}-{rank}.journal")
     journals = (
@@ -192,8 +196,13 @@ def journal_of(
     return next(journals, Path(f"posse-{place}-{{rank}}.journal"))
 
 
-def _owner(endpoint: str, rank: int, configuration: dict[str, str]) -> str:
+def _coordinator(endpoint: str, keys: AgentKeys | None) -> str:
+    """What stays the same of a coordinator that is started again elsewhere: its key, if any."""
+    return endpoint if keys is None else beginning(keys.coordinator)[3:11]
+
+
+def _owner(coordinator: str, rank: int, configuration: dict[str, str]) -> str:
     """The owner of a journal: agent, coordinator, run file and version of posse."""
     run = hashlib.sha256(msgspec.json.encode(sorted(configuration.items()))).hexdigest()[:8]
     agent = f"agent {rank}" if rank >= 0 else "an agent"
-    return f"{agent} of {endpoint}, run file {run}, posse {__version__}"
+    return f"{agent} of {coordinator}, run file {run}, posse {__version__}"

@@ -15,7 +15,7 @@ from posse.errors import PosseError
 from posse.protocol import control
 from posse.protocol.message import Message
 from posse.security.address import split
-from posse.security.keys import CoordinatorKeys
+from posse.security.keys import CoordinatorKeys, beginning
 from posse.security.zap import Authenticator, ZapStatus, host_of, key_of, serve_with
 from posse.wire.door import WATCHED, Door
 from posse.wire.line import Interceptor, Line
@@ -98,8 +98,8 @@ class Router:
             return ZapStatus.NO if keys.rank_of(key) is None else ZapStatus.YES
 
         def refused(address: str, key: str) -> None:
-            text = f"refused {address}: its key {key} is not in the allowlist; if it belongs here, "
-            do = "add it and start the coordinator again"
+            text = f"refused {address}: its key {beginning(key)} is not in the allowlist; if it "
+            do = "belongs here, add it by posse allow (its own log has it whole) and start again"
             self._refused.append(("stranger-key", text + do))
 
         Authenticator(self._context, decide, refused)
