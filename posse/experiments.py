@@ -1,6 +1,6 @@
 """What experiments are made with: runs one by one, on all cores, kept on disk; their statistics.
 
-The package `posse-papers` is made with it. `prepare` makes a plan of a run file's tables, and
+The packages `posse-papers` and `posse-arena` are made with it. `prepare` makes a plan of a run file's tables, and
 `run_in_memory(plan, number)` makes run `number` of it. `outcomes` keeps what was done in a `Store`,
 from which the same experiment goes on. `Audit` and `epsilon_at_least` bound from below what a
 release tells of one reward.
@@ -13,11 +13,11 @@ from posse.audit.guess import Guess
 from posse.audit.judge import AuditVerdict, judge
 from posse.audit.whole import Audit
 from posse.durable.batch import Piece, Store, outcomes
-from posse.durable.made_by import digest, our_code
+from posse.durable.made_by import digest, made_by, our_code
 from posse.engines.memory import run as run_in_memory
 from posse.engines.start.pool import on_all_cores
 from posse.errors import InputError
-from posse.families import get_system
+from posse.families import find_system, get_system
 from posse.measure.confidence import mean_ci, mean_interval, wilson
 from posse.measure.numbers import number
 from posse.plan import Plan, prepare
@@ -43,8 +43,10 @@ __all__ = [
     "digest",
     "duration",
     "epsilon_at_least",
+    "find_system",
     "get_system",
     "judge",
+    "made_by",
     "make_runs",
     "mean_ci",
     "mean_interval",

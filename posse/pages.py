@@ -10,7 +10,7 @@ from posse.report.drawing import (
     points,
     to_svg,
 )
-from posse.report.page import Page, Section, Verdict, mean_cell, table
+from posse.report.page import Page, Section, Table, Verdict, mean_cell, table
 from posse.report.regret import mean_curve
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Chart",
     "Page",
     "Section",
+    "Table",
     "Verdict",
     "bars",
     "canvas",

@@ -64,7 +64,7 @@ VERBS_BY_PURPOSE = {
 """For each purpose its commands: name; file, and the verb if the file has several; what it does."""
 VERBS = {name: verb for verbs in VERBS_BY_PURPOSE.values() for name, verb in verbs.items()}
 
-ELSEWHERE = {"paper": "posse-papers"}
+ELSEWHERE = {"paper": "posse-papers", "arena": "posse-arena"}
 """Commands of packages beside posse, each with the package to install for it."""
 _LONGEST = 10_000
 _EPILOG = """\

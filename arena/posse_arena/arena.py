@@ -1,0 +1,52 @@
+"""A whole arena: cells, tuning, scores, and the result of all that."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from posse.experiments import Progress
+from posse_arena import cells, play, result
+from posse_arena.apart import apart
+from posse_arena.entrants import Entrant
+from posse_arena.play import Score, Trial
+from posse_arena.problems import Form, Task
+
+
+def hold(
+    entrants: Sequence[Entrant],
+    *,
+    form: Form,
+    tasks: Sequence[Task],
+    folder: Path | None,
+    kept: Path | None,
+    command: str,
+    progress: Callable[[int], Progress],
+    jobs: int | None = None,
+    workers: Any = None,
+) -> result.ArenaResult:
+    """The result of these entrants in these tasks.
+
+    `folder`: where runs are kept, and found. `kept`: a result of ours to stand beside. `workers`: a
+    client of Dask.
+    """
+    taken, out = cells.cells(list(entrants), form)
+    taken = [cell for cell in taken if cell.setting.task in tasks]
+    out = [one for one in out if one.where.partition(",")[0] in tasks]
+
+    def runs(trials: list[Trial]) -> list[Score]:
+        with progress(len(trials)) as shown:
+            return play.run(trials, folder, lambda before: shown.done(before=before), jobs, workers)
+
+    tuned = play.tune(taken, form, runs)
+    done, failed = play.score([*taken, *tuned], form, runs)
+    ours = None if kept is None else result.read(kept)
+    measured = [result.cell_result(cell, first, scores) for cell, first, scores in done]
+    asked = {cell.setting.task for cell, _, _ in done}
+    stands = [result.of_entrant(entrant) for entrant in entrants]
+    if ours is not None:
+        beside = [cell for cell in ours.cells if cell.task in asked]
+        measured += beside
+        names = {cell.entrant for cell in beside}
+        stands += [one for one in ours.entrants if one.name in names]
+        failed += [one for one in ours.left_out if one.where.partition(",")[0] in asked]
+    return result.result(stands, measured, [*out, *failed], apart(stands, measured), form, command)

@@ -1,0 +1,249 @@
+"""Runs: tuning first, then scores, each run kept on disk as soon as it has ended."""
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from posse import PosseError, RunRecord, SpecError
+from posse.experiments import (
+    Piece,
+    Plan,
+    Store,
+    made_by,
+    on_all_cores,
+    outcomes,
+    prepare,
+    run_in_memory,
+)
+from posse_arena.cells import Cell, LeftOut, Setting, candidates, run_file
+from posse_arena.entrants import Entrant
+from posse_arena.problems import FIRST_TUNED, NETWORKS, TASKS, TUNING, Form, Size, Task, liars
+
+Each = Callable[[bool], None]
+"""Hears of each run as it ends, and whether it was kept before."""
+
+
+class Score(msgspec.Struct, frozen=True, kw_only=True):
+    """What is kept of one run.
+
+    - `score`: the task's, the smaller the better
+    - `wrong`: whether the answer was not the best arm, or there was none; only for "best-arm"
+    - `pulls`: of each agent. `bytes`: each agent's share of all data frames, as given to ZeroMQ
+    - `seconds`: of one processor, for all agents together
+    - `failed`: why the run has no score, else ""
+    """
+
+    score: float = 0.0
+    wrong: bool | None = None
+    pulls: float = 0.0
+    bytes: float = 0.0
+    seconds: float = 0.0
+    failed: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """One run: its run file as JSON, the task that it is scored by, and how many agents lie."""
+
+    text: str
+    task: Task
+    lying: int
+    horizon: int | None
+
+    @property
+    def name(self) -> str:
+        """Under which its score is kept."""
+        told = json.dumps([self.text, self.task, self.lying])
+        return hashlib.sha256(told.encode()).hexdigest()[:32]
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of its run file."""
+        return prepare(json.loads(self.text))
+
+
+def trial(cell: Cell, size: Size, instance: int) -> Trial:
+    """The run of a cell on one instance; `SpecError` if its run file is refused."""
+    return Trial(
+        text=json.dumps(run_file(cell, size, instance), sort_keys=True),
+        task=cell.setting.task,
+        lying=liars(size.agents) if cell.setting.adversary == "liars" else 0,
+        horizon=size.horizon,
+    )
+
+
+def play(task: Trial) -> Score:
+    """Run it in memory; a run that fails has a score that says why."""
+    plan = task.plan
+    began = time.process_time()
+    try:
+        record = run_in_memory(plan, 0)
+        return _score(task, plan, record, time.process_time() - began)
+    except PosseError as error:
+        return Score(failed=str(error))
+
+
+def _score(task: Trial, plan: Plan, record: RunRecord, seconds: float) -> Score:
+    agents = plan.spec.agents.count
+    pulls = (record.pulls or 0) / agents
+    wrong = None
+    if task.task == "best-arm":
+        table = np.atleast_2d(json.loads(task.text)["arms"]["means"])
+        wrong = record.best_arm != int(table.mean(axis=0).argmax())
+        score = pulls
+    else:
+        if pulls != task.horizon:
+            why = f"made {pulls:g} pulls per agent, where the task has {task.horizon}"
+            return Score(failed=f"{why}; give the system a parameter horizon, or --task best-arm")
+        score = _regret(task, plan, record) / (agents - task.lying)
+    return Score(
+        score=score,
+        wrong=wrong,
+        pulls=pulls,
+        bytes=(record.communication.data.frame_bytes or 0) / agents,
+        seconds=seconds,
+    )
+
+
+def _regret(task: Trial, plan: Plan, record: RunRecord) -> float:
+    """The regret of all agents that do not lie."""
+    own = getattr(plan.system.shape, "regret_against", "") == "own"
+    if task.task == "own-arm" and not own and record.regret_local is not None:
+        return record.regret_local
+    if task.lying:
+        return sum((record.regret_per_agent or [])[: -task.lying])
+    return record.regret or 0.0
+
+
+def run(
+    trials: list[Trial], folder: Path | None, each: Each, jobs: int | None, workers: Any = None
+) -> list[Score]:
+    """The score of each; what is in `folder`, made by the same code, is not run again.
+
+    `workers`: a client of Dask, on whose workers runs are made, else `jobs` processes.
+    """
+    pieces = []
+    for one in trials:
+        kept = None
+        if folder is not None:
+            kept = Store(
+                folder,
+                made_by(one.plan),
+                msgspec.msgpack.encode,
+                msgspec.msgpack.Decoder(Score).decode,
+            )
+        pieces.append(Piece(one, one.name if kept else "", kept))
+
+    def work(missing: list[Trial]) -> Iterator[tuple[int, Score | PosseError]]:
+        if workers is None:
+            yield from on_all_cores(play, missing, jobs)
+        else:
+            yield from _on_workers(workers, missing)
+
+    return outcomes(pieces, work, each)
+
+
+def _on_workers(client: Any, trials: list[Trial]) -> Iterator[tuple[int, Score]]:
+    from distributed import as_completed  # noqa: PLC0415  (extra: dask)
+
+    futures = client.map(play, trials, pure=False)
+    places = {future.key: place for place, future in enumerate(futures)}
+    for future, score in as_completed(futures, with_results=True):
+        yield places[future.key], score
+
+
+def tuning(cell: Cell) -> Cell:
+    """The cell on which the parameters of `cell` are tuned: same task, budget and shape."""
+    task, network = cell.setting.task, cell.setting.network
+    if network in NETWORKS and network != "components":
+        network = next(iter(NETWORKS))
+    return replace(cell, setting=Setting(task, TUNING[task], network, "none"))
+
+
+def tried(cells: list[Cell], form: Form) -> dict[tuple[Entrant, Task, float | None], list[Cell]]:
+    """By entrant, task and budget everything that is tried to tune it."""
+    found: dict[Any, list[Cell]] = {}
+    for cell in cells:
+        key = key_of(cell)
+        if key in found or not cell.entrant.tune:
+            continue
+        found[key] = []
+        for parameters in candidates(cell):
+            candidate = replace(tuning(cell), tuned=parameters)
+            try:
+                run_file(candidate, TASKS[cell.setting.task].size(form), FIRST_TUNED)
+            except SpecError:
+                continue  # a value that does not suit these sizes is not tried
+            found[key].append(candidate)
+    return found
+
+
+def key_of(cell: Cell) -> tuple[str, Task, float | None]:
+    """What the parameters of a cell are tuned for."""
+    return cell.entrant.name, cell.setting.task, cell.budget
+
+
+def tune(cells: list[Cell], form: Form, runs: Callable[[list[Trial]], list[Score]]) -> list[Cell]:
+    """The tuned cells: of each that can be tuned, with what did best on the tuning instances."""
+    attempts = tried(cells, form)
+    trials = {
+        key: [_tuning_trials(candidate, form) for candidate in tries]
+        for key, tries in attempts.items()
+    }
+    scores = iter(runs([one for each in trials.values() for some in each for one in some]))
+    best: dict[Any, dict[str, Any]] = {}
+    for key, tries in attempts.items():
+        ranked = [
+            (_rank([next(scores) for _ in some]), place) for place, some in enumerate(trials[key])
+        ]
+        if ranked:
+            best[key] = tries[min(ranked)[1]].tuned or {}
+    return [replace(cell, tuned=best[key_of(cell)]) for cell in cells if key_of(cell) in best]
+
+
+def _tuning_trials(candidate: Cell, form: Form) -> list[Trial]:
+    size = TASKS[candidate.setting.task].size(form)
+    return [trial(candidate, size, FIRST_TUNED + n) for n in range(size.tuned)]
+
+
+def _rank(scores: list[Score]) -> tuple[int, float, float]:
+    """By failures, then wrong answers, then the mean score."""
+    return (
+        sum(bool(one.failed) for one in scores),
+        sum(bool(one.wrong) for one in scores),
+        float(np.mean([one.score for one in scores])),
+    )
+
+
+def score(
+    cells: list[Cell], form: Form, runs: Callable[[list[Trial]], list[Score]]
+) -> tuple[list[tuple[Cell, Trial, list[Score]]], list[LeftOut]]:
+    """The scores of each cell, with its first run; a cell with a failed run is left out."""
+    done, out, asked = [], [], []
+    for cell in cells:
+        size = TASKS[cell.setting.task].size(form)
+        try:
+            asked.append((cell, [trial(cell, size, number) for number in range(size.scored)]))
+        except SpecError as error:
+            out.append(_failed(cell, str(error)))
+    scores = iter(runs([one for _, trials in asked for one in trials]))
+    for cell, trials in asked:
+        own = [next(scores) for _ in trials]
+        if failed := next((one.failed for one in own if one.failed), ""):
+            out.append(_failed(cell, failed))
+        else:
+            done.append((cell, trials[0], own))
+    return done, out
+
+
+def _failed(cell: Cell, why: str) -> LeftOut:
+    setting = cell.setting
+    where = ", ".join((setting.task, setting.problem.name, setting.network, setting.adversary))
+    return LeftOut(cell.entrant.name, f"{where}, {cell.form}", why)
