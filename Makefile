@@ -53,6 +53,7 @@ check: $(VENV)/dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	cd papers && ../$(BIN)/lint-imports
+	cd arena && ../$(BIN)/lint-imports
 
 fuzz: $(VENV)/dev
 	$(BIN)/pip install -q atheris
@@ -101,9 +102,9 @@ $(VENV)/run: requirements/run.lock pyproject.toml
 	$(PIP) --no-deps --no-build-isolation -e .
 	touch $@
 
-$(VENV)/dev: requirements/dev.lock $(VENV)/run papers/pyproject.toml
+$(VENV)/dev: requirements/dev.lock $(VENV)/run papers/pyproject.toml arena/pyproject.toml
 	$(PIP) --require-hashes -r $<
-	$(PIP) --no-deps --no-build-isolation -e papers
+	$(PIP) --no-deps --no-build-isolation -e papers -e arena
 	touch $@
 
 $(VENV)/docs: requirements/docs.lock $(VENV)/run

@@ -11,7 +11,7 @@ import inspect
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("posse", "agent", "coordinator", "topologies", "protocol", "papers")
+ROOMS = ("posse", "agent", "coordinator", "topologies", "protocol", "papers", "arena")
 LONGEST = 600
 
 ELSEWHERE = [
@@ -113,7 +113,7 @@ def sources() -> list[Path]:
 def mirrors(source: Path) -> list[Path]:
     """The test of the same name, and that of the folder, if it is one inside a room of `posse`."""
     parts = source.parts
-    inside = {"posse": parts[1:], "papers": ("papers", *parts[2:])}
+    inside = {"posse": parts[1:], "papers": ("papers", *parts[2:]), "arena": ("arena", *parts[2:])}
     *folders, name = inside.get(parts[0], parts)
     own = Path("tests", *folders, f"test_{name}")
     return [own, own.parent.with_name(f"test_{folders[-1]}.py")] if len(folders) > 1 else [own]
@@ -158,7 +158,7 @@ def test_every_public_method_says_what_it_does() -> None:
     """Itself, or in a class that it is inherited from: that is what `help` shows."""
     silent = []
     for source in sources():
-        if source.parts[0] != "papers" and source.parts[1] != "skeleton":
+        if source.parts[0] not in ("papers", "arena") and source.parts[1] != "skeleton":
             module = importlib.import_module(".".join(source.with_suffix("").parts))
             for kind in vars(module).values():
                 if inspect.isclass(kind) and kind.__module__ == module.__name__:

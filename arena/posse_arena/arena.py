@@ -29,9 +29,7 @@ def hold(
     `folder`: where runs are kept, and found. `kept`: a result of ours to stand beside. `workers`: a
     client of Dask.
     """
-    taken, out = cells.cells(list(entrants), form)
-    taken = [cell for cell in taken if cell.setting.task in tasks]
-    out = [one for one in out if one.where.partition(",")[0] in tasks]
+    taken, out = cells.cells(list(entrants), form, tasks)
 
     def runs(trials: list[Trial]) -> list[Score]:
         with progress(len(trials)) as shown:

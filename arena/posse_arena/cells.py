@@ -2,15 +2,16 @@
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import msgspec
 
 from posse import SpecError
 from posse.experiments import Plan, prepare
+from posse.extend import FloatArray
 from posse_arena import rewards
 from posse_arena.entrants import Entrant
 from posse_arena.problems import (
@@ -68,9 +69,11 @@ class LeftOut(msgspec.Struct, frozen=True):
     why: str
 
 
-def settings(entrant: Entrant, form: Form) -> Iterator[Setting | LeftOut]:
+def settings(entrant: Entrant, form: Form, tasks: Collection[Task]) -> Iterator[Setting | LeftOut]:
     """Where an entrant takes part, and where not."""
     for task in entrant.tasks:
+        if task not in tasks:
+            continue
         for problem in PROBLEMS.values():
             if task in problem.tasks:
                 yield from _of_problem(entrant, task, problem, form)
@@ -106,25 +109,31 @@ def _of_problem(
 
 
 def run_file(cell: Cell, size: Size, instance: int) -> dict[str, Any]:
-    """The run file of one instance, as plain data; raises `SpecError` if it is refused."""
+    """The run file of one instance, as plain data; `SpecError` if its ε cannot be set."""
     raw = _raw(cell, size, instance)
     if cell.budget is not None:
-        scaled = _epsilon(json.dumps(_raw(cell, size, 0), sort_keys=True), cell.budget)
-        raw["parameters"]["epsilon"] = scaled
-    prepare(raw)
+        means = _arms(cell.setting, _table(cell.setting.problem, size.agents, 0))
+        first = {**raw, "arms": means, "seed": 0}
+        raw["parameters"]["epsilon"] = _epsilon(json.dumps(first, sort_keys=True), cell.budget)
     return raw
+
+
+@lru_cache(maxsize=64)
+def _table(problem: Problem, agents: int, instance: int) -> FloatArray:
+    return problem.table(agents, instance)
+
+
+def _arms(setting: Setting, table: FloatArray) -> dict[str, Any]:
+    """`[arms]` of a table of means."""
+    means = (table[0] if (table == table[0]).all() else table).tolist()
+    if setting.adversary == "none":
+        return {"kind": "bernoulli", "means": means}
+    target = f"posse_arena.rewards:{rewards.target(setting.adversary, setting.problem.name)}"
+    return {"kind": "python", "target": target, "count": table.shape[1], "means": means}
 
 
 def _raw(cell: Cell, size: Size, instance: int) -> dict[str, Any]:
     entrant, setting = cell.entrant, cell.setting
-    table = setting.problem.table(size.agents, instance)
-    same = (table == table[0]).all()
-    means = (table[0] if same else table).tolist()
-    arms: dict[str, Any] = {"kind": "bernoulli", "means": means}
-    if setting.adversary != "none":
-        name = rewards.target(setting.adversary, setting.problem.name)
-        arms |= {"kind": "python", "target": f"posse_arena.rewards:{name}"}
-        arms["count"] = table.shape[1]
     given = {
         "horizon": size.horizon,
         "delta_prime": DELTA,
@@ -140,7 +149,7 @@ def _raw(cell: Cell, size: Size, instance: int) -> dict[str, Any]:
         "base": entrant.base,
         "path": list(entrant.path),
         "agents": {"count": size.agents},
-        "arms": arms,
+        "arms": _arms(setting, _table(setting.problem, size.agents, instance)),
         "parameters": {**entrant.parameters, **known, **(cell.tuned or {})},
         "seed": instance,
         "engine": {"kind": "memory"},
@@ -181,12 +190,14 @@ def _epsilon(text: str, budget: float) -> float:
     return low
 
 
-def cells(entrants: list[Entrant], form: Form) -> tuple[list[Cell], list[LeftOut]]:
-    """Every cell with default parameters, and who is left out of what."""
+def cells(
+    entrants: list[Entrant], form: Form, tasks: Collection[Task]
+) -> tuple[list[Cell], list[LeftOut]]:
+    """Every cell of these tasks with default parameters, and who is left out of what."""
     taken: list[Cell] = []
     out: list[LeftOut] = []
     for entrant in entrants:
-        for setting in settings(entrant, form):
+        for setting in settings(entrant, form, tasks):
             if isinstance(setting, LeftOut):
                 out.append(setting)
                 continue
@@ -196,7 +207,7 @@ def cells(entrants: list[Entrant], form: Form) -> tuple[list[Cell], list[LeftOut
             for budget in asked if private else (None,):
                 cell = Cell(entrant=entrant, setting=setting, budget=budget)
                 try:
-                    run_file(cell, size, 0)
+                    prepare(run_file(cell, size, 0))
                 except SpecError as error:
                     where = f"{setting.task}, {setting.problem.name}, {setting.network}"
                     at = f"{where}, ε = {budget:g}" if private else where

@@ -159,6 +159,7 @@ ENTRANTS = (
 )
 
 ONLY_FULL = (
+    "moss",
     "kl-ucb",
     "cooperative-kl-ucb",
     "cooperative-moss",

@@ -16,6 +16,7 @@ from posse.experiments import (
     Piece,
     Plan,
     Store,
+    digest,
     made_by,
     on_all_cores,
     outcomes,
@@ -24,7 +25,7 @@ from posse.experiments import (
 )
 from posse_arena.cells import Cell, LeftOut, Setting, candidates, run_file
 from posse_arena.entrants import Entrant
-from posse_arena.problems import FIRST_TUNED, NETWORKS, TASKS, TUNING, Form, Size, Task, liars
+from posse_arena.problems import BASE, FIRST_TUNED, NETWORKS, TASKS, TUNING, Form, Size, Task, liars
 
 Each = Callable[[bool], None]
 """Hears of each run as it ends, and whether it was kept before."""
@@ -62,6 +63,12 @@ class Trial:
         """Under which its score is kept."""
         told = json.dumps([self.text, self.task, self.lying])
         return hashlib.sha256(told.encode()).hexdigest()[:32]
+
+    @property
+    def code(self) -> str:
+        """Which code runs it, besides posse's: two trials of the same names share it."""
+        raw = json.loads(self.text)
+        return str((raw["system"], raw["base"], raw["path"], raw["arms"].get("target")))
 
     @property
     def plan(self) -> Plan:
@@ -129,17 +136,13 @@ def run(
 
     `workers`: a client of Dask, on whose workers runs are made, else `jobs` processes.
     """
-    pieces = []
+    decode = msgspec.msgpack.Decoder(Score).decode
+    stores: dict[str, Store[Score]] = {}
     for one in trials:
-        kept = None
-        if folder is not None:
-            kept = Store(
-                folder,
-                made_by(one.plan),
-                msgspec.msgpack.encode,
-                msgspec.msgpack.Decoder(Score).decode,
-            )
-        pieces.append(Piece(one, one.name if kept else "", kept))
+        if folder is not None and one.code not in stores:
+            by = made_by(one.plan) + digest([Path(__file__)])
+            stores[one.code] = Store(folder, by, msgspec.msgpack.encode, decode)
+    pieces = [Piece(one, one.name if stores else "", stores.get(one.code)) for one in trials]
 
     def work(missing: list[Trial]) -> Iterator[tuple[int, Score | PosseError]]:
         if workers is None:
@@ -205,7 +208,18 @@ def tune(cells: list[Cell], form: Form, runs: Callable[[list[Trial]], list[Score
         ]
         if ranked:
             best[key] = tries[min(ranked)[1]].tuned or {}
-    return [replace(cell, tuned=best[key_of(cell)]) for cell in cells if key_of(cell) in best]
+    return [
+        replace(cell, tuned=best[key_of(cell)])
+        for cell in cells
+        if key_of(cell) in best and (form == "full" or is_first(cell))
+    ]
+
+
+def is_first(cell: Cell) -> bool:
+    """Whether it is of its task's first problem and network: only there the light form tunes."""
+    setting = cell.setting
+    first = setting.network not in NETWORKS or setting.network == next(iter(NETWORKS))
+    return setting.problem.name == BASE[setting.task] and first and setting.adversary == "none"
 
 
 def _tuning_trials(candidate: Cell, form: Form) -> list[Trial]:

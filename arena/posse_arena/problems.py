@@ -60,19 +60,19 @@ TASKS: dict[Task, Question] = {
     "regret": Question(
         title="Little regret against the arm that is best for all",
         score="regret per agent",
-        light=Size(8, 500, 5, 3),
+        light=Size(8, 400, 5, 3),
         full=Size(16, 5_000, 20, 5),
     ),
     "own-arm": Question(
         title="Little regret against each agent's own best arm",
         score="regret per agent",
-        light=Size(12, 500, 5, 3),
+        light=Size(12, 400, 5, 3),
         full=Size(100, 5_000, 20, 5),
     ),
     "players": Question(
         title="Little regret of players that share the arms and collide",
         score="regret per player",
-        light=Size(3, 500, 5, 3),
+        light=Size(3, 400, 5, 3),
         full=Size(3, 20_000, 20, 5),
     ),
 }
@@ -172,6 +172,7 @@ PROBLEMS = {
             name="hard",
             tasks=("best-arm", "regret"),
             source="a gap of .1 to each of four arms",
+            only_full=("best-arm",),
             means=fixed(0.55, *[0.45] * 4),
         ),
         Problem(
@@ -180,6 +181,7 @@ PROBLEMS = {
             source="Li and Song 2022, section VII: 100 means from U[0, 1]; for the best arm the "
             "first is 1 and the others from U[0, .8]",
             means=drawn(100, 0, 0.8, best=1.0),
+            only_full=("best-arm",),
         ),
         Problem(
             name="thousand",

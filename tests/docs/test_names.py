@@ -19,7 +19,7 @@ from posse.cli import main as cli
 from posse.protocol.message import Message, kind_name
 from tests.support.blocks import PAGES, ROOT
 
-ROOMS = "posse|agent|coordinator|protocol|topologies|tests|docs|examples|deploy|bench|papers"
+ROOMS = "posse|agent|coordinator|protocol|topologies|tests|docs|examples|deploy|bench|papers|arena"
 OF_PAGES = {str(page.relative_to(ROOT)): page.read_text() for page in PAGES}
 
 
