@@ -50,7 +50,7 @@ class CellResult(msgspec.Struct, frozen=True, kw_only=True):
     delta: Annotated[float, Meta(description="that goes with epsilon")]
     epsilon_person: Annotated[
         float | None,
-        Meta(description="of all rewards of an agent: epsilon times pulls; null also if δ > 0"),
+        Meta(description="of all rewards of an agent, so many as its pulls, at the same δ"),
     ]
     claimed: Annotated[str, Meta(description="what the system itself says")]
     sees: Annotated[str, Meta(description="what the adversary of that claim sees")]
@@ -165,7 +165,7 @@ def cell_result(cell: Cell, first: Trial, scores: list[Score]) -> CellResult:
         seconds=_measured([one.seconds for one in scores]),
         epsilon=epsilon,
         delta=delta if epsilon else 0.0,
-        epsilon_person=None if epsilon is None or (epsilon and delta) else epsilon * pulls.mean,
+        epsilon_person=epsilon and plan.claim.of_person(math.ceil(pulls.mean)).epsilon,
         claimed=plan.claim.says,
         sees=plan.claim.sees,
         holds=plan.claim.holds,
