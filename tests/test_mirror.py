@@ -96,6 +96,11 @@ ELSEWHERE = [
         "posse: algorithms experiments pages verbs",
     ),
     (
+        "parts of an arena, which is held as a whole",
+        "tests/arena/test_verb.py",
+        "arena/posse_arena: apart arena entrants page rewards",
+    ),
+    (
         "what posse new writes",
         "tests/cli/test_new.py",
         "posse/skeleton: system test",

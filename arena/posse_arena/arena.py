@@ -17,6 +17,7 @@ def hold(
     *,
     form: Form,
     tasks: Sequence[Task],
+    problem: str | None,
     folder: Path | None,
     kept: Path | None,
     command: str,
@@ -24,12 +25,12 @@ def hold(
     jobs: int | None = None,
     workers: Any = None,
 ) -> result.ArenaResult:
-    """The result of these entrants in these tasks.
+    """The result of these entrants in these tasks, and of one problem alone if it is named.
 
     `folder`: where runs are kept, and found. `kept`: a result of ours to stand beside. `workers`: a
     client of Dask.
     """
-    taken, out = cells.cells(list(entrants), form, tasks)
+    taken, out = cells.cells(list(entrants), form, tasks, problem)
 
     def runs(trials: list[Trial]) -> list[Score]:
         with progress(len(trials)) as shown:
@@ -43,6 +44,8 @@ def hold(
     stands = [result.of_entrant(entrant) for entrant in entrants]
     if ours is not None:
         beside = [cell for cell in ours.cells if cell.task in asked]
+        if problem is not None:
+            beside = [cell for cell in beside if cell.problem == problem]
         measured += beside
         names = {cell.entrant for cell in beside}
         stands += [one for one in ours.entrants if one.name in names]

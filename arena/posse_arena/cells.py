@@ -27,6 +27,7 @@ from posse_arena.problems import (
     Size,
     Task,
     budgets,
+    is_first,
     liars,
     topology,
 )
@@ -40,6 +41,11 @@ class Setting:
     problem: Problem
     network: str
     adversary: Adversary
+
+    @property
+    def first(self) -> bool:
+        """Whether it is its task's first place."""
+        return is_first(self.task, self.problem.name, self.network, self.adversary)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +135,9 @@ def _arms(setting: Setting, table: FloatArray) -> dict[str, Any]:
     if setting.adversary == "none":
         return {"kind": "bernoulli", "means": means}
     target = f"posse_arena.rewards:{rewards.target(setting.adversary, setting.problem.name)}"
-    return {"kind": "python", "target": target, "count": table.shape[1], "means": means}
+    count = table.shape[1]
+    # no folder is searched: the arms are in this package
+    return {"kind": "python", "target": target, "path": [], "count": count, "means": means}
 
 
 def _raw(cell: Cell, size: Size, instance: int) -> dict[str, Any]:
@@ -173,8 +181,9 @@ def _epsilon(text: str, budget: float) -> float:
         except SpecError as error:
             refused = str(error)
             return False
-        least = min(least, math.inf if claim.epsilon is None else claim.epsilon)
-        return least <= budget and (claim.delta or 0) <= DELTA * 1.001
+        claimed = math.inf if claim.epsilon is None else claim.epsilon
+        least = min(least, claimed)
+        return claimed <= budget and (claim.delta or 0) <= DELTA * 1.001
 
     if fits(budget):
         return budget
@@ -191,9 +200,12 @@ def _epsilon(text: str, budget: float) -> float:
 
 
 def cells(
-    entrants: list[Entrant], form: Form, tasks: Collection[Task]
+    entrants: list[Entrant], form: Form, tasks: Collection[Task], problem: str | None = None
 ) -> tuple[list[Cell], list[LeftOut]]:
-    """Every cell of these tasks with default parameters, and who is left out of what."""
+    """Every cell of these tasks with default parameters, and who is left out of what.
+
+    `problem`: only this one.
+    """
     taken: list[Cell] = []
     out: list[LeftOut] = []
     for entrant in entrants:
@@ -201,10 +213,11 @@ def cells(
             if isinstance(setting, LeftOut):
                 out.append(setting)
                 continue
+            if problem is not None and setting.problem.name != problem:
+                continue
             size = TASKS[setting.task].size(form)
             private = entrant.has("epsilon")
-            asked = budgets(form, setting.task, setting.problem.name, setting.adversary)
-            for budget in asked if private else (None,):
+            for budget in budgets(form, setting.first) if private else (None,):
                 cell = Cell(entrant=entrant, setting=setting, budget=budget)
                 try:
                     prepare(run_file(cell, size, 0))

@@ -1,12 +1,13 @@
 """Who takes part: systems with what may be tuned of them, and the entrants of a user."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from posse import SpecError, load
-from posse.experiments import find_system
+from posse.experiments import find_system, nearest
 from posse.extend import System
 from posse_arena.problems import TASKS, Task
 
@@ -164,6 +165,7 @@ ONLY_FULL = (
     "cooperative-kl-ucb",
     "cooperative-moss",
     "cooperative-epsilon-greedy",
+    "private-ucb-printed",
     "ddp-mab-printed",
 )
 """Left out of the light form, which is to take ten minutes: they cost most, or say least."""
@@ -199,10 +201,17 @@ def entered(name: str, task: Task | None = None, tune: Tunes | None = None) -> E
     )
 
 
-def ours(full: bool, tasks: tuple[Task, ...] = tuple(TASKS)) -> list[Entrant]:
-    """Our entrants in these tasks."""
+def ours(
+    full: bool, tasks: Collection[Task] = tuple(TASKS), among: Collection[str] = ()
+) -> list[Entrant]:
+    """Our entrants in these tasks, or those `among` them; `SpecError` if a name is not known."""
+    known = [entrant.name for entrant in ENTRANTS]
+    for name in among:
+        if name not in known:
+            raise SpecError("--among", f"'{name}' is not known; {nearest(name, known)}")
     return [
         entrant
         for entrant in ENTRANTS
-        if {*entrant.tasks} & {*tasks} and (full or entrant.name not in ONLY_FULL)
+        if {*entrant.tasks} & {*tasks}
+        and (entrant.name in among if among else full or entrant.name not in ONLY_FULL)
     ]

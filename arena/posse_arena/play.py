@@ -25,7 +25,7 @@ from posse.experiments import (
 )
 from posse_arena.cells import Cell, LeftOut, Setting, candidates, run_file
 from posse_arena.entrants import Entrant
-from posse_arena.problems import BASE, FIRST_TUNED, NETWORKS, TASKS, TUNING, Form, Size, Task, liars
+from posse_arena.problems import FIRST_TUNED, NETWORKS, TASKS, TUNING, Form, Size, Task, liars
 
 Each = Callable[[bool], None]
 """Hears of each run as it ends, and whether it was kept before."""
@@ -211,15 +211,8 @@ def tune(cells: list[Cell], form: Form, runs: Callable[[list[Trial]], list[Score
     return [
         replace(cell, tuned=best[key_of(cell)])
         for cell in cells
-        if key_of(cell) in best and (form == "full" or is_first(cell))
+        if key_of(cell) in best and (form == "full" or cell.setting.first)
     ]
-
-
-def is_first(cell: Cell) -> bool:
-    """Whether it is of its task's first problem and network: only there the light form tunes."""
-    setting = cell.setting
-    first = setting.network not in NETWORKS or setting.network == next(iter(NETWORKS))
-    return setting.problem.name == BASE[setting.task] and first and setting.adversary == "none"
 
 
 def _tuning_trials(candidate: Cell, form: Form) -> list[Trial]:

@@ -9,10 +9,13 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from posse.experiments import InputError
 from posse.extend import FloatArray
 
 Form = Literal["light", "full"]
@@ -139,11 +142,14 @@ def tumours(agents: int, draws: np.random.Generator) -> FloatArray:
 
 @cache
 def _rules_right() -> FloatArray:
-    from sklearn.datasets import load_breast_cancer  # noqa: PLC0415  (half of the time to start)
-
-    log = load_breast_cancer()
-    above = log.data > np.median(log.data, axis=0)
-    shares: FloatArray = (above == (log.target == 0)[:, None]).mean(axis=0)
+    # its file alone: to import scikit-learn takes longer than a run
+    home = find_spec("sklearn")
+    if home is None or home.origin is None:
+        raise InputError('the real log is scikit-learn\'s: pip install "posse-bandits[audit]"')
+    log = Path(home.origin).parent / "datasets" / "data" / "breast_cancer.csv"
+    records = np.loadtxt(log, delimiter=",", skiprows=1)
+    measurements, benign = records[:, :-1], records[:, -1:]
+    shares: FloatArray = ((measurements > np.median(measurements, axis=0)) != benign).mean(axis=0)
     return shares
 
 
@@ -181,7 +187,7 @@ PROBLEMS = {
             source="Li and Song 2022, section VII: 100 means from U[0, 1]; for the best arm the "
             "first is 1 and the others from U[0, .8]",
             means=drawn(100, 0, 0.8, best=1.0),
-            only_full=("best-arm",),
+            only_full=("best-arm", "regret"),
         ),
         Problem(
             name="thousand",
@@ -290,8 +296,14 @@ def topology(network: str, agents: int) -> dict[str, Any]:
     return table
 
 
-def budgets(form: Form, task: Task, problem: str, adversary: Adversary) -> tuple[float, ...]:
-    """ε of a reward, for whoever reads all messages; several where the task is asked in full."""
-    if problem != BASE[task] or adversary != "none":
+def is_first(task: Task, problem: str, network: str, adversary: Adversary) -> bool:
+    """Whether it is a task's first problem, on the first network or a system's own, undisturbed."""
+    first = network not in NETWORKS or network == next(iter(NETWORKS))
+    return problem == BASE[task] and first and adversary == "none"
+
+
+def budgets(form: Form, first: bool) -> tuple[float, ...]:
+    """ε of a reward, for whoever reads all messages; several in the `first` place of a task."""
+    if not first:
         return (1.0,)
     return (1.0, 10.0) if form == "light" else (0.1, 1.0, 10.0)

@@ -26,7 +26,10 @@ class Measured(msgspec.Struct, frozen=True):
 
 
 class CellResult(msgspec.Struct, frozen=True, kw_only=True):
-    """An entrant in a setting, over `n` instances."""
+    """An entrant in a setting, over `n` instances.
+
+    Above 20 fields: one for each key of a cell in the document.
+    """
 
     task: str
     problem: str

@@ -29,7 +29,7 @@ LIGHT = Path(__file__).parent / "results" / "light.json"
 
 def add(parser: Parser) -> None:
     """Add the options of `posse arena`."""
-    from posse_arena.problems import TASKS  # noqa: PLC0415
+    from posse_arena.problems import PROBLEMS, TASKS  # noqa: PLC0415
 
     parser.option(
         "entrants ENTRANT",
@@ -39,12 +39,14 @@ def add(parser: Parser) -> None:
     )
     parser.option("--full", "run the full form, which takes many hours; default: ten minutes")
     parser.option("--task", "only this task", choices=tuple(TASKS))
+    parser.option("--problem", "only this problem", choices=tuple(PROBLEMS))
     parser.option(
         "--tune NAME=A,B,C",
         "a parameter of the entrants, and values to try; repeat it for several",
         action="append",
         default=[],
     )
+    parser.option("--among A,B,C", "of ours only these", default="")
     parser.option("--all", "run all of ours too, beside the entrants")
     parser.option("--on tcp://HOST:PORT", "make the runs on the workers of this Dask scheduler")
     add_jobs(parser)
@@ -95,7 +97,8 @@ def _found(options: argparse.Namespace, out: Path) -> Any:
         raise InputError("two entrants have the same name; rename one of the files")
     beside = bool(own) and not options.all and form == "light" and LIGHT.is_file()
     tasks = (options.task,) if options.task else tuple(TASKS)
-    field = own if beside else [*own, *ours(options.full, tasks)]
+    among = [*filter(None, options.among.split(","))]
+    field = own if beside else [*own, *ours(options.full, tasks, among)]
     client: Any = None
     with held(out), ExitStack() as opened:
         if options.on:
@@ -109,6 +112,7 @@ def _found(options: argparse.Namespace, out: Path) -> Any:
                 field,
                 form=form,
                 tasks=tasks,
+                problem=options.problem,
                 folder=out / "runs",
                 kept=LIGHT if beside else None,
                 command=_command(options),
@@ -143,5 +147,7 @@ def _command(options: argparse.Namespace) -> str:
     """The command that makes the same result."""
     words = ["posse arena", *options.entrants]
     words += ["--full"] * options.full + ["--all"] * options.all
+    words += [f"--among {options.among}"] if options.among else []
     words += [f"--task {options.task}"] if options.task else []
+    words += [f"--problem {options.problem}"] if options.problem else []
     return " ".join([*words, *(f"--tune {one}" for one in options.tune)])

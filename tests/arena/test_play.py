@@ -1,0 +1,75 @@
+"""Runs are kept and found again; tuned is what did best on other instances."""
+
+import pytest
+
+from posse_arena import play
+from posse_arena.play import Score, Trial
+from posse_arena.problems import FIRST_TUNED, Size
+from tests.arena.test_cells import BY_NAME, SMALL, cell
+
+
+def test_a_run_is_scored_by_its_task_and_found_again(tmp_path):
+    trials = [play.trial(cell("cooperative-ucb"), SMALL, number) for number in range(2)]
+    before: list[bool] = []
+    scores = play.run(trials, tmp_path, before.append, jobs=1)
+    assert play.run(trials, tmp_path, before.append, jobs=1) == scores
+    assert before == [False, False, True, True]
+    assert [one.pulls for one in scores] == [100, 100]
+    assert all(one.bytes > 0 and one.score > 0 and not one.failed for one in scores)
+
+
+def test_regret_under_liars_is_that_of_the_others():
+    asked = play.trial(cell("ucb1", adversary="liars", problem="hard"), SMALL, 0)
+    assert asked.lying == 1
+    assert 0 < play.play(asked).score < 0.1 * 100
+
+
+def test_the_best_arm_is_that_of_the_true_means():
+    asked = play.trial(cell("mase", problem="two"), Size(8, None, 5, 3), 0)
+    scored = play.play(asked)
+    assert scored.wrong is False
+    assert scored.score == scored.pulls > 10
+
+
+def test_who_does_not_pull_as_often_as_asked_has_no_score():
+    asked = play.trial(cell("ucb1"), SMALL, 0)
+    failed = play.play(Trial(text=asked.text, task="regret", lying=0, horizon=90)).failed
+    assert failed.startswith("made 100 pulls per agent, where the task has 90;")
+
+
+def test_a_run_that_fails_says_why():
+    asked = play.trial(cell("ucb1", adversary="liars"), SMALL, 0)
+    broken = asked.text.replace("liars_uniform", "liars_of_nobody")
+    assert (
+        "liars_of_nobody"
+        in play.play(Trial(text=broken, task="regret", lying=1, horizon=100)).failed
+    )
+
+
+def test_tuned_is_what_did_best_on_tuning_instances():
+    asked = cell("private-ucb-doubling", 1.0, network="regular")
+    seen = []
+
+    def runs(trials):
+        seen.extend(trials)
+        return [Score(score=1.0 if '"gamma": 1' in one.text else 2.0) for one in trials]
+
+    (tuned,) = play.tune([asked], "light", runs)
+    assert (tuned.tuned, tuned.form, asked.form) == ({"gamma": 1}, "tuned", "default")
+    assert {one.plan.spec.seed for one in seen} == {FIRST_TUNED, FIRST_TUNED + 1, FIRST_TUNED + 2}
+
+
+def test_a_cell_with_a_failed_run_is_left_out():
+    asked = cell("cdp-mab", 1.0)
+    done, out = play.score([asked], "light", lambda ts: [Score(failed="no reason")] * len(ts))
+    assert (done, out[0].entrant, out[0].why) == ([], "cdp-mab", "no reason")
+
+
+@pytest.mark.parametrize("failed", [0, 1])
+def test_failures_count_before_errors_and_errors_before_scores(failed):
+    worse = play._rank([Score(score=1, wrong=True), Score(failed="x" * failed)])
+    assert play._rank([Score(score=9, wrong=False)] * 2) < worse
+
+
+def test_entrants_of_the_arena_are_known_systems():
+    assert all(entrant.record.parameters for entrant in BY_NAME.values())

@@ -1,0 +1,100 @@
+"""A result agrees with its schema; fronts and what stands apart follow from its numbers."""
+
+import json
+
+import jsonschema
+import msgspec
+import pytest
+
+from posse.experiments import InputError
+from posse_arena import result
+from posse_arena.apart import apart
+from posse_arena.cells import LeftOut
+from posse_arena.page import arena_page, pareto
+from posse_arena.play import Score
+from posse_arena.play import trial as trial_of
+from tests.arena.test_cells import BY_NAME, SMALL, cell
+
+
+def measured(name, scores, seconds=1.0, **asked):
+    of = cell(name, **asked)
+    runs = [Score(score=score, pulls=100, bytes=50, seconds=seconds) for score in scores]
+    return result.cell_result(of, trial_of(of, SMALL, 0), runs)
+
+
+def small():
+    """A result of five entrants for regret."""
+    cells = [
+        measured("ucb1", [9, 9.1, 9.2, 9, 9]),
+        measured("cdp-mab", [5, 5.1, 5.2, 5, 5], budget=1.0),
+        measured("cdp-mab-shared", [4, 4.1, 4.2, 4, 4], budget=1.0),
+        measured("robust-private-ucb", [6, 6.1, 6.2, 6, 6], budget=1.0),
+        measured("cooperative-ucb", [3, 3.1, 3.2, 3, 3], seconds=2.0),
+    ]
+    entrants = [result.of_entrant(BY_NAME[one.entrant]) for one in cells]
+    left = [LeftOut("ucb1", "regret, thousand", "too large for the light form")]
+    return result.result(entrants, cells, left, apart(entrants, cells), "light", "posse arena")
+
+
+@pytest.fixture(scope="module", name="whole")
+def fixture_whole():
+    return small()
+
+
+def test_a_result_agrees_with_its_schema_and_is_read_again(whole, tmp_path):
+    document = msgspec.json.encode(whole)
+    jsonschema.validate(json.loads(document), result.schema())
+    (tmp_path / "result.json").write_bytes(document)
+    assert result.read(tmp_path / "result.json") == whole
+    (tmp_path / "result.json").write_bytes(document.replace(b'"version":1', b'"version":2'))
+    with pytest.raises(InputError, match=r"result\.json is no result of the arena"):
+        result.read(tmp_path / "result.json")
+
+
+def test_below_five_runs_there_is_no_interval():
+    few, five = measured("ucb1", [1, 2, 3, 4]).score, measured("ucb1", [1, 2, 3, 4, 5]).score
+    assert (few.low, few.high, few.mean) == (None, None, 2.5)
+    assert five.low < five.mean < five.high
+
+
+def test_epsilon_of_a_person_is_that_of_all_its_rewards(whole):
+    of_person = {one.entrant: one.epsilon_person for one in whole.cells}
+    assert of_person.pop("cdp-mab-shared") > 100  # it has a δ
+    assert of_person == {
+        "ucb1": 0, "cdp-mab": 100.0, "robust-private-ucb": 100.0, "cooperative-ucb": None
+    }  # fmt: skip
+
+
+def test_on_the_front_is_who_is_clearly_beaten_in_nothing_that_it_does_not_win_back(whole):
+    on = {one.entrant: one.front for one in whole.cells}
+    assert on["ucb1"]  # nothing is sent
+    assert on["cooperative-ucb"]
+    assert not on["robust-private-ucb"]  # cdp-mab has less regret at the same cost
+
+
+def test_a_lead_within_intervals_is_none():
+    one, other = measured("ucb1", [1, 9, 2, 8, 5]), measured("ucb1", [2, 8, 3, 9, 6])
+    assert not result.dominates(one, other)
+    assert result.dominates(measured("ucb1", [1] * 5), measured("ucb1", [2] * 5))
+
+
+def test_each_entrant_is_told_whom_it_may_not_be_compared_with_and_why(whole):
+    found = {(one.entrant, one.respect): (one.others, one.why) for one in whole.apart}
+    private = ["cdp-mab", "cdp-mab-shared", "robust-private-ucb"]
+    assert found["ucb1", "ε"][0] == private
+    assert found["ucb1", "ε"][1].startswith("its ε is 0 because it sends nothing")
+    assert found["cooperative-ucb", "ε"][0] == private
+    assert found["cdp-mab-shared", "ε"][0] == ["cdp-mab", "robust-private-ucb"]
+    assert found["cdp-mab", "bytes"][0] == ["robust-private-ucb", "cooperative-ucb"]
+    assert "robust-private-ucb" not in found["robust-private-ucb", "regret under liars"][0]
+
+
+def test_the_page_has_fronts_tables_and_reasons(whole):
+    html = arena_page(whole).html()
+    for text in ("Little regret against the arm", "cdp-mab, ε 1", "too large for the light form"):
+        assert text in html
+    assert html.count("<svg") == 3
+
+
+def test_the_line_joins_whom_nobody_is_left_of_and_below():
+    assert pareto([(0, 9), (1, 5), (2, 5), (2, 3), (3, 4)]) == {0, 1, 3}
