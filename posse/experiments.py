@@ -1,9 +1,9 @@
 """What experiments are made with: runs one by one, on all cores, kept on disk; their statistics.
 
-The packages `posse-papers` and `posse-arena` are made with it. `prepare` makes a plan of a run file's tables, and
-`run_in_memory(plan, number)` makes run `number` of it. `outcomes` keeps what was done in a `Store`,
-from which the same experiment goes on. `Audit` and `epsilon_at_least` bound from below what a
-release tells of one reward.
+The packages `posse-papers` and `posse-arena` are made with it. `prepare` makes a plan of a run
+file's tables, and `run_in_memory(plan, number)` makes run `number` of it. `outcomes` keeps what was
+done in a `Store`, from which the same experiment goes on. `Audit` and `epsilon_at_least` bound from
+below what a release tells of one reward.
 """
 
 from posse.api import make_runs
