@@ -62,6 +62,29 @@ def fewest(error: float = ERROR) -> int:
     return 2 * (math.floor(math.log(error / 2) / math.log(0.5)) + 1)
 
 
+def most_shown(runs: int, delta: float = 0.0, error: float = ERROR) -> float:
+    """The largest ε that so many runs on each data set can show: an event always, and never."""
+    half = runs // 2
+    return float(epsilon_at_least(half, 0, half, delta, error)) if half else 0.0
+
+
+def runs_to_refute(epsilon: float, delta: float = 0.0, error: float = ERROR) -> int | None:
+    """The fewest runs on each data set, to one in 100, that could show more than `epsilon`.
+
+    None if no number that can be counted would.
+    """
+    most = fewest(error)
+    while most_shown(most, delta, error) <= epsilon:
+        most *= 2
+        if most > _MOST:
+            return None
+    low = most // 2
+    while most - low > max(1, most // 100):
+        middle = (low + most) // 2
+        low, most = (low, middle) if most_shown(middle, delta, error) > epsilon else (middle, most)
+    return most
+
+
 def runs_needed(share: float, epsilon: float, delta: float, error: float = ERROR) -> int | None:
     """How many runs on each data set would show that 2ε are spent instead of ε.
 

@@ -21,6 +21,7 @@ from posse.plan import Plan
 from posse.protocol import control
 from posse.protocol.machine import COORDINATOR, peer_name
 from posse.protocol.message import kind_name
+from posse.protocol.privacy import FARTHEST
 from posse.protocol.wire import HEADER
 
 _ENVELOPE = 12
@@ -28,6 +29,11 @@ _ENVELOPE = 12
 
 _ZEROS = 4
 """Low bits that are 0 on the grid of safe noise; elsewhere they are all 0 once in 16 times."""
+
+_STEP = 2.0**-40
+"""The grid's step in units of the noise's scale, at least (Google's `GetGranularity`)."""
+
+_LIMITS = ("epsilon", "horizon")
 
 _MOST = 20
 """Largest number of sentences for one check."""
@@ -62,8 +68,8 @@ def checks(frames: Iterable[Frame], plan: Plan | None = None) -> list[Check]:
         raise InputError("the capture has no frames")
     reader = _find_reader(heard, plan)
     statistics = [(f.run, s) for f in heard if _is_said(f) for s in _read(f, reader)]
-    in_grid = plan is not None and plan.claim.mechanism == "laplace"
-    noise = [_check_names(statistics), _check_grid(statistics, named=in_grid)]
+    means = bool(reader.kinds) if plan is None else plan.spec.system in ours()
+    noise = [_check_names(statistics), _check_grid(statistics, plan, means=means)]
     return [
         _check_kinds(heard, plan, reader),
         _check_sizes(heard),
@@ -224,21 +230,47 @@ def _check_names(statistics: Statistics) -> Check:
     return _check("an arm that rests is not noised again", len(values), wrong)
 
 
-def _check_grid(statistics: Statistics, *, named: bool) -> Check:
-    """Check that the first numbers of each series end in zeros; `named`: also of named ones.
+def _check_grid(statistics: Statistics, plan: Plan | None, *, means: bool) -> Check:
+    """Check that the first numbers of each series end in zeros; with Laplace noise also named ones.
 
-    Later numbers are averages of several, which lie on no grid.
+    Later numbers are averages of several, which lie on no grid. The grid's step is at least 2^-40
+    of the noise's scale, so that over many rewards it is as fine as numbers are: then a number
+    that ends in no zeros tells nothing, unless the scale is known to be larger. `means`: the
+    numbers are noisy means of rewards in [0, 1].
     """
+    named = plan is not None and plan.claim.mechanism == "laplace"
     first: dict[tuple[Any, ...], Sequence[float]] = {}
     for run, s in statistics:
         if named or not s.name:
             first.setdefault((run, s.origin, s.series), s.values)
     values = [v for numbers in first.values() for v in numbers if v and not v.is_integer()]
-    off = sum(int(math.frexp(v)[0] * 2**53) % 2**_ZEROS != 0 for v in values)
-    wrong = []
+    # what lies so far outside of [0, 1] has noise of a scale that is not much smaller
+    beyond = max((max(v - 1, -v) for v in values if means), default=0.0)
+    scale = max(beyond / FARTHEST, _least_scale(plan))
+    off = sum(_lowest_bit(v) < scale * _STEP for v in values)
+    rough = sum(_lowest_bit(v) < math.ulp(v) * 2**_ZEROS for v in values)
+    wrong, untold = [], []
     if off > len(values) / 2:
         wrong.append(
             f"{off} of {len(values)} first numbers use all their bits: the lab's noise, or none, "
             "whose low bits give the input away"
         )
-    return _check("noisy numbers lie on a grid", len(values), wrong)
+    elif rough > len(values) / 2:
+        untold.append(
+            "cannot be told: over so many rewards the grid is as fine as numbers are; with the run "
+            "file, fewer rewards or a smaller epsilon it can"
+        )
+    return _check("noisy numbers lie on a grid", len(values), wrong, untold)
+
+
+def _least_scale(plan: Plan | None) -> float:
+    """The least scale of noise in a run of the plan, by how many rewards there may be."""
+    epsilon, horizon = (getattr(plan and plan.parameters, name, None) for name in _LIMITS)
+    return 1 / (plan.spec.agents.count * epsilon * horizon) if plan and epsilon and horizon else 0.0
+
+
+def _lowest_bit(value: float) -> float:
+    """The value of the last bit of a number that is 1."""
+    mantissa, exponent = math.frexp(value)
+    whole = int(abs(mantissa) * 2**53)
+    return math.ldexp(whole & -whole, exponent - 53)

@@ -12,19 +12,17 @@ from posse.audit.event import Event, ViewTable, learn
 from posse.measure.numbers import number
 from posse.protocol.privacy import Neighbours, format_cost
 
-_SHARE = 0.5
-"""Assumed probability of an event that would show a larger violation, if none was found."""
-
 
 class AuditVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """The result of an audit.
 
-    `claimed` and `delta` are the claim's; `claimed` is None if there is no claim. `found` is the
-    lower bound on ε at `delta`, `found_delta` the one on δ at `claimed`; each is too large with
-    probability `error`. `event` (in words: `words`) occurred in `hits` of `trials` runs on one data
-    set and in `others` on the other. `needed` is how many runs on each data set would show twice
-    the claimed ε. `spent` is the largest sum of any agent's ledger in any run. `violations` are
-    sentences about faults that need no statistics. `case` describes the data sets.
+    `claimed` and `delta` are the claim's; `claimed` is None if there is no claim. `found` is
+    the lower bound on ε at `delta`, `found_delta` the one on δ at `claimed`; each is too large
+    with probability `error`. `event` (in words: `words`) occurred in `hits` of `trials` runs on
+    one data set and in `others` on the other. `needed` is how many runs on each data set would
+    show twice the claimed ε by an event as frequent as this; None if none was found. `spent` is
+    the largest sum of any agent's ledger in any run. `violations` are sentences about faults
+    that need no statistics. `case` describes the data sets.
     """
 
     claimed: float | None
@@ -101,11 +99,8 @@ def judge(
         hits=hits,
         others=others,
         trials=trials,
-        needed=runs_needed(
-            max(hits / trials, 1 / trials) if has_event else _SHARE,
-            claimed or 0.0,
-            delta,
-            error,
-        ),
+        needed=runs_needed(max(hits, 1) / trials, claimed or 0.0, delta, error)
+        if has_event
+        else None,
         spent=max(spent, default=None),
     )

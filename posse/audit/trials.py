@@ -19,6 +19,7 @@ from posse.engines.sources import of_this_machine
 from posse.engines.start.pool import on_all_cores
 from posse.plan import Plan, unpacked
 from posse.protocol.privacy import AdversaryView, Neighbours
+from posse.security.noise import AuditedNoise
 
 SIZE = 200
 """Runs per piece."""
@@ -28,7 +29,8 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """`count` runs of a specification on data set `side` of a case, numbered from `first`.
 
     Without a case, each run draws the run file's own rewards anew and puts its arms in another
-    order. `keep` names the numbers to keep; empty means all.
+    order. `keep` names the numbers to keep; empty means all. `noise`: the libraries of the field's
+    noise, if it is drawn by them.
     """
 
     document: bytes
@@ -38,6 +40,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     count: int
     sees: AdversaryView
     keep: tuple[str, ...] = ()
+    noise: str = ""
 
     @property
     def name(self) -> str:
@@ -74,7 +77,12 @@ def carry_out(trial: Trial) -> ViewTable:
         arms = AuditedArms(trial.case, trial.side, trial.sees == "pulls", horizon)
         arms.reader = plan.system.make_reader(plan.spec, plan.parameters)
         tap = partial(_hear, arms, adversary)
-        sources = replace(of_this_machine(lambda: 0), arms=arms.arms)
+        sources = replace(
+            of_this_machine(lambda: 0),
+            arms=arms.arms,
+            noise=AuditedNoise,
+            real_noise=bool(trial.noise),
+        )
         try:
             record = memory.run(plan, run_of(number, trial.side), tap=tap, sources=sources)
         except EnoughSeen:
@@ -100,13 +108,15 @@ def _hear(
 class Bench:
     """Carries out the trials of a plan; it keeps their results in `folder`, if given.
 
-    `done` is called for each piece that ends, with whether it was kept from before.
+    `done` is called for each piece that ends, with whether it was kept from before. `noise` names
+    the libraries of the field's noise; "" draws the lab's, which a seed repeats.
     """
 
     plan: Plan
     folder: Path | None = None
     jobs: int | None = None
     done: Callable[[bool], None] = lambda before: None
+    noise: str = ""
 
     def tables(
         self,
@@ -131,6 +141,7 @@ class Bench:
                 count=min(SIZE, first + count - start),
                 sees=sees,
                 keep=keep,
+                noise=self.noise,
             )
             for side in sides
             for start in range(first, first + count, SIZE)

@@ -7,7 +7,7 @@ from operator import itemgetter
 import msgspec
 import numpy as np
 
-from posse.audit.bounds import ERROR
+from posse.audit.bounds import ERROR, most_shown, runs_to_refute
 from posse.audit.event import ViewTable, aligned, learn, require_scikit
 from posse.audit.guess import Guess, guessed
 from posse.audit.judge import AuditVerdict, judge
@@ -52,6 +52,8 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     words: str
     verdict: AuditVerdict | None
     guess: Guess | None
+    hopeless: str = ""
+    noise: str = ""
 
     @property
     def finding(self) -> bool:
@@ -61,7 +63,8 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def rows(self) -> list[tuple[str, str]]:
         """The rows of the table for people."""
-        rows = [("claim", self.claim), ("seen", _SEEN[self.sees])]
+        noise = f"the field's, by {self.noise}" if self.noise else "the lab's, by numpy"
+        rows = [("claim", self.claim), ("seen", _SEEN[self.sees]), ("noise", noise)]
         if (v := self.verdict) is None:
             return [*rows, ("verdict", self.word), ("found", self.says), ("event", self.words)]
         tested = "" if v.claimed is None else f", at {format_cost(v.claimed, v.delta)}"
@@ -74,8 +77,12 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
         if v.found_delta > v.delta and v.claimed is not None:
             rows.append(("δ", f"at least {number(v.found_delta)} at ε = {number(v.claimed)}"))
         if v.needed is not None and not v.refuted:
-            rows.append(("power", f"twice the claimed ε would have shown by about {v.needed:,} "
-                                  "runs on each data set"))  # fmt: skip
+            often = f"about {v.needed:,} runs on each data set"
+            rows.append(("power", f"by such an event twice the claimed ε would show in {often}"))
+        elif not v.refuted and v.claimed:
+            rows.append(("power", "no power known: nothing seen tells the data sets apart"))
+        if self.hopeless:
+            rows.append(("power", self.hopeless))
         if v.spent is not None and v.claimed is not None:
             over = f", more than {number(v.claimed)}" if v.overspent else ""
             rows.append(("ledger", f"ε = {number(v.spent)} in the run that spent most{over}"))
@@ -158,6 +165,22 @@ class Audit(Bench):
             words=found.words,
             verdict=found if isinstance(found, AuditVerdict) else None,
             guess=found if isinstance(found, Guess) else None,
+            hopeless=self.hopeless,
+            noise=self.noise,
+        )
+
+    @property
+    def hopeless(self) -> str:
+        """A sentence if so many runs can refute the claim by no event; "" if they can."""
+        claimed = self.claimed
+        delta = self.delta if self.delta is not None else self.plan.claim.delta or 0.0
+        if claimed is None or (most := most_shown(self.runs, delta, self.error)) > claimed:
+            return ""
+        enough = runs_to_refute(claimed, delta, self.error)
+        could = f"--runs {enough} could" if enough is not None else "no number of runs could"
+        return (
+            f"{self.runs:,} runs can never refute this claim: they show at most ε = {most:.3g}, "
+            f"and {claimed:.4g} is claimed; {could}"
         )
 
     def require(self) -> None:

@@ -32,6 +32,7 @@ from posse.errors import InputError, RunFailed, SpecError
 from posse.log import remark
 from posse.progress import Progress
 from posse.protocol.privacy import Neighbours
+from posse.security import noise
 
 _KEPT = "audited"
 
@@ -76,6 +77,8 @@ def run(options: argparse.Namespace) -> int:
     if options.file is None:
         raise InputError("posse audit needs a run file, or --captured FRAMES")
     audit = _asked(options)
+    if audit.hopeless:
+        remark(audit.hopeless)
     folder = paths.result(options.out, f"audit-{options.file.stem}")
     document = _carry_out(audit, folder, options)
     whole.write(folder / AUDIT, json.dumps(msgspec.to_builtins(document), indent=1))
@@ -131,6 +134,7 @@ def _asked(options: argparse.Namespace) -> Audit:
         delta=options.delta,
         sees=options.sees,
         cases=_cases(options),
+        noise=noise.names() if noise.is_here() else "",
     )
     if asked.runs < (least := fewest(error)):
         raise SpecError(

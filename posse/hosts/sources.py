@@ -54,6 +54,7 @@ class Sources:
     `arms`      builds an agent's arms, or those that all share
     `resources` measures the agent's process
     `signer`    makes the signer of an agent with keys, from the number of agents and the run's name
+    `real_noise` the lab draws its noise from `noise` too, as audits do
     `spending`  opens an agent's ledger in the field, from its arms, the run file's folder, its rank
     `cohort`    the agents of a run that share this process, None if each has its own
     `near`      takes messages between hosts of this process, None if all go as frames
@@ -75,6 +76,7 @@ class Sources:
     spending: Callable[[ArmsSpec, str, int], Spending] = lambda arms, base, rank: NOT_KEPT
     cohort: Cohort | None = None
     near: Near | None = None
+    real_noise: bool = False
     at_once: Callable[[], None] | None = None
     noted: Callable[[str, int, bytes], object] = lambda what, whom, said: None
     stepped: Callable[[], None] | None = None

@@ -12,6 +12,7 @@ OpenDP adds discrete Gaussian noise to the whole numbers of masked sums. Its sam
 import importlib.util
 import os
 import secrets
+from importlib.metadata import version
 
 import numpy as np
 
@@ -50,6 +51,15 @@ def require() -> None:
     """`PosseError` if `python-dp` is not installed."""
     if not is_here():
         raise PosseError(f"mode = {NEEDED}")
+
+
+def names() -> str:
+    """The libraries of the field's noise that are installed, with their versions."""
+    return " and ".join(
+        f"{name} {version(name)}"
+        for name, module in (("python-dp", "pydp"), ("opendp", "opendp"))
+        if importlib.util.find_spec(module)
+    )
 
 
 class FieldNoise(Noise):
@@ -96,3 +106,11 @@ class FieldNoise(Noise):
 
     def bernoulli(self, probability: float, size: int) -> list[bool]:
         return [self._uniform() < probability for _ in range(size)]
+
+
+class AuditedNoise(FieldNoise):
+    """The field's noise for runs that are audited, also of forms that the field refuses."""
+
+    def laplace(self, scale: float, size: int) -> FloatArray:
+        """Noise as the field adds it to 0."""
+        return self.noisy(np.zeros(size), scale, scale)

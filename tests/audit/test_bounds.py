@@ -54,3 +54,12 @@ def test_the_runs_that_twice_the_epsilon_would_need() -> None:
     assert shows[0] < 1 < shows[1] * 1.1
     assert bounds.runs_needed(0.5, 0.0, 0.0) is None
     assert bounds.runs_needed(1e-6, 1.0, 1e-5) is None
+
+
+def test_so_many_runs_show_at_most_so_much():
+    """2,000 runs, half of them for learning, show at most ε = 5.2; 7.0 takes some 12,000."""
+    assert bounds.most_shown(2_000) == pytest.approx(5.24, abs=0.01)
+    enough = bounds.runs_to_refute(7.0)
+    assert enough is not None
+    assert bounds.most_shown(enough) > 7.0 >= bounds.most_shown(enough * 97 // 100)
+    assert bounds.runs_to_refute(60.0) is None
