@@ -9,7 +9,7 @@ import pytest
 
 from posse.engines import memory
 from posse.plan import prepare
-from posse_papers.dubey import compared, theory
+from posse_papers.dubey import compared, plain, theory
 from tests.support.papers import GENERATOR, alike_on_average
 
 
@@ -53,12 +53,28 @@ def test_a_tree_for_each_agent_costs_more_than_one_for_all():
     assert mean(8) > 1.5 * mean(1)
 
 
+def test_the_rings_of_a_path_are_its_distances():
+    near = np.zeros((4, 4))
+    near[range(3), range(1, 4)] = near[range(1, 4), range(3)] = 1
+    distances = sum(hops * ring for hops, ring in enumerate(plain.rings(near, 9), start=1))
+    assert distances.tolist() == [[abs(i - j) for j in range(4)] for i in range(4)]
+    assert len(plain.rings(near, 2)) == 2
+    assert not plain.rings(np.zeros((2, 2)), 9)[-1].any()
+
+
+def test_the_optimum_pulls_all_arms_of_a_trial_alike():
+    regret = plain.optimum(10, np.array([1.0, 0.0]), 50, GENERATOR(1))
+    assert regret % 10 == 0
+    assert regret < 50
+
+
 @pytest.mark.parametrize(("share", "gamma"), [(0.0, 1), (1.0, 2)])
 def test_a_life_of_one_or_two_slots_is_that_of_the_algorithm(share, gamma):
     near = np.zeros((4, 4))
     near[range(3), range(1, 4)] = near[range(1, 4), range(3)] = 1
     means = np.array([0.9, 0.1])
-    simple = [compared.spread(near, share, 0.5, means, 25, GENERATOR(n)) for n in range(250)]
+    hops = plain.rings(near, 2)
+    simple = [plain.spread(hops, share, 0.5, means, 25, GENERATOR(n)) for n in range(250)]
     plan = prepare({
         "system": "private-ucb", "variant": "printed", "seed": 6, "agents": {"count": 4},
         "arms": {"kind": "bernoulli", "means": [0.9, 0.1]}, "topology": {"kind": "path"},

@@ -1,15 +1,15 @@
 """What Dubey and Pentland 2020 set intervals against, trees, and a life between whole numbers."""
 
-from math import ceil, inf, log
+from math import inf, log
 from typing import Any
 
 import numpy as np
 
-from posse.algorithms import HybridSums, release_counts
-from posse.extend import FloatArray
+from posse.algorithms import HybridSums
 from posse_papers.audit import own_noise
 from posse_papers.checks import above, exponent, ratio
-from posse_papers.dubey.figures import REGRET, V
+from posse_papers.dubey.figures import REGRET
+from posse_papers.dubey.plain import drawn_graph, rings, spread
 from posse_papers.experiment import Axes, Computation, Experiment, bars, computed, run_file
 from posse_papers.sample import regret
 from posse_papers.statements import claim, ours
@@ -48,67 +48,12 @@ def with_trees(agents: int, trees: int, power: float, *, generator: np.random.Ge
     return lost
 
 
-def drawn_graph(agents: int, p: float, generator: np.random.Generator) -> FloatArray:
-    """The adjacency matrix of a connected graph of Erdős and Rényi."""
-    while True:
-        upper = np.triu(generator.random((agents, agents)) < p, 1)
-        near = (upper | upper.T).astype(float)
-        if (np.linalg.matrix_power(near + np.eye(agents), agents) > 0).all():
-            return near
-
-
-def spread(
-    near: FloatArray,
-    share: float,
-    epsilon: float,
-    means: FloatArray,
-    horizon: int,
-    generator: np.random.Generator,
-) -> float:
-    """The regret of Algorithms 1 and 2 as printed; a message lives 2 slots with this probability.
-
-    Else it lives 1. An agent knows its neighbours' messages of the last slot, and of who is two
-    hops away the latest of those that lived 2 slots and are 2 slots old.
-    """
-    agents, arms = len(near), len(means)
-    far = ((near @ near > 0) & (near == 0)).astype(float) * (1 - np.eye(agents))
-    due = np.zeros(horizon + 1, dtype=bool)
-    due[list(release_counts(epsilon, V, horizon, as_printed=True))] = True
-    sums, counts, shown = (np.zeros((agents, arms)) for _ in range(3))
-    # the last slot's messages, and the latest that went on: what each says of counts and of sums
-    last, older = (np.zeros((2, agents, arms)) for _ in range(2))
-    rows, lost = np.arange(agents), 0.0
-    for t in range(1, horizon + 1):
-        if t <= arms * ceil(1 / epsilon):
-            chosen = np.full(agents, (t - 1) % arms)
-        else:
-            heard = near @ last + far @ older
-            total = np.maximum(counts + heard[0], 1e-9)
-            index = (sums + heard[1]) / total + np.sqrt(2 * log(t) / total)
-            # ties are broken at random
-            chosen = (index + 1e-12 * generator.random(index.shape)).argmax(axis=1)
-        lost += float((means.max() - means[chosen]).sum())
-        sums[rows, chosen] += generator.random(agents) < means[chosen]
-        counts[rows, chosen] += 1
-        pulled = counts[rows, chosen]
-        released = rows[due[pulled.astype(int)]]
-        if len(released):
-            arm, n = chosen[released], pulled[released]
-            noise = generator.laplace(0.0, n ** (V / 2 - 1))
-            shown[released, arm] = sums[released, arm] / n + noise
-        goes_on = generator.random(agents) < share
-        older = np.where(goes_on[:, None], last, older)
-        # an arm whose mean was never released is left out
-        known = counts * (shown != 0)
-        last = np.stack([known, known * shown])
-    return lost
-
-
 def lives(share: float, quick: bool, *, generator: np.random.Generator) -> float:
     """The same on a graph of section 5 with means U[0, 1], ε = 1; quick: a smaller one."""
     agents, p, horizon = (30, 0.25, 150) if quick else (200, 0.1, 1000)
     means = generator.uniform(0, 1, 5)
-    return spread(drawn_graph(agents, p, generator), share, 1.0, means, horizon, generator)
+    hops = rings(drawn_graph(agents, p, generator), 2)
+    return spread(hops, share, 1.0, means, horizon, generator)
 
 
 _TREES, _ONE, _INDEPENDENT, _INTERVALS = (

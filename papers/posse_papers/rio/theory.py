@@ -321,7 +321,7 @@ _watched = partial(
     Experiment,
     lines={"adversary": {xi: corrupted(64, xi) for xi in XIS}},
     axes=Axes("ξ", "adversary's success"),
-    repeat=(8, 40),
+    repeat=(5, 40),
     metric=success,
     keep_log=True,
     assumed="N = 64, Problem 1, η = .9. The adversary guesses evenly among the arms that one "
@@ -338,7 +338,7 @@ EXPERIMENTS = (
         claim("relatively stable for larger ε (here: from .1 to 1 by a quarter at most)", "6.2",
               ratio(("DP-MASE", 0.1), ("DP-MASE", 1.0), 0.8, 1.25)),
         lines={"DP-MASE": {e: dp(256, e) for e in (0.025, 0.05, 0.1, 0.25, 0.5, 1.0)}},
-        axes=Axes("ε", "rounds", "xy"), repeat=(12, 100),
+        axes=Axes("ε", "rounds", "xy"), repeat=(8, 100),
         assumed="Problem 1, N = 256, β = .5.",
     ),
     Experiment(
@@ -352,7 +352,7 @@ EXPERIMENTS = (
             slowest: dp(_N, _EPSILON, activity={"kind": "power", "gamma": gamma})
             for gamma, slowest in _SLOWEST.items()
         }},
-        axes=Axes("1/p*", "rounds", "xy"), repeat=(20, 100),
+        axes=Axes("1/p*", "rounds", "xy"), repeat=(12, 100), variants=("corrected",),
         assumed="Problem 1, N = 256, M = 5, ε = .25; P(n) ∝ n^-γ, γ = 0, .2, .4, .6, .8. "
         "Printed, by λ > M, one waits for one agent more.",
     ),
@@ -379,7 +379,7 @@ EXPERIMENTS = (
             "Corrupted ξ=0": {n: corrupted(n, 0.0) for n in agents(quick)},
             "CENTRAL": {n: run("central", n) for n in agents(quick)},
         },
-        axes=Axes("number of agents N", "messages from agents", "xy"), repeat=(10, 20),
+        axes=Axes("number of agents N", "messages from agents", "xy"), repeat=(5, 20),
         metric=messages,
         assumed=f"{ASSUMED} The paper defines no cost of communication.",
     ),
@@ -392,7 +392,7 @@ EXPERIMENTS = (
             "DP-MASE, clipped": dp(64, 0.25) | _CLIPPED,
             "INDEPENDENT, clipped": run("independent", 64) | _CLIPPED,
         },
-        axes=bars("rounds"), repeat=(20, 100),
+        axes=bars("rounds"), repeat=(10, 100),
         assumed="N = 64, deviation .5, rewards clipped to [10, 11.5] and mapped onto [0, 1], so "
         "that gaps are divided by 1.5 and more; ε = .25.",
     ),

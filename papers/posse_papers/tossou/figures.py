@@ -105,7 +105,7 @@ def _relations(letter: str, epsilon: float) -> Experiment:
             model: _panel(3, epsilon, 20_000 if quick else _T, **given)
             for model, given in _MODELS.items()
         }),
-        repeat=(6, 100),
+        repeat=(4 if epsilon == 1 else 6, 100),
         assumed="T = 10⁵, quick 20,000, where at ε = .1 nobody has learnt yet (the paper's axis is "
         "lost); the paper does not say which of its two collision models it ran.",
     )  # fmt: skip
@@ -118,7 +118,7 @@ EXPERIMENTS = (
         ours("privacy costs regret", above((_PRIVATE, _BOUND), _UCB)),
         ours("UCB-Private is better than UCB-Private-Bound", falling(_BOUND, _PRIVATE)),
         ours("all learn: they lie below the random player", above(_RANDOM, _ALL)),
-        lines=_panel(1, 1.0), repeat=(5, 100),
+        lines=_panel(1, 1.0), repeat=(3, 100),
         assumed="T = 10⁵ (the paper's axis is lost).",
     ),
     _figure(
@@ -129,7 +129,7 @@ EXPERIMENTS = (
               begins_late(_BOUND)),
         ours("by T = 10⁵ both have begun: they lie below the random player",
              above(_RANDOM, (_PRIVATE, _BOUND))),
-        lines={**_panel(1, 0.1), **panels({_FIRST: _panel(1, 1.0)})}, repeat=(5, 100),
+        lines={**_panel(1, 0.1), **panels({_FIRST: _panel(1, 1.0)})}, repeat=(3, 100),
         assumed="T = 10⁵ (the paper's axis is lost; at 20,000 slots nobody has begun to learn).",
     ),
     _relations("c", 1.0),
