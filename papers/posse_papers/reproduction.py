@@ -1,8 +1,11 @@
 """docs/reproduction.md from the outcomes of the experiments: a row for each verdict."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib import resources
 
 import jinja2
 
@@ -80,15 +83,14 @@ def _tally(outcomes: Iterable[Told], claims: bool) -> str:
 
 
 def _rows(told: Iterable[Both], claims: bool) -> list[list[str]]:
-    """Rows of what is said, where, by which experiment, the verdict, the figure and its power.
+    """Rows of what is said, where, by which experiment, the verdicts, the figure and its power.
 
     Statements of an experiment that differ in what stands before their colon share a row if the
-    verdict and the power are the same.
+    verdicts and the power are the same.
     """
     rows = []
     for small, large in told:
         larger = dict(enumerate(large.statements if large else ()))
-        named = False
         told_apart: dict[tuple[str, ...], list[tuple[str, str]]] = {}
         for number, statement in enumerate(small.statements):
             if bool(statement.place) != claims:
@@ -100,19 +102,19 @@ def _rows(told: Iterable[Both], claims: bool) -> list[list[str]]:
             key: tuple[str, ...] = (
                 rest,
                 statement.place,
+                _before().get(small.name, {}).get(statement.text, "new"),
                 _word(statement, same),
                 _power(same),
             )
             if of in (name for name, _ in told_apart.get(key, [])):
                 key = (*key, str(number))
             told_apart.setdefault(key, []).append((of, _figure(same)))
-        for (rest, place, word, power, *_), found in told_apart.items():
+        for (rest, place, earlier, word, power, *_), found in told_apart.items():
             before = _joined([of for of, _ in found])
             said = f"{before}: {rest}" if before else rest
             where = [place] if claims else []
-            command = "" if named else f"`{small.name}`"
-            named = True
-            rows.append([_cut(said), *where, command, word, found[0][1], power])
+            told_row = [_cut(said), *where, f"`{small.name}`", earlier, word, found[0][1], power]
+            rows.append(told_row)
     return rows
 
 
@@ -151,13 +153,19 @@ def _cut(said: str) -> str:
     return said if len(words) <= _LONGEST else f"{' '.join(words[:_LONGEST])}…"
 
 
-def _power(statement: Judged) -> str:
-    """The alternative that was put to the same test, without its figure.
+@cache
+def _before() -> dict[str, dict[str, str]]:
+    """By experiment and statement the verdict before every verdict had a power."""
+    found: dict[str, dict[str, str]] = json.loads(
+        (resources.files("posse_papers") / "before.json").read_text(encoding="utf-8")
+    )
+    return found
 
-    What a comparison refutes by itself is the other order, ratio or rate, which the page names.
-    """
-    powers = (finding.power.partition(":") for finding in statement.judging.values())
-    names = (name.removesuffix(" (not refuted)") for name, colon, _ in powers if colon)
+
+def _power(statement: Judged) -> str:
+    """What the claim excludes and the same test was made on, without its figure."""
+    powers = (finding.power.removeprefix("not refuted: ") for finding in statement.judging.values())
+    names = (re.split(r" \(not refuted\)|:|, by what", power)[0] for power in powers if power)
     return "; ".join(dict.fromkeys(names))
 
 

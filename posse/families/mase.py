@@ -162,7 +162,8 @@ def claim_withheld_votes(context: ClaimContext) -> Claim:
             f"{1 - p.eta:.3g}. The proof bounds the adversary by a guarantee made for "
             "the agent and ignores guessing among the arms without a vote."
         ),
-        uncovered="every reward: no differential privacy is claimed",
+        uncovered="every reward: no differential privacy is claimed; what several "
+        "agents' votes tell together",
     )
 
 
