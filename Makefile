@@ -25,7 +25,7 @@ COMPILED := --numprocesses 2 --dist worksteal -m "not slow and not inside" \
 # tests start hundreds of processes: what each imports is compiled once
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo example test test-all test-compiled check fuzz chaos simulate format docs bench compiled lock clean
+.PHONY: demo example test test-all test-compiled check fuzz attacks chaos simulate format docs bench compiled lock clean
 
 demo: $(VENV)/run
 	$(BIN)/posse run examples/first_ride.toml --out runs/demo
@@ -59,6 +59,9 @@ fuzz: $(VENV)/dev
 	$(BIN)/pip install -q atheris
 	$(BIN)/python -m tests.fuzz $(SECONDS)
 	$(BIN)/python -m pytest tests/hosts/test_fuzz.py --fuzz 1000000 --timeout 900
+
+attacks: $(VENV)/dev
+	grep -o 'tests/[a-z_/]*\.py::[a-z_0-9]*' docs/security.md | sort -u | xargs $(BIN)/python -m pytest
 
 chaos: $(VENV)/dev
 	$(BIN)/python -m pytest tests/engines/test_faults.py tests/runs/test_restarts.py \

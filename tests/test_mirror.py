@@ -22,7 +22,6 @@ ELSEWHERE = [
         "posse: errors",
         "posse/engines: base",
         "posse/engines/agents: site",
-        "posse/engines/start: crew",
         "posse/hosts: agent_setup spending",
         "posse/families: context network system",
     ),

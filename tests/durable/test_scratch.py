@@ -1,5 +1,6 @@
 """Folders for sockets: nobody's is left, and nobody's that is in use is taken away."""
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -51,6 +52,23 @@ def test_what_others_made_is_left_alone(monkeypatch: pytest.MonkeyPatch, tmp_pat
     (tmp_path / "posse-file").touch()
     Scratch().remove()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["posse-file", "posse-notes"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a link to another user")
+def test_no_link_of_another_user_is_followed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """In a folder that all may write, they could name a folder of ours that has a file `lock`."""
+    ours = tmp_path / "ours"
+    ours.mkdir()
+    (ours / "lock").touch()
+    everybodys = tmp_path / "tmp"
+    everybodys.mkdir()
+    (everybodys / "posse-a").symlink_to(ours)
+    os.lchown(everybodys / "posse-a", 12_345, 12_345)
+    monkeypatch.setattr(tempfile, "tempdir", str(everybodys))
+    Scratch().remove()
+    assert (ours / "lock").exists()
 
 
 def test_a_name_that_leaves_no_room_for_a_socket_is_not_taken(
