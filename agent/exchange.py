@@ -49,7 +49,7 @@ class Exchange:
 
     With a `signer` means travel with their origin's signature of the run, the round and the
     numbers, so that who passes them on cannot change them; `signatures` has those known of this
-    round. Means of others may lie outside [0, 1] by `margin`.
+    round, `payloads` what they are of. Means of others may lie outside [0, 1] by `margin`.
     """
 
     rank: int
@@ -67,6 +67,7 @@ class Exchange:
     fresh: tuple[int, ...] = field(default=(), init=False)
     rows: FloatArray = field(default_factory=lambda: np.zeros((0, 0)), init=False)
     signatures: dict[int, bytes] = field(default_factory=dict, init=False)
+    payloads: dict[int, bytes] = field(default_factory=dict, init=False)
     margin: float = field(default=math.inf, init=False)
 
     def __post_init__(self) -> None:
@@ -92,7 +93,7 @@ class Exchange:
         self.round, self.slot, self.links = round_, 0, 0
         self.rows = np.zeros((self.agents, len(row)))
         self.rows[self.rank] = row
-        self.margin, self.signatures = margin, {}
+        self.margin, self.signatures, self.payloads = margin, {}, {}
         if self.signer is not None:
             self.signatures[self.rank] = self.signer.sign(b"means", self._signed(row))
         self.has, self.fresh = {self.rank}, (self.rank,)
@@ -131,8 +132,13 @@ class Exchange:
             for origin, start in zip(origins, starts, strict=True)
         }
         for origin, row in zip(origins, rows, strict=True):
-            self.signer.check(origin, b"means", self._signed(row), signed[origin])
-        self.signatures.update(signed)
+            payload = self._signed(row)
+            self.signer.check(origin, b"means", payload, signed[origin])
+            # the first is kept with its signature: who passes it on must not seem to have forged it
+            if self.payloads.setdefault(origin, payload) != payload:
+                text = f"agent {origin} signed two values for one round, as two signatures prove"
+                raise RemoteProtocolError("equivocation", text)
+            self.signatures.setdefault(origin, signed[origin])
         return rows
 
     def check_origins(self, origins: Origins) -> None:

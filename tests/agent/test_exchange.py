@@ -51,6 +51,18 @@ def test_a_relay_cannot_pass_it_on_in_anothers_name_in_another_round_or_cut_off(
         last.unpack(data, (0,))
 
 
+def test_two_values_that_an_origin_signed_are_its_fault_and_no_relays() -> None:
+    first, relay, last = travelling()
+    first.begin(4, ROW / 2)
+    last.rows[0] = last.unpack(first.pack((0,)), (0,))[0]
+    with pytest.raises(RemoteProtocolError, match="equivocation: agent 0 signed two values"):
+        last.unpack(relay.pack((0, 1)), (0, 1))
+    # what this agent itself passes on has the signature that belongs to it
+    fourth = Exchange(1, 3, signer=signers(3)[1])
+    fourth.begin(4, ROW + 1)
+    np.testing.assert_array_equal(fourth.unpack(last.pack((0,)), (0,)), [ROW / 2])
+
+
 def test_where_nobody_signs_rows_are_numbers_alone() -> None:
     one, other = Exchange(0, 2), Exchange(1, 2)
     one.begin(1, ROW)
