@@ -72,7 +72,7 @@ chaos: $(VENV)/dev
 SEEDS ?= 500
 FIRST ?= 0
 simulate: $(VENV)/dev
-	$(BIN)/posse simulate --seeds $(SEEDS) --first $(FIRST) --jobs 2
+	$(BIN)/posse simulate --seeds $(SEEDS) --first $(FIRST) --jobs 2 $(SIMULATE)
 
 format: $(VENV)/dev
 	$(BIN)/ruff format .

@@ -57,7 +57,7 @@ ELSEWHERE = [
     (
         "what a simulated run goes through",
         "tests/testing/simulator/test_cluster.py",
-        "posse/testing/simulator: machine network sockets",
+        "posse/testing/simulator: machine network",
     ),
     (
         "shells around sockets and processes: what they decide is in lobby, joining and links",

@@ -1,13 +1,15 @@
 """`posse simulate`: the real coordinator and agents under drawn faults, in virtual time."""
 
 import argparse
+import math
+import time
 from pathlib import Path
 
 import msgspec
 
 from posse import testing
 from posse.cli import paths
-from posse.cli.options import FOREIGN, add_jobs, add_set, add_trust, number, plan
+from posse.cli.options import FOREIGN, add_jobs, add_set, add_trust, number, plan, seconds
 from posse.cli.parser import Parser
 from posse.errors import InputError, RunFailed
 from posse.plan import Plan
@@ -22,6 +24,7 @@ def add(parser: Parser) -> None:
     add_trust(parser, FOREIGN)
     parser.option("--seeds N", "how many seeds to try", type=number, default=100)
     parser.option("--first SEED", "the first of them", type=number, default=0)
+    parser.option("--within SECONDS", "try no more seeds after so long", type=seconds)
     parser.option("--seed SEED", "try this seed alone", type=number)
     parser.option("--faults JSON", "with --seed: these faults, not those that the seed draws")
     text = f"draw only faults of these kinds: {', '.join(KINDS)}"
@@ -47,18 +50,21 @@ def run(options: argparse.Namespace) -> None:
             faults = msgspec.json.decode(options.faults, type=list[Fault])
         except msgspec.MsgspecError as error:
             raise InputError(f"--faults cannot be read: {error}") from None
-    found = 0
+    found = tried = 0
+    over = math.inf if options.within is None else time.monotonic() + options.within
     drawn = {"kinds": kinds, "faults": faults, "jobs": options.jobs}
     for trial in testing.simulate(source, seeds=seeds, **drawn):
-        found += bool(trial.violations)
+        found, tried = found + bool(trial.violations), tried + 1
         if file is not None and (trial.violations or options.seed is not None):
             file.write_text(space_time(trial))
             file = None
         if trial.violations or options.seed is not None:
             print(told(trial, options.file))
+        if time.monotonic() > over:
+            break
     if found:
-        raise RunFailed(f"{found} of {len(seeds)} seeds violate something that must hold")
-    print(f"{len(seeds)} seeds, and nothing that must hold was violated")
+        raise RunFailed(f"{found} of {tried} seeds violate something that must hold")
+    print(f"{tried} seeds, and nothing that must hold was violated")
 
 
 def told(trial: Trial, file: Path | None) -> str:

@@ -13,7 +13,7 @@ from posse.testing.simulator.faults import KINDS, Fault
 _Task = tuple[bytes, list[int], tuple[str, ...], list[Fault] | None]
 """An encoded plan (b"" for posse's own systems), seeds, kinds of faults, or the faults."""
 
-_AT_ONCE = 20
+_AT_ONCE = 10
 """Seeds that a process tries before it answers."""
 
 

@@ -11,6 +11,8 @@ with real sockets):
 - Where packets are dropped nothing is noticed, except by a heartbeat: then the connection is
   closed at that end after 4 to 5 s, and the other end hears of it once packets pass. The system
   sends again at ever longer intervals, and asks for a connection after 1, 3, 7, 15, 31 … s.
+- A closed socket still tries to send what waits, until its linger is over or its process ends.
+- A subscription goes out at once; a real one waits until its process looks at the socket.
 - A monitor speaks before what comes over a new connection, and after what came over an old one.
 """
 
@@ -362,6 +364,8 @@ class Connector:
         self.network, self.socket, self.address = network, socket, address
         self.end: End | None = None
         self.closed = False
+        self.until = math.inf
+        """How long a socket that was closed still tries to send what waits."""
         self.waiting: list[bytes] = []
         self.topics: set[bytes] = set()
         self._interval = 0.0
@@ -383,7 +387,7 @@ class Connector:
     def _try(self, number: int, since: float, wait: float) -> None:
         network, socket = self.network, self.socket
         schedule, process = network.schedule, socket.process
-        if number != self._attempt or self.closed or not process.alive:
+        if number != self._attempt or schedule.now > self.until or not process.alive:
             return
         if process.stopped_at is not None:
             schedule.after(0.05, lambda: self._try(number, since, wait))
@@ -413,7 +417,7 @@ class Connector:
 
     def _establish(self, number: int, listener: Socket) -> None:
         network, process = self.network, self.socket.process
-        if number != self._attempt or self.closed or not process.alive:
+        if number != self._attempt or network.schedule.now > self.until or not process.alive:
             return
         near, far = process.rank, listener.process.rank
         up = network.listening.get(self.address) is listener and listener.process.alive
@@ -431,6 +435,8 @@ class Connector:
         waiting, self.waiting = self.waiting, []
         for data in waiting:
             self.send(data)
+        if self.closed:
+            self.network.finish(end)
 
     def send(self, data: bytes) -> None:
         """Send data now, or over the next connection."""
@@ -445,9 +451,10 @@ class Connector:
         if not self.closed:
             self._again()
 
-    def close(self) -> None:
-        """Connect no more; what was sent still goes out."""
+    def close(self, linger: float = 0.0) -> None:
+        """Connect no more; what was sent still goes out, for so many seconds."""
         self.closed = True
+        self.until = self.network.schedule.now + (linger if self.waiting else -1.0)
         if self.end is not None and self.end.open:
             self.network.finish(self.end)
 

@@ -249,8 +249,9 @@ class SimulatedSocket(Readable):
             return
         self.closed = True
         self.network.silence(self)
+        lingers = self._options.get(zmq.LINGER, 0) if linger is None else linger
         for connector in self._connectors.values():
-            connector.close()
+            connector.close(lingers / 1000)
         for end in list(self._peers.values()):
             if end.open:
                 self.network.finish(end)
