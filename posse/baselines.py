@@ -268,13 +268,13 @@ def _systems(
     )
     return common(
         name=name,
-        title=f"baseline: {name}, every agent alone",
+        title=f"{name}, every agent alone",
         parameters=parameters[0],
         shape=Alone(make),
         claim=unprotected("Nothing is sent; whoever sees an agent's pulls learns of its rewards."),
     ), common(
         name=f"cooperative {name}",
-        title=f"baseline: {name}, agents that tell each other their sums of rewards",
+        title=f"{name}, agents that tell each other their sums",
         parameters=parameters[1],
         shape=Mesh(AgentRole(make, (KnownSums,)), Wiring(_links, broadcasts=True)),
         claim=unprotected("Sums of rewards are sent as they are, after every reward."),

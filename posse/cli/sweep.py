@@ -150,13 +150,13 @@ def _show(found: list[PointResult], sweep: SweepDirectory, options: argparse.Nam
     shown = [m for m in measures if any(m in one.summary for one in found)]
     axes = [key.rpartition(".")[2] for key in found[0].at]
     heads = (name.removeprefix("data_") for name in shown)
-    table = Table(*axes, "answer", "right", "status", *heads, box=None)
+    table = Table(*axes, "n", "answer", "right", "status", *heads, box=None)
     for column in table.columns:
         column.overflow = "fold"
     for one in found:
         means = [one.summary.get(name) for name in shown]
-        cells = ["" if mean is None else with_interval(mean) for mean in means]
-        table.add_row(*map(str, one.at.values()), *_answer(one), *cells)
+        cells = ["" if mean is None else with_interval(mean, one.runs) for mean in means]
+        table.add_row(*map(str, one.at.values()), str(one.runs), *_answer(one), *cells)
     console = console_of(options)
     console.print(table)
     message = f"written to {sweep.folder}; posse report {sweep.folder} draws it"

@@ -34,20 +34,21 @@ def total(value: float) -> str:
     return number(round(value, 12))
 
 
-def with_interval(mean: Mean) -> str:
-    """A mean with its 95 % interval and n; without what it does not have.
+def with_interval(mean: Mean, n: int = 0) -> str:
+    """A mean with its 95 % interval, and its n unless it is this one, which stands beside it.
 
-    The interval's width decides how many digits are written: two of its own. Where all values are
-    alike there is nothing to say but the mean.
+    What the mean does not have is left out. The interval's width decides how many digits are
+    written: two of its own. Where all values are alike there is nothing to say but the mean.
     """
     width = (mean.high or 0.0) - (mean.low or 0.0)
+    number_of = "" if mean.n == n else f"n = {mean.n}"
     if mean.low is None and mean.n > 1:
-        return f"{total(mean.mean)} (n = {mean.n})"
+        return total(mean.mean) + f" ({number_of})" * bool(number_of)
     if not width > 0:
         return total(mean.mean)
     digits = max(0, 1 - math.floor(math.log10(width)))
     middle, low, high = (f"{value:z,.{digits}f}" for value in (mean.mean, mean.low, mean.high))
-    return f"{middle} ({low} to {high}, n = {mean.n})"
+    return f"{middle} ({low} to {high}{', ' * bool(number_of)}{number_of})"
 
 
 def average(values: Sequence[float]) -> str:

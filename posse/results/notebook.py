@@ -14,6 +14,13 @@ from posse.results.tables import tables
 
 _POINTS = 200
 
+_TYPES = {
+    **dict.fromkeys(("t", "regret", "rewards", "elapsed_seconds", "epsilon_spent"), "Float64"),
+    **dict.fromkeys(("status", "kind"), "string"),
+    "right": "boolean",
+}
+"""Of columns in pandas, also where nothing is known; all others are Int64."""
+
 
 class Columns(dict[str, list[Any]]):
     """A table as a dict of its columns, which a prompt shows by its first rows only."""
@@ -38,8 +45,13 @@ def frame(records: list[RunRecord], name: str) -> Any:
         return columns
     import pandas as pd  # noqa: PLC0415
 
-    # a number missing in one run must not turn the whole column into floats
-    return pd.DataFrame(columns).convert_dtypes()
+    # these have a missing value of their own, so that one does not turn counts into floats
+    return pd.DataFrame(
+        {
+            name: pd.array(column, dtype=_TYPES.get(name, "Int64"))
+            for name, column in columns.items()
+        }
+    )
 
 
 def html(head: str, rows: Sequence[tuple[str, str]], runs: Sequence[RunRecord]) -> str:

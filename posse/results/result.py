@@ -4,7 +4,6 @@ from typing import Any, Literal
 
 import msgspec
 
-from posse.measure.confidence import Mean
 from posse.measure.numbers import counted
 from posse.results import words
 from posse.results.measures import means
@@ -68,9 +67,13 @@ class Result(msgspec.Struct, kw_only=True):
         """One row per point of each run's cumulative regret curve. Types as `to_frame`."""
         return frame(self.runs, "regret")
 
-    def summary(self) -> dict[str, Mean]:
-        """The means of all measures, by name; `right` is a share of the runs."""
-        return means(self.runs)
+    def summary(self) -> dict[str, dict[str, Any]]:
+        """The means of all measures, by name, as JSON has them; `right` is a share of the runs.
+
+        Each has `mean` over `n` runs, `median`, the 95 % interval from `low` to `high`, and `ci95`;
+        None where there is none (docs/results.md).
+        """
+        return msgspec.to_builtins(means(self.runs))  # type: ignore[no-any-return]
 
     def document(self) -> dict[str, Any]:
         """The one document that `posse run --json` prints."""
@@ -81,7 +84,7 @@ class Result(msgspec.Struct, kw_only=True):
             "links": self.links,
             "seed": self.seed,
             "runs": [run.document() for run in self.runs],
-            "summary": msgspec.to_builtins(self.summary()),
+            "summary": self.summary(),
             "network": msgspec.to_builtins(self.network),
             "warnings": self.warnings,
         }

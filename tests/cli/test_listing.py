@@ -25,7 +25,7 @@ def test_alone_it_is_a_table_of_names(capsys: pytest.CaptureFixture[str]) -> Non
         "posse list NAME shows one with its keys, posse list all shows the keys of all."
     )
     assert len(lines) < 60
-    for name in ("dp-mase", "gaussian", "csv", "ring"):
+    for name in ("dp-mase", "gaussian", "csv", "ring", "posse.baselines:MOSS"):
         assert sum(line.startswith(f"  {name} ") for line in lines) == 1
     assert not [line for line in lines if line.startswith("      ")]
 

@@ -184,7 +184,7 @@ def test_a_system_is_swept_without_what_it_has_no_place_for(
         assert main(["sweep", str(sweep_file), *over, "--out", str(tmp_path / folder)]) == 0
         said = capsys.readouterr()
         assert said.err.count("parameters.epsilon is left out: mase does not use it") == 1
-    for word in ("dp-mase", "arm 0", "2 of 2", "identified", "(n = 2)"):
+    for word in ("dp-mase", "arm 0", "2 of 2", "identified", "  n  "):
         assert word in said.out
     assert read(next(out.glob("*system=mase*"))).spec.parameters == {}
 

@@ -60,7 +60,7 @@ def test_the_summary_has_the_share_and_no_interval_of_students():
         | {"repeat": 3, "agents": {"count": 8}, "arms": {"kind": "bernoulli", "means": [0.9, 0.1]}}
     )
     share = result.summary()["right"]
-    assert (share.mean, share.ci95, share.n) == (1.0, None, 3)
+    assert (share["mean"], share["ci95"], share["n"]) == (1.0, None, 3)
 
 
 @pytest.mark.parametrize("system", ["central", "cooperative-ucb", "tdfs-ucb"])

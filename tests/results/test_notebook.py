@@ -30,6 +30,16 @@ def test_a_row_per_run(result):
     assert frame["slots"].isna().all()
 
 
+def test_every_column_has_its_type_whatever_is_known(result):
+    types = result.to_frame().dtypes.astype(str).to_dict()
+    assert types["slots"] == types["pulls"] == "Int64"
+    assert types["rewards"] == types["regret"] == "Float64"
+    assert (types["right"], types["status"]) == ("boolean", "string")
+    assert result.agents_frame().dtypes["epsilon_spent"] == "Float64"
+    assert result.links_frame().dtypes["kind"] == "string"
+    assert [*result.regret_frame().dtypes] == ["Int64", "Float64", "Float64"]
+
+
 def test_a_row_per_agent(result):
     frame = result.agents_frame()
     assert len(frame) == 2 * 8
