@@ -51,7 +51,7 @@ ELSEWHERE = [
     (
         "parts of a page, which is read as a whole",
         "tests/report/test_report.py",
-        "posse/report: answers comparison delay differences network page palette privacy regret",
+        "posse/report: answers comparison delay differences network page privacy regret",
         "posse/report: run_page traffic",
     ),
     (

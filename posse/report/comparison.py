@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from posse.measure.confidence import mean_interval
-from posse.measure.numbers import capital
+from posse.measure.numbers import capital, number
 from posse.report import privacy
 from posse.report.differences import CHANCE, apart, brief, keys_of, names, ordered, varied
 from posse.report.drawing import FEWEST_JOINED, Chart, bars, canvas, large_numbers, points, to_svg
@@ -171,6 +171,8 @@ def _against(
         places = sorted({point[0] for means in lines.values() for point in means})
         if _geometric(places):
             axes.set_xscale("log")
+            axes.set_xticks(places, [number(place) for place in places])
+            axes.minorticks_off()
         axes.set(xlabel=axis.removeprefix("parameters."), ylabel=label)
         if len(places) < FEWEST_JOINED:
             axes.set_ylim(min(0.0, axes.get_ylim()[0]))

@@ -26,12 +26,15 @@ _SMALL = 60
 _RANKED = 36
 """Up to so many agents ranks are written."""
 
+_ROOM_FOR_RANK = 3.4
+"""Times the size, so that a rank of two digits fits into the mark."""
+
 _APART = 2.6
 """Between the middles of components, whose radius is 1."""
 
 _MARKS = {
     "coordinator": ("s", "s1", 130.0),
-    "agent": ("o", "s0", 60.0),
+    "agent": ("o", "s0", 55.0),
     "sink": ("D", "s1", 80.0),
     "byzantine": ("X", "bad", 90.0),
     "waited for": ("o", "s5", 80.0),
@@ -93,8 +96,24 @@ def layout(agents: int, pairs: Iterable[Pair]) -> Place:
     return place
 
 
+def _grid(graph: nx.Graph) -> dict[int, Any]:
+    """The places of a grid whose nodes are numbered row by row; empty for other graphs."""
+    nodes = sorted(graph)
+    for columns in range(2, len(nodes) // 2 + 1):
+        rows, rest = divmod(len(nodes), columns)
+        lattice = nx.grid_2d_graph(rows, columns)
+        if not rest and lattice.number_of_edges() == graph.number_of_edges():
+            at = {node: divmod(index, columns) for index, node in enumerate(nodes)}
+            if all(lattice.has_edge(at[i], at[j]) for i, j in graph.edges):
+                far = max(rows, columns) - 1
+                return {n: (2 * x / far - 1, 1 - 2 * y / far) for n, (y, x) in at.items()}
+    return {}
+
+
 def _component(graph: nx.Graph) -> dict[int, Any]:
-    """One component: a ring and what has nearly all links on a circle, else by forces."""
+    """One component: a grid as such, a ring and nearly all links on a circle, else by forces."""
+    if place := _grid(graph):
+        return place
     nodes, links = len(graph), graph.number_of_edges()
     degrees = {degree for _, degree in graph.degree()}
     if nodes < 3 or degrees == {2} or 2 * links >= 0.8 * nodes * (nodes - 1):
@@ -151,6 +170,8 @@ def _nodes(
     groups |= {role: sorted(n for n in ranks if n in place) for role, ranks in marks.items()}
     handles = []
     shrink = 1.0 if agents <= 100 else max(0.25, 100 / agents)
+    if agents <= _RANKED:
+        shrink = _ROOM_FOR_RANK
     for role, nodes in groups.items():
         if not nodes:
             continue
@@ -161,7 +182,7 @@ def _nodes(
             [place[n][0] for n in nodes],
             [place[n][1] for n in nodes],
             marker=marker,
-            s=size * (shrink if role == "agent" else max(shrink, 0.6)),
+            s=size * (shrink if role in ("agent", *_HOLLOW) else max(shrink, 0.6)),
             facecolor=face,
             edgecolor=colours[colour if hollow else "paper"],
             linewidth=1.4 if hollow else 0.5,
@@ -174,10 +195,8 @@ def _nodes(
             )
         )  # fmt: skip
     if agents <= _RANKED:
-        middle = np.mean([place[n] for n in range(agents)], axis=0)
+        hollow_ones = set().union(*(marks.get(role, set()) for role in _HOLLOW))
         for n in range(agents):
-            away = np.array(place[n]) - middle
-            length = float(np.linalg.norm(away)) or 1.0
-            right, up = 11 * away / length
-            note(axes, str(n), place[n], (right, up), ha="center", color=colours["muted"])
+            colour = colours["muted" if n in hollow_ones else "paper"]
+            note(axes, str(n), place[n], (0, 0), ha="center", color=colour, fontsize=8, zorder=3)
     return handles

@@ -21,6 +21,8 @@ def headline(series: list[Series], names: list[str]) -> tuple[str, str]:
     """
     for measure, praise, sign in _BY:
         values = [s.values(measure.of) for s in series]
+        if len({s.spec.parameters.get("horizon") for s in series}) > 1:
+            break  # a shorter run always has less of all that is added up
         if len(series) > 1 and all(values) and any(map(any, values)):
             order = sorted(range(len(series)), key=lambda n: sign * float(np.mean(values[n])))
             best, second = order[:2]

@@ -6,7 +6,7 @@ from hashlib import sha256
 PALETTE = {
     "light": {
         "ink": "#1c2024", "muted": "#5c646c", "grid": "#dfe2e4", "paper": "#ffffff",
-        "s0": "#1f6fb4", "s1": "#c8581a", "s2": "#2a7f4f", "s3": "#a33a78",
+        "s0": "#1f6fb4", "s1": "#bd5217", "s2": "#2a7f4f", "s3": "#a33a78",
         "s4": "#6a4fb3", "s5": "#7d6b00", "s6": "#0b7c86", "s7": "#666c72", "bad": "#c02626",
     },
     "dark": {

@@ -26,3 +26,14 @@ def test_components_lie_side_by_side_and_do_not_touch() -> None:
 def test_a_star_round_the_coordinator_has_it_among_the_agents() -> None:
     place = layout(5, [(-1, n) for n in range(5)])
     assert set(place) == {-1, 0, 1, 2, 3, 4}
+
+
+def test_a_grid_is_drawn_as_a_grid() -> None:
+    right = [(4 * row + n, 4 * row + n + 1) for row in range(3) for n in range(3)]
+    down = [(n, n + 4) for n in range(8)]
+    place = layout(12, right + down)
+    step = 2 / 3
+    for i, j in right:
+        assert (place[j][0] - place[i][0], place[j][1]) == pytest.approx((step, place[i][1]))
+    for i, j in down:
+        assert (place[j][0], place[i][1] - place[j][1]) == pytest.approx((place[i][0], step))

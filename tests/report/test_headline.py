@@ -10,9 +10,9 @@ from posse.report.read import Series
 from posse.results.record import NetworkFacts, RunRecord
 
 
-def series(*regrets: float, right: bool | None = None, seed: int = 1) -> Series:
+def series(*regrets: float, right: bool | None = None, seed: int = 1, horizon: int = 10) -> Series:
     arms = {"kind": "bernoulli", "means": [0.6, 0.4]}
-    parameters = {"horizon": 10}
+    parameters = {"horizon": horizon}
     spec = {"system": "ucb1", "agents": {"count": 3}, "arms": arms, "parameters": parameters}
     runs = [
         RunRecord(run=n, seed=seed + n, regret=regret, right=right)
@@ -49,3 +49,7 @@ def test_below_five_runs_nothing_is_sure() -> None:
 @pytest.mark.parametrize("many", [[], [series(1, 2)], [series(1), series()]])
 def test_without_two_to_judge_there_is_none(many: list[Series]) -> None:
     assert headline(many, ["a", "b"][: len(many)]) == ("", "")
+
+
+def test_sums_over_different_horizons_are_not_compared() -> None:
+    assert headline([series(5, 6), series(7, 8, horizon=20)], ["a", "b"]) == ("", "")
