@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from posse import api
@@ -69,7 +70,8 @@ def run(options: argparse.Namespace) -> int:
         paths.file(options.capture)
     if options.keys:
         keys.wait_for(options.keys, options.wait_for_keys)
-    pairs = keys.for_coordinator(options.keys, agents) if options.keys else None
+    resumes = options.out is not None and (options.out / JOURNAL).exists()
+    pairs = keys.for_coordinator(options.keys, agents, resumes=resumes) if options.keys else None
     security.warn(options)
 
     kept = checked.field or checked.spec.engine.durable or checked.spec.engine.restarts > 0
@@ -83,6 +85,8 @@ def run(options: argparse.Namespace) -> int:
         def publish(hub: Hub) -> None:
             on_hub(hub)
             hubs.append(hub)
+            if options.keys:
+                hub.revoked = partial(keys.revoked, options.keys, agents)
             LOG.info("waiting for %d agents at %s", agents, hub.endpoint)
             if options.http:
                 web.serve(options, health.of_coordinator(hub.status, field=checked.field))

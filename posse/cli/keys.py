@@ -74,4 +74,7 @@ def run_allow(options: argparse.Namespace) -> None:
 
 def run_revoke(options: argparse.Namespace) -> None:
     keys.revoke(options.folder, options.rank)
-    print(f"{options.folder}: agent {options.rank} is refused from the next start on")
+    print(
+        f"{options.folder}: agent {options.rank} is refused, by a running coordinator within "
+        "seconds, by agents from their next start on"
+    )

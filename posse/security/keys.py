@@ -96,18 +96,21 @@ class KeyPair:
 class CoordinatorKeys:
     """The coordinator's own pair, and every agent's public key by rank ("" where there is none).
 
-    `signers`: the agents' public Ed25519 keys, by rank.
+    `signers`: the agents' public Ed25519 keys, by rank. `revoked`: agents whose keys are not
+    believed any more.
     """
 
     own: KeyPair
     agents: tuple[str, ...]
     signers: dict[int, bytes] = field(default_factory=dict)
+    revoked: set[int] = field(default_factory=set)
 
     def rank_of(self, public: str) -> int | None:
         """The rank to which a key is bound, `OPERATOR` for our own, None for a stranger's."""
         if public == self.own.public:
             return OPERATOR
-        return self.agents.index(public) if public and public in self.agents else None
+        rank = self.agents.index(public) if public and public in self.agents else None
+        return None if rank in self.revoked else rank
 
 
 @dataclass(frozen=True)
@@ -204,7 +207,7 @@ def allow(folder: Path, party: str, public: Public) -> None:
 
 
 def revoke(folder: Path, rank: int) -> None:
-    """Take an agent off the allowlist: from the next start on it is a stranger."""
+    """Take an agent off the allowlist; a running coordinator dismisses it within seconds."""
     listed = _listed(folder)
     if listed.pop(rank, None) is None:
         raise InputError(f"{folder / ALLOWLIST} has no agent {rank}")
@@ -223,24 +226,37 @@ def wait_for(folder: Path, seconds: float) -> None:
 # --- reading -------------------------------------------------------------------------------------
 
 
-def for_coordinator(folder: Path, agents: int) -> CoordinatorKeys:
-    """The coordinator's keys from its folder; it must know the keys of all `agents`."""
+def for_coordinator(folder: Path, agents: int, *, resumes: bool = False) -> CoordinatorKeys:
+    """The coordinator's keys from its folder; it must know the keys of all `agents`.
+
+    Not if it `resumes` a run: those that were revoked since are known by that.
+    """
     folder = _folder_of(folder, COORDINATOR)
     files.check_folder(folder)
     pair = _own(folder, COORDINATOR)
     path = folder / ALLOWLIST
     allowed = _read_allowlist(path)
     lacking = [rank for rank in range(agents) if rank not in allowed]
-    if lacking:
+    if lacking and not (resumes and allowed):
         raise InputError(
             f"{path} has the keys of {agents - len(lacking)} agents and the run file asks for "
             f"{agents}; agent {lacking[0]} is the first without. Add its key with posse allow, or "
             "make all keys with posse keys DIR --agents N"
         )
-    most = max(allowed, default=-1)
+    most = max(agents - 1, *allowed)
     connects = [allowed[r].connects if r in allowed else "" for r in range(most + 1)]
     signers = {rank: public.signs for rank, public in allowed.items()}
     return CoordinatorKeys(pair, tuple(connects), signers)
+
+
+def revoked(folder: Path, agents: int) -> set[int]:
+    """The agents that the coordinator's allowlist lacks by now; none while it cannot be read."""
+    try:
+        return {*range(agents)} - _read_allowlist(
+            _folder_of(folder, COORDINATOR) / ALLOWLIST
+        ).keys()
+    except InputError:
+        return set()
 
 
 def for_agent(folder: Path, rank: int) -> AgentKeys:

@@ -141,3 +141,15 @@ def test_what_was_ended_begins_anew_only_when_it_was_given_up(posse: Posse) -> N
     assert "rewards-1.csv.journal, which was ended or lost" in ends(agents[1])
     assert posse.spent() == [2, 2]
     assert "has no journal" in ends(posse.posse("abandon", "out"), 2)
+
+
+@pytest.mark.slow
+def test_a_revoked_agent_is_dismissed_and_stays_out_after_a_restart(posse: Posse) -> None:
+    coordinator, agents = posse.coordinator("--resumable"), posse.agents()
+    posse.begun()
+    ends(posse.posse("revoke", "keys/coordinator", "1"))
+    assert "its key was revoked" in ends(agents[1], 1)
+    stop(coordinator)
+    assert "missing" in ends(posse.coordinator("--resumable"))
+    ends(agents[0])
+    assert posse.spent() == [1, 1]

@@ -102,12 +102,15 @@ class NeighbourLinks(ABC):
         return self._begin_sessions(setup.first)
 
     def move(self, address: str) -> None:
-        """Listen at another address instead, if that can be bound."""
+        """Listen at another address, too, if that can be bound.
+
+        The old one is left as it is: this machine has it no more, and libzmq 4.3.5 may abort the
+        process if a connection ends while it unbinds.
+        """
         know_family(self.inbox, address)
         with suppress(zmq.ZMQError):
             self.inbox.bind(address)
-            old, self.address = self.address, self.inbox.getsockopt_string(zmq.LAST_ENDPOINT)
-            self.inbox.unbind(old)
+            self.address = self.inbox.getsockopt_string(zmq.LAST_ENDPOINT)
 
     def move_neighbour(self, neighbour: int, address: str) -> bool:
         """Connect to a neighbour at another inbox; whether it is a neighbour, and has moved.

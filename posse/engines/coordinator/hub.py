@@ -92,6 +92,9 @@ class Hub:
         self.on_look: Callable[[], None] = lambda: None
         """Called between frames, every `_LOOK` seconds."""
         self.on_restart: Callable[[int], None] = lambda rank: None
+        self.revoked: Callable[[], Collection[int]] = lambda: ()
+        """Returns the agents whose keys are not believed any more; asked every `_PUBLISH` s."""
+        self._keys = keys
         self.snapshot = Snapshot(CoordinatorStatus(agents=agents))
         self.exit_code = 0
         """Exit code of the runs so far; agents are told it in `Goodbye`."""
@@ -289,6 +292,7 @@ class Hub:
                 self._probe(now)
             if now >= self._publish_at:
                 self._publish(now)
+                self._expel_revoked()
 
     def _receive(self) -> float:
         """Handle one frame, if one comes within `_LOOK` seconds; returns the time."""
@@ -401,6 +405,12 @@ class Hub:
             away = self._loses_frames or member.incarnation
             if away and member.connection >= 0 and member.session.unconfirmed:
                 member.line.probe()
+
+    def _expel_revoked(self) -> None:
+        known = self._keys.revoked if self._keys is not None else set()
+        for rank in sorted({*self.revoked()} - known):
+            known.add(rank)
+            self._carry_out(self.lobby.revoke(rank, self._now()))
 
     def _call_roll(self, ranks: list[int]) -> None:
         members = self.lobby.roster.members

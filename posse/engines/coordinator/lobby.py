@@ -356,6 +356,20 @@ class Lobby:
         self.roster.members[rank].quit = True
         return [Fail(why, kind)] if ours else self._ended(rank, why, now)
 
+    def revoke(self, rank: int, now: float) -> list[LobbyEffect]:
+        """An agent's key is not believed any more: it takes no part from now on."""
+        why = f"the key of agent {rank} was revoked"
+        member = self.roster.members.get(rank)
+        if member is None:
+            return [LogLine(logging.WARNING, why)]
+        refused = Reply(member.identity, control.Refused("its key was revoked"))
+        self.roster.by_identity.pop(member.identity, None)
+        self.roster.ended(rank)
+        member.quit, member.connection = True, -1
+        if self._run is not None and rank in self._run.dismissed:
+            return [LogLine(logging.WARNING, why), refused]
+        return [refused, *self._ended(rank, why, now)]
+
     def _ended(self, rank: int, why: str, now: float) -> list[LobbyEffect]:
         """An agent will not come back."""
         if self.phase is Phase.GATHERING and rank not in self._wanted:

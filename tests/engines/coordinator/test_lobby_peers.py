@@ -285,3 +285,15 @@ def test_an_inbox_on_another_host_than_its_agents_is_not_believed_later_either()
     assert "agent 1: its inbox tcp://name:1 is not tcp://ADDRESS:PORT" in warned(said)[0]
     assert script.lobby.roster.members[1].inbox == before
     assert script.lobby.refused["bad-inbox"] == 1
+
+
+def test_an_agent_whose_key_was_revoked_is_told_so_and_the_run_goes_on_without_it() -> None:
+    script = Script(agents=3)
+    script.all_join()
+    run = script.carries(Run(outlives=True))
+    told = script.lobby.revoke(1, script.now)
+    assert told[0] == Reply(b"peer-1", control.Refused("its key was revoked"))
+    assert warned(told) == ["the key of agent 1 was revoked; the run goes on without it"]
+    assert run.lost == [1]
+    assert script.says("peer-1", control.Ready()) == []
+    assert script.lobby.refused["never-joined"] == 1
