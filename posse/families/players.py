@@ -44,7 +44,7 @@ from posse.protocol.players import (
     jain,
     one_sample,
 )
-from posse.protocol.privacy import Claim, Guarantee
+from posse.protocol.privacy import Claim
 from posse.results.base import Results, Standing
 from posse.results.figures import Figure
 from posse.results.record import Detail, Lines, RunRecord
@@ -155,7 +155,6 @@ def _make_medium(context: CoordinatorContext) -> ServerMachine:
 
 
 _ALL = "whoever sees all choices and collisions"
-_ONE = "whoever sees the choices of one player and nothing else"
 _ARMS = "The coordinator keeps the arms, sees every reward and is trusted with them."
 
 _TOSSOU = 1.0 + 1.0 / math.log(2.0)
@@ -199,21 +198,16 @@ def claim_private_sums(context: ClaimContext) -> Claim:
         one, formula = _TOSSOU * p.epsilon, "(1 + 1/ln 2) ε"
         notes.append(f"With this split the sums cost {_TOSSOU:.3f} ε, not the ε claimed.")
     number = one
-    besides: tuple[Guarantee, ...] = ()
     if not one_sample(p, field=context.field):
         shown = "each sample is one player's, and players learn of the others' choices alone"
     else:
         shown = "a shared sample is in the sums of up to M players (Corollary 3)"
-        alone = formula
         number, formula = context.agents * one, f"M {formula or 'ε'}"
-        if p.offsets == "found" or context.field:
-            by = "its collisions" if p.offsets == "found" else "which rows of a log are left"
-            notes.append(
-                f"One player's choices alone are no better protected: by {by} they "
-                "depend on the choices of others, who may have seen the same sample."
-            )
-        else:
-            besides = (Guarantee(adversary=_ONE, epsilon=one, formula=alone),)
+        by = "its collisions" if p.offsets == "found" else "which samples of an arm are left"
+        notes.append(
+            f"One player's choices alone are no better protected: by {by} they depend on the "
+            "choices of others, who may have seen the same sample."
+        )
     return Claim(
         mechanism="hybrid" if p.counter == "hybrid" else "tree",
         epsilon=number,
@@ -221,7 +215,6 @@ def claim_private_sums(context: ClaimContext) -> Claim:
         unit="the value of one sample, its arm and place fixed",
         adversary=_ALL,
         sees="pulls",
-        besides=besides,
         holds=p.split == "half",
         note=" ".join(notes),
         proof=f"{parts}. Choices are functions of the noisy sums, over any horizon; {shown}.",
