@@ -52,6 +52,13 @@ class LogError(ArmsError, InputError):
     exit_code = 2
 
 
+class DiskTrouble(PosseError):
+    """A file that must be on disk before anything leaves cannot be written, as on a full disk.
+
+    What was written before is there: a process that is started again goes on.
+    """
+
+
 class RunFailed(PosseError):
     """A run ended without a result: an agent was lost, failed, or kept silent."""
 

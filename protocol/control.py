@@ -63,8 +63,8 @@ class Resume(Control, frozen=True):
 
     `connection` counts the agent's connections, because the coordinator may read a `Resume` from an
     older one later. `starts` counts how often the agent was killed and started again; `pid` is as
-    in `Join`. `inbox` is where neighbours reach the agent now, "" if it has no inbox. The answer is
-    `Resumed` or `Unknown`.
+    in `Join`. `inbox` is where neighbours reach the agent now, "" if it has no inbox. `sent` is how
+    many frames it has sent, -1 if it does not say. The answer is `Resumed`, `Unknown` or `Refused`.
     """
 
     rank: int
@@ -75,6 +75,7 @@ class Resume(Control, frozen=True):
     starts: Count = 0
     pid: Count = 0
     inbox: Address = ""
+    sent: int = -1
 
 
 class Resumed(Control, frozen=True):

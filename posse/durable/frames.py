@@ -20,7 +20,13 @@ from posse.printable import printable
 HEADER = struct.Struct("<2sBBIiIdq")
 ENVELOPE = struct.Struct("<4sII")
 PLANES = {0: "data", 1: "control", 2: "world"}
-BARE = {b"pn\x01C": "Confirm", b"pn\x01A": "Again", b"pn\x01P": "Probe", b"pn\x01L": "Alive"}
+BARE = {
+    b"pn\x01C": "Confirm",
+    b"pn\x01A": "Again",
+    b"pn\x01P": "Probe",
+    b"pn\x01L": "Alive",
+    b"pn\x01G": "Gone",
+}
 """The purpose of an envelope that carries no frame, by its mark."""
 
 ALONE = 24

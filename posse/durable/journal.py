@@ -38,7 +38,7 @@ import msgspec
 import numpy as np
 
 from posse.durable.disk import DISK, Disk
-from posse.errors import PosseError
+from posse.errors import DiskTrouble, PosseError
 
 T = TypeVar("T")
 
@@ -57,7 +57,7 @@ _ARRAY = 1
 _SUM = 16
 """Bytes of a checksum."""
 
-_RESUMES = "a process that is started again resumes from it, so its folder needs room for it"
+_RESUMES = "make room and start the process again: it resumes from it"
 _GIVE_UP = "remove the file, which gives up the run that was to resume from it"
 
 FRAME, STEPS = "frame", "steps"
@@ -251,7 +251,8 @@ class Journal:
             status = os.fstat(descriptor)
             os.close(descriptor)
         except OSError as error:
-            raise self._unusable(f"cannot be written: {error.strerror}") from None
+            why = f"cannot be written: {error.strerror}"
+            raise DiskTrouble(str(self._unusable(why))) from None
         if not stat.S_ISREG(status.st_mode):
             raise self._unusable("is not a regular file", _GIVE_UP)
         if status.st_uid != os.geteuid() or status.st_mode & 0o077:
@@ -295,7 +296,7 @@ class Journal:
                     f"the journal {self.path} is in use by another process; let that end first, or "
                     "give each agent rewards of its own"
                 ) from None
-            raise self._unusable(f"cannot be used: {error}") from None
+            raise DiskTrouble(str(self._unusable(f"cannot be used: {error}"))) from None
         except (sqlite3.Error, KeyError, ValueError):
             db.close()
             raise self._unusable("is damaged, or is not a journal of posse", _GIVE_UP) from None
@@ -306,7 +307,7 @@ class Journal:
             self._db.execute(statement, values)
         except sqlite3.Error as error:
             self.broken = True
-            raise self._unusable(f"cannot be written: {error}") from None
+            raise DiskTrouble(str(self._unusable(f"cannot be written: {error}"))) from None
 
     def _rows(self) -> list[_Row]:
         assert self._db is not None

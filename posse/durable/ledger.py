@@ -35,7 +35,7 @@ from posse.durable.lifetime import (
     read_only,
 )
 from posse.durable.lock import take
-from posse.errors import PosseError
+from posse.errors import DiskTrouble, PosseError
 from posse.hosts.spending import RowsByArm, Spending, SpendingRequest
 from posse.protocol.accounting import together
 from posse.protocol.privacy import format_cost
@@ -44,7 +44,10 @@ _CHUNK = 1 << 20
 
 
 class Ledger(Spending):
-    """See the module's text. `data` is the reward log beside which it stands, if there is one."""
+    """See the module's text. `data` is the reward log beside which it stands, if there is one.
+
+    Above 300 lines: what may be used, and what was, is one file's, under one lock.
+    """
 
     def __init__(self, path: Path, data: Path | None = None) -> None:
         self._path = path
@@ -70,21 +73,28 @@ class Ledger(Spending):
         with self._opened():
             self._db.execute("BEGIN IMMEDIATE")
             self._recognise(arms.content if isinstance(arms, Csv) else None)
+            self._run = self._begun(task)
             self._admit(task, arms)
-            cursor = self._db.execute(
-                "INSERT INTO runs (began, task, agent, agents, epsilon, delta)"
-                " VALUES (?, ?, ?, ?, ?, ?)",
-                (_now(), task.says, task.rank, task.agents, task.epsilon, task.claim.delta),
-            )
-            self._run = int(cursor.lastrowid or 0)
-            if task.epsilon is not None:
-                self._db.execute(
-                    "INSERT INTO losses (run, losses) VALUES (?, ?)",
-                    (self._run, msgspec.msgpack.encode(task.claim.cost)),
-                )
+            if not self._run:
+                self._enter(task)
             self._noted = np.zeros(0, dtype=np.int64)
             self._db.execute("COMMIT")
         return self._run, self._rows
+
+    def _enter(self, task: SpendingRequest) -> None:
+        cursor = self._db.execute(
+            "INSERT INTO runs (began, task, agent, agents, epsilon, delta)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            (_now(), task.says, task.rank, task.agents, task.epsilon, task.claim.delta),
+        )
+        self._run = int(cursor.lastrowid or 0)
+        if name := task.name:
+            self._db.execute("INSERT INTO names VALUES (?, ?)", (name, self._run))
+        if task.epsilon is not None:
+            self._db.execute(
+                "INSERT INTO losses (run, losses) VALUES (?, ?)",
+                (self._run, msgspec.msgpack.encode(task.claim.cost)),
+            )
 
     def go_on(self, run: int, rows: RowsByArm) -> None:
         with self._opened(anew=False):
@@ -135,6 +145,28 @@ class Ledger(Spending):
         )
 
     # --- what may be used ------------------------------------------------------------------------
+
+    def _begun(self, task: SpendingRequest) -> int:
+        """The number of this very run if it was begun before and used nothing yet, else 0.
+
+        `PosseError` if it used rewards: a process that knows nothing of that would draw other noise
+        for them.
+        """
+        begun = self._db.execute(
+            "SELECT run, rewards, ended FROM names JOIN runs USING (run) WHERE name = ?",
+            (task.name,),
+        ).fetchone()
+        if begun is None:
+            return 0
+        run, rewards, ended = begun
+        if rewards or ended:
+            raise PosseError(
+                f"{self._path} has {rewards} rewards that this agent used in this very run, of "
+                "which its journal knows nothing: it is torn, or a copy of an earlier one, so this "
+                "agent takes no further part in the run; remove the journal, and start it again "
+                "for the next"
+            )
+        return int(run)
 
     def _admit(self, task: SpendingRequest, arms: Arms) -> None:
         """Leave only the rows to `arms` that the run may use; `PosseError` if there are none."""
@@ -336,8 +368,8 @@ class Ledger(Spending):
                 raise self._unwritable(error) from None
             self._close = weakref.finalize(self, opened.pop_all().close)
 
-    def _unwritable(self, why: object) -> PosseError:
-        return PosseError(
+    def _unwritable(self, why: object) -> DiskTrouble:
+        return DiskTrouble(
             f"{self._path} cannot be written: {why}; an agent records there what its rewards "
             "cost before it sends any result, so their folder must be writable"
         )

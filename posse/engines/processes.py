@@ -230,6 +230,7 @@ class ProcessEngine:
         LOG.info("%s resumes where its coordinator was killed", _named(plan, before.run))
         self._serial, self._name = before.serial, before.name
         restore(self.hub.lobby.roster, before.members)
+        self.hub.lobby.went_on = True
         with kept.replay() as inputs:
             network = plan.network(before.run)
             host = self._host(plan, network, before.run, observe, before.state)

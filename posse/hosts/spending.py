@@ -31,6 +31,14 @@ class SpendingRequest(msgspec.Struct, frozen=True, kw_only=True):
         return self.claim.epsilon if self.claim.holds else None
 
     @property
+    def name(self) -> bytes:
+        """What tells the run from every other of this agent; empty outside processes."""
+        run = self.run
+        if not isinstance(run, AgentSetup) or not (run.first or run.name):
+            return b""
+        return run.first.to_bytes(4, "little") + self.rank.to_bytes(4, "little") + run.name
+
+    @property
     def says(self) -> str:
         """The system and its parameters, for people."""
         parameters = [f"{name} = {value}" for name, value in self.run.parameters.items()]

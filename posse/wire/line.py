@@ -148,6 +148,8 @@ class Line:
         self.up = up
         if up:
             self.session.reconnected()
+            if self.session.restored:
+                self.session.miss()
             self.answer()
 
     def resume(self, taken: int) -> None:

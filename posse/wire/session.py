@@ -15,6 +15,7 @@ What follows is one of:
     C   nothing: a confirmation that had no frame to go with
     A   nothing: send again all frames after `confirmed`
     P   nothing: `number` is the last that was sent; say how far you are
+    G   nothing: everything up to `number` was confirmed, and is gone
     L   nothing: a sign of life of an agent that acts, and has nothing else to tell its coordinator
 
 Integers are little-endian, and numbers go on with 0 after 2^32 - 1. Data without such a mark is
@@ -53,7 +54,11 @@ _FRAME: Final = int.from_bytes(MAGIC + b"\x01F", "little")
 _CONFIRM: Final = int.from_bytes(MAGIC + b"\x01C", "little")
 _AGAIN: Final = int.from_bytes(MAGIC + b"\x01A", "little")
 _PROBE: Final = int.from_bytes(MAGIC + b"\x01P", "little")
+_GONE: Final = int.from_bytes(MAGIC + b"\x01G", "little")
 _ALIVE: Final = int.from_bytes(MAGIC + b"\x01L", "little")
+
+_FAR = 1 << 24
+"""A number further away is of another session."""
 
 CONFIRM_EVERY: Final = 64
 """After so many frames taken, with nothing to send, a bare confirmation is sent. So a link on which
@@ -104,6 +109,8 @@ class Session:
     `confirmed` the last that the other end is known to have. They are not cut to 32 bits. After
     `take`, `resume` and the like the caller hands `replies` to the connection, oldest first, and
     clears it.
+
+    Above 20 attributes: both directions, what is asked and when, and what is counted.
     """
 
     __slots__ = (
@@ -122,9 +129,11 @@ class Session:
         "_wait",
         "bare",
         "confirmed",
+        "outdated",
         "replies",
         "resent",
         "resent_bytes",
+        "restored",
         "sent",
         "taken",
     )  # slots save a tenth per frame: with many links no session is in the processor's cache
@@ -144,6 +153,10 @@ class Session:
         """Their bytes, without envelopes."""
         self.bare = 0
         """Envelopes without a frame so far: confirmations and questions."""
+        self.restored = False
+        """Whether this end was started again, and no frame was taken in order since."""
+        self.outdated = False
+        """Whether this end, started again, has forgotten what the other end still knows."""
         self._signature = signature
         self.sent = first
         self.confirmed = first
@@ -298,9 +311,12 @@ class Session:
             new = (confirmed - self.confirmed) & _U32
             if new <= self.sent - self.confirmed:
                 self.confirmed += new
+            elif self.restored:
+                self._compare(confirmed, self.sent)
             taken = self.taken + 1
             if not (number - taken) & _U32:
                 self.taken = taken
+                self.restored = False
                 if taken - self._told >= CONFIRM_EVERY:
                     self.confirm()
                 return data[ENVELOPE_BYTES:]
@@ -315,7 +331,13 @@ class Session:
         new = (confirmed - self.confirmed) & _U32
         if new <= self.unconfirmed:
             self.confirmed += new
-        if mark == _AGAIN and self._repeated != self.confirmed:
+        elif self.restored:
+            self._compare(confirmed, self.sent)
+        if mark == _GONE and self.restored:
+            self._compare(number, self.taken)
+        elif mark == _AGAIN and 0 < (self.confirmed - confirmed) & _U32 < _FAR:
+            self._bare(_GONE, self.confirmed)
+        elif mark == _AGAIN and self._repeated != self.confirmed:
             # once per number: otherwise a peer that asks and does not read would fill our memory
             self._repeated = self.confirmed
             self._lost()
@@ -325,6 +347,10 @@ class Session:
             if behind:
                 self._lost()
             self._bare(_AGAIN if behind else _CONFIRM)
+
+    def _compare(self, number: int, own: int) -> None:
+        """The other end knows of frame `number`, this one only of those up to `own`."""
+        self.outdated |= 0 < (number - own) & _U32 < _FAR
 
     # modulo 2^32, as TCP compares its numbers: half of them are ahead of any number
     def _is_ahead(self, number: int) -> bool:

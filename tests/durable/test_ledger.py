@@ -449,3 +449,20 @@ def test_a_slack_lets_runs_without_a_delta_be_added_up_too(log: Path) -> None:
     assert used_by(log, many, 1, 0) == [[0.0], []]
     with pytest.raises(PosseError, match="more than its budget"):
         Run(log, msgspec.structs.replace(exact, claim=Claim(mechanism="laplace", epsilon=9.0)))
+
+
+def test_a_run_that_the_journal_forgot_goes_on_if_it_used_nothing_and_is_refused_if_it_did(
+    log: Path,
+) -> None:
+    about = msgspec.structs.replace(task(), run=msgspec.structs.replace(task().run, first=7))
+    run = Run(log, about)
+    run.ledger._close()
+    again = Run(log, about)  # as after a kill between the ledger's commit and the journal's
+    again.pulls_of(0, 2)
+    again.tells()
+    again.ledger._close()
+    with pytest.raises(PosseError, match="used in this very run, of which its journal knows noth"):
+        Run(log, about)
+    assert [run.rewards for run in read(log).runs] == [2]
+    other = msgspec.structs.replace(about.run, first=8)
+    assert used_by(log, msgspec.structs.replace(about, run=other), 1, 0) == [[0.02], []]

@@ -319,3 +319,49 @@ def test_a_sign_of_life_is_no_frame_and_tells_of_no_frame_that_was_taken() -> No
     session.confirm()
     assert [shows_life(data) for data in session.replies] == [True, False]
     assert not shows_life(b"pn")
+
+
+def restarted(frames: int, remembered: int) -> tuple[Session, Session]:
+    """A session that went on from the state after `remembered` of `frames` each way; its peer."""
+    before, peer = Session(), Session()
+    state = before.state
+    for number in range(frames):
+        peer.take(before.wrap(b"x"))
+        before.take(peer.wrap(b"y"))
+        if number + 1 == remembered:
+            state = before.state
+    before.confirm()
+    peer.take(before.replies.pop())
+    after = Session()
+    after.restore(state)
+    after.restored = True
+    return after, peer
+
+
+@pytest.mark.parametrize("remembered", [3, 5])
+def test_an_end_that_went_on_from_a_copy_finds_out_that_it_forgot(remembered: int) -> None:
+    after, peer = restarted(5, remembered)
+    after.take(peer.wrap(b"next"))
+    assert after.outdated is (remembered == 3)
+    assert after.restored is (remembered == 3)
+    assert not peer.outdated
+
+
+def test_what_was_taken_and_is_gone_is_not_asked_for_for_ever() -> None:
+    after, peer = restarted(5, 3)
+    after.sent = after.confirmed = 5  # it had sent nothing that it forgot
+    after.miss()
+    peer.take(after.replies.pop())
+    assert len(peer.replies) == 1
+    after.take(peer.replies.pop())
+    assert after.outdated
+
+
+def test_nobody_can_tell_an_end_that_was_not_restarted_that_it_forgot() -> None:
+    session, peer = Session(), Session()
+    for _ in range(3):
+        peer.wrap(b"x")
+    peer.taken = 7
+    peer.ask()
+    session.take(peer.replies.pop())
+    assert not session.outdated

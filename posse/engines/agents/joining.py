@@ -138,8 +138,8 @@ class Joining:
         """Whether the coordinator counts this agent among its own."""
         return not self.remote or self.state in JOINED_STATES
 
-    def to_resume(self, taken: int, inbox: str = "") -> control.Resume:
-        """The `Resume` to send; `taken` frames of the coordinator's came so far."""
+    def to_resume(self, taken: int, inbox: str = "", sent: int = -1) -> control.Resume:
+        """The `Resume` to send; so far `taken` frames came, and `sent` frames went."""
         join = self._join
         return control.Resume(
             self.rank,
@@ -150,6 +150,7 @@ class Joining:
             self._connections >> _STARTS,
             join.pid,
             inbox,
+            sent,
         )
 
     def recover(self, rank: int, offset: int, incarnation: bytes, starts: int, now: float) -> None:

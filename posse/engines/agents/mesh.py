@@ -193,9 +193,10 @@ class NeighbourLinks(ABC):
 
     def recovered(self) -> None:
         """After a restart: ask for what was missed, and retransmit; watched links do so once up."""
-        for line in self.lines.values() if self._guard is None else ():
-            line.session.miss()
-            line.changed(up=True)
+        for line in self.lines.values():
+            line.session.restored = True
+            if self._guard is None:
+                line.changed(up=True)
 
     def probe(self) -> None:
         """Ask the neighbours that confirm nothing; call it every `PROBE_EVERY` seconds."""

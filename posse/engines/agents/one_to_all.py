@@ -106,7 +106,9 @@ class OneToAll(NeighbourLinks):
         """Nothing to do: the subscription that follows a new connection tells it."""
 
     def recovered(self) -> None:
-        """Nothing to do: neighbours' inboxes subscribe again, and so does this one."""
+        """Neighbours' inboxes subscribe again, and so does this one."""
+        for line in self.lines.values():
+            line.session.restored = True
 
     def not_listening(self) -> tuple[int, ...]:
         self._subscriptions()

@@ -24,12 +24,13 @@ from posse.engines.agents.states import JOINED_STATES, JoinState
 from posse.engines.agents.uplink import Uplink
 from posse.engines.resources import ProcessResources
 from posse.engines.sources import ahead_by, of_this_machine
-from posse.errors import InputError, PosseError, RunFailed
+from posse.errors import DiskTrouble, InputError, PosseError, RunFailed
 from posse.families import get_system
 from posse.hosts.agent import ONE_RUN, AgentHost
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.sources import Sources
 from posse.log import LOG
+from posse.measure.numbers import named
 from posse.operate.status import AgentStatus
 from posse.printable import printable
 from posse.protocol import control
@@ -137,7 +138,8 @@ class AgentProcess:
         try:
             return self._loop()
         except PosseError as error:
-            self._fail(str(error), mistake=isinstance(error, InputError))
+            resumes = isinstance(error, DiskTrouble) and self.joining.remote
+            self._fail(str(error), mistake=isinstance(error, InputError), resumes=resumes)
             return error.exit_code
         except (Exception, SystemExit) as error:  # a user's own code may call sys.exit
             host = self.host
@@ -155,11 +157,14 @@ class AgentProcess:
                 goes_on = self._left is None and self._journal.beginning
                 self._journal.close() if goes_on else self._journal.remove()
 
-    def _fail(self, reason: str, *, mistake: bool = False) -> None:
-        """Report why this agent fails: in full here, to the coordinator what it may know."""
+    def _fail(self, reason: str, *, mistake: bool = False, resumes: bool = False) -> None:
+        """Report why this agent fails: in full here, to the coordinator what it may know.
+
+        An agent that `resumes` says nothing: the coordinator waits for it as for one that is lost.
+        """
         self._site.say_failure(reason, field=self._field)
         if self._journal is not None:
-            if self.joining.state is JoinState.RESUMING:
+            if self.joining.state is JoinState.RESUMING or resumes:
                 # the coordinator cannot be told; a restart goes on from the last commit
                 self._journal.close()
                 return
@@ -246,9 +251,20 @@ class AgentProcess:
             self._uplink.probe(now)
             if self._mesh is not None:
                 self._mesh.probe()
+                self._check_journal(self._mesh)
         self._restraint.look(now)
         if now >= self.joining.timer:
             self._carry_out(self.joining.fire(now))
+
+    def _check_journal(self, mesh: NeighbourLinks) -> None:
+        """End this agent's part if a neighbour knows more of it than its journal did."""
+        ahead = [end for end, session in mesh.sessions() if session.outdated]
+        if ahead and self._journal is not None and self.joining.state is JoinState.LINKED:
+            raise RunFailed(
+                f"{named(ahead)} had more from this agent than its journal {self._journal.path} "
+                "has: it is torn, or a copy of an earlier one, so this agent takes no further part "
+                "in the run; start it again for the next"
+            )
 
     # --- receiving -------------------------------------------------------------------------------
 
@@ -339,8 +355,8 @@ class AgentProcess:
                 case effects.BeginSession():
                     self._uplink.begin()
                 case effects.SendResume():
-                    taken = self._uplink.line.session.taken
-                    self._send_message(self.joining.to_resume(taken, self._inbox_now()))
+                    session, inbox = self._uplink.line.session, self._inbox_now()
+                    self._send_message(self.joining.to_resume(session.taken, inbox, session.sent))
                 case effects.ResumeSession(taken):
                     self._only_recovered = False
                     self._uplink.resume(taken)

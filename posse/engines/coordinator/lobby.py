@@ -119,6 +119,10 @@ class Lobby:
         self._steps: Counter[int] = Counter()
         """In this wait: how often each agent asked to join, or for the time."""
         self._run: CoordinatorHost | None = None
+        self.went_on = False
+        """Whether this coordinator was started again, and goes on where its journal ends."""
+        self._ahead: set[int] = set()
+        """Agents that took more frames than this coordinator remembers."""
         self._let_go: set[int] = set()
         """Agents replaced between runs, whose death is not reported."""
         self._operators: set[int] = set()
@@ -510,6 +514,8 @@ class Lobby:
             self.patience.outages.unsay(member.rank)
             self.patience.mended(now)
         member.starts = asked.starts
+        if older := self._older_journal(member, asked, now):
+            return older
         text = f"agent {member.rank} is back over a new connection"
         about = f"agent {member.rank}"
         return [
@@ -517,6 +523,28 @@ class Lobby:
             ResendFrames(member.rank, asked.taken),
             *self._moved_to(member, asked.inbox),
         ]
+
+    def _older_journal(
+        self, member: Member, asked: control.Resume, now: float
+    ) -> list[LobbyEffect]:
+        """What follows if agent and coordinator cannot both have the last of their journals."""
+        session, rank = member.session, member.rank
+        if asked.taken < session.confirmed or 0 <= asked.sent < session.taken:
+            do = "its journal is torn, or a copy of an earlier one, so it cannot go on in this run"
+            why = f"agent {rank} went back to before what it had said: {do}"
+            remove = "; remove the journal, and start the agent again for the next run"
+            told = Reply(member.identity, control.Refused(do + remove))
+            return [told, *self._ended(rank, why, now)]
+        if asked.taken <= session.sent or not self.went_on:
+            return []
+        self._ahead.add(rank)
+        why = (
+            "the coordinator's journal is a copy of an earlier one, or torn: "
+            f"{named(sorted(self._ahead))} took frames that it does not have"
+        )
+        if 2 * len(self._ahead) > self.roster.agents:
+            return [Fail(f"{why}; remove it, and start the run over")]
+        return [LogLine(logging.WARNING, why), ResendFrames(rank, asked.taken)]
 
     def _moved_to(self, member: Member, inbox: str) -> list[LobbyEffect]:
         """An agent is back with this inbox: tell it and its neighbours who has moved, if any."""

@@ -1,6 +1,7 @@
 """What a lobby makes of agents that hold it up, or would lead others astray."""
 
 import logging
+from typing import Any
 
 import pytest
 
@@ -297,3 +298,43 @@ def test_an_agent_whose_key_was_revoked_is_told_so_and_the_run_goes_on_without_i
     assert run.lost == [1]
     assert script.says("peer-1", control.Ready()) == []
     assert script.lobby.refused["never-joined"] == 1
+
+
+def resumes(script: Script, peer: str, taken: int, sent: int = -1) -> list[Any]:
+    script.closes("a")
+    return script.says(peer, control.Resume(0, "", b"x", 1, taken, sent=sent), "k")
+
+
+@pytest.mark.parametrize(("taken", "sent"), [(1, -1), (2, 4)])
+def test_an_agent_whose_journal_is_older_than_what_it_said_is_lost_and_named(
+    taken: int, sent: int
+) -> None:
+    script = Script(keys=("k", "l"))
+    script.joins("a", key="k", start=b"x")
+    script.joins("z", key="l", start=b"y")
+    run = script.carries(Run(outlives=True))
+    session = script.lobby.roster.members[0].session
+    session.sent, session.confirmed, session.taken = 3, 2, 5
+    effects = resumes(script, "b", taken, sent)
+    (text,) = warned(effects)
+    assert text.startswith("agent 0 went back to before what it had said: its journal is torn")
+    assert isinstance(effects[0].message, control.Refused)
+    assert list(run.dismissed) == [0]
+
+
+def test_a_coordinator_whose_journal_is_older_than_its_run_says_so_and_ends_if_most_agents_do() -> (
+    None
+):
+    script = Script(keys=("k", "l"))
+    script.joins("a", key="k", start=b"x")
+    script.joins("z", key="l", start=b"y")
+    script.carries(Run(outlives=True))
+    script.lobby.went_on = True
+    for member in script.lobby.roster.members.values():
+        member.session.sent = 3
+    (text,) = warned(resumes(script, "b", 4))
+    older = "the coordinator's journal is a copy of an earlier one, or torn"
+    assert text == f"{older}: agent 0 took frames that it does not have"
+    script.closes("z")
+    effects = script.says("y", control.Resume(1, "", b"y", 1, 9), "l")
+    assert failed(effects).startswith(f"{older}: agents 0, 1 took frames that it does not have")
