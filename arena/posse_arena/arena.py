@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from posse.experiments import Progress
+from posse.verbs import remark
 from posse_arena import cells, play, result
 from posse_arena.apart import apart
 from posse_arena.entrants import Entrant
@@ -46,6 +47,8 @@ def hold(
         beside = [cell for cell in ours.cells if cell.task in asked]
         if problem is not None:
             beside = [cell for cell in beside if cell.problem == problem]
+        if not beside:
+            remark("no results of ours are kept for this; --all runs ours too")
         measured += beside
         names = {cell.entrant for cell in beside}
         stands += [one for one in ours.entrants if one.name in names]

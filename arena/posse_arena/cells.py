@@ -211,7 +211,8 @@ def cells(
     for entrant in entrants:
         for setting in settings(entrant, form, tasks):
             if isinstance(setting, LeftOut):
-                out.append(setting)
+                if problem is None or problem in setting.where.split(", "):
+                    out.append(setting)
                 continue
             if problem is not None and setting.problem.name != problem:
                 continue

@@ -211,7 +211,8 @@ def tune(cells: list[Cell], form: Form, runs: Callable[[list[Trial]], list[Score
     return [
         replace(cell, tuned=best[key_of(cell)])
         for cell in cells
-        if key_of(cell) in best and (form == "full" or cell.setting.first)
+        if key_of(cell) in best
+        and (form == "full" or cell.setting.first or cell.entrant.origin == "entered")
     ]
 
 
