@@ -56,6 +56,8 @@ DAMAGES = frozenset({"journal lost", "journal torn", "journal older", "journal f
 """What costs an agent its part, or all the run: it must be said."""
 
 _MOST = 4
+_BOOTS = 6.0
+"""Seconds that a machine is away at least: longer than its peers need to notice."""
 _SHORTEST, _LONGEST = 0.005, 25.0
 _AMOUNTS: dict[str, tuple[float, float]] = {
     "delay": (0.001, 0.5),
@@ -112,12 +114,13 @@ def draw(
         amount = round(low * (high / low) ** chance.random(), 4) if low else 0.0
         if what == "clock" and chance.random() < 0.5:
             amount = -amount
+        lasts = 0.0 if what == "reset" else _lasts(chance)
         drawn.append(
             Fault(
                 what=what,  # type: ignore[arg-type]
                 after=chance.randrange(frames + 1),
                 ends=ends,
-                lasts=0.0 if what == "reset" else _lasts(chance),
+                lasts=max(lasts, _BOOTS) if what == "power off" else lasts,
                 amount=amount,
             )
         )
