@@ -59,6 +59,12 @@ key. They take some 4 s; a network that resets connections does the same for les
 _ASK_AGAIN = 5.0
 """Seconds after which `Resume` is sent again over the same connection: the answer may be lost."""
 
+_REPEAT = 2.0
+"""Seconds after which `Join` or `Sync` is sent again, which nothing else repeats if it is lost."""
+
+_FEWEST_TRIPS = 2
+"""Round trips that are enough where frames are lost, each of which makes do with one less."""
+
 _STARTS = 32
 """Low bits of a connection's number; those above count restarts, so that a restarted agent's
 numbers are higher than all before."""
@@ -114,10 +120,11 @@ class Joining:
         self._connections = 0
         self._online = False
         self._until = math.inf
-        """When a resuming agent gives up."""
+        """When an agent that joins or resumes gives up."""
         self._before = JoinState.CONNECTING
         """The state to return to from resuming."""
         self._trips: list[tuple[int, int]] = []
+        self._needed = _ROUND_TRIPS
         self._setup: AgentSetup | None = None
         self._not_listening: tuple[int, ...] = ()
         self._reported_down: set[int] = set()
@@ -174,11 +181,33 @@ class Joining:
         if self.state is JoinState.RESUMING and now < self._until:
             self.timer = min(self._until, now + _ASK_AGAIN)
             return self._ask_to_resume(now) if self._online else []
+        if self._repeats and now < self._until:
+            self._repeat_at(now)
+            return self._say_again(now) if self._online else []
         if self.state is JoinState.LINKING:
             self.timer = self._report_links_at(now)
             return self._report_down()
         self.timer = math.inf
         return [GiveUp()]
+
+    @property
+    def _repeats(self) -> bool:
+        """Whether this state asks for something that neither end repeats by itself."""
+        return self.remote and self.state in (JoinState.JOINING, JoinState.SYNCHRONISING)
+
+    def _repeat_at(self, now: float) -> None:
+        self.timer = min(self._until, now + _REPEAT)
+
+    def _say_again(self, now: float) -> list[JoiningEffect]:
+        if self.state is JoinState.JOINING:
+            return [self._ask_to_join()]
+        self._needed = max(_FEWEST_TRIPS, self._needed - 1)
+        return [_ask(now)] if len(self._trips) < self._needed else self._synchronised()
+
+    def _ask_to_join(self) -> SendToCoordinator:
+        return SendToCoordinator(
+            msgspec.structs.replace(self._join, rank=self.rank, wall=self._wall)
+        )
 
     def connected(self, wall: float, now: float) -> list[JoiningEffect]:
         """The connection to the coordinator is up; `wall` is this machine's clock in seconds."""
@@ -214,9 +243,9 @@ class Joining:
         self._go(event)
         if not self.remote:
             return [BeginSession(), DropHost(), OpenInbox(self._system, self.rank)]
-        self.timer = now + self._wait
-        join = msgspec.structs.replace(self._join, rank=self.rank, wall=self._wall)
-        return [BeginSession(), DropHost(), SendToCoordinator(join)]
+        self._until = now + self._wait
+        self._repeat_at(now)
+        return [BeginSession(), DropHost(), self._ask_to_join()]
 
     def _resume(self, now: float) -> None:
         if self.state is not JoinState.RESUMING:
@@ -234,7 +263,8 @@ class Joining:
         self._go(JoinEvent.RESUMED)
         self.timer = self._report_links_at(now) if self.state is JoinState.LINKING else math.inf
         if self.state is JoinState.SYNCHRONISING:
-            self.timer = now + self._wait
+            self._until = now + self._wait
+            self._repeat_at(now)
         reconnected = LogLine(
             logging.INFO,
             f"reconnected to the coordinator at {self._endpoint}",
@@ -310,8 +340,9 @@ class Joining:
             case control.Welcome(rank, system) if self._may(JoinEvent.WELCOMED):
                 self._take_rank(rank)
                 self._system = system
-                self._trips = []
+                self._trips, self._needed = [], _ROUND_TRIPS
                 self._go(JoinEvent.WELCOMED)
+                self._repeat_at(now)
                 return [_ask(now)]
             case control.Synced(sent, clock) if self.state is JoinState.SYNCHRONISING:
                 return self._synced(sent, clock, now)
@@ -349,9 +380,11 @@ class Joining:
         """
         received = _nanoseconds(now)
         self._trips.append((received - sent, clock - (sent + received) // 2))
-        if len(self._trips) < _ROUND_TRIPS:
-            return [_ask(now)]
-        quickest = sorted(self._trips)[: _ROUND_TRIPS // 2]
+        self._repeat_at(now)
+        return [_ask(now)] if len(self._trips) < self._needed else self._synchronised()
+
+    def _synchronised(self) -> list[JoiningEffect]:
+        quickest = sorted(self._trips)[: len(self._trips) // 2]
         self.offset = int(statistics.median(offset for _, offset in quickest))
         return [OpenInbox(self._system, self.rank)]
 

@@ -413,6 +413,10 @@ class Lobby:
                 # sent twice: frames before the first `Resume` were answered `Whose`
                 member.resumed = max(member.resumed, message.connection)
                 return [Reply(peer.identity, control.Resumed(member.session.taken))]
+            case control.Join(incarnation=own) if (
+                own and own == member.incarnation and not member.arrived and member.syncs < 1
+            ):  # sent twice, as the first answer was lost or late
+                return [Reply(peer.identity, control.Welcome(member.rank, self._system))]
             case control.Linked(about, up):
                 return self.linked(member.rank, about, now, up=up)
             case control.Sync(sent) if member.syncs < _MOST_SYNCS:

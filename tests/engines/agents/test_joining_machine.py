@@ -170,7 +170,7 @@ def test_round_trips_over_one_connection_count_on_the_next() -> None:
         assert script.machine.to_resume(0).connection == connection
         assert script.told(control.Synced(0, 0)) == []  # it was asked over the one before
         assert script.told(control.Resumed(0))[0] == ResumeSession(0)
-        assert script.machine.timer == script.now + WAIT
+        assert script.machine.timer == script.now + 2.0  # it then asks again
         effects = script.answered(asked[1:], [0.01] * 2)
     assert effects == [OpenInbox("mase", 4)]
     assert script.machine.offset == AHEAD
@@ -254,7 +254,7 @@ def test_a_coordinator_that_does_not_go_on_is_given_up_too() -> None:
     script.now = 1200.0
     script.machine.connected(WALL, script.now)
     script.told(control.Welcome(0, "mase"))
-    assert script.machine.timer == 1200.0 + WAIT
+    assert script.machine.fire(1499.0) == [SendToCoordinator(control.Sync(1499 * 10**9))]
     assert script.machine.fire(1500.0) == [GiveUp()]
 
 
@@ -501,3 +501,23 @@ def test_in_the_field_no_clock_but_the_walls_is_followed(clock: Any) -> None:
     assert ConnectNeighbours(walls) in script.told(
         control.Configure(4, msgspec.msgpack.encode(walls))
     )
+
+
+def test_what_nothing_else_repeats_is_said_again_until_it_is_answered() -> None:
+    script = Script()
+    (*_, join) = script.machine.connected(WALL, script.now)
+    for now in (1002.0, 1004.0):
+        assert script.machine.timer == now
+        assert script.machine.fire(now) == [join]
+    script.machine.disconnected(1004.5)
+    assert script.machine.fire(1006.0) == []  # no connection: ZeroMQ would keep it for the next
+    script.machine.connected(WALL, 1007.0)
+    script.now = 1008.0
+    script.synchronises([0.01] * 4)
+    now, effects = script.machine.timer, []
+    for lost in range(4):
+        effects = script.machine.fire(now + 2.0 * lost)
+        if lost < 3:
+            (ask,) = effects
+            assert isinstance(ask, SendToCoordinator)
+    assert effects == [OpenInbox("mase", 4)]  # four round trips, as four were lost

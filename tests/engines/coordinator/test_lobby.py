@@ -123,6 +123,15 @@ def test_a_member_that_joins_again_on_its_connection_is_out_of_turn() -> None:
     assert script.lobby.timer == deadline
 
 
+def test_who_asks_to_join_again_as_no_answer_came_is_welcomed_again() -> None:
+    script = Script()
+    first = script.says("a", joining())
+    assert script.says("a", joining())[-1] == first[-1]
+    script.says("a", control.Sync(1))
+    assert script.says("a", joining()) == []
+    assert script.lobby.refused == {"out-of-turn": 1}
+
+
 def test_what_the_sockets_refused_is_counted_and_said_if_there_is_something_to_say() -> None:
     script = Script()
     assert script.lobby.rejected("malformed") == []
