@@ -25,12 +25,26 @@ COMPILED := --numprocesses 2 --dist worksteal -m "not slow and not inside" \
 # tests start hundreds of processes: what each imports is compiled once
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo example test test-all test-compiled check fuzz attacks chaos simulate format docs bench compiled lock clean
+.PHONY: demo pictures example test test-all test-compiled check fuzz attacks chaos simulate format docs bench compiled lock clean
 
 demo: $(VENV)/run
 	$(BIN)/posse run examples/first_ride.toml --out runs/demo
 	$(BIN)/posse report runs/demo
 	@echo "open file://$(CURDIR)/runs/demo/report.html in a browser"
+
+# those of README.md and the documents, from real runs: the demo's, and three systems on one grid
+GRID := examples/pictures.toml
+pictures: $(VENV)/run
+	rm -rf build/pictures && mkdir -p build/pictures docs/pictures
+	$(BIN)/posse run examples/first_ride.toml --engine memory --out build/pictures/demo
+	$(BIN)/posse report build/pictures/demo
+	for system in cooperative-ucb ucb1 posse.baselines:COOPERATIVE_MOSS; do \
+		$(BIN)/posse run $(GRID) --set system=$$system --out build/pictures/$${system##*:} || exit 1; done
+	$(BIN)/posse report build/pictures/cooperative-ucb
+	cd build/pictures && $(CURDIR)/$(BIN)/posse compare cooperative-ucb ucb1 COOPERATIVE_MOSS --out compare.html
+	cp build/pictures/demo/report-figures/regret.svg docs/pictures/demo-regret.svg
+	cp build/pictures/cooperative-ucb/report-figures/network.svg docs/pictures/network.svg
+	cp build/pictures/compare-figures/regret.svg docs/pictures/compare-regret.svg
 
 example: $(VENV)/dev
 	$(BIN)/python examples/model_selection/run.py
