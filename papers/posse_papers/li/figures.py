@@ -143,7 +143,7 @@ def linear(measured: Measured, line: str) -> Finding:
 
 
 _with_server = partial(
-    Experiment, axes=curves("time (slots)", "regret"), metric=regret, repeat=(40, 100),
+    Experiment, axes=curves("time (slots)", "regret"), metric=regret, repeat=(24, 100),
     variants=("corrected",),
 )  # fmt: skip
 
@@ -258,7 +258,7 @@ EXPERIMENTS = (
         claim("R = 5, p = 1: close to the largest cost (here: within a fifth)", "VII-A2",
               ratio(("R=5", 1.0), ("without a limit", 1.0), 0.8, 1.2, cost)),
         lines=_figure_7,
-        axes=Axes("participation p", "regret"), repeat=(20, 100),
+        axes=Axes("participation p", "regret"), repeat=(8, 100),
         assumed="T = 10⁶; one instance, whose smallest gap is told; ε = 1.",
     ),
     _with_server(
@@ -290,7 +290,7 @@ EXPERIMENTS = (
             "CDP-MAB": cdp(),
             **{name: ddp(of) for name, of in GRAPHS.items() if not quick or name != "random"},
         },
-        repeat=(16, 100),
+        repeat=(10, 100),
         assumed=f"{ASSUMED} ε = 1, c2 = 1. Printed: line 9 of Algorithm 3 averages ŷ, the text ȳ.",
     ),
     Experiment(
@@ -304,7 +304,7 @@ EXPERIMENTS = (
         lines={f"{_SENT}{name}": hdp(of) for name, of in CASES.items()}
         | {f"{_EDGES}{name}": Computation(by_edges, name) for name in CASES}
         | {_DECENTRAL: Computation(by_links, 100)},
-        axes=bars("cost per round"), repeat=(8, 100), metric=cost_of_a_round,
+        axes=bars("cost per round"), repeat=(4, 100), metric=cost_of_a_round,
         assumed="M = 100, c1 = 50, c2 = 1, T = 10⁵; case 2 is printed as 63, 24, 10, 6, 7, which "
         "sums to 110; 53, 24, 10, 6, 7 is taken. By the proof of Theorem 4 the cost is that of "
         "each mean's way to its sink, which is what is sent; by edges that of every edge once. The "
@@ -314,7 +314,7 @@ EXPERIMENTS = (
         "li-12", "Figure 12", "Three structures under heterogeneous rewards",
         claim("CDP-MAB achieves the smallest regret, then the hybrid, then the decentralised",
               "VII-C2, Corollary 3", falling("DDP-MAB", "HDP-MAB", "CDP-MAB"), "corrected"),
-        lines=_figure_12, repeat=(30, 100),
+        lines=_figure_12, repeat=(12, 100),
         assumed=f"M = 100 as five rings of 20, or one of 100 (quick: 40 as four of 10, or one); "
         f"K = 10, global means U[.1, .9], own offsets U[-.1, .1] centred; T = {T:,}.",
     ),
