@@ -11,7 +11,8 @@ from tests.support.claims import RING, plan
 
 
 def private(system: str = "private-ucb", variant: str = "corrected", **parameters: Any) -> Any:
-    given = {"horizon": 10_000, "epsilon": 0.1, "delta_prime": math.exp(-10), **parameters}
+    slack = {} if system == "adap-ucb" else {"delta_prime": math.exp(-10)}
+    given = {"horizon": 10_000, "epsilon": 0.1, **slack, **parameters}
     topology: dict[str, Any] = {"topology": RING} if system == "private-ucb" else {}
     return plan(system, variant=variant, parameters=given, **topology).claim
 
