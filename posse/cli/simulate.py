@@ -13,8 +13,8 @@ from posse.cli.options import FOREIGN, add_jobs, add_set, add_trust, number, pla
 from posse.cli.parser import Parser
 from posse.errors import InputError, RunFailed
 from posse.plan import Plan
-from posse.testing.simulator.check import Trial, space_time
-from posse.testing.simulator.faults import KINDS, Fault
+from posse.testing.simulator.check import SimulatedTrial, space_time
+from posse.testing.simulator.faults import KINDS, InjectedFault
 
 
 def add(parser: Parser) -> None:
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> None:
         if options.seed is None:
             raise InputError("--faults needs --seed, the seed whose run they disturb")
         try:
-            faults = msgspec.json.decode(options.faults, type=list[Fault])
+            faults = msgspec.json.decode(options.faults, type=list[InjectedFault])
         except msgspec.MsgspecError as error:
             raise InputError(f"--faults cannot be read: {error}") from None
     found = tried = 0
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> None:
     print(f"{tried} seeds, and nothing that must hold was violated")
 
 
-def told(trial: Trial, file: Path | None) -> str:
+def told(trial: SimulatedTrial, file: Path | None) -> str:
     """A trial in a few lines, the last of which replays it."""
     lines = [f"seed {trial.seed}: {trial.system}{', with journals' * trial.durable}"]
     lines += [f"  {violation.invariant}: {violation.how}" for violation in trial.violations]

@@ -22,6 +22,8 @@ def __getattr__(name: str) -> Any:
     # on first use: pytest loads the plugin in every session, and must not load numpy and ZeroMQ
     import importlib  # noqa: PLC0415
 
+    if name == "Cluster":  # its name in 0.1
+        name = "ControlledCluster"
     if name not in __all__:
         raise AttributeError(f"module 'posse.testing' has no attribute '{name}'")
     module = "simulator.many" if name == "simulate" else "cluster"

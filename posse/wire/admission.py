@@ -11,7 +11,7 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping
 
-from posse.wire.syn_filter import MOST_SOURCES, Source
+from posse.wire.syn_filter import MOST_SOURCES, PacketSource
 
 TAKEN_PER_SECOND = 96
 """Connections that are taken a second, besides two per agent."""
@@ -31,13 +31,13 @@ class Admission:
     """
 
     def __init__(self) -> None:
-        self.shares: dict[Source, float] = {}
+        self.shares: dict[PacketSource, float] = {}
         self.others = 1.0
-        self._rates: dict[Source, float] = {}
+        self._rates: dict[PacketSource, float] = {}
         self._prefixes = _PREFIXES[0]
         self._at = -math.inf
 
-    def accepted(self, source: Source | None) -> None:
+    def accepted(self, source: PacketSource | None) -> None:
         """Note that a connection from this source was accepted."""
         if source is not None:
             share = self.shares.get(_wider(source, self._prefixes), self.others)
@@ -56,7 +56,7 @@ class Admission:
         return (self.shares, self.others) != before
 
     def _limit(self, most: float) -> None:
-        rates: Mapping[Source, float] = {}
+        rates: Mapping[PacketSource, float] = {}
         for self._prefixes in _PREFIXES:
             rates = self._at_prefix()
             if len(rates) <= MOST_SOURCES:
@@ -71,8 +71,8 @@ class Admission:
             if rate > quota
         }
 
-    def _at_prefix(self) -> dict[Source, float]:
-        grouped: dict[Source, float] = defaultdict(float)
+    def _at_prefix(self) -> dict[PacketSource, float]:
+        grouped: dict[PacketSource, float] = defaultdict(float)
         for source, rate in self._rates.items():
             grouped[_wider(source, self._prefixes)] += rate
         return grouped
@@ -90,7 +90,7 @@ def fair_quota(rates: list[float], most: float) -> float:
     return math.inf
 
 
-def source_of(host: str) -> Source | None:
+def source_of(host: str) -> PacketSource | None:
     """The source that an address belongs to; None where it is none."""
     try:
         address = ipaddress.ip_address(host.partition("%")[0])
@@ -101,5 +101,5 @@ def source_of(host: str) -> Source | None:
     return ipaddress.IPv6Network((address, _PREFIXES[0][1]), strict=False)
 
 
-def _wider(source: Source, prefixes: tuple[int, int]) -> Source:
+def _wider(source: PacketSource, prefixes: tuple[int, int]) -> PacketSource:
     return source.supernet(new_prefix=prefixes[source.version == 6])

@@ -46,7 +46,7 @@ from posse.wire import syn_filter
 from posse.wire.admission import TAKEN_PER_SECOND, Admission, source_of
 from posse.wire.session import MOST_BYTES
 from posse.wire.sockets import HANDSHAKE_FAILURES, MonitorEvent, monitor_events
-from posse.wire.syn_filter import Source
+from posse.wire.syn_filter import PacketSource
 from posse.wire.world import HERE, World
 
 _BYTES = struct.Struct("=QQ")
@@ -112,7 +112,7 @@ class Connection:
     since: float
     base: int | None = None
     closed: bool = False
-    source: Source | None = None
+    source: PacketSource | None = None
     proved: bool = False
 
     def close(self) -> None:
@@ -213,7 +213,7 @@ class Door:
     def _most_per_second(self) -> int:
         return TAKEN_PER_SECOND + 2 * self._agents
 
-    def _filter(self, shares: Mapping[Source, float], others: float) -> None:
+    def _filter(self, shares: Mapping[PacketSource, float], others: float) -> None:
         """Let in these shares of requests to connect, and all from where agents joined."""
         with self._lock:
             joined = {c.host for c in self._connections.values() if c.base is not None}
@@ -331,7 +331,7 @@ class Door:
 
     def _too_many(self, strangers: list[tuple[int, Connection]]) -> Iterator[Closing]:
         """The connections to close of those that have not joined, where there are too many."""
-        apart: list[dict[Source | None, list[tuple[int, Connection]]]] = [{}, {}]
+        apart: list[dict[PacketSource | None, list[tuple[int, Connection]]]] = [{}, {}]
         for fd, connection in sorted(strangers, key=lambda item: item[1].since):
             if self._keyed and not connection.proved:
                 connection.proved = connection.counts()[0] > PROOF

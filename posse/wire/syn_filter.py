@@ -13,7 +13,7 @@ import struct
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
-Source = ipaddress.IPv4Network | ipaddress.IPv6Network
+PacketSource = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 MOST_SOURCES = 200
 """Sources in one program, of each kind: an IPv6 source takes eight of the kernel's 4,096 steps."""
@@ -30,7 +30,7 @@ _TCP_FLAGS, _SYN_ACK, _SYN = 13, 0x12, 0x02
 _Program = list[tuple[int, int, int, int]]
 
 
-def program(shares: Mapping[Source, float], others: float, exempt: Iterable[str]) -> bytes:
+def program(shares: Mapping[PacketSource, float], others: float, exempt: Iterable[str]) -> bytes:
     """The program that lets in this share (0 to 1) of each source's requests.
 
     `others` is the share of all other sources; requests from `exempt` addresses all pass.

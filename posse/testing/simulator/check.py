@@ -13,13 +13,13 @@ from posse.plan import Plan, prepare, unpacked
 from posse.protocol.machine import COORDINATOR
 from posse.results.record import RunRecord
 from posse.testing.picture import Arrow, Mark, picture
-from posse.testing.simulator.cluster import Event, SimulatedCluster
+from posse.testing.simulator.cluster import SimulatedCluster, TraceEvent
 from posse.testing.simulator.faults import (
     DAMAGES,
     KILLS,
     KINDS,
     SLOWS,
-    Fault,
+    InjectedFault,
     Nemesis,
     draw,
     touched,
@@ -51,15 +51,15 @@ class Violation(msgspec.Struct, frozen=True):
     how: str
 
 
-class Trial(msgspec.Struct, frozen=True):
+class SimulatedTrial(msgspec.Struct, frozen=True):
     """One seed: its faults, what was violated, and all that happened."""
 
     system: str
     seed: int
     durable: bool
-    faults: list[Fault]
+    faults: list[InjectedFault]
     violations: list[Violation]
-    events: list[Event]
+    events: list[TraceEvent]
     seconds: float
 
     @property
@@ -108,9 +108,9 @@ def own_plan(seed: int) -> Plan:
 def attempt(
     plan: Plan,
     seed: int,
-    faults: Sequence[Fault] | None = None,
+    faults: Sequence[InjectedFault] | None = None,
     kinds: Sequence[str] = KINDS,
-) -> Trial:
+) -> SimulatedTrial:
     """Try one seed of a plan; `faults` instead of those that the seed draws."""
     encoded = msgspec.msgpack.encode(plan.spec)
     frames, links = _course(encoded)
@@ -137,12 +137,12 @@ def attempt(
     finally:
         cluster.close()
     seconds = cluster.schedule.now - START
-    return Trial(
+    return SimulatedTrial(
         plan.spec.system, seed, cluster.durable, list(faults), violations, cluster.events, seconds
     )
 
 
-def survives(faults: Sequence[Fault], *, durable: bool) -> bool:
+def survives(faults: Sequence[InjectedFault], *, durable: bool) -> bool:
     """Whether a run must end as if these faults had not been."""
     return not any(
         fault.what in DAMAGES
@@ -153,7 +153,7 @@ def survives(faults: Sequence[Fault], *, durable: bool) -> bool:
 
 def _violations(
     cluster: SimulatedCluster,
-    faults: Sequence[Fault],
+    faults: Sequence[InjectedFault],
     expected: dict[int, dict[str, Any]],
     *,
     in_time: bool,
@@ -196,7 +196,7 @@ def _stopped_early(record: RunRecord) -> bool:
     return not record.answered
 
 
-def _blames(cluster: SimulatedCluster, faults: Sequence[Fault]) -> Iterator[Violation]:
+def _blames(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> Iterator[Violation]:
     """Whoever a final error names is at fault."""
     at_fault = set(touched(faults))
     if COORDINATOR in at_fault:
@@ -214,11 +214,11 @@ def _named_in(text: str) -> Iterator[int]:
             yield int(rank)
 
 
-def shrunk(trial: Trial, plan: Plan) -> Trial:
+def shrunk(trial: SimulatedTrial, plan: Plan) -> SimulatedTrial:
     """The same violation with as few faults as possible (delta debugging, one at a time)."""
     names = {violation.invariant for violation in trial.violations}
 
-    def fails(faults: Sequence[Fault]) -> Trial | None:
+    def fails(faults: Sequence[InjectedFault]) -> SimulatedTrial | None:
         again = attempt(plan, trial.seed, faults)
         return again if names & {v.invariant for v in again.violations} else None
 
@@ -233,7 +233,7 @@ def shrunk(trial: Trial, plan: Plan) -> Trial:
     return best
 
 
-def space_time(trial: Trial, most: int = _SHOWN) -> str:
+def space_time(trial: SimulatedTrial, most: int = _SHOWN) -> str:
     """The messages around the last fault as a space-time picture (SVG), with faults marked."""
     shown = [e for e in trial.events if e.what not in ("lost", "logs")]
     begun = [place for place, event in enumerate(shown) if event.what in KINDS]

@@ -18,8 +18,8 @@ from posse.protocol.machine import COORDINATOR, peer_name
 from posse.protocol.wire import kind_of
 from posse.results.record import RunRecord
 from posse.testing.simulator.machine import SimulatedDisk, SimulatedWorld
-from posse.testing.simulator.network import Network
-from posse.testing.simulator.schedule import Process, Schedule
+from posse.testing.simulator.network import SimulatedNetwork
+from posse.testing.simulator.schedule import Process, TurnSchedule
 from posse.wire.links import without_topic
 from posse.wire.session import content, is_numbered
 
@@ -29,7 +29,7 @@ COORDINATORS_JOURNAL = "coordinator.journal"
 _SHM = Path("/dev/shm")
 
 
-class Event(msgspec.Struct, frozen=True):
+class TraceEvent(msgspec.Struct, frozen=True):
     """What happened: `when` in virtual seconds, `what`, from whom to whom, and more about it."""
 
     when: float
@@ -66,20 +66,20 @@ class SimulatedCluster:
         self.plan = plan
         self.seed = seed
         self.wait = wait
-        self.schedule = Schedule(f"simulation {seed}")
-        self.network = Network(self.schedule, self._note)
-        self.events: list[Event] = []
+        self.schedule = TurnSchedule(f"simulation {seed}")
+        self.network = SimulatedNetwork(self.schedule, self._note)
+        self.events: list[TraceEvent] = []
         self.records: dict[int, RunRecord] = {}
         self.ended: list[Ended] = []
         self.defects: list[str] = []
-        self.logged: list[Event] = []
+        self.logged: list[TraceEvent] = []
         self.processes: dict[int, Process] = {}
         self.worlds: dict[int, SimulatedWorld] = {}
         self.disks: dict[int, SimulatedDisk] = {}
         self.settings: dict[int, dict[str, float]] = {}
         """By rank: attributes of its world that outlive a restart."""
         self.per_turn = self.schedule.random.choice((0.0, 0.001, 0.05))
-        self.watching: list[Callable[[Event], None]] = []
+        self.watching: list[Callable[[TraceEvent], None]] = []
         self.up_at_end: list[int] = []
         """Processes that were still up when time was up."""
         self.coming = 0
@@ -237,7 +237,7 @@ class SimulatedCluster:
 
     def _tell(self, what: str, source: int, detail: str = "", target: int | None = None) -> None:
         to = source if target is None else target
-        event = Event(self.schedule.now, what, source, to, self._plain(detail))
+        event = TraceEvent(self.schedule.now, what, source, to, self._plain(detail))
         self.events.append(event)
         for watch in self.watching:
             watch(event)

@@ -15,7 +15,7 @@ import msgspec
 from posse.protocol.machine import COORDINATOR
 from posse.testing.simulator.cluster import SimulatedCluster
 
-Kind = Literal[
+FaultKind = Literal[
     "delay",
     "jitter",
     "bandwidth",
@@ -40,7 +40,7 @@ Kind = Literal[
     "journal flipped",
 ]
 
-KINDS: tuple[str, ...] = get_args(Kind)
+KINDS: tuple[str, ...] = get_args(FaultKind)
 
 SLOWS = frozenset({"delay", "jitter", "bandwidth", "duplicate", "slow disk", "clock", "slow arms"})
 """What makes a run no worse than slow."""
@@ -72,10 +72,10 @@ _AMOUNTS: dict[str, tuple[float, float]] = {
 """Seconds, bytes per second, or shares, from and to."""
 
 
-class Fault(msgspec.Struct, frozen=True, kw_only=True):
+class InjectedFault(msgspec.Struct, frozen=True, kw_only=True):
     """See the module's text. `amount` is in seconds, bytes per second, or a share of frames."""
 
-    what: Kind
+    what: FaultKind
     after: int
     ends: tuple[int, ...]
     lasts: float = 0.0
@@ -93,7 +93,7 @@ def draw(
     frames: int,
     links: Sequence[tuple[int, int]],
     kinds: Sequence[str] = KINDS,
-) -> list[Fault]:
+) -> list[InjectedFault]:
     """The faults of a seed, for a run whose undisturbed course has so many frames."""
     chance = random.Random(f"faults {seed}")
     drawn = []
@@ -116,7 +116,7 @@ def draw(
             amount = -amount
         lasts = 0.0 if what == "reset" else _lasts(chance)
         drawn.append(
-            Fault(
+            InjectedFault(
                 what=what,  # type: ignore[arg-type]
                 after=chance.randrange(frames + 1),
                 ends=ends,
@@ -137,7 +137,7 @@ class Nemesis:
     `quiet_at` is when the last one ended, None while any is to come or lasts.
     """
 
-    def __init__(self, cluster: SimulatedCluster, faults: Sequence[Fault]) -> None:
+    def __init__(self, cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> None:
         self._cluster = cluster
         self._left = sorted(faults, key=lambda fault: -fault.after)
         self._lasting = 0
@@ -163,7 +163,7 @@ class Nemesis:
             self._cluster.coming += 1
             self._cluster.schedule.after(0.0, lambda fault=fault: self._begin(fault))  # type: ignore[misc]
 
-    def _begin(self, fault: Fault) -> None:
+    def _begin(self, fault: InjectedFault) -> None:
         cluster = self._cluster
         cluster.remark(fault.what, fault.ends)
         undo = getattr(self, "_" + fault.what.replace(" ", "_"))(fault)
@@ -179,7 +179,7 @@ class Nemesis:
 
     # --- links -----------------------------------------------------------------------------------
 
-    def _both(self, fault: Fault, name: str) -> Callable[[], None]:
+    def _both(self, fault: InjectedFault, name: str) -> Callable[[], None]:
         network = self._cluster.network
         a, b = fault.ends
         for path in (network.path(a, b), network.path(b, a)):
@@ -191,33 +191,33 @@ class Nemesis:
 
         return undo
 
-    def _delay(self, fault: Fault) -> Callable[[], None]:
+    def _delay(self, fault: InjectedFault) -> Callable[[], None]:
         return self._both(fault, "delay")
 
-    def _jitter(self, fault: Fault) -> Callable[[], None]:
+    def _jitter(self, fault: InjectedFault) -> Callable[[], None]:
         return self._both(fault, "jitter")
 
-    def _bandwidth(self, fault: Fault) -> Callable[[], None]:
+    def _bandwidth(self, fault: InjectedFault) -> Callable[[], None]:
         return self._both(fault, "bandwidth")
 
-    def _lose(self, fault: Fault) -> Callable[[], None]:
+    def _lose(self, fault: InjectedFault) -> Callable[[], None]:
         return self._both(fault, "lost")
 
-    def _duplicate(self, fault: Fault) -> Callable[[], None]:
+    def _duplicate(self, fault: InjectedFault) -> Callable[[], None]:
         return self._both(fault, "twice")
 
-    def _reset(self, fault: Fault) -> Callable[[], None]:
+    def _reset(self, fault: InjectedFault) -> Callable[[], None]:
         return self._cut(fault)
 
-    def _cut(self, fault: Fault) -> Callable[[], None]:
+    def _cut(self, fault: InjectedFault) -> Callable[[], None]:
         network = self._cluster.network
         network.cut(*fault.ends)
         return lambda: network.join(*fault.ends)
 
-    def _drop(self, fault: Fault) -> Callable[[], None]:
+    def _drop(self, fault: InjectedFault) -> Callable[[], None]:
         return self._drop_all([fault.ends, fault.ends[::-1]])
 
-    def _drop_one_way(self, fault: Fault) -> Callable[[], None]:
+    def _drop_one_way(self, fault: InjectedFault) -> Callable[[], None]:
         return self._drop_all([fault.ends])
 
     def _drop_all(self, ways: Sequence[tuple[int, ...]]) -> Callable[[], None]:
@@ -231,20 +231,20 @@ class Nemesis:
 
         return undo
 
-    def _partition(self, fault: Fault) -> Callable[[], None]:
+    def _partition(self, fault: InjectedFault) -> Callable[[], None]:
         here = set(fault.ends)
         there = [rank for rank in self._cluster.ranks if rank not in here]
         return self._drop_all([way for a in fault.ends for b in there for way in ((a, b), (b, a))])
 
     # --- processes -------------------------------------------------------------------------------
 
-    def _kill(self, fault: Fault) -> Callable[[], None]:
+    def _kill(self, fault: InjectedFault) -> Callable[[], None]:
         return self._kill_all(fault, silently=False)
 
-    def _power_off(self, fault: Fault) -> Callable[[], None]:
+    def _power_off(self, fault: InjectedFault) -> Callable[[], None]:
         return self._kill_all(fault, silently=True)
 
-    def _kill_all(self, fault: Fault, *, silently: bool) -> Callable[[], None]:
+    def _kill_all(self, fault: InjectedFault, *, silently: bool) -> Callable[[], None]:
         killed = [rank for rank in fault.ends if self._cluster.is_up(rank)]
         for rank in killed:
             self._cluster.kill(rank, silently=silently)
@@ -255,7 +255,7 @@ class Nemesis:
 
         return undo
 
-    def _stop(self, fault: Fault) -> Callable[[], None]:
+    def _stop(self, fault: InjectedFault) -> Callable[[], None]:
         for rank in fault.ends:
             self._cluster.stop(rank)
 
@@ -265,7 +265,7 @@ class Nemesis:
 
         return undo
 
-    def _setting(self, fault: Fault, name: str) -> Callable[[], None]:
+    def _setting(self, fault: InjectedFault, name: str) -> Callable[[], None]:
         for rank in fault.ends:
             self._cluster.set(rank, name, fault.amount)
 
@@ -275,16 +275,18 @@ class Nemesis:
 
         return undo
 
-    def _clock(self, fault: Fault) -> Callable[[], None]:
+    def _clock(self, fault: InjectedFault) -> Callable[[], None]:
         return self._setting(fault, "wall_ahead")
 
-    def _slow_arms(self, fault: Fault) -> Callable[[], None]:
+    def _slow_arms(self, fault: InjectedFault) -> Callable[[], None]:
         self._setting(fault, "slow_arms")
         return lambda: None  # arms stay slow
 
     # --- disks -----------------------------------------------------------------------------------
 
-    def _disks(self, fault: Fault, trouble: str = "", slow: float = 0.0) -> Callable[[], None]:
+    def _disks(
+        self, fault: InjectedFault, trouble: str = "", slow: float = 0.0
+    ) -> Callable[[], None]:
         """Trouble with disks; who ended because of it is started again when it is over."""
         cluster = self._cluster
         for rank in fault.ends:
@@ -298,16 +300,16 @@ class Nemesis:
 
         return undo
 
-    def _disk_full(self, fault: Fault) -> Callable[[], None]:
+    def _disk_full(self, fault: InjectedFault) -> Callable[[], None]:
         return self._disks(fault, "database or disk is full")
 
-    def _disk_error(self, fault: Fault) -> Callable[[], None]:
+    def _disk_error(self, fault: InjectedFault) -> Callable[[], None]:
         return self._disks(fault, "disk I/O error")
 
-    def _slow_disk(self, fault: Fault) -> Callable[[], None]:
+    def _slow_disk(self, fault: InjectedFault) -> Callable[[], None]:
         return self._disks(fault, slow=fault.amount)
 
-    def _damaged(self, fault: Fault, damage: Callable[[Path], None]) -> Callable[[], None]:
+    def _damaged(self, fault: InjectedFault, damage: Callable[[Path], None]) -> Callable[[], None]:
         """The process is killed, and its journal damaged before it is started again."""
         start = self._kill_all(fault, silently=False)
         for rank in fault.ends:
@@ -316,10 +318,10 @@ class Nemesis:
                 damage(path)
         return start
 
-    def _journal_lost(self, fault: Fault) -> Callable[[], None]:
+    def _journal_lost(self, fault: InjectedFault) -> Callable[[], None]:
         return self._damaged(fault, lambda path: path.unlink())
 
-    def _journal_torn(self, fault: Fault) -> Callable[[], None]:
+    def _journal_torn(self, fault: InjectedFault) -> Callable[[], None]:
         def tear(path: Path) -> None:
             size = path.stat().st_size
             with path.open("r+b") as file:
@@ -327,7 +329,7 @@ class Nemesis:
 
         return self._damaged(fault, tear)
 
-    def _journal_flipped(self, fault: Fault) -> Callable[[], None]:
+    def _journal_flipped(self, fault: InjectedFault) -> Callable[[], None]:
         def flip(path: Path) -> None:
             data = bytearray(path.read_bytes())
             place = self._cluster.schedule.random.randrange(len(data))
@@ -336,7 +338,7 @@ class Nemesis:
 
         return self._damaged(fault, flip)
 
-    def _journal_older(self, fault: Fault) -> Callable[[], None]:
+    def _journal_older(self, fault: InjectedFault) -> Callable[[], None]:
         """A copy is made now; when the fault ends the process is killed, and has the copy."""
         copies: list[tuple[int, Path, Path]] = []
         for rank in fault.ends:
@@ -356,7 +358,7 @@ class Nemesis:
         return undo
 
 
-def touched(faults: Sequence[Fault]) -> Iterator[int]:
+def touched(faults: Sequence[InjectedFault]) -> Iterator[int]:
     """The processes that any of these faults touches."""
     for fault in faults:
         yield from fault.ends

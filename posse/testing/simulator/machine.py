@@ -12,8 +12,8 @@ from posse.agent.noise import Noise
 from posse.arms import Arms, ArmsContext, ArmsSpec
 from posse.durable.disk import Disk
 from posse.protocol.arrays import FloatArray, IntArray
-from posse.testing.simulator.network import Network
-from posse.testing.simulator.schedule import Killed, Process, Schedule
+from posse.testing.simulator.network import SimulatedNetwork
+from posse.testing.simulator.schedule import Killed, Process, TurnSchedule
 from posse.testing.simulator.sockets import SimulatedContext, SimulatedPoller
 from posse.wire.world import World
 
@@ -29,7 +29,7 @@ _MEMORY = 20 << 20, 5 << 20
 class SimulatedDisk(Disk):
     """The disk of a process's machine. `trouble`: why writing fails, "" if it does not."""
 
-    def __init__(self, schedule: Schedule) -> None:
+    def __init__(self, schedule: TurnSchedule) -> None:
         self._schedule = schedule
         self.trouble = ""
         self.slow = 0.0
@@ -60,7 +60,11 @@ class SimulatedDatabase:
     """An SQLite file whose writing may fail or take time; a kill leaves what was committed."""
 
     def __init__(
-        self, connection: sqlite3.Connection, disk: SimulatedDisk, schedule: Schedule, of: Process
+        self,
+        connection: sqlite3.Connection,
+        disk: SimulatedDisk,
+        schedule: TurnSchedule,
+        of: Process,
     ) -> None:
         self.connection = connection
         self.process = of
@@ -87,7 +91,7 @@ class SimulatedDatabase:
             self.connection.close()
 
 
-class SeededNoise(Noise):
+class SimulatedNoise(Noise):
     """The field's noise in the simulation, where it must repeat."""
 
     def __init__(self, seed: int) -> None:
@@ -129,7 +133,12 @@ class SimulatedWorld(World):
     """The world of one start of a process. `seed` names its chance."""
 
     def __init__(
-        self, schedule: Schedule, network: Network, disk: SimulatedDisk, rank: int, seed: str
+        self,
+        schedule: TurnSchedule,
+        network: SimulatedNetwork,
+        disk: SimulatedDisk,
+        rank: int,
+        seed: str,
     ) -> None:
         chance = random.Random(seed)
         ahead = random.Random(f"clock {rank}").uniform(0.0, 1e4)
@@ -169,7 +178,7 @@ class SimulatedWorld(World):
         return _MEMORY
 
     def noise(self) -> Noise:
-        return SeededNoise(self._draw(64))
+        return SimulatedNoise(self._draw(64))
 
     def arms(self, spec: ArmsSpec, context: ArmsContext) -> Arms:
         arms = super().arms(spec, context)

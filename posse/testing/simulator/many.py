@@ -7,10 +7,10 @@ import msgspec
 from posse.engines.start.pool import on_all_cores
 from posse.errors import PosseError
 from posse.plan import Plan, Source, changed, unpacked
-from posse.testing.simulator.check import Trial, attempt, own_plan, shrunk
-from posse.testing.simulator.faults import KINDS, Fault
+from posse.testing.simulator.check import SimulatedTrial, attempt, own_plan, shrunk
+from posse.testing.simulator.faults import KINDS, InjectedFault
 
-_Task = tuple[bytes, list[int], tuple[str, ...], list[Fault] | None]
+_Task = tuple[bytes, list[int], tuple[str, ...], list[InjectedFault] | None]
 """An encoded plan (b"" for posse's own systems), seeds, kinds of faults, or the faults."""
 
 _AT_ONCE = 10
@@ -22,14 +22,14 @@ def simulate(
     *,
     seeds: Iterable[int] = range(100),
     kinds: Sequence[str] = KINDS,
-    faults: Sequence[Fault] | None = None,
+    faults: Sequence[InjectedFault] | None = None,
     jobs: int | None = 1,
-) -> Iterator[Trial]:
+) -> Iterator[SimulatedTrial]:
     """Try a specification under faults that each seed draws; yields what became of each seed.
 
     The coordinator and its agents are posse's own, in this process and in virtual time. Without a
     `source` posse's own systems take turns. `kinds` are the kinds of faults that are drawn, or
-    `faults` those of every seed. `jobs` processes share the seeds (None: one per core). A `Trial`
+    `faults` those of every seed. `jobs` processes share the seeds (None: one per core). A trial
     whose `violations` are not empty has as few faults as it takes;
     `posse.testing.simulator.check` says what must hold.
     """
@@ -45,7 +45,7 @@ def simulate(
         yield from outcome
 
 
-def _try(task: _Task) -> list[Trial]:
+def _try(task: _Task) -> list[SimulatedTrial]:
     encoded, seeds, kinds, faults = task
     plan: Plan | None = unpacked(encoded) if encoded else None
     trials = []

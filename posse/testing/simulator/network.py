@@ -24,7 +24,7 @@ from typing import Protocol
 
 import zmq
 
-from posse.testing.simulator.schedule import Process, Schedule
+from posse.testing.simulator.schedule import Process, TurnSchedule
 from posse.wire.session import is_numbered
 
 FIRST_DESCRIPTOR = 1 << 28
@@ -36,7 +36,7 @@ _LONGEST_RETRANSMIT = 30.0
 _ASK_AGAIN = 1.0
 _DEFAULT_HANDSHAKE = 30.0
 
-Note = Callable[[str, int, int, bytes], None]
+FrameNote = Callable[[str, int, int, bytes], None]
 """Hears what happens: what, from whom, to whom, data."""
 
 
@@ -61,16 +61,16 @@ class Socket(Protocol):
     def handshake(self) -> float:
         """Seconds that a handshake may take."""
 
-    def accepted(self, end: "End") -> None:
+    def accepted(self, end: "LinkEnd") -> None:
         """A peer connected."""
 
-    def connected(self, end: "End") -> None:
+    def connected(self, end: "LinkEnd") -> None:
         """This socket connected."""
 
-    def lost(self, end: "End") -> None:
+    def lost(self, end: "LinkEnd") -> None:
         """A connection is gone."""
 
-    def arrived(self, end: "End", data: bytes) -> None:
+    def arrived(self, end: "LinkEnd", data: bytes) -> None:
         """A message came."""
 
     def monitor_says(self, event: int, value: int, address: str) -> None:
@@ -99,7 +99,7 @@ class Path:
 
 
 @dataclass(eq=False)
-class End:
+class LinkEnd:
     """One end of a connection. `due`: when the last of what was sent to it arrives."""
 
     socket: Socket
@@ -111,7 +111,7 @@ class End:
     free_at: float = 0.0
     cutoff: float = math.inf
     held: list[Callable[[], None]] = field(default_factory=list)
-    other: "End" = None  # type: ignore[assignment]
+    other: "LinkEnd" = None  # type: ignore[assignment]
     connector: "Connector | None" = None
 
     @property
@@ -120,16 +120,16 @@ class End:
         return self.socket.process.rank
 
 
-class Network:
+class SimulatedNetwork:
     """All connections of a simulation."""
 
-    def __init__(self, schedule: Schedule, note: Note) -> None:
+    def __init__(self, schedule: TurnSchedule, note: FrameNote) -> None:
         self.schedule = schedule
         self.note = note
         self.listening: dict[str, Socket] = {}
         self.base = Path()
         self._paths: dict[tuple[int, int], Path] = {}
-        self._ends: list[End] = []
+        self._ends: list[LinkEnd] = []
         self._ports = itertools.count(40_000)
         self._names = itertools.count(1)
         self._used: dict[int, set[int]] = {}
@@ -185,16 +185,16 @@ class Network:
                 for act in held:
                     self.schedule.at(end.due, act)
 
-    def _between(self, a: int, b: int) -> Iterator[End]:
+    def _between(self, a: int, b: int) -> Iterator[LinkEnd]:
         for end in [*self._ends]:
             if {end.rank, end.other.rank} == {a, b} and (a != b):
                 yield end
 
-    def of(self, process: Process) -> list[End]:
+    def of(self, process: Process) -> list[LinkEnd]:
         """The open ends of a process."""
         return [end for end in self._ends if end.open and end.socket.process is process]
 
-    def _watch(self, end: End, silent: Callable[[], bool]) -> None:
+    def _watch(self, end: LinkEnd, silent: Callable[[], bool]) -> None:
         """Close this end if it is still silent after the heartbeat's patience."""
 
         def look() -> None:
@@ -268,7 +268,7 @@ class Network:
         used.add(number)
         return number
 
-    def _release(self, end: End) -> None:
+    def _release(self, end: LinkEnd) -> None:
         end.open = False
         self._used[id(end.socket.process)].discard(end.descriptor)
         if not end.other.open and not end.held and not end.other.held:
@@ -278,9 +278,11 @@ class Network:
 
     def establish(self, connector: "Connector", listener: Socket) -> None:
         """Two sockets are connected."""
-        client = End(connector.socket, self.descriptor(connector.socket.process), connector.address)
+        client = LinkEnd(
+            connector.socket, self.descriptor(connector.socket.process), connector.address
+        )
         number = next(self._names)
-        server = End(
+        server = LinkEnd(
             listener,
             self.descriptor(listener.process),
             connector.address,
@@ -294,7 +296,7 @@ class Network:
         listener.accepted(server)
         connector.connected(client)
 
-    def transmit(self, end: End, data: bytes, arrive: Callable[[End, bytes], None]) -> None:
+    def transmit(self, end: LinkEnd, data: bytes, arrive: Callable[[LinkEnd, bytes], None]) -> None:
         """Send data from this end to the other."""
         schedule, other = self.schedule, end.other
         path, chance = self.path(end.rank, other.rank), schedule.random
@@ -319,7 +321,7 @@ class Network:
             other.due = max(other.due, other.free_at + delay)
             schedule.at(other.due, land)
 
-    def finish(self, end: End) -> None:
+    def finish(self, end: LinkEnd) -> None:
         """This end closes: the other one hears of it after all that was sent."""
         other, path = end.other, self.path(end.rank, end.other.rank)
         if end.open:
@@ -335,7 +337,7 @@ class Network:
         due = min(other.due, other.cutoff) if other.cutoff < math.inf else other.due
         self.schedule.at(max(due, self.schedule.now + path.delay), lose)
 
-    def reset(self, end: End) -> None:
+    def reset(self, end: LinkEnd) -> None:
         """A connection is reset at both ends; what is under way is lost."""
         self.note("reset", end.rank, end.other.rank, b"")
         other = end.other
@@ -343,7 +345,7 @@ class Network:
         if other.open:
             self.lose(other)
 
-    def lose(self, end: End) -> None:
+    def lose(self, end: LinkEnd) -> None:
         """The connection of this end is gone."""
         self._release(end)
         end.socket.lost(end)
@@ -360,9 +362,9 @@ class Network:
 class Connector:
     """What a socket that connects has for one address: a connection, or the attempts at one."""
 
-    def __init__(self, network: Network, socket: Socket, address: str) -> None:
+    def __init__(self, network: SimulatedNetwork, socket: Socket, address: str) -> None:
         self.network, self.socket, self.address = network, socket, address
-        self.end: End | None = None
+        self.end: LinkEnd | None = None
         self.closed = False
         self.until = math.inf
         """How long a socket that was closed still tries to send what waits."""
@@ -428,7 +430,7 @@ class Connector:
         self._interval = 0.0
         network.establish(self, listener)
 
-    def connected(self, end: End) -> None:
+    def connected(self, end: LinkEnd) -> None:
         """There is a connection: what waited goes."""
         self.end = end
         self.socket.connected(end)
@@ -459,6 +461,6 @@ class Connector:
             self.network.finish(self.end)
 
 
-def arrived(end: End, data: bytes) -> None:
+def arrived(end: LinkEnd, data: bytes) -> None:
     """Hand data to the socket of this end."""
     end.socket.arrived(end, data)

@@ -32,7 +32,7 @@ class Killed(BaseException):
     """The process was killed; nothing that it still does has an effect."""
 
 
-class Schedule:
+class TurnSchedule:
     """What is due, in virtual seconds. `random` decides what chance decides in the world."""
 
     def __init__(self, seed: str) -> None:
@@ -71,7 +71,7 @@ class Schedule:
 class Process:
     """A process of the simulation; `rank` as everywhere, `main` is what it does."""
 
-    def __init__(self, schedule: Schedule, rank: int, main: Callable[[], Any]) -> None:
+    def __init__(self, schedule: TurnSchedule, rank: int, main: Callable[[], Any]) -> None:
         self.rank = rank
         self.alive = True
         self.stopped_at: float | None = None

@@ -6,7 +6,7 @@ from typing import Any
 
 import zmq
 
-from posse.testing.simulator.network import Connector, End, Network
+from posse.testing.simulator.network import Connector, LinkEnd, SimulatedNetwork
 from posse.testing.simulator.schedule import Killed, Process
 
 _EVENT = struct.Struct("=hi")
@@ -37,7 +37,7 @@ class SimulatedFrame:
 class Readable:
     """What can be polled and read."""
 
-    def __init__(self, process: Process, network: Network) -> None:
+    def __init__(self, process: Process, network: SimulatedNetwork) -> None:
         self.process = process
         self.closed = False
         self.network = network
@@ -56,7 +56,7 @@ class Readable:
 
 
 def _await(
-    process: Process, network: Network, sources: list[Readable], milliseconds: float | None
+    process: Process, network: SimulatedNetwork, sources: list[Readable], milliseconds: float | None
 ) -> None:
     """Wait until one of these has something, but no longer than this."""
     schedule = network.schedule
@@ -73,7 +73,7 @@ def _await(
 class SimulatedPoller:
     """Waits for several sources. A look without waiting takes some time, or none would pass."""
 
-    def __init__(self, process: Process, network: Network) -> None:
+    def __init__(self, process: Process, network: SimulatedNetwork) -> None:
         self._process, self._network = process, network
         self._sources: list[Readable] = []
 
@@ -98,7 +98,7 @@ class SimulatedPoller:
 class SimulatedMonitor(Readable):
     """A socket's monitor."""
 
-    def __init__(self, process: Process, network: Network, events: int) -> None:
+    def __init__(self, process: Process, network: SimulatedNetwork, events: int) -> None:
         super().__init__(process, network)
         self.events = events
 
@@ -117,16 +117,16 @@ class SimulatedMonitor(Readable):
 class SimulatedSocket(Readable):
     """A socket of any of the types that posse uses."""
 
-    def __init__(self, process: Process, network: Network, kind: int) -> None:
+    def __init__(self, process: Process, network: SimulatedNetwork, kind: int) -> None:
         super().__init__(process, network)
         self._kind = kind
         self._options: dict[int, Any] = {}
         self._topics: list[bytes] = []
-        self._peers: dict[bytes, End] = {}
+        self._peers: dict[bytes, LinkEnd] = {}
         self._connectors: dict[str, Connector] = {}
         self._monitor: SimulatedMonitor | None = None
         self._endpoint = ""
-        self._to: End | None = None
+        self._to: LinkEnd | None = None
         self._half: tuple[bytes, int] | None = None
 
     # --- options ---------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ class SimulatedSocket(Readable):
             if not any(topic in topics for topics in others):
                 self.arrives(b"\0" + topic)
 
-    def accepted(self, end: End) -> None:
+    def accepted(self, end: LinkEnd) -> None:
         """A peer connected."""
         self._peers[end.name] = end
         self.monitor_says(zmq.EVENT_ACCEPTED, end.descriptor, self._endpoint)
@@ -204,22 +204,22 @@ class SimulatedSocket(Readable):
         for topic in self._topics:
             self._subscribe(end, topic, is_new=True)
 
-    def _subscribe(self, end: End, topic: bytes, *, is_new: bool) -> None:
+    def _subscribe(self, end: LinkEnd, topic: bytes, *, is_new: bool) -> None:
         data = (b"\1" if is_new else b"\0") + topic
         self.network.transmit(end, data, _subscribed)
 
-    def subscribed(self, end: End, data: bytes) -> None:
+    def subscribed(self, end: LinkEnd, data: bytes) -> None:
         """A peer subscribed, or unsubscribed."""
         assert end.connector is not None
         (end.connector.topics.add if data[:1] == b"\1" else end.connector.topics.discard)(data[1:])
         self.arrives(data)
 
-    def connected(self, end: End) -> None:
+    def connected(self, end: LinkEnd) -> None:
         """This socket connected."""
         self.monitor_says(zmq.EVENT_CONNECTED, end.descriptor, end.address)
         self.monitor_says(zmq.EVENT_HANDSHAKE_SUCCEEDED, end.descriptor, end.address)
 
-    def lost(self, end: End) -> None:
+    def lost(self, end: LinkEnd) -> None:
         """A connection is gone."""
         self.monitor_says(zmq.EVENT_DISCONNECTED, end.descriptor, end.address)
         if end.connector is not None:
@@ -259,7 +259,7 @@ class SimulatedSocket(Readable):
 
     # --- messages --------------------------------------------------------------------------------
 
-    def arrived(self, end: End, data: bytes) -> None:
+    def arrived(self, end: LinkEnd, data: bytes) -> None:
         """A message came."""
         self.arrives((end.name, data, end.descriptor))
 
@@ -308,11 +308,11 @@ class SimulatedSocket(Readable):
         self.send(parts[1], flags)
 
 
-def _arrived(end: End, data: bytes) -> None:
+def _arrived(end: LinkEnd, data: bytes) -> None:
     end.socket.arrived(end, data)
 
 
-def _subscribed(end: End, data: bytes) -> None:
+def _subscribed(end: LinkEnd, data: bytes) -> None:
     assert isinstance(end.socket, SimulatedSocket)
     end.socket.subscribed(end, data)
 
@@ -320,7 +320,7 @@ def _subscribed(end: End, data: bytes) -> None:
 class SimulatedContext:
     """Makes the sockets of a process."""
 
-    def __init__(self, process: Process, network: Network) -> None:
+    def __init__(self, process: Process, network: SimulatedNetwork) -> None:
         self._process, self._network = process, network
 
     def socket(self, kind: int) -> SimulatedSocket:

@@ -4,18 +4,18 @@ import pytest
 
 from posse.plan import prepare
 from posse.testing.simulator.check import attempt, own_plan, shrunk, space_time, survives
-from posse.testing.simulator.faults import Fault
+from posse.testing.simulator.faults import InjectedFault
 from posse.testing.small import SMALL
 
-KILL = Fault(what="kill", after=200, ends=(1,), lasts=1.0)
-SLOW = Fault(what="delay", after=10, ends=(-1, 0), lasts=2.0, amount=0.1)
+KILL = InjectedFault(what="kill", after=200, ends=(1,), lasts=1.0)
+SLOW = InjectedFault(what="delay", after=10, ends=(-1, 0), lasts=2.0, amount=0.1)
 
 
 @pytest.mark.parametrize("name", ["dp-mase", "cooperative-ucb"])
 def test_a_run_with_journals_survives_a_kill_at_any_moment(name: str) -> None:
     plan = prepare({"system": name, **SMALL[name], "engine": {"durable": True}})
     for after in range(0, 400, 80):
-        kill = Fault(what="kill", after=after, ends=(after // 80 % 3 - 1,), lasts=0.5)
+        kill = InjectedFault(what="kill", after=after, ends=(after // 80 % 3 - 1,), lasts=0.5)
         assert attempt(plan, 7, [kill, SLOW]).violations == []
 
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from posse.testing.simulator.faults import KINDS, Fault, draw
+from posse.testing.simulator.faults import KINDS, InjectedFault, draw
 
 LINKS = [(-1, 0), (0, 1)]
 
@@ -20,6 +20,6 @@ def test_only_kinds_that_are_asked_for_are_drawn() -> None:
 
 
 def test_a_fault_is_written_as_json_and_told_in_a_line() -> None:
-    fault = Fault(what="delay", after=3, ends=(-1, 2), lasts=1.5, amount=0.25)
-    assert msgspec.json.decode(msgspec.json.encode(fault), type=Fault) == fault
+    fault = InjectedFault(what="delay", after=3, ends=(-1, 2), lasts=1.5, amount=0.25)
+    assert msgspec.json.decode(msgspec.json.encode(fault), type=InjectedFault) == fault
     assert str(fault) == "delay by 0.25 at coordinator, 2 after 3 frames for 1.5 s"

@@ -1,7 +1,7 @@
 """`posse.testing.simulate`."""
 
 from posse import testing
-from posse.testing.simulator.faults import Fault
+from posse.testing.simulator.faults import InjectedFault
 from posse.testing.small import SMALL
 
 
@@ -13,7 +13,7 @@ def test_each_seed_of_a_specification_is_tried() -> None:
 
 
 def test_given_faults_are_those_of_every_seed() -> None:
-    cut = Fault(what="cut", after=5, ends=(-1, 0), lasts=0.5)
+    cut = InjectedFault(what="cut", after=5, ends=(-1, 0), lasts=0.5)
     (trial,) = testing.simulate({"system": "mase", **SMALL["mase"]}, seeds=[4], faults=[cut])
     assert trial.faults == [cut]
     assert any(event.what == "cut" for event in trial.events)

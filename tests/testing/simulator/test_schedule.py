@@ -2,11 +2,11 @@
 
 import math
 
-from posse.testing.simulator.schedule import START, Killed, Process, Schedule
+from posse.testing.simulator.schedule import START, Killed, Process, TurnSchedule
 
 
 def test_processes_take_turns_and_time_passes_to_what_is_due() -> None:
-    schedule = Schedule("1")
+    schedule = TurnSchedule("1")
     seen: list[tuple[str, float]] = []
 
     def main(name: str, seconds: float) -> str:
@@ -25,7 +25,7 @@ def test_processes_take_turns_and_time_passes_to_what_is_due() -> None:
 
 
 def test_one_that_is_stopped_misses_nothing_and_one_that_is_killed_does_nothing_more() -> None:
-    schedule = Schedule("1")
+    schedule = TurnSchedule("1")
     seen: list[str] = []
 
     def main(name: str) -> None:
@@ -49,7 +49,7 @@ def test_one_that_is_stopped_misses_nothing_and_one_that_is_killed_does_nothing_
 
 
 def test_one_that_waits_is_woken_soon_and_one_that_works_is_not() -> None:
-    schedule = Schedule("1")
+    schedule = TurnSchedule("1")
 
     def main(*, deaf: bool) -> float:
         process = schedule.running

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import zmq
 
-from posse.testing.simulator.network import Network
-from posse.testing.simulator.schedule import Process, Schedule
+from posse.testing.simulator.network import SimulatedNetwork
+from posse.testing.simulator.schedule import Process, TurnSchedule
 from posse.testing.simulator.sockets import SimulatedContext
 from posse.wire.sockets import monitor_events
 
@@ -132,8 +132,8 @@ def with_zeromq(scenario: Scenario, folder: Path) -> list[Any]:
 
 
 def simulated(scenario: Scenario) -> list[Any]:
-    schedule = Schedule("1")
-    network = Network(schedule, lambda what, source, target, data: None)
+    schedule = TurnSchedule("1")
+    network = SimulatedNetwork(schedule, lambda what, source, target, data: None)
 
     def main() -> list[Any]:
         return list(scenario(SimulatedContext(process, network), "tcp://127.0.0.1:5555"))
