@@ -14,6 +14,7 @@ import pytest
 
 from posse.engines import memory
 from posse.plan import prepare
+from posse.wire.world import World
 
 Golden = dict[str, Any]
 
@@ -94,6 +95,9 @@ def taken(run: dict[str, Any]) -> dict[str, Any]:
 def without_clock_and_chance(patch: pytest.MonkeyPatch) -> None:
     """Let every clock of posse stand still, and the operating system's generator say 7."""
     patch.setattr("secrets.randbits", lambda bits: 7)
+    patch.setattr(World, "randbits", staticmethod(lambda bits: 7))
+    patch.setattr(World, "monotonic", staticmethod(lambda: 0.0))
+    patch.setattr(World, "monotonic_ns", staticmethod(lambda: 0))
     clocks = {time.monotonic_ns: lambda: 0, time.monotonic: lambda: 0.0}
     for name, module in list(sys.modules.items()):
         if name.startswith("posse."):
