@@ -72,7 +72,7 @@ def carry_out(
     with lock.held(directory.path), ExitStack() as running:
         whole.require_room(directory.path)
         directory.open()
-        running.enter_context(watch.serving(directory.path, options.watch, trust=True))
+        running.enter_context(watch.serving(directory.path, options.watch, stay=True, trust=True))
         live = running.enter_context(LiveFile(directory.path, plan))
         shown = screen(options)
         with RunProgress(plan, shown, live.observe) as progress:

@@ -5,7 +5,7 @@ import tempfile
 import time
 import webbrowser
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,9 @@ from posse.own_code import Imports
 
 _EVERY = 5.0
 """Seconds between two states where output cannot be overwritten."""
+
+FIRST_READER = 60.0
+"""Seconds that the page of runs which have ended waits for its first reader."""
 
 _OF_THIS_MACHINE = ("127.0.0.1", "::1", "localhost")
 _IN_CLEAR = "anybody on the network path can read the page and its token; use ssh -L instead"
@@ -104,11 +107,12 @@ def _show(options: argparse.Namespace) -> None:
 
 @contextmanager
 def serving(
-    folder: Path, address: str | None, option: str = "--watch", **given: Any
+    folder: Path, address: str | None, option: str = "--watch", *, stay: bool = False, **given: Any
 ) -> Iterator[str]:
     """Serve the page of a folder at this address, and print the whole; nothing without one.
 
-    `given` is for `ServedPage`.
+    `stay`: at the end wait `FIRST_READER` seconds for somebody to ask, if nobody has. `given` is
+    for `ServedPage`.
     """
     if address is None:
         yield ""
@@ -121,3 +125,7 @@ def serving(
         if place(option, address)[0] not in _OF_THIS_MACHINE:
             remark(f"{address} is not encrypted: {_IN_CLEAR}")
         yield page.url
+        if stay and not page.was_asked():
+            remark(f"the page waits {FIRST_READER:g} s for its first reader; Ctrl-C ends that")
+            with suppress(KeyboardInterrupt):
+                page.was_asked(FIRST_READER)

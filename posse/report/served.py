@@ -70,6 +70,8 @@ class ServedPage:
         self._page = ""
         self._asked_at = -_READER
         self._asked, self._drawn, self._over = (threading.Event() for _ in range(3))
+        self._found = threading.Event()
+        """Whether anybody ever asked."""
         self._web = Web(option, address, {"/": self._answer})
         self.url = f"{self._web.url}/?token={self._token}"
         self._drawer = threading.Thread(target=self._draw, name="draw", daemon=True)
@@ -79,14 +81,19 @@ class ServedPage:
         return self
 
     def __exit__(self, *error: object) -> None:
+        read = self._is_read
         self._over.set()
         self._asked.set()
         self._drawer.join()
         try:
-            if self._is_read:
+            if read or self._is_read:
                 time.sleep(self._farewell)
         finally:
             self._web.close()
+
+    def was_asked(self, within: float = 0.0) -> bool:
+        """Whether anybody has asked for the page, or does so within so many seconds."""
+        return self._found.wait(within)
 
     @property
     def _is_read(self) -> bool:
@@ -119,6 +126,7 @@ class ServedPage:
         if not is_asked_as(environ, self._host):
             return answer(start, f"{self._web.url} is the only name of this page\n", 403)
         self._asked_at = time.monotonic()
+        self._found.set()
         self._asked.set()
         if not self._drawn.wait(_PATIENCE):
             return answer(start, _FIRST, 503, "text/html", **_HEADERS)

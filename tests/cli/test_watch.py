@@ -122,9 +122,29 @@ def test_before_the_run_file_it_does_not_take_that_for_an_address(
     assert "to give no address, put --watch after FILE" in said
 
 
+def test_the_page_of_a_short_run_waits_for_its_first_reader(tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text(RUN)
+    command = [*POSSE, "run", "run.toml", "--engine", "memory", "--out", "out", "--watch"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as run:
+        try:
+            assert run.stderr is not None
+            lines = iter(run.stderr)
+            url = next(line for line in lines if "watch it at " in line).split()[-1]
+            next(line for line in lines if "waits 60 s for its first reader" in line)
+            until = time.monotonic() + PATIENCE
+            while not (drawn := page(url)):
+                assert time.monotonic() < until
+            assert run.wait(PATIENCE) == 0
+        finally:
+            run.kill()
+    assert "<body>" in drawn
+    assert (tmp_path / "out" / "result.json").is_file()
+
+
 def test_beyond_this_machine_it_says_who_can_read_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(watch, "FIRST_READER", 0.0)
     (tmp_path / "run.toml").write_text(RUN)
     run = ["run", str(tmp_path / "run.toml"), "--engine", "memory", "--out", str(tmp_path / "out")]
     assert cli.main([*run, "--watch", "0.0.0.0:0"]) == 0
