@@ -199,7 +199,7 @@ def test_the_page_names_what_goes_wrong_too() -> None:
     wrong = documented("Only when something is wrong")
     assert wrong == {
         "agent": {"Failed", "Complaint", "Linked", "Resume"},
-        "coordinator": {"Refused", "Resumed", "Unknown", "Whose"},
+        "coordinator": {"Moved", "Refused", "Resumed", "Unknown", "Whose"},
         "operator": set(),
     }
     asked = documented("Only when the operator asks")

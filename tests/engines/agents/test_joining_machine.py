@@ -345,7 +345,7 @@ def test_who_is_refused_ends_with_the_reason() -> None:
 @pytest.mark.parametrize(
     ("how", "key", "times", "sentence"),
     [
-        (Closure.UNKNOWN_KEY, "K", 1, "this agent's key; on its machine run: posse allow DIR"),
+        (Closure.UNKNOWN_KEY, "K", 1, "does not know this agent's key; on its machine run: posse"),
         (Closure.NOT_UNDERSTOOD, "", 1, "failed: why"),
         (Closure.WITHOUT_A_WORD, "K", 6, "does not have the key that this agent's coordinator.key"),
     ],
