@@ -121,12 +121,15 @@ class Journal:
         self.open()
         self._inputs.clear()
         self.beginning = beginning
+        if beginning:  # without it a loss of power would leave a journal that begins anew
+            self._write(f"PRAGMA synchronous = {self._waits[0]}")
         self._write("BEGIN")
         self._write("DELETE FROM batches")
         self._last_sum = self._sum(b"", beginning)
         kept = self._last_sum + beginning if beginning else b""
         self._write("INSERT OR REPLACE INTO about VALUES ('beginning', ?)", kept)
         self._write("COMMIT")
+        self._write(f"PRAGMA synchronous = {self._waits[1]}")
 
     def began_as(self, kind: type[T]) -> T | None:
         """The state from which the recorded inputs lead on; None if nothing is recorded."""

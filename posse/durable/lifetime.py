@@ -157,7 +157,10 @@ _read_losses = msgspec.msgpack.Decoder(Losses).decode
 
 def losses_of(connection: sqlite3.Connection) -> dict[int, Losses]:
     """What each run with an ε cost, by its number."""
-    known = dict(connection.execute("SELECT run, losses FROM losses").fetchall())
+    has = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'losses'"
+    known: dict[int, bytes] = {}
+    if connection.execute(has).fetchone():  # a ledger from before has none
+        known = dict(connection.execute("SELECT run, losses FROM losses").fetchall())
     charged = "SELECT run, epsilon, delta FROM runs WHERE epsilon IS NOT NULL"
     return {
         run: _read_losses(known[run])

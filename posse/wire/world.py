@@ -6,7 +6,6 @@ no more than before: sockets are ZeroMQ's own, and clocks are Python's own funct
 """
 
 import os
-import resource
 import secrets
 import socket
 import threading
@@ -67,6 +66,8 @@ class World:
 
     def memory(self) -> tuple[int, int]:
         """This process's memory in bytes: its peak, and with what it shares in proportion (Pss)."""
+        import resource  # noqa: PLC0415  (Windows has none)
+
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         with suppress(OSError), open("/proc/self/smaps_rollup") as rollup:
             for line in rollup:

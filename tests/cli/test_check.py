@@ -23,7 +23,7 @@ FIELD = '\nmode = "field"\narms = { kind = "csv", path = "PATH", count = 3, clip
     [
         (
             PLAYERS + LAB,
-            "ε = 3 (M ε) against whoever sees all choices and collisions; ε = 1 against",
+            "ε = 3 (M ε) against whoever sees all choices and collisions",
         ),
         (PLAYERS + FIELD.replace("PATH", "log.csv"), "ε = 1 against whoever sees all choices"),
         (

@@ -19,6 +19,8 @@ WRONG = [
     "run ride.toml --set nonsense",
     "run ride.toml --set parameters.epsilon=-1",
     "run ride.toml --seed -1",
+    "abandon absent",
+    "simulate absent.toml",
     "run ride.toml --repeat 0",
     "run ride.toml --jobs 0",
     "run ride.toml --ouput out",

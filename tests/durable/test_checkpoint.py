@@ -25,7 +25,6 @@ from posse.durable.recording import RecordedSpending, recorded
 from posse.engines import memory
 from posse.engines.agents.recovery import outside_agent
 from posse.engines.coordinator.recovery import outside_coordinator, restored_host
-from posse.errors import PosseError
 from posse.families.network import Network
 from posse.hosts.agent import AgentHost
 from posse.hosts.agent_setup import AgentSetup
@@ -184,7 +183,7 @@ def test_no_class_of_ours_is_made_that_hosts_are_not_made_of(tmp_path: Path) -> 
 def test_a_ledger_that_a_checkpoint_names_is_not_made(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "made.ledger")
     ledger._run = 1
-    with pytest.raises(PosseError, match=r"made\.ledger cannot be written: No such file"):
+    with pytest.raises(NotPlain, match=r"made\.ledger cannot be written: No such file"):
         read(pickle.dumps(ledger), {})
     assert list(tmp_path.iterdir()) == []
 

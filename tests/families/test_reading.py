@@ -137,7 +137,6 @@ def test_captured_frames_of_an_own_system_are_checked_by_its_own_statistics() ->
     assert violations(0.25, 0.5) == {
         "an arm that rests is not noised again": ["agent 0's reward has 2 values"]
     }
-    assert "noisy numbers lie on a grid" in violations(0.1)
 
 
 def test_packed_bytes_are_numbers_or_words_and_what_is_left_over() -> None:
