@@ -42,13 +42,19 @@ _GRID = 1e-2
 """Relative step of that grid, the most by which a cost is rounded up."""
 
 _HALVINGS = 60
-"""Bisection steps in the search for σ and for ε."""
+"""Bisection steps in the search for σ."""
+
+_TRIALS = 30
+"""Steps at most in the search for ε."""
+
+_CLOSE = 1e-9
+"""Relative width of an interval of ε that is searched no further."""
 
 _POINTS = 1 << 8
 """Points of the integral at first; they are doubled while what is cut off counts."""
 
-_MOST_POINTS = 1 << 14
-"""Points of the integral at most."""
+_MOST_POINTS = 1 << 11
+"""Points of the integral at most: of few releases it falls slowly, and more say little more."""
 
 _LEAST_LINE, _MOST_LINE = 1e-4, 1e4
 """Limits of the integral's λ, between which its exponents keep nine digits and more."""
@@ -103,6 +109,7 @@ class Losses(msgspec.Struct, frozen=True, kw_only=True, order=True):
         exponents = each * np.arange(count)
         return float(min(1.0, self.delta * np.exp(np.minimum(exponents, _FAR)).sum()))
 
+    @lru_cache(maxsize=256)  # noqa: B019  (frozen, and equal ones are many)
     def epsilon(self, delta: float | None) -> float:
         """The least ε that this module finds at `delta`; infinite if there is none."""
         rest = (delta or 0.0) - self.delta
@@ -225,20 +232,42 @@ def _exact(delta: float, total: _Total, line: float, most: float) -> float:
     weights = np.full(points + 1, width / math.pi) / (z * (z + 1))
     weights[0] /= 2
 
-    def fits(epsilon: float) -> bool:
+    def excess(epsilon: float) -> float:
+        """The logarithm of δ(ε) / δ, with all that was cut off."""
         exponents = moments.real - line * epsilon
         if exponents[0] > _FAR:
-            return False
+            return float(exponents[0])
         turns = moments.imag - z.imag * epsilon
-        found = (weights * np.exp(exponents + 1j * turns)).real.sum()
-        return float(found) + total.beyond(line, width * points, epsilon) <= delta
+        found = float((weights * np.exp(exponents + 1j * turns)).real.sum())
+        return math.log(max(found, 0.0) + total.beyond(line, width * points, epsilon)) - math.log(
+            delta
+        )
 
+    return _root(excess, most)
+
+
+def _root(falling: Callable[[float], float], most: float) -> float:
+    """A number next above where a falling function is 0, at most `most`.
+
+    The secant between two ends; an end that stays weighs half as much (the Illinois method).
+    """
     low, high = 0.0, most
-    if not fits(most):
+    at_low, at_high = falling(low), falling(high)
+    if at_high > 0:
         return most
-    for _ in range(_HALVINGS):
-        half = (low + high) / 2
-        low, high = (low, half) if fits(half) else (half, high)
+    if at_low <= 0:
+        return low
+    weight_low, weight_high = at_low, at_high
+    for _ in range(_TRIALS):
+        if high - low <= _CLOSE * high:
+            break
+        middle = (low * weight_high - high * weight_low) / (weight_high - weight_low)
+        middle = min(max(middle, low + _CLOSE * (high - low)), high - _CLOSE * (high - low))
+        value = falling(middle)
+        if value > 0:
+            low, weight_low, weight_high = middle, value, weight_high / 2
+        else:
+            high, weight_high, weight_low = middle, value, weight_low / 2
     return high
 
 

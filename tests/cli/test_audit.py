@@ -103,6 +103,6 @@ def test_a_capture_is_looked_at(file, tmp_path, capsys):
     assert any("`Report`" in text for check in found for text in check["violations"])
     assert main(["audit", "--captured", str(frames), str(file)]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert main(["audit", "--captured", str(frames), str(file), "--strict", "-q"]) == 3
     assert "`Report`" not in said
-    assert "use all their bits" in said
+    assert "cannot be told" in said  # an own system's numbers are of any size
+    assert main(["audit", "--captured", str(frames), "--strict", "-q"]) == 3
