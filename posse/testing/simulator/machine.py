@@ -154,7 +154,7 @@ class SimulatedWorld(World):
         self.monotonic = lambda: schedule.now + ahead
         self.monotonic_ns = lambda: int((schedule.now + ahead) * 1e9)
         self.wall = lambda: schedule.now + WALL + self.wall_ahead
-        self.process_time = lambda: schedule.turns * self.per_turn
+        self.process_time = lambda: self.process.turns * self.per_turn
         self.sleep = lambda seconds: self.process.wait(schedule.now + seconds, deaf=True)
         self.randbits = chance.getrandbits
         self.token_bytes = chance.randbytes

@@ -39,7 +39,6 @@ class TurnSchedule:
         self.now = START
         self.random = random.Random(seed)
         self.running: Process | None = None
-        self.turns = 0
         self.greenlets = greenlets()
         self._due: list[tuple[float, int, Callable[[], None]]] = []
         self._order = itertools.count()
@@ -80,7 +79,8 @@ class Process:
         self.on_end: Callable[[], None] = lambda: None
         self._schedule = schedule
         self._main = main
-        self._turn = 0
+        self.turns = 0
+        """How often it had its turn."""
         self._missed = False
         self._waiting = True
         self._greenlet: Any = schedule.greenlets.greenlet(self._run)
@@ -96,7 +96,7 @@ class Process:
             self.on_end()
 
     def _resume(self, turn: int) -> None:
-        if turn != self._turn or not self.alive:
+        if turn != self.turns or not self.alive:
             return
         if self.stopped_at is not None:
             self._missed = True
@@ -105,10 +105,9 @@ class Process:
 
     def _switch(self) -> None:
         schedule = self._schedule
-        self._turn += 1
+        self.turns += 1
         self._waiting = False
         schedule.running = self
-        schedule.turns += 1
         self._greenlet.switch()
         schedule.running = None
 
@@ -116,7 +115,7 @@ class Process:
         """Wait until this time, or until woken if not `deaf`; only within the process."""
         if not self.alive:
             raise Killed
-        schedule, turn = self._schedule, self._turn
+        schedule, turn = self._schedule, self.turns
         if deaf and until < schedule.next_due:
             schedule.now = max(schedule.now, until)  # nobody else has a turn before
             return
@@ -131,7 +130,7 @@ class Process:
         """Something came for the process."""
         if self._waiting:
             self._waiting = False
-            turn, schedule = self._turn, self._schedule
+            turn, schedule = self.turns, self._schedule
             schedule.after(schedule.random.uniform(5e-6, 6e-5), lambda: self._resume(turn))
 
     def stop(self) -> None:
@@ -144,7 +143,7 @@ class Process:
         self.stopped_at = None
         if self._missed:
             self._missed = False
-            turn = self._turn
+            turn = self.turns
             self._schedule.at(self._schedule.now, lambda: self._resume(turn))
 
     def kill(self) -> None:

@@ -10,7 +10,9 @@ from posse.testing.simulator.network import Connector, LinkEnd, SimulatedNetwork
 from posse.testing.simulator.schedule import Killed, Process
 
 _EVENT = struct.Struct("=hi")
-_LISTENERS = (zmq.ROUTER, zmq.PULL, zmq.SUB)
+_NOBLOCK, _SNDMORE = int(zmq.NOBLOCK), int(zmq.SNDMORE)
+_AGAIN = zmq.Again()
+"""One for all, as pyzmq takes long to make one and most looks find nothing."""
 
 
 class SimulatedFrame:
@@ -105,7 +107,7 @@ class SimulatedMonitor(Readable):
     def recv_multipart(self, flags: int = 0) -> list[bytes]:
         """The next event; `zmq.Again` if there is none."""
         if not self.poll(0):
-            raise zmq.Again
+            raise _AGAIN.with_traceback(None)
         event: list[bytes] = self.came.popleft()
         return event
 
@@ -269,13 +271,13 @@ class SimulatedSocket(Readable):
             (data, descriptor), self._half = self._half, None
             return data if copy else SimulatedFrame(data, descriptor)
         if not self.came:
-            if flags & zmq.NOBLOCK:
+            if flags & _NOBLOCK:
                 if not self.process.alive:
                     raise Killed
-                raise zmq.Again
+                raise _AGAIN.with_traceback(None)
             _await(self.process, self.network, [self], self._options.get(zmq.RCVTIMEO, -1))
             if not self.came:
-                raise zmq.Again
+                raise _AGAIN.with_traceback(None)
         message = self.came.popleft()
         if self._kind == zmq.XPUB:
             return message
@@ -290,7 +292,7 @@ class SimulatedSocket(Readable):
         if not self.process.alive:
             raise Killed
         if self._kind == zmq.ROUTER:
-            if flags & zmq.SNDMORE:
+            if flags & _SNDMORE:
                 if (end := self._peers.get(data)) is None:
                     raise zmq.ZMQError(zmq.EHOSTUNREACH)
                 self._to = end
