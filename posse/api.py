@@ -7,14 +7,14 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import msgspec
 
 import posse
 from posse.durable import lock
 from posse.durable.batch import Piece, carry_out
-from posse.durable.capture import writing
+from posse.durable.capture import Capture, writing
 from posse.durable.directory import RunDirectory
 from posse.durable.disk import DISK
 from posse.durable.journal import Journal
@@ -164,13 +164,15 @@ def make_runs(
     """
     with writing(capture) as tap, ExitStack() as connected:
         in_memory = plan.spec.engine.kind == "memory"
+        if plan.spec.network is not None and on is not None and not in_memory:
+            _refuse_network()
         shared = jobs > 1 and len(numbers) > 1 and tap is None
         if in_memory and (shared or on is not None):
             _require_importable(plan, on)
             yield from side_by_side([encode_run(plan, number) for number in numbers], jobs, on)
         elif in_memory:
             for place, number in enumerate(numbers):
-                yield place, memory.run(plan, number, observe, tap)
+                yield place, run_in_memory(plan, number, observe, tap)
         elif on is not None and on.coordinator == "worker":
             yield from _on_a_worker(plan, numbers, on)
         else:
@@ -183,6 +185,12 @@ def make_runs(
             on_hub(engine.hub)
             with engine as up:
                 yield from on_engine(up, plan, numbers, observe)
+
+
+def _refuse_network() -> NoReturn:
+    raise SpecError(
+        "network", "is emulated on one machine; where agents are elsewhere leave it out"
+    )
 
 
 def _require_importable(plan: Plan, on: DaskPlacement | None) -> None:
@@ -231,7 +239,18 @@ def encode_run(plan: Plan, number: int) -> EncodedRun:
 def make_encoded_run(task: EncodedRun) -> RunRecord:
     """Make one run in memory; any process that has posse installed can call it."""
     document, number = task
-    return memory.run(unpacked(document), number)
+    return run_in_memory(unpacked(document), number)
+
+
+def run_in_memory(
+    plan: Plan, number: int, observe: Observer = silent, tap: Capture | None = None
+) -> RunRecord:
+    """Make one run in this process: with `[network]` over that, in virtual time."""
+    if plan.spec.network is None:
+        return memory.run(plan, number, observe, tap)
+    from posse.engines.simulated import run as simulated  # noqa: PLC0415  (it needs greenlet)
+
+    return simulated.run(plan, number, observe, tap)
 
 
 def make_placed_engine(
@@ -303,6 +322,8 @@ def serve(
     - Without `keys`, everybody who can reach the address may join.
     - `world` is this machine, or a simulated one.
     """
+    if plan.spec.network is not None and world is None:
+        _refuse_network()
     with ExitStack() as opened:
         disk = DISK if world is None else world.disk
         kept = None if journal is None else Journal(journal, _run_of(plan), disk=disk)

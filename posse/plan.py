@@ -314,6 +314,7 @@ def check(plan: Plan, *, graph: bool = True) -> None:
     except ValueError as error:
         raise SpecError("arms", str(error)) from None
     _check_spread(spec)
+    _check_network(plan)
     limits = system.unit_interval
     if limits is not None and not spec.arms.unit_interval:
         printed = limits.unless_printed and not plan.field
@@ -362,6 +363,18 @@ def _check_spread(spec: RunSpec) -> None:
                 means_table(spec, run)
         except ArmsError as error:
             raise SpecError("arms.means", str(error)) from None
+
+
+def _check_network(plan: Plan) -> None:
+    if (network := plan.spec.network) is None:
+        return
+    network.check(plan.spec.agents.count)
+    if plan.field:
+        raise SpecError("network", "is emulated, for the lab; in the field leave it out")
+    if plan.spec.engine.kind == "processes" and plan.spec.engine.transport == "ipc":
+        raise SpecError(
+            "network", 'across processes it needs engine.transport = "tcp", where frames can wait'
+        )
 
 
 def _check_field(plan: Plan) -> None:

@@ -56,8 +56,8 @@ ELSEWHERE = [
     ),
     (
         "what a simulated run goes through",
-        "tests/testing/simulator/test_cluster.py",
-        "posse/testing/simulator: machine network",
+        "tests/engines/simulated/test_cluster.py",
+        "posse/engines/simulated: machine network",
     ),
     (
         "shells around sockets and processes: what they decide is in lobby, joining and links",

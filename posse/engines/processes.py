@@ -38,6 +38,7 @@ from posse.protocol.signing import Signer
 from posse.results import words
 from posse.results.record import RunRecord
 from posse.security.keys import CoordinatorKeys, KeyPair, make_ephemeral_keys
+from posse.wire.relay import Relays
 from posse.wire.world import HERE, World
 
 
@@ -83,6 +84,7 @@ class ProcessEngine:
         self._name = world.token_bytes(16) if self._keys is not None and plan.field else b""
         self._capture = capture
         self._way = way
+        self._relays: Relays | None = None
         self._journal = journal
         self._mesh = plan.system.wiring is not None
         self._durable = bool(local and (spec.engine.durable or spec.engine.restarts))
@@ -118,6 +120,9 @@ class ProcessEngine:
     def __enter__(self) -> Self:
         try:
             if self._spawn:
+                if self._spec.network is not None and self._way is straight:
+                    self._relays = Relays(self._spec.conditions)
+                    self._way = self._relays.way
                 self._starter = starter = self._start_by()
                 self.hub.watch(starter.deaths, starter.next_death)
                 self._start(range(self._spawn))
@@ -288,6 +293,8 @@ class ProcessEngine:
         # these run even if a second Ctrl-C interrupts the hub's `close`
         with ExitStack() as left:
             left.callback(self._remove_scratch)
+            if self._relays is not None:
+                left.callback(self._relays.close)
             if self._starter is not None:
                 left.callback(self._starter.close)
                 self._starter = None

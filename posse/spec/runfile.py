@@ -18,6 +18,7 @@ from posse.printable import printable
 from posse.protocol.control import MOST_AGENTS
 from posse.protocol.machine import OnMissing, Variant
 from posse.spec.activity import ActivitySpec
+from posse.spec.network import IDEAL, LinkConditions, NetworkSpec
 from posse.spec.privacy import PrivacySpec
 from posse.spec.topology import TopologySpec, lay_out
 from posse.topologies.graphs import Graph
@@ -100,7 +101,12 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     repeat: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
     engine: EngineSpec = EngineSpec()
     privacy: PrivacySpec = PrivacySpec()
+    network: NetworkSpec | None = None
     base: str = "."
+
+    def conditions(self, a: int, b: int) -> LinkConditions:
+        """What the link between two ranks has, by `network`."""
+        return self.network.conditions(self.agents.count, a, b) if self.network else IDEAL
 
     def graph(self, run: int) -> Graph:
         """The graph of run `run`; `SpecError` if the run file has no topology."""

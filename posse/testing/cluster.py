@@ -19,7 +19,7 @@ from posse.durable.frames import COORDINATOR, Frame, Reader, select
 from posse.errors import InputError, PosseError
 from posse.plan import Plan, Source, prepare
 from posse.results.record import RunRecord
-from posse.testing.relay import Relays
+from posse.wire.relay import Relays
 
 if TYPE_CHECKING:
     from posse.engines.processes import ProcessEngine
@@ -56,7 +56,9 @@ class ControlledCluster(cluster.Cluster):
         self._reader = Reader(self._tap.path)
         self._seen: list[Frame] = []
         self._failure: PosseError | None = None
-        self._relays = Relays() if plan.spec.engine.kind == "processes" else None
+        self._relays = (
+            Relays(plan.spec.conditions) if plan.spec.engine.kind == "processes" else None
+        )
         self._done = weakref.finalize(self, _leave, self._tap, self._relays)
         self._spawned = range(plan.spec.agents.count if spawn is None else spawn)
         super().__init__(plan, spawn=spawn, bind=bind)

@@ -8,12 +8,14 @@ from typing import Any
 
 import msgspec
 
+from posse import api
 from posse.engines import memory
+from posse.engines.simulated.cluster import SimulatedCluster, TraceEvent
+from posse.engines.simulated.schedule import START
 from posse.plan import Plan, prepare, unpacked
 from posse.protocol.machine import COORDINATOR
 from posse.results.record import RunRecord
 from posse.testing.picture import Arrow, Mark, picture
-from posse.testing.simulator.cluster import SimulatedCluster, TraceEvent
 from posse.testing.simulator.faults import (
     DAMAGES,
     KILLS,
@@ -24,7 +26,6 @@ from posse.testing.simulator.faults import (
     draw,
     touched,
 )
-from posse.testing.simulator.schedule import START
 from posse.testing.small import SMALL
 
 AFTER_FAULTS = 60.0
@@ -86,7 +87,7 @@ def _undisturbed(encoded: bytes, number: int) -> dict[str, Any]:
 @functools.lru_cache(maxsize=64)
 def _course(encoded: bytes) -> tuple[int, tuple[tuple[int, int], ...]]:
     """The undisturbed run: how many frames come, and over which links."""
-    cluster = SimulatedCluster(unpacked(encoded), 0)
+    cluster = SimulatedCluster(unpacked(encoded), 0, api.serve)
     try:
         cluster.run(cluster.schedule.now + AT_MOST)
     finally:
@@ -117,7 +118,7 @@ def attempt(
     agents = plan.spec.agents.count
     if faults is None:
         faults = draw(seed, agents, frames, links, kinds)
-    cluster = SimulatedCluster(plan, seed)
+    cluster = SimulatedCluster(plan, seed, api.serve)
     base = cluster.schedule.random.choice((1e-4, 1e-3, 2e-2))
     cluster.network.base.delay = base
     cluster.network.base.jitter = base / 2

@@ -12,8 +12,8 @@ from typing import Literal, get_args
 
 import msgspec
 
+from posse.engines.simulated.cluster import SimulatedCluster
 from posse.protocol.machine import COORDINATOR
-from posse.testing.simulator.cluster import SimulatedCluster
 
 FaultKind = Literal[
     "delay",

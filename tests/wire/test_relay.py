@@ -8,7 +8,7 @@ import pytest
 import zmq
 
 from posse.durable.frames import COORDINATOR
-from posse.testing.relay import Relays
+from posse.wire.relay import Relays
 from posse.wire.session import Session
 
 PATIENCE_MS = 30_000

@@ -11,10 +11,10 @@ import numpy as np
 from posse.agent.noise import Noise
 from posse.arms import Arms, ArmsContext, ArmsSpec
 from posse.durable.disk import Disk
+from posse.engines.simulated.network import SimulatedNetwork
+from posse.engines.simulated.schedule import Killed, Process, TurnSchedule
+from posse.engines.simulated.sockets import SimulatedContext, SimulatedPoller
 from posse.protocol.arrays import FloatArray, IntArray
-from posse.testing.simulator.network import SimulatedNetwork
-from posse.testing.simulator.schedule import Killed, Process, TurnSchedule
-from posse.testing.simulator.sockets import SimulatedContext, SimulatedPoller
 from posse.wire.world import World
 
 WALL = 1_700_000_000.0

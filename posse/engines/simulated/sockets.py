@@ -6,8 +6,8 @@ from typing import Any
 
 import zmq
 
-from posse.testing.simulator.network import Connector, LinkEnd, SimulatedNetwork
-from posse.testing.simulator.schedule import Killed, Process
+from posse.engines.simulated.network import Connector, LinkEnd, SimulatedNetwork
+from posse.engines.simulated.schedule import Killed, Process
 
 _EVENT = struct.Struct("=hi")
 _NOBLOCK, _SNDMORE = int(zmq.NOBLOCK), int(zmq.SNDMORE)

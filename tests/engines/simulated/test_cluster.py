@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 
+from posse import api
 from posse.engines import memory
+from posse.engines.simulated.cluster import SimulatedCluster
 from posse.plan import prepare
-from posse.testing.simulator.cluster import SimulatedCluster
 from posse.testing.small import SMALL
 from tests.runs.test_restarts import undisturbed_part
 
 
 def simulated(raw: dict[str, Any], seed: int = 1, seconds: float = 1_000.0) -> SimulatedCluster:
-    cluster = SimulatedCluster(prepare(raw), seed)
+    cluster = SimulatedCluster(prepare(raw), seed, api.serve)
     try:
         cluster.run(cluster.schedule.now + seconds)
     finally:

@@ -1,4 +1,6 @@
-"""A relay between the two ends of a link in a test, which can cut, delay or lose frames.
+"""A relay between the two ends of a link, which can cut, delay or lose frames.
+
+It serves tests, and runs whose run file declares a network.
 
 A relay is a TCP address given to one end in place of the other's. It forwards whole frames of
 ZeroMQ's protocol (ZMTP 3: a greeting of 64 bytes, then frames of flags, size and body), so that it
@@ -11,8 +13,10 @@ import socket
 import struct
 import threading
 from asyncio import IncompleteReadError, StreamReader, StreamWriter
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import Callable, Coroutine
+from typing import Any, NamedTuple
+
+from posse.spec.network import IDEAL, LinkConditions, retransmission
 
 _GREETING = 64
 _LONG, _COMMAND = 0x02, 0x04
@@ -22,16 +26,25 @@ _NUMBERED = (b"pn", b"pt")
 _DEADLINE = 10.0
 
 
+class Due(NamedTuple):
+    """When the last frame of a direction arrives, and when the line is free again."""
+
+    here: float = 0.0
+    free: float = 0.0
+
+
 class Fault:
     """The faults of a link between two ends, in both directions.
 
-    `delay` in seconds; `share`: the share of frames that are lost.
+    `delay` in seconds; `share`: the share of frames that are lost. `conditions`: what the link has
+    where there is no fault.
     """
 
-    def __init__(self, a: int, b: int) -> None:
+    def __init__(self, a: int, b: int, conditions: LinkConditions = IDEAL) -> None:
         self.cut = False
         self.delay = 0.0
         self.share = 0.0
+        self.conditions = conditions
         self.whole = asyncio.Event()
         self.whole.set()
         self.open: set[StreamWriter] = set()
@@ -42,6 +55,15 @@ class Fault:
         if not self.share or flags & _COMMAND or not body.startswith(_NUMBERED):
             return False
         return self._random.random() < self.share
+
+    def due(self, before: "Due", now: float, size: int) -> "Due":
+        """When a frame that came now is here, and when the next may follow it."""
+        has, chance = self.conditions, self._random
+        free = max(before.free, now) + (size / has.bandwidth if has.bandwidth else 0.0)
+        late = self.delay + (has.delay or 0.0) + retransmission(has.loss or 0.0, chance)
+        if has.jitter:
+            late += has.jitter * min(chance.expovariate(1.0), 20.0)
+        return Due(max(before.here, free + late), free)
 
     def settle(self) -> None:
         """Apply `cut`: reset all connections of a link that is cut, let others through."""
@@ -54,13 +76,18 @@ class Fault:
             writer.transport.abort()
 
 
+Declared = Callable[[int, int], LinkConditions]
+"""What the link between two ranks has."""
+
+
 class Relays:
     """The relays of one cluster, in a thread of their own; `way` makes one on demand.
 
     The ends of a link are two ranks, or a rank and `COORDINATOR`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, declared: Declared = lambda who, whom: IDEAL) -> None:
+        self._declared = declared
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="relays", daemon=True)
         self._thread.start()
@@ -114,7 +141,10 @@ class Relays:
         return asyncio.run_coroutine_threadsafe(what, self._loop).result(_DEADLINE)
 
     def _fault(self, a: int, b: int) -> Fault:
-        return self._faults.setdefault(frozenset((a, b)), Fault(a, b))
+        ends = frozenset((a, b))
+        if ends not in self._faults:
+            self._faults[ends] = Fault(a, b, self._declared(a, b))
+        return self._faults[ends]
 
     async def _listen(self, who: int, whom: int, address: str) -> str:
         fault = self._fault(who, whom)
@@ -163,21 +193,21 @@ async def _pass_on(fault: Fault, reader: StreamReader, writer: StreamWriter) -> 
     now = asyncio.get_running_loop().time
     line: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
     delivery = asyncio.create_task(_deliver(line, writer))
-    due = 0.0
+    due = Due()
     try:
         greeting = _GREETING
         while greeting and (part := await reader.read(greeting)):  # each end waits for the other's
             greeting -= len(part)
-            line.put_nowait((due, part))
+            line.put_nowait((due.here, part))
         while True:
             head = await reader.readexactly(1)
             size = await reader.readexactly(8 if head[0] & _LONG else 1)
             body = await reader.readexactly(int.from_bytes(size, "big"))
             if not fault.loses(head[0], body):
-                due = max(due, now() + fault.delay)
-                line.put_nowait((due, head + size + body))
+                due = fault.due(due, now(), len(body))
+                line.put_nowait((due.here, head + size + body))
     except (OSError, IncompleteReadError):
-        line.put_nowait((due, b""))
+        line.put_nowait((due.here, b""))
         await delivery
     finally:
         delivery.cancel()

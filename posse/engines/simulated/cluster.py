@@ -4,22 +4,24 @@ import logging
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from posse import api, defect
+from posse import defect
+from posse.durable.capture import Tap
 from posse.engines.agents.remote import remote_agent
+from posse.engines.simulated.machine import SimulatedDisk, SimulatedWorld
+from posse.engines.simulated.network import SimulatedNetwork
+from posse.engines.simulated.schedule import Process, TurnSchedule
 from posse.errors import PosseError
 from posse.log import LOG
 from posse.plan import Plan
 from posse.protocol.machine import COORDINATOR, peer_name
 from posse.protocol.wire import kind_of
 from posse.results.record import RunRecord
-from posse.testing.simulator.machine import SimulatedDisk, SimulatedWorld
-from posse.testing.simulator.network import SimulatedNetwork
-from posse.testing.simulator.schedule import Process, TurnSchedule
 from posse.wire.links import without_topic
 from posse.wire.session import content, is_numbered
 
@@ -53,19 +55,36 @@ class Ended(msgspec.Struct, frozen=True):
     why: str
 
 
+Serve = Callable[..., AbstractContextManager[Callable[[Sequence[int]], Any]]]
+"""What the coordinator's process does: `posse.api.serve`."""
+
+
 class SimulatedCluster:
-    """The processes of one seed. `journals`: every process keeps its journal.
+    """The processes of one seed, whose coordinator's is `serve`.
 
     `records` are the runs that are safe, by number; `ended` the processes that ended by themselves,
-    `defects` the tracebacks of those that should not have.
+    `defects` the tracebacks of those that should not have. `numbers`: the runs that are made, by
+    default all of the plan.
 
     Above 20 attributes: all processes with what each has, and all that happened.
     """
 
-    def __init__(self, plan: Plan, seed: int, *, wait: float = 300.0) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        seed: int | str,
+        serve: Serve,
+        *,
+        numbers: Sequence[int] | None = None,
+        wait: float = 300.0,
+        tap: Tap | None = None,
+    ) -> None:
         self.plan = plan
         self.seed = seed
+        self.numbers = range(plan.spec.repeat) if numbers is None else numbers
         self.wait = wait
+        self._serve = serve
+        self._tap = tap
         self.schedule = TurnSchedule(f"simulation {seed}")
         self.network = SimulatedNetwork(self.schedule, self._note)
         self.events: list[TraceEvent] = []
@@ -122,9 +141,9 @@ class SimulatedCluster:
         self.processes[rank], self.worlds[rank] = process, world
 
     def _coordinate(self, rank: int, world: SimulatedWorld) -> int:
-        left = [n for n in range(self.plan.spec.repeat) if n not in self.records]
+        left = [n for n in self.numbers if n not in self.records]
         journal = self.journal(rank) if self.durable else None
-        with api.serve(self.plan, bind=ADDRESS, journal=journal, world=world) as make:
+        with self._serve(self.plan, bind=ADDRESS, journal=journal, world=world) as make:
             for place, outcome in make(left):
                 if isinstance(outcome, PosseError):
                     raise outcome
@@ -138,6 +157,7 @@ class SimulatedCluster:
             plan=self.plan,
             lab=True,
             wait=self.wait,
+            tap=self._tap,
             journal=self.journal(rank),
             world=world,
         )

@@ -2,7 +2,7 @@
 
 import math
 
-from posse.testing.simulator.schedule import START, Killed, Process, TurnSchedule
+from posse.engines.simulated.schedule import START, Killed, Process, TurnSchedule
 
 
 def test_processes_take_turns_and_time_passes_to_what_is_due() -> None:

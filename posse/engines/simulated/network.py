@@ -24,7 +24,8 @@ from typing import Protocol
 
 import zmq
 
-from posse.testing.simulator.schedule import Process, TurnSchedule
+from posse.engines.simulated.schedule import Process, TurnSchedule
+from posse.spec.network import LinkConditions, retransmission
 from posse.wire.session import is_numbered
 
 FIRST_DESCRIPTOR = 1 << 28
@@ -41,7 +42,7 @@ FrameNote = Callable[[str, int, int, bytes], None]
 
 
 class Socket(Protocol):
-    """What the network asks of a socket; see `posse.testing.simulator.sockets`."""
+    """What the network asks of a socket; see `posse.engines.simulated.sockets`."""
 
     process: Process
 
@@ -81,12 +82,14 @@ class Socket(Protocol):
 class Path:
     """The way from one process to another: seconds, bytes per second, shares of frames.
 
+    Frames of the share `lost` are gone; those of the share `resent` are sent again by the system.
     `cut`: connections are reset and refused. `dropped_since`: from then on no packet passes.
     """
 
     delay: float = 1e-4
     jitter: float = 5e-5
     lost: float = 0.0
+    resent: float = 0.0
     twice: float = 0.0
     bandwidth: float = math.inf
     cut: bool = False
@@ -128,6 +131,8 @@ class SimulatedNetwork:
         self.note = note
         self.listening: dict[str, Socket] = {}
         self.base = Path()
+        self.declared: Callable[[int, int], LinkConditions] | None = None
+        """What a run file says of the link between two ranks."""
         self._paths: dict[tuple[int, int], Path] = {}
         self._ends: list[LinkEnd] = []
         self._ports = itertools.count(40_000)
@@ -141,9 +146,20 @@ class SimulatedNetwork:
         """The way from one rank to another."""
         ends = (source, target)
         if ends not in self._paths:
-            base = self.base
-            self._paths[ends] = Path(base.delay, base.jitter, bandwidth=base.bandwidth)
+            self._paths[ends] = self._new_path(source, target)
         return self._paths[ends]
+
+    def _new_path(self, source: int, target: int) -> Path:
+        if self.declared is None:
+            base = self.base
+            return Path(base.delay, base.jitter, bandwidth=base.bandwidth)
+        has = self.declared(source, target)
+        return Path(
+            has.delay or 0.0,
+            has.jitter or 0.0,
+            resent=has.loss or 0.0,
+            bandwidth=has.bandwidth or math.inf,
+        )
 
     def passes(self, a: int, b: int) -> bool:
         """Whether packets pass between these two, in both directions."""
@@ -318,6 +334,7 @@ class SimulatedNetwork:
             took = len(data) / path.bandwidth
             other.free_at = max(other.free_at, schedule.now) + took
             delay = path.delay + path.jitter * min(chance.expovariate(1.0), 20.0)
+            delay += retransmission(path.resent, chance)
             other.due = max(other.due, other.free_at + delay)
             schedule.at(other.due, land)
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import zmq
 
-from posse.testing.simulator.network import SimulatedNetwork
-from posse.testing.simulator.schedule import Process, TurnSchedule
-from posse.testing.simulator.sockets import SimulatedContext
+from posse.engines.simulated.network import SimulatedNetwork
+from posse.engines.simulated.schedule import Process, TurnSchedule
+from posse.engines.simulated.sockets import SimulatedContext
 from posse.wire.sockets import monitor_events
 
 Scenario = Callable[[Any, str], Any]

@@ -1,0 +1,60 @@
+"""Runs in memory over the network that their run file declares, in virtual time."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from posse.durable.capture import Capture
+from posse.engines.base import Observer
+from posse.engines.processes import ProcessEngine
+from posse.engines.simulated.cluster import SimulatedCluster
+from posse.errors import PosseError, RunFailed
+from posse.plan import Plan
+from posse.protocol.machine import COORDINATOR
+from posse.results.record import RunRecord
+from posse.wire.world import World
+
+_LONGEST = 1e9
+"""Virtual seconds after which a run is given up: all that waits has a deadline of its own."""
+
+
+def run(plan: Plan, number: int, observe: Observer, tap: Capture | None = None) -> RunRecord:
+    """Run number `number` of a plan with `[network]`; returns its record, with virtual times.
+
+    The result is that of `posse.engines.memory`. `RunFailed` if it stands still.
+    """
+    serve = partial(_served, observe, tap)
+    cluster = SimulatedCluster(plan, f"{plan.spec.seed} {number}", serve, numbers=[number], tap=tap)
+    cluster.per_turn = 0.0
+    cluster.network.declared = plan.spec.conditions
+    try:
+        cluster.run(cluster.schedule.now + _LONGEST, lambda: bool(cluster.defects))
+    finally:
+        cluster.close()
+    if number in cluster.records:
+        return cluster.records[number]
+    why = [ended.why for ended in cluster.ended if ended.rank == COORDINATOR and ended.why]
+    raise RunFailed(cluster.defects[0] if cluster.defects else why[0])
+
+
+@contextmanager
+def _served(
+    observe: Observer,
+    tap: Capture | None,
+    plan: Plan,
+    *,
+    bind: str,
+    journal: Path | None,
+    world: World,
+) -> Iterator[Callable[[Sequence[int]], Iterator[tuple[int, RunRecord | PosseError]]]]:
+    """See `posse.api.serve`; nothing here outlives the simulation, so nothing is kept."""
+    options: dict[str, Any] = {"bind": bind, "token": "", "spawn": 0, "world": world}
+    with ProcessEngine(plan, capture=tap, **options) as engine:
+
+        def made(numbers: Sequence[int]) -> Iterator[tuple[int, RunRecord | PosseError]]:
+            for place, number in enumerate(numbers):
+                yield place, engine.run(plan, number, observe)
+
+        yield made

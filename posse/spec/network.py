@@ -1,0 +1,159 @@
+"""`[network]`: the delays, losses and bandwidths that a run's links have.
+
+In memory a run with this table has them in virtual time, and waits for nothing; across processes of
+this machine relays realise them on real sockets. Answers, messages and bytes are the same.
+"""
+
+import re
+from collections.abc import Iterator
+from random import Random
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from posse.errors import SpecError
+from posse.protocol.machine import COORDINATOR
+
+Rank = Annotated[int, Meta(ge=0)] | str
+
+RETRANSMIT = 0.2
+"""Seconds after which a system sends a lost segment again, and twice as long each time after."""
+
+MOST_RETRANSMITS = 15
+"""As often a segment is sent again, at most; then the link is taken for good."""
+
+_Delay = Annotated[float, Meta(ge=0, le=3600, description="seconds, one way")]
+_Jitter = Annotated[
+    float, Meta(ge=0, le=3600, description="mean of an exponential delay that is added, in seconds")
+]
+_Loss = Annotated[
+    float, Meta(ge=0, le=0.9, description="share of messages that are lost, and sent again")
+]
+_Bandwidth = Annotated[float, Meta(gt=0, description="bytes per second in each direction")]
+
+
+class LinkConditions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What links have; None is what the more general table says."""
+
+    delay: _Delay | None = None
+    jitter: _Jitter | None = None
+    loss: _Loss | None = None
+    bandwidth: _Bandwidth | None = None
+
+    def over(self, general: "LinkConditions") -> "LinkConditions":
+        """These, and what they leave open from the more general ones."""
+        own = {name: value for name, value in msgspec.structs.asdict(self).items() if name in KEYS}
+        given = {name: value for name, value in own.items() if value is not None}
+        return LinkConditions(**(_asdict(general) | given))
+
+
+def retransmission(loss: float, chance: Random) -> float:
+    """Seconds by which a message comes later because it is lost with this probability each time."""
+    late, wait = 0.0, RETRANSMIT
+    for _ in range(MOST_RETRANSMITS if loss else 0):
+        if chance.random() >= loss:
+            break
+        late, wait = late + wait, 2 * wait
+    return late
+
+
+KEYS = tuple(field.name for field in msgspec.structs.fields(LinkConditions))
+
+
+def _asdict(conditions: LinkConditions) -> dict[str, float | None]:
+    return {name: getattr(conditions, name) for name in KEYS}
+
+
+IDEAL = LinkConditions(delay=0.0, jitter=0.0, loss=0.0)
+"""A link that takes no time."""
+
+
+class LinkSpec(LinkConditions, frozen=True, kw_only=True):
+    """`[[network.links]]`: what one link has."""
+
+    ends: tuple[Rank, Rank]
+
+
+class NetworkSpec(LinkConditions, frozen=True, kw_only=True):
+    """`[network]`; a later one of these overrides an earlier one.
+
+    - its own keys: of all links
+    - `coordinator`, `neighbours`: of links with the coordinator, of those between agents
+    - `regions`: ranks or ranges by region, as `asia = ["coordinator", 0, "4-7"]`; `delays` has a
+      row and a column for each region, in their order: the delay of links between them, in seconds
+    - `links`: of single links
+    """
+
+    coordinator: LinkConditions | None = None
+    neighbours: LinkConditions | None = None
+    regions: dict[str, tuple[Rank, ...]] = {}
+    delays: tuple[tuple[_Delay, ...], ...] = ()
+    links: tuple[LinkSpec, ...] = ()
+
+    def check(self, agents: int) -> None:
+        """`SpecError` unless the regions and links are those of so many agents."""
+        places: dict[int, str] = {}
+        for region, rank in self._places(agents):
+            if rank in places:
+                both = " and ".join(sorted({places[rank], region}))
+                raise SpecError("network.regions", f"{_named(rank)} is in {both} twice")
+            places[rank] = region
+        size = len(self.regions)
+        if self.delays and any(len(row) != size for row in (self.delays, *self.delays)):
+            raise SpecError(
+                "network.delays",
+                f"needs {size} rows of {size} numbers, for {', '.join(self.regions)}",
+            )
+        if self.regions and not self.delays:
+            raise SpecError("network.delays", "is missing; it has a row for each of the regions")
+        if self.regions and (missing := [r for r in range(-1, agents) if r not in places]):
+            raise SpecError("network.regions", f"{_named(missing[0])} is in none of them")
+        for link in self.links:
+            for end in link.ends:
+                _require(end, agents, "network.links")
+            if link.ends[0] == link.ends[1]:
+                raise SpecError("network.links", f"{_named(_rank(link.ends[0]))} is both ends")
+
+    def conditions(self, agents: int, a: int, b: int) -> LinkConditions:
+        """What the link between two ranks has."""
+        found = IDEAL
+        kind = self.coordinator if COORDINATOR in (a, b) else self.neighbours
+        for table in (self, kind):
+            found = table.over(found) if table is not None else found
+        if self.regions:
+            places = {rank: region for region, rank in self._places(agents)}
+            names = list(self.regions)
+            row, column = names.index(places[a]), names.index(places[b])
+            found = LinkConditions(delay=self.delays[row][column]).over(found)
+        for link in self.links:
+            if {_rank(end) for end in link.ends} == {a, b}:
+                found = link.over(found)
+        return found
+
+    def _places(self, agents: int) -> Iterator[tuple[str, int]]:
+        for region, members in self.regions.items():
+            for member in members:
+                if isinstance(member, str) and (ends := re.fullmatch(r"(\d+)-(\d+)", member)):
+                    first, last = int(ends[1]), int(ends[2])
+                    _require(last, agents, "network.regions")
+                    yield from ((region, rank) for rank in range(first, last + 1))
+                else:
+                    _require(member, agents, "network.regions")
+                    yield region, _rank(member)
+
+
+def _require(member: Rank, agents: int, key: str) -> None:
+    if isinstance(member, str) and member != "coordinator":
+        text = f"'{member}' is neither coordinator, a rank, nor a range as \"0-3\""
+        raise SpecError(key, text)
+    if isinstance(member, int) and member >= agents:
+        raise SpecError(key, f"there is no agent {member}; the last one is {agents - 1}")
+
+
+def _rank(end: Rank) -> int:
+    return end if isinstance(end, int) else COORDINATOR
+
+
+def _named(rank: int) -> str:
+    return "the coordinator" if rank == COORDINATOR else f"agent {rank}"
