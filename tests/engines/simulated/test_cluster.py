@@ -39,7 +39,7 @@ def test_an_undisturbed_run_is_that_of_engine_memory(name: str, *, durable: bool
 
 _TRACE = """
 from posse.testing.small import SMALL
-from tests.testing.simulator.test_cluster import simulated
+from tests.engines.simulated.test_cluster import simulated
 print(simulated({"system": "ddp-mab", **SMALL["ddp-mab"], "engine": {"durable": True}}).trace)
 """
 
