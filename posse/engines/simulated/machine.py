@@ -10,6 +10,7 @@ import numpy as np
 
 from posse.agent.noise import Noise
 from posse.arms import Arms, ArmsContext, ArmsSpec
+from posse.arms.csv import Csv
 from posse.durable.disk import Disk
 from posse.engines.simulated.network import SimulatedNetwork
 from posse.engines.simulated.schedule import Killed, Process, TurnSchedule
@@ -111,7 +112,7 @@ class SimulatedNoise(Noise):
 
 
 class SlowArms(Arms):
-    """Arms that take time whenever they are asked for rewards."""
+    """Arms that may take time whenever they are asked for rewards; a log never does."""
 
     def __init__(self, arms: Arms, wait: Callable[[], None]) -> None:
         self._arms, self._wait = arms, wait
@@ -182,7 +183,8 @@ class SimulatedWorld(World):
 
     def arms(self, spec: ArmsSpec, context: ArmsContext) -> Arms:
         arms = super().arms(spec, context)
-        return SlowArms(arms, self._pull) if self.slow_arms else arms
+        return arms if isinstance(arms, Csv) else SlowArms(arms, self._pull)
 
     def _pull(self) -> None:
-        self.process.wait(self._schedule.now + self.slow_arms, deaf=True)
+        if self.slow_arms:
+            self.process.wait(self._schedule.now + self.slow_arms, deaf=True)
