@@ -1,5 +1,6 @@
 """A simulated posse: the processes of one coordinator and its agents, and what happened to them."""
 
+import gc
 import logging
 import shutil
 import tempfile
@@ -11,14 +12,14 @@ from typing import Any
 import msgspec
 
 from posse import defect
-from posse.durable.capture import Tap
+from posse.durable.capture import Tap, writing
 from posse.engines.agents.remote import remote_agent
 from posse.engines.simulated.machine import SimulatedDisk, SimulatedWorld
 from posse.engines.simulated.network import SimulatedNetwork
 from posse.engines.simulated.schedule import Process, TurnSchedule
 from posse.errors import PosseError
 from posse.log import LOG
-from posse.plan import Plan
+from posse.plan import Plan, prepare
 from posse.protocol.machine import COORDINATOR, peer_name
 from posse.protocol.wire import kind_of
 from posse.results.record import RunRecord
@@ -79,7 +80,13 @@ class SimulatedCluster:
         wait: float = 300.0,
         tap: Tap | None = None,
     ) -> None:
+        self.folder = Path(
+            tempfile.mkdtemp("", "posse-simulated-", _SHM if _SHM.is_dir() else None)
+        )
+        """All that the processes keep, and their logs of rewards in the field."""
         self.plan = plan
+        if plan.field:
+            self.plan = prepare(msgspec.structs.replace(plan.spec, base=str(self.folder)))
         self.seed = seed
         self.numbers = range(plan.spec.repeat) if numbers is None else numbers
         self.wait = wait
@@ -104,9 +111,6 @@ class SimulatedCluster:
         self.coming = 0
         """Faults that are not over; they may start processes again."""
         self._starts: dict[int, int] = {}
-        self._folder = Path(
-            tempfile.mkdtemp("", "posse-simulated-", _SHM if _SHM.is_dir() else None)
-        )
         spec = plan.spec
         self.durable = plan.field or spec.engine.durable or spec.engine.restarts > 0
 
@@ -117,10 +121,15 @@ class SimulatedCluster:
         """All processes: the coordinator, and the agents."""
         return range(COORDINATOR, self.plan.spec.agents.count)
 
+    @property
+    def capture(self) -> Path:
+        """The frames of all processes, in the field."""
+        return self.folder / "frames"
+
     def journal(self, rank: int) -> Path:
         """The journal of a process."""
         name = COORDINATORS_JOURNAL if rank == COORDINATOR else f"agent-{rank}.journal"
-        return self._folder / name
+        return self.folder / name
 
     def start(self, rank: int) -> None:
         """Start a process, again if it is down."""
@@ -143,7 +152,8 @@ class SimulatedCluster:
     def _coordinate(self, rank: int, world: SimulatedWorld) -> int:
         left = [n for n in self.numbers if n not in self.records]
         journal = self.journal(rank) if self.durable else None
-        with self._serve(self.plan, bind=ADDRESS, journal=journal, world=world) as make:
+        kept = {"capture": self.capture} if self.plan.field else {}
+        with self._serve(self.plan, bind=ADDRESS, journal=journal, world=world, **kept) as make:
             for place, outcome in make(left):
                 if isinstance(outcome, PosseError):
                     raise outcome
@@ -151,17 +161,18 @@ class SimulatedCluster:
         return 0
 
     def _take_part(self, rank: int, world: SimulatedWorld) -> int:
-        agent = remote_agent(
-            ADDRESS,
-            rank,
-            plan=self.plan,
-            lab=True,
-            wait=self.wait,
-            tap=self._tap,
-            journal=self.journal(rank),
-            world=world,
-        )
-        return agent.serve()
+        with writing(self.capture if self.plan.field else None, goes_on=True) as capture:
+            agent = remote_agent(
+                ADDRESS,
+                rank,
+                plan=self.plan,
+                lab=True,
+                wait=self.wait,
+                tap=capture or self._tap,
+                journal=self.journal(rank),
+                world=world,
+            )
+            return agent.serve()
 
     def _has_ended(self, process: Process) -> None:
         rank, error = process.rank, process.error
@@ -174,7 +185,14 @@ class SimulatedCluster:
         self.ended.append(Ended(rank, code, self._plain(why)))
         self._tell("ends", rank, f"{code} {why.splitlines()[0] if why else ''}".rstrip())
         self.network.killed(process)
-        self.disks[rank].killed(process)
+        process.error = None
+        self._clear(process)
+
+    def _clear(self, process: Process) -> None:
+        """Close what a process had open, as the system does when it ends."""
+        self.disks[process.rank].killed(process)
+        if self.plan.field:
+            gc.collect()  # its ledger's file goes with its objects
 
     def kill(self, rank: int, *, silently: bool = False) -> None:
         """Kill a process, as SIGKILL does; `silently` with its machine."""
@@ -185,7 +203,7 @@ class SimulatedCluster:
         process.alive = False
         self.network.killed(process, silently=silently)
         process.kill()
-        self.disks[rank].killed(process)
+        self._clear(process)
 
     def stop(self, rank: int) -> None:
         """Stop a process, as SIGSTOP does."""
@@ -248,7 +266,7 @@ class SimulatedCluster:
 
     def close(self) -> None:
         """Leave nothing behind."""
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     # --- what happened ---------------------------------------------------------------------------
 
@@ -272,7 +290,7 @@ class SimulatedCluster:
                 self.defects.append(text)
 
     def _plain(self, text: str) -> str:
-        return text.replace(f"{self._folder}/", "")
+        return text.replace(f"{self.folder}/", "")
 
     @property
     def trace(self) -> str:

@@ -89,6 +89,8 @@ class Process:
     def _run(self) -> None:
         try:
             self.result = self._main()
+        except Killed:
+            pass
         except BaseException as error:
             self.error = error
         if self.alive:

@@ -11,8 +11,13 @@ from posse.engines.simulated.schedule import Killed, Process
 
 _EVENT = struct.Struct("=hi")
 _NOBLOCK, _SNDMORE = int(zmq.NOBLOCK), int(zmq.SNDMORE)
-_AGAIN = zmq.Again()
-"""One for all, as pyzmq takes long to make one and most looks find nothing."""
+
+
+class NothingHere(zmq.Again):
+    """pyzmq's own takes long to make, and most looks find nothing."""
+
+    def __init__(self) -> None:
+        self.errno, self.strerror = zmq.EAGAIN, "nothing is here"
 
 
 class SimulatedFrame:
@@ -107,7 +112,7 @@ class SimulatedMonitor(Readable):
     def recv_multipart(self, flags: int = 0) -> list[bytes]:
         """The next event; `zmq.Again` if there is none."""
         if not self.poll(0):
-            raise _AGAIN.with_traceback(None)
+            raise NothingHere
         event: list[bytes] = self.came.popleft()
         return event
 
@@ -274,10 +279,10 @@ class SimulatedSocket(Readable):
             if flags & _NOBLOCK:
                 if not self.process.alive:
                     raise Killed
-                raise _AGAIN.with_traceback(None)
+                raise NothingHere
             _await(self.process, self.network, [self], self._options.get(zmq.RCVTIMEO, -1))
             if not self.came:
-                raise _AGAIN.with_traceback(None)
+                raise NothingHere
         message = self.came.popleft()
         if self._kind == zmq.XPUB:
             return message

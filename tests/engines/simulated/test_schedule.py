@@ -2,7 +2,7 @@
 
 import math
 
-from posse.engines.simulated.schedule import START, Killed, Process, TurnSchedule
+from posse.engines.simulated.schedule import START, Process, TurnSchedule
 
 
 def test_processes_take_turns_and_time_passes_to_what_is_due() -> None:
@@ -45,7 +45,8 @@ def test_one_that_is_stopped_misses_nothing_and_one_that_is_killed_does_nothing_
     schedule.carry_on(lambda: False, math.inf)
     assert schedule.now == START + 5
     assert seen == ["end of killed", "stopped", "end of stopped"]
-    assert isinstance(killed.error, Killed)
+    assert not killed.alive
+    assert killed.error is None
 
 
 def test_one_that_waits_is_woken_soon_and_one_that_works_is_not() -> None:

@@ -1,0 +1,62 @@
+"""Simulated runs of the field: their logs of rewards, and what must hold of ledgers and noise."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from posse.audit.captured import checks
+from posse.durable.frames import read as read_frames
+from posse.durable.lifetime import read as read_ledger
+from posse.engines.simulated.cluster import SimulatedCluster
+from posse.plan import Plan, prepare
+from posse.testing.small import SMALL
+
+_LOG = "rewards-{rank}.csv"
+_ROWS = 3_200
+"""Rewards of each arm in each log: more than the small runs need."""
+
+_MEANS = (0.8, 0.5, 0.2)
+"""Of arms 0, 1 and 2, in logs whose rewards are 0 or 1."""
+
+_ONCE = (
+    "no statistic is sent again with other noise",
+    "nothing is said more than once of one thing",
+    "an arm that rests is not noised again",
+)
+"""Checks of a capture by which noise that was drawn twice is found."""
+
+SYSTEMS = ("dp-mase", "private-ucb", "anonymous", "cdp-mab", "ddp-mab")
+"""Systems that protect real rewards, with agents that have logs of their own."""
+
+
+def field_plan(name: str) -> Plan:
+    """The small run of a system, in the field and over logs."""
+    arms = {"kind": "csv", "count": len(_MEANS), "path": _LOG}
+    raw: dict[str, Any] = {**SMALL[name], "arms": arms}
+    return prepare({"system": name, **raw, "mode": "field", "engine": {"kind": "processes"}})
+
+
+def write_logs(cluster: SimulatedCluster) -> None:
+    """Write the log of each agent."""
+    for rank in range(cluster.plan.spec.agents.count):
+        draws = np.random.default_rng(rank).random((_ROWS, len(_MEANS))) < _MEANS
+        rows = [f"{arm},{int(draw)}" for row in draws for arm, draw in enumerate(row)]
+        path = cluster.folder / _LOG.format(rank=rank)
+        path.write_text("arm,reward\n" + "\n".join(rows) + "\n")
+
+
+def breaches(cluster: SimulatedCluster) -> Iterator[tuple[str, str]]:
+    """What was broken of what holds in the field: the invariant, and how."""
+    frames = list(read_frames(cluster.capture)) if cluster.capture.exists() else []
+    spoke = {frame.source for frame in frames if frame.plane == "data"}
+    for rank in range(cluster.plan.spec.agents.count):
+        path = cluster.folder / f"{_LOG.format(rank=rank)}.ledger"
+        runs = read_ledger(path).runs if path.exists() else []
+        if len(runs) > cluster.plan.spec.repeat:
+            yield "one run a run", f"the ledger of agent {rank} has {len(runs)} runs"
+        if rank in spoke and not any(run.rewards for run in runs):
+            yield "a ledger has what was spent", f"agent {rank} spoke of rewards that it lacks"
+    for check in checks(frames, cluster.plan) if spoke else ():
+        for text in check.violations if check.name in _ONCE else ():
+            yield "no statistic is noised twice", text
