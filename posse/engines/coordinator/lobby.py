@@ -538,6 +538,7 @@ class Lobby:
             why = f"agent {rank} went back to before what it had said: {do}"
             remove = "; remove the journal, and start the agent again for the next run"
             told = Reply(member.identity, control.Refused(do + remove))
+            member.quit = True
             return [told, *self._ended(rank, why, now)]
         if asked.taken <= session.sent or not self.went_on:
             return []

@@ -1,0 +1,79 @@
+"""Failures that were seen once, each as faults of a simulated run."""
+
+import pytest
+
+from posse.plan import Plan, prepare
+from posse.protocol.machine import COORDINATOR
+from posse.testing.simulator.check import attempt
+from posse.testing.simulator.faults import FaultKind, InjectedFault
+from posse.testing.simulator.field import field_plan
+from posse.testing.small import SMALL
+
+
+def durable(name: str) -> Plan:
+    return prepare({"system": name, **SMALL[name], "engine": {"durable": True}})
+
+
+def fault(
+    what: FaultKind, after: int, *ends: int, lasts: float, amount: float = 0
+) -> InjectedFault:
+    return InjectedFault(what=what, after=after, ends=ends, lasts=lasts, amount=amount)
+
+
+SEEN = {
+    "everything stood still longer than the deadline": (
+        durable("private-ucb"),
+        fault("stop", 300, COORDINATOR, *range(6), lasts=200.0),
+    ),
+    "a link comes back in the second in which the run would end": (
+        durable("private-ucb"),
+        fault("drop", 300, 1, 2, lasts=59.5),
+    ),
+    "packets were dropped in silence for 40 s": (
+        durable("cdp-mab"),
+        fault("drop", 100, COORDINATOR, 2, lasts=40.0),
+    ),
+    "slow arms, so that a run takes longer than its deadline": (
+        durable("private-ucb"),
+        fault("slow arms", 0, 2, lasts=1.0, amount=2.0),
+    ),
+    "an agent's disk is full during a run": (
+        durable("private-ucb"),
+        fault("disk full", 300, 2, lasts=8.0),
+    ),
+    "an agent's disk breaks before its first run": (
+        durable("private-ucb"),
+        fault("disk error", 20, 2, lasts=8.0),
+    ),
+    "a twentieth of all frames is lost while agents join": (
+        durable("cdp-mab"),
+        fault("lose", 0, COORDINATOR, 1, lasts=25.0, amount=0.05),
+    ),
+    "frames of two agents are lost for a whole run": (
+        durable("private-ucb"),
+        fault("lose", 0, 1, 2, lasts=1e4, amount=0.3),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_a_run_ends_as_if_it_had_not_been(name: str) -> None:
+    plan, *faults = SEEN[name]
+    for seed in range(3):
+        assert attempt(plan, seed, faults).violations == []
+
+
+@pytest.mark.parametrize("what", ["journal lost", "journal torn", "journal older"])
+@pytest.mark.parametrize("rank", [COORDINATOR, 1])
+def test_a_damaged_journal_of_the_field_costs_no_second_run(what: FaultKind, rank: int) -> None:
+    """The loss is said, everything ends, and each ledger has one run."""
+    for after in (120, 150):
+        trial = attempt(field_plan("cdp-mab"), after, [fault(what, after, rank, lasts=1.0)])
+        assert trial.violations == []
+
+
+def test_a_coordinator_s_older_journal_is_named() -> None:
+    trial = attempt(durable("central"), 1, [fault("journal older", 150, COORDINATOR, lasts=0.05)])
+    assert trial.violations == []
+    texts = " ".join(event.detail for event in trial.events)
+    assert "the coordinator's journal is a copy of an earlier one, or torn" in texts
