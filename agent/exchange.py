@@ -9,15 +9,21 @@ from typing import Any
 import numpy as np
 
 from posse.protocol.arrays import FloatArray
-from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.errors import Contradiction, Equivocation, RemoteProtocolError
 from posse.protocol.federated import check_plausible
 from posse.protocol.machine import AgentEffect, AgentEffects, Received, Refuse
-from posse.protocol.signing import SIGNATURE_BYTES, Signer
+from posse.protocol.signing import (
+    HASH_BYTES,
+    SIGNATURE_BYTES,
+    Signer,
+    hash_of,
+)
 from posse.protocol.wire import pack_floats, unpack_floats
 
 Origins = tuple[int, ...]
 
 _ROUND = struct.Struct("<q")
+_KIND = b"means"
 
 
 def take_each(
@@ -29,7 +35,8 @@ def take_each(
         try:
             effects += take(event) or ()
         except RemoteProtocolError as error:
-            effects.append(Refuse(error.reason, event.sender))
+            proof = error.proof if isinstance(error, Equivocation) else None
+            effects.append(Refuse(error.reason, event.sender, proof=proof))
     return effects
 
 
@@ -47,9 +54,9 @@ class Exchange:
     `knowledge` is what the agent was told of the graph. `members` are the agents that take part:
     after a loss a new exchange is made, with new knowledge.
 
-    With a `signer` means travel with their origin's signature of the run, the round and the
-    numbers, so that who passes them on cannot change them; `signatures` has those known of this
-    round, `payloads` what they are of. Means of others may lie outside [0, 1] by `margin`.
+    With a `signer` means travel with their origin's signature of the run, the round and a hash of
+    the numbers, so that who passes them on cannot change them; `statements` has those known of this
+    round. Means of others may lie outside [0, 1] by `margin`.
     """
 
     rank: int
@@ -66,8 +73,7 @@ class Exchange:
     has: set[int] = field(default_factory=set, init=False)
     fresh: tuple[int, ...] = field(default=(), init=False)
     rows: FloatArray = field(default_factory=lambda: np.zeros((0, 0)), init=False)
-    signatures: dict[int, bytes] = field(default_factory=dict, init=False)
-    payloads: dict[int, bytes] = field(default_factory=dict, init=False)
+    statements: dict[int, bytes] = field(default_factory=dict, init=False)
     margin: float = field(default=math.inf, init=False)
 
     def __post_init__(self) -> None:
@@ -93,9 +99,10 @@ class Exchange:
         self.round, self.slot, self.links = round_, 0, 0
         self.rows = np.zeros((self.agents, len(row)))
         self.rows[self.rank] = row
-        self.margin, self.signatures, self.payloads = margin, {}, {}
+        self.margin, self.statements = margin, {}
         if self.signer is not None:
-            self.signatures[self.rank] = self.signer.sign(b"means", self._signed(row))
+            own = self.signer.state(_KIND, _ROUND.pack(round_), pack_floats(row))
+            self.statements[self.rank] = own
         self.has, self.fresh = {self.rank}, (self.rank,)
 
     def open(self) -> AgentEffects:
@@ -111,7 +118,7 @@ class Exchange:
         means = pack_floats(self.rows[list(origins)])
         if self.signer is None:
             return means
-        return means + b"".join(self.signatures[origin] for origin in origins)
+        return means + b"".join(self.statements[origin][HASH_BYTES:] for origin in origins)
 
     def unpack(self, data: bytes, origins: Origins) -> FloatArray:
         """The means of these agents from a peer's bytes, shape (len(origins), arms).
@@ -127,24 +134,21 @@ class Exchange:
         if self.signer is None:
             return rows
         starts = range(end, len(data), SIGNATURE_BYTES)
-        signed = {
-            origin: data[start : start + SIGNATURE_BYTES]
-            for origin, start in zip(origins, starts, strict=True)
-        }
-        for origin, row in zip(origins, rows, strict=True):
-            payload = self._signed(row)
-            self.signer.check(origin, b"means", payload, signed[origin])
-            # the first is kept with its signature: who passes it on must not seem to have forged it
-            if self.payloads.setdefault(origin, payload) != payload:
-                text = f"agent {origin} signed two values for one round, as two signatures prove"
-                raise RemoteProtocolError("equivocation", text)
-            self.signatures.setdefault(origin, signed[origin])
+        for origin, row, start in zip(origins, rows, starts, strict=True):
+            self.believe(origin, hash_of(pack_floats(row)) + data[start : start + SIGNATURE_BYTES])
         return rows
+
+    def believe(self, origin: int, statement: bytes) -> None:
+        """Take what an agent stated of its means; `Equivocation` if it contradicts itself."""
+        assert self.signer is not None
+        place = _ROUND.pack(self.round)
+        self.signer.check_statement(origin, _KIND, place, statement)
+        # the first is kept: who passes it on must not seem to have forged it
+        known = self.statements.setdefault(origin, statement)
+        if known[:HASH_BYTES] != statement[:HASH_BYTES]:
+            raise Equivocation(Contradiction(origin, _KIND, place, (known, statement)))
 
     def check_origins(self, origins: Origins) -> None:
         """Refuse a list of agents that is not sorted, unique and known."""
         if list(origins) != sorted(set(origins)) or origins[-1] >= self.agents:
             raise RemoteProtocolError("no-such-agent", "a list of agents must be sorted and known")
-
-    def _signed(self, row: FloatArray) -> bytes:
-        return _ROUND.pack(self.round) + pack_floats(row)

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from posse.agent.comparison import Comparison
 from posse.agent.exchange import Exchange, take_each
 from posse.agent.noise import Noise
 from posse.protocol.arrays import FloatArray
@@ -16,10 +17,12 @@ from posse.protocol.federated import (
     ExchangeDelay,
     ExchangedRow,
     ExploredRow,
+    Held,
     LeftRow,
     Means,
     Schedule,
     SinkMeans,
+    Stated,
 )
 from posse.protocol.machine import (
     COORDINATOR,
@@ -67,8 +70,10 @@ class Eliminator(AgentMachine):
     When an agent by which means travel is lost (`PeerLost`), all agents stand still and say where
     they are (`Stand`): in round `present`, which began in slot `begun`. When all that are left have
     said so, they are `Regrouped`. An agent that is behind takes over the round, slot and arms of
-    the furthest, who have all decided alike. The exchange of that round begins anew among those
-    left, and takes no slots of its own. `view` counts the losses, and numbers exchanges.
+    the furthest, who have all decided alike unless one deceived them: for that case `undecided` has
+    S(r), the arms and their ȳ of before the last decision. The exchange of that round begins anew
+    among those left, and takes no slots of its own. `view` counts the losses, and numbers
+    exchanges.
 
     Above 20 attributes: the state of a round of the paper, and what a loss needs.
     """
@@ -97,6 +102,7 @@ class Eliminator(AgentMachine):
     stands: bool = False
     regrouped: Regrouped | None = None
     ahead: list[Received] = field(default_factory=list)
+    undecided: tuple[int, tuple[int, ...], FloatArray] = (0, (), np.zeros(0))
 
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
         match event:
@@ -150,12 +156,18 @@ class Eliminator(AgentMachine):
         if not self.schedule.fits(event.round - 1) or event.begun > self.schedule.horizon:
             raise RemoteProtocolError("beyond-horizon", f"round {event.round}")
         behind = event.view == self.view and self.present < event.round
-        if behind and not (event.arms and set(event.arms) <= set(self.active)):
+        active = self.active
+        if self._decided_otherwise(event):
+            behind, active = True, self.undecided[1]
+        if behind and not (event.arms and set(event.arms) <= set(active)):
             raise RemoteProtocolError("no-such-arm", "the arms left must be some of those before")
 
     def _regroup(self, event: Regrouped) -> AgentEffects:
         """Continue with the agents that are left, in the round of the furthest."""
         behind = self.present < event.round
+        if self._decided_otherwise(event):
+            self.observed, self.active, self.mean = self.undecided
+            behind = True
         if self.exchange.agents == 1 or event.view != self.view or event.round < self.present:
             return []  # obsolete: word of another loss is on its way
         self.stands, self.regrouped = False, event
@@ -174,6 +186,15 @@ class Eliminator(AgentMachine):
         ahead, self.ahead = self.ahead, []
         effects += take_each(ahead, self._of_this_view)
         return effects
+
+    def _decided_otherwise(self, event: Regrouped) -> bool:
+        """Whether most agents in this round decided the one before on other means than this one.
+
+        An agent that told its neighbours different things has brought this about. Who is still in
+        that round takes its last decision back; nobody can be further, who has not heard of it.
+        """
+        same = event.view == self.view and self.present == event.round and self.stage != "tail"
+        return same and event.arms != self.active and bool(self.undecided[1])
 
     def _started(self) -> AgentEffects:
         return self._begin_round()
@@ -289,6 +310,7 @@ class Eliminator(AgentMachine):
     def _decide(self, average: FloatArray, agents: int) -> None:
         """Compute I^(r) from `average`, the mean of ȳ over the `agents` agents that are left."""
         self.answer = self.active[int(average.argmax())]
+        self.undecided = self.observed, self.active, self.mean
         self._keep(self.schedule.survivors(self.round, self.active, self.observed, average, agents))
 
     def _keep(self, arms: tuple[int, ...]) -> None:
@@ -329,10 +351,12 @@ class DdpAgent(Eliminator):
     """DDP-MAB (Algorithm 3): every agent averages all agents' means and eliminates by itself.
 
     Line 9 averages ŷ, but the text and CDP-MAB average ȳ. C(r) holds only for ȳ, so `corrected`
-    shares ȳ. All agents must arrive at the same I; the lab checks this (`Attest`).
+    shares ȳ. All agents must arrive at the same I; the lab checks this (`Attest`). Agents that sign
+    compare with their neighbours what they average before they decide (`Comparison`).
     """
 
     variant: Variant
+    comparison: Comparison = field(default_factory=Comparison)
 
     def _row(self) -> FloatArray:
         return self.mean if self.variant == "corrected" else self.latest
@@ -341,6 +365,23 @@ class DdpAgent(Eliminator):
         exchange, members = self.exchange, self.exchange.members
         if lack := self._lack_of(members, "are missing"):
             return lack
+        if exchange.signer is not None and exchange.neighbours:
+            return self._compared(self.comparison.open(exchange))
+        return self._agreed()
+
+    def _received(self, event: Received) -> AgentEffects:
+        if not isinstance(event.message, (Held, Stated)):
+            return Eliminator._received(self, event)
+        was = self.comparison.over
+        effects = self.comparison.receive(event, self.exchange)
+        return effects if was else self._compared(effects)
+
+    def _compared(self, effects: AgentEffects) -> AgentEffects:
+        return [*effects, *self._agreed()] if self.comparison.over else effects
+
+    def _agreed(self) -> AgentEffects:
+        """Decide once it is sure that the neighbours average the same means."""
+        exchange, members = self.exchange, self.exchange.members
         self._decide(exchange.rows[list(members)].mean(axis=0), len(members))
         # after a loss the graph may fall into parts, whose agents need not agree with each other
         step = exchange.round + (members[0] + 1) * EXCHANGES**2 * bool(self.view)

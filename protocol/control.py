@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from posse.protocol.message import Message, Plane
 from posse.protocol.privacy import Release
+from posse.protocol.signing import STATEMENT_BYTES
 
 Sentence = Annotated[str, Meta(max_length=4000)]
 ShortText = Annotated[str, Meta(max_length=64)]
@@ -18,6 +19,7 @@ Count = Annotated[int, Meta(ge=0)]
 MOST_AGENTS = 100_000
 Rank = Annotated[int, Meta(ge=0, lt=MOST_AGENTS)]
 ShortHash = Annotated[str, Meta(max_length=16)]
+Statement = Annotated[bytes, Meta(min_length=STATEMENT_BYTES, max_length=STATEMENT_BYTES)]
 Configuration = Annotated[dict[str, ShortHash], Meta(max_length=1000)]
 
 
@@ -178,6 +180,19 @@ class Complaint(Control, frozen=True):
     reason: ShortText
 
 
+class Contradicted(Control, frozen=True):
+    """Two statements of agent `about` for one place of the run: a hash and a signature each.
+
+    They prove that it told others different things; whoever sends them only shows it.
+    """
+
+    about: Rank
+    kind: Annotated[bytes, Meta(max_length=32)]
+    place: Annotated[bytes, Meta(min_length=8, max_length=16)]
+    first: Statement
+    second: Statement
+
+
 class Linked(Control, frozen=True):
     """An agent's connection to neighbour `about` was lost, or is `up` again; in any run or none."""
 
@@ -292,6 +307,7 @@ class Goodbye(Control, frozen=True):
 TO_AGENT: tuple[type[Message], ...] = (Begin, Advance, Gone, Regroup, Stop)
 TO_COORDINATOR: tuple[type[Message], ...] = (
     Complaint,
+    Contradicted,
     Linked,
     SlotReached,
     AgentStanding,

@@ -2,6 +2,8 @@
 
 import re
 
+import msgspec
+
 WORD = re.compile(r"[A-Za-z][A-Za-z0-9 _-]{0,63}")
 """Names of reasons, kinds of messages and tables, which end up as keys in logs and results."""
 
@@ -29,6 +31,24 @@ class RemoteProtocolError(ProtocolError):
     def told(self, field: bool) -> str:
         """What the coordinator is told: in the field the reason alone, without private values."""
         return self.reason if field else str(self)[:64]  # the limit of a `Complaint`
+
+
+class Contradiction(msgspec.Struct, frozen=True):
+    """Two statements that agent `origin` signed for one `place`: a hash and a signature each."""
+
+    origin: int
+    kind: bytes
+    place: bytes
+    statements: tuple[bytes, bytes]
+
+
+class Equivocation(RemoteProtocolError):
+    """An origin contradicts itself, as `proof` shows; whoever passed it on did no wrong."""
+
+    def __init__(self, proof: Contradiction) -> None:
+        text = f"agent {proof.origin} signed two values for one round, as two signatures prove"
+        super().__init__("equivocation", text)
+        self.proof = proof
 
 
 class LocalProtocolError(ProtocolError):

@@ -20,6 +20,7 @@ from posse.protocol.log import PublicRow, Row
 from posse.protocol.machine import MOST_PULLS, Parameters
 from posse.protocol.message import Message, Plane
 from posse.protocol.privacy import FARTHEST, Epsilon
+from posse.protocol.signing import HASH_BYTES
 
 NoiseReading = Literal["printed", "per_agent"]
 CdpNoise = Literal["printed", "per_agent", "shared"]
@@ -109,6 +110,27 @@ class Quiet(InSlot, frozen=True):
     stage: Literal["adv", "req", "push"]
     full: bytes = b""
     since: Annotated[int, Meta(ge=0)] = 0
+
+
+class Held(Message, frozen=True):
+    """DDP-MAB, to every neighbour after an exchange, if agents sign: a hash of what all stated.
+
+    Neighbours compare these before they decide. The papers have no such comparison.
+    """
+
+    plane: ClassVar[Plane] = Plane.CONTROL
+
+    round: Number
+    digest: Annotated[bytes, Meta(min_length=HASH_BYTES, max_length=HASH_BYTES)]
+
+
+class Stated(Message, frozen=True):
+    """DDP-MAB, to a neighbour whose `Held` differs: each agent's statement, by rank."""
+
+    plane: ClassVar[Plane] = Plane.CONTROL
+
+    round: Number
+    statements: bytes
 
 
 class SingleParameters(Parameters, frozen=True, kw_only=True):

@@ -37,7 +37,7 @@ from typing import Any, Literal, Never, NoReturn, Protocol, final, get_args, run
 import msgspec
 
 from posse.protocol.arrays import FloatArray
-from posse.protocol.errors import WORD, LocalProtocolError, RemoteProtocolError
+from posse.protocol.errors import WORD, Contradiction, LocalProtocolError, RemoteProtocolError
 from posse.protocol.log import Row
 from posse.protocol.message import Message
 from posse.protocol.privacy import LONGEST_BLOCK, Release
@@ -233,12 +233,14 @@ class Attest(msgspec.Struct, frozen=True):
 class Refuse(msgspec.Struct, frozen=True):
     """Count `count` refusals inside a valid message, or of a message that proved bad later.
 
-    `sender` is the neighbour that is to blame, None if it is not known.
+    `sender` is the neighbour that is to blame, None if it is not known. A `proof` blames an agent
+    that is not to be seen from here, and no neighbour.
     """
 
     reason: str
     sender: int | None = None
     count: int = 1
+    proof: Contradiction | None = None
 
 
 @final

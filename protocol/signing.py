@@ -2,16 +2,22 @@
 
 Ed25519 (RFC 8032), from `cryptography`. The signed text begins with the name of the run and the
 kind of content, so a signature made in one run or for one purpose is invalid in any other.
+
+What agents state once at each place of a run (a round) they sign as a hash. Two statements of one
+place prove by themselves that their origin stated two things (PeerReview, Haeberlen et al. 2007).
 """
 
 from collections.abc import Mapping
+from hashlib import blake2b
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.errors import Contradiction, RemoteProtocolError
 
 SIGNATURE_BYTES = 64
+HASH_BYTES = 32
+STATEMENT_BYTES = HASH_BYTES + SIGNATURE_BYTES
 
 
 class Signer:
@@ -47,8 +53,31 @@ class Signer:
             return False
         return True
 
+    def state(self, kind: bytes, place: bytes, content: bytes) -> bytes:
+        """The agent's own statement at a place of the run: a hash of the content, a signature."""
+        digest = hash_of(content)
+        return digest + self.sign(kind, place + digest)
+
+    def check_statement(self, rank: int, kind: bytes, place: bytes, statement: bytes) -> None:
+        """Raise `RemoteProtocolError` unless agent `rank` made this statement."""
+        digest, signature = statement[:HASH_BYTES], statement[HASH_BYTES:]
+        self.check(rank, kind, place + digest, signature)
+
+    def check_contradiction(self, proof: Contradiction) -> None:
+        """Raise `RemoteProtocolError` unless this proves that its origin stated two things."""
+        first, second = proof.statements
+        if first[:HASH_BYTES] == second[:HASH_BYTES]:
+            raise RemoteProtocolError("no-proof", "two statements that do not contradict")
+        for statement in proof.statements:
+            self.check_statement(proof.origin, proof.kind, proof.place, statement)
+
     def _text(self, kind: bytes, payload: bytes) -> bytes:
         return b"posse " + self._run + len(kind).to_bytes(1, "little") + kind + payload
+
+
+def hash_of(content: bytes) -> bytes:
+    """The hash of 32 bytes (BLAKE2b) that a statement is of."""
+    return blake2b(content, digest_size=HASH_BYTES).digest()
 
 
 def public_of(secret: bytes) -> bytes:

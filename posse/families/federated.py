@@ -42,6 +42,7 @@ from posse.protocol.federated import (
     ExploredRow,
     FederatedParameters,
     HdpParameters,
+    Held,
     Hop,
     LeftRow,
     Means,
@@ -50,6 +51,7 @@ from posse.protocol.federated import (
     RoundRow,
     SingleParameters,
     SinkMeans,
+    Stated,
     uploaders,
 )
 from posse.protocol.machine import AgentMachine, ServerMachine
@@ -581,7 +583,7 @@ SYSTEMS = (
         paper=f"{PAPER}, Algorithm 3",
         parameters=DdpParameters,
         shape=Mesh(
-            AgentRole(_make_ddp, (Adv, Req, Data, Quiet), signs=True),
+            AgentRole(_make_ddp, (Adv, Req, Data, Quiet, Held, Stated), signs=True),
             Wiring(_lay_ddp, regroup=_regroup_ddp),
         ),
         check=_check_rounds,

@@ -22,7 +22,12 @@ from posse.hosts.spending import NOT_KEPT, SpendingRequest
 from posse.measure.account import Account
 from posse.protocol import control
 from posse.protocol.arrays import FloatArray
-from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
+from posse.protocol.errors import (
+    Contradiction,
+    Equivocation,
+    LocalProtocolError,
+    RemoteProtocolError,
+)
 from posse.protocol.machine import (
     COORDINATOR,
     MOST_PULLS,
@@ -110,6 +115,7 @@ class AgentRun:
         self._resources = chance.sources.resources
         self._resources.begin()
         self._complaints = 0
+        self._shown: set[int] = set()
         self._stopwatches: dict[str, int] = {}
         self._seconds: dict[str, list[float]] = {}
         self.machine = _machine(setup, system, parameters, chance)
@@ -182,12 +188,21 @@ class AgentRun:
     def refuse(self, error: RemoteProtocolError, blamed: int | None, count: int = 1) -> None:
         """Count a peer's fault; report the first ten to the coordinator, in the lab its own too."""
         self.endpoint.refused[error.reason] += count
+        if isinstance(error, Equivocation):
+            self._show(error.proof)
+            return
         named = blamed if blamed in self._setup.neighbours else None
         if blamed == COORDINATOR and not self.field:
             named = blamed
         if named is not None and not self.over and self._complaints < _MOST_COMPLAINTS:
             self._complaints += 1
             self.say(control.Complaint(named, error.told(self.field)))
+
+    def _show(self, proof: Contradiction) -> None:
+        """Show the coordinator, once, that an agent contradicts itself."""
+        if proof.origin not in self._shown and not self.over:
+            self._shown.add(proof.origin)
+            self.say(control.Contradicted(proof.origin, proof.kind, proof.place, *proof.statements))
 
     def say(self, message: Message) -> None:
         """Send the coordinator a message of the host or of the clock."""
@@ -292,8 +307,9 @@ class AgentRun:
                 # in the field the coordinator must not see what agents hold among themselves
                 if not self.field:
                     self.say(control.Attested(step, value))
-            case Refuse(reason, sender, count):
-                self.refuse(RemoteProtocolError(reason), sender, count)
+            case Refuse(reason, sender, count, proof):
+                error = Equivocation(proof) if proof is not None else RemoteProtocolError(reason)
+                self.refuse(error, sender, count)
             case Abort():
                 require_reason(effect)
                 # reasons name rounds and agents, never a reward

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from posse.clocks.run_clock import WallClock
 from posse.hosts.report import ReportForm
 from posse.protocol import control
-from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.errors import Contradiction, RemoteProtocolError
 from posse.protocol.machine import Finish
-from posse.results.record import Absence
+from posse.results.record import Absence, Proof
 
 
 class Attendance:
@@ -21,6 +21,7 @@ class Attendance:
     - `answers`: each agent's own arm
     - `exhausted`: agents whose rewards ran out, with the sentence (-1: the shared arms)
     - `dismissed`: agents that the run goes on without, and why; `since` has the time
+    - `proofs`: of agents that told others different things, two statements that each signed
     - `finished`: agents that are done or dismissed
     - `verdict`: what ended the run; then every agent that is present has a last word
     - `reports`: that word in the lab, checked by `form`. In the field `form` is None: an agent says
@@ -37,6 +38,7 @@ class Attendance:
         self.exhausted: dict[int, str] = {}
         self.dismissed: dict[int, str] = {}
         self.since: dict[int, float] = {}
+        self.proofs: dict[int, Contradiction] = {}
         self.finished: set[int] = set()
         self._reached = [0.0] * self.agents
         self._rate_of_active = 1.0
@@ -74,6 +76,17 @@ class Attendance:
         return [
             Absence(rank, since, now, self.dismissed[rank]) for rank, since in self.since.items()
         ]
+
+    def proven(self) -> dict[int, Proof]:
+        """The proofs against agents, for the record."""
+        return {
+            rank: Proof(
+                proof.kind.decode(errors="replace"),
+                proof.place.hex(),
+                (proof.statements[0].hex(), proof.statements[1].hex()),
+            )
+            for rank, proof in self.proofs.items()
+        }
 
     def commonest_answer(self) -> int | None:
         """The arm that most agents answered, the lowest if tied; None without answers."""

@@ -24,7 +24,7 @@ from posse.plan import Plan
 from posse.printable import blamed, printable
 from posse.protocol import control
 from posse.protocol.arrays import FloatArray
-from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.errors import Contradiction, RemoteProtocolError
 from posse.protocol.log import LogTables
 from posse.protocol.machine import (
     COORDINATOR,
@@ -36,6 +36,7 @@ from posse.protocol.machine import (
     Started,
 )
 from posse.protocol.message import Message, Plane
+from posse.protocol.signing import Signer
 from posse.protocol.wire import kind_of, read_header
 from posse.results.base import Standing
 from posse.results.record import RunRecord
@@ -86,7 +87,9 @@ class CoordinatorHost:
         sources = sources.coarse() if self._field else sources
         self.sources = sources
         sources.resources.begin()
-        chance = Chance(sources, self._field, spec.seed, run, COORDINATOR)
+        self._chance = chance = Chance(sources, self._field, spec.seed, run, COORDINATOR)
+        self._signer: Signer | None = None
+        """Checks what agents signed, from the first proof on."""
         agents = spec.agents.count
         self.serial = run if serial is None else serial
         """The number of this run in the headers of its frames."""
@@ -378,6 +381,8 @@ class CoordinatorHost:
                     raise RemoteProtocolError("no-such-agent", str(about))
                 self.complaints += self._complaints.add(rank, about, reason)
                 return False
+            case control.Contradicted():
+                self._convict(message)
             case control.Linked(about, up):
                 self.linked.append((rank, about, up))
                 return False
@@ -389,6 +394,29 @@ class CoordinatorHost:
             case _:
                 raise RemoteProtocolError("out-of-turn", type(message).__name__)
         return True
+
+    def _convict(self, shown: control.Contradicted) -> None:
+        """Go on without an agent that signed two values for one round, or end the run by its name.
+
+        The two statements prove it, whoever shows them.
+        """
+        proof = Contradiction(shown.about, shown.kind, shown.place, (shown.first, shown.second))
+        if self._signer is None and self.plan.system.agent.signs:
+            sign = self.plan.spec.engine.sign
+            self._signer = self._chance.signer(self.attendance.agents, b"", sign=sign)
+        if self._signer is None:
+            raise RemoteProtocolError("out-of-turn", "a proof where agents sign nothing")
+        self._signer.check_contradiction(proof)
+        if shown.about in self.attendance.proofs:
+            return  # shown by each of its neighbours
+        self.attendance.proofs[shown.about] = proof
+        said = f"agent {shown.about} told others different things, as two signatures of it prove"
+        proven = f"{shown.first.hex()} and {shown.second.hex()} for {shown.place.hex()}"
+        self.complaints.append(f"{said}: {proven}")
+        if self.outlives_agents:
+            self.lose(shown.about, "equivocation")
+        else:
+            self.left.append((shown.about, said, False))
 
     def _agent_finished(self, rank: int, message: control.Finished, sent_at: float) -> None:
         arm, arms = message.arm, self.plan.spec.arms.arm_count()

@@ -237,6 +237,7 @@ class Server:
             exhausted=attendance.exhausted,
             dismissed=attendance.dismissed,
             missing=missing,
+            proofs=attendance.proven(),
             loss=_effect(plan, verdict, self._network, attendance) if missing or used_up else "",
             log=dict(self.log),
             network=self._network.facts,

@@ -129,6 +129,17 @@ class Absence(msgspec.Struct, frozen=True):
     why: str
 
 
+class Proof(msgspec.Struct, frozen=True):
+    """Two statements that an agent signed for one `place` of the run, in hexadecimal.
+
+    Each is a hash (32 bytes) and a signature of `kind`, place and hash (64 bytes, Ed25519).
+    """
+
+    kind: str
+    place: str
+    statements: tuple[str, str]
+
+
 class RunRecord(msgspec.Struct, kw_only=True):
     """The record of one run. Times are in the unit of the run's clock; None: does not apply.
 
@@ -141,7 +152,8 @@ class RunRecord(msgspec.Struct, kw_only=True):
     - `log`, `agent_logs`: what the coordinator's machine noted, and what each agent's did.
     - `exhausted`: whose arms ran out (-1: shared). `dismissed`: who was left out. Both say why.
     - `missing`, `loss`, `restarts`: absences; their effect on answer and claims; how often agents
-      were killed and started again. Left out of the document when empty.
+      were killed and started again. `proofs`: of agents that told others different things. Left out
+      of the document when empty.
 
     Above 20 fields: one for each key of a run in `result.json`.
     """
@@ -168,6 +180,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
     missing: list[Absence] = []
     loss: str = ""
     restarts: dict[int, int] = {}
+    proofs: dict[int, Proof] = {}
     log: LogTables = {}
     agent_logs: list[LogTables] = []
     network: NetworkFacts = msgspec.field(default_factory=NetworkFacts)
@@ -224,7 +237,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
         slim = msgspec.structs.replace(self, links=[], ledgers=[])
         plain: dict[str, Any] = msgspec.to_builtins(slim, enc_hook=_number)
         del plain["links"], plain["ledgers"]
-        for only_if_any in ("missing", "loss", "restarts"):
+        for only_if_any in ("missing", "loss", "restarts", "proofs"):
             if not plain[only_if_any]:
                 del plain[only_if_any]
         if self.rewards is None:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from posse.measure.confidence import Mean
-from posse.measure.numbers import counted, total, with_interval
+from posse.measure.numbers import counted, named, total, with_interval
 from posse.measure.traffic import RESENT
 from posse.protocol.privacy import format_cost
 from posse.results.measures import PULLS, REGRET, REWARDS, ROUNDS, SLOTS, means
@@ -46,6 +46,9 @@ def rows(runs: Sequence[RunRecord], warnings: Sequence[str]) -> list[tuple[str, 
         said.append(("sent again", f"{again:,} frames, after connections were lost"))
     if refused := sum((Counter(run.refused) for run in runs), Counter()):
         said.append(("refused", ", ".join(f"{n} {reason}" for reason, n in refused.items())))
+    if proven := sorted({agent for run in runs for agent in run.proofs}):
+        text = "signed two values for one round, as `proofs` in the result shows"
+        said.append(("dismissed", f"{named(proven)} {text}"))
     if exhausted := {agent for run in runs for agent in run.exhausted}:
         loss = next((run.loss for run in runs if run.exhausted), "")
         said.append(

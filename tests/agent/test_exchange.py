@@ -26,7 +26,7 @@ def test_a_row_is_passed_on_with_its_origins_signature() -> None:
     data = relay.pack((0, 1))
     assert len(data) == 2 * (24 + SIGNATURE_BYTES)
     np.testing.assert_array_equal(last.unpack(data, (0, 1)), [ROW, ROW + 1])
-    assert last.signatures.keys() == {0, 1, 2}
+    assert last.statements.keys() == {0, 1, 2}
 
 
 @pytest.mark.parametrize("at", [0, 23, 24, 24 + SIGNATURE_BYTES - 1])
@@ -36,7 +36,7 @@ def test_a_relay_can_change_no_byte_of_it(at: int) -> None:
     data[at] ^= 1
     with pytest.raises(RemoteProtocolError, match=r"bad-signature|not-finite"):
         last.unpack(bytes(data), (0,))
-    assert last.signatures.keys() == {2}
+    assert last.statements.keys() == {2}
 
 
 def test_a_relay_cannot_pass_it_on_in_anothers_name_in_another_round_or_cut_off() -> None:
