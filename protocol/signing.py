@@ -7,7 +7,7 @@ What agents state once at each place of a run (a round) they sign as a hash. Two
 place prove by themselves that their origin stated two things (PeerReview, Haeberlen et al. 2007).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 
 from cryptography.exceptions import InvalidSignature
@@ -30,6 +30,10 @@ class Signer:
     def __init__(self, secret: bytes | None, known: Mapping[int, bytes], run: bytes) -> None:
         self._own = Ed25519PrivateKey.from_private_bytes(secret) if secret is not None else None
         self._known = {rank: Ed25519PublicKey.from_public_bytes(k) for rank, k in known.items()}
+        self.name(run)
+
+    def name(self, run: bytes) -> None:
+        """Give the run its name, where that is known only when all agents have come."""
         self._run = len(run).to_bytes(1, "little") + run
 
     def sign(self, kind: bytes, payload: bytes) -> bytes:
@@ -73,6 +77,19 @@ class Signer:
 
     def _text(self, kind: bytes, payload: bytes) -> bytes:
         return b"posse " + self._run + len(kind).to_bytes(1, "little") + kind + payload
+
+
+def nonce_of(incarnation: bytes) -> bytes:
+    """An agent's part of a run's name: a hash of 16 bytes of its process's random number."""
+    return blake2b(incarnation, digest_size=16, person=b"posse nonce").digest()
+
+
+def run_name(own: bytes, nonces: Iterable[bytes]) -> bytes:
+    """The run's name, 32 bytes, from what its coordinator drew and every agent's nonce, by rank.
+
+    As each agent finds its own nonce in it, what others signed under this name is of this run.
+    """
+    return hash_of(len(own).to_bytes(1, "little") + own + b"".join(nonces))
 
 
 def hash_of(content: bytes) -> bytes:

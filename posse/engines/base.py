@@ -31,8 +31,9 @@ def agent_setups(
     keys: Sequence[str] = (),
     way: Way = straight,
     name: bytes = b"",
+    nonces: tuple[bytes, ...] = (),
 ) -> list[AgentSetup]:
-    """Each agent's configuration, by rank; `name` is the run's."""
+    """Each agent's configuration, by rank; `name` and `nonces` give the run's name."""
     spec, untold = plan.spec, plan.system.untold
     parameters = {name: p for name, p in spec.parameters.items() if name not in untold}
     arms = spec.arms.arm_count() if plan.system.shares_arms else spec.arms
@@ -56,6 +57,7 @@ def agent_setups(
             knowledge=network.knowledge[rank],
             privacy=spec.privacy,
             name=name,
+            nonces=nonces,
             sign=spec.engine.sign,
             durable=spec.engine.durable or spec.engine.restarts > 0,
             alive=min(_ALIVE_EVERY, spec.engine.deadline / 4),

@@ -34,7 +34,7 @@ from posse.measure.numbers import named
 from posse.own_code import aside, folders_of
 from posse.plan import Plan
 from posse.protocol.machine import COORDINATOR
-from posse.protocol.signing import Signer
+from posse.protocol.signing import Signer, nonce_of, run_name
 from posse.results import words
 from posse.results.record import RunRecord
 from posse.security.keys import CoordinatorKeys, KeyPair, make_ephemeral_keys
@@ -81,7 +81,11 @@ class ProcessEngine:
         self._serial = 0
         self._closed = False
         self._keys, self._pairs = self._keys_of(keys, bind)
-        self._name = world.token_bytes(16) if self._keys is not None and plan.field else b""
+        self._drawn = world.token_bytes(16) if self._keys is not None and plan.field else b""
+        self._name = self._drawn
+        """The name of the run in signatures: with keys it has the agents' nonces, too."""
+        signers = self._keys.signers if self._keys is not None else None
+        self._checker = Signer(None, signers, self._name) if signers is not None else None
         self._capture = capture
         self._way = way
         self._relays: Relays | None = None
@@ -233,7 +237,8 @@ class ProcessEngine:
     ) -> RunRecord:
         """Continue the run in which this coordinator was killed."""
         LOG.info("%s resumes where its coordinator was killed", _named(plan, before.run))
-        self._serial, self._name = before.serial, before.name
+        self._serial = before.serial
+        self._rename(before.name)
         restore(self.hub.lobby.roster, before.members)
         self.hub.lobby.went_on = True
         with kept.replay() as inputs:
@@ -245,14 +250,26 @@ class ProcessEngine:
 
     def _setups(self, plan: Plan, network: Network) -> list[AgentSetup]:
         """The configuration of each agent."""
+        nonces: tuple[bytes, ...] = ()
+        if self._drawn:
+            members = self.hub.lobby.roster.members
+            came = (members.get(rank) for rank in range(plan.spec.agents.count))
+            nonces = tuple(nonce_of(agent.incarnation if agent else b"") for agent in came)
+            self._rename(run_name(self._drawn, nonces))
         return agent_setups(
             plan,
             network,
             self.hub.lobby.roster.inboxes if self._mesh else None,
             self._keys.agents if self._keys is not None and self._mesh else (),
             self._way,
-            self._name,
+            self._drawn,
+            nonces,
         )
+
+    def _rename(self, name: bytes) -> None:
+        self._name = name
+        if self._checker is not None:
+            self._checker.name(name)
 
     def pids(self) -> dict[int, int]:
         """The process id of each agent that was started here and is up, by rank."""
@@ -302,7 +319,7 @@ class ProcessEngine:
 
     def _checks(self, agents: int, name: bytes) -> Signer | None:
         """A signer that only checks what agents sign; None without keys."""
-        return Signer(None, self._keys.signers, self._name) if self._keys is not None else None
+        return self._checker
 
     def _remove_scratch(self) -> None:
         if self._scratch is not None:

@@ -64,7 +64,7 @@ class AgentHost:
         self._parameters = msgspec.convert(setup.parameters, self._system.parameters)
         self._codec = self._system.agents_codec
         if self.field and self._system.agent.signs:
-            sources.signer(setup.agents, setup.name)  # a missing key must fail before a run
+            sources.signer(setup.agents, setup.signed_name)  # a missing key must fail before a run
         self._peers = frozenset((COORDINATOR, *setup.neighbours))
         self._endpoint = self._new_endpoint(BETWEEN_RUNS)
         self.run: AgentRun | None = None

@@ -393,7 +393,7 @@ def _machine(
     field = chance.field
     signer = None
     if system.agent.signs:
-        signer = chance.signer(setup.agents, setup.name, sign=setup.sign)
+        signer = chance.signer(setup.agents, setup.signed_name, sign=setup.sign)
     return system.agent.make(
         AgentContext(
             rank=chance.rank,

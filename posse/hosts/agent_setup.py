@@ -11,9 +11,12 @@ from posse.families.claims import ClaimContext
 from posse.protocol.control import Count
 from posse.protocol.machine import Variant
 from posse.protocol.privacy import Claim
+from posse.protocol.signing import run_name
 from posse.spec.explain import convert
 from posse.spec.privacy import PrivacySpec
 from posse.spec.runfile import Clock, Mode
+
+Nonce = Annotated[bytes, Meta(min_length=16, max_length=16)]
 
 
 class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,7 +29,8 @@ class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
     - `first`: the first frame on each link to a neighbour has the number after this one
     - `privacy`: the agent's own word, never the coordinator's if that is on another machine
     - `alone`: this agent takes no other's honesty on the coordinator's word
-    - `name`: the run's, for signatures
+    - `name`: what the coordinator drew for the run's name, for signatures; `nonces`: each agent's
+      part of it, by rank, if agents have keys
     - `sign`: sign in the lab too; in the field agents with keys always do
     - `durable`: keep a journal in the lab too
     - `alive`: seconds between two signs of life while the agent acts
@@ -51,9 +55,15 @@ class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
     privacy: PrivacySpec = PrivacySpec()
     alone: bool = False
     name: Annotated[bytes, Meta(max_length=32)] = b""
+    nonces: tuple[Nonce, ...] = ()
     sign: bool = False
     durable: bool = False
     alive: Annotated[float, Meta(gt=0)] = 5.0
+
+    @property
+    def signed_name(self) -> bytes:
+        """The run's name in signatures."""
+        return run_name(self.name, self.nonces) if self.nonces else self.name
 
     @property
     def claim(self) -> Claim:

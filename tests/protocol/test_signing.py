@@ -3,7 +3,7 @@
 import pytest
 
 from posse.protocol.errors import RemoteProtocolError
-from posse.protocol.signing import SIGNATURE_BYTES, Signer, public_of
+from posse.protocol.signing import SIGNATURE_BYTES, Signer, nonce_of, public_of, run_name
 from tests.support.signing import signers
 
 
@@ -46,3 +46,10 @@ def test_ed25519_is_the_one_of_rfc_8032() -> None:
     secret = bytes.fromhex("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60")
     public = bytes.fromhex("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a")
     assert public_of(secret) == public
+
+
+def test_a_runs_name_depends_on_every_part_and_its_place() -> None:
+    one, other = nonce_of(b"one"), nonce_of(b"other")
+    names = [run_name(b"run", (one, other)), run_name(b"run", (other, one)), run_name(b"", (one,))]
+    assert [len(name) for name in names] == [32, 32, 32]
+    assert len({*names}) == 3

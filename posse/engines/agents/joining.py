@@ -45,6 +45,7 @@ from posse.printable import printable
 from posse.protocol import control
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.message import Plane
+from posse.protocol.signing import nonce_of
 from posse.protocol.wire import VERSION, Codec, in_our_version, read_header
 from posse.security.address import inbox_trouble
 
@@ -411,6 +412,14 @@ class Joining:
             )
             return [Fail(f"{text}; real rewards need clock = 'wall'", PosseError)]
         self._take_rank(rank)
+        nonce = nonce_of(self.incarnation)
+        signs = self.remote and self._key and decoded.mode == "field"
+        if signs and decoded.nonces[rank : rank + 1] != (nonce,):
+            text = (
+                "the coordinator's name for the run lacks this agent's random number, so that "
+                "messages of an earlier run could pass for new ones"
+            )
+            return [Fail(f"{text}; ask its operator whether it is posse's own", PosseError)]
         for other, inbox in decoded.inboxes.items():
             if self.remote and (trouble := inbox_trouble(inbox, "", ())):
                 text = f"the coordinator sent a bad address for agent {other}: {trouble}"

@@ -41,7 +41,7 @@ def outside_agent(journal: Journal, sources: Sources, setup: AgentSetup) -> dict
     system = get_system(setup.system)
     named = {"journal": journal, "system": system, "codec": system.agents_codec}
     if setup.mode == "field" and system.agent.signs:
-        named["signs"] = sources.signer(setup.agents, setup.name)
+        named["signs"] = sources.signer(setup.agents, setup.signed_name)
     return named | of_sources(sources)
 
 

@@ -30,6 +30,7 @@ from posse.hosts.agent_setup import AgentSetup
 from posse.protocol import control
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.message import Message
+from posse.protocol.signing import nonce_of
 from posse.protocol.wire import VERSION, encode
 
 WALL = 1e9
@@ -458,6 +459,19 @@ def test_a_mode_a_clock_and_a_variant_that_nobody_knows_are_refused(name: str, v
     assert isinstance(fail, Fail)
     assert f"Invalid enum value '{value}'" in fail.reason
     assert script.machine.state is JoinState.JOINED
+
+
+def test_a_run_whose_name_lacks_the_agents_random_number_is_left() -> None:
+    """Else a coordinator could name a run as an earlier one, and let its messages live again."""
+    nonces = tuple(nonce_of(b"start-%d" % start) for start in (9, 9, 9, 9, 1))
+    for given, fits in ((nonces, True), (nonces[:4], False), (nonces[::-1], False), ((), False)):
+        script = Script(key="KEY")
+        script.joins()
+        setup = msgspec.structs.replace(SETUP, mode="field", name=b"run", nonces=given)
+        effects = script.told(control.Configure(4, msgspec.msgpack.encode(setup)))
+        assert isinstance(effects[0], Fail) is not fits
+        if not fits:
+            assert "lacks this agent's random number" in effects[0].reason
 
 
 def test_an_agent_that_has_a_rank_is_no_other() -> None:
