@@ -36,6 +36,8 @@ class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
     - `alive`: seconds between two signs of life while the agent acts
 
     Decoding refuses an unknown mode, clock or variant.
+
+    Above 20 attributes: one for each thing that an agent may know.
     """
 
     system: str
