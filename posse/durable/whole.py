@@ -4,7 +4,7 @@ import errno
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TypeVar
 
@@ -16,6 +16,9 @@ _ROOM = 1 << 20
 _PATIENCE = 10.0
 """Seconds to wait for a free descriptor: a flood of connections may take all of them, until the
 process's door closes it (`posse.wire.door`)."""
+
+RESERVE = 32
+"""Descriptors between the soft and the hard limit of a coordinator, which only files may use."""
 
 T = TypeVar("T")
 
@@ -79,4 +82,22 @@ def _patiently(open_: Callable[[], T]) -> T:
         except OSError as error:
             if error.errno != errno.EMFILE or time.monotonic() > until:
                 raise
+        with _reserve(), suppress(OSError):
+            return open_()
         time.sleep(0.01)
+
+
+@contextmanager
+def _reserve() -> Iterator[None]:
+    """Lift the soft limit of open files to the hard one."""
+    try:
+        import resource  # noqa: PLC0415  (Windows has none)
+    except ImportError:
+        yield
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -67,7 +67,25 @@ def _full(descriptor: int) -> None:
     raise OSError(28, "No space left on device")
 
 
-def test_no_free_descriptor_is_waited_for(tmp_path: Path) -> None:
+def test_files_have_descriptors_that_connections_cannot_take(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    highest = max(int(name) for name in os.listdir("/proc/self/fd"))
+    taken: list[int] = []
+    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 8, hard))
+    try:
+        with suppress(OSError):
+            for _ in range(100):
+                taken.append(os.open(os.devnull, os.O_RDONLY))
+        whole.write(tmp_path / "result.json", "there")
+        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == highest + 8
+    finally:
+        deque(map(os.close, taken))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert (tmp_path / "result.json").read_text() == "there"
+
+
+def test_no_free_descriptor_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(whole, "_reserve", nullcontext)  # all of it is used
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     highest = max(int(name) for name in os.listdir("/proc/self/fd"))
     taken: list[int] = []

@@ -80,6 +80,7 @@ def test_what_agents_attest_of_steps_that_nobody_came_to() -> None:
 
 
 def test_complaints_and_refusals() -> None:
+    coordinator().receive(0, b"what Python keeps of a first refusal is not the host's")
     host = coordinator()
 
     def fill() -> CoordinatorHost:

@@ -8,6 +8,7 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
+from posse.durable.whole import RESERVE
 from posse.errors import PosseError, SpecError
 
 _PER_AGENT = 2
@@ -21,6 +22,9 @@ _MEMORY = 2 << 20
 
 _OF_AN_AGENT = 192 << 10
 """The least memory of an agent that shares its process with others, in bytes."""
+
+_ENOUGH = 512
+"""Least limit of open files of which some are kept for files alone."""
 
 _THREADS = 3
 """Threads of an agent: its own and ZeroMQ's two."""
@@ -42,15 +46,22 @@ def require_processes() -> None:
 def require(agents: int, spawn: int, together: int = 1, *, ipc: bool = False) -> None:
     """`PosseError` if there is no room for `agents`, `spawn` of them on this machine.
 
-    So many `together` share a process. Raises the limit of open files as far as allowed.
+    So many `together` share a process. Raises the limit of open files as far as allowed, but for
+    those that are for files alone: strangers' connections may take all others.
     """
     import resource  # noqa: PLC0415  (Windows has none)
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    reserve = RESERVE if hard >= _ENOUGH else 0
+    if soft != hard - reserve:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard - reserve, hard))
     needs = (
-        ("open files in one process", (_PER_AGENT - ipc) * agents + _BESIDES, hard, "ulimit -Hn"),
+        (
+            "open files in one process",
+            (_PER_AGENT - ipc) * agents + _BESIDES + reserve,
+            hard,
+            "ulimit -Hn",
+        ),
         ("threads and processes", _THREADS * spawn, free_tasks(), "the container's pids limit"),
     )
     for what, needed, allowed, limit in needs:

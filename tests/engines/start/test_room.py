@@ -1,5 +1,6 @@
 """Room for a run's processes: a sentence before the start, not libzmq's end in the middle."""
 
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -41,6 +42,17 @@ def test_few_descriptors_are_enough_or_a_sentence(tmp_path: Path) -> None:
         "allowed here; raise that (ulimit -Hn), use fewer agents, or run in memory: --engine "
         "memory\n"
     )
+
+
+@pytest.mark.parametrize(("hard", "soft"), [(1024, 992), (511, 511), (-1, -1)])
+def test_some_descriptors_are_left_for_files(
+    hard: int, soft: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[tuple[int, int]] = []
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (256, hard))
+    monkeypatch.setattr(resource, "setrlimit", lambda which, limits: said.append(limits))
+    room.require(2, 2)
+    assert said == [(soft, hard)]
 
 
 def test_what_a_machine_and_its_container_leave(tmp_path: Path) -> None:
