@@ -39,16 +39,16 @@ _EVERY = 20
 """Slots between two averages that are looked at."""
 
 _ASKED: dict[str, tuple[Any, ...]] = {
-    "dp-mase": (3_000, _run("dp-mase", 1, _VOTES)),
-    "dp-mase, unbounded rewards": (600, _run("dp-mase", 2, _VOTES, _GAUSS, variant="printed")),
-    "corrupted-elimination, η": (400, _run("corrupted-elimination", 32, {}, _MANY)),
+    "dp-mase": (2_000, _run("dp-mase", 1, _VOTES)),
+    "dp-mase, unbounded rewards": (200, _run("dp-mase", 2, _VOTES, _GAUSS, variant="printed")),
+    "corrupted-elimination, η": (150, _run("corrupted-elimination", 32, {}, _MANY)),
     "private-ucb, corrected": (1_500, _run("private-ucb", 2, _FEW, topology=_PATH)),
     "private-ucb, printed": (
-        4_000, _run("private-ucb", 2, _FEW, topology=_PATH, variant="printed"), None, (0.5, 0.5)
+        2_000, _run("private-ucb", 2, _FEW, topology=_PATH, variant="printed"), None, (0.5, 0.5)
     ),
-    "masked sums": (600, _run("anonymous", 6, {"group_size": 2, "horizon": 100})),
-    "cdp-mab, M ε": (2_000, _run("cdp-mab", 4, _CENTRAL)),
-    "cdp-mab, ε": (1_000, _run("cdp-mab", 4, _CENTRAL), 0.5),
+    "masked sums": (100, _run("anonymous", 6, {"group_size": 2, "horizon": 100})),
+    "cdp-mab, M ε": (1_200, _run("cdp-mab", 4, _CENTRAL)),
+    "cdp-mab, ε": (500, _run("cdp-mab", 4, _CENTRAL), 0.5),
 }  # fmt: skip
 """By line what `audited` is given, in the quick form; the full form makes ten times the runs."""
 

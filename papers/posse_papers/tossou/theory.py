@@ -419,7 +419,7 @@ EXPERIMENTS = (
                           times=times)
             for epsilon, times in ((0.1, 1), (1.0, 5))
         }},
-        axes=Axes("ε", "pulls of the best arm", "x"), metric=best_pulls, repeat=(60, 100),
+        axes=Axes("ε", "pulls of the best arm", "x"), metric=best_pulls, repeat=(30, 100),
         assumed="One player, T = 20,000 (quick: 3,000). The printed term is 0 at n = 1, where the "
         "noise is not.",
     ),
