@@ -145,20 +145,39 @@ def _work(sweep: SweepDirectory, options: argparse.Namespace, tasks: list[Task])
             yield from ((index, error) for index in indices[ended:])
 
 
+_ONCE = ("n", "answer", "status")
+"""Columns that are left out where all rows have the same."""
+
+
 def _show(found: list[PointResult], sweep: SweepDirectory, options: argparse.Namespace) -> None:
     measures = ("rounds", "slots", "regret", "rewards", "data_messages")
     shown = [m for m in measures if any(m in one.summary for one in found)]
     axes = [key.rpartition(".")[2] for key in found[0].at]
     heads = (name.removeprefix("data_") for name in shown)
-    table = Table(*axes, "n", "answer", "right", "status", *heads, box=None)
-    for column in table.columns:
-        column.overflow = "fold"
+    columns = [*axes, "n", "answer", "right", "status", *heads]
+    rows = []
     for one in found:
         means = [one.summary.get(name) for name in shown]
         cells = ["" if mean is None else with_interval(mean, one.runs) for mean in means]
-        table.add_row(*map(str, one.at.values()), str(one.runs), *_answer(one), *cells)
+        rows.append([*map(str, one.at.values()), str(one.runs), *_answer(one), *cells])
+    # what is the same in all rows is said once, and leaves room for the intervals
+    same = [
+        place
+        for place, name in enumerate(columns)
+        if name in _ONCE and len(rows) > 1 and len({row[place] for row in rows}) == 1
+    ]
+    table = Table(*(name for place, name in enumerate(columns) if place not in same), box=None)
+    for column in table.columns:
+        column.overflow = "fold"
+    for row in rows:
+        table.add_row(*(cell for place, cell in enumerate(row) if place not in same))
     console = console_of(options)
     console.print(table)
+    if same:
+        console.print(
+            "in all rows: " + "; ".join(f"{columns[place]} {rows[0][place]}" for place in same),
+            highlight=False,
+        )
     message = f"written to {sweep.folder}; posse report {sweep.folder} draws it"
     console.print(message, soft_wrap=True, highlight=False)
 

@@ -142,7 +142,7 @@ def read(path: str | Path, overrides: Sequence[Override] = ()) -> dict[str, Any]
     """Read a run file as plain data, without checking it."""
     try:
         text = regular.read(Path(path), MOST_BYTES, pipes=True)
-        raw = tomllib.loads(text.decode("utf-8-sig"))
+        raw = _read_toml(text.decode("utf-8-sig"))
     except IsADirectoryError:
         raise SpecError(str(path), f"is a folder{_describe_folder(Path(path))}") from None
     except OSError as error:
@@ -160,6 +160,16 @@ def read(path: str | Path, overrides: Sequence[Override] = ()) -> dict[str, Any]
     except UnicodeEncodeError:  # the folder appears in documents, which are UTF-8
         raise SpecError(printable(str(path)), "is in a folder whose name is not UTF-8") from None
     return overridden({"base": base} | raw, overrides)
+
+
+def _read_toml(text: str) -> dict[str, Any]:
+    """The content of a run file, in which `.5` and `5.` are numbers, too."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        with suppress(tomllib.TOMLDecodeError):
+            return tomllib.loads(_BARE_POINT.sub(_complete, text))
+        raise
 
 
 def overridden(raw: dict[str, Any], overrides: Sequence[Override]) -> dict[str, Any]:

@@ -184,7 +184,7 @@ def test_a_system_is_swept_without_what_it_has_no_place_for(
         assert main(["sweep", str(sweep_file), *over, "--out", str(tmp_path / folder)]) == 0
         said = capsys.readouterr()
         assert said.err.count("parameters.epsilon is left out: mase does not use it") == 1
-    for word in ("dp-mase", "arm 0", "2 of 2", "identified", "  n  "):
+    for word in ("dp-mase", "arm 0", "2 of 2", "identified", "in all rows: n 2;"):
         assert word in said.out
     assert read(next(out.glob("*system=mase*"))).spec.parameters == {}
 
@@ -227,3 +227,16 @@ def test_a_sweep_on_a_dask_cluster(sweep_file: Path, tmp_path: Path) -> None:
     here = json.loads(subprocess.check_output([*command, "--out", str(tmp_path / "b")]))
     for one, other in zip(there, here, strict=True):
         assert one["summary"]["rounds"] == other["summary"]["rounds"]
+
+
+def test_what_is_the_same_in_all_rows_is_said_once_and_leaves_room(
+    run_file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    command = ["sweep", "ride.toml", "--set", "repeat=6", "--over", "agents.count=6,12"]
+    assert main([*command, "--jobs", "1", "--out", "out"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["count", "right", "rounds", "regret", "messages"]
+    assert [line.split()[0] for line in lines[1:3]] == ["6", "12"]
+    assert all("(" in line and ")" in line for line in lines[1:3])  # intervals do not wrap
+    assert lines[3] == "in all rows: n 6; answer arm 0; status identified"

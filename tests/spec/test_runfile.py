@@ -155,3 +155,17 @@ def test_a_folder_given_for_a_run_file_is_told_apart(
     with pytest.raises(SpecError) as refused:
         read(tmp_path)
     assert refused.value.problem == what.format(tmp_path)
+
+
+def test_a_point_without_digits_on_one_side_is_a_number_in_a_file_too(tmp_path):
+    path = tmp_path / "run.toml"
+    path.write_text('a = [.5, 5., -.25]\nb = "a .5" # .5\n[c]\nd = 1.5e-3\ne = .5e2\n')
+    assert read(path) == {
+        "base": str(tmp_path),
+        "a": [0.5, 5.0, -0.25],
+        "b": "a .5",
+        "c": {"d": 0.0015, "e": 50.0},
+    }
+    path.write_text("a = .\n")
+    with pytest.raises(SpecError, match="is not TOML: Invalid value"):
+        read(path)
