@@ -44,7 +44,7 @@ FORMATS = (
 _GENERATORS = ("networkx.generators", "networkx.algorithms.bipartite.generators")
 """Modules whose functions make graphs, whatever these are called."""
 
-_FEWEST, _NO_SIZES = 100, {"seed"}
+_FEWEST, _NO_SIZES = 100, {"seed", "tries", "max_iters"}
 """Numbers in a generator's parameters may always be so large; and those that size nothing."""
 
 
@@ -86,7 +86,9 @@ def of_networkx(drawn: Any, agents: int, what: str, resamples: int = 0) -> Graph
     appearance. The graph keeps the names if they are not the ranks.
     """
     if len(drawn) != agents:
-        raise GraphError("", f"{what} has {len(drawn)} nodes, but agents.count is {agents}")
+        raise GraphError(
+            "", f"{what} has {counted(len(drawn), 'node')}, but agents.count is {agents}"
+        )
     nodes = list(drawn.nodes)
     if all(re.fullmatch(r"-?\d+", str(node)) for node in nodes):
         nodes.sort(key=lambda node: int(str(node)))

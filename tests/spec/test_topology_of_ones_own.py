@@ -29,12 +29,19 @@ def test_a_random_generator_is_seeded_and_new_in_each_run() -> None:
     assert first.connected
 
 
+def test_a_number_of_tries_may_be_larger_than_the_graph() -> None:
+    parameters = {"n": 20, "tries": 10_000}
+    table = {"kind": "networkx", "generator": "random_powerlaw_tree", "parameters": parameters}
+    assert graph(table, 20, 0).size == 19
+
+
 @pytest.mark.parametrize(
     ("table", "said"),
     [
         ({"generator": "no_such_graph"}, "topology.generator: networkx has no generator"),
         ({"generator": "system"}, "topology.generator: networkx has no generator"),
         ({"generator": "star_graph"}, "topology.parameters: do not suit star_graph"),
+        ({"generator": "trivial_graph"}, "has 1 node, but agents.count is 20"),
         ({"generator": "petersen_graph"}, "has 10 nodes, but agents.count is 20"),
     ],
 )
