@@ -69,6 +69,6 @@ class SharedNoiseAgent(CdpAgent):
             "discrete-gaussian",
             shared.sensitivity / grid / self.new,
             shared.deviation / grid / self.new,
-            shared.epsilon,
+            shared.losses.epsilon(shared.delta),
             f"round {self.round}",
         )

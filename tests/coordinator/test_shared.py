@@ -229,7 +229,7 @@ def test_the_ledger_has_what_the_sum_costs_and_no_arm_is_named_from_own_sums():
     )
     (release,) = [effect.release for effect in effects if isinstance(effect, Disclose)]
     assert release.mechanism == "discrete-gaussian"
-    assert release.epsilon == 1.0
+    assert release.epsilon == SHARED.losses.epsilon(SHARED.delta) == pytest.approx(0.9274076)
     assert release.scale / release.sensitivity == pytest.approx(
         SHARED.deviation / SHARED.sensitivity
     )
