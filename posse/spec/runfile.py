@@ -199,9 +199,11 @@ def parsed(text: str) -> Any:
 
 
 _BARE_POINT = re.compile(
-    r"""("[^"]*"|'[^']*')|(?<![\w.])([+-]?\d*)\.(\d*(?:[eE][+-]?\d+)?)(?![\w.])"""
+    r'''("""(?:\\[\s\S]|[^\\])*?"""|"(?:\\.|[^"\\\n])*"|'''
+    r"""'''[\s\S]*?'''|'[^'\n]*'|#[^\n]*)"""
+    r"|(?<![\w.])([+-]?\d*)\.(\d*(?:[eE][+-]?\d+)?)(?![\w.])"
 )
-"""A quoted text, which stays as it is, or a number whose point may lack digits on one side."""
+"""A text or comment, which stays as it is, or a number whose point may lack digits on one side."""
 
 
 def _complete(match: re.Match[str]) -> str:

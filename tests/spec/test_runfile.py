@@ -81,6 +81,21 @@ def test_files_that_are_no_run_file(tmp_path: Path) -> None:
         read(elsewhere / "run.toml")
 
 
+@pytest.mark.parametrize(
+    ("line", "held"),
+    [
+        ("b = 'x .5' # don't", "x .5"),
+        ("# don't\nb = 'x .5'", "x .5"),
+        (r'b = "\" .5"', '" .5'),
+        ('b = """\n"q" .5\n"""', '"q" .5\n'),
+        ("b = '''\nit's .5'''", "it's .5"),
+    ],
+)
+def test_texts_beside_such_a_number_stay_as_they_are(tmp_path: Path, line: str, held: str) -> None:
+    (tmp_path / "run.toml").write_text(f"a = .5\n{line}\n")
+    assert read(tmp_path / "run.toml") == {"base": str(tmp_path), "a": 0.5, "b": held}
+
+
 def test_the_mark_that_some_editors_begin_a_file_with_is_no_mistake(tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_bytes(b'\xef\xbb\xbfsystem = "mase"\r\n')
     assert read(tmp_path / "run.toml")["system"] == "mase"
