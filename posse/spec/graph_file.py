@@ -28,7 +28,6 @@ _READERS: dict[str, str] = {
     ".graphml": "read_graphml",
     ".xml": "read_graphml",
     ".gexf": "read_gexf",
-    ".gml": "read_gml",
     ".adjlist": "read_adjlist",
     ".net": "read_pajek",
     ".g6": "read_graph6",
@@ -58,7 +57,7 @@ def read_graph(path: Path, agents: int) -> Graph:
     ending = path.suffix.lower()
     if ending == ".gz":
         content, ending = _unpacked(content, most), path.with_suffix("").suffix.lower()
-    if ending not in _READERS and ending != ".json":
+    if ending not in (*_READERS, ".json", ".gml"):
         return from_edges(agents, _edges(content.decode("utf-8-sig"), agents))
 
     import networkx  # noqa: PLC0415  (costs 0.2 s; few need it)
@@ -66,8 +65,13 @@ def read_graph(path: Path, agents: int) -> Graph:
     try:
         if ending == ".json":
             document = json.loads(content)
+            if not isinstance(document, dict) or "nodes" not in document:
+                raise ValueError("it has no list 'nodes'")
             links = "edges" if "edges" in document else "links"  # as networkx 3.4 called them
             nodes = networkx.node_link_graph(document, edges=links)
+        elif ending == ".gml":
+            labelled = b"label" in content  # without labels, as in many collections, ids are names
+            nodes = networkx.read_gml(BytesIO(content), label="label" if labelled else "id")
         else:
             nodes = getattr(networkx, _READERS[ending])(BytesIO(content))
     except (OSError, UnicodeDecodeError):

@@ -84,6 +84,14 @@ def test_node_links_are_read_as_every_networkx_writes_them(tmp_path) -> None:
             read(tmp_path, "g.json", json.dumps(other), 4)
 
 
+def test_gml_without_labels_names_its_nodes_by_their_numbers(tmp_path) -> None:
+    nodes = "".join(f"node [ id {number} ]\n" for number in (10, 9, 5))
+    text = f"graph [\n{nodes}edge [ source 5 target 9 ]\n]\n"
+    graph = read(tmp_path, "g.gml", text, 3)
+    assert graph.names == ("5", "9", "10")
+    assert graph == graphs.from_edges(3, [(0, 1)], names=("5", "9", "10"))
+
+
 @pytest.mark.parametrize("ending", ["graphml", "gexf", "gml", "adjlist", "net", "json", "g6", "s6"])
 def test_formats_of_networkx_are_read_by_the_end_of_their_name(tmp_path, ending) -> None:
     ring = networkx.cycle_graph(4)
