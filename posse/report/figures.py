@@ -159,7 +159,7 @@ def _bars(figure: Figure, series: Series) -> Chart | None:
     with canvas() as (drawing, axes):
         axes.bar([x for x, *_ in rows], [y for _, y, _ in rows], width=0.72, color=COLOUR["s0"])
         axes.grid(visible=False, axis="x")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         axes.set(xlabel=_x_label(figure, series), ylabel=figure.y)
         large_numbers(axes)
     return Chart(
