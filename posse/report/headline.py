@@ -26,12 +26,19 @@ def headline(series: list[Series], names: list[str]) -> tuple[str, str]:
         if len(series) > 1 and all(values) and any(map(any, values)):
             order = sorted(range(len(series)), key=lambda n: sign * float(np.mean(values[n])))
             best, second = order[:2]
-            title = f"{names[best]} has the {praise}: {average(values[best])}"
-            judged = _difference(series[best], series[second], measure)
-            after = f"The next is {names[second]}: {average(values[second])}; {judged}."
+            means = [float(np.mean(v)) for v in values]
+            first = [names[n] for n in order if means[n] == means[best]]
+            if len(first) > 1:
+                same = praise.partition(" ")[2]
+                title = f"{' and '.join(first)} have the same {same}: {average(values[best])}"
+                after = ""
+            else:
+                title = f"{names[best]} has the {praise}: {average(values[best])}"
+                judged = _difference(series[best], series[second], measure)
+                after = f"The next is {names[second]}: {average(values[second])}; {judged}. "
             rights = [_right(s, name) for s, name in zip(series, names, strict=True)]
-            right = f" Right: {', '.join(filter(None, rights))}." if any(rights) else ""
-            return title, f"{after}{right} {_on(series)}"
+            right = f"Right: {', '.join(filter(None, rights))}. " if any(rights) else ""
+            return title, f"{after}{right}{_on(series)}".rstrip()
     return "", ""
 
 

@@ -41,6 +41,12 @@ def test_what_may_be_chance_is_called_so() -> None:
     assert "(of separate runs), which may be chance" in headline([one, other], ["a", "b"])[1]
 
 
+def test_of_two_with_the_same_mean_none_is_called_better() -> None:
+    title, after = headline([series(5, 6), series(6, 5), series(8, 9)], ["a", "b", "c"])
+    assert title == "a and b have the same regret: 5.5 (n = 2)"
+    assert after == "On 2 arms (bernoulli), with 3 agents."
+
+
 def test_below_five_runs_nothing_is_sure() -> None:
     _, after = headline([series(1, 2), series(8, 9)], ["a", "b"])
     assert "below 5 runs of each it is not known how surely they differ" in after
