@@ -15,7 +15,7 @@ from msgspec import Meta
 from posse.errors import SpecError
 from posse.protocol.machine import COORDINATOR
 
-Rank = Annotated[int, Meta(ge=0)] | str
+EndOfLink = Annotated[int, Meta(ge=0)] | str
 
 RETRANSMIT = 0.2
 """Seconds after which a system sends a lost segment again, and twice as long each time after."""
@@ -72,7 +72,7 @@ IDEAL = LinkConditions(delay=0.0, jitter=0.0, loss=0.0)
 class LinkSpec(LinkConditions, frozen=True, kw_only=True):
     """`[[network.links]]`: what one link has."""
 
-    ends: tuple[Rank, Rank]
+    ends: tuple[EndOfLink, EndOfLink]
 
 
 class NetworkSpec(LinkConditions, frozen=True, kw_only=True):
@@ -87,7 +87,7 @@ class NetworkSpec(LinkConditions, frozen=True, kw_only=True):
 
     coordinator: LinkConditions | None = None
     neighbours: LinkConditions | None = None
-    regions: dict[str, tuple[Rank, ...]] = {}
+    regions: dict[str, tuple[EndOfLink, ...]] = {}
     delays: tuple[tuple[_Delay, ...], ...] = ()
     links: tuple[LinkSpec, ...] = ()
 
@@ -143,7 +143,7 @@ class NetworkSpec(LinkConditions, frozen=True, kw_only=True):
                     yield region, _rank(member)
 
 
-def _require(member: Rank, agents: int, key: str) -> None:
+def _require(member: EndOfLink, agents: int, key: str) -> None:
     if isinstance(member, str) and member != "coordinator":
         text = f"'{member}' is neither coordinator, a rank, nor a range as \"0-3\""
         raise SpecError(key, text)
@@ -151,7 +151,7 @@ def _require(member: Rank, agents: int, key: str) -> None:
         raise SpecError(key, f"there is no agent {member}; the last one is {agents - 1}")
 
 
-def _rank(end: Rank) -> int:
+def _rank(end: EndOfLink) -> int:
     return end if isinstance(end, int) else COORDINATOR
 
 

@@ -198,7 +198,7 @@ def test_what_leaves_a_process_is_what_the_page_lists(
 def test_the_page_names_what_goes_wrong_too() -> None:
     wrong = documented("Only when something is wrong")
     assert wrong == {
-        "agent": {"Failed", "Complaint", "Linked", "Resume"},
+        "agent": {"Failed", "Complaint", "Contradicted", "Linked", "Resume"},
         "coordinator": {"Moved", "Refused", "Resumed", "Unknown", "Whose"},
         "operator": set(),
     }
