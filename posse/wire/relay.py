@@ -26,7 +26,7 @@ _NUMBERED = (b"pn", b"pt")
 _DEADLINE = 10.0
 
 
-class Arrival(NamedTuple):
+class RelayedAt(NamedTuple):
     """When the last frame of a direction arrives, and when the line is free again."""
 
     here: float = 0.0
@@ -56,14 +56,14 @@ class Fault:
             return False
         return self._random.random() < self.share
 
-    def due(self, before: "Arrival", now: float, size: int) -> "Arrival":
+    def due(self, before: "RelayedAt", now: float, size: int) -> "RelayedAt":
         """When a frame that came now is here, and when the next may follow it."""
         has, chance = self.conditions, self._random
         free = max(before.free, now) + (size / has.bandwidth if has.bandwidth else 0.0)
         late = self.delay + (has.delay or 0.0) + retransmission(has.loss or 0.0, chance)
         if has.jitter:
             late += has.jitter * min(chance.expovariate(1.0), 20.0)
-        return Arrival(max(before.here, free + late), free)
+        return RelayedAt(max(before.here, free + late), free)
 
     def settle(self) -> None:
         """Apply `cut`: reset all connections of a link that is cut, let others through."""
@@ -193,7 +193,7 @@ async def _pass_on(fault: Fault, reader: StreamReader, writer: StreamWriter) -> 
     now = asyncio.get_running_loop().time
     line: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
     delivery = asyncio.create_task(_deliver(line, writer))
-    due = Arrival()
+    due = RelayedAt()
     try:
         greeting = _GREETING
         while greeting and (part := await reader.read(greeting)):  # each end waits for the other's
