@@ -83,6 +83,7 @@ def run(edges: list[list[int]], exchange: str, on_missing: str = "continue") -> 
     return memory.run(prepare(spec), 0)
 
 
+@pytest.mark.inside
 @pytest.mark.parametrize("exchange", ["gis", "flooding", "gossip"])
 @pytest.mark.parametrize(
     ("edges", "lies"),
@@ -106,6 +107,7 @@ def test_the_origin_is_dismissed_by_proof_and_the_others_go_on(
     assert one[: 2 * HASH_BYTES] != other[: 2 * HASH_BYTES]
 
 
+@pytest.mark.inside
 def test_a_run_that_needs_all_ends_by_the_origins_name_and_no_relays(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
