@@ -20,6 +20,9 @@ EndOfLink = Annotated[int, Meta(ge=0)] | str
 RETRANSMIT = 0.2
 """Seconds after which a system sends a lost segment again, and twice as long each time after."""
 
+LONGEST_JITTER = 20.0
+"""In units of its mean, the most by which jitter delays a message."""
+
 MOST_RETRANSMITS = 15
 """As often a segment is sent again, at most; then the link is taken for good."""
 
@@ -48,9 +51,9 @@ class LinkConditions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         return LinkConditions(**(_asdict(general) | given))
 
 
-def retransmission(loss: float, chance: Random) -> float:
-    """Seconds by which a message comes later because it is lost with this probability each time."""
-    late, wait = 0.0, RETRANSMIT
+def lateness(delay: float, jitter: float, loss: float, chance: Random) -> float:
+    """Seconds that a message is on its way; it is lost with probability `loss` each time."""
+    late, wait = delay + jitter * min(chance.expovariate(1.0), LONGEST_JITTER), RETRANSMIT
     for _ in range(MOST_RETRANSMITS if loss else 0):
         if chance.random() >= loss:
             break

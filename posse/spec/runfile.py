@@ -192,9 +192,8 @@ def _split(override: str) -> tuple[str, Any]:
 
 def parsed(text: str) -> Any:
     """The value as TOML reads it, otherwise as a string. `.5` and `5.` are numbers, too."""
-    for value in (text, _BARE_POINT.sub(_complete, text)):
-        with suppress(tomllib.TOMLDecodeError):
-            return tomllib.loads(f"value = {value}")["value"]
+    with suppress(tomllib.TOMLDecodeError):
+        return _read_toml(f"value = {text}")["value"]
     return text
 
 

@@ -16,7 +16,7 @@ from asyncio import IncompleteReadError, StreamReader, StreamWriter
 from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple
 
-from posse.spec.network import IDEAL, LinkConditions, retransmission
+from posse.spec.network import IDEAL, LinkConditions, lateness
 
 _GREETING = 64
 _LONG, _COMMAND = 0x02, 0x04
@@ -60,9 +60,7 @@ class Fault:
         """When a frame that came now is here, and when the next may follow it."""
         has, chance = self.conditions, self._random
         free = max(before.free, now) + (size / has.bandwidth if has.bandwidth else 0.0)
-        late = self.delay + (has.delay or 0.0) + retransmission(has.loss or 0.0, chance)
-        if has.jitter:
-            late += has.jitter * min(chance.expovariate(1.0), 20.0)
+        late = self.delay + lateness(has.delay or 0.0, has.jitter or 0.0, has.loss or 0.0, chance)
         return RelayedAt(max(before.here, free + late), free)
 
     def settle(self) -> None:

@@ -1,7 +1,7 @@
 """What a process asks of the world: sockets, clocks, chance, arms, its disk, its memory.
 
 Coordinator, agents and everything under their links ask here and nowhere else, so that a simulated
-world (`posse.testing.simulator`) can stand in for this machine. What is asked for each frame costs
+world (`posse.engines.simulated`) can stand in for this machine. What is asked for each frame costs
 no more than before: sockets are ZeroMQ's own, and clocks are Python's own functions.
 """
 

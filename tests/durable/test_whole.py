@@ -6,8 +6,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections import deque
-from contextlib import nullcontext, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -67,7 +67,9 @@ def _full(descriptor: int) -> None:
     raise OSError(28, "No space left on device")
 
 
-def test_files_have_descriptors_that_connections_cannot_take(tmp_path: Path) -> None:
+@contextmanager
+def exhausted() -> Iterator[list[int]]:
+    """No descriptor is free below the soft limit; those that were taken for that, to be closed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     highest = max(int(name) for name in os.listdir("/proc/self/fd"))
     taken: list[int] = []
@@ -76,28 +78,29 @@ def test_files_have_descriptors_that_connections_cannot_take(tmp_path: Path) -> 
         with suppress(OSError):
             for _ in range(100):
                 taken.append(os.open(os.devnull, os.O_RDONLY))
-        whole.write(tmp_path / "result.json", "there")
+        yield taken
         assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == highest + 8
     finally:
-        deque(map(os.close, taken))
+        close(taken)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def close(taken: list[int]) -> None:
+    while taken:
+        os.close(taken.pop())
+
+
+def test_files_have_descriptors_that_connections_cannot_take(tmp_path: Path) -> None:
+    with exhausted():
+        whole.write(tmp_path / "result.json", "there")
     assert (tmp_path / "result.json").read_text() == "there"
 
 
 def test_no_free_descriptor_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(whole, "_reserve", nullcontext)  # all of it is used
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    highest = max(int(name) for name in os.listdir("/proc/self/fd"))
-    taken: list[int] = []
-    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 8, hard))
-    try:
-        with suppress(OSError):
-            for _ in range(100):
-                taken.append(os.open(os.devnull, os.O_RDONLY))
-        freeing = threading.Timer(0.1, lambda: deque(map(os.close, taken)))
+    with exhausted() as taken:
+        freeing = threading.Timer(0.1, close, [taken])
         freeing.start()
         whole.write(tmp_path / "result.json", "there")
         freeing.join()
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert (tmp_path / "result.json").read_text() == "there"

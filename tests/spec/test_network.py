@@ -8,7 +8,7 @@ import pytest
 from posse.errors import SpecError
 from posse.plan import prepare
 from posse.protocol.machine import COORDINATOR
-from posse.spec.network import IDEAL, LinkConditions, retransmission
+from posse.spec.network import IDEAL, LinkConditions, lateness
 
 REGIONS = {"europe": ["coordinator", "0-1"], "asia": [2, 3, 4]}
 DELAYS = [[0.001, 0.09], [0.09, 0.002]]
@@ -84,8 +84,11 @@ def test_frames_of_unix_sockets_cannot_wait() -> None:
 
 def test_what_is_lost_comes_later_and_twice_as_late_each_time() -> None:
     chance = random.Random(1)
-    late = [retransmission(0.5, chance) for _ in range(4_000)]
+    late = [lateness(0.0, 0.0, 0.5, chance) for _ in range(4_000)]
     assert {round(x, 9) for x in late} >= {0.0, 0.2, 0.6, 1.4}
     # half of all are never lost; standard error .008
     assert abs(sum(x == 0 for x in late) / len(late) - 0.5) < 0.04
-    assert retransmission(0.0, chance) == 0.0
+    assert lateness(0.2, 0.0, 0.0, chance) == 0.2
+    # a mean of .1 over 4,000 draws has a standard error of .0016
+    jitters = [lateness(1.0, 0.1, 0.0, chance) - 1.0 for _ in range(4_000)]
+    assert abs(sum(jitters) / len(jitters) - 0.1) < 0.008

@@ -25,7 +25,7 @@ from typing import Protocol
 import zmq
 
 from posse.engines.simulated.schedule import Process, TurnSchedule
-from posse.spec.network import LinkConditions, retransmission
+from posse.spec.network import LinkConditions, lateness
 from posse.wire.session import is_numbered
 
 FIRST_DESCRIPTOR = 1 << 28
@@ -333,8 +333,7 @@ class SimulatedNetwork:
                 continue
             took = len(data) / path.bandwidth
             other.free_at = max(other.free_at, schedule.now) + took
-            delay = path.delay + path.jitter * min(chance.expovariate(1.0), 20.0)
-            delay += retransmission(path.resent, chance)
+            delay = lateness(path.delay, path.jitter, path.resent, chance)
             other.due = max(other.due, other.free_at + delay)
             schedule.at(other.due, land)
 

@@ -36,7 +36,7 @@ def run(plan: Plan, number: int, observe: Observer, tap: Capture | None = None) 
     if number in cluster.records:
         return cluster.records[number]
     why = [ended.why for ended in cluster.ended if ended.rank == COORDINATOR and ended.why]
-    raise RunFailed(cluster.defects[0] if cluster.defects else why[0])
+    raise RunFailed(next(iter([*cluster.defects, *why]), "the run stood still"))
 
 
 @contextmanager

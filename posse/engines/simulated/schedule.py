@@ -91,6 +91,8 @@ class Process:
             self.result = self._main()
         except Killed:
             pass
+        except KeyboardInterrupt:  # meant for the simulation
+            raise
         except BaseException as error:
             self.error = error
         if self.alive:

@@ -110,7 +110,7 @@ def _cluster(plan: Plan, seed: int) -> SimulatedCluster:
 def own_plan(seed: int) -> Plan:
     """The run of one of posse's own systems whose turn it is.
 
-    Of four one has no journals, two have, and one is in the field, if the system can be.
+    Of four rounds one has no journals, two have, and one is of those that can be in the field.
     """
     names = [name for name, run in SMALL.items() if run["agents"]["count"] <= _MOST_AGENTS]
     turn = seed // len(names)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from posse.engines.start.pool import on_all_cores
-from posse.errors import PosseError
+from posse.errors import PosseError, SpecError
 from posse.plan import Plan, Source, changed, unpacked
 from posse.testing.simulator.check import SimulatedTrial, attempt, own_plan, shrunk
 from posse.testing.simulator.faults import KINDS, InjectedFault
@@ -34,6 +34,12 @@ def simulate(
     `posse.testing.simulator.check` says what must hold.
     """
     plan = None if source is None else changed(source, {"engine.kind": "processes"})
+    if plan is not None and plan.field:
+        raise SpecError(
+            "mode",
+            "is 'field', and simulated runs would use up your rewards; try it with mode = 'lab' "
+            "and simulated arms",
+        )
     encoded = b"" if plan is None else msgspec.msgpack.encode(plan.spec)
     given = None if faults is None else list(faults)
     numbers = list(seeds)

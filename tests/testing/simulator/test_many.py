@@ -1,7 +1,11 @@
 """`posse.testing.simulate`."""
 
+import pytest
+
 from posse import testing
+from posse.errors import SpecError
 from posse.testing.simulator.faults import InjectedFault
+from posse.testing.simulator.field import field_plan
 from posse.testing.small import SMALL
 
 
@@ -17,3 +21,8 @@ def test_given_faults_are_those_of_every_seed() -> None:
     (trial,) = testing.simulate({"system": "mase", **SMALL["mase"]}, seeds=[4], faults=[cut])
     assert trial.faults == [cut]
     assert any(event.what == "cut" for event in trial.events)
+
+
+def test_a_run_of_the_field_is_refused_before_it_uses_up_rewards() -> None:
+    with pytest.raises(SpecError, match="mode: is 'field', and simulated runs would use up your"):
+        next(testing.simulate(field_plan("dp-mase"), seeds=[1]))
