@@ -5,7 +5,7 @@ this machine relays realise them on real sockets. Answers, messages and bytes ar
 """
 
 import re
-from collections.abc import Iterator
+from itertools import chain
 from random import Random
 from typing import Annotated
 
@@ -97,26 +97,28 @@ class NetworkSpec(LinkConditions, frozen=True, kw_only=True):
     def check(self, agents: int) -> None:
         """`SpecError` unless the regions and links are those of so many agents."""
         places: dict[int, str] = {}
-        for region, rank in self._places(agents):
-            if rank in places:
-                both = " and ".join(sorted({places[rank], region}))
-                raise SpecError("network.regions", f"{_named(rank)} is in {both} twice")
-            places[rank] = region
+        for region, members in self.regions.items():
+            for rank in chain(*(_require(m, agents, "network.regions") for m in members)):
+                if rank in places:
+                    both = " and ".join(sorted({places[rank], region}))
+                    raise SpecError("network.regions", f"{_named(rank)} is in {both} twice")
+                places[rank] = region
         size = len(self.regions)
         if self.delays and any(len(row) != size for row in (self.delays, *self.delays)):
-            raise SpecError(
-                "network.delays",
-                f"needs {size} rows of {size} numbers, for {', '.join(self.regions)}",
-            )
+            names = ", ".join(self.regions)
+            raise SpecError("network.delays", f"needs {size} rows of {size} numbers, for {names}")
+        if self.delays != tuple(zip(*self.delays, strict=True)):
+            raise SpecError("network.delays", "must be the same in both directions")
         if self.regions and not self.delays:
             raise SpecError("network.delays", "is missing; it has a row for each of the regions")
         if self.regions and (missing := [r for r in range(-1, agents) if r not in places]):
             raise SpecError("network.regions", f"{_named(missing[0])} is in none of them")
         for link in self.links:
-            for end in link.ends:
-                _require(end, agents, "network.links")
-            if link.ends[0] == link.ends[1]:
-                raise SpecError("network.links", f"{_named(_rank(link.ends[0]))} is both ends")
+            one, other = (_require(end, agents, "network.links") for end in link.ends)
+            if len(one) != 1 or len(other) != 1:
+                raise SpecError("network.links", "ends are single: coordinator, or a rank")
+            if one == other:
+                raise SpecError("network.links", f"{_named(one[0])} is both ends")
 
     def conditions(self, agents: int, a: int, b: int) -> LinkConditions:
         """What the link between two ranks has."""
@@ -125,37 +127,37 @@ class NetworkSpec(LinkConditions, frozen=True, kw_only=True):
         for table in (self, kind):
             found = table.over(found) if table is not None else found
         if self.regions:
-            places = {rank: region for region, rank in self._places(agents)}
-            names = list(self.regions)
-            row, column = names.index(places[a]), names.index(places[b])
-            found = LinkConditions(delay=self.delays[row][column]).over(found)
+            delay = self.delays[self._place(a)][self._place(b)]
+            found = LinkConditions(delay=delay).over(found)
         for link in self.links:
-            if {_rank(end) for end in link.ends} == {a, b}:
+            if {_ranks(end)[0] for end in link.ends} == {a, b}:
                 found = link.over(found)
         return found
 
-    def _places(self, agents: int) -> Iterator[tuple[str, int]]:
-        for region, members in self.regions.items():
-            for member in members:
-                if isinstance(member, str) and (ends := re.fullmatch(r"(\d+)-(\d+)", member)):
-                    first, last = int(ends[1]), int(ends[2])
-                    _require(last, agents, "network.regions")
-                    yield from ((region, rank) for rank in range(first, last + 1))
-                else:
-                    _require(member, agents, "network.regions")
-                    yield region, _rank(member)
+    def _place(self, rank: int) -> int:
+        """The number of a rank's region."""
+        regions = enumerate(self.regions.values())
+        return next(n for n, members in regions if any(rank in _ranks(m) for m in members))
 
 
-def _require(member: EndOfLink, agents: int, key: str) -> None:
-    if isinstance(member, str) and member != "coordinator":
-        text = f"'{member}' is neither coordinator, a rank, nor a range as \"0-3\""
-        raise SpecError(key, text)
-    if isinstance(member, int) and member >= agents:
-        raise SpecError(key, f"there is no agent {member}; the last one is {agents - 1}")
+def _ranks(member: EndOfLink) -> range:
+    """The ranks that a member of a region names; empty if it names none."""
+    if isinstance(member, int):
+        return range(member, member + 1)
+    if member == "coordinator":
+        return range(COORDINATOR, COORDINATOR + 1)
+    ends = re.fullmatch(r"(\d+)-(\d+)", member)
+    return range(int(ends[1]), int(ends[2]) + 1) if ends else range(0)
 
 
-def _rank(end: EndOfLink) -> int:
-    return end if isinstance(end, int) else COORDINATOR
+def _require(member: EndOfLink, agents: int, key: str) -> range:
+    """The ranks of a member; `SpecError` if it has none, or not so many agents are there."""
+    ranks = _ranks(member)
+    if not ranks:
+        raise SpecError(key, f"'{member}' is neither coordinator, a rank, nor a range as \"0-3\"")
+    if ranks[-1] >= agents:
+        raise SpecError(key, f"there is no agent {ranks[-1]}; the last one is {agents - 1}")
+    return ranks
 
 
 def _named(rank: int) -> str:

@@ -66,6 +66,12 @@ def test_the_more_special_table_counts_and_leaves_the_rest_open() -> None:
             {"regions": {"a": ["coordinator", "0-4", 2]}, "delays": [[1]]},
             "network.regions: agent 2 is in a twice",
         ),
+        (
+            {"regions": REGIONS, "delays": [[0.1, 0.2], [0.3, 0.1]]},
+            "network.delays: must be the same in both directions",
+        ),
+        ({"regions": {"a": ["3-1"]}}, "network.regions: '3-1' is neither coordinator, a rank"),
+        ({"links": [{"ends": ["0-1", 2]}]}, "network.links: ends are single"),
         ({"links": [{"ends": [0, 7]}]}, "network.links: there is no agent 7"),
         ({"links": [{"ends": [1, 1]}]}, "network.links: agent 1 is both ends"),
         ({"dely": 1}, "network.dely: unknown key; did you mean 'delay'?"),
