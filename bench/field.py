@@ -28,7 +28,8 @@ MESSAGES = 8_000
 BAR_KEYS = 0.7
 
 AGENTS = 64
-BAR_JOURNALS = 1.5
+BAR_JOURNALS = 2.0
+"""All share one disk, and each row waits for it."""
 RING = {"kind": "ring"}
 SYSTEMS: dict[str, dict[str, Any]] = {
     "dp-mase": {"parameters": {"epsilon": 0.1}},

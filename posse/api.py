@@ -326,7 +326,11 @@ def serve(
         _refuse_network()
     with ExitStack() as opened:
         disk = DISK if world is None else world.disk
-        kept = None if journal is None else Journal(journal, _run_of(plan), disk=disk)
+        kept = (
+            None
+            if journal is None
+            else Journal(journal, _run_of(plan), synchronous=plan.field, disk=disk)
+        )
         if kept is not None:
             opened.callback(kept.close)
             if kept.ended and not over:

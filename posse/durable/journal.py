@@ -10,11 +10,10 @@ Each process has one SQLite file (write-ahead log), readable by its owner alone,
 process at a time. What came since the last frame left is one row and one transaction: it is there
 whole or not at all. Everything that was committed survives a SIGKILL.
 
-Rows do not wait for the disk: the kernel has them, and it outlives each process. But a machine that
-reboots loses rows on their way to the disk. So a journal from before a reboot is refused: its
-process would go on from less than it had sent, and draw noise anew. A `synchronous` journal is
-refused for certain, because the id of the boot is on disk before the first row. On a machine that
-has no such id each row of a `synchronous` journal waits for the disk.
+Each row of a `synchronous` journal waits for the disk, so that it survives a loss of power, too:
+else its process would go on from less than it had sent, and draw noise anew. Rows of another do not
+wait: the kernel has them, and writes them before it reboots in order; what a loss of power takes is
+found as damage, or by the other side.
 
 Each row, and the state before the first, has a checksum that also covers all before it, under a key
 made of the owner's text. So a damaged, missing, moved or foreign row is found, and named. Rows that
@@ -42,16 +41,13 @@ from posse.errors import DiskTrouble, PosseError
 
 T = TypeVar("T")
 
-FORMAT = 7
+FORMAT = 8
 """The version of the file's content."""
 
 _SCHEMA = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value BLOB);
 CREATE TABLE batches (number INTEGER PRIMARY KEY, content BLOB);
 """
-
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
-"""A new id each time that the machine boots (Linux)."""
 
 _ARRAY = 1
 _SUM = 16
@@ -95,12 +91,10 @@ class Journal:
         self._answers: list[Any] = []
         self._given: deque[Any] = deque()
         self._row = msgspec.msgpack.Encoder(enc_hook=_encode)
-        boot = _BOOT.read_text()[:8] if _BOOT.exists() else ""
-        self._owner = f"{owner}; format {FORMAT}; machine's start {boot}"
+        self._owner = f"{owner}; format {FORMAT}"
         self._last_sum = b""
         """The checksum of the last row, or of the beginning if there is none."""
-        self._waits = ("FULL", "NORMAL" if boot else "FULL") if synchronous else ("OFF", "OFF")
-        """How SQLite waits for the disk: when it writes the owner, and when it writes rows."""
+        self._waits = "FULL" if synchronous else "OFF"
         self._db: sqlite3.Connection | None = None
         if path.exists() or path.is_symlink():
             self._open()
@@ -121,15 +115,12 @@ class Journal:
         self.open()
         self._inputs.clear()
         self.beginning = beginning
-        if beginning:  # without it a loss of power would leave a journal that begins anew
-            self._write(f"PRAGMA synchronous = {self._waits[0]}")
         self._write("BEGIN")
         self._write("DELETE FROM batches")
         self._last_sum = self._sum(b"", beginning)
         kept = self._last_sum + beginning if beginning else b""
         self._write("INSERT OR REPLACE INTO about VALUES ('beginning', ?)", kept)
         self._write("COMMIT")
-        self._write(f"PRAGMA synchronous = {self._waits[1]}")
 
     def began_as(self, kind: type[T]) -> T | None:
         """The state from which the recorded inputs lead on; None if nothing is recorded."""
@@ -265,7 +256,7 @@ class Journal:
         try:
             db.execute("PRAGMA locking_mode = EXCLUSIVE")
             db.execute("PRAGMA journal_mode = WAL")
-            db.execute(f"PRAGMA synchronous = {self._waits[0]}")
+            db.execute(f"PRAGMA synchronous = {self._waits}")
             db.execute("BEGIN IMMEDIATE")
             if not db.execute("SELECT 1 FROM sqlite_master").fetchone():
                 for statement in _SCHEMA.split(";"):
@@ -276,9 +267,9 @@ class Journal:
                 db.execute("UPDATE about SET value = ? WHERE name = 'owner'", (owner.encode(),))
             elif (whose := about["owner"].decode()) != owner:
                 raise PosseError(
-                    f"{self.path} is the journal of another run, version or machine, or from "
-                    f"before this machine's last reboot ({whose}, and this is {owner}); end that "
-                    "run first, or remove the file, which gives that run up"
+                    f"{self.path} is the journal of another run or version ({whose}, and this is "
+                    f"{owner}); end that run first, or give it up with: posse abandon "
+                    f"{self.path.parent}"
                 )
             self.beginning = self._checked(b"", about.get("beginning", b""), "its beginning")
             self.ended = about.get("ended", b"").decode()
@@ -287,7 +278,6 @@ class Journal:
                 "INSERT OR REPLACE INTO about VALUES ('starts', ?)", (str(self.starts).encode(),)
             )
             db.execute("COMMIT")
-            db.execute(f"PRAGMA synchronous = {self._waits[1]}")
             self._db = db  # only now: `remove` must not delete a file that was refused
         except PosseError:
             db.close()

@@ -70,6 +70,8 @@ class ProcessEngine:
         world: World = HERE,
     ) -> None:
         spec = plan.spec
+        if journal is not None and (before := journal.began_as(RunBeginning)) is not None:
+            world = world.after(before.clocks)
         self._world = world
         self._spec = spec
         self._spawn = spec.agents.count if spawn is None else spawn
@@ -179,7 +181,14 @@ class ProcessEngine:
         begun = None
         if self._journal is not None:
             members = members_of(self.hub.lobby.roster)
-            begun = RunBeginning(number, self._serial, self._name, self._journal.starts, members)
+            begun = RunBeginning(
+                run=number,
+                serial=self._serial,
+                name=self._name,
+                starts=self._journal.starts,
+                clocks=self._world.read_clocks(),
+                members=members,
+            )
             self._journal.begin(begun)
         LOG.info("%s begins", _named(plan, number))
         record = self._carried(host, begun)
@@ -203,7 +212,7 @@ class ProcessEngine:
         self._serial += 1
         if begun is not None and self._journal is not None:
             self.hub.on_look = checkpointer(
-                self._journal, begun, host, self.hub.lobby.roster, self._world.process_time
+                self._journal, begun, host, self.hub.lobby.roster, self._world
             )
         try:
             record = self.hub.carry(host, inputs, begun=begun is not None and bool(begun.state))

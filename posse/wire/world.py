@@ -5,6 +5,7 @@ world (`posse.engines.simulated`) can stand in for this machine. What is asked f
 no more than before: sockets are ZeroMQ's own, and clocks are Python's own functions.
 """
 
+import copy
 import os
 import secrets
 import socket
@@ -12,7 +13,10 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
+from typing import Self
 
+import msgspec
 import zmq
 
 from posse.agent.noise import Noise
@@ -21,10 +25,27 @@ from posse.durable.disk import DISK, Disk
 from posse.security.noise import FieldNoise
 from posse.wire.sockets import end
 
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+"""A new id each time that the machine boots (Linux)."""
+
+
+class ClockReading(msgspec.Struct, frozen=True):
+    """What a process's clocks showed: `steady` in nanoseconds, `wall` in seconds.
+
+    `ahead`: nanoseconds by which `steady` was ahead of its machine's clock since `boot`.
+    """
+
+    boot: str
+    ahead: int
+    steady: int
+    wall: float
+
 
 class World:
     """This machine. All times are in seconds, except those in `_ns`."""
 
+    ahead: int = 0
+    """Nanoseconds by which the steady clocks are ahead of the machine's."""
     disk: Disk = DISK
     monotonic: Callable[[], float] = staticmethod(time.monotonic)
     monotonic_ns: Callable[[], int] = staticmethod(time.monotonic_ns)
@@ -34,6 +55,37 @@ class World:
     randbits: Callable[[int], int] = staticmethod(secrets.randbits)
     token_bytes: Callable[[int], bytes] = staticmethod(secrets.token_bytes)
     end: Callable[[zmq.Context[zmq.Socket[bytes]]], object] = staticmethod(end)
+
+    @property
+    def boot(self) -> str:
+        """A name of the machine's start, since which its steady clocks count; "" if unknown."""
+        return _BOOT.read_text().strip() if _BOOT.exists() else ""
+
+    def read_clocks(self) -> ClockReading:
+        """For a journal, whose process may be started again on another machine."""
+        return ClockReading(self.boot, self.ahead, self.monotonic_ns(), self.wall())
+
+    def after(self, before: ClockReading) -> "World":
+        """This world, with steady clocks that continue those that were read before a restart.
+
+        If the machine was started again, or is another one, the clock on the wall says how long
+        that took; never do they go back behind what was read.
+        """
+        if before.boot and before.boot == self.boot:
+            return self.ahead_by(before.ahead)
+        passed = max(0, int((self.wall() - before.wall) * 1e9))
+        return self.ahead_by(before.steady + passed - self.monotonic_ns())
+
+    def ahead_by(self, nanoseconds: int) -> "World":
+        """This world with steady clocks that are so far ahead."""
+        return copy.copy(self)._set_ahead(nanoseconds) if nanoseconds else self
+
+    def _set_ahead(self, nanoseconds: int) -> Self:
+        steady, steady_ns = self.monotonic, self.monotonic_ns
+        self.ahead = nanoseconds
+        self.monotonic = lambda: steady() + nanoseconds * 1e-9
+        self.monotonic_ns = lambda: steady_ns() + nanoseconds
+        return self
 
     def context(self, *, many: bool = False) -> zmq.Context[zmq.Socket[bytes]]:
         """A ZeroMQ context; `many`: many processes share this one's core."""

@@ -19,7 +19,6 @@ from posse.agent.noise import SeededNoise
 from posse.arms import Arms
 from posse.arms.base import ArmsContext
 from posse.arms.python import PythonArms
-from posse.durable import journal
 from posse.durable.journal import FRAME, STEPS, Journal, is_held
 from posse.durable.lifetime import read as lifetime
 from posse.durable.recording import RecordedNoise, RecordedSpending, recorded
@@ -175,23 +174,9 @@ def test_another_runs_is_refused_in_a_sentence(path: Path) -> None:
     assert list(path.parent.iterdir()) == []
     one.begin(b"x")
     one.close()
-    with pytest.raises(PosseError, match=r"another run, version or machine, .* \(agent 3 of"):
+    with pytest.raises(PosseError, match=r"another run or version \(agent 3 of .* posse abandon"):
         opened(path, "agent 4 of a run")
     assert opened(path).starts == 1
-
-
-def test_after_the_machine_was_started_again_it_is_refused(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its clocks begin anew, and a row that nothing had to wait for may be lost."""
-    one = opened(path)
-    one.begin(b"x")
-    one.close()
-    boot = tmp_path / "boot"
-    boot.write_text("another-start-of-it\n")
-    monkeypatch.setattr(journal, "_BOOT", boot)
-    with pytest.raises(PosseError, match="from before this machine's last reboot"):
-        opened(path)
 
 
 class Disk(sqlite3.Connection):
@@ -222,33 +207,30 @@ def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> type[Disk]:
     return Disk
 
 
-def test_whose_it_is_waits_for_the_disk_and_its_rows_do_not(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, disk: type[Disk]
+@pytest.mark.parametrize(("synchronous", "waits"), [(True, 2), (False, 0)])
+def test_each_row_of_a_synchronous_one_waits_for_the_disk(
+    path: Path, disk: type[Disk], synchronous: bool, waits: int
 ) -> None:
-    """After a loss of power it is refused, though no row of it may be there."""
-    monkeypatch.setattr(journal, "_BOOT", tmp_path / "boot")
-    journal._BOOT.write_text("one-start-of-it\n")
-    one = Journal(path, "agent 3 of a run")
+    one = Journal(path, "agent 3 of a run", synchronous=synchronous)
     one.begin(b"x")
     one.add(FRAME, 1, b"said")
     one.commit()
-    assert disk.waits == [2, 2, 1]
+    assert disk.waits == [waits] * 3
     one.remove()
-    journal._BOOT.write_text("another-start-of-it\n")
-    with pytest.raises(PosseError, match="from before this machine's last reboot"):
-        Journal(disk.lasts / path.name, "agent 3 of a run")
 
 
-def test_where_a_machine_does_not_say_when_it_was_started_each_row_waits(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, disk: type[Disk]
-) -> None:
-    monkeypatch.setattr(journal, "_BOOT", tmp_path / "not there")
+def test_what_a_loss_of_power_leaves_has_every_row_that_left(path: Path, disk: type[Disk]) -> None:
+    """What is on the disk when a row is about to be written is all that came before it."""
     one = Journal(path, "agent 3 of a run")
     one.begin(b"x")
-    one.add(FRAME, 1, b"said")
-    one.commit()
-    assert disk.waits == [2, 2, 2]
+    for number in range(3):
+        one.add(FRAME, number, b"said")
+        one.commit()
     one.remove()
+    two = Journal(disk.lasts / path.name, "agent 3 of a run")
+    with two.replay() as inputs:
+        assert [number for _, number, _ in inputs] == [0, 1]
+    two.remove()
 
 
 def test_two_processes_do_not_share_one(path: Path) -> None:

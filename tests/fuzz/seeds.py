@@ -28,7 +28,7 @@ def _valid(reader: str, folder: Path) -> Iterator[bytes]:
         case "session":
             for mark in b"FCPR":
                 yield b"pn\x01" + bytes([mark]) + b"\1\0\0\0\1\0\0\0" + bytes(8)
-        case "journal":  # its owner names this machine's start
+        case "journal":
             path = folder / "seed"
             kept = Journal(path, "fuzz", synchronous=False)
             kept.begin(b"state")

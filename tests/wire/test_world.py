@@ -3,9 +3,10 @@
 import socket
 import threading
 
+import pytest
 import zmq
 
-from posse.wire.world import HERE
+from posse.wire.world import HERE, ClockReading, World
 
 
 def test_a_connection_is_shut_by_its_descriptor_or_by_a_copy() -> None:
@@ -37,3 +38,44 @@ def test_memory_is_told_in_bytes() -> None:
     peak, proportional = HERE.memory()
     assert peak > 1 << 20
     assert proportional > 0
+
+
+class Machine(World):
+    """A machine whose clocks are set by hand; `up` in nanoseconds."""
+
+    def __init__(self, boot: str, up: int, wall: float) -> None:
+        self._boot = boot
+        self.monotonic_ns = lambda: up
+        self.monotonic = lambda: up / 1e9
+        self.wall = lambda: wall
+
+    @property
+    def boot(self) -> str:
+        return self._boot
+
+
+def test_after_a_restart_of_the_process_the_machines_clocks_go_on() -> None:
+    assert HERE.after(HERE.read_clocks()) is HERE
+
+
+@pytest.mark.parametrize(
+    ("boot", "wall", "shows"),
+    [
+        ("two", 130.0, 80 * 10**9),  # 30 s later by the clock on the wall
+        ("two", 95.0, 50 * 10**9),  # which was set back meanwhile
+        ("", 130.0, 80 * 10**9),  # a system that does not say when it booted
+        ("one", 130.0, 7 * 10**9),  # no reboot: the machine's own clock is right
+    ],
+)
+def test_after_a_reboot_the_clock_on_the_wall_says_how_long_it_took(
+    boot: str, wall: float, shows: int
+) -> None:
+    before = ClockReading("one", 0, 50 * 10**9, 100.0)
+    after = Machine(boot, 7 * 10**9, wall).after(before)
+    assert (after.monotonic_ns(), after.monotonic()) == (shows, shows / 1e9)
+
+
+def test_a_second_restart_after_a_reboot_keeps_the_clocks_ahead() -> None:
+    ahead = Machine("two", 7 * 10**9, 130.0).after(ClockReading("one", 0, 50 * 10**9, 100.0))
+    again = Machine("two", 8 * 10**9, 500.0).after(ahead.read_clocks())
+    assert again.monotonic_ns() == 81 * 10**9

@@ -497,6 +497,7 @@ class AgentProcess:
         return Beginning(
             rank=self.joining.rank,
             setup=setup,
+            clocks=self._world.read_clocks(),
             offset=self.joining.offset,
             incarnation=self.joining.incarnation,
             inbox=self._mesh.address if self._mesh is not None else "",

@@ -14,6 +14,7 @@ from posse.hosts.sources import Sources
 from posse.protocol import control
 from posse.wire.line import Line
 from posse.wire.session import SessionState
+from posse.wire.world import ClockReading
 
 LINKED = "linked"
 """An input of a journal: a link to a neighbour changed."""
@@ -22,13 +23,14 @@ LINKED = "linked"
 class Beginning(msgspec.Struct, frozen=True):
     """The state of an agent when its host was made; its journal begins with it.
 
-    `offset` and `incarnation` are as in `posse.engines.agents.joining`, `inbox` is where it was
-    bound, and `uplink` the session with the coordinator. In a checkpoint `state` has the host, and
-    the sessions with the neighbours.
+    `offset` and `incarnation` are as in `posse.engines.agents.joining`, `clocks` is what they
+    showed, `inbox` where it was bound, and `uplink` the session with the coordinator. In a
+    checkpoint `state` has the host, and the sessions with the neighbours.
     """
 
     rank: int
     setup: AgentSetup
+    clocks: ClockReading
     offset: int
     incarnation: bytes
     inbox: str

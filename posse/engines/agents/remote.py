@@ -16,6 +16,7 @@ from posse.engines.agents.guard import Guard
 from posse.engines.agents.joining import Joining
 from posse.engines.agents.own_run import OwnData, OwnRun, TheirRun
 from posse.engines.agents.process import AgentProcess
+from posse.engines.agents.recovery import Beginning
 from posse.engines.agents.site import AgentSite
 from posse.engines.agents.uplink import Uplink
 from posse.errors import InputError
@@ -137,6 +138,13 @@ def remote_agent(
             "--rank is missing, and this agent's real rewards depend on it; a coordinator that "
             "chose it could ask for them again under another; give a rank, or keys, which have one"
         )
+    kept = None
+    if journal is not None:  # in the lab a power failure costs no more than a run
+        safe = plan is None or plan.field
+        owner = _owner(_coordinator(endpoint, keys), rank, configuration)
+        kept = Journal(journal, owner, synchronous=safe, disk=world.disk)
+        if (before := kept.began_as(Beginning)) is not None:
+            world = world.after(before.clocks)
     joining = Joining(
         control.Join(
             rank,
@@ -153,11 +161,6 @@ def remote_agent(
         own_run=own_run,
         wait=wait,
     )
-    kept = None
-    if journal is not None:  # in the lab a power failure costs no more than a run
-        safe = plan is None or plan.field
-        owner = _owner(_coordinator(endpoint, keys), rank, configuration)
-        kept = Journal(journal, owner, synchronous=safe, disk=world.disk)
     context = world.context(many=many)
     selector = Selector(world.poller())
     site = RemoteSite(Guard(context, selector, own, world), endpoint, inbox, wait, keys)

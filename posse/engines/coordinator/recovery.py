@@ -13,6 +13,7 @@ from posse.hosts.coordinator import FIRED, LOST, CoordinatorHost
 from posse.hosts.sources import Sources
 from posse.plan import Plan
 from posse.wire.session import SessionState
+from posse.wire.world import ClockReading, World
 
 
 class MemberState(msgspec.Struct, frozen=True):
@@ -32,13 +33,15 @@ class RunBeginning(msgspec.Struct, frozen=True):
     """The state of a run when it began; its coordinator's journal begins with it.
 
     `run` is its number in the series, `serial` that on the wire, `starts` how often its coordinator
-    had been started again. In a checkpoint `state` is its host, and `members` are the agents then.
+    had been started again, `clocks` what they showed. In a checkpoint `state` is its host, and
+    `members` are the agents then.
     """
 
     run: int
     serial: int
     name: bytes
     starts: int
+    clocks: ClockReading
     members: list[MemberState]
     state: bytes = b""
 
@@ -93,10 +96,10 @@ def checkpointer(
     begun: RunBeginning,
     host: CoordinatorHost,
     roster: Roster,
-    used: Callable[[], float],
+    world: World,
 ) -> Callable[[], None]:
     """A function to call now and then: it makes a due checkpoint if nothing waits to be sent."""
-    checkpoints = Checkpoints(journal, used)
+    checkpoints = Checkpoints(journal, world.process_time)
     named = outside_coordinator(journal, host.plan, host.sources, host.observe)
     starts = {member.rank: member.starts for member in begun.members}
 
@@ -105,7 +108,7 @@ def checkpointer(
             members = [
                 msgspec.structs.replace(m, starts=starts.get(m.rank, 0)) for m in members_of(roster)
             ]
-            now = msgspec.structs.replace(begun, members=members)
+            now = msgspec.structs.replace(begun, members=members, clocks=world.read_clocks())
             checkpoints.make(host, named, now)
 
     return look

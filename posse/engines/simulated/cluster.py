@@ -111,6 +111,7 @@ class SimulatedCluster:
         self.coming = 0
         """Faults that are not over; they may start processes again."""
         self._starts: dict[int, int] = {}
+        self._boots: dict[int, int] = {}
         spec = plan.spec
         self.durable = plan.field or spec.engine.durable or spec.engine.restarts > 0
 
@@ -138,7 +139,8 @@ class SimulatedCluster:
         starts = self._starts[rank] = self._starts.get(rank, 0) + 1
         disk = self.disks.setdefault(rank, SimulatedDisk(self.schedule))
         name = f"process {self.seed} {rank} {starts}"
-        world = SimulatedWorld(self.schedule, self.network, disk, rank, name)
+        boots = self._boots.get(rank, 0)
+        world = SimulatedWorld(self.schedule, self.network, disk, rank, name, boots)
         world.per_turn = self.per_turn
         for setting, value in self.settings.get(rank, {}).items():
             setattr(world, setting, value)
@@ -200,6 +202,7 @@ class SimulatedCluster:
         if not process.alive:
             return
         self._tell("killed", rank)
+        self._boots[rank] = self._boots.get(rank, 0) + silently
         process.alive = False
         self.network.killed(process, silently=silently)
         process.kill()

@@ -131,7 +131,10 @@ class SlowArms(Arms):
 
 
 class SimulatedWorld(World):
-    """The world of one start of a process. `seed` names its chance."""
+    """The world of one start of a process. `seed` names its chance.
+
+    `boots`: how often its machine lost power before.
+    """
 
     def __init__(
         self,
@@ -140,9 +143,11 @@ class SimulatedWorld(World):
         disk: SimulatedDisk,
         rank: int,
         seed: str,
+        boots: int = 0,
     ) -> None:
         chance = random.Random(seed)
-        ahead = random.Random(f"clock {rank}").uniform(0.0, 1e4)
+        self._boot = f"start {boots} of machine {rank}"
+        ahead = random.Random(f"clock {rank}" + f" {boots}" * bool(boots)).uniform(0.0, 1e4)
         self._network = network
         self.process: Process = None  # type: ignore[assignment]
         self.disk: SimulatedDisk = disk
@@ -162,6 +167,13 @@ class SimulatedWorld(World):
         self.end = lambda context: None
         self._schedule = schedule
         self._draw = chance.getrandbits
+
+    @property
+    def boot(self) -> str:
+        return self._boot
+
+    def ahead_by(self, nanoseconds: int) -> World:
+        return self._set_ahead(nanoseconds)  # faults go on changing this one
 
     def context(self, *, many: bool = False) -> Any:
         return SimulatedContext(self.process, self._network)

@@ -4,20 +4,23 @@ import pytest
 
 from posse.durable.ledger import Ledger
 from posse.durable.recording import RecordedNoise
+from posse.protocol.machine import COORDINATOR
 from posse.testing.simulator.check import attempt
 from posse.testing.simulator.faults import InjectedFault
 from posse.testing.simulator.field import SYSTEMS, field_plan
 
-KILLED = [InjectedFault(what="kill", after=110, ends=(1,), lasts=0.5)]
-
 
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_a_killed_agent_of_the_field_has_one_run_in_its_ledger_and_the_same_noise(
+def test_when_all_machines_reboot_each_ledger_has_one_run_and_the_same_noise(
     name: str,
 ) -> None:
-    trial = attempt(field_plan(name), 5, KILLED)
+    """Steady clocks begin anew with each machine."""
+    plan = field_plan(name)
+    everybody = (COORDINATOR, *range(plan.spec.agents.count))
+    faults = [InjectedFault(what="power off", after=110, ends=everybody, lasts=6.0)]
+    trial = attempt(plan, 5, faults)
     assert trial.violations == []
-    assert sum(event.what == "killed" for event in trial.events) == 1
+    assert sum(event.what == "killed" for event in trial.events) == len(everybody)
 
 
 def test_noise_that_is_drawn_again_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
