@@ -94,7 +94,10 @@ class Parser(argparse.ArgumentParser):
         except argparse.ArgumentError as error:
             self.error(f"{name}={text}: {error.message}")
         except ValueError as error:  # of shlex
-            self.error(f"{name}={text}: {error}")
+            self.error(
+                f"{name}={text}: {error}; several values are split as a shell splits them, so put "
+                "a value with a quote into quotes of the other kind"
+            )
         return [f"{option}={value}" for value in values]
 
 

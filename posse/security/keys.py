@@ -40,6 +40,8 @@ OPERATOR = -2
 
 _BYTES = 32
 _WORD = "pk_"
+_IN_REFUSALS = 8 * _BYTES // 6
+"""Characters of a key that its first half, for connections, decides."""
 _HEADER = "# Agents by rank. An agent whose key is not here is refused, and so is what it signed.\n"
 
 
@@ -63,6 +65,12 @@ class Public:
             both = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         except (binascii.Error, ValueError):
             both = b""
+        if text != word and len(text.rstrip("…")) == _IN_REFUSALS:
+            raise InputError(
+                f"'{word}' is only the beginning of a public key, as a refusal shows it; the whole "
+                "is in the log of the agent that was refused, and posse keys on its machine prints "
+                "it"
+            )
         if text == word or len(both) != 2 * _BYTES:
             raise InputError(
                 f"'{word[:100]}' is not a public key; give the one that posse keys printed, which "
@@ -74,7 +82,7 @@ class Public:
 def beginning(connects: str) -> str:
     """How the word for `posse allow` begins of which only the key for connections is known."""
     whole = str(Public(connects, bytes(_BYTES))) if connects else ""
-    return whole[: len(_WORD) + 8 * _BYTES // 6] + "…"
+    return whole[: len(_WORD) + _IN_REFUSALS] + "…"
 
 
 @dataclass(frozen=True)

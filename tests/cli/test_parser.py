@@ -70,7 +70,7 @@ def test_a_switch_is_on_or_off(text: str, said: bool, monkeypatch: pytest.Monkey
         ("POSSE_INSECURE", "perhaps", "POSSE_INSECURE=perhaps: must be one of 1, true, yes"),
         ("POSSE_BUDGET", "-1", "POSSE_BUDGET=-1: is -1; it must be above 0"),
         ("POSSE_LOG", "xml", "POSSE_LOG=xml: invalid choice: 'xml'"),
-        ("POSSE_SET", "name=it's", "POSSE_SET=name=it's: No closing quotation"),
+        ("POSSE_SET", "name=it's", "POSSE_SET=name=it's: No closing quotation; several"),
         ("POSSE_SET", "name=\\", "POSSE_SET=name=\\: No escaped character"),
     ],
 )

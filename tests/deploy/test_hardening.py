@@ -17,7 +17,7 @@ def manifests() -> list[dict[str, Any]]:
     resources = yaml.safe_load((KUBERNETES / "kustomization.yaml").read_text())["resources"]
     return [
         document
-        for name in (*resources, "agent.yaml")
+        for name in (*resources, "agent.yaml", "rewards.yaml")
         for document in yaml.safe_load_all((KUBERNETES / name).read_text())
     ]
 
@@ -81,14 +81,19 @@ def test_what_came_of_it_outlives_the_coordinator() -> None:
 
 
 @pytest.mark.parametrize("job", JOBS, ids=lambda job: job["metadata"]["name"])
-def test_a_pod_writes_only_its_volumes_gains_no_right_and_ends_by_its_exit_code(
-    job: dict[str, Any],
-) -> None:
+def test_a_job_resumes_and_ends_by_its_exit_code(job: dict[str, Any]) -> None:
     assert job["spec"]["backoffLimit"] > 0  # killed or evicted it resumes
     (rule,) = job["spec"]["podFailurePolicy"]["rules"]
     assert rule["action"] == "FailJob"
     assert rule["onExitCodes"]["values"] == [1, 2, 3]
-    pod = job["spec"]["template"]["spec"]
+
+
+PODS = [job["spec"]["template"] for job in JOBS] + [m for m in manifests() if m["kind"] == "Pod"]
+
+
+@pytest.mark.parametrize("of", PODS, ids=lambda pod: str(pod["metadata"]))
+def test_a_pod_writes_only_its_volumes_and_gains_no_right(of: dict[str, Any]) -> None:
+    pod = of["spec"]
     assert pod["restartPolicy"] == "Never"
     assert pod["automountServiceAccountToken"] is False
     assert pod["securityContext"]["runAsNonRoot"] is True

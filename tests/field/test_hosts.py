@@ -262,6 +262,7 @@ def test_the_manifests_are_valid_and_no_party_has_anothers_secrets(tmp_path: Pat
         assert secrets == {f"posse-{name if name != 'shared' else 'coordinator'}"}
         assert "backoffLimit: 6" in text
         assert "values: [1, 2, 3]" in text or "values:\n        - 1\n" in text
+    subprocess.check_call([str(validate), "--strict", str(folder / "rewards.yaml")])
     assert "clusterIP: None" in shared
     assert "--run=/etc/posse/run.toml" in agents[0]
 

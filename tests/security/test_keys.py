@@ -94,6 +94,14 @@ def test_what_is_no_public_key_is_refused(word: str, tmp_path: Path) -> None:
     assert main(["allow", str(tmp_path), "3", word]) == 2
 
 
+def test_how_a_refusal_shows_a_key_is_not_taken_for_the_key(tmp_path: Path) -> None:
+    keys.create(tmp_path, 1)
+    shown = keys.beginning(keys.for_agent(tmp_path, 0).own.public)
+    for word in (shown, shown.rstrip("…")):
+        with pytest.raises(PosseError, match=r"only the beginning .* the log of the agent"):
+            keys.Public.parse(word)
+
+
 def test_a_shared_folder_gives_every_process_a_key_of_its_own(tmp_path: Path) -> None:
     keys.create(tmp_path, 2)
     first, second = keys.for_agent(tmp_path, -1), keys.for_agent(tmp_path, -1)
