@@ -46,8 +46,11 @@ class AnonymousLearner(ABC):
     def plan(self, active: BoolArray) -> tuple[list[Assignment], list[Note]] | None:
         """The next assignments for the active users; None when it is time to commit."""
 
-    def learn(self, users: IntArray, arm: int, means: FloatArray, copies: int) -> int:
-        """Take these users' estimates of `arm`, each over `copies`; return how many it used."""
+    def learn(self, users: IntArray, arm: int | IntArray, means: FloatArray, copies: int) -> int:
+        """Take these users' estimates of `arm`, each over `copies`; return how many it used.
+
+        `arm` is one for all, or one for each, shape of `users`.
+        """
         used = np.minimum(self.room[users, arm], copies)
         self.room[users, arm] -= used
         self.sums[users, arm] += used * means

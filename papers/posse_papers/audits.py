@@ -39,16 +39,16 @@ _EVERY = 20
 """Slots between two averages that are looked at."""
 
 _ASKED: dict[str, tuple[Any, ...]] = {
-    "dp-mase": (2_000, _run("dp-mase", 1, _VOTES)),
+    "dp-mase": (1_000, _run("dp-mase", 1, _VOTES)),
     "dp-mase, unbounded rewards": (200, _run("dp-mase", 2, _VOTES, _GAUSS, variant="printed")),
-    "corrupted-elimination, η": (150, _run("corrupted-elimination", 32, {}, _MANY)),
-    "private-ucb, corrected": (1_500, _run("private-ucb", 2, _FEW, topology=_PATH)),
+    "corrupted-elimination, η": (80, _run("corrupted-elimination", 32, {}, _MANY)),
+    "private-ucb, corrected": (800, _run("private-ucb", 2, _FEW, topology=_PATH)),
     "private-ucb, printed": (
         2_000, _run("private-ucb", 2, _FEW, topology=_PATH, variant="printed"), None, (0.5, 0.5)
     ),
-    "masked sums": (100, _run("anonymous", 6, {"group_size": 2, "horizon": 100})),
+    "masked sums": (50, _run("anonymous", 6, {"group_size": 2, "horizon": 30})),
     "cdp-mab, M ε": (1_200, _run("cdp-mab", 4, _CENTRAL)),
-    "cdp-mab, ε": (500, _run("cdp-mab", 4, _CENTRAL), 0.5),
+    "cdp-mab, ε": (250, _run("cdp-mab", 4, _CENTRAL), 0.5),
 }  # fmt: skip
 """By line what `audited` is given, in the quick form; the full form makes ten times the runs."""
 
@@ -132,8 +132,8 @@ def _lines(quick: bool) -> Lines:
     times, trials = (1, 5_000) if quick else (10, 100_000)
     return {
         **{line: Computation(audited, n * times, *of) for line, (n, *of) in _ASKED.items()},
-        "dp-ucb-int, corrected": Computation(noisy_means, trials // 4, "corrected"),
-        "dp-ucb-int, printed": Computation(noisy_means, trials // 4, "printed"),
+        "dp-ucb-int, corrected": Computation(noisy_means, trials // 8, "corrected"),
+        "dp-ucb-int, printed": Computation(noisy_means, trials // 8, "printed"),
         "hybrid mechanism, split": Computation(hybrid, trials, "half"),
         "hybrid mechanism, unsplit": Computation(hybrid, trials, "tossou"),
     }

@@ -25,9 +25,9 @@ class Computation:
     """A point that is no run of a system: `of(*arguments)` gives its numbers.
 
     `of` is a function of a module, so that other processes can call it; if it has a keyword
-    `variant` or `generator` it is given these too. What it returns are the sample's `numbers`, or
-    the one that is called "value". Repetition n of every computation has the n-th generator of the
-    seed.
+    `variant` or `generator` it is given these too. What it returns are the sample's `numbers`, of
+    which "curve" is its regret over time, or the one that is called "value". Repetition n of every
+    computation has the n-th generator of the seed.
     """
 
     def __init__(self, of: Callable[..., Any], *arguments: Any) -> None:

@@ -86,7 +86,8 @@ def one(task: Repetition) -> Sample:
     began = time.process_time()
     if isinstance(task.run, Computation):
         numbers = task.run(task.variant, task.number)
-        return Sample(status="computed", numbers=numbers, seconds=time.process_time() - began)
+        seconds, curve = time.process_time() - began, numbers.pop("curve", None)
+        return Sample(status="computed", curve=curve, numbers=numbers, seconds=seconds)
     record = run_in_memory(prepare(task.specification), task.number)
     return sample.of_run(record, task.keep_log, time.process_time() - began)
 

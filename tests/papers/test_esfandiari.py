@@ -8,7 +8,7 @@ import pytest
 
 from posse.engines import memory
 from posse.plan import prepare
-from posse_papers.esfandiari import compared, figures, theory
+from posse_papers.esfandiari import compared, figures, plain, theory
 from posse_papers.esfandiari.figures import UNIFORM, anonymous, commit
 from tests.support.papers import GENERATOR, alike_on_average, measured
 
@@ -184,3 +184,23 @@ def test_algorithm_1_is_the_plain_loop_of_its_pseudo_code(variant):
                        "feedback": "demand", "learning_rate": RATE},
     })  # fmt: skip
     alike_on_average(slow, [memory.run(plan, number).regret for number in range(150)])
+
+
+@pytest.mark.parametrize(
+    ("system", "more"),
+    [
+        ("anonymous", {"group_size": 2, "learning_rate": 0.05, "decomposition": "greedy"}),
+        ("explore-then-commit", {"group_size": 2, "learning_rate": 0.1}),
+        ("parallel-ucb", {}),
+    ],
+)
+def test_plain_numbers_have_the_regret_of_the_system(system, more):
+    raw = figures.run(system, 8, [MEANS[i % 3] for i in range(8)], 600, **more)
+    if system != "parallel-ucb":
+        raw["parameters"]["aggregation"] = "sink"
+    plan = prepare({**raw, "seed": 5, "variant": "corrected"})
+    drawn = [plain.played(raw, generator=GENERATOR(n)) for n in range(12)]
+    assert all(one["curve"][-1] == [600.0, one["value"]] for one in drawn)
+    alike_on_average(
+        [one["value"] for one in drawn], [memory.run(plan, number).regret for number in range(12)]
+    )

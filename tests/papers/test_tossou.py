@@ -138,12 +138,17 @@ def test_player_8_of_8_without_noise_is_ucb1_by_rank():
         for seed in range(12)
     ]
     alike_on_average(found, [plays_of_player_8(4000, random.Random(seed)) for seed in range(12)])
+    assert theory.last_players_plays(
+        4000, 1e9, False, variant="printed", generator=GENERATOR(1)
+    ) == pytest.approx(sum(found) / 12, rel=0.2)
 
 
 def test_what_lemma_4_allows_the_last_player_by_hand():
     allowed = 1 + 8 * math.log(300_000) / 0.12**2 / 8 + 2 * math.pi**2 / (3 * 64)
     assert theory.last_players_limit("ε = 10⁴", 300_000) == pytest.approx(allowed)
     assert allowed == pytest.approx(877, abs=0.5)
+    without = 1 + 8 * math.log(300_000) / 0.12**2 / 8 + 4 * (1 + math.log(300_000)) / 64
+    assert theory.last_players_limit("UCB-Private, ε = 10⁴", 300_000) == pytest.approx(without)
 
 
 def test_how_far_beyond_its_own_delta_by_hand():

@@ -21,7 +21,7 @@ from posse.algorithms import (
     schedule_length,
 )
 from posse_papers.checks import above, at_most, equal, exponent, matches
-from posse_papers.esfandiari.figures import REGRET, UNIFORM, C, anonymous, commit
+from posse_papers.esfandiari.figures import REGRET, UNIFORM, C, anonymous, commit, plainly
 from posse_papers.experiment import Axes, Computation, Experiment, along, bars, computed
 from posse_papers.power import beside, multiplied
 from posse_papers.sample import named, regret
@@ -118,7 +118,7 @@ _TIMES, _GROUPS = (5_000, 50_000, 700_000), (3, 5, 10)
 """Horizons at which α = 1 and B = ⌈log2 log2 H⌉ = 4 throughout; C."""
 _ARMS = {f"K = {arms}": arms for arms in (2, 5, 20)}
 _BATCHED, _COMMIT = "Algorithm 1", "explore-then-commit"
-_grows = partial(Experiment, metric=regret, repeat=(6, 20), variants=("corrected",))
+_grows = partial(Experiment, metric=regret, repeat=(12, 20), variants=("corrected",))
 
 
 _N, _K = 60, 3
@@ -159,7 +159,7 @@ def two_users() -> dict[str, Any]:
 
 
 _RATES = {f"c = {rate:g}": rate for rate in (0.02, 0.1, 0.5)}
-_hard = partial(_grows, axes=Axes("rounds T", REGRET, "xy"), repeat=(4, 20))
+_hard = partial(_grows, axes=Axes("rounds T", REGRET, "xy"), repeat=(12, 20))
 
 
 def _off(measured: Measured) -> Measured:
@@ -238,10 +238,10 @@ EXPERIMENTS = (
               exponent(_BATCHED, -inf, 0.6)),
         claim("explore-then-commit: at most as T^⅔ (here: up to T^.77)", "Theorem 2",
               exponent(_COMMIT, -inf, 0.77)),
-        lines=lambda quick: {
-            _BATCHED: {t: anonymous(96, _THREE, t) for t in _TIMES[: 2 if quick else 3]},
-            _COMMIT: {t: commit(24, _THREE, t) for t in _TIMES[: 2 if quick else 3]},
-        },
+        lines=partial(plainly, {
+            _BATCHED: {t: anonymous(96, _THREE, t) for t in _TIMES},
+            _COMMIT: {t: commit(24, _THREE, t) for t in _TIMES},
+        }),
         axes=Axes("rounds T", REGRET, "xy"),
         assumed=f"K = 3, C = {C}; Algorithm 1 with N = 96, LP, explore-then-commit with N = 24. T "
         "is so that α = 1 and B = 4 stay the same.",
@@ -252,10 +252,10 @@ EXPERIMENTS = (
               exponent(_BATCHED, -inf, 1.1)),
         claim("explore-then-commit: at most as C^⅔ (here: up to C^.75)", "Theorem 2",
               exponent(_COMMIT, -inf, 0.75)),
-        lines={
+        lines=partial(plainly, {
             _BATCHED: {c: anonymous(200, _THREE, 100_000, c) for c in _GROUPS},
             _COMMIT: {c: commit(24, _THREE, 100_000, c) for c in _GROUPS},
-        },
+        }),
         axes=Axes("anonymity C", REGRET, "xy"),
         assumed="K = 3, T = 10⁵; Algorithm 1 with N = 200, so that α = 1 (U >= K (C + 1)) and "
         "B = 4 stay the same, explore-then-commit with N = 24.",
@@ -265,8 +265,9 @@ EXPERIMENTS = (
         claim("regret is at least Ω(N √(CKT)) (here: a twentieth of it)", "Theorem 3",
               at_most(_SIZES, lower, sign=-1),
               excludes=multiplied("without the factor √C", _SIZES, lambda t: 1 / sqrt(3))),
-        lines=along(lambda c, t: anonymous(_N, _one_favourite(c, t), t, c), _SIZES,
-                   (20_000, 200_000)),
+        lines=partial(plainly, along(
+            lambda c, t: anonymous(_N, _one_favourite(c, t), t, c), _SIZES, (20_000, 200_000)
+        )),
         assumed="N = 60, K = 3, U = 20; Bernoulli means 1/2, and for each user's own arm "
         "sqrt(CK/T)/2 more.",
     ),
@@ -274,8 +275,10 @@ EXPERIMENTS = (
         "esfandiari-unclustered", "Theorem 4", "Explore-then-commit on the family without clusters",
         claim("any algorithm: at least Ω(T^⅔) (here: at least T^.6 with any learning rate)",
               "Theorem 4", exponent(_RATES, 0.6, inf)),
-        lines=along(lambda rate, t: commit(3, _two_users_alike(t), t, 2, rate), _RATES,
-                   (3000, 30_000, 300_000)),
+        lines=partial(plainly, along(
+            lambda rate, t: commit(3, _two_users_alike(t), t, 2, rate), _RATES,
+            (3000, 30_000, 300_000)
+        )),
         assumed="N = K = 3, C = 2, the two instances' gap T^(-1/3), as the proof sets it.",
     ),
     computed(
