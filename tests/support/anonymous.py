@@ -238,7 +238,7 @@ class Script(AnonymousLearner):
     def plan(self, active: np.ndarray) -> Any:
         return (self.todo.pop(), []) if self.todo else None
 
-    def learn(self, users: np.ndarray, arm: int, means: np.ndarray, copies: int) -> int:
+    def learn(self, users: np.ndarray, arm: Any, means: np.ndarray, copies: int) -> int:
         for user, mean in zip(users, means, strict=True):
             self.learned.setdefault((int(user), arm), []).append((float(mean), copies))
         return len(users) * copies
