@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -86,6 +87,10 @@ def test_compose_finds_the_best_arm_though_all_is_stopped_and_made_anew(
         up()
         docker("rm", "-f", f"{STACK}_agent-5_1")
         up()  # at another address, as another container may have this one by now
+        killed = docker("inspect", "-f", "{{.State.Pid}}", f"{STACK}_coordinator_1")
+        os.kill(int(killed), signal.SIGKILL)  # as for want of memory: its policy starts it again
+        restarts = partial(docker, "inspect", "-f", "{{.RestartCount}}", f"{STACK}_coordinator_1")
+        wait_until(lambda: restarts() == "1", lambda: f"restarts: {restarts()}", 30)
         docker("stop", f"{STACK}_coordinator_1")
         docker("rm", "-f", *of("com.docker.compose.project", "container"))
         up()
@@ -93,11 +98,11 @@ def test_compose_finds_the_best_arm_though_all_is_stopped_and_made_anew(
         said = docker("logs", f"{STACK}_coordinator_1")
         assert "arm 0 in 1 of 1" in said
         assert "[no keys]" not in said
-        shown = docker(
-            *("run", "--rm", "-v", f"{STACK}_data-5:/data", image),
-            *("ledger", "--json", "/data/rewards.csv"),
-        )
-        assert len(json.loads(shown)["runs"]) == 1
+        volumes = [f"-v={STACK}_data-{rank}:/data/{rank}" for rank in range(8)]
+        each = "for rank in 0 1 2 3 4 5 6 7; do posse ledger --json /data/$rank/rewards.csv; done"
+        shown = docker("run", "--rm", "--entrypoint=sh", *volumes, image, "-c", each)
+        ledgers = "[" + shown.replace("}\n{", "},{") + "]"
+        assert [len(ledger["runs"]) for ledger in json.loads(ledgers)] == [1] * 8
     finally:
         subprocess.run([*compose, "down", "-v"], cwd=ROOT, capture_output=True, check=False)
     assert [of("com.docker.compose.project", kind) for kind in KINDS] == [[], [], []]

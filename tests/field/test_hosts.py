@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from posse.engines import memory
 from posse.plan import prepare
 from posse.security import keys
 from posse.spec.runfile import read
+from tests.engines.test_recovery import logged
 from tests.support.machine import answers
 from tests.support.patience import PATIENCE
 from tests.support.remote import free_port
@@ -53,6 +55,17 @@ epsilon = 0.5
 [engine]
 clock = "wall"
 deadline = 60.0
+"""
+
+SAME = ("status", "answers", "slots", "pulls", "regret_curve")
+
+DURABLE = """
+system = "private-ucb"
+agents.count = 4
+arms = { kind = "bernoulli", means = [0.7, 0.5, 0.3] }
+topology.kind = "ring"
+parameters = { epsilon = 0.5, horizon = 2_000 }
+engine = { durable = true, deadline = 60.0 }
 """
 
 DDP_MAB = """
@@ -221,29 +234,47 @@ def test_eight_agents_on_three_hosts_with_rewards_of_their_own(tmp_path: Path) -
     assert min(delays) > 1e3 * least, delays
 
 
+def started(journal: Path) -> bool:
+    return journal.exists() and logged(journal) > 20_000
+
+
 @pytest.mark.slow
-def test_a_slurm_job_on_two_nodes(tmp_path: Path) -> None:
+def test_a_slurm_array_task_that_is_preempted_resumes_in_another_job(tmp_path: Path) -> None:
     if not answers("srun", "-N2", "-n2", "true"):
         pytest.skip("no Slurm cluster of two nodes answers (srun)")
-    keys.create(tmp_path / "keys", 8)
+    keys.create(tmp_path / "keys", 4)
     run_file = tmp_path / "run.toml"
-    run_file.write_text(DP_MASE)
-    output = tmp_path / "job.out"
-    job = subprocess.check_output(
-        [
-            *("sbatch", "--parsable", "--nodes=2", "--ntasks=8", f"--output={output}"),
-            *(f"--export=ALL,POSSE={sys.executable} -P -m posse", "--chdir", str(tmp_path)),
-            *(str(ROOT / "deploy/slurm/posse.sbatch"), str(run_file), str(tmp_path / "keys")),
-        ],
-        text=True,
-    ).strip()
-    result = tmp_path / f"posse-{job}" / "result.json"
-    deadline = time.monotonic() + PATIENCE
-    while not result.exists():
-        said = output.read_text() if output.exists() else ""
-        assert time.monotonic() < deadline, f"the job's result is not there: {said}"
-        time.sleep(0.5)
-    assert json.loads(result.read_text())["runs"][0]["best_arm"] == 0
+    run_file.write_text(DURABLE)
+    settings = f"POSSE={sys.executable} -P -m posse,POSSE_OUT=sweep,POSSE_OVER=seed=5 7"
+    submit = [
+        *("sbatch", "--parsable", "--array=1", "--nodes=2", "--ntasks=4", "--output=job.out"),
+        *(f"--export=ALL,{settings}", str(ROOT / "deploy/slurm/posse.sbatch"), "run.toml", "keys"),
+    ]
+
+    def submitted() -> str:
+        return subprocess.check_output(submit, text=True, cwd=tmp_path).strip()
+
+    def shown() -> str:
+        return output.read_text() if (output := tmp_path / "job.out").exists() else ""
+
+    def wait_until(done: Callable[[], object]) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not done():
+            assert time.monotonic() < deadline, shown()
+            time.sleep(0.2)
+
+    first = submitted()
+    wait_until(lambda: started(tmp_path / "sweep/1/coordinator.journal"))
+    subprocess.check_call(["scancel", "--batch", "--signal=TERM", first])
+    wait_until(lambda: not subprocess.check_output(["squeue", "-h", "-j", first]))
+    assert "posse abandon" in shown()
+    submitted()
+    wait_until((tmp_path / "sweep/1/result.json").exists)
+    (there,) = json.loads((tmp_path / "sweep/1/result.json").read_text())["runs"]
+    assert there["restarts"]["-1"] == 1
+    undisturbed = [*POSSE, "run", str(run_file), "--seed=7", "--engine=memory", "--json"]
+    (here,) = json.loads(subprocess.check_output(undisturbed))["runs"]
+    assert [there[what] for what in SAME] == [here[what] for what in SAME]
 
 
 def test_the_manifests_are_valid_and_no_party_has_anothers_secrets(tmp_path: Path) -> None:
