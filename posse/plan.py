@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from posse import defect, own_code
+from posse.arms import ChangingMeans, DelayedArms
 from posse.arms.base import RandomMeans
 from posse.arms.csv import CsvArms
 from posse.arms.python import PythonArms
@@ -313,6 +314,7 @@ def check(plan: Plan, *, graph: bool = True) -> None:
             spec.arms.check_agents(spec.agents.count)
     except ValueError as error:
         raise SpecError("arms", str(error)) from None
+    _check_timed(plan)
     _check_spread(spec)
     _check_network(plan)
     limits = system.unit_interval
@@ -348,6 +350,22 @@ def _check_graphs(spec: RunSpec, *, apart: bool) -> None:
         graph = spec.graph(run)
         if not apart:
             require_connected(graph)
+
+
+def _check_timed(plan: Plan) -> None:
+    """Check that arms whose rewards depend on an agent's slots are pulled in slots."""
+    arms, system = plan.spec.arms, plan.system
+    if not isinstance(arms, ChangingMeans | DelayedArms):
+        return
+    kind = f"'{type(arms).__struct_config__.tag}' counts the pulls of an agent"
+    if system.shares_arms:
+        raise SpecError("arms.kind", f"{kind}, but the agents of {system.name} share their arms")
+    if plan.clock == "virtual":
+        raise SpecError(
+            "arms.kind",
+            f"{kind}, and with the clock 'virtual' {system.name} looks ahead of them; set "
+            f"engine.clock = 'wall', or take a system with the clock 'slots'",
+        )
 
 
 _SPREAD_RUNS = 10

@@ -2,11 +2,14 @@
 
 from posse.arms.base import Arms, ArmsContext, LabMeans
 from posse.arms.bernoulli import BernoulliArms
+from posse.arms.changing import ChangingMeans, DelayedArms, DriftingArms, PiecewiseArms
 from posse.arms.csv import CsvArms
 from posse.arms.gaussian import GaussianArms
 from posse.arms.python import PythonArms
 
-ArmsSpec = BernoulliArms | GaussianArms | CsvArms | PythonArms
+ArmsSpec = (
+    BernoulliArms | GaussianArms | PiecewiseArms | DriftingArms | DelayedArms | CsvArms | PythonArms
+)
 """What `[arms]` may be; `kind` selects one."""
 
 
@@ -19,4 +22,13 @@ def known_means(arms: ArmsSpec) -> LabMeans | None:
     return None
 
 
-__all__ = ["Arms", "ArmsContext", "ArmsSpec", "GaussianArms", "LabMeans", "known_means"]
+__all__ = [
+    "Arms",
+    "ArmsContext",
+    "ArmsSpec",
+    "ChangingMeans",
+    "DelayedArms",
+    "GaussianArms",
+    "LabMeans",
+    "known_means",
+]

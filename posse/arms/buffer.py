@@ -19,7 +19,8 @@ class RewardBuffer:
 
     An exploring agent acts at the activation at which its test fires. It finds that activation by
     looking ahead; the rewards after it stay in the buffer. `acted` is called whenever an arm that
-    is not simulated, and may be slow, has given rewards.
+    is not simulated, and may be slow, has given rewards. `waited` counts the turns that the last
+    order took beyond those ordered, because rewards came late.
     """
 
     def __init__(self, arms: Arms, count: int, acted: Callable[[], None] | None = None) -> None:
@@ -30,6 +31,7 @@ class RewardBuffer:
         self._next = [0] * count
         self._finite = frozenset(k for k in range(count) if arms.remaining(k) is not None)
         self.simulated = arms.simulated
+        self.waited = 0
 
     def held(self, arm: int) -> int:
         """How many rewards of an arm were drawn and not yet used."""

@@ -60,8 +60,9 @@ class ImmediatePace(Pace):
                 return
             self.order = None
             pulled = self._rewards.pull(order)
-            self._tick(order.times * len(order.arms))
-            self._run.account.pulled(order.arms, order.times, self.now)
+            turns = order.times + self._rewards.waited
+            self._tick(turns * len(order.arms))
+            self._run.account.pulled(order.arms, turns, self.now)
             self._take(self._run.tell(pulled, self.now))
         elif type(order) is Explore:
             self._explore(order)
@@ -73,9 +74,10 @@ class ImmediatePace(Pace):
             self._exhaust(self._rewards.shortage(order.arms, 1))
             return
         count = min(self._run.lookahead(rewards) + 1, rewards.shape[1])
-        self._tick(count * len(order.arms))
-        self._run.account.pulled(order.arms, count, self.now)
         rewards = self._rewards.take(order.arms, count)
+        turns = count + self._rewards.waited
+        self._tick(turns * len(order.arms))
+        self._run.account.pulled(order.arms, turns, self.now)
         self._take(self._run.tell(Observed(order.arms, rewards), self.now))
 
     def stop(self, now: float) -> None:

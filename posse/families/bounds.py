@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from posse.arms import GaussianArms, known_means
+from posse.arms import ChangingMeans, DelayedArms, GaussianArms, known_means
 from posse.protocol.arrays import FloatArray
 from posse.protocol.machine import COORDINATOR
 from posse.seeds import Purpose, generator
@@ -69,6 +69,8 @@ def require_law(spec: RunSpec, deviation: float = DEVIATION) -> None:
     Clipping to [lo, hi] and mapping onto [0, 1] change the known mean of a Gaussian reward.
     """
     arms = spec.arms
+    if isinstance(arms, ChangingMeans | DelayedArms):
+        raise NoBoundError("what is known is about means that stay, and rewards that come at once.")
     if not isinstance(arms, GaussianArms):
         return
     if arms.clip is not None:

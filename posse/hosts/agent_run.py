@@ -10,6 +10,8 @@ from posse.agent.cohort import Cohort
 from posse.agent.noise import SeededNoise
 from posse.arms import Arms
 from posse.arms.buffer import RewardBuffer
+from posse.arms.changing import Timed
+from posse.arms.timed import TimedBuffer
 from posse.clocks.immediate import SlotPace, WallPace
 from posse.clocks.pace import ArmsOrder, Pace, SharedPace
 from posse.clocks.virtual import Activity, VirtualPace
@@ -20,6 +22,7 @@ from posse.hosts.endpoint import NEIGHBOURS, Endpoint, no_link_error, unheard_er
 from posse.hosts.sources import Chance
 from posse.hosts.spending import NOT_KEPT, SpendingRequest
 from posse.measure.account import Account
+from posse.measure.regret import Regret
 from posse.protocol import control
 from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import (
@@ -122,14 +125,14 @@ class AgentRun:
         require_machine(self.machine)
         self._explorer = self.machine if isinstance(self.machine, ExploringMachine) else None
         self._patient = self.machine if isinstance(self.machine, PatientMachine) else None
-        references: dict[str, FloatArray] = {}
+        regret: dict[str, Regret] = {}
         self._spending = NOT_KEPT
         if not isinstance(setup.arms, int):
             against = system.shape.regret_against
-            references = chance.references(setup.arms, setup.agents, against)
+            regret = chance.regret(setup.arms, setup.agents, against)
             self._spending = chance.spending(setup.arms, setup.base)
-        self.account = Account(setup.arm_count, references)
-        if not isinstance(setup.arms, int) and not references and not self.field:
+        self.account = Account(setup.arm_count, regret)
+        if not isinstance(setup.arms, int) and not regret and not self.field:
             self.account.rewards = 0.0
         self.pace = _pace(self, setup, system, chance, arms)
 
@@ -426,7 +429,11 @@ def _pace(
         arms = chance.arms(setup.arms, setup.agents, setup.base)
     task = SpendingRequest(run=setup, agents=setup.agents, rank=run.rank, claim=setup.claim)
     run._spending.begin(task, arms)
-    rewards = RewardBuffer(arms, setup.arm_count, chance.sources.acted)
+    rewards = (
+        TimedBuffer(arms, setup.arm_count)
+        if isinstance(arms, Timed)
+        else RewardBuffer(arms, setup.arm_count, chance.sources.acted)
+    )
     match setup.clock:
         case "virtual":
             return VirtualPace(

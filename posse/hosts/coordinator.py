@@ -20,10 +20,10 @@ from posse.hosts.regrouping import Regrouping
 from posse.hosts.report import BadReport, ReportForm
 from posse.hosts.server import Server
 from posse.hosts.sources import Chance, Sources
+from posse.measure.regret import Regret
 from posse.plan import Plan
 from posse.printable import blamed, printable
 from posse.protocol import control
-from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import Contradiction, RemoteProtocolError
 from posse.protocol.log import LogTables
 from posse.protocol.machine import (
@@ -461,7 +461,7 @@ def _report_form(plan: Plan, chance: Chance) -> ReportForm | None:
     if plan.field:
         return None
     spec, system, agents = plan.spec, plan.system, plan.spec.agents.count
-    references: dict[str, FloatArray] = {}
+    regret: dict[str, Regret] = {}
     if not system.shares_arms:
-        references = chance.references(spec.arms, agents, system.shape.regret_against)
-    return ReportForm(agents, spec.arms.arm_count(), references.keys(), system.results.log)
+        regret = chance.regret(spec.arms, agents, system.shape.regret_against)
+    return ReportForm(agents, spec.arms.arm_count(), regret.keys(), system.results.log)

@@ -15,9 +15,10 @@ import numpy as np
 
 from posse.agent.cohort import Cohort
 from posse.agent.noise import Noise
-from posse.arms import Arms, ArmsContext, ArmsSpec, known_means
+from posse.arms import Arms, ArmsContext, ArmsSpec, ChangingMeans, known_means
 from posse.hosts.endpoint import Near
 from posse.hosts.spending import NOT_KEPT, Spending
+from posse.measure.regret import MovingRegret, Regret
 from posse.protocol.arrays import FloatArray
 from posse.protocol.control import LinkCount, ResourceUse
 from posse.protocol.machine import COORDINATOR
@@ -160,21 +161,25 @@ class Chance:
         known = known_means(spec)
         return None if known is None else known.table(agents, self.common(Purpose.INSTANCE))
 
-    def references(
+    def regret(
         self, spec: ArmsSpec, agents: int, against: Literal["average", "own"]
-    ) -> dict[str, FloatArray]:
-        """The means that regret is measured against, shape (arms,); empty if unknown.
+    ) -> dict[str, Regret]:
+        """The measures of the host's regret; none if means are unknown.
 
         If `against` is "own", "regret" is measured against the host's own means. Otherwise it is
         against the average over the agents, with "regret_local" against its own if they differ.
+        Where means change, all agents have the same.
         """
+        if isinstance(spec, ChangingMeans):
+            return {"regret": MovingRegret(spec.means_at(self.common(Purpose.INSTANCE)))}
         table = self.means(spec, agents)
         if table is None:
             return {}
         own, average = table[self.rank], table.mean(axis=0)
         if against == "own":
-            return {"regret": own}
-        return {"regret": average} | ({"regret_local": own} if (table != table[0]).any() else {})
+            return {"regret": Regret(own)}
+        local = {"regret_local": Regret(own)} if (table != table[0]).any() else {}
+        return {"regret": Regret(average)} | local
 
     def _generator(self, rank: int, purpose: Purpose) -> np.random.Generator:
         if self.field:

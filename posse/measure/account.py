@@ -17,13 +17,13 @@ class Account:
     At the end `answer` is the agent's own arm, or `exhausted` says which arm has no rewards left;
     in the field `lifetime` says what all runs over these rewards cost.
 
-    `references` has the means that regret is measured against, shape (arms,), as "regret" and for
-    heterogeneous arms also "regret_local"; it is empty if they are unknown. `rewards` adds up what
+    `regret` is measured as "regret" and for heterogeneous arms also "regret_local"; it is empty if
+    the arms' means are unknown. `rewards` adds up what
     was earned; it stays None unless it is set, in a lab whose means are unknown.
     """
 
     arms: int
-    references: dict[str, NDArray[np.float64]]
+    regret: dict[str, Regret]
     pulls: NDArray[np.int64] = field(init=False)
     activations: int = 0
     slots: int = 0
@@ -31,14 +31,12 @@ class Account:
     exhausted: str = ""
     lifetime: str = ""
     rewards: float | None = None
-    regret: dict[str, Regret] = field(init=False)
     _releases: dict[Release, int] = field(default_factory=dict)
     _costs: dict[str, float] = field(default_factory=dict)
     log: dict[str, list[list[float]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.pulls = np.zeros(self.arms, dtype=np.int64)
-        self.regret = {name: Regret(means) for name, means in self.references.items()}
 
     def disclosed(self, release: Release) -> None:
         """Enter a release; equal releases share a row, to keep a long run's report small."""

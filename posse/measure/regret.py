@@ -1,7 +1,10 @@
 """Regret over time; it needs known means, so only the lab has it."""
 
+from collections.abc import Callable
+
 import numpy as np
 from mypy_extensions import mypyc_attr
+from numpy.typing import NDArray
 
 from posse.protocol.arrays import FloatArray
 
@@ -45,6 +48,35 @@ class Regret:
     def curve(self) -> FloatArray:
         """The breakpoints, shape (points, 3): time, activations, regret."""
         return np.array(self._points)
+
+
+_SLOTS = 4096
+"""So many slots are looked at at once."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class MovingRegret(Regret):
+    """Regret where means change: a pull costs the best mean of its slot less the arm's in it.
+
+    `means_at` gives the means in slots of shape (n,), as (n, K). Slots are the agent's pulls.
+    """
+
+    def __init__(self, means_at: Callable[[NDArray[np.int64]], FloatArray]) -> None:
+        super().__init__(np.zeros(1))
+        self._means_at = means_at
+        self._slot = 0
+
+    def pulled(self, arms: tuple[int, ...], times: int, activations: int, now: float) -> None:
+        cost, left = 0.0, times
+        while left:
+            turns = min(left, max(1, _SLOTS // len(arms)))
+            slots = np.arange(self._slot, self._slot + turns * len(arms))
+            means = self._means_at(slots)
+            paid = means[np.arange(len(slots)), np.tile(arms, turns)]
+            cost += float((means.max(axis=1) - paid).sum())
+            self._slot += len(slots)
+            left -= turns
+        self.add(cost, activations, now)
 
 
 def merge(curves: list[FloatArray], by_time: bool, points: int = 200) -> list[list[float]]:

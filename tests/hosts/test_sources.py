@@ -9,6 +9,7 @@ from posse.arms.base import RandomMeans
 from posse.arms.bernoulli import BernoulliArms
 from posse.arms.csv import CsvArms
 from posse.hosts.sources import Chance
+from posse.measure.regret import Regret
 from posse.protocol.machine import COORDINATOR
 from posse.seeds import Purpose, generator
 from tests.support.hosts import sources
@@ -45,20 +46,29 @@ def test_the_fields_chance_is_the_operating_systems_and_nothing_else() -> None:
     assert asked == [128, 256]
 
 
+def _costs(measures: dict[str, Regret]) -> dict[str, list[float]]:
+    """By measure, what a pull of arm 0 costs, and then one of arm 1."""
+    costs = {}
+    for name, regret in measures.items():
+        regret.pulled((0,), 1, 1, 1.0)
+        first = regret.total
+        regret.pulled((1,), 1, 1, 2.0)
+        costs[name] = [round(first, 12), round(regret.total - first, 12)]
+    return costs
+
+
 def test_regret_is_against_the_average_and_ones_own_where_they_differ() -> None:
     own = BernoulliArms(means=[[0.1, 0.5], [0.3, 0.7], [0.8, 0.0]])
-    found = lab().references(own, 3, "average")
-    assert np.allclose(found["regret"], [0.4, 0.4])
-    assert found["regret_local"].tolist() == [0.8, 0.0]
-    assert lab().references(own, 3, "own")["regret"].tolist() == [0.8, 0.0]
+    assert _costs(lab().regret(own, 3, "average")) == {"regret": [0, 0], "regret_local": [0, 0.8]}
+    assert _costs(lab().regret(own, 3, "own")) == {"regret": [0, 0.8]}
     same = BernoulliArms(means=[0.1, 0.5])
-    assert lab().references(same, 3, "average").keys() == {"regret"}
+    assert lab().regret(same, 3, "average").keys() == {"regret"}
 
 
 def test_of_real_rewards_no_means_are_known() -> None:
     arms = CsvArms(path="rewards.csv", count=2)
     assert lab().means(arms, 3) is None
-    assert lab().references(arms, 3, "average") == {}
+    assert lab().regret(arms, 3, "average") == {}
 
 
 def test_arms_are_built_by_what_was_handed_in() -> None:

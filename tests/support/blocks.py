@@ -37,7 +37,8 @@ PAGES = [
 _MARK = re.compile(r"<!-- (file|not run): (.+?) -->\s*")
 _SAME = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 _WHOLE: dict[str, Any] = {
-    "system": "independent",
+    "system": "ucb1",
+    "parameters": {"horizon": 100},
     "agents": {"count": 3},
     "arms": {"kind": "bernoulli", "means": [0.7, 0.3]},
 }

@@ -10,6 +10,7 @@ import numpy as np
 
 from posse.agent.noise import Noise
 from posse.arms import Arms, ArmsContext, ArmsSpec
+from posse.arms.changing import Timed
 from posse.arms.csv import Csv
 from posse.durable.disk import Disk
 from posse.engines.simulated.network import SimulatedNetwork
@@ -195,7 +196,7 @@ class SimulatedWorld(World):
 
     def arms(self, spec: ArmsSpec, context: ArmsContext) -> Arms:
         arms = super().arms(spec, context)
-        return arms if isinstance(arms, Csv) else SlowArms(arms, self._pull)
+        return arms if isinstance(arms, Csv | Timed) else SlowArms(arms, self._pull)
 
     def _pull(self) -> None:
         if self.slow_arms:
