@@ -1,25 +1,29 @@
-"""Checkpoints: a host as bytes, so that the inputs that led to it need not be replayed.
+"""Checkpoints: a host as a document, so that the inputs that led to it need not be replayed.
 
-Machines and their hosts are plain data, which `pickle` writes. What belongs to a process alone
-(clocks, keys, its journal, the record of its system) is written as a name, and the reader of the
-checkpoint supplies the object of that name.
+A checkpoint is msgpack: values as they are, and everything else as a list `[kind, …]`. What stands
+in it a second time is its number, so that what two objects share stays shared. A kind is one of
+`_LIBRARIES`, or an own class that hosts consist of: one of those that this process has loaded,
+whose objects are filled in without a call of the class. Nothing is imported or called by a name
+that stands in the file.
 
-Reading a pickle calls whatever it names. Here it can name classes that hosts are made of, and those
-of plain data. A journal is read back only if its checksums are right (`posse.durable.journal`).
+What belongs to a process alone (clocks, keys, its journal, the record of its system) is written as
+a name, and the reader of the checkpoint supplies the object of that name.
 """
 
-import io
+import copyreg
 import math
-import pickle
+import sys
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Hashable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
+from typing import Any, Final
 
 import msgspec
 import numpy as np
 
 from posse.durable.journal import Journal
+from posse.errors import PosseError
 from posse.log import LOG
 
 EVERY = 0.5
@@ -34,57 +38,48 @@ _OF_HOSTS = tuple(
     for room in (
         *("agent", "arms", "clocks", "coordinator", "durable.ledger", "durable.recording"),
         *("families", "hosts", "measure", "protocol", "results", "spec", "topologies"),
-        *("wire.broadcast", "wire.session"),
+        *("security.noise", "wire.broadcast", "wire.session"),
     )
 )
 """What hosts are made of; no class that opens a socket, starts a process or writes elsewhere."""
 
-_KNOWN = frozenset({"builtins", "collections", "msgspec", "numpy", "posse"})
+_OUTSIDE: Final = frozenset({"posse.arms.python.PythonArms"})
+"""Names a module of the user's to import; it has to come from the reader."""
 
+_VALUES: Final = frozenset({type(None), bool, float, str, bytes})
+_KINDS: dict[str, type] = {kind.__name__: kind for kind in (list, tuple, set, frozenset)}
+_PLAIN: dict[str, type] = {kind.__name__: kind for kind in (int, list, dict, set, deque, Counter)}
+"""What a `defaultdict` may make, besides own classes."""
 
-class _Named(msgspec.Struct, kw_only=True):
-    n: int
-
-
-_GENERATOR = np.random.default_rng(0)
-_SAMPLES = (
-    np.zeros(2),
-    np.zeros((2, 2))[:, 0],
-    np.float64(0.0),
-    _GENERATOR,
-    _GENERATOR.bit_generator,
-    _GENERATOR.bit_generator.seed_seq,
-    _Named(n=0),
+_LIBRARIES = frozenset(
+    {"values", "dict", "Counter", "defaultdict", "deque", "range", "class", *_KINDS}
+    | {"array", "view", "scalar", "dtype", "generator"}
 )
-_PLAIN = frozenset(
-    {Counter, deque, defaultdict, list, range, np.ndarray, np.dtype, np.random.PCG64}
-    | {np.random.SeedSequence}
-    | {sample.__reduce_ex__(pickle.HIGHEST_PROTOCOL)[0] for sample in _SAMPLES}
-)
-"""The callables that make plain data of libraries."""
+
+_I64: Final = 1 << 63
 
 
-class NotPlain(Exception):
+class NotPlain(PosseError):
     """The host is not all plain data, or the bytes are not a host's."""
 
 
 def written(state: Any, outside: Mapping[str, Any]) -> bytes:
     """The state as bytes, or `NotPlain`. Objects in `outside` are written as their names."""
-    file = io.BytesIO()
-    writer = _Writer(file, {id(thing): name for name, thing in outside.items()})
     try:
-        writer.dump(state)
-    except (pickle.PicklingError, TypeError, AttributeError, RecursionError) as error:
+        return msgspec.msgpack.encode(_Writer(outside).write(state))
+    except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise NotPlain(str(error)) from None
-    return file.getvalue()
 
 
 def read(data: bytes, outside: Mapping[str, Any]) -> Any:
     """The state that was written, with the objects that `outside` has now; or `NotPlain`."""
     try:
-        return _Reader(io.BytesIO(data), outside).load()
-    except Exception as error:  # damaged bytes may raise whatever makes objects
-        raise NotPlain(str(error) or type(error).__name__) from None
+        return _Reader(outside).read(msgspec.msgpack.decode(data))
+    except Exception as error:  # damaged bytes may break whatever is filled in
+        raise NotPlain(
+            f"this is no checkpoint of this version ({str(error) or type(error).__name__}); remove "
+            "the journal that it stands in, which gives up the run that was to resume from it"
+        ) from None
 
 
 def of_sources(sources: Any) -> dict[str, Any]:
@@ -114,57 +109,226 @@ class Checkpoints:
         since = self._used()
         try:
             encoded = written(state, outside)
-            self._journal.shorten(msgspec.structs.replace(beginning, state=encoded))
-            now = self._used()
-            self._at = now + max(EVERY, _SHARE * (now - since))
         except NotPlain as error:
             self._at = math.inf
             LOG.debug("no checkpoint, so the journal keeps all inputs: %s", error)
+            return
+        self._journal.shorten(msgspec.structs.replace(beginning, state=encoded))
+        now = self._used()
+        self._at = now + max(EVERY, _SHARE * (now - since))
 
 
-class _Writer(pickle.Pickler):
-    def __init__(self, file: io.BytesIO, names: dict[int, str]) -> None:
-        super().__init__(file, pickle.HIGHEST_PROTOCOL)
-        self._names = names
+class _Writer:
+    def __init__(self, outside: Mapping[str, Any]) -> None:
+        self._names = {id(thing): name for name, thing in outside.items()}
+        self._numbers: dict[int, int] = {}
+        self._kept: list[Any] = []
+        """Everything that has a number: no other object may get its id."""
 
-    def persistent_id(self, thing: Any) -> str | None:
-        return self._names.get(id(thing))
+    def write(self, thing: Any) -> Any:
+        kind = type(thing)
+        if kind in _VALUES:
+            return thing
+        if kind is int:
+            return thing if -_I64 <= thing < _I64 else ["int", hex(thing)]
+        if (name := self._names.get(id(thing))) is not None:
+            return ["outside", name]
+        if (number := self._numbers.get(id(thing))) is not None:
+            return ["seen", number]
+        self._numbers[id(thing)] = len(self._kept)
+        self._kept.append(thing)
+        if kind is list and _are_values(thing):
+            return ["values", thing]
+        if kind in _KINDS.values():
+            return [kind.__name__, *map(self.write, thing)]
+        if kind is dict or kind is Counter:
+            return [kind.__name__, *self._items(thing)]
+        if kind is defaultdict:
+            return ["defaultdict", self.write(thing.default_factory), *self._items(thing)]
+        if kind is deque:
+            return ["deque", thing.maxlen, *map(self.write, thing)]
+        if kind is range:
+            return ["range", thing.start, thing.stop, thing.step]
+        numbers = isinstance(thing, np.ndarray | np.generic | np.dtype)
+        return self._array(thing) if numbers else self._object(thing, kind)
 
-    def reducer_override(self, thing: Any) -> Any:
-        # never write what cannot be read: a checkpoint replaces the inputs that led to it
-        if hasattr(thing, "__qualname__") and not _is_plain(thing):
-            raise pickle.PicklingError(f"{thing} is not plain data")
-        if isinstance(thing, np.ndarray) and isinstance(thing.base, np.ndarray):
-            return _view(thing, thing.base)
-        return NotImplemented
+    def _items(self, thing: Mapping[Any, Any]) -> Iterator[Any]:
+        for key, value in thing.items():
+            yield self.write(key)
+            yield self.write(value)
+
+    def _array(self, thing: Any) -> list[Any]:
+        if isinstance(thing, np.dtype):
+            return ["dtype", _described(thing)]
+        if isinstance(thing, np.generic):
+            return ["scalar", _described(thing.dtype), thing.tobytes()]
+        base = thing.base
+        if isinstance(base, np.ndarray):
+            if not base.flags.c_contiguous:
+                raise TypeError("the array of a view is not contiguous")
+            offset = thing.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+            about = (_described(thing.dtype), thing.shape, offset, thing.strides)
+            return ["view", self.write(base), *about]
+        order = "C" if thing.flags.c_contiguous else "F"
+        return ["array", _described(thing.dtype), thing.shape, order, thing.tobytes("A")]
+
+    def _object(self, thing: Any, kind: type) -> list[Any]:
+        if isinstance(thing, np.random.Generator):
+            numbers = thing.bit_generator.state
+            if numbers["bit_generator"] != "PCG64":
+                raise TypeError(f"{numbers['bit_generator']} is not plain data")
+            state = (numbers["state"]["state"], numbers["state"]["inc"])
+            return ["generator", *map(hex, state), numbers["has_uint32"], numbers["uinteger"]]
+        if isinstance(thing, type):
+            plain = _PLAIN.get(thing.__name__) is thing
+            return ["class", thing.__name__ if plain else _name(thing)]
+        name = _name(kind)
+        if isinstance(thing, Enum):
+            return [name, thing.value]
+        if isinstance(thing, msgspec.Struct):
+            return [name, *(self.write(getattr(thing, at)) for at in thing.__struct_fields__)]
+        if isinstance(thing, tuple):
+            return [name, *map(self.write, thing)]
+        made_by, given, *state = thing.__reduce_ex__(4)
+        if made_by is not copyreg.__newobj__ or given != (kind,) or any(state[1:]):  # type: ignore[attr-defined]
+            raise TypeError(f"{name} is not plain data")
+        return [name, self.write(state[0] if state else None)]
 
 
-def _view(thing: np.ndarray, base: np.ndarray) -> Any:
-    """How to make an array that is a view of another one, and stays so."""
-    if not base.flags.c_contiguous:
-        raise pickle.PicklingError("the array of a view is not contiguous")
-    offset = thing.__array_interface__["data"][0] - base.__array_interface__["data"][0]
-    return np.ndarray, (thing.shape, thing.dtype, base, offset, thing.strides)
-
-
-class _Reader(pickle.Unpickler):
-    def __init__(self, file: io.BytesIO, outside: Mapping[str, Any]) -> None:
-        super().__init__(file)
+class _Reader:
+    def __init__(self, outside: Mapping[str, Any]) -> None:
         self._outside = outside
+        self._seen: list[Any] = []
+        self._classes: dict[str, type] = {}
 
-    def persistent_load(self, name: str) -> Any:
-        return self._outside[name]
+    def read(self, node: Any) -> Any:
+        if type(node) is not list:
+            return node
+        kind, *rest = node
+        if kind == "seen":
+            return self._seen[rest[0]]
+        if kind == "outside":
+            return self._outside[rest[0]]
+        if kind == "int":
+            return int(rest[0], 16)
+        number = len(self._seen)
+        self._seen.append(None)
+        if kind in _LIBRARIES:
+            return self._of_a_library(number, kind, rest)
+        return self._object(number, self._class(kind), rest)
 
-    def find_class(self, module: str, name: str) -> Any:
-        if module.partition(".")[0] in _KNOWN:
-            named = super().find_class(module, name)
-            if _is_plain(named) and (named in _PLAIN or named.__module__ == module):
-                return named
-        raise pickle.UnpicklingError(f"{module}.{name} is not plain data")
+    def _keep(self, number: int, thing: Any) -> Any:
+        self._seen[number] = thing
+        return thing
+
+    def _of_a_library(self, number: int, kind: str, rest: list[Any]) -> Any:
+        if kind == "values":
+            return self._keep(number, rest[0])
+        if kind == "list":
+            made = self._keep(number, [])
+            made.extend(map(self.read, rest))
+            return made
+        if kind in ("dict", "Counter", "defaultdict"):
+            kinds = {"dict": dict, "Counter": Counter}
+            made = kinds[kind]() if kind in kinds else defaultdict(self.read(rest.pop(0)))
+            parts = map(self.read, rest)
+            dict.update(self._keep(number, made), zip(parts, parts, strict=True))
+            return made
+        if kind == "deque":
+            made = self._keep(number, deque(maxlen=rest[0]))
+            made.extend(map(self.read, rest[1:]))
+            return made
+        if kind == "set":
+            made = self._keep(number, set())
+            made.update(map(self.read, rest))
+            return made
+        return self._keep(number, self._whole(kind, rest))
+
+    def _whole(self, kind: str, rest: list[Any]) -> Any:
+        """What cannot stand in itself."""
+        if kind in _KINDS:
+            return _KINDS[kind](map(self.read, rest))
+        if kind == "range":
+            return range(*rest)
+        if kind == "class":
+            return _PLAIN.get(*rest) or self._class(*rest)
+        if kind == "generator":
+            state, increment, has, last = rest
+            generator = np.random.Generator(np.random.PCG64(0))
+            numbers = {"state": int(state, 16), "inc": int(increment, 16)}
+            about = {"bit_generator": "PCG64", "has_uint32": has, "uinteger": last}
+            generator.bit_generator.state = about | {"state": numbers}
+            return generator
+        if kind == "view":
+            base = self.read(rest[0])
+            shape, offset, strides = rest[2:]
+            return np.ndarray(shape, _dtype(rest[1]), base, offset, strides)
+        dtype = _dtype(rest[0])
+        if kind == "dtype":
+            return dtype
+        if kind == "scalar":
+            return np.frombuffer(rest[1], dtype)[0]
+        return np.frombuffer(bytearray(rest[3]), dtype).reshape(rest[1], order=rest[2]).copy("K")
+
+    def _object(self, number: int, kind: type, rest: list[Any]) -> Any:
+        if issubclass(kind, Enum):
+            return self._keep(number, kind._value2member_map_[rest[0]])
+        if issubclass(kind, tuple):
+            return self._keep(number, tuple.__new__(kind, map(self.read, rest)))
+        if issubclass(kind, msgspec.Struct):
+            fields = dict(zip(kind.__struct_fields__, map(self.read, rest), strict=True))
+            return self._keep(number, kind(**fields))
+        made = self._keep(number, kind.__new__(kind))
+        state = self.read(*rest)
+        if hasattr(kind, "__setstate__"):
+            made.__setstate__(state)
+        else:
+            attributes, slots = state if isinstance(state, tuple) else (state, None)
+            for name, value in ((attributes or {}) | (slots or {})).items():
+                object.__setattr__(made, name, value)
+        return made
+
+    def _class(self, name: str) -> type:
+        """One of the classes that hosts consist of and this process has loaded."""
+        if name not in self._classes:
+            module, _, own = name.rpartition(".")
+            kind = getattr(sys.modules.get(module), own, None)
+            if not isinstance(kind, type) or _name(kind) != name:
+                raise TypeError(f"{name} is not plain data")
+            self._classes[name] = kind
+        return self._classes[name]
 
 
-def _is_plain(made_by: Any) -> bool:
-    """Whether this callable makes plain data."""
-    if isinstance(made_by, type) and f"{made_by.__module__}.".startswith(_OF_HOSTS):
+def _name(kind: type) -> str:
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    if not _is_of_hosts(kind):
+        raise TypeError(f"{name} is not plain data")
+    return name
+
+
+def _is_of_hosts(kind: type) -> bool:
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    return f"{kind.__module__}.".startswith(_OF_HOSTS) and name not in _OUTSIDE
+
+
+def _are_values(things: list[Any]) -> bool:
+    """Whether a list is written as it stands: no integer of it is too long for msgpack."""
+    kinds = set(map(type, things))
+    if kinds <= _VALUES:
         return True
-    return isinstance(made_by, Hashable) and made_by in _PLAIN
+    return kinds == {int} and min(things) >= -_I64 and max(things) < _I64
+
+
+def _described(dtype: np.dtype) -> Any:
+    if dtype.hasobject:
+        raise TypeError("an array of objects is not plain data")
+    return np.lib.format.dtype_to_descr(dtype)
+
+
+def _dtype(described: Any) -> np.dtype:
+    def tuples(part: Any) -> Any:
+        return tuple(map(tuples, part)) if isinstance(part, list) else part
+
+    if isinstance(described, str):
+        return np.dtype(described)
+    return np.lib.format.descr_to_dtype([tuples(field) for field in described])

@@ -250,7 +250,7 @@ class Journal:
         if not stat.S_ISREG(status.st_mode):
             raise self._unusable("is not a regular file", _GIVE_UP)
         if status.st_uid != os.geteuid() or status.st_mode & 0o077:
-            # whoever can write it could make a restart create objects of posse's classes
+            # whoever can write it decides what a restart goes on from
             raise self._unusable("is open to others (chmod 600), or belongs to another user")
         db = self._disk.database(self.path, timeout=0.0)
         try:

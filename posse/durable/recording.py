@@ -96,8 +96,13 @@ class RecordedArms(Arms):
         self._draw = journal.asked(lambda *order: self._asked().draw(*order), np.ndarray)
         self._totals = journal.asked(lambda *order: self._asked().totals(*order), np.ndarray)
 
-    def __reduce__(self) -> tuple[type["RecordedArms"], tuple[object, ...]]:
-        return RecordedArms, (*self._made_of, self._given)
+    def __getstate__(self) -> tuple[Journal, PythonArms, ArmsContext, NDArray[np.int64]]:
+        return (*self._made_of, self._given)
+
+    def __setstate__(
+        self, state: tuple[Journal, PythonArms, ArmsContext, NDArray[np.int64]]
+    ) -> None:
+        self.__init__(*state)  # type: ignore[misc]
 
     def _asked(self) -> Python:
         if self._anew and self._given.any():

@@ -73,8 +73,11 @@ class FieldNoise(Noise):
         self._mechanism = LaplaceMechanism
         self._uniform = secrets.SystemRandom().random
 
-    def __reduce__(self) -> tuple[type["FieldNoise"], tuple[()]]:
-        return FieldNoise, ()  # it has no state to keep
+    def __getstate__(self) -> tuple[()]:
+        return ()
+
+    def __setstate__(self, state: tuple[()]) -> None:
+        self.__init__()  # type: ignore[misc]
 
     def noisy(self, values: FloatArray, sensitivity: float, scale: float) -> FloatArray:
         """See `Noise`; `PosseError` in a process that was forked after the first draw."""

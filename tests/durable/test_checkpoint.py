@@ -3,11 +3,14 @@
 import os
 import pickle
 import subprocess
+import sys
+from collections import Counter, defaultdict, deque
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic_ns
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -17,7 +20,6 @@ from posse.clocks.immediate import SlotPace, WallPace
 from posse.clocks.pace import SharedPace
 from posse.clocks.run_clock import Conductor, SharedClock, WallClock
 from posse.clocks.virtual import Activity, VirtualPace
-from posse.durable.capture import Capture
 from posse.durable.checkpoint import NotPlain, read, written
 from posse.durable.journal import Journal
 from posse.durable.ledger import Ledger
@@ -31,6 +33,7 @@ from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.hosts.sources import Sources
 from posse.plan import Plan
+from posse.protocol.message import Plane
 from posse.wire.broadcast import BroadcastSession
 from posse.wire.session import Session
 from tests.runs.test_golden import CASES
@@ -140,12 +143,13 @@ def test_what_hosts_are_made_of_comes_back_compiled_too() -> None:
     run, rewards = Run(print), buffer()
     activity = Activity(1.0, np.random.default_rng(0))
     for one in (
-        *(Conductor(2), SharedClock(GroupArms(buffer(), 2, 2, None)), WallClock(monotonic_ns)),
+        *(Conductor(2), SharedClock(GroupArms(rewards, 2, 2, None)), WallClock(monotonic_ns)),
         *(SharedPace(run), SlotPace(run, rewards), WallPace(run, rewards, monotonic_ns, False)),
         *(VirtualPace(run, rewards, activity), Session(1), BroadcastSession(1, b"", 2)),
         Arrivals([(1,), (0,)], 2, 2, 8, ([0, 1], [], [8, 8])),
     ):
-        assert type(pickle.loads(pickle.dumps(one))) is type(one)
+        outside = {"run": run, "rewards": rewards, "clock": monotonic_ns, "print": print}
+        assert type(read(written(one, outside), outside)) is type(one)
 
 
 class Harmful:
@@ -157,40 +161,76 @@ class Harmful:
 
 
 @pytest.mark.parametrize(
-    "thing",
+    "thing", [Harmful(os.system, "true"), Harmful(list), os.system, print, lambda: 1, object()]
+)
+def test_nothing_but_plain_data_is_written(thing: Any) -> None:
+    with pytest.raises(NotPlain, match="is not plain data"):
+        written([thing], {})
+
+
+@pytest.mark.parametrize(
+    "name",
     [
-        Harmful(os.system, "true"),
-        Harmful(subprocess.Popen, ["true"]),
-        Harmful(getattr, "text", "upper"),
-        Harmful(eval, "1"),
-        Harmful(recorded, None),
+        *("os.system", "subprocess.Popen", "builtins.eval", "posse.durable.journal.Journal"),
+        *("posse.durable.capture.Capture", "posse.durable.recording.recorded", "type"),
+        *("posse.arms.python.PythonArms", "posse.durable.journal.sqlite3.connect"),
+        "posse.hosts.agent.os.system",
     ],
 )
-def test_nothing_but_plain_data_is_written_or_read(thing: Any) -> None:
-    with pytest.raises(NotPlain):
-        written(thing, {})
-    with pytest.raises(NotPlain):
-        read(pickle.dumps(thing), {})
+def test_no_name_in_a_checkpoint_is_imported_or_called(name: str) -> None:
+    for document in ([name, ["list", "true"]], ["class", name], ["defaultdict", ["class", name]]):
+        with pytest.raises(NotPlain, match="is not plain data"):
+            read(msgspec.msgpack.encode(document), {})
 
 
-def test_no_class_of_ours_is_made_that_hosts_are_not_made_of(tmp_path: Path) -> None:
-    for thing in (Harmful(Capture, str(tmp_path / "made")), Harmful(Journal, str(tmp_path), "x")):
-        with pytest.raises(NotPlain, match=r"posse\.durable\.(capture|journal)\.\w+ is not plain"):
-            read(pickle.dumps(thing), {})
-    assert list(tmp_path.iterdir()) == []
+def test_a_class_that_this_process_has_not_loaded_is_not_loaded() -> None:
+    code = (
+        "import sys, msgspec; from posse.durable.checkpoint import NotPlain, read\n"
+        "try: read(msgspec.msgpack.encode(['posse.agent.mase.MaseVoter', None]), {})\n"
+        "except NotPlain: print('posse.agent.mase' in sys.modules)"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout == "False\n"
+
+
+def test_a_checkpoint_of_an_older_version_is_refused_in_a_sentence() -> None:
+    with pytest.raises(NotPlain, match="this is no checkpoint of this version .*; remove the jour"):
+        read(pickle.dumps({"host": Harmful(os.system, "true")}, 5), {})
 
 
 def test_a_ledger_that_a_checkpoint_names_is_not_made(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "made.ledger")
     ledger._run = 1
     with pytest.raises(NotPlain, match=r"made\.ledger cannot be written: No such file"):
-        read(pickle.dumps(ledger), {})
+        read(written(ledger, {}), {})
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_module_of_ours_imported_is_not_ours() -> None:
-    with pytest.raises(NotPlain, match=r"posse.durable.journal.sqlite3.connect is not plain data"):
-        read(b"\x80\x04cposse.durable.journal\nsqlite3.connect\n.", {})
+def test_values_of_every_kind_come_back() -> None:
+    shared = [1, 2]
+    values: Any = {
+        (1, "a"): [None, True, 1.5, float("inf"), b"x", -(1 << 70), 1 << 63],
+        "shared": (shared, shared, {3}, frozenset({4}), range(1, 9, 2)),
+        "counts": Counter({"x": 2}),
+        "lists": defaultdict(list, {1: shared}),
+        "last": deque([1, 2], maxlen=2),
+        "number": np.float64(0.5),
+        "order": np.asfortranarray(np.arange(6).reshape(2, 3)),
+        "plane": Plane.DATA,
+        "kind": Ledger,
+    }
+    again = read(written(values, {}), {})
+    assert str(again) == str(values)
+    assert again["shared"][0] is again["shared"][1] is again["lists"][1]
+    assert again["last"].maxlen == 2
+    assert again["order"].flags.f_contiguous
+
+
+def test_random_numbers_go_on() -> None:
+    here = np.random.default_rng(1)
+    here.integers(10, dtype=np.int32)
+    there = read(written(here, {}), {})
+    assert there.integers(1000, size=9).tolist() == here.integers(1000, size=9).tolist()
 
 
 @pytest.mark.parametrize("cut", [0, 1, 10])

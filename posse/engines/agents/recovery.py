@@ -42,6 +42,7 @@ def outside_agent(journal: Journal, sources: Sources, setup: AgentSetup) -> dict
     """The parts of a host that belong to its process, by name; see `posse.durable.checkpoint`."""
     system = get_system(setup.system)
     named = {"journal": journal, "system": system, "codec": system.agents_codec}
+    named["spec"] = setup.arms
     if setup.mode == "field" and system.agent.signs:
         named["signs"] = sources.signer(setup.agents, setup.signed_name)
     return named | of_sources(sources)

@@ -73,7 +73,7 @@ def outside_coordinator(
     """The parts of a coordinator's host that belong to its process, by name."""
     system = plan.system
     named = {"journal": journal, "plan": plan, "system": system, "observe": observe}
-    named["codec"] = plan.coordinators_codec
+    named |= {"codec": plan.coordinators_codec, "spec": plan.spec.arms}
     if system.wiring is not None and system.wiring.regroup is not None:
         named["regroup"] = system.wiring.regroup
     if plan.field and (signs := sources.signer(plan.spec.agents.count, b"")) is not None:
