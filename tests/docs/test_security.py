@@ -30,6 +30,15 @@ def test_what_somebody_cannot_do_has_its_test(heading: str) -> None:
         assert can or re.search(r"`tests/[\w/]+\.py::\w+`", test), tries
 
 
+def test_every_attack_that_the_project_was_tried_by_has_its_test() -> None:
+    numbers = []
+    for number, _, test in rows("Attacks"):
+        assert re.fullmatch(r"`tests/[\w/]+\.py::\w+`", test), number
+        numbers += number.split(", ")
+    old, new = [f"a{n:02}" for n in range(1, 33)], [f"n{n:02}" for n in range(1, 10)]
+    assert sorted(numbers) == old + new
+
+
 def test_every_buffer_has_its_peak_and_its_test() -> None:
     for buffer, _, peak, test in rows(MEMORY):
         assert float(peak) > 0, buffer

@@ -31,6 +31,13 @@ def test_large_deviations_keep_whole_numbers():
     assert np.abs(drawn).max() < 10**7  # ten deviations
 
 
+def test_the_low_bits_of_what_is_said_tell_nothing_of_what_was_noised():
+    """Attack a19: whatever was noised, what is said is a multiple of one power of two."""
+    for value in (0.3, 1 / 3, 1e-9, 0.7 + 1e-13):
+        said = FieldNoise().noisy(np.full(200, value), 1.0, 2.0)
+        assert (np.ldexp(said, 39) % 1.0 == 0.0).all()
+
+
 DRAW_TWICE = """
 import os, sys
 import numpy as np
