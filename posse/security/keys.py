@@ -169,18 +169,21 @@ def _fresh() -> KeyPair:
 def create(folder: Path, agents: int) -> int:
     """Make the folders that `folder` lacks for a coordinator and `agents` agents.
 
-    Returns how many parties got new pairs. Each party's folder has its own secret and no other.
+    Returns how many parties got new pairs. Each party's folder has its own secret and no other. A
+    list of who is trusted that is there already gains new pairs alone: what was revoked stays so.
     """
     files.open_folder(folder, of_folders=True)
     parties = [COORDINATOR, *(f"agent-{rank}" for rank in range(agents))]
-    made = [make(folder / party, party) for party in parties]
+    made = {party for party in parties if make(folder / party, party)}
     public = {party: _pair(folder / party / f"{party}.key_secret").public_keys for party in parties}
     known = {rank: public[f"agent-{rank}"] for rank in range(agents)}
+    new = {rank: keys for rank, keys in known.items() if f"agent-{rank}" in made}
     # the coordinator's list is written last: `wait_for` waits for it
     for party in reversed(parties):
         files.write(folder / party / f"{COORDINATOR}.key", f"{public[COORDINATOR]}\n")
-        _write_allowlist(folder / party / ALLOWLIST, {**_listed(folder / party), **known})
-    return sum(made)
+        path = folder / party / ALLOWLIST
+        _write_allowlist(path, {**_listed(folder / party), **(new if path.exists() else known)})
+    return len(made)
 
 
 def make(folder: Path, party: str) -> bool:

@@ -1,6 +1,7 @@
 """Key folders: what is in them, what is wrong with them, whose turn a shared one is."""
 
 import re
+import shutil
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -92,6 +93,21 @@ def test_what_is_no_public_key_is_refused(word: str, tmp_path: Path) -> None:
     with pytest.raises(PosseError, match="is not a public key; give the one"):
         keys.Public.parse(word)
     assert main(["allow", str(tmp_path), "3", word]) == 2
+
+
+def test_a_revoked_key_stays_so_though_the_keys_of_all_are_made_again(tmp_path: Path) -> None:
+    """As compose does whenever its containers are made anew."""
+    keys.create(tmp_path, 2)
+    revoked = keys.for_agent(tmp_path, 1).own.public
+    keys.revoke(tmp_path / "coordinator", 1)
+    assert keys.create(tmp_path, 3) == 1
+    listed = keys.for_agent(tmp_path, 0).signers.keys()
+    assert listed == {0, 1, 2}
+    with pytest.raises(PosseError, match="agent 1 is the first without"):
+        keys.for_coordinator(tmp_path, 3)
+    shutil.rmtree(tmp_path / "agent-1")
+    assert keys.create(tmp_path, 3) == 1
+    assert keys.for_coordinator(tmp_path, 3).rank_of(revoked) is None
 
 
 def test_how_a_refusal_shows_a_key_is_not_taken_for_the_key(tmp_path: Path) -> None:
