@@ -243,14 +243,21 @@ def make_encoded_run(task: EncodedRun) -> RunRecord:
 
 
 def run_in_memory(
-    plan: Plan, number: int, observe: Observer = silent, tap: Capture | None = None
+    plan: Plan,
+    number: int,
+    observe: Observer = silent,
+    tap: Capture | None = None,
+    serial: int | None = None,
 ) -> RunRecord:
-    """Make one run in this process: with `[network]` over that, in virtual time."""
+    """Make one run in this process: with `[network]` over that, in virtual time.
+
+    `serial` is its number in the capture `tap`, by default its own.
+    """
     if plan.spec.network is None:
-        return memory.run(plan, number, observe, tap)
+        return memory.run(plan, number, observe, tap, serial)
     from posse.engines.simulated import run as simulated  # noqa: PLC0415  (it needs greenlet)
 
-    return simulated.run(plan, number, observe, tap)
+    return simulated.run(plan, number, observe, tap, number if serial is None else serial)
 
 
 def make_placed_engine(

@@ -11,8 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from posse import api
-from posse.durable.capture import Tap
-from posse.engines import memory
+from posse.durable.capture import Capture
 from posse.errors import InputError, PosseError, RunFailed
 from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import Plan, Source, changed, prepare
@@ -39,7 +38,7 @@ class Cluster:
     only, because a cluster has no keys.
     """
 
-    _tap: Tap | None = None
+    _tap: Capture | None = None
 
     def __init__(
         self, source: Source, *, spawn: int | None = None, bind: str | None = None
@@ -137,7 +136,7 @@ class Cluster:
         if self._engine is not None:
             return self._engine.run(plan, number)
         self._serial += 1
-        return memory.run(plan, number, self._heed, self._tap, self._serial - 1)
+        return api.run_in_memory(plan, number, self._heed, self._tap, self._serial - 1)
 
     def _heed(self, host: CoordinatorHost) -> None:
         if self._cancelled:

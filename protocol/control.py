@@ -280,7 +280,7 @@ class Report(Control, frozen=True):
     regret: dict[str, float]
     curve: dict[str, bytes]
     links: list[LinkCount]
-    delays: dict[int, Count]
+    delays: dict[int, dict[int, Count]]
     refused: dict[ShortText, Count]
     releases: list[Release]
     log: dict[str, list[list[float]]]

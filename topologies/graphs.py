@@ -4,8 +4,8 @@ Random graphs take a numpy generator and are drawn until they are connected, `MO
 at most. Makers of graphs raise `GraphError` for parameters that give none.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 
@@ -33,12 +33,16 @@ class Graph:
     """An undirected graph; `neighbours[i]` has the neighbours of agent i, sorted.
 
     `resamples` counts the draws of random parts that were thrown away as not connected. `names[i]`
-    is what the graph's source calls agent i; empty where it is the rank.
+    is what the graph's source calls agent i; empty where it is the rank. `attributes` has the
+    numbers that its source gives edges (i, j), i < j, by name.
     """
 
     neighbours: tuple[tuple[int, ...], ...]
     resamples: int = 0
     names: tuple[str, ...] = ()
+    attributes: Mapping[tuple[int, int], Mapping[str, float]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
     @property
     def agents(self) -> int:

@@ -9,8 +9,11 @@ from posse.cli.options import add_run_file, plan
 from posse.cli.parser import Parser
 from posse.cli.streams import wrapped
 from posse.families.claims import records
+from posse.families.network import Network
 from posse.measure.numbers import by_name, counted
 from posse.own_code import Imports
+from posse.plan import Plan
+from posse.protocol.machine import COORDINATOR
 from posse.results.record import ILLUSTRATES
 
 
@@ -32,6 +35,8 @@ def run(options: argparse.Namespace) -> None:
     )
     engine = f"  engine {spec.engine.kind}, clock {checked.clock}"
     print(f"{engine}, {spec.engine.transport}" if spec.engine.kind == "processes" else engine)
+    if spec.network is not None:
+        print(wrapped(f"  network: {_links(checked, network)}", 4))
     for name, value in msgspec.to_builtins(checked.parameters, enc_hook=str).items():
         if value is not None:
             print(f"  parameters.{name} = {in_toml(value)}")
@@ -55,3 +60,26 @@ def run(options: argparse.Namespace) -> None:
         )
     if absent := checked.missing():
         print(wrapped(f"  not on this machine: {absent}", 4))
+
+
+def _links(plan: Plan, network: Network) -> str:
+    """What `[network]` gives the links of a run, and what realises it."""
+    spec = plan.spec
+    of = spec.conditions(0)
+    links = {(rank, COORDINATOR) for rank in range(spec.agents.count)}
+    links |= {(min(i, j), max(i, j)) for i, near in enumerate(network.neighbours) for j in near}
+    given = [of(*link) for link in sorted(links)]
+    words = []
+    for key, unit, factor in (
+        ("delay", " ms", 1e3),
+        ("jitter", " ms", 1e3),
+        ("loss", " %", 100.0),
+        ("bandwidth", " bytes/s", 1.0),
+    ):
+        values = sorted({factor * value for c in given if (value := getattr(c, key))})
+        if values:
+            few = counted(sum(bool(getattr(c, key)) for c in given), "link")
+            span = " to ".join(f"{value:g}" for value in {values[0]: 0, values[-1]: 0})
+            words.append(f"{key} {span}{unit} on {few}")
+    where = "in virtual time" if spec.engine.kind == "memory" else "over relays of this machine"
+    return f"{'; '.join(words) or 'links that take no time'}; {where}"

@@ -41,6 +41,8 @@ class Capture:
 
     def __init__(self, path: Path, *, new: bool = False) -> None:
         self.path = path.absolute()
+        self.now = time.time_ns
+        """The clock that frames are stamped by, in nanoseconds since 1970."""
         self._failed = False
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | _AS_IT_IS | (os.O_TRUNC if new else 0)
         try:
@@ -57,7 +59,7 @@ class Capture:
 
         `PosseError` once, if that fails; later frames, which tell others why, go out unrecorded.
         """
-        self._append((time.time_ns(), source, target, data))
+        self._append((self.now(), source, target, data))
 
     def _append(self, row: object) -> None:
         if self._failed:

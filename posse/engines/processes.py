@@ -49,7 +49,8 @@ class ProcessEngine:
     have the same number of agents and the same transport. Over tcp, if all agents start here, links
     have keys that live as long as the engine. `capture`, if given, records all frames. `way` may
     put something between the two ends of each link. With a `journal` the run in it continues. A
-    `starter` starts all agents on other machines, with keys that live as long as the engine.
+    `starter` starts all agents on other machines, with keys that live as long as the engine. Frames
+    count its runs from `before`.
 
     Above 20 attributes: what its agents are started with, and what ends with it.
     """
@@ -68,11 +69,13 @@ class ProcessEngine:
         journal: Journal | None = None,
         starter: Callable[[], Starter] | None = None,
         world: World = HERE,
+        before: int = 0,
     ) -> None:
         spec = plan.spec
         if journal is not None and (before := journal.began_as(RunBeginning)) is not None:
             world = world.after(before.clocks)
         self._world = world
+        self._before = before
         self._spec = spec
         self._spawn = spec.agents.count if spawn is None else spawn
         self._elsewhere = starter is not None
@@ -127,7 +130,7 @@ class ProcessEngine:
         try:
             if self._spawn:
                 if self._spec.network is not None and self._way is straight:
-                    self._relays = Relays(self._spec.conditions)
+                    self._relays = Relays()
                     self._way = self._relays.way
                 self._starter = starter = self._start_by()
                 self.hub.watch(starter.deaths, starter.next_death)
@@ -159,6 +162,8 @@ class ProcessEngine:
                     return record
             self._journal.forget()
         network = plan.network(number)
+        if self._relays is not None:
+            self._relays.declare(plan.spec.conditions(number))
         host = self._host(plan, network, number, observe)
         dead = [rank for rank in self.hub.lobby.roster.dead() if rank < self._spawn]
         if dead and not host.outlives_agents:
@@ -239,7 +244,8 @@ class ProcessEngine:
             sources = recorded(self._journal, sources, field=plan.field)
             if state:
                 return restored_host(self._journal, plan, sources, observe, state)
-        return CoordinatorHost(plan, network, number, sources, observe, self._serial)
+        serial = self._before + self._serial
+        return CoordinatorHost(plan, network, number, sources, observe, serial)
 
     def _go_on(
         self, plan: Plan, before: RunBeginning, kept: Journal, observe: Observer

@@ -140,7 +140,7 @@ class AgentHost:
     @property
     def delays(self) -> Counter[int]:
         """The delays of the frames that this agent received in this run; see `Endpoint`."""
-        return self._endpoint.delays
+        return sum(self._endpoint.delays.values(), Counter())
 
     def take_gone(self) -> list[int]:
         """Return the peers lost since the last call."""
@@ -203,7 +203,7 @@ class AgentHost:
                 elif plane == _CONTROL and isinstance(message, control.Control):
                     run.receive(source, plane, now, sent, message, arrived)
                 else:
-                    endpoint.arrived(sent, arrived)
+                    endpoint.arrived(source, sent, arrived)
                     heard.append(Received(source, message))
                     last = now
             except RemoteProtocolError as error:

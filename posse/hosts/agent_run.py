@@ -148,7 +148,7 @@ class AgentRun:
         # a system may count some of its own messages as control
         if plane != _CONTROL or not isinstance(message, control.Control):
             if not self.over:
-                self.endpoint.arrived(sent, arrived)
+                self.endpoint.arrived(source, sent, arrived)
                 self.pace.message(Received(source, message), now)
         elif source != COORDINATOR:
             raise RemoteProtocolError("control-from-agent", str(source))
@@ -373,7 +373,7 @@ class AgentRun:
             | ({} if account.rewards is None else {control.REWARDS: account.rewards}),
             curve={name: r.curve().tobytes() for name, r in account.regret.items()},
             links=self.endpoint.meter.links() + self._resources.links(self.rank),
-            delays=dict(self.endpoint.delays),
+            delays={source: dict(by) for source, by in self.endpoint.delays.items()},
             refused=dict(self.endpoint.refused),
             releases=account.releases,
             log=account.log,

@@ -13,8 +13,9 @@ from posse.measure.traffic import quantile, seconds
 from posse.plan import Plan
 from posse.protocol import control
 from posse.protocol.arrays import FloatArray, IntArray
+from posse.protocol.machine import COORDINATOR
 from posse.protocol.privacy import total_cost
-from posse.results.record import Delay, Privacy, Quantiles, Resources, RunRecord
+from posse.results.record import Delay, LinkDelay, Privacy, Quantiles, Resources, RunRecord
 from posse.results.traffic import traffic
 from posse.spec.runfile import RunSpec
 
@@ -41,10 +42,12 @@ def completed(
     silence = no_report(plan.spec.arms.arm_count())
     agents = () if plan.field else range(plan.spec.agents.count)
     reports = [reported.get(n, silence) for n in agents]
-    for report in reports:
+    delays = {(source, COORDINATOR): by for source, by in endpoint.delays.items()}
+    for rank, report in enumerate(reports):
+        delays |= {(source, rank): Counter(by) for source, by in report.delays.items()}
         endpoint.meter.add(report.links)
         endpoint.refused.update(report.refused)
-        endpoint.delays.update(report.delays)
+    record.delay = _delay(delays)
     _add_seen(plan, record, endpoint, shared)
     if not plan.field:
         _add_reported(plan, record, shared, reports)
@@ -68,7 +71,6 @@ def _add_seen(plan: Plan, record: RunRecord, endpoint: Endpoint, shared: GroupAr
     record.links = endpoint.meter.links()
     known = not plan.field or plan.system.wiring is None
     record.communication = traffic(record.links, between_agents=known)
-    record.delay = _delay(endpoint.delays)
     record.privacy = Privacy(
         claim=plan.claim.promise,
         protects=plan.field,
@@ -88,8 +90,9 @@ def add_pulls(record: RunRecord, pulls: IntArray, activations: list[int]) -> Non
     record.activations_per_agent = activations
 
 
-def _delay(histogram: Counter[int]) -> Delay | None:
-    """Seconds from send to receipt; None if none were measured."""
+def _delay(by_link: dict[tuple[int, int], Counter[int]]) -> Delay | None:
+    """Seconds from send to receipt, from histograms by link; None if none were measured."""
+    histogram = sum(by_link.values(), Counter())
     if not histogram:
         return None
     p50, p90, p99, p100 = (quantile(histogram, q) for q in QUANTILES)
@@ -100,6 +103,10 @@ def _delay(histogram: Counter[int]) -> Delay | None:
         p99=p99,
         p100=p100,
         histogram=[(seconds(index), histogram[index]) for index in sorted(histogram)],
+        links=[
+            LinkDelay(*ends, by.total(), quantile(by, 0.5) or 0.0, quantile(by, 0.99) or 0.0)
+            for ends, by in sorted(by_link.items())
+        ],
     )
 
 

@@ -330,7 +330,7 @@ class CoordinatorHost:
                 moved = self._control(rank, message, now, frame)
             else:
                 if self.attendance.verdict is None:
-                    endpoint.arrived(sent)
+                    endpoint.arrived(rank, sent)
                 self._server.take(Received(rank, message), now)
                 moved = True
         except RemoteProtocolError as error:

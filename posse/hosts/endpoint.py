@@ -63,8 +63,8 @@ class Endpoint:
         self.run = run
         self._stated = NO_RUN if run == BETWEEN_RUNS else run
         self.meter = Meter()
-        self.delays: Counter[int] = Counter()
-        """The delays of frames, by their `bucket`."""
+        self.delays: dict[int, Counter[int]] = {}
+        """The delays of frames by peer, by their `bucket`."""
         self.refused: Counter[str] = Counter()
         self.name = name
         self._peers = frozenset(peers)
@@ -94,13 +94,16 @@ class Endpoint:
         self._last[source] = sequence
         return source, plane, now, sent, message
 
-    def arrived(self, sent: int, received: int = 0) -> None:
+    def arrived(self, source: int, sent: int, received: int = 0) -> None:
         """Note the delay of a frame that came when `stamp` showed `received`, or now if that is 0.
 
-        `sent` is that of its header.
+        `source` and `sent` are those of its header.
         """
         if sent:
-            self.delays[bucket((received or self._stamp()) - sent)] += 1
+            delays = self.delays.get(source)
+            if delays is None:
+                delays = self.delays[source] = Counter()
+            delays[bucket((received or self._stamp()) - sent)] += 1
 
     def send(self, to: int, message: Message, now: float) -> None:
         """Encode, number and count a message to one peer."""

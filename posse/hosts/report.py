@@ -57,7 +57,9 @@ class ReportForm:
         for link in report.links:
             if link.source != rank or link.target not in self._targets or link.plane not in _PLANES:
                 raise BadReport("a link that is not the agent's")
-        if any(not -_BUCKETS < bucket < _BUCKETS for bucket in report.delays):
+        if any(source not in self._targets for source in report.delays):
+            raise BadReport("delays of a link that is not the agent's")
+        if any(not -_BUCKETS < bucket < _BUCKETS for by in report.delays.values() for bucket in by):
             raise BadReport("a delay longer than any run")
         self._check_words(report)
         self._check_log(report)
@@ -65,7 +67,8 @@ class ReportForm:
     def _check_sizes(self, report: Report) -> None:
         """Refuse numbers that no run reaches, and that would overflow sums."""
         used = report.resources
-        counts = [report.activations, report.slots, *report.delays.values()]
+        counts = [report.activations, report.slots]
+        counts += [count for by in report.delays.values() for count in by.values()]
         counts += [*report.refused.values(), *(release.times for release in report.releases)]
         counts += [used.peak_bytes, used.proportional_bytes]
         counts += np.frombuffer(report.pulls[: 8 * (len(report.pulls) // 8)], "<i8").tolist()

@@ -5,8 +5,9 @@ from collections import Counter
 import numpy as np
 
 from posse.measure.numbers import counted, number
+from posse.protocol.machine import peer_name
 from posse.report.drawing import COLOUR, Chart, canvas, to_svg
-from posse.report.page import Section, some
+from posse.report.page import MOST_ROWS, Section, Table, some, table
 from posse.report.read import Series
 
 
@@ -28,7 +29,30 @@ def section(series: Series) -> Section:
         text=text,
         terms=terms,
         charts=some(chart),
+        tables=_by_link(series),
     )
+
+
+def _by_link(series: Series) -> list[Table]:
+    """The slowest links of the last run that has any."""
+    delay = next((run.delay for run in reversed(series.runs) if run.delay is not None), None)
+    if delay is None or not delay.links:
+        return []
+    slowest = sorted(delay.links, key=lambda link: (-link.p50, link.source, link.target))
+    rows = [
+        (
+            peer_name(link.source),
+            peer_name(link.target),
+            link.messages,
+            1e3 * link.p50,
+            1e3 * link.p99,
+        )
+        for link in slowest[:MOST_ROWS]
+    ]
+    title = f"By link (the {len(rows)} slowest of {len(slowest):,})"
+    header = ("from", "to", "messages", "half within (ms)", "99% within (ms)")
+    note = "Of the last run; all are in result.json."
+    return [table(title, header, rows, note=note, folded=True)]
 
 
 def _quantiles(series: Series, counts: Counter[float]) -> list[tuple[str, str]]:

@@ -21,9 +21,20 @@ class Quantiles(msgspec.Struct):
     p100: float
 
 
+class LinkDelay(msgspec.Struct, array_like=True, frozen=True):
+    """How long the messages of a link took in one direction, in seconds: median and 99 %."""
+
+    source: int
+    target: int
+    messages: int
+    p50: float
+    p99: float
+
+
 class Delay(msgspec.Struct, kw_only=True, omit_defaults=True):
     """How long messages took, in seconds (quantiles, [seconds, messages] by bucket) and slots.
 
+    `links`: by direction of a link, as [source, target, messages, median, 99 %].
     `exchange_slots`: the slots of each round's exchange. `t_delay`: the part of these in which
     agents did nothing else. `taken`: the durations that agents measured, by name.
     """
@@ -34,6 +45,7 @@ class Delay(msgspec.Struct, kw_only=True, omit_defaults=True):
     p99: float | None = None
     p100: float | None = None
     histogram: list[tuple[float, int]] | None = None
+    links: list[LinkDelay] = []
     exchange_slots: list[int] | None = None
     t_delay: list[int] | None = None
     taken: dict[str, Quantiles] = {}

@@ -5,7 +5,8 @@ import re
 import sys
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from types import FrameType, ModuleType
@@ -87,7 +88,7 @@ def of_networkx(drawn: Any, agents: int, what: str, resamples: int = 0) -> Graph
     """A networkx graph without the direction and repetition of edges and without self loops.
 
     Nodes named by whole numbers, also as text, become ranks by value, others in their order of
-    appearance. The graph keeps the names if they are not the ranks.
+    appearance. The graph keeps the names if they are not the ranks, and the edges' numbers.
     """
     if len(drawn) != agents:
         raise GraphError(
@@ -100,7 +101,20 @@ def of_networkx(drawn: Any, agents: int, what: str, resamples: int = 0) -> Graph
     links = sorted({(rank[edge[0]], rank[edge[1]]) for edge in drawn.edges})
     names = tuple(map(str, nodes))
     plain = names == tuple(map(str, range(agents)))
-    return from_edges(agents, links, resamples, () if plain else names)
+    graph = from_edges(agents, links, resamples, () if plain else names)
+    return replace(graph, attributes=dict(_attributes(drawn, rank)))
+
+
+def _attributes(drawn: Any, rank: dict[Any, int]) -> Iterator[tuple[tuple[int, int], Any]]:
+    """The numbers that edges have, also as text (GraphML without types has them so)."""
+    for one, other, data in drawn.edges(data=True):
+        numbers = {}
+        for name, value in data.items():
+            with suppress(TypeError, ValueError):
+                numbers[str(name)] = float(value)
+        if numbers:
+            i, j = sorted((rank[one], rank[other]))
+            yield (i, j), numbers
 
 
 def generator(name: str) -> Callable[..., Any]:

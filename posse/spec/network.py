@@ -5,15 +5,19 @@ this machine relays realise them on real sockets. Answers, messages and bytes ar
 """
 
 import re
+from collections.abc import Callable, Mapping
 from itertools import chain
 from random import Random
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
 from posse.errors import SpecError
 from posse.protocol.machine import COORDINATOR
+from posse.topologies.graphs import Graph
+
+_Key = Literal["delay", "jitter", "loss", "bandwidth"]
 
 EndOfLink = Annotated[int, Meta(ge=0)] | str
 
@@ -72,6 +76,10 @@ IDEAL = LinkConditions(delay=0.0, jitter=0.0, loss=0.0)
 """A link that takes no time."""
 
 
+Conditions = Callable[[int, int], LinkConditions]
+"""What the link between two ranks has."""
+
+
 class LinkSpec(LinkConditions, frozen=True, kw_only=True):
     """`[[network.links]]`: what one link has."""
 
@@ -85,6 +93,8 @@ class NetworkSpec(LinkConditions, frozen=True, kw_only=True):
     - `coordinator`, `neighbours`: of links with the coordinator, of those between agents
     - `regions`: ranks or ranges by region, as `asia = ["coordinator", 0, "4-7"]`; `delays` has a
       row and a column for each region, in their order: the delay of links between them, in seconds
+    - `edges`: which attribute of the graph's edges has a key, as `delay = "latency"`, where
+      `[topology]` is a graph of networkx or of a file that networkx reads
     - `links`: of single links
     """
 
@@ -92,6 +102,7 @@ class NetworkSpec(LinkConditions, frozen=True, kw_only=True):
     neighbours: LinkConditions | None = None
     regions: dict[str, tuple[EndOfLink, ...]] = {}
     delays: tuple[tuple[_Delay, ...], ...] = ()
+    edges: dict[_Key, str] = {}
     links: tuple[LinkSpec, ...] = ()
 
     def check(self, agents: int) -> None:
@@ -120,8 +131,28 @@ class NetworkSpec(LinkConditions, frozen=True, kw_only=True):
             if one == other:
                 raise SpecError("network.links", f"{_named(one[0])} is both ends")
 
-    def conditions(self, agents: int, a: int, b: int) -> LinkConditions:
-        """What the link between two ranks has."""
+    def of_edges(self, graph: Graph) -> dict[tuple[int, int], LinkConditions]:
+        """What `edges` gives each edge (i, j), i < j; `SpecError` if one lacks it."""
+        by_edge = {}
+        for edge in graph.edges():
+            numbers, given = graph.attributes.get(edge, {}), {}
+            for key, name in self.edges.items():
+                if name not in numbers:
+                    i, j = edge
+                    raise SpecError(
+                        f"network.edges.{key}", f"the edge {i}–{j} has no number '{name}'"
+                    )
+                given[key] = numbers[name]
+            try:
+                by_edge[edge] = msgspec.convert(given, LinkConditions)
+            except msgspec.ValidationError as error:
+                raise SpecError("network.edges", f"the edge {edge[0]}–{edge[1]}: {error}") from None
+        return by_edge
+
+    def conditions(
+        self, agents: int, a: int, b: int, edges: Mapping[tuple[int, int], LinkConditions]
+    ) -> LinkConditions:
+        """What the link between two ranks has; `edges` is that of `of_edges`."""
         found = IDEAL
         kind = self.coordinator if COORDINATOR in (a, b) else self.neighbours
         for table in (self, kind):
@@ -129,6 +160,8 @@ class NetworkSpec(LinkConditions, frozen=True, kw_only=True):
         if self.regions:
             delay = self.delays[self._place(a)][self._place(b)]
             found = LinkConditions(delay=delay).over(found)
+        if (edge := edges.get((min(a, b), max(a, b)))) is not None:
+            found = edge.over(found)
         for link in self.links:
             if {_ranks(end)[0] for end in link.ends} == {a, b}:
                 found = link.over(found)

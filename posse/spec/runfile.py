@@ -18,7 +18,7 @@ from posse.printable import printable
 from posse.protocol.control import MOST_AGENTS
 from posse.protocol.machine import OnMissing, Variant
 from posse.spec.activity import ActivitySpec
-from posse.spec.network import IDEAL, LinkConditions, NetworkSpec
+from posse.spec.network import IDEAL, Conditions, NetworkSpec
 from posse.spec.privacy import PrivacySpec
 from posse.spec.topology import TopologySpec, lay_out
 from posse.topologies.graphs import Graph
@@ -104,9 +104,13 @@ class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     network: NetworkSpec | None = None
     base: str = "."
 
-    def conditions(self, a: int, b: int) -> LinkConditions:
-        """What the link between two ranks has, by `network`."""
-        return self.network.conditions(self.agents.count, a, b) if self.network else IDEAL
+    def conditions(self, run: int) -> Conditions:
+        """What the link between two ranks has in run `run`, by `network`."""
+        network = self.network
+        if network is None:
+            return lambda a, b: IDEAL
+        edges = network.of_edges(self.graph(run)) if network.edges else {}
+        return lambda a, b: network.conditions(self.agents.count, a, b, edges)
 
     def graph(self, run: int) -> Graph:
         """The graph of run `run`; `SpecError` if the run file has no topology."""

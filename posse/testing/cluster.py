@@ -57,7 +57,7 @@ class ControlledCluster(cluster.Cluster):
         self._seen: list[Frame] = []
         self._failure: PosseError | None = None
         self._relays = (
-            Relays(plan.spec.conditions) if plan.spec.engine.kind == "processes" else None
+            Relays(plan.spec.conditions(0)) if plan.spec.engine.kind == "processes" else None
         )
         self._done = weakref.finalize(self, _leave, self._tap, self._relays)
         self._spawned = range(plan.spec.agents.count if spawn is None else spawn)

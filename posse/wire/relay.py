@@ -13,10 +13,10 @@ import socket
 import struct
 import threading
 from asyncio import IncompleteReadError, StreamReader, StreamWriter
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any, NamedTuple
 
-from posse.spec.network import IDEAL, LinkConditions, lateness
+from posse.spec.network import IDEAL, Conditions, LinkConditions, lateness
 
 _GREETING = 64
 _LONG, _COMMAND = 0x02, 0x04
@@ -74,17 +74,13 @@ class Fault:
             writer.transport.abort()
 
 
-Declared = Callable[[int, int], LinkConditions]
-"""What the link between two ranks has."""
-
-
 class Relays:
     """The relays of one cluster, in a thread of their own; `way` makes one on demand.
 
     The ends of a link are two ranks, or a rank and `COORDINATOR`.
     """
 
-    def __init__(self, declared: Declared = lambda who, whom: IDEAL) -> None:
+    def __init__(self, declared: Conditions = lambda a, b: IDEAL) -> None:
         self._declared = declared
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="relays", daemon=True)
@@ -111,6 +107,16 @@ class Relays:
             fault.settle()
 
         self._do(change())
+
+    def declare(self, conditions: Conditions) -> None:
+        """From now on links have these conditions."""
+
+        async def declare() -> None:
+            self._declared = conditions
+            for (a, b), fault in [(sorted(ends), f) for ends, f in self._faults.items()]:
+                fault.conditions = conditions(a, b)
+
+        self._do(declare())
 
     def heal(self) -> None:
         """Remove the faults of all links."""

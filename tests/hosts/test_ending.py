@@ -29,7 +29,7 @@ def report(**changes: Any) -> control.Report:
         "regret": {"regret": 0.5},
         "curve": {"regret": curve.tobytes()},
         "links": [control.LinkCount(1, -1, 0, "Vote", 1, 10, 42)],
-        "delays": {3: 1},
+        "delays": {-1: {3: 1}},
     }
     return msgspec.structs.replace(no_report(2), **(given | changes))
 
@@ -82,8 +82,8 @@ def test_the_field_has_no_reports_and_the_lab_nothing_else(
         {"links": [control.LinkCount(2, -1, 0, "Vote", 1, 10, 42)]},  # another's
         {"links": [control.LinkCount(1, 3, 0, "Vote", 1, 10, 42)]},
         {"links": [control.LinkCount(1, -1, 9, "Vote", 1, 10, 42)]},
-        {"delays": {10**6: 1}},
-        {"delays": {3: 2**64 - 1}},
+        {"delays": {-1: {10**6: 1}}},
+        {"delays": {-1: {3: 2**64 - 1}}},
         {"activations": 2**62},
         {"links": [control.LinkCount(1, -1, 0, "<script>", 1, 10, 42)]},
         {"links": [control.LinkCount(1, -1, 0, "Vote", 2**64 - 1, 10, 42)]},

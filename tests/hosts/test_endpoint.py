@@ -163,6 +163,6 @@ def test_between_runs_frames_say_so_and_none_is_of_this_run() -> None:
 def test_delays_are_measured_where_frames_are_stamped() -> None:
     end = endpoint()
     for sent, at in ((0, 0), (200, 0), (200, 1_000), (999, 1_001)):
-        end.arrived(sent, at)
+        end.arrived(1, sent, at)
     # 800 ns twice and 2 ns once, in buckets of an eighth of an octave
-    assert end.delays == {round(8 * 9.6439): 2, 8: 1}
+    assert end.delays == {1: {round(8 * 9.6439): 2, 8: 1}}

@@ -22,12 +22,13 @@ RUN = {
 
 def conditions(network: dict[str, Any], a: int, b: int) -> LinkConditions:
     spec = prepare({**RUN, "network": network}).spec
-    assert spec.conditions(a, b) == spec.conditions(b, a)
-    return spec.conditions(a, b)
+    of = spec.conditions(0)
+    assert of(a, b) == of(b, a)
+    return of(a, b)
 
 
 def test_without_a_network_links_take_no_time() -> None:
-    assert prepare(RUN).spec.conditions(0, 1) == IDEAL
+    assert prepare(RUN).spec.conditions(0)(0, 1) == IDEAL
 
 
 def test_the_more_special_table_counts_and_leaves_the_rest_open() -> None:

@@ -98,6 +98,8 @@ class SimulatedCluster:
         self.records: dict[int, RunRecord] = {}
         self.ended: list[Ended] = []
         self.defects: list[str] = []
+        self.errors: dict[int, PosseError] = {}
+        """The error that ended a process last, by rank."""
         self.logged: list[TraceEvent] = []
         self.processes: dict[int, Process] = {}
         self.worlds: dict[int, SimulatedWorld] = {}
@@ -181,6 +183,9 @@ class SimulatedCluster:
         code, why = process.result, ""
         if isinstance(error, PosseError):
             code, why = error.exit_code, str(error)
+            # without the frames, and with them the open files, that it came through
+            self.errors[rank] = error.with_traceback(None)
+            error.__context__ = error.__cause__ = None
         elif error is not None:
             code, why = 70, defect.report(peer_name(rank), error)
             self.defects.append(why)

@@ -25,7 +25,7 @@ from typing import Protocol
 import zmq
 
 from posse.engines.simulated.schedule import Process, TurnSchedule
-from posse.spec.network import LinkConditions, lateness
+from posse.spec.network import Conditions, lateness
 from posse.wire.session import is_numbered
 
 FIRST_DESCRIPTOR = 1 << 28
@@ -131,7 +131,7 @@ class SimulatedNetwork:
         self.note = note
         self.listening: dict[str, Socket] = {}
         self.base = Path()
-        self.declared: Callable[[int, int], LinkConditions] | None = None
+        self.declared: Conditions | None = None
         """What a run file says of the link between two ranks."""
         self._paths: dict[tuple[int, int], Path] = {}
         self._ends: list[LinkEnd] = []

@@ -1,13 +1,16 @@
 """`[network]`: the same run over the links that the run file declares, in virtual time."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
+import networkx
 import pytest
 
 import posse
 from posse.durable.frames import read
-from posse.errors import RunFailed
+from posse.errors import PosseError, RunFailed, SpecError
+from posse.testing import ControlledCluster
 from posse.testing.simulator.check import result_of
 from posse.testing.small import SMALL
 
@@ -66,3 +69,67 @@ def test_a_capture_has_the_paper_s_frames(tmp_path: Path) -> None:
         frames = [frame for frame in read(tmp_path / name) if frame.plane == "data"]
         captured.append(sorted((frame.source, frame.kind) for frame in frames))
     assert captured[0] == captured[1] != []
+
+
+def frame_times(path: Path) -> list[float]:
+    return [frame.time for frame in read(path)]
+
+
+def test_a_capture_has_virtual_times(tmp_path: Path) -> None:
+    raw = {"system": "mase", **SMALL["mase"], "engine": {"kind": "memory"}}
+    run = posse.run({**raw, "network": {"delay": 10.0}}, capture=tmp_path / "frames").runs[0]
+    times = frame_times(tmp_path / "frames")
+    assert times == sorted(times)
+    assert times[0] >= 0
+    assert run.elapsed_seconds < times[-1] < 2 * run.elapsed_seconds
+
+
+def test_edges_of_a_graph_may_say_what_their_links_have(tmp_path: Path) -> None:
+    path = networkx.cycle_graph(4)
+    networkx.set_edge_attributes(path, 0.1, "latency")
+    path.edges[1, 2]["latency"] = 0.4
+    networkx.write_graphml(path, tmp_path / "ring.graphml")
+    small = SMALL["private-ucb"]
+    raw = {
+        "system": "private-ucb",
+        **small,
+        "agents": {"count": 4},
+        "topology": {"kind": "file", "path": str(tmp_path / "ring.graphml")},
+    }
+    network = {"delay": 0.001, "edges": {"delay": "latency"}}
+    run = posse.run({**raw, "network": network, "engine": {"kind": "memory"}}).runs[0]
+    medians = {(link.source, link.target): link.p50 for link in run.delay.links}
+    for ends, seconds in {(0, 1): 0.1, (1, 2): 0.4, (2, 1): 0.4}.items():
+        assert medians[ends] == pytest.approx(seconds, rel=0.1)
+    real = {**raw, "network": network, "engine": {"kind": "processes", "transport": "tcp"}}
+    across = posse.run(real).runs[0]
+    assert result_of(across) == result_of(run)
+    late = {(link.source, link.target): link.p50 for link in across.delay.links}
+    assert late[1, 2] > 0.35 > 0.09 < late[0, 1]
+    with pytest.raises(SpecError, match="network.edges.loss: the edge 0–1 has no number 'rate'"):
+        posse.run({**raw, "network": {"edges": {"loss": "rate"}}, "engine": {"kind": "memory"}})
+
+
+def test_a_cluster_in_memory_has_the_network_too() -> None:
+    raw = {"system": "mase", **SMALL["mase"], "engine": {"kind": "memory"}}
+
+    async def twice() -> tuple[list[float], list[int]]:
+        async with ControlledCluster({**raw, "network": {"delay": 0.5}}) as cluster:
+            seconds = [(await cluster.run()).runs[0].elapsed_seconds for _ in range(2)]
+            return seconds, sorted({frame.run for frame in cluster.messages(plane="data")})
+
+    seconds, runs = asyncio.run(twice())
+    assert min(seconds) > 1.0
+    assert runs == [0, 1]
+
+
+def test_errors_are_those_without_a_network(tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text("def make(**given):\n    return 3\n")
+    arms = {"kind": "python", "target": "broken:make", "path": [str(tmp_path)], "arms": 2}
+    raw = {"system": "mase", "agents": {"count": 3}, "engine": {"kind": "memory"}, "arms": arms}
+    ends = []
+    for network in ({}, {"network": {"delay": 0.1}}):
+        with pytest.raises(PosseError) as caught:
+            posse.run({**raw, **network})
+        ends.append((type(caught.value), caught.value.exit_code, str(caught.value)))
+    assert ends[0] == ends[1]
