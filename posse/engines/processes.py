@@ -50,7 +50,7 @@ class ProcessEngine:
     have keys that live as long as the engine. `capture`, if given, records all frames. `way` may
     put something between the two ends of each link. With a `journal` the run in it continues. A
     `starter` starts all agents on other machines, with keys that live as long as the engine. Frames
-    count its runs from `before`.
+    count its runs from `first_serial`.
 
     Above 20 attributes: what its agents are started with, and what ends with it.
     """
@@ -69,13 +69,13 @@ class ProcessEngine:
         journal: Journal | None = None,
         starter: Callable[[], Starter] | None = None,
         world: World = HERE,
-        before: int = 0,
+        first_serial: int = 0,
     ) -> None:
         spec = plan.spec
         if journal is not None and (before := journal.began_as(RunBeginning)) is not None:
             world = world.after(before.clocks)
         self._world = world
-        self._before = before
+        self._first_serial = first_serial
         self._spec = spec
         self._spawn = spec.agents.count if spawn is None else spawn
         self._elsewhere = starter is not None
@@ -244,7 +244,7 @@ class ProcessEngine:
             sources = recorded(self._journal, sources, field=plan.field)
             if state:
                 return restored_host(self._journal, plan, sources, observe, state)
-        serial = self._before + self._serial
+        serial = self._first_serial + self._serial
         return CoordinatorHost(plan, network, number, sources, observe, serial)
 
     def _go_on(

@@ -66,7 +66,7 @@ def _served(
         "token": "",
         "spawn": 0,
         "world": world,
-        "before": serial,
+        "first_serial": serial,
     }
     with ProcessEngine(plan, capture=tap, **options) as engine:
 

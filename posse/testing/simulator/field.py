@@ -26,6 +26,9 @@ _ONCE = (
 )
 """Checks of a capture by which noise that was drawn twice is found."""
 
+_OF_NO_REWARDS = {"PublicKey"}
+"""Kinds of messages that are sent before any reward is used."""
+
 SYSTEMS = ("dp-mase", "private-ucb", "anonymous", "cdp-mab", "ddp-mab")
 """Systems that protect real rewards, with agents that have logs of their own."""
 
@@ -49,7 +52,8 @@ def write_logs(cluster: SimulatedCluster) -> None:
 def breaches(cluster: SimulatedCluster) -> Iterator[tuple[str, str]]:
     """What was broken of what holds in the field: the invariant, and how."""
     frames = list(read_frames(cluster.capture)) if cluster.capture.exists() else []
-    spoke = {frame.source for frame in frames if frame.plane == "data"}
+    said = [f for f in frames if f.plane == "data" and f.kind not in _OF_NO_REWARDS]
+    spoke = {frame.source for frame in said}
     for rank in range(cluster.plan.spec.agents.count):
         path = cluster.folder / f"{_LOG.format(rank=rank)}.ledger"
         runs = read_ledger(path).runs if path.exists() else []
