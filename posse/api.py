@@ -134,7 +134,8 @@ def run(
         except (PosseError, KeyboardInterrupt) as error:
             if directory is not None:
                 reason = str(error) or "interrupted"
-                directory.fail(reason, [records[number] for number in sorted(records)])
+                ended = [records[number] for number in sorted(records)]
+                directory.fail(reason, ended, getattr(error, "__notes__", ()))
             raise
         result = plan.result([records[n] for n in sorted(records)], links_of(plan, placement))
         if directory is not None:

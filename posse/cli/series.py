@@ -95,7 +95,7 @@ def carry_out(
                         line = words.line(done.outcome)
                         shown.say(f"run {done.place + 1} of {plan.spec.repeat}: {line}")
             except (PosseError, KeyboardInterrupt) as error:
-                _ended_early(directory, str(error) or "interrupted", records, plan.spec.repeat)
+                _ended_early(directory, error, records, plan.spec.repeat)
                 interrupted = isinstance(error, KeyboardInterrupt)
                 if interrupted and (directory.path / journal).is_file() and is_resumable(options):
                     remark(
@@ -113,10 +113,11 @@ def carry_out(
 
 
 def _ended_early(
-    directory: RunDirectory, reason: str, found: dict[int, RunRecord], repeat: int
+    directory: RunDirectory, error: BaseException, found: dict[int, RunRecord], repeat: int
 ) -> None:
     """Write the reason to the folder, and tell the user how to continue."""
-    directory.fail(reason, [found[number] for number in sorted(found)])
+    records = [found[number] for number in sorted(found)]
+    directory.fail(str(error) or "interrupted", records, getattr(error, "__notes__", ()))
     if found:
         remark(
             f"{len(found)} of {repeat} runs are kept in {directory.path}; the same command with "

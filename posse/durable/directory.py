@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import json
 import tomllib
+from collections.abc import Sequence
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
@@ -89,14 +90,16 @@ class RunDirectory:
         whole.write(self.path / RESULT, json.dumps(result.document(), indent=1))
         (self.path / FAILURE).unlink(missing_ok=True)
 
-    def fail(self, reason: str, records: list[RunRecord]) -> None:
+    def fail(self, reason: str, records: list[RunRecord], notes: Sequence[str] = ()) -> None:
         """Write why the series ended early, and the tables of the runs that were finished.
 
+        `notes`: a traceback, or what proves that a peer is to blame.
         What cannot be written is left out, so that the caller's own error is the one that is seen.
         """
+        failure = {"error": reason} | ({"notes": "\n".join(notes)} if notes else {})
         with contextlib.suppress(OSError):
             self._tables(records)
-            whole.write(self.path / FAILURE, json.dumps({"error": reason}, indent=1))
+            whole.write(self.path / FAILURE, json.dumps(failure, indent=1))
 
     def _check(self) -> None:
         path = self.path / SPECIFICATION

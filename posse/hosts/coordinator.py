@@ -416,7 +416,7 @@ class CoordinatorHost:
         if self.outlives_agents:
             self.lose(shown.about, "equivocation")
         else:
-            self.left.append((shown.about, said, False))
+            self.left.append((shown.about, f"{said}\n{proven}", False))
 
     def _agent_finished(self, rank: int, message: control.Finished, sent_at: float) -> None:
         arm, arms = message.arm, self.plan.spec.arms.arm_count()
