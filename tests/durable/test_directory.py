@@ -70,7 +70,7 @@ def test_an_earlier_result_stands_until_the_new_one_is_there(tmp_path: Path) -> 
 
 
 def test_a_note_of_why_it_ended_is_kept(tmp_path: Path) -> None:
-    directory = RunDirectory(tmp_path / "run", PLAN)
+    directory = RunDirectory(tmp_path / "run", PLAN).open()
     directory.fail("agent 0 told others different things", [], ["00ff and ff00"])
     failure = json.loads((tmp_path / "run/failure.json").read_text())
     assert failure == {
