@@ -5,10 +5,18 @@ from posse.arms.bernoulli import BernoulliArms
 from posse.arms.changing import ChangingMeans, DelayedArms, DriftingArms, PiecewiseArms
 from posse.arms.csv import CsvArms
 from posse.arms.gaussian import GaussianArms
+from posse.arms.linear import LinearArms
 from posse.arms.python import PythonArms
 
 ArmsSpec = (
-    BernoulliArms | GaussianArms | PiecewiseArms | DriftingArms | DelayedArms | CsvArms | PythonArms
+    BernoulliArms
+    | GaussianArms
+    | LinearArms
+    | PiecewiseArms
+    | DriftingArms
+    | DelayedArms
+    | CsvArms
+    | PythonArms
 )
 """What `[arms]` may be; `kind` selects one."""
 
@@ -30,5 +38,6 @@ __all__ = [
     "DelayedArms",
     "GaussianArms",
     "LabMeans",
+    "LinearArms",
     "known_means",
 ]

@@ -24,7 +24,7 @@ _MeansOfArms = Annotated[list[_Mean], Meta(min_length=2)]
 
 
 class ChangingMeans(ArmsTable, frozen=True, kw_only=True):
-    """Arms whose means change with time, the same for all agents."""
+    """Arms whose means change from slot to slot."""
 
     delay: Delay = 0
     unit_interval = True
@@ -40,19 +40,19 @@ class ChangingMeans(ArmsTable, frozen=True, kw_only=True):
     def check_agents(self, agents: int) -> None:
         """Nothing: all agents have the same means."""
 
-    def means_at(self, instance: np.random.Generator) -> MeansAt:
-        """The law of the means; `instance` draws what is random about it."""
+    def means_at(self, instance: np.random.Generator, rank: int) -> MeansAt:
+        """The law of agent `rank`'s means; `instance` draws what is random about it."""
         raise NotImplementedError
 
     def build(self, context: ArmsContext) -> "Timed":
         """The arms of one agent."""
-        return Timed(self.means_at(context.instance), self.delay, context.rewards)
+        return Timed(self.means_at(context.instance, context.rank), self.delay, context.rewards)
 
 
 class PiecewiseArms(ChangingMeans, frozen=True, kw_only=True, tag_field="kind", tag="piecewise"):
-    """Bernoulli arms whose means jump at the slots `changes`, from one of `pieces` to the next.
+    """Bernoulli arms whose means jump at given slots.
 
-    `pieces`: a list of means for each piece, of which there is one more than `changes`.
+    `pieces`: a list of means for each piece, of which there is one more than `changes`, the slots.
     """
 
     pieces: Annotated[
@@ -78,14 +78,14 @@ class PiecewiseArms(ChangingMeans, frozen=True, kw_only=True, tag_field="kind", 
         """K."""
         return len(self.pieces[0])
 
-    def means_at(self, instance: np.random.Generator) -> MeansAt:
+    def means_at(self, instance: np.random.Generator, rank: int) -> MeansAt:
         """See `ChangingMeans`."""
         pieces, changes = np.array(self.pieces), np.array(self.changes, dtype=np.int64)
         return lambda slots: pieces[np.searchsorted(changes, slots, side="right")]
 
 
 class DriftingArms(ChangingMeans, frozen=True, kw_only=True, tag_field="kind", tag="drift"):
-    """Bernoulli arms whose means drift slowly, and are reflected at 0 and 1.
+    """Bernoulli arms whose means drift slowly, reflected at 0 and 1.
 
     In slot t the mean of arm k is the reflection of `means[k]` + `speed[k]` t + `sd` W_k(t), with
     W_k a sum of t standard normal steps, the same for all agents of a run (Slivkins and Upfal 2008,
@@ -108,7 +108,7 @@ class DriftingArms(ChangingMeans, frozen=True, kw_only=True, tag_field="kind", t
         """K."""
         return len(self.means)
 
-    def means_at(self, instance: np.random.Generator) -> MeansAt:
+    def means_at(self, instance: np.random.Generator, rank: int) -> MeansAt:
         """See `ChangingMeans`."""
         start, speed = np.array(self.means), np.array(self.speed or [0.0] * len(self.means))
         walk = Walk(instance, len(self.means), self.sd) if self.sd else None
@@ -140,7 +140,7 @@ class Walk:
 
 
 class DelayedArms(LabMeans, frozen=True, kw_only=True, tag_field="kind", tag="delayed"):
-    """Bernoulli arms, the reward of a pull in slot s of which comes in slot s + `delay`.
+    """Bernoulli arms whose rewards come `delay` slots late.
 
     `means`: as for kind bernoulli.
     """

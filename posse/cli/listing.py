@@ -10,7 +10,7 @@ from typing import Any, get_args
 import msgspec
 from msgspec import inspect as mi
 
-from posse import baselines, families, own_code
+from posse import baselines, families, linear, own_code
 from posse.arms import ArmsSpec
 from posse.cli.options import add_trust
 from posse.cli.parser import Parser
@@ -119,8 +119,12 @@ def _print_keys(what: str) -> None:
 
 def _baselines() -> dict[str, System]:
     """The baselines by what a run file calls them."""
-    found = vars(baselines).items()
-    return {f"{baselines.__name__}:{name}": it for name, it in found if isinstance(it, System)}
+    return {
+        f"{module.__name__}:{name}": it
+        for module in (baselines, linear)
+        for name, it in vars(module).items()
+        if isinstance(it, System)
+    }
 
 
 def _purpose_of(kind: Any) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from posse.agent.cohort import Cohort
 from posse.agent.noise import Noise
 from posse.families.claims import ClaimContext
+from posse.protocol.arrays import FloatArray
 from posse.protocol.machine import OnMissing
 from posse.protocol.signing import Signer
 from posse.seeds import Purpose
@@ -56,6 +57,8 @@ class AgentContext(_Context):
     agent about the topology (its next hop to a sink, the delay to wait). `secret` returns 32 bytes
     for a key. In the `field` it comes from the operating system, as do noise and `generator`.
     `signer` is set if agents sign what others pass on. `cohort` holds the agents of this process.
+    `contexts(slot)` are the features of the arms in that slot, shape (arms, features), which is
+    seen before the pull; None if arms have none.
     """
 
     rank: int
@@ -63,6 +66,7 @@ class AgentContext(_Context):
     noise: Noise
     secret: Callable[[Purpose], bytes]
     cohort: Cohort
+    contexts: Callable[[int], FloatArray] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

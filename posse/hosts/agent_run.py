@@ -1,14 +1,15 @@
 """One run of one agent: its machine, its arms, its pace and its measurements."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
+import numpy as np
 from mypy_extensions import mypyc_attr
 
 from posse.agent.cohort import Cohort
 from posse.agent.noise import SeededNoise
-from posse.arms import Arms
+from posse.arms import Arms, LinearArms
 from posse.arms.buffer import RewardBuffer
 from posse.arms.changing import Timed
 from posse.arms.timed import TimedBuffer
@@ -416,8 +417,16 @@ def _machine(
             cohort=chance.sources.cohort or Cohort(),
             field=field,
             signer=signer,
+            contexts=_contexts(setup, chance),
         )
     )
+
+
+def _contexts(setup: AgentSetup, chance: Chance) -> Callable[[int], FloatArray] | None:
+    if not isinstance(setup.arms, LinearArms):
+        return None
+    contexts = setup.arms.contexts(chance.common(Purpose.INSTANCE), chance.rank)
+    return lambda slot: contexts(np.array([slot]))[0]
 
 
 def _pace(

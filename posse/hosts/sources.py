@@ -168,10 +168,10 @@ class Chance:
 
         If `against` is "own", "regret" is measured against the host's own means. Otherwise it is
         against the average over the agents, with "regret_local" against its own if they differ.
-        Where means change, all agents have the same.
+        Where means change, it is against the host's own.
         """
         if isinstance(spec, ChangingMeans):
-            return {"regret": MovingRegret(spec.means_at(self.common(Purpose.INSTANCE)))}
+            return {"regret": MovingRegret(spec.means_at(self.common(Purpose.INSTANCE), self.rank))}
         table = self.means(spec, agents)
         if table is None:
             return {}

@@ -21,7 +21,7 @@ LATE = {"kind": "delayed", "means": [0.7, 0.4], "delay": 3}
 
 def _means(raw: dict[str, Any], *slots: int) -> list[list[float]]:
     arms = msgspec.convert(raw, ArmsSpec)
-    table = arms.means_at(np.random.default_rng(1))(np.array(slots))
+    table = arms.means_at(np.random.default_rng(1), 0)(np.array(slots))
     rounded: list[list[float]] = table.round(12).tolist()
     return rounded
 

@@ -24,8 +24,15 @@ def test_alone_it_is_a_table_of_names(capsys: pytest.CaptureFixture[str]) -> Non
     assert lines[-1] == (
         "posse list NAME shows one with its keys, posse list all shows the keys of all."
     )
-    assert len(lines) < 60
-    for name in ("dp-mase", "gaussian", "csv", "ring", "posse.baselines:MOSS"):
+    assert len(lines) < 66
+    for name in (
+        "dp-mase",
+        "gaussian",
+        "csv",
+        "ring",
+        "posse.baselines:MOSS",
+        "posse.linear:FEDUCB",
+    ):
         assert sum(line.startswith(f"  {name} ") for line in lines) == 1
     assert not [line for line in lines if line.startswith("      ")]
 
@@ -43,8 +50,8 @@ def test_no_line_is_wider_than_the_terminal(
 def test_one_section_has_only_its_names(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "arms"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    kinds = ["bernoulli", "gaussian", "piecewise", "drift", "delayed", "csv", "python"]
-    assert [line.split()[0] for line in lines[1:8]] == kinds
+    kinds = ["bernoulli", "gaussian", "linear", "piecewise", "drift", "delayed", "csv", "python"]
+    assert [line.split()[0] for line in lines[1:9]] == kinds
 
 
 def test_what_it_says_of_a_key_is_what_a_run_file_may_have(

@@ -1,0 +1,346 @@
+"""Linear bandits with contexts, alone and federated; made by what `posse.extend` offers.
+
+Each agent sees the features x of its arms before a pull, and a reward of mean θ·x after it, with
+‖x‖ ≤ 1. All agents have the same θ. It pulls the arm of the largest x·θ̂ + α (x' V⁻¹ x)^½, where
+V = λ I + Σ x x', u = Σ x y and θ̂ = V⁻¹ u (LinUCB: Li et al. 2010; Abbasi-Yadkori et al. 2011).
+
+FedUCB (Dubey and Pentland, NeurIPS 2020) adds up the noisy sums of all agents at a server. Of that
+paper, and of its correction by Zhou and Chowdhury (arXiv 2302.13945), only abstracts could be read
+here. What their abstracts name, and what follows from it, is derived below and tested:
+
+- printed: an agent shares when the determinant of V has grown enough, V being of its own data
+  without noise, and pulls by these too. So a reward decides when is sent, and which features are in
+  the sums: it moves them by more than its own term, and the claim does not hold.
+- corrected: an agent shares after every `batch` pulls, and pulls by what was shared alone. Then a
+  pull is in the sums of one batch, which it moves by its own term, and all else follows from them.
+
+Noise is Laplace's on the sums of each batch. The papers' is Gaussian, in trees; these pay only for
+many batches.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Annotated, Any
+
+import numpy as np
+from msgspec import Meta
+
+from posse.extend import (
+    COORDINATOR,
+    AgentContext,
+    AgentEffects,
+    AgentEvent,
+    AgentRole,
+    Alone,
+    Broadcast,
+    Claim,
+    ClaimContext,
+    CoordinatorContext,
+    Disclose,
+    Finish,
+    FloatArray,
+    LabOnly,
+    Message,
+    Noise,
+    Parameters,
+    PeerFinished,
+    Pull,
+    Pulled,
+    Received,
+    Release,
+    RemoteProtocolError,
+    RunSpec,
+    Send,
+    ServerEffects,
+    ServerEvent,
+    ServerRole,
+    SpecError,
+    Star,
+    Started,
+    System,
+    UnitInterval,
+    unprotected,
+)
+
+_Sums = Annotated[list[float], Meta(max_length=6000)]
+
+
+class LinearParameters(Parameters, frozen=True, kw_only=True):
+    """LinUCB."""
+
+    horizon: Annotated[int, Meta(ge=1, description="T, slots")]
+    width: Annotated[float, Meta(ge=0, description="α, of the confidence bound")] = 1.0
+    ridge: Annotated[float, Meta(gt=0, description="λ")] = 1.0
+
+
+class PooledParameters(LinearParameters, frozen=True, kw_only=True):
+    """Sums that are shared."""
+
+    batch: Annotated[int, Meta(ge=1, description="B, pulls between two exchanges")] = 1
+
+
+class FedUcbParameters(LinearParameters, frozen=True, kw_only=True):
+    """Noisy sums that are shared."""
+
+    epsilon: Annotated[float, Meta(gt=0, le=1e9, description="ε of a pull")]
+    dimensions: Annotated[int, Meta(ge=1, le=100, description="d, features of an arm")]
+    batch: Annotated[int, Meta(ge=1, description="B, pulls between two exchanges")] = 50
+    growth: Annotated[
+        float, Meta(gt=0, description="printed: share when log det V has grown so much")
+    ] = 1.0
+
+
+class LinearSums(Message, frozen=True):
+    """Agent to server: the sums of a batch, x x' by rows and then x y."""
+
+    batch: int
+    sums: _Sums
+
+
+class LinearTotal(Message, frozen=True):
+    """Server to agents: the sums of all agents up to a batch."""
+
+    batch: int
+    sums: _Sums
+
+
+class LinearWish(Message, frozen=True):
+    """Agent to server, printed: whether it wants to share after this slot."""
+
+    slot: int
+    share: bool
+
+
+class LinearTurn(Message, frozen=True):
+    """Server to agents, printed: whether all share after this slot."""
+
+    slot: int
+    share: bool
+
+
+def sensitivity(dimensions: int) -> float:
+    """The most by which a pull moves the sums, in their 1-norm, if another takes its place.
+
+    x x' is symmetric, so its upper triangle is noised: Σ_{i≤j} |x_i x_j| = (‖x‖₁² + ‖x‖₂²) / 2 ≤
+    (d + 1) / 2, and ‖x y‖₁ ≤ √d. Two of them: (√d + 1)².
+    """
+    return float((np.sqrt(dimensions) + 1) ** 2)
+
+
+def chosen(features: FloatArray, sums: FloatArray, parameters: LinearParameters) -> int:
+    """The arm of the largest upper confidence bound; features (K, d), sums (d, d + 1).
+
+    Noise may leave V without an inverse, so its eigenvalues below λ are raised to λ.
+    """
+    values, vectors = np.linalg.eigh(sums[:, :-1])
+    values = np.maximum(values, 0.0) + parameters.ridge
+    turned = features @ vectors
+    estimates = turned @ ((vectors.T @ sums[:, -1]) / values)
+    widths = np.sqrt((turned**2 / values).sum(axis=1))
+    # rounded, so that equal bounds go to the first arm on every machine
+    return int(np.round(estimates + parameters.width * widths, 9).argmax())
+
+
+@dataclass
+class LinearAgent:
+    """Pulls by shared sums and, if `local`, by its own that are not shared yet."""
+
+    contexts: Callable[[int], FloatArray]
+    parameters: Any
+    noise: Noise | None
+    shares: bool
+    local: bool
+    by_growth: bool
+    slot: int = 0
+    batch: int = 0
+    shared: FloatArray = field(init=False)
+    own: FloatArray = field(init=False)
+    features: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        dimensions = self.contexts(0).shape[1]
+        self.shared, self.own = np.zeros((2, dimensions, dimensions + 1))
+
+    def handle(self, event: AgentEvent, now: float) -> AgentEffects:
+        """Take one event, and return the effects to carry out."""
+        match event:
+            case Started():
+                return self._next()
+            case Pulled(_, _, sums):
+                x = self.features
+                self.own += np.outer(x, [*x, float(sums[0])])
+                self.slot += 1
+                return self._after_pull()
+            case Received(_, LinearTurn(slot, share)) if slot == self.slot and self.by_growth:
+                return self._share() if share else self._next()
+            case Received(_, LinearTotal(batch, sums)) if (
+                batch == self.batch and len(sums) == self.shared.size
+            ):
+                self.shared = np.reshape(sums, self.shared.shape)
+                return self._next()
+            case _:
+                raise RemoteProtocolError("out-of-turn", f"{type(event).__name__}")
+
+    def _after_pull(self) -> AgentEffects:
+        if not self.shares or self.slot == self.parameters.horizon:
+            return self._next()
+        if self.by_growth:
+            return [Send(COORDINATOR, LinearWish(self.slot, self._has_grown()))]
+        return self._next() if self.slot % self.parameters.batch else self._share()
+
+    def _has_grown(self) -> bool:
+        """Whether log det V has grown by `growth` since the last exchange."""
+        base = self.shared[:, :-1] + self.parameters.ridge * np.eye(len(self.shared))
+        signs, logs = np.linalg.slogdet(np.array([base, base + self.own[:, :-1]]))
+        return bool(signs[0] <= 0 or logs[1] - logs[0] > self.parameters.growth)
+
+    def _share(self) -> AgentEffects:
+        self.batch += 1
+        sums, self.own = self.own, np.zeros_like(self.own)
+        if self.noise is None:
+            return [Send(COORDINATOR, LinearSums(self.batch, sums.ravel().tolist()))]
+        size = len(sums)
+        upper = np.triu_indices(size)
+        most, epsilon = sensitivity(size), self.parameters.epsilon
+        values = np.concatenate([sums[:, :-1][upper], sums[:, -1]])
+        noisy = self.noise.noisy(values, most, most / epsilon)
+        gram = np.zeros((size, size))
+        gram[upper] = noisy[:-size]
+        gram += np.triu(gram, 1).T
+        said = np.column_stack([gram, noisy[-size:]]).ravel().tolist()
+        release = Release("laplace", most, most / epsilon, epsilon, f"batch {self.batch}")
+        return [Disclose(release), Send(COORDINATOR, LinearSums(self.batch, said))]
+
+    def _next(self) -> AgentEffects:
+        if self.slot == self.parameters.horizon:
+            return [Finish("horizon", None)]
+        features = self.contexts(self.slot)
+        arm = chosen(features, self.shared + self.own * self.local, self.parameters)
+        self.features = features[arm]
+        return [Pull((arm,), 1)]
+
+
+@dataclass
+class LinearServer:
+    """Adds up the sums of all agents; in the printed form all share if one wishes it."""
+
+    agents: int
+    batch: int = 1
+    total: FloatArray | None = None
+    heard: dict[int, FloatArray] = field(default_factory=dict)
+    wishes: dict[int, bool] = field(default_factory=dict)
+    done: int = 0
+
+    def handle(self, event: ServerEvent, now: float) -> ServerEffects:
+        """Take one event, and return the effects to carry out."""
+        match event:
+            case Received(sender, LinearWish(slot, share)) if sender not in self.wishes:
+                self.wishes[sender] = share
+                if len(self.wishes) < self.agents:
+                    return []
+                anybody, self.wishes = any(self.wishes.values()), {}
+                return [Broadcast(LinearTurn(slot, anybody))]
+            case Received(sender, LinearSums(batch, sums)):
+                fits = self.total is None or len(sums) == len(self.total)
+                if batch != self.batch or sender in self.heard or not fits:
+                    raise RemoteProtocolError("out-of-turn", f"sums of batch {batch}")
+                self.heard[sender] = np.array(sums)
+                return self._add() if len(self.heard) == self.agents else []
+            case PeerFinished():
+                self.done += 1
+                return [Finish("horizon", None)] if self.done == self.agents else []
+            case _:
+                return []
+
+    def missing(self) -> list[int]:
+        """The agents that it waits for."""
+        waits = self.wishes or self.heard
+        return [agent for agent in range(self.agents) if agent not in waits]
+
+    def _add(self) -> ServerEffects:
+        # by rank: the order in which messages arrive must not decide how they are rounded
+        added = np.sum([self.heard[agent] for agent in range(self.agents)], axis=0)
+        self.total = added if self.total is None else self.total + added
+        self.batch, self.heard, batch = self.batch + 1, {}, self.batch
+        return [Broadcast(LinearTotal(batch, self.total.tolist()))]
+
+
+def _agent(context: AgentContext, *, shares: bool = True, private: bool = False) -> LinearAgent:
+    assert context.contexts is not None  # `_check` has seen to it
+    printed = private and context.variant == "printed"
+    return LinearAgent(
+        contexts=context.contexts,
+        parameters=context.parameters,
+        noise=context.noise if private else None,
+        shares=shares,
+        local=printed or not shares,
+        by_growth=printed,
+    )
+
+
+def _server(context: CoordinatorContext) -> LinearServer:
+    return LinearServer(context.agents)
+
+
+def _check(spec: RunSpec, parameters: LinearParameters) -> None:
+    count = getattr(spec.arms, "feature_count", None)
+    if count is None:
+        raise SpecError("arms.kind", "must be 'linear': this system needs arms with features")
+    if isinstance(parameters, FedUcbParameters) and parameters.dimensions != count():
+        raise SpecError(
+            "parameters.dimensions",
+            f"is {parameters.dimensions}, but arms have {count()} features",
+        )
+
+
+def _claim(context: ClaimContext) -> Claim:
+    printed = context.variant == "printed"
+    return Claim(
+        mechanism="laplace",
+        epsilon=context.parameters.epsilon,
+        unit="one pull of one agent, its features and its reward",
+        holds=not printed,
+        note="A reward decides when sums are sent and which features are in them, so it moves them "
+        "by more than its own term." * printed,
+        proof="A pull is in the sums of one batch, which it moves by at most (√d + 1)² in the "
+        "1-norm; what an agent pulls follows from sums that were sent before." * (not printed),
+        uncovered="pulls themselves, which the agent's own users see",
+    )
+
+
+_system = partial(
+    System,
+    clocks=("slots",),
+    unit_interval=UnitInterval(),
+    check=_check,
+    field=LabOnly("needs features, which only the lab's arms have"),
+)
+_STAR = ServerRole(_server, (LinearSums, LinearWish))
+
+LINUCB = _system(
+    name="LinUCB",
+    title="LinUCB with contexts, every agent alone",
+    paper="Li et al. 2010",
+    parameters=LinearParameters,
+    shape=Alone(partial(_agent, shares=False)),
+    one_form=True,
+    claim=unprotected("Nothing is sent; whoever sees an agent's pulls learns of its rewards."),
+)
+POOLED = _system(
+    name="pooled LinUCB",
+    title="LinUCB with contexts, all data in one place",
+    paper="Li et al. 2010",
+    parameters=PooledParameters,
+    shape=Star(AgentRole(_agent, (LinearTotal,)), _STAR),
+    one_form=True,
+    claim=unprotected("Sums of features and rewards are sent as they are."),
+)
+FEDUCB = _system(
+    name="FedUCB",
+    title="federated LinUCB with contexts, of noisy sums at a server",
+    paper="Dubey and Pentland 2020; Zhou and Chowdhury 2023",
+    parameters=FedUcbParameters,
+    shape=Star(AgentRole(partial(_agent, private=True), (LinearTotal, LinearTurn)), _STAR),
+    claim=_claim,
+)
