@@ -64,7 +64,7 @@ ELSEWHERE = [
         "tests/runs/test_engines.py",
         "posse/engines: effects inquiry memory processes",
         "posse/engines: sources",
-        "posse/engines/agents: remote uplink",
+        "posse/engines/agents: uplink",
         "posse/hosts: agent_run report",
     ),
     (

@@ -19,7 +19,7 @@ from posse.engines.agents.process import AgentProcess
 from posse.engines.agents.recovery import Beginning
 from posse.engines.agents.site import AgentSite
 from posse.engines.agents.uplink import Uplink
-from posse.errors import InputError
+from posse.errors import InputError, RunFailed
 from posse.families import get_system
 from posse.log import LOG
 from posse.measure.account import Account
@@ -37,6 +37,9 @@ from posse.wire.line import Interceptor
 from posse.wire.lookup import own_address, reachable_address, unresolved
 from posse.wire.sockets import Selector
 from posse.wire.world import HERE, World
+
+_LOOK_UP_EVERY = 0.5
+"""Seconds."""
 
 
 class RemoteSite(AgentSite):
@@ -145,6 +148,7 @@ def remote_agent(
         kept = Journal(journal, owner, synchronous=safe, disk=world.disk)
         if (before := kept.began_as(Beginning)) is not None:
             world = world.after(before.clocks)
+            _await_way(endpoint, wait, world)
     joining = Joining(
         control.Join(
             rank,
@@ -169,6 +173,25 @@ def remote_agent(
         return Uplink(context, endpoint, interceptor, keys, guarded=True, world=world)
 
     return AgentProcess(context, selector, connect, joining, site, tap, kept, world)
+
+
+def _await_way(endpoint: str, wait: float, world: World) -> None:
+    """Wait until this machine has a way to the coordinator: a resumed agent opens its inbox on it.
+
+    After a reboot, or in a container, the network and the coordinator's name may come later.
+    """
+    until = world.monotonic() + wait
+    while True:
+        try:
+            own_address(endpoint)
+            return
+        except OSError as error:
+            if world.monotonic() >= until:
+                raise RunFailed(
+                    f"this machine had no way to {endpoint} for {wait:g} s ({error.strerror}); "
+                    "check the address and the network, and start this agent again: it resumes"
+                ) from None
+        world.sleep(_LOOK_UP_EVERY)
 
 
 def journal_of(

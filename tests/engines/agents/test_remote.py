@@ -1,0 +1,47 @@
+"""An agent on another machine: what it waits for before it resumes."""
+
+import socket
+
+import pytest
+
+from posse.engines.agents import remote
+from posse.errors import RunFailed
+from posse.wire.world import World
+
+
+class Waiting(World):
+    """A world in which sleeping takes no time."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.monotonic = lambda: self.now
+        self.sleep = self._slept
+
+    def _slept(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def way_after(seconds: float, world: Waiting, monkeypatch: pytest.MonkeyPatch) -> None:
+    def own_address(endpoint: str) -> str:
+        if world.now < seconds:
+            raise socket.gaierror(-2, "Name or service not known")
+        return "127.0.0.1"
+
+    monkeypatch.setattr(remote, "own_address", own_address)
+
+
+def test_an_agent_that_resumes_waits_for_the_network_and_its_coordinators_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = Waiting()
+    way_after(20.0, world, monkeypatch)
+    remote._await_way("tcp://coordinator:7000", 300.0, world)
+    assert world.now == 20.0
+
+
+def test_it_gives_up_after_its_wait_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = Waiting()
+    way_after(400.0, world, monkeypatch)
+    with pytest.raises(RunFailed, match=r"no way to tcp://coordinator:7000 for 300 s \(Name or"):
+        remote._await_way("tcp://coordinator:7000", 300.0, world)
+    assert world.now == 300.0
