@@ -8,6 +8,7 @@ from functools import cache
 from importlib import resources
 
 import jinja2
+import msgspec
 
 from posse_papers.outcome import DEPENDS, Judged, Told
 
@@ -73,6 +74,19 @@ def text(quick: Mapping[str, Told], full: Mapping[str, Told], names: Iterable[st
         full=full.values(),
         not_run=[name for name in names if name not in either],
     )
+
+
+def kept(quick: Mapping[str, Told], full: Mapping[str, Told]) -> str:
+    """What the document was written from, a line for each outcome, without the points."""
+    told = [msgspec.structs.replace(one, numbers={}) for one in (*quick.values(), *full.values())]
+    return "".join(msgspec.json.encode(one).decode() + "\n" for one in told)
+
+
+def from_kept(text_of: str, names: Iterable[str]) -> str:
+    """The document once more, from what `kept` gave."""
+    told = [msgspec.json.decode(line, type=Told) for line in text_of.splitlines()]
+    quick, full = ({t.name: t for t in told if t.form == form} for form in ("quick", "full"))
+    return text(quick, full, names)
 
 
 def _tally(outcomes: Iterable[Told], claims: bool) -> str:

@@ -47,7 +47,11 @@ def add(parser: Parser) -> None:
     parser.option(
         "--out DIR", "directory for the outcomes", type=place, default=Path("runs/papers")
     )
-    parser.option("--document FILE", "write all outcomes in DIR to this Markdown file", type=Path)
+    parser.option(
+        "--document FILE",
+        "write all outcomes in DIR to this Markdown file, and as JSON beside it",
+        type=Path,
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -121,6 +125,7 @@ def _run(options: argparse.Namespace) -> int:
         names = list(catalogue.experiments())
         quick, full = (_kept(names, out, form) for form in ("quick", "full"))
         write_whole(document, reproduction.text(quick, full, names))
+        write_whole(document.with_suffix(".json"), reproduction.kept(quick, full))
         print(document)
     return 3 if failed else 0
 

@@ -15,7 +15,7 @@ from posse.cli import main as cli
 from posse.durable import whole
 from posse.plan import prepare
 from posse.testing.small import SMALL
-from posse_papers import catalogue, conduct, page, repetitions
+from posse_papers import catalogue, conduct, page, repetitions, reproduction
 from posse_papers.checks import falling, trend
 from posse_papers.experiment import Axes, Computation, Experiment, Runs
 from posse_papers.outcome import Judged
@@ -352,3 +352,5 @@ def test_the_document_has_both_forms_and_names_what_was_not_run(tmp_path, monkey
     text = document.read_text()
     assert "Claims of the papers, paper size:" in text
     assert "Not run here: `other`." in text
+    kept = document.with_suffix(".json").read_text()
+    assert reproduction.from_kept(kept, catalogue.experiments()) == text

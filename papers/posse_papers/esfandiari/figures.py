@@ -237,7 +237,7 @@ EXPERIMENTS = (
             for c in (0.01, 0.02)
         ),
         lines=_rates,
-        axes=Axes("learning rate c", REGRET, "x"), repeat=(20, 10),
+        axes=Axes("learning rate c", REGRET, "x"), repeat=(20, 20),
         assumed=f"{_ASSUMED} One instance of the uniform class that no figure uses; quick: "
         "evenly split, three rates.",
     ),
