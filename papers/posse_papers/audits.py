@@ -39,9 +39,9 @@ _EVERY = 20
 """Slots between two averages that are looked at."""
 
 _ASKED: dict[str, tuple[Any, ...]] = {
-    "dp-mase": (1_000, _run("dp-mase", 1, _VOTES)),
+    "dp-mase": (2_000, _run("dp-mase", 1, _VOTES)),
     "dp-mase, unbounded rewards": (200, _run("dp-mase", 2, _VOTES, _GAUSS, variant="printed")),
-    "corrupted-elimination, η": (80, _run("corrupted-elimination", 32, {}, _MANY)),
+    "corrupted-elimination, η": (150, _run("corrupted-elimination", 32, {}, _MANY)),
     "private-ucb, corrected": (800, _run("private-ucb", 2, _FEW, topology=_PATH)),
     "private-ucb, printed": (
         2_000, _run("private-ucb", 2, _FEW, topology=_PATH, variant="printed"), None, (0.5, 0.5)
@@ -133,7 +133,7 @@ def _lines(quick: bool) -> Lines:
     return {
         **{line: Computation(audited, n * times, *of) for line, (n, *of) in _ASKED.items()},
         "dp-ucb-int, corrected": Computation(noisy_means, trials // 8, "corrected"),
-        "dp-ucb-int, printed": Computation(noisy_means, trials // 8, "printed"),
+        "dp-ucb-int, printed": Computation(noisy_means, trials // 4, "printed"),
         "hybrid mechanism, split": Computation(hybrid, trials, "half"),
         "hybrid mechanism, unsplit": Computation(hybrid, trials, "tossou"),
     }

@@ -9,7 +9,7 @@ import pytest
 
 from posse.engines import memory
 from posse.plan import prepare
-from posse_papers.dubey import compared, plain, theory
+from posse_papers.dubey import compared, plain, proofs, theory
 from tests.support.papers import GENERATOR, alike_on_average
 
 
@@ -176,3 +176,18 @@ def test_private_cooperation_is_the_plain_loop_of_its_pseudo_code(variant):
         "parameters": {"horizon": T, "epsilon": EPSILON, "v": V, "gamma": GAMMA},
     })  # fmt: skip
     alike_on_average(slow, [memory.run(plan, number).regret for number in range(800)])
+
+
+def test_steps_of_the_proofs_by_hand():
+    assert proofs.halved_tail(1) == pytest.approx(4 / 2.612375, rel=1e-5)
+    # a fair coin: 8 σ = 4 where 4 σ² = 1 is printed
+    assert proofs.samples_short(0.5) == 4
+    assert proofs.room_left(0.1) == pytest.approx(2 * 0.5 * math.sqrt(0.1) / 0.2)
+    h = 3.5 * math.log(2) * math.sqrt(8)
+    assert proofs.noise_over_deviation(1) == pytest.approx(h / math.sqrt(2 * math.log(2)))
+
+
+def test_line_6_to_the_letter_releases_at_an_intervals_length():
+    # W = 7, 16, 26, …: w = 7, 9, 10, 10, …; only the pulls 7, 9 and 10 are ever due
+    assert proofs.literal_releases("Lemma 3.4", 46) == 5
+    assert proofs.literal_releases("Algorithm 1, line 6", 46) == 3

@@ -9,7 +9,7 @@ import pytest
 from posse.algorithms import from_edges, ring
 from posse.engines import memory
 from posse.plan import prepare
-from posse_papers.li import compared, figures, theory
+from posse_papers.li import compared, figures, proofs, theory
 from posse_papers.sample import Sample, regret
 from posse_papers.statements import Measured
 from tests.support.papers import GENERATOR, alike_on_average
@@ -182,3 +182,16 @@ def test_ddp_mab_is_the_plain_loop_of_its_pseudo_code(variant):
         "parameters": {"horizon": T, "epsilon": EPSILON},
     })  # fmt: skip
     alike_on_average(slow, [memory.run(plan, number).regret for number in range(200)])
+
+
+def test_steps_of_the_proofs_by_hand():
+    # one noise: e^(-sqrt(8 log 8KT)) against 1/(4KT)
+    alone = math.exp(-math.sqrt(8 * math.log(8e7))) * 4e7
+    assert proofs.over_promised(1) == pytest.approx(alone)
+    # two: (1 + x/2) e^-x
+    x = math.sqrt(16 * math.log(8e7))
+    assert proofs.over_promised(2) == pytest.approx((1 + x / 2) * math.exp(-x) * 4e7, rel=1e-6)
+    # Δ = .3: r = 3, 8 · 64 against 16 / .09
+    assert proofs.pulls_over_printed(0.3) == pytest.approx(512 * 0.09 / 16)
+    assert proofs.epochs_over_rounds(0.5) == 2
+    assert proofs.sum_over_printed(0.5) == (1 + 0.5) / 1

@@ -105,7 +105,7 @@ def _relations(letter: str, epsilon: float) -> Experiment:
             model: _panel(3, epsilon, 20_000 if quick else _T, **given)
             for model, given in _MODELS.items()
         }),
-        repeat=(3 if epsilon == 1 else 4, 100),
+        repeat=(3 if epsilon == 1 else 6, 100),
         assumed="T = 10⁵, quick 20,000, where at ε = .1 nobody has learnt yet (the paper's axis is "
         "lost); the paper does not say which of its two collision models it ran.",
     )  # fmt: skip
