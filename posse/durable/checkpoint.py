@@ -47,12 +47,12 @@ _OUTSIDE: Final = frozenset({"posse.arms.python.PythonArms"})
 """Names a module of the user's to import; it has to come from the reader."""
 
 _VALUES: Final = frozenset({type(None), bool, float, str, bytes})
-_KINDS: dict[str, type] = {kind.__name__: kind for kind in (list, tuple, set, frozenset)}
+_FROZEN: dict[str, type] = {"tuple": tuple, "frozenset": frozenset}
 _PLAIN: dict[str, type] = {kind.__name__: kind for kind in (int, list, dict, set, deque, Counter)}
 """What a `defaultdict` may make, besides own classes."""
 
 _LIBRARIES = frozenset(
-    {"values", "dict", "Counter", "defaultdict", "deque", "range", "class", *_KINDS}
+    {"values", "dict", "Counter", "defaultdict", "deque", "range", "class", "list", "set"}
     | {"array", "view", "scalar", "dtype", "generator"}
 )
 
@@ -135,11 +135,14 @@ class _Writer:
             return ["outside", name]
         if (number := self._numbers.get(id(thing))) is not None:
             return ["seen", number]
+        if kind is tuple or kind is frozenset:
+            # never a number: the hash of one that is twice in itself, again and again, has no end
+            return [kind.__name__, *map(self.write, thing)]
         self._numbers[id(thing)] = len(self._kept)
         self._kept.append(thing)
         if kind is list and _are_values(thing):
             return ["values", thing]
-        if kind in _KINDS.values():
+        if kind is list or kind is set:
             return [kind.__name__, *map(self.write, thing)]
         if kind is dict or kind is Counter:
             return [kind.__name__, *self._items(thing)]
@@ -211,6 +214,8 @@ class _Reader:
             return self._outside[rest[0]]
         if kind == "int":
             return int(rest[0], 16)
+        if kind in {"tuple", "frozenset"}:
+            return _FROZEN[kind](map(self.read, rest))
         number = len(self._seen)
         self._seen.append(None)
         if kind in _LIBRARIES:
@@ -246,8 +251,6 @@ class _Reader:
 
     def _whole(self, kind: str, rest: list[Any]) -> Any:
         """What cannot stand in itself."""
-        if kind in _KINDS:
-            return _KINDS[kind](map(self.read, rest))
         if kind == "range":
             return range(*rest)
         if kind == "class":
@@ -330,5 +333,9 @@ def _dtype(described: Any) -> np.dtype:
         return tuple(map(tuples, part)) if isinstance(part, list) else part
 
     if isinstance(described, str):
-        return np.dtype(described)
-    return np.lib.format.descr_to_dtype([tuples(field) for field in described])
+        dtype = np.dtype(described)
+    else:
+        dtype = np.lib.format.descr_to_dtype([tuples(field) for field in described])
+    if dtype.hasobject:  # numbers of the file would be taken for addresses of objects
+        raise TypeError("an array of objects is not plain data")
+    return dtype

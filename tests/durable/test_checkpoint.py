@@ -233,6 +233,32 @@ def test_random_numbers_go_on() -> None:
     assert there.integers(1000, size=9).tolist() == here.integers(1000, size=9).tolist()
 
 
+def shared_tuples(depth: int) -> list[Any]:
+    """A tuple of a tuple and the same again, and so on: its hash would take 2^depth steps."""
+    return ["tuple", 1] if not depth else ["tuple", shared_tuples(depth - 1), ["seen", depth]]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        ["view", ["array", "<u8", [1], "C", bytes(8)], "|O", [1], 0, [8]],
+        ["view", ["array", "<f8", [1], "C", bytes(8)], "<f8", [2], 0, [8]],
+        ["array", "|O", [1], "C", bytes(8)],
+        ["array", "|V0", [10**12], "C", b""],
+        ["set", shared_tuples(60)],
+        ["list", ["seen", 5]],
+        ["posse.hosts.agent.AgentHost", ["dict", "__class__", ["class", "int"]]],
+        ["posse.hosts.agent.__builtins__", None],
+        ["deque", -1],
+        [],
+        [7],
+    ],
+)
+def test_no_document_reaches_memory_or_takes_for_ever(document: list[Any]) -> None:
+    with pytest.raises(NotPlain):
+        read(msgspec.msgpack.encode(document), {})
+
+
 @pytest.mark.parametrize("cut", [0, 1, 10])
 def test_half_of_it_is_named(cut: int) -> None:
     with pytest.raises(NotPlain):
