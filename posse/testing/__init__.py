@@ -4,8 +4,8 @@
 
 `ControlledCluster` runs a specification. A test can kill and pause its agents; cut, delay and thin
 out its links; and read the frames that crossed them. `simulate` tries a specification under
-thousands of drawn faults, in virtual time. With pytest the fixture `posse_cluster` makes
-one; asynchronous tests need pytest-asyncio. Extra: `testing`.
+thousands of drawn faults, in virtual time; `nemesis` lets the same happen to a cluster. With pytest
+the fixture `posse_cluster` makes one; asynchronous tests need pytest-asyncio. Extra: `testing`.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from posse.durable.frames import COORDINATOR, Frame
     from posse.testing.cluster import ControlledCluster
+    from posse.testing.real_faults import nemesis
     from posse.testing.simulator.many import simulate
 
-__all__ = ["COORDINATOR", "ControlledCluster", "Frame", "simulate"]
+__all__ = ["COORDINATOR", "ControlledCluster", "Frame", "nemesis", "simulate"]
 
 
 def __getattr__(name: str) -> Any:
@@ -26,5 +27,5 @@ def __getattr__(name: str) -> Any:
         name = "ControlledCluster"
     if name not in __all__:
         raise AttributeError(f"module 'posse.testing' has no attribute '{name}'")
-    module = "simulator.many" if name == "simulate" else "cluster"
+    module = {"simulate": "simulator.many", "nemesis": "real_faults"}.get(name, "cluster")
     return getattr(importlib.import_module(f"posse.testing.{module}"), name)

@@ -19,7 +19,7 @@ from posse.durable.frames import COORDINATOR, Frame, Reader, select
 from posse.errors import InputError, PosseError
 from posse.plan import Plan, Source, prepare
 from posse.results.record import RunRecord
-from posse.wire.relay import Relays
+from posse.wire.relay import Fault, Relays
 
 if TYPE_CHECKING:
     from posse.engines.processes import ProcessEngine
@@ -138,6 +138,11 @@ class ControlledCluster(cluster.Cluster):
     # --- processes -------------------------------------------------------------------------------
 
     @property
+    def meshed(self) -> bool:
+        """Whether agents have links with each other."""
+        return self._plan.system.wiring is not None
+
+    @property
     def pids(self) -> dict[int, int]:
         """The process id of each agent that was started here and is up, by rank."""
         return self._engine.pids() if self._engine is not None and self._done.alive else {}
@@ -203,8 +208,38 @@ class ControlledCluster(cluster.Cluster):
             raise InputError(f"a share of {share} to drop: it must be between 0 and 1")
         self._relays_of(a, b).change(a, b, share=share)
 
+    def jitter(self, a: int, b: int, seconds: float) -> None:
+        """Delay every frame of the link by so much on average, more or less; they stay in order."""
+        self._change(a, b, "jitter", seconds, seconds >= 0)
+
+    def bandwidth(self, a: int, b: int, size: float) -> None:
+        """Let so many bytes through in a second, in each direction; 0 for as many as there are."""
+        self._change(a, b, "bandwidth", size, size >= 0)
+
+    def duplicate(self, a: int, b: int, share: float) -> None:
+        """Send this share of the link's frames twice; see `drop`."""
+        self._change(a, b, "twice", share, 0 <= share <= 1)
+
+    def silence(self, a: int, b: int, *, one_way: bool = False) -> None:
+        """Let nothing through, and tell nobody; `one_way`: nothing from `a` to `b`.
+
+        What was sent meanwhile arrives when the link is healed, unless an end gave the connection
+        up.
+        """
+        self._relays_of(a, b).change(a, b, silent=frozenset({a} if one_way else {a, b}))
+
+    def _change(self, a: int, b: int, name: str, value: float, lawful: bool) -> None:
+        if not lawful or not math.isfinite(value):
+            raise InputError(f"{name} {value}: it must be from 0, and a share at most 1")
+        self._relays_of(a, b).change(a, b, **{name: value})
+
+    def mend(self, a: int, b: int, *names: str) -> None:
+        """Remove the faults of one link: all, or those of these names."""
+        faults = {name: value for name, value in Fault.NONE.items() if not names or name in names}
+        self._relays_of(a, b).change(a, b, **faults)
+
     def heal(self) -> None:
-        """Remove all faults: cuts, delays and losses."""
+        """Remove all faults of all links."""
         self._up_here()
         assert self._relays is not None
         self._relays.heal()
@@ -217,7 +252,7 @@ class ControlledCluster(cluster.Cluster):
             if end != COORDINATOR and end not in self._spawned:
                 started = f"0 to {len(self._spawned) - 1}"
                 raise InputError(f"agent {end} was not started here; those that were: {started}")
-        if a == b or (COORDINATOR not in (a, b) and self._plan.system.wiring is None):
+        if a == b or not (COORDINATOR in (a, b) or self.meshed):
             raise InputError(f"{self.spec.system} has no link between {a} and {b}")
         return self._relays
 

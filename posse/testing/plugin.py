@@ -6,17 +6,21 @@
         result = await cluster.run()
         assert cluster.messages(kind="Vote")
 
-If a test fails, its last frames are shown below the traceback.
+If a test fails, its last frames are shown below the traceback, and pytest's cache keeps them as a
+space-time picture; pytest itself shows what the agents' processes logged.
 """
 
 import importlib.util
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
+    from posse.durable.frames import Frame
     from posse.testing.cluster import ControlledCluster
 
 _SHOWN = 20
@@ -63,5 +67,19 @@ def pytest_runtest_makereport(
             frames = cluster.messages(again=True)
             lines = "\n".join(map(str, frames[-_SHOWN:]))
             title = f"posse: the last of {len(frames)} frames of {cluster.spec.system}"
+            if (drawn := _picture(item, frames, cluster.spec.system)) is not None:
+                lines = f"{lines}\nas a picture: {drawn}"
             report.sections.append((title, lines))
     return report
+
+
+def _picture(item: pytest.Item, frames: "list[Frame]", system: str) -> Path | None:
+    """Where pytest keeps the picture of a failed test's frames; None without its cache."""
+    from posse.testing.picture import of_frames  # noqa: PLC0415
+
+    cache: pytest.Cache | None = getattr(item.config, "cache", None)
+    if cache is None or not frames:
+        return None
+    path = cache.mkdir("posse") / re.sub(r"[^\w.-]+", "-", f"{item.nodeid}-{system}.svg")
+    path.write_text(of_frames(f"{item.nodeid}, {system}", frames))
+    return path

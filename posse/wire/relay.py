@@ -14,7 +14,8 @@ import struct
 import threading
 from asyncio import IncompleteReadError, StreamReader, StreamWriter
 from collections.abc import Coroutine
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 from posse.spec.network import IDEAL, Conditions, LinkConditions, lateness
 
@@ -36,35 +37,61 @@ class RelayedAt(NamedTuple):
 class Fault:
     """The faults of a link between two ends, in both directions.
 
-    `delay` in seconds; `share`: the share of frames that are lost. `conditions`: what the link has
-    where there is no fault.
+    `delay` and `jitter` in seconds, `bandwidth` in bytes per second (0: as much as there is);
+    `share`, `twice`: the shares of frames that are lost, and that come twice. `conditions`: what
+    the link has where there is no fault.
     """
+
+    NONE: Final = MappingProxyType(
+        {
+            "cut": False,
+            "delay": 0.0,
+            "jitter": 0.0,
+            "bandwidth": 0.0,
+            "share": 0.0,
+            "twice": 0.0,
+            "silent": frozenset[int](),
+        }
+    )
+    """What each fault is where there is none."""
 
     def __init__(self, a: int, b: int, conditions: LinkConditions = IDEAL) -> None:
         self.cut = False
-        self.delay = 0.0
-        self.share = 0.0
+        self.delay = self.jitter = self.bandwidth = self.share = self.twice = 0.0
+        self.silent: frozenset[int] = frozenset()
+        """From which ends nothing comes through, though nobody is told so."""
+        self.passing = {a: asyncio.Event(), b: asyncio.Event()}
         self.conditions = conditions
         self.whole = asyncio.Event()
         self.whole.set()
+        self.settle()
         self.open: set[StreamWriter] = set()
         self._random = random.Random(f"{min(a, b)} {max(a, b)}")
 
-    def loses(self, flags: int, body: bytes) -> bool:
-        """Whether this frame is lost; ZeroMQ's own never are."""
-        if not self.share or flags & _COMMAND or not body.startswith(_NUMBERED):
-            return False
-        return self._random.random() < self.share
+    def times(self, flags: int, body: bytes) -> int:
+        """How often this frame comes; ZeroMQ's own come once."""
+        if flags & _COMMAND or not body.startswith(_NUMBERED):
+            return 1
+        if self.share and self._random.random() < self.share:
+            return 0
+        return 2 if self.twice and self._random.random() < self.twice else 1
 
     def due(self, before: "RelayedAt", now: float, size: int) -> "RelayedAt":
         """When a frame that came now is here, and when the next may follow it."""
         has, chance = self.conditions, self._random
-        free = max(before.free, now) + (size / has.bandwidth if has.bandwidth else 0.0)
-        late = self.delay + lateness(has.delay or 0.0, has.jitter or 0.0, has.loss or 0.0, chance)
+        free = max(before.free, now)
+        free += sum(size / width for width in (has.bandwidth, self.bandwidth) if width)
+        jitter = self.jitter or has.jitter or 0.0
+        late = self.delay + lateness(has.delay or 0.0, jitter, has.loss or 0.0, chance)
         return RelayedAt(max(before.here, free + late), free)
 
     def settle(self) -> None:
-        """Apply `cut`: reset all connections of a link that is cut, let others through."""
+        """Apply `silent` and `cut`: reset all connections of a link that is cut."""
+        for end, passing in self.passing.items():
+            if end in self.silent:
+                passing.clear()
+            else:
+                passing.set()
         if not self.cut:
             self.whole.set()
             return
@@ -121,7 +148,7 @@ class Relays:
     def heal(self) -> None:
         """Remove the faults of all links."""
         for a, b in list(self._faults):
-            self.change(a, b, cut=False, delay=0.0, share=0.0)
+            self.change(a, b, **Fault.NONE)
 
     def close(self) -> None:
         """Close every connection, and accept no more."""
@@ -162,7 +189,7 @@ class Relays:
                 near, _ = listener.accept()
             except OSError:  # it went while it waited
                 return
-            task = self._loop.create_task(_carry(fault, address, near))
+            task = self._loop.create_task(_carry(fault, address, near, who, whom))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
             task.add_done_callback(lambda _: near.close())
@@ -172,7 +199,7 @@ class Relays:
         return f"tcp://127.0.0.1:{listener.getsockname()[1]}"
 
 
-async def _carry(fault: Fault, address: str, near: socket.socket) -> None:
+async def _carry(fault: Fault, address: str, near: socket.socket, who: int, whom: int) -> None:
     """Carry one connection from its beginning to its end; hold it while the link is cut."""
     ends: list[StreamWriter] = []
     try:
@@ -183,7 +210,7 @@ async def _carry(fault: Fault, address: str, near: socket.socket) -> None:
         reader, writer = await asyncio.open_connection(sock=near)
         ends.append(writer)
         fault.open.update(ends)
-        await asyncio.gather(_pass_on(fault, reader, on), _pass_on(fault, back, writer))
+        await asyncio.gather(_pass_on(fault, reader, on, who), _pass_on(fault, back, writer, whom))
     except OSError:
         pass  # nobody is there
     finally:
@@ -192,7 +219,7 @@ async def _carry(fault: Fault, address: str, near: socket.socket) -> None:
             end.transport.abort()
 
 
-async def _pass_on(fault: Fault, reader: StreamReader, writer: StreamWriter) -> None:
+async def _pass_on(fault: Fault, reader: StreamReader, writer: StreamWriter, source: int) -> None:
     """Forward one direction of a connection; at its end, deliver everything under way first."""
     now = asyncio.get_running_loop().time
     line: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
@@ -200,6 +227,7 @@ async def _pass_on(fault: Fault, reader: StreamReader, writer: StreamWriter) -> 
     due = RelayedAt()
     try:
         greeting = _GREETING
+        await fault.passing[source].wait()
         while greeting and (part := await reader.read(greeting)):  # each end waits for the other's
             greeting -= len(part)
             line.put_nowait((due.here, part))
@@ -207,7 +235,8 @@ async def _pass_on(fault: Fault, reader: StreamReader, writer: StreamWriter) -> 
             head = await reader.readexactly(1)
             size = await reader.readexactly(8 if head[0] & _LONG else 1)
             body = await reader.readexactly(int.from_bytes(size, "big"))
-            if not fault.loses(head[0], body):
+            await fault.passing[source].wait()
+            for _ in range(fault.times(head[0], body)):
                 due = fault.due(due, now(), len(body))
                 line.put_nowait((due.here, head + size + body))
     except (OSError, IncompleteReadError):

@@ -11,7 +11,7 @@ from tests.support.patience import PATIENCE
 ROOT = Path(__file__).parents[2]
 
 OPTIONS = [
-    *("-q", "-p", "posse.testing.plugin", "-p", "no:cacheprovider"),
+    *("-q", "-p", "posse.testing.plugin"),
     *("-W", "error", "-o", "asyncio_default_fixture_loop_scope=function"),
 ]
 
@@ -58,6 +58,9 @@ def test_the_fixture_brings_up_clusters_and_a_failure_shows_the_last_frames(
     _, _, shown = done.stdout.partition("posse: the last of ")
     assert " frames of mase ---" in shown
     assert len([line for line in shown.splitlines() if " → " in line]) == 20
+    drawn = tmp_path / ".pytest_cache/d/posse/test_ride.py-test_no_votes-mase.svg"
+    assert f"as a picture: {drawn}" in shown
+    assert "Vote" in drawn.read_text()
 
 
 def test_it_is_announced_by_the_name_that_it_may_be_loaded_by() -> None:

@@ -87,7 +87,7 @@ def _undisturbed(encoded: bytes, number: int) -> dict[str, Any]:
 
 
 @functools.lru_cache(maxsize=64)
-def _course(encoded: bytes) -> tuple[int, tuple[tuple[int, int], ...]]:
+def course(encoded: bytes) -> tuple[int, tuple[tuple[int, int], ...]]:
     """The undisturbed run: how many frames come, and over which links."""
     cluster = _cluster(unpacked(encoded), 0)
     try:
@@ -130,7 +130,7 @@ def attempt(
 ) -> SimulatedTrial:
     """Try one seed of a plan; `faults` instead of those that the seed draws."""
     encoded = msgspec.msgpack.encode(plan.spec)
-    frames, links = _course(encoded)
+    frames, links = course(encoded)
     agents = plan.spec.agents.count
     if faults is None:
         faults = draw(seed, agents, frames, links, kinds)
