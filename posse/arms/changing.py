@@ -18,7 +18,7 @@ from posse.protocol.arrays import FloatArray
 MeansAt = Callable[[NDArray[np.int64]], FloatArray]
 """The means in slots: slots of shape (n,) give means of shape (n, K)."""
 
-Delay = Annotated[int, Meta(ge=0, le=100_000, description="slots until a reward comes")]
+DelaySlots = Annotated[int, Meta(ge=0, le=100_000, description="slots until a reward comes")]
 _Mean = Annotated[float, Meta(ge=0, le=1)]
 _MeansOfArms = Annotated[list[_Mean], Meta(min_length=2)]
 
@@ -26,7 +26,7 @@ _MeansOfArms = Annotated[list[_Mean], Meta(min_length=2)]
 class ChangingMeans(ArmsTable, frozen=True, kw_only=True):
     """Arms whose means change from slot to slot."""
 
-    delay: Delay = 0
+    delay: DelaySlots = 0
     unit_interval = True
     records: ClassVar[str] = ""
     """The meaning of a guarantee per reward for a record; empty, as rewards are simulated."""
@@ -145,7 +145,7 @@ class DelayedArms(LabMeans, frozen=True, kw_only=True, tag_field="kind", tag="de
     `means`: as for kind bernoulli.
     """
 
-    delay: Delay
+    delay: DelaySlots
     unit_interval = True
 
     def build(self, context: ArmsContext) -> "Timed":
