@@ -7,12 +7,22 @@ import numpy as np
 import pytest
 
 import posse
+from posse.agent.noise import SeededNoise
 from posse.arms import LinearArms
 from posse.errors import SpecError
 from posse.experiments import prepare
 from posse.extend import COORDINATOR, FloatArray, Purpose
-from posse.linear import LinearServer, LinearSums, LinearTotal, sensitivity
-from posse.protocol.machine import Received
+from posse.linear import (
+    FedUcbParameters,
+    LinearAgent,
+    LinearServer,
+    LinearSums,
+    LinearTotal,
+    LinearTurn,
+    LinearWish,
+    sensitivity,
+)
+from posse.protocol.machine import Pulled, Received, Started
 from posse.seeds import generator
 
 ARMS = {"kind": "linear", "count": 4, "dimensions": 2}
@@ -149,6 +159,41 @@ def test_each_pull_is_in_one_release_and_the_account_says_so() -> None:
 def test_only_the_corrected_claim_holds() -> None:
     assert prepare(_raw("FEDUCB")).claim.holds
     assert not prepare(_raw("FEDUCB", variant="printed")).claim.holds
+
+
+def test_one_reward_decides_when_the_printed_form_shares_but_not_the_corrected() -> None:
+    """Of two arms at right angles: a first reward of 0 sends the agent to the other arm."""
+    rows = np.eye(2)
+    given: dict[str, Any] = {
+        "horizon": 9,
+        "epsilon": 1.0,
+        "dimensions": 2,
+        "width": 0.2,
+        "growth": 1.2,
+        "batch": 2,
+    }
+    said: dict[tuple[bool, float], list[Any]] = {}
+    for printed in (True, False):
+        for reward in (0.0, 1.0):
+            agent = LinearAgent(
+                contexts=lambda slot: rows,
+                parameters=FedUcbParameters(**given),
+                noise=SeededNoise(np.random.default_rng(1)),
+                shares=True,
+                local=printed,
+                by_growth=printed,
+            )
+            (order,) = agent.handle(Started(), 0)
+            (first,) = agent.handle(Pulled(order.arms, 1, np.array([reward])), 1)
+            (order,) = agent.handle(Received(-1, LinearTurn(1, False)), 1) if printed else (first,)
+            said[printed, reward] = [*agent.handle(Pulled(order.arms, 1, np.array([0.5])), 2)]
+    # log det V has grown by log 4 where both arms were pulled once, by log 3 where one was twice
+    assert [said[True, reward][0].message for reward in (0.0, 1.0)] == [
+        LinearWish(2, True),
+        LinearWish(2, False),
+    ]
+    one, other = (np.array(said[False, reward][1].message.sums) for reward in (0.0, 1.0))
+    assert np.abs(one - other).sum() == pytest.approx(1.0)  # the reward itself, in x y
 
 
 def test_the_server_refuses_what_is_said_twice_or_out_of_turn() -> None:

@@ -273,9 +273,9 @@ CORRUPTED = 25
 """What the corruption of one agent's rewards may add up to."""
 
 NOT_YET = {
-    "lossy": "posse has no [network] yet",
-    "continents": "posse has no [network] yet",
-    "equivocators": "posse has no agents yet that tell each neighbour something else",
+    "lossy": "not asked yet: [network] changes how long a run takes, not its regret, bytes or ε",
+    "continents": "not asked yet, as lossy networks",
+    "equivocators": "not asked yet: agents that tell each neighbour something else",
 }
 """Networks and adversaries that are missing, and why."""
 
