@@ -75,7 +75,8 @@ fuzz: $(VENV)/dev
 	$(BIN)/python -m pytest tests/hosts/test_fuzz.py --fuzz 1000000 --timeout 900
 
 attacks: $(VENV)/dev
-	grep -o 'tests/[a-z_/]*\.py::[a-z_0-9]*' docs/security.md | sort -u | xargs $(BIN)/python -m pytest
+	grep -o 'tests/[a-z_/]*\.py::[a-z_0-9]*' docs/security.md | sort -u | \
+		xargs $(BIN)/python -m pytest --numprocesses 3 --dist worksteal
 
 chaos: $(VENV)/dev
 	$(BIN)/python -m pytest tests/engines/test_faults.py tests/runs/test_restarts.py \
