@@ -1,7 +1,7 @@
 """Cohorts: the agents of one process, which may share arrays and decide together."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 SharedState = TypeVar("SharedState")
@@ -22,6 +22,14 @@ class Cohort:
     size: int = 1
     common: Any = None
     taken: int = 0
+    kept: dict[str, Any] = field(default_factory=dict)
+
+    def once(self, name: str, make: Callable[[], SharedState]) -> SharedState:
+        """What is the same for all agents of a run, made when it is first asked for by name."""
+        if name not in self.kept:
+            self.kept[name] = make()
+        same: SharedState = self.kept[name]
+        return same
 
     def of(self, make: Callable[[int], SharedState]) -> SharedState:
         """The shared state; the first of every `size` callers makes it, with `size` rows."""

@@ -40,7 +40,7 @@ class _Server(ServerMachine):
     arms: int
     agents: int
     schedule: Schedule
-    asked: tuple[int, ...] = ()
+    asked: dict[int, None] = field(default_factory=dict)
     round: int = 1
     observed: int = 0
     active: tuple[int, ...] = ()
@@ -73,7 +73,7 @@ class _Server(ServerMachine):
     def _go_on_without(self, peer: int) -> ServerEffects:
         """Stop waiting for a lost agent; decide if its means were the last missing."""
         if peer in self.asked and peer not in self.means:
-            self.asked = tuple(n for n in self.asked if n != peer)
+            del self.asked[peer]
             if self.means and not self.missing():
                 return [*self._decide(), *self._finish()]
         return self._finish()
@@ -102,7 +102,7 @@ class _Server(ServerMachine):
             observed = self.schedule.observations(self.round, len(self.active), self.observed)
             check_plausible(means, self.schedule.margin(self.round, self.observed, observed))
         self.means[sender] = means
-        return [] if self.missing() else self._decide()
+        return [] if len(self.means) < len(self.asked) else self._decide()
 
     def _decide(self) -> ServerEffects:
         r, active = self.round, self.active
@@ -147,7 +147,7 @@ class CdpServer(_Server):
     def _started(self) -> ServerEffects:
         if self.schedule.senders < self.agents:
             return self._announce()
-        self.asked = tuple(range(self.agents))
+        self.asked = dict.fromkeys(range(self.agents))
         return []
 
     def _average(self) -> FloatArray:
@@ -159,10 +159,10 @@ class CdpServer(_Server):
         senders = self.schedule.senders
         present = [n for n in range(self.agents) if n not in self.lost]
         if senders == self.agents:
-            self.asked = tuple(present)
+            self.asked = dict.fromkeys(present)
             return _Server._announce(self)
         drawn: list[int] = self.choice.choice(self.agents, senders, replace=False).tolist()
-        self.asked, self.spare = tuple(sorted(drawn)), None
+        self.asked, self.spare = dict.fromkeys(sorted(drawn)), None
         for peer in drawn:
             if peer in self.lost:
                 self._replace(peer, self._next_spare())
@@ -178,7 +178,7 @@ class CdpServer(_Server):
 
     def _replace(self, peer: int, instead: int | None) -> None:
         others = [n for n in self.asked if n != peer]
-        self.asked = tuple(sorted(others if instead is None else [*others, instead]))
+        self.asked = dict.fromkeys(sorted(others if instead is None else [*others, instead]))
 
     def _go_on_without(self, peer: int) -> ServerEffects:
         if peer in self.asked and peer not in self.means and len(self.active) > 1:
@@ -211,11 +211,11 @@ class HdpServer(_Server):
         return _Server.handle(self, event, now)
 
     def _go_on_without(self, peer: int) -> ServerEffects:
-        self.asked, self.means = (), {}
+        self.asked, self.means = {}, {}
         return self._finish()
 
     def _started(self) -> ServerEffects:
-        self.asked = tuple(sink for sink, _ in sorted(self.sinks))
+        self.asked = dict.fromkeys(sink for sink, _ in sorted(self.sinks))
         return []
 
     def _average(self) -> FloatArray:

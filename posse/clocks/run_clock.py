@@ -1,5 +1,6 @@
 """The coordinator's clock in a run: one class for each kind of clock."""
 
+import heapq
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -75,6 +76,8 @@ class Conductor(RunClock):
 
     def __init__(self, agents: int) -> None:
         self._due = [math.inf] * agents
+        self._queue: list[tuple[float, int]] = []
+        """A heap of all finite times that agents said; only those that are still `_due` count."""
         self._owed: Counter[int] = Counter(range(agents))
         self._now = 0.0
 
@@ -93,6 +96,8 @@ class Conductor(RunClock):
         self._owed[agent] -= 1
         if not self._owed[agent]:
             del self._owed[agent]
+        if due != self._due[agent] and not math.isinf(due):
+            heapq.heappush(self._queue, (due, agent))
         self._due[agent] = due
         return True
 
@@ -109,8 +114,10 @@ class Conductor(RunClock):
         """Move the clock to the earliest agent; None if answers are outstanding or nobody acts."""
         if self._owed:
             return None
-        soonest = min(self._due)
-        if math.isinf(soonest):
+        queue = self._queue
+        while queue and queue[0][0] != self._due[queue[0][1]]:
+            heapq.heappop(queue)
+        if not queue:
             return None
-        self._now = soonest
-        return self._due.index(soonest)
+        self._now, soonest = queue[0]
+        return soonest

@@ -139,6 +139,14 @@ class Attendance:
             self.reports[rank] = message
         self._reported.add(rank)
 
+    @property
+    def lacks_last_word(self) -> bool:
+        """Whether the last word of an agent that is present is not here yet."""
+        # each last word asks: to go through all agents then would take N² steps
+        if len(self._reported) + len(self.dismissed) < self.agents:
+            return True
+        return bool(self.without_last_word())
+
     def without_last_word(self) -> list[int]:
         """The present agents whose last word is not here yet."""
         return [n for n in self.present() if n not in self._reported]

@@ -222,7 +222,7 @@ class Server:
     def close_if_complete(self) -> None:
         """Make the `record` once there is a verdict and all present agents' last words are here."""
         plan, attendance, verdict = self._plan, self.attendance, self.attendance.verdict
-        if verdict is None or attendance.without_last_word():
+        if verdict is None or attendance.lacks_last_word:
             return
         self._endpoint.meter.add(self._sources.resources.links(COORDINATOR))
         missing = attendance.absences(self.clock.now)

@@ -9,7 +9,7 @@ a user's arms.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,8 @@ from posse.protocol.control import LinkCount, ResourceUse
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.signing import Signer, public_of
 from posse.seeds import Purpose, generator
+
+Same = TypeVar("Same")
 
 
 class ResourceMeter:
@@ -159,7 +161,9 @@ class Chance:
     def means(self, spec: ArmsSpec, agents: int) -> FloatArray | None:
         """The means of every agent, shape (agents, arms); None if they are unknown."""
         known = known_means(spec)
-        return None if known is None else known.table(agents, self.common(Purpose.INSTANCE))
+        if known is None:
+            return None
+        return self._once("means", lambda: known.table(agents, self.common(Purpose.INSTANCE)))
 
     def regret(
         self, spec: ArmsSpec, agents: int, against: Literal["average", "own"]
@@ -175,11 +179,17 @@ class Chance:
         table = self.means(spec, agents)
         if table is None:
             return {}
-        own, average = table[self.rank], table.mean(axis=0)
+        own = table[self.rank]
         if against == "own":
             return {"regret": Regret(own)}
-        local = {"regret_local": Regret(own)} if (table != table[0]).any() else {}
-        return {"regret": Regret(average)} | local
+        average = self._once("average of means", lambda: table.mean(axis=0))
+        differ = self._once("means differ", lambda: bool((table != table[0]).any()))
+        return {"regret": Regret(average)} | ({"regret_local": Regret(own)} if differ else {})
+
+    def _once(self, name: str, make: Callable[[], Same]) -> Same:
+        """Make what all agents of a run compute alike, once if they share this process."""
+        cohort = self.sources.cohort
+        return make() if cohort is None else cohort.once(name, make)
 
     def _generator(self, rank: int, purpose: Purpose) -> np.random.Generator:
         if self.field:

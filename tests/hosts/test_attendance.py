@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from posse.hosts.attendance import Attendance
+from posse.protocol import control
+from posse.protocol.machine import Finish
 
 
 def of(agents: int) -> Attendance:
@@ -14,6 +16,18 @@ def test_everybody_is_present_until_dismissed() -> None:
     attendance = of(4)
     attendance.dismissed[2] = "silent"
     assert attendance.present() == [0, 1, 3]
+
+
+def test_words_are_lacking_until_each_agent_that_is_present_said_its_last() -> None:
+    attendance = of(3)
+    attendance.decide(Finish("identified", 0))
+    attendance.take_last_word(0, control.Stopped())
+    assert attendance.lacks_last_word
+    attendance.dismissed[0] = "lost"  # one agent counts twice: its word came before its loss
+    attendance.dismissed[1] = "lost"
+    assert attendance.lacks_last_word
+    attendance.take_last_word(2, control.Stopped())
+    assert not attendance.lacks_last_word
 
 
 def test_the_slowest_hold_a_run_up() -> None:
