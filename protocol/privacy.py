@@ -162,12 +162,14 @@ class Claim(Promise, frozen=True, kw_only=True):
     `sees` is what the adversary sees and `worst` has data sets on which the claim is tight. `guess`
     bounds the probability that the adversary names the best arm, if that is the claim. `losses` is
     what one unit costs by the law of the noise; without it no more is known than `epsilon`.
+    `honest` agents' noise in one sum protects it, where noise is shared.
     """
 
     sees: AdversaryView = "messages"
     worst: tuple[Neighbours, ...] = ()
     guess: float | None = None
     losses: Losses = NO_LOSSES
+    honest: int = 1
 
     @property
     def cost(self) -> Losses:

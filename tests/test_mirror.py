@@ -73,6 +73,11 @@ ELSEWHERE = [
         "posse/audit: judge trials",
     ),
     (
+        "the law of noise is judged where faults are planted in it",
+        "tests/audit/test_coupling.py",
+        "posse/audit: law",
+    ),
+    (
         "verbs that hand over, and tables: every verb is called as users call it",
         "tests/cli/test_exit_codes.py",
         "posse/cli: keys progress report security",

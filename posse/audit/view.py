@@ -41,10 +41,11 @@ class EnoughSeen(Exception):
 class Adversary:
     """Hears a run's frames (a `Tap`) and keeps the numbers that an adversary with this view sees.
 
-    `agent` is the one that view "agent" sees.
+    `agent` is the one that view "agent" sees. `most`: messages of a sender and kind that are kept.
     """
 
-    def __init__(self, plan: Plan, sees: AdversaryView, agent: int) -> None:
+    def __init__(self, plan: Plan, sees: AdversaryView, agent: int, most: int = _MESSAGES) -> None:
+        self._most = most
         self._sees = sees
         self._agent = agent
         self._end = plan.system.end
@@ -61,7 +62,7 @@ class Adversary:
     def __call__(self, source: int | None, target: int | None, frame: bytes) -> None:
         """Take a frame; `EnoughSeen` if there were too many."""
         self._frames += 1
-        if self._frames > MOST_FRAMES:
+        if self._frames > max(MOST_FRAMES, self._most):
             raise EnoughSeen
         header = read_header(frame)
         kind, *values = _decode(frame[HEADER.size :])
@@ -90,7 +91,7 @@ class Adversary:
         if to:
             self._sizes[counted + to] += 1
         n = self._sizes[counted + to]
-        if n > _MESSAGES:
+        if n > self._most:
             return
         name = f"{sender}'s {ordinal(n)} `{kind}`{to}"
         self.numbers |= {f"`{path}` of {name}": item for path, item in shown}

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from posse.audit.bounds import ERROR, most_shown, runs_to_refute
+from posse.audit.coupling import Coupling, coupled
 from posse.audit.event import ViewTable, aligned, learn, require_scikit
 from posse.audit.guess import Guess, guessed
 from posse.audit.judge import AuditVerdict, judge
@@ -41,7 +42,11 @@ AUDIT = "audit.json"
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """What `posse audit --json` prints: what was audited, and either kind of verdict."""
+    """What `posse audit --json` prints: what was audited, and what was found.
+
+    `coupling` is None where coupled runs tell nothing. `verdict` or `guess` is what was counted;
+    neither, if coupled runs refuted the claim or nothing else was asked for.
+    """
 
     system: str
     variant: str
@@ -54,6 +59,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     guess: Guess | None
     hopeless: str = ""
     noise: str = ""
+    coupling: Coupling | None = None
 
     @property
     def finding(self) -> bool:
@@ -65,8 +71,12 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
         """The rows of the table for people."""
         noise = f"the field's, by {self.noise}" if self.noise else "the lab's, by numpy"
         rows = [("claim", self.claim), ("seen", _SEEN[self.sees]), ("noise", noise)]
+        if self.coupling is not None:
+            rows.append(("carried out", self.coupling.says))
+            rows += [("violation", said) for said in self.coupling.violations]
         if (v := self.verdict) is None:
-            return [*rows, ("verdict", self.word), ("found", self.says), ("event", self.words)]
+            rows += [("verdict", self.word), ("found", self.says)]
+            return [*rows, ("event", self.words)] if self.words else rows
         tested = "" if v.claimed is None else f", at {format_cost(v.claimed, v.delta)}"
         rows.append(("verdict", f"{self.word}{tested}"))
         counts = (
@@ -102,7 +112,7 @@ _SEEN: dict[AdversaryView, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Audit(Bench):
-    """A request for an audit: `runs` on each data set, half of them for learning.
+    """A request for an audit: `runs` on each data set, half of them for learning; 0: none.
 
     `epsilon`, `delta`, `sees` and `cases` replace the claim's numbers, its adversary's view, and
     the data sets.
@@ -126,6 +136,11 @@ class Audit(Bench):
         return self.epsilon if self.epsilon is not None else self.plan.claim.epsilon
 
     @property
+    def tested_delta(self) -> float:
+        """The δ that is tested, the claim's unless another was asked for."""
+        return self.delta if self.delta is not None else self.plan.claim.delta or 0.0
+
+    @property
     def guesses(self) -> bool:
         """Whether the claim is about how often the best arm is named, not about ε."""
         return self.claimed is None and self.plan.claim.guess is not None
@@ -147,6 +162,8 @@ class Audit(Bench):
     @property
     def pieces(self) -> int:
         """How many pieces of work the audit takes."""
+        if not self.runs:
+            return 0
         if self.guesses:
             return 2 * -(-(self.runs // 2) // SIZE)
         tried = len(self.tried) * -(-_PILOT // SIZE)
@@ -154,27 +171,49 @@ class Audit(Bench):
 
     def document(self) -> Document:
         """The verdict, with what was audited."""
-        plan, found = self.plan, self.verdict()
+        plan, coupling = self.plan, self.coupling()
+        violations = [] if coupling is None else coupling.violations
+        found = None if violations or not self.runs else self.verdict()
+        if found is not None:
+            word, says, words = found.word, found.says, found.words
+        elif coupling is None:
+            raise SpecError(
+                "--runs", f"is 0, but coupled runs tell nothing of {plan.spec.system}; leave it out"
+            )
+        else:
+            word = "refuted" if violations else "not refuted"
+            says, words = (violations or ["nothing, by coupled runs alone"])[0], ""
         return Document(
             system=plan.spec.system,
             variant=plan.spec.variant,
             claim=plan.claim.says,
             sees=self.view,
-            word=found.word,
-            says=found.says,
-            words=found.words,
+            word=word,
+            says=says,
+            words=words,
             verdict=found if isinstance(found, AuditVerdict) else None,
             guess=found if isinstance(found, Guess) else None,
             hopeless=self.hopeless,
             noise=self.noise,
+            coupling=coupling,
         )
+
+    def coupling(self) -> Coupling | None:
+        """What coupled runs find of a claim of ε; None without the field's noise."""
+        self.require()
+        if not self.noise or self.claimed is None or self.exchanges or self.guesses:
+            return None
+        return coupled(self.plan, self.view, self.claimed, self.tested_delta)
 
     @property
     def hopeless(self) -> str:
         """A sentence if so many runs can refute the claim by no event; "" if they can."""
-        claimed = self.claimed
-        delta = self.delta if self.delta is not None else self.plan.claim.delta or 0.0
-        if claimed is None or (most := most_shown(self.runs, delta, self.error)) > claimed:
+        claimed, delta = self.claimed, self.tested_delta
+        if (
+            claimed is None
+            or not self.runs
+            or (most := most_shown(self.runs, delta, self.error)) > claimed
+        ):
             return ""
         enough = runs_to_refute(claimed, delta, self.error)
         could = f"--runs {enough} could" if enough is not None else "no number of runs could"
@@ -208,7 +247,7 @@ class Audit(Bench):
         sums = claim.mechanism == "aggregation"
         if claimed is None and sums:
             claimed = 0.0  # the claim is that nothing shows who of a sum reported what
-        delta = self.delta if self.delta is not None else claim.delta or 0.0
+        delta = self.tested_delta
         case, keep = self._worst(delta)
         half = self.runs // 2
         learned = self.tables(case, sees, _FIRST, half, keep)

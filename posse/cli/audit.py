@@ -19,7 +19,6 @@ from posse.cli.options import (
     add_result,
     add_run_file,
     console_of,
-    count,
     number,
     plan,
     print_json,
@@ -39,7 +38,12 @@ _KEPT = "audited"
 
 def add(parser: Parser) -> None:
     add_run_file(parser, nargs="?")
-    parser.option("--runs N", "runs on each data set", type=count, default=RUNS)
+    parser.option(
+        "--runs N",
+        "runs on each data set; 0: only coupled runs, which take seconds",
+        type=number,
+        default=RUNS,
+    )
     parser.option(
         "--error P", "probability that the bound found is too large (default: .01)", type=float
     )
@@ -126,17 +130,20 @@ def _asked(options: argparse.Namespace) -> Audit:
         raise SpecError("--epsilon", f"is {options.epsilon}; it must be a number, 0 or more")
     if options.delta is not None and not 0 <= options.delta < 1:
         raise SpecError("--delta", f"is {options.delta}; it must be at least 0 and below 1")
+    whole_plan = plan(options, "engine.kind=memory")
+    # what promises nothing may have a form that the field refuses
+    protects = whole_plan.claim.mechanism != "none"
     asked = Audit(
-        plan=plan(options, "engine.kind=memory"),
+        plan=whole_plan,
         runs=options.runs,
         error=error,
         epsilon=options.epsilon,
         delta=options.delta,
         sees=options.sees,
         cases=_cases(options),
-        noise=noise.names() if noise.is_here() else "",
+        noise=noise.names() if noise.is_here() and protects else "",
     )
-    if asked.runs < (least := fewest(error)):
+    if 0 < asked.runs < (least := fewest(error)):
         raise SpecError(
             "--runs", f"is {asked.runs}, but so few runs can refute nothing; use at least {least}"
         )

@@ -336,6 +336,7 @@ def _claim_shared(context: ClaimContext, p: CdpParameters) -> Claim:
         epsilon=losses.epsilon(shared.delta),
         delta=shared.delta,
         losses=losses,
+        honest=trusted,
         formula=formula,
         adversary="the server, which follows the protocol, together with all agents but "
         f"{trusted} honest ones of {context.agents}",

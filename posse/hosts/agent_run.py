@@ -394,7 +394,8 @@ def _regrouped(order: control.Regroup) -> Regrouped:
 def _machine(
     setup: AgentSetup, system: System, parameters: Parameters, chance: Chance
 ) -> AgentMachine:
-    field = chance.field
+    # an audit carries out what the field does, on rewards of its own
+    field = chance.field or chance.sources.real_noise
     signer = None
     if system.agent.signs:
         signer = chance.signer(setup.agents, setup.signed_name, sign=setup.sign)
@@ -409,7 +410,7 @@ def _machine(
             knowledge=setup.knowledge,
             noise=(
                 chance.sources.noise()
-                if field or chance.sources.real_noise
+                if field
                 else SeededNoise(chance.generator(Purpose.NOISE))
             ),
             generator=chance.generator,

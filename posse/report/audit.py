@@ -61,7 +61,10 @@ def _tiles(document: Document) -> list[Tile]:
     if document.guess is not None:
         at_most = f"claimed at most {number(document.guess.claimed)}"
         return [Tile(label="best arm named", value=number(document.guess.found), note=at_most)]
-    assert document.verdict is not None
+    if document.verdict is None:
+        assert document.coupling is not None
+        cost = number(document.coupling.cost)
+        return [Tile(label="ε by noise asked for", value=cost, note="of one reward, at most")]
     claimed = document.verdict.claimed
     note = "nothing is claimed" if claimed is None else f"claimed {number(claimed)}"
     tiles = [Tile(label="ε at least", value=number(document.verdict.found), note=note)]

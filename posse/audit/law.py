@@ -1,0 +1,175 @@
+"""Whether noise is of the law that was asked for, and drawn anew each time.
+
+Errors are far below those of counting: the faults that matter, such as half of the noise or the
+same noise twice, show in some hundred numbers.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from posse.protocol.arrays import FloatArray
+
+_ERROR = 1e-8
+"""Probability of each sentence where nothing is wrong."""
+
+_FEWEST = 20
+"""Fewest numbers whose law is judged."""
+
+_SAME = 1e-11
+"""Two noises, in units of their scale, are the same if no further apart; safe noise has a grid."""
+
+_COARSE = 1e4
+"""Whole numbers of a smaller deviation may well be the same by chance."""
+
+_TAIL = 6.0
+"""Standard deviations beyond which a correlation is none by chance."""
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Numbers `given` for `values`, with noise of this kind ("laplace", "gaussian", "coins")."""
+
+    kind: str
+    values: FloatArray
+    sensitivity: float
+    scale: float
+    given: Any
+
+    @property
+    def noise(self) -> FloatArray:
+        """The noise in units of its scale."""
+        noise: FloatArray = (self.given - self.values) / self.scale
+        return noise
+
+    @property
+    def grain(self) -> float:
+        """How far apart noises may be, in units of their scale, that are the same."""
+        if self.kind == "gaussian":
+            return 1 / self.scale
+        return float(np.abs(self.given).max(initial=0.0)) * 2.0**-50 / self.scale
+
+
+Runs = Sequence[Sequence[Sequence[Draw]]]
+"""Draws by run and agent."""
+
+
+def faults_of_law(runs: Runs) -> list[str]:
+    """A sentence for each way in which noise is not what was asked for."""
+    found = []
+    for kind in ("laplace", "gaussian"):
+        by_agent: dict[int, list[FloatArray]] = {}
+        fine: list[FloatArray] = []
+        absolute: list[FloatArray] = []
+        grain = _SAME
+        for run in runs:
+            for rank, draws in enumerate(run):
+                mine = [d for d in draws if d.kind == kind and len(d.given)]
+                by_agent.setdefault(rank, []).extend(d.noise for d in mine)
+                told = [d for d in mine if kind == "laplace" or d.scale > _COARSE]
+                fine += [d.noise for d in told]
+                absolute += [d.noise * d.scale for d in told]
+                grain = max([grain, *(d.grain for d in told)])
+        noise = {rank: np.concatenate(of) for rank, of in by_agent.items() if of}
+        if not noise:
+            continue
+        everybody = np.concatenate(list(noise.values()))
+        found += [_of_law(everybody, kind, "all agents")]
+        found += [_of_law(of, kind, f"agent {rank}") for rank, of in noise.items()]
+        if fine:
+            found += [_used_twice(np.concatenate(fine), np.concatenate(absolute), grain)]
+        found += [_related(noise, kind)]
+    found.append(_coins([d for run in runs for draws in run for d in draws if d.kind == "coins"]))
+    return [said for said in dict.fromkeys(found) if said][:3]
+
+
+def _of_law(noise: FloatArray, kind: str, whose: str) -> str:
+    """A sentence if noise in units of its scale is not Laplace's, or Gauss's, of scale 1."""
+    from scipy import special  # noqa: PLC0415  (slow to import)
+
+    count = len(noise)
+    if count < _FEWEST:
+        return ""
+    if kind == "laplace":
+        size, shape = np.abs(noise).sum(), float(count)
+        below = np.sort(np.where(noise < 0, 0.5 * np.exp(noise), 1 - 0.5 * np.exp(-noise)))
+    else:
+        size, shape = (noise**2).sum() / 2, count / 2
+        below = np.sort(special.ndtr(noise))
+    # the size has a gamma law; the largest distance from the law is Kolmogorov and Smirnov's
+    apart = max(
+        (np.arange(1, count + 1) / count - below).max(), (below - np.arange(count) / count).max()
+    )
+    chance = min(
+        2 * special.gammainc(shape, size),
+        2 * special.gammaincc(shape, size),
+        special.kolmogorov(np.sqrt(count) * apart),
+    )
+    if chance > _ERROR:
+        return ""
+    of = float(np.abs(noise).mean()) / _MEAN[kind]
+    return (
+        f"the noise of {whose} is not of the law that was asked for: {len(noise):,} numbers have "
+        f"{of:.3g} times its mean size"
+    )
+
+
+_MEAN = {"laplace": 1.0, "gaussian": float(np.sqrt(2 / np.pi))}
+"""The mean size of a number of scale 1."""
+
+
+def _used_twice(noise: FloatArray, absolute: FloatArray, grain: float) -> str:
+    """A sentence if the same noise is in more than one number, at its scale or as it is."""
+    from scipy import special  # noqa: PLC0415
+
+    for of, relative in ((np.abs(noise), False), (np.abs(absolute), True)):
+        ordered = np.sort(of[of > 0])
+        same = grain * ordered[1:] if relative else grain
+        near = int((np.diff(ordered) <= same).sum())
+        pairs = len(ordered) * (len(ordered) - 1) / 2
+        # the density of a difference of two such numbers is at most 1
+        if near > 1 and special.pdtrc(near - 1, 2 * pairs * grain) < _ERROR:
+            return f"{near:,} of {len(ordered):,} noisy numbers have noise that another has too"
+    return ""
+
+
+def _related(noise: dict[int, FloatArray], kind: str) -> str:
+    """A sentence if noise depends on the noise before it, or on another agent's."""
+    signs = {rank: np.clip(of, -3, 3) for rank, of in noise.items()}
+    pairs: list[tuple[str, FloatArray, FloatArray]] = [
+        (f"the one before it, at agent {rank}", of[1:], of[:-1]) for rank, of in signs.items()
+    ]
+    for (rank, one), (other, two) in pairwise(signs.items()):
+        size = min(len(one), len(two))
+        pairs.append((f"its like at agent {other}, at agent {rank}", one[:size], two[:size]))
+    for which, one, two in pairs:
+        if len(one) < _FEWEST:
+            continue
+        product = one * two
+        if abs(product.sum()) > _TAIL * np.sqrt((product**2).sum()):
+            return f"noise depends on {which}"
+    return ""
+
+
+def _coins(draws: list[Draw]) -> str:
+    """A sentence if coins do not come up as often as was asked."""
+    from scipy import special  # noqa: PLC0415
+
+    asked: Counter[float] = Counter()
+    came: Counter[float] = Counter()
+    for draw in draws:
+        for probability, coin in zip(draw.values.tolist(), draw.given.tolist(), strict=True):
+            asked[probability] += 1
+            came[probability] += bool(coin)
+    for probability, times in asked.items():
+        heads = came[probability]
+        chance = min(
+            special.bdtr(heads, times, probability), special.bdtrc(heads - 1, times, probability)
+        )
+        if 2 * chance < _ERROR:
+            return f"coins of probability {probability:.4g} came up {heads:,} times of {times:,}"
+    return ""
