@@ -261,7 +261,8 @@ def coupled(plan: Plan, sees: AdversaryView, claimed: float, delta: float) -> Co
         for number, run in enumerate(runs)
         for change in _CHANGES
     ]
-    canaries = _canaries(runs[0])
+    # what is found is a proof, so the rest need not be done
+    canaries = [] if any(found) else _canaries(runs[0])
     most = 0.0
     for canary in canaries:
         cost, said = _cost(plan, sees, runs[0], canary, delta)
@@ -274,11 +275,13 @@ def coupled(plan: Plan, sees: AdversaryView, claimed: float, delta: float) -> Co
             )
             break
     found += [said for run in runs for said in _books(run)]
-    while sum(map(_size, runs)) < _DRAWS and len(runs) < _MOST_RUNS and _size(runs[0]):
+    while not any(found) and 0 < _size(runs[0]) and len(runs) < _MOST_RUNS:
+        if sum(map(_size, runs)) >= _DRAWS:
+            break
         runs.append(_carry_out(plan, sees, len(runs)))
     found += faults_of_law([[s.draws for s in run.noise] for run in runs])
     kinds = {type(source.inner) for source in runs[0].noise}
-    if any(run.draws for run in runs):
+    if not any(found) and any(run.draws for run in runs):
         found += [_again(kind()) for kind in kinds]
     return Coupling(
         noise=", ".join(sorted(kind.__name__ for kind in kinds)),

@@ -45,7 +45,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     """What `posse audit --json` prints: what was audited, and what was found.
 
     `coupling` is None where coupled runs tell nothing. `verdict` or `guess` is what was counted;
-    neither, if coupled runs refuted the claim or nothing else was asked for.
+    neither, if coupled runs refuted the claim or no other runs were asked for.
     """
 
     system: str
@@ -115,10 +115,11 @@ class Audit(Bench):
     """A request for an audit: `runs` on each data set, half of them for learning; 0: none.
 
     `epsilon`, `delta`, `sees` and `cases` replace the claim's numbers, its adversary's view, and
-    the data sets.
+    the data sets. `if_refuted`: the runs are made even if coupled runs have refuted the claim.
     """
 
     runs: int = RUNS
+    if_refuted: bool = False
     error: float = ERROR
     epsilon: float | None = None
     delta: float | None = None
@@ -173,9 +174,11 @@ class Audit(Bench):
         """The verdict, with what was audited."""
         plan, coupling = self.plan, self.coupling()
         violations = [] if coupling is None else coupling.violations
-        found = None if violations or not self.runs else self.verdict()
+        counts = bool(self.runs) and (self.if_refuted or not violations)
+        found = self.verdict() if counts else None
         if found is not None:
             word, says, words = found.word, found.says, found.words
+            word = "refuted" if violations else word
         elif coupling is None:
             raise SpecError(
                 "--runs", f"is 0, but coupled runs tell nothing of {plan.spec.system}; leave it out"

@@ -40,9 +40,9 @@ def add(parser: Parser) -> None:
     add_run_file(parser, nargs="?")
     parser.option(
         "--runs N",
-        "runs on each data set; 0: only coupled runs, which take seconds",
+        f"runs on each data set (default: {RUNS}, or none if coupled runs, which take seconds, "
+        "refute the claim); 0: coupled runs alone",
         type=number,
-        default=RUNS,
     )
     parser.option(
         "--error P", "probability that the bound found is too large (default: .01)", type=float
@@ -135,7 +135,8 @@ def _asked(options: argparse.Namespace) -> Audit:
     protects = whole_plan.claim.mechanism != "none"
     asked = Audit(
         plan=whole_plan,
-        runs=options.runs,
+        runs=RUNS if options.runs is None else options.runs,
+        if_refuted=options.runs is not None,
         error=error,
         epsilon=options.epsilon,
         delta=options.delta,

@@ -409,9 +409,7 @@ def _machine(
             neighbours=setup.neighbours,
             knowledge=setup.knowledge,
             noise=(
-                chance.sources.noise()
-                if field
-                else SeededNoise(chance.generator(Purpose.NOISE))
+                chance.sources.noise() if field else SeededNoise(chance.generator(Purpose.NOISE))
             ),
             generator=chance.generator,
             secret=chance.secret,
