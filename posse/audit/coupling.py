@@ -275,7 +275,7 @@ def coupled(plan: Plan, sees: AdversaryView, claimed: float, delta: float) -> Co
             )
             break
     found += [said for run in runs for said in _books(run)]
-    while not any(found) and 0 < _size(runs[0]) and len(runs) < _MOST_RUNS:
+    while not any(found) and _size(runs[0]) > 0 and len(runs) < _MOST_RUNS:
         if sum(map(_size, runs)) >= _DRAWS:
             break
         runs.append(_carry_out(plan, sees, len(runs)))
