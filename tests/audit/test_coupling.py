@@ -1,6 +1,7 @@
 """Twelve planted faults are found by coupled runs, in the field's own code; honest code passes."""
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from posse.security.noise import FieldNoise
 pytest.importorskip("pydp")
 
 RING = {"kind": "ring"}
-SYSTEMS = {
+SYSTEMS: dict[str, tuple[int, dict[str, Any], dict[str, Any]]] = {
     "dp-mase": (5, {"epsilon": 1.0}, {}),
     "private-ucb": (2, {"epsilon": 0.5, "horizon": 20}, {"topology": {"kind": "path"}}),
     "adap-ucb": (2, {"epsilon": 1.0, "horizon": 60}, {}),
@@ -104,8 +105,7 @@ def test_what_is_honest_is_not_accused_and_costs_no_more_than_claimed(system):
 def test_shared_noise_costs_what_is_claimed_and_half_of_it_twice_as_much(monkeypatch):
     pytest.importorskip("opendp")
     assert found("cdp-mab", noise="shared").violations == []
-    share = SharedNoise.share.fget
-    for_all = property(lambda self: share(self) * (self.honest_agents / self.agents) ** 0.5)
+    for_all = property(lambda self: self.deviation / self.agents**0.5)
     monkeypatch.setattr(SharedNoise, "share", for_all)
     assert "by the noise that is asked for" in found("cdp-mab", noise="shared").violations[0]
 
@@ -216,7 +216,7 @@ def test_decisions_by_raw_sums_are_found(monkeypatch, system):
     if system == "private-ucb":
         monkeypatch.setattr(PrivateMeans, "own", lambda self: self.own_numbers)
     else:
-        totals = Counter()
+        totals: Counter[Any] = Counter()
 
         def observed(self, arm, sample):
             totals[id(self), arm] += sample
