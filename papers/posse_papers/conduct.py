@@ -42,8 +42,10 @@ def repetitions(
 ) -> list[tuple[Repetition, str, Place]]:
     """(repetition, variant, place) for every number, variant and point.
 
-    A system whose print needs no correction is run once, for both variants.
+    A system whose print needs no correction is run once, for both variants. The quick form leaves
+    out a variant that judges no statement.
     """
+    judging = {of.by for of in experiment.statements}
     repeat, points = experiment.repeat[0 if quick else 1], experiment.points(quick)
     return [
         (
@@ -61,6 +63,7 @@ def repetitions(
         )
         for number in range(repeat * max(of.times for of in points.values()))
         for variant in experiment.variants
+        if not quick or not judging or {"both", variant} & judging
         for place, of in points.items()
         if number < repeat * of.times and variant in of.variants
     ]

@@ -23,7 +23,6 @@ from posse_papers.experiment import (
     Computation,
     Experiment,
     Lines,
-    Runs,
     along,
     bars,
     curves,
@@ -182,22 +181,14 @@ def _costs(start: str, decentral: str) -> list[Statement]:
     ]  # fmt: skip
 
 
-def _corrected(lines: Lines, quick: bool) -> Lines:
-    """In the quick form no runs of the printed form, which judges nothing there."""
-    return (
-        {line: Runs(of, variants=("corrected",)) for line, of in lines.items()} if quick else lines
-    )
-
-
 def _figure_12(quick: bool) -> Lines:
     groups, size = (4, 10) if quick else (5, 20)
     of: dict[str, Any] = {"arms": HETEROGENEOUS, "agents": groups * size}
-    lines = {
+    return {
         "CDP-MAB": cdp(**of),
         "HDP-MAB": hdp(parts("ring", *[size] * groups), **of),
         "DDP-MAB": ddp(GRAPHS["ring"], **of),
     }
-    return _corrected(lines, quick)
 
 
 _UNEQUAL = {"kind": "bernoulli", "means": [[0.6, 0.4]] * 53 + [[0.45, 0.55]] * 47}
@@ -295,10 +286,10 @@ EXPERIMENTS = (
               "VII-B1", alike("CDP-MAB", ("complete", "star"), 0.05), "corrected"),
         claim("the star has the smallest communication cost", "VII-B1",
               above(("complete", "ring"), "star", metric=cost), "corrected"),
-        lines=lambda quick: _corrected({
+        lines=lambda quick: {
             "CDP-MAB": cdp(),
             **{name: ddp(of) for name, of in GRAPHS.items() if not quick or name != "random"},
-        }, quick),
+        },
         repeat=(10, 100),
         assumed=f"{ASSUMED} ε = 1, c2 = 1. Printed: line 9 of Algorithm 3 averages ŷ, the text ȳ.",
     ),
