@@ -2,7 +2,7 @@
 
 import sys
 
-from bench import estimator, field, memory, peers, players, sockets, startup, watch
+from bench import estimator, field, large, memory, peers, players, sockets, startup, watch
 from bench.tables import show_bars
 
 BENCHMARKS = {
@@ -21,9 +21,10 @@ ONLY_BY_NAME = {
     "peers": (peers.main,),
     "field": (field.main,),
     "watch": (watch.main,),
+    "large": (large.main,),
 }
 """Not run by default. `peers` needs other systems to compare with; `field` and `watch` measure
-keys, journals and watching."""
+keys, journals and watching, `large` has up to 100,000 agents in memory and takes minutes."""
 
 
 def main(names: list[str]) -> int:
