@@ -59,3 +59,27 @@ def test_without_two_to_judge_there_is_none(many: list[Series]) -> None:
 
 def test_sums_over_different_horizons_are_not_compared() -> None:
     assert headline([series(5, 6), series(7, 8, horizon=20)], ["a", "b"]) == ("", "")
+
+
+def test_over_horizons_each_is_judged_by_itself() -> None:
+    runs = [
+        (series(5, 6, 7, 8, 9), "a, horizon = 10"),
+        (series(7, 8, 10, 12, 13), "b, horizon = 10"),
+        (series(10, 12, 14, 16, 18, horizon=20), "a, horizon = 20"),
+        (series(14, 16, 20, 24, 26, horizon=20), "b, horizon = 20"),
+    ]
+    title, after = headline([one for one, _ in runs], [name for _, name in runs])
+    assert title == "a has the least regret at each of 2 horizons"
+    assert after.startswith("At horizon 20: 14.0 (")
+    assert "; the next is b: 20 (" in after
+    assert "they differ by 6 ± 2.48 (run by run), which is clear." in after
+    other = [runs[0], runs[1], (runs[3][0], "a, horizon = 20"), (runs[2][0], "b, horizon = 20")]
+    title, _ = headline([one for one, _ in other], [name for _, name in other])
+    assert title == "The least regret by horizon: a at 10, b at 20"
+
+
+def test_of_one_system_the_growth_over_horizons_is_said() -> None:
+    many = [series(4, 4, 4, 4, 4), series(8, 8, 8, 8, 8, horizon=40)]
+    title, after = headline(many, ["horizon = 10", "horizon = 40"])
+    assert title == "Regret 4 at horizon 10, 8 at 40"
+    assert after.startswith("From the first to the last it grows as T^0.50.")

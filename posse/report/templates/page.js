@@ -17,9 +17,20 @@ document.addEventListener("click", (event) => {
   th.parentNode.querySelectorAll("th").forEach((other) => other.removeAttribute("aria-sort"));
   th.setAttribute("aria-sort", up ? "ascending" : "descending");
 });
+const fit = (frame, inner) => {
+  const table = inner.querySelector("table");
+  if (!table || !inner.clientWidth || frame.dataset.width === `${frame.clientWidth}`) return;
+  frame.dataset.width = frame.clientWidth;
+  const names = [...table.tHead.rows[0].cells].map((th) => th.textContent);
+  for (const row of table.tBodies[0].rows)
+    for (const td of row.cells) td.dataset.h = names[td.cellIndex];
+  for (table.className of ["", "tight", "cards"])
+    if (inner.scrollWidth <= inner.clientWidth + 1) break;
+};
 const dress = () => document.querySelectorAll(".frame").forEach((frame) => {
   const inner = frame.firstElementChild;
   const look = () => {
+    fit(frame, inner);
     frame.classList.toggle("left", inner.scrollLeft > 1);
     frame.classList.toggle("right", inner.scrollLeft + inner.clientWidth < inner.scrollWidth - 1);
     frame.classList.toggle("down", inner.scrollTop + inner.clientHeight < inner.scrollHeight - 1);
