@@ -67,7 +67,10 @@ def run(options: argparse.Namespace) -> None:
         families.find_system(name, [str(Path.cwd())])
         _print_system(name)
     elif name and name not in names():
-        raise SpecError(f"posse list {name}", f"not known; {nearest(name, names(), 'posse list')}")
+        raise SpecError(
+            f"posse list {name}",
+            f"not known; {nearest(name, [*names(), *_baselines()], 'posse list')}",
+        )
     elif name in ("", *_NAMED):
         _print_names([name] if name else _NAMED)
     else:

@@ -73,8 +73,9 @@ def _require_text(raw: Any, path: str) -> None:
 
 def nearest(name: str, known: list[str], listed_by: str = "") -> str:
     """A hint after an unknown name: the nearest one, and all known names or what lists them."""
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean '{close[0]}'? " if close else ""
+    short = {word.rpartition(":")[2].casefold(): word for word in known}
+    close = difflib.get_close_matches(name.casefold(), short, n=1)
+    hint = f"did you mean '{short[close[0]]}'? " if close else ""
     return hint + (f"see {listed_by}" if listed_by else f"known: {', '.join(known)}")
 
 

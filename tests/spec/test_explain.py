@@ -16,6 +16,7 @@ from tests.support.runfile import GOOD, changed
         ("sytem", "x", r"sytem: unknown key; did you mean 'system'\? known: agents, arms"),
         ("parameters.epsilonn", 1, r"parameters\.epsilonn: unknown key; did you mean 'epsilon'"),
         ("agents.number", 1, r"agents\.number: unknown key; .*known: activity, count"),
+        ("system", "CDP-MAB", r"system: 'CDP-MAB' is not known; did you mean 'cdp-mab'"),
         ("system", "dpmase", r"system: 'dpmase' is not known; did you mean 'dp-mase'"),
         ("parameters.epsilon", 0, r"parameters\.epsilon: is 0; it must be a number >= 1e-09"),
         ("parameters.epsilon", "a", r"parameters\.epsilon: is 'a'; it must be a number"),

@@ -1,9 +1,11 @@
 """Independent runs on all cores of this machine."""
 
+import ast
 import os
 import signal
 import sys
 import threading
+import tokenize
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -11,6 +13,7 @@ from contextlib import contextmanager
 from itertools import islice
 from multiprocessing import active_children, current_process, get_context, parent_process
 from queue import SimpleQueue
+from types import FrameType
 from typing import TypeVar
 
 from posse.errors import InputError, PosseError, RunFailed
@@ -40,6 +43,11 @@ def on_all_cores(
         raise InputError(
             f"jobs = {workers}: other processes must import the script that starts them, and this "
             "one has no file (standard input?); write it to a file, or use jobs = 1"
+        )
+    if line := unguarded():
+        raise InputError(
+            f"jobs = {workers}: each process imports {line[0]}, whose line {line[1]} starts runs "
+            "again; put it below `if __name__ == '__main__':`, or use jobs = 1"
         )
     before = set(active_children())
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=begin_worker)
@@ -82,6 +90,29 @@ def is_main_importable() -> bool:
     main = sys.modules["__main__"]
     file = getattr(main, "__file__", None)
     return file is None or main.__spec__ is not None or os.path.exists(file)
+
+
+def unguarded() -> tuple[str, int] | None:
+    """File and line of the script's statement that is being carried out, if importing it does, too.
+
+    Only a statement at the top of the script counts, outside any `if` about `__name__`.
+    """
+    main = sys.modules["__main__"]
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and (frame.f_globals is not vars(main) or frame.f_back is not None):
+        frame = frame.f_back
+    if frame is None or main.__spec__ is not None or frame.f_code.co_name != "<module>":
+        return None
+    try:
+        with tokenize.open(frame.f_code.co_filename) as file:
+            statements = ast.parse(file.read()).body
+    except (OSError, SyntaxError, ValueError):
+        return None
+    for statement in statements:
+        if statement.lineno <= frame.f_lineno <= (statement.end_lineno or 0):
+            guard = isinstance(statement, ast.If) and "__name__" in ast.unparse(statement.test)
+            return None if guard else (frame.f_code.co_filename, frame.f_lineno)
+    return None
 
 
 @contextmanager

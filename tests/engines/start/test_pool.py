@@ -82,8 +82,13 @@ def test_a_script_without_a_guard_is_told_of_it(tmp_path: Path) -> None:
     )
     ended = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
     assert ended.returncode == 1
-    assert "RunFailed: a process that carried out runs ended" in ended.stderr
-    assert "outside `if __name__ == '__main__':`" in ended.stderr
+    said = f"InputError: jobs = 2: each process imports {script}, whose line 3 starts runs again; "
+    assert said in ended.stderr
+    assert ended.stderr.count("Traceback") == 1  # no process was started
+    lines = script.read_text().splitlines()
+    script.write_text("\n".join([*lines[:2], "if __name__ == '__main__':", f"    {lines[2]}"]))
+    ended = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert ended.stdout == "[(0, 1.0), (1, 2.0)]\n", ended.stderr
 
 
 def test_who_stops_listening_leaves_nobody_and_does_not_wait_for_half_an_answer() -> None:
