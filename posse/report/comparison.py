@@ -92,6 +92,10 @@ def several_page(series: list[Series], title: str, kicker: str) -> Page:
 _TERMS = ("Protected", "Against", "Promised", "Spent", "In the lab", "Does it hold?")
 
 
+_LONG = 40
+"""A text with more characters is said once, at the first series that has it."""
+
+
 def _privacy(series: list[Series], labels: list[str]) -> Section:
     """What is said of all alike, and a table of the rest."""
     all_terms = [privacy.terms(s) for s in series]
@@ -101,7 +105,17 @@ def _privacy(series: list[Series], labels: list[str]) -> Section:
     }
     alike = {term for term, texts in columns.items() if len(set(texts)) == 1}
     apart = [term for term in _TERMS if term not in alike]
-    rows = [(label, *(columns[term][n] for term in apart)) for n, label in enumerate(labels)]
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for n, label in enumerate(labels):
+        groups.setdefault(tuple(columns[term][n] for term in apart), []).append(label)
+    rows = []
+    for texts, same in groups.items():
+        first = {text: other for shared, (other, *_) in reversed(groups.items()) for text in shared}
+        cells = [
+            text if len(text) <= _LONG or first[text] == same[0] else f"as for {first[text]}"
+            for text in texts
+        ]
+        rows.append(("; ".join(same), *cells))
     return Section(
         id="privacy",
         title="Privacy",

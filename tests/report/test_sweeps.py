@@ -1,6 +1,9 @@
 """Sweeps as pages: points in the order of the sweep, drawn over the number that was swept."""
 
 import csv
+import re
+from collections import Counter
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -112,3 +115,40 @@ def test_seeds_that_draw_other_arms_are_told(fixed: bool, run_file: Path) -> Non
         assert main(["run", str(run_file), *alone, "--seed", seed, "--out", seed]) == 0
     assert main(["compare", "1", "2"]) == 0
     assert ("different seeds had different arms" in Path("compare.html").read_text()) != fixed
+
+
+class Blocks(HTMLParser):
+    """The visible texts of a page, one for each paragraph, cell or caption."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.texts = [""]
+        self._hidden = 0
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self._hidden += tag in ("head", "script", "svg", "thead", "nav")
+        self.texts.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._hidden -= tag in ("head", "script", "svg", "thead", "nav")
+        self.texts.append("")
+
+    def handle_data(self, data: str) -> None:
+        if not self._hidden:
+            self.texts[-1] += data
+
+
+def test_no_sentence_of_a_page_stands_there_twice(swept: Path) -> None:
+    (one, *_) = sorted(path for path in swept.iterdir() if path.is_dir())
+    for folder in (swept, one):
+        assert main(["report", str(folder)]) == 0
+        texts = Blocks((folder / "report.html").read_text()).texts
+        sentences = Counter(
+            sentence
+            for text in texts
+            for sentence in re.split(r"(?<=[.;:])\s+", " ".join(text.split()))
+            if len(sentence) > 70
+        )
+        assert len(sentences) > 5
+        assert [sentence for sentence, count in sentences.items() if count > 1] == []
