@@ -167,8 +167,8 @@ class _Writer:
             return ["scalar", _described(thing.dtype), thing.tobytes()]
         base = thing.base
         if isinstance(base, np.ndarray):
-            if not base.flags.c_contiguous:
-                raise TypeError("the array of a view is not contiguous")
+            if not base.flags.c_contiguous or thing.nbytes > base.nbytes:
+                raise TypeError("the array of a view is not contiguous, or smaller than the view")
             offset = thing.__array_interface__["data"][0] - base.__array_interface__["data"][0]
             about = (_described(thing.dtype), thing.shape, offset, thing.strides)
             return ["view", self.write(base), *about]
@@ -265,7 +265,10 @@ class _Reader:
         if kind == "view":
             base = self.read(rest[0])
             shape, offset, strides = rest[2:]
-            return np.ndarray(shape, _dtype(rest[1]), base, offset, strides)
+            view = np.ndarray(shape, _dtype(rest[1]), base, offset, strides)
+            if view.nbytes > base.nbytes:  # with strides of 0 it could have any size
+                raise TypeError("a view is larger than its array")
+            return view
         dtype = _dtype(rest[0])
         if kind == "dtype":
             return dtype

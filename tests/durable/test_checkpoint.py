@@ -243,6 +243,7 @@ def shared_tuples(depth: int) -> list[Any]:
     [
         ["view", ["array", "<u8", [1], "C", bytes(8)], "|O", [1], 0, [8]],
         ["view", ["array", "<f8", [1], "C", bytes(8)], "<f8", [2], 0, [8]],
+        ["view", ["array", "<f8", [1], "C", bytes(8)], "<f8", [1 << 40], 0, [0]],
         ["array", "|O", [1], "C", bytes(8)],
         ["array", "|V0", [10**12], "C", b""],
         ["set", shared_tuples(60)],
