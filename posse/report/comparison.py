@@ -8,7 +8,7 @@ import numpy as np
 from posse.measure.confidence import mean_interval
 from posse.measure.numbers import capital, number
 from posse.report import privacy
-from posse.report.differences import CHANCE, apart, brief, keys_of, names, ordered, varied
+from posse.report.differences import CHANCE, apart, brief, keys_of, names, ordered, together, varied
 from posse.report.drawing import FEWEST_JOINED, Chart, bars, canvas, large_numbers, points, to_svg
 from posse.report.headline import headline
 from posse.report.page import Cell, Page, Section, mean_cell, some, table
@@ -45,6 +45,8 @@ def several_page(series: list[Series], title: str, kicker: str) -> Page:
     keys = varied(series)
     what = ", ".join(key.removeprefix("parameters.") for key in keys) or "nothing but the seed"
     tables = [keys_of(s) for s in series]
+    counts = {len(s.runs) for s in complete}
+    n = counts.pop() if len(counts) == 1 else 0
     columns: list[tuple[str, list[Any]]] = [
         ("system", [s.spec.system for s in series]),
         *(
@@ -54,8 +56,8 @@ def several_page(series: list[Series], title: str, kicker: str) -> Page:
         ),
         ("ended", [_statuses(s) for s in series]),
         ("arm", [_answers(s) for s in series]),
-        *((label, [mean_cell(s.values(m.of)) for s in series]) for _, m, label in _SHOWN),
-        ("folder", [s.name for s in series]),
+        *((label, [mean_cell(s.values(m.of), n) for s in series]) for _, m, label in _SHOWN),
+        ("folder", [None if s.at else s.name for s in series]),
     ]
     shown = [(name, values) for name, values in columns if any(map(_has_text, values))]
     header, cells = zip(*shown, strict=True)
@@ -63,7 +65,10 @@ def several_page(series: list[Series], title: str, kicker: str) -> Page:
         Section(
             id="overview",
             title="Side by side",
-            text=["Means over the runs of each, with their 95% intervals from five runs on."],
+            text=[
+                f"Means over the runs of each{f' (n = {n})' * bool(n)}, with their 95% intervals "
+                "from five runs on."
+            ],
             tables=[table("", header, zip(*cells, strict=True))],
         )
     ]
@@ -178,10 +183,13 @@ def _against(
     if not lines:
         return None
     rows = [(line, *point) for line, means in lines.items() for point in sorted(means)]
-    shades = len(lines) if ordered(list(lines)) else 0
+    alike: dict[tuple[tuple[float, ...], ...], list[str]] = {}
+    for line, means in lines.items():
+        alike.setdefault(tuple(sorted(means)), []).append(line)
+    shades = len(alike) if ordered(list(lines)) else 0
     with canvas() as (figure, axes):
-        for index, (line, means) in enumerate(lines.items()):
-            points(axes, index, line, *np.array(sorted(means)).T, of=shades)
+        for index, (means_, called) in enumerate(alike.items()):
+            points(axes, index, together(called), *np.array(means_).T, of=shades)
         places = sorted({point[0] for means in lines.values() for point in means})
         if _geometric(places):
             axes.set_xscale("log")

@@ -1,6 +1,7 @@
 """In what series differ, and what each is called by that."""
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -70,6 +71,15 @@ def ordered(labels: list[str]) -> bool:
         return False
     in_order = values in (sorted(values), sorted(values, reverse=True))
     return len({key for key, _, _ in parts}) == 1 < len(labels) - 1 and in_order
+
+
+def together(labels: Sequence[str]) -> str:
+    """Several labels as one: "p = 1, 2" where they differ by one value alone, else "a and b"."""
+    parts = [label.rpartition(" = ") for label in labels]
+    key = parts[0][0]
+    if len(parts) > 1 and key and all(part[0] == key for part in parts):
+        return f"{key} = {', '.join(value for _, _, value in parts)}"
+    return " and ".join(labels)
 
 
 def apart(series: list[Series], axis: str | None = None) -> list[str]:

@@ -1,16 +1,19 @@
 """Which of several series is better, by how much, how surely, and on what."""
 
-import re
-
 import numpy as np
 
 from posse.measure.confidence import FEWEST, mean_ci, student
-from posse.measure.numbers import average, counted, number
+from posse.measure.numbers import average, capital, counted, number
+from posse.report.differences import keys_of, label_of, together, varied
+from posse.report.differences import names as names_of
 from posse.report.read import Series
 from posse.results.measures import REGRET, REWARDS, ROUNDS, Measure
 
 _BY = ((REGRET, "least regret", 1), (REWARDS, "most rewards", -1), (ROUNDS, "fewest rounds", 1))
 """What series are judged by, the first that all have; what is best of it; 1 if less is better."""
+
+_FEW = 8
+"""Up to so many problems are named in a title."""
 
 
 def headline(series: list[Series], names: list[str]) -> tuple[str, str]:
@@ -19,87 +22,98 @@ def headline(series: list[Series], names: list[str]) -> tuple[str, str]:
     Sure is what the 95 % interval of the difference to the second allows: by Student's t of the
     differences run by run where seeds are the same, else of two samples. The second of several is
     next to the best by choice, so that "clear" is no likelier by chance than with two: less than
-    one in twenty.
+    one in twenty. Sums of different problems are not compared: the best of each is named, or how
+    they change.
     """
-    if len({_horizon(s) for s in series}) > 1:
-        return _over_horizons(series, names)
     for measure, praise, sign in _BY:
         values = [s.values(measure.of) for s in series]
         if len(series) > 1 and all(values) and any(map(any, values)):
-            order = sorted(range(len(series)), key=lambda n: sign * float(np.mean(values[n])))
-            best, second = order[:2]
-            means = [float(np.mean(v)) for v in values]
-            first = [names[n] for n in order if means[n] == means[best]]
-            if len(first) > 1:
-                same = praise.partition(" ")[2]
-                title = f"{' and '.join(first)} have the same {same}: {average(values[best])}"
-                after = ""
+            if keys := [key for key in varied(series) if _is_of_the_problem(key)]:
+                title, after = _over_problems(series, keys, measure, praise, sign)
             else:
-                title = f"{names[best]} has the {praise}: {average(values[best])}"
-                judged = _difference(series[best], series[second], measure)
-                after = f"The next is {names[second]}: {average(values[second])}; {judged}. "
-            rights = [_right(s, name) for s, name in zip(series, names, strict=True)]
-            right = f"Right: {', '.join(filter(None, rights))}. " if any(rights) else ""
-            return title, f"{after}{right}{_on(series)}".rstrip()
+                title, after = _best(series, names, measure, praise, sign)
+            return title, f"{after}{_rights(series, names)}{_on(series)}".rstrip()
     return "", ""
 
 
-def _horizon(series: Series) -> float | None:
-    horizon = series.spec.parameters.get("horizon")
-    return float(horizon) if isinstance(horizon, int | float) else None
+def _is_of_the_problem(key: str) -> bool:
+    """Whether sums over agents and time are of another problem where a key has another value."""
+    return key in ("parameters.horizon", "agents.count") or key.startswith("arms.")
 
 
-def _over_horizons(series: list[Series], names: list[str]) -> tuple[str, str]:
-    """Which is best at each horizon, or how one system's measure grows with it.
-
-    A shorter run always has less of all that is added up, so only equal horizons are compared.
-    """
-    measure, praise, sign = next(
-        (by for by in _BY[:2] if all(s.values(by[0].of) for s in series)), (None, "", 1)
-    )
-    horizons = sorted({h for s in series if (h := _horizon(s)) is not None})
-    groups = [[n for n, s in enumerate(series) if _horizon(s) == h] for h in horizons]
-    if measure is None or sum(map(len, groups)) < len(series):
-        return "", ""
+def _best(
+    series: list[Series], names: list[str], measure: Measure, praise: str, sign: int
+) -> tuple[str, str]:
+    """Which is the best of series of the same problem, and how surely."""
     means = [float(np.mean(s.values(measure.of))) for s in series]
-    what = praise.partition(" ")[2]
-    plain = [re.sub(r"(, )?horizon = [\d.,e+]*\d|horizon=[^,]*,?", "", name) for name in names]
-    plain = [name.strip(" ,") for name in plain]
-    if len(set(plain)) == 1 and all(len(group) == 1 for group in groups):
-        first, last = groups[0][0], groups[-1][0]
-        least, most = (average(series[n].values(measure.of)) for n in (first, last))
-        ends = f"{least} at horizon {number(horizons[0])}, {most} at {number(horizons[-1])}"
-        title = f"{plain[last]}: {what} {ends}" if plain[last] else f"{what.capitalize()} {ends}"
-        if not 0 < means[first] != means[last] > 0:
-            return title, _on(series)
-        power = np.log(means[last] / means[first]) / np.log(horizons[-1] / horizons[0])
-        return (
-            title,
-            f"From the first to the last it grows as T^{power:.2f}. {_on(series)}".rstrip(),
-        )
-    orders = [sorted(group, key=lambda n: sign * means[n]) for group in groups]
-    if any(len(order) < 2 or means[order[0]] == means[order[1]] for order in orders):
-        return "", ""
-    best = [plain[order[0]] for order in orders]
-    if len(set(best)) == 1:
-        title = f"{best[0]} has the {praise} at each of {len(horizons)} horizons"
+    best, second = sorted(range(len(series)), key=lambda n: sign * means[n])[:2]
+    value = average(series[best].values(measure.of))
+    first = [names[n] for n in range(len(series)) if means[n] == means[best]]
+    if len(first) > 1:
+        return f"{together(first)} have the same {praise.partition(' ')[2]}: {value}", ""
+    judged, _ = _difference(series[best], series[second], measure)
+    following = average(series[second].values(measure.of))
+    after = f"The next is {names[second]}: {following}; {judged}. "
+    return f"{names[best]} has the {praise}: {value}", after
+
+
+def _over_problems(
+    series: list[Series], keys: list[str], measure: Measure, praise: str, sign: int
+) -> tuple[str, str]:
+    """Which is the best of each problem; where each problem has one series, how it changes."""
+    groups: dict[str, list[Series]] = {}
+    for s in sorted(series, key=lambda s: _numbers(s, keys)):
+        values = [label_of(key, keys_of(s).get(key)) for key in keys]
+        groups.setdefault(", ".join(values), []).append(s)
+    if all(len(group) == 1 for group in groups.values()):
+        return _change([group[0] for group in groups.values()], list(groups), keys, measure)
+    winners: dict[str, list[str]] = {}
+    clear = 0
+    for problem, group in groups.items():
+        means = [float(np.mean(s.values(measure.of))) for s in group]
+        best, *others = sorted(range(len(group)), key=lambda n: sign * means[n])
+        alone = not others or means[others[0]] != means[best]
+        called = names_of(group)[best] if len(group) > 1 else group[best].spec.system
+        winners.setdefault(called if alone else "none alone", []).append(problem)
+        if others:
+            clear += _difference(group[best], group[others[0]], measure)[1]
+    if len(winners) == 1:
+        problems = together(list(groups)) if len(groups) <= _FEW else f"all {len(groups)} problems"
+        title = f"{next(iter(winners))} has the {praise} at {problems}"
     else:
-        said = [f"{name} at {number(h)}" for name, h in zip(best, horizons, strict=True)]
-        title = f"The {praise} by horizon: {', '.join(said)}"
-    one, other = orders[-1][:2]
-    judged = _difference(series[one], series[other], measure)
-    after = (
-        f"At horizon {number(horizons[-1])}: {average(series[one].values(measure.of))}; the next "
-        f"is {plain[other]}: {average(series[other].values(measure.of))}; {judged}. "
+        parts = [f"{name} at {together(problems)}" for name, problems in winners.items()]
+        title = f"The {praise}: {'; '.join(parts)}"
+    return title, f"The difference to the next is clear at {clear} of {len(groups)}. "
+
+
+def _numbers(series: Series, keys: list[str]) -> list[float]:
+    """What orders problems: their values that are numbers; others stay in their order."""
+    values = [keys_of(series).get(key) for key in keys]
+    return [value if isinstance(value, int | float) else 0.0 for value in values]
+
+
+def _change(
+    series: list[Series], problems: list[str], keys: list[str], measure: Measure
+) -> tuple[str, str]:
+    """How a measure changes from the first problem to the last."""
+    first, last = ([float(v) for v in s.values(measure.of)] for s in (series[0], series[-1]))
+    title = (
+        f"{capital(measure.label)} goes from {average(first)} at {problems[0]} "
+        f"to {average(last)} at {problems[-1]}"
     )
-    return title, f"{after}{_on(series)}".rstrip()
+    low, high = (_numbers(s, keys)[0] for s in (series[0], series[-1]))
+    before, after = float(np.mean(first)), float(np.mean(last))
+    if len(keys) > 1 or min(low, before) <= 0:
+        return title, ""
+    name = keys[0].rpartition(".")[2]
+    return title, f"{number(after / before)} times as much at {number(high / low)} times {name}. "
 
 
-def _difference(best: Series, second: Series, measure: Measure) -> str:
-    """The difference of the means with its interval, and what that decides."""
+def _difference(best: Series, second: Series, measure: Measure) -> tuple[str, bool]:
+    """The difference of the means with its interval, what that decides, and whether it is clear."""
     one, other = (np.array(s.values(measure.of)) for s in (best, second))
     if min(len(one), len(other)) < FEWEST:
-        return f"below {FEWEST} runs of each it is not known how surely they differ"
+        return f"below {FEWEST} runs of each it is not known how surely they differ", False
     if [run.seed for run in best.runs] == [run.seed for run in second.runs]:
         mean, half = mean_ci((other - one).tolist())
         how = "run by run"
@@ -108,13 +122,21 @@ def _difference(best: Series, second: Series, measure: Measure) -> str:
         spread = one.var(ddof=1) / len(one) + other.var(ddof=1) / len(other)
         half = student(min(len(one), len(other)) - 1) * float(spread) ** 0.5
         how = "of separate runs"
-    clear = "which is clear" if abs(mean) > (half or 0.0) else "which may be chance"
-    return f"they differ by {number(abs(mean))} ± {number(half)} ({how}), {clear}"
+    is_clear = abs(mean) > (half or 0.0)
+    judged = "which is clear" if is_clear else "which may be chance"
+    return f"they differ by {number(abs(mean))} ± {number(half)} ({how}), {judged}", is_clear
 
 
-def _right(series: Series, name: str) -> str:
-    known = [run.right for run in series.runs if run.right is not None]
-    return f"{name} in {sum(known)} of {len(known)}" if known else ""
+def _rights(series: list[Series], names: list[str]) -> str:
+    """In how many runs each named the best arm, where that is known."""
+    found: dict[str, list[str]] = {}
+    for one, name in zip(series, names, strict=True):
+        if known := [run.right for run in one.runs if run.right is not None]:
+            found.setdefault(f"{sum(known)} of {len(known)}", []).append(name)
+    if len(found) == 1 and len(series) > 1:
+        return f"Right: each in {next(iter(found))}. "
+    parts = [f"{name} in {count}" for count, called in found.items() for name in called]
+    return f"Right: {', '.join(parts)}. " if parts else ""
 
 
 def _on(series: list[Series]) -> str:

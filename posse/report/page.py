@@ -150,9 +150,9 @@ def _as_cell(value: Any) -> Cell:
     return Cell(number(value), "" if value is None else value)
 
 
-def mean_cell(values: list[float]) -> Cell:
-    """A mean with its 95 % interval, sorted by the mean."""
+def mean_cell(values: list[float], n: int = 0) -> Cell:
+    """A mean with its 95 % interval, sorted by the mean; `n` as `with_interval`."""
     if not values:
         return Cell("–", "")
     mean = mean_of(values)
-    return Cell(with_interval(mean), mean.mean)
+    return Cell(with_interval(mean, n), mean.mean)

@@ -15,7 +15,7 @@ from posse.measure.numbers import capital, short
 from posse.own_code import Imports
 from posse.plan import prepare
 from posse.protocol.arrays import FloatArray
-from posse.report.differences import ordered
+from posse.report.differences import ordered, together
 from posse.report.drawing import (
     COLOUR,
     Chart,
@@ -50,13 +50,19 @@ def mean_curve(
 
 def regret(all_series: list[Series], names: Sequence[str] = ("measured",)) -> Chart | None:
     """Mean regret over time with its 95% band, one line per series; for one, theory's bound."""
-    shown = [
-        (s, name, curves)
-        for s, name in zip(all_series, names, strict=True)
-        if (curves := [r.regret_curve for r in s.runs if r.regret_curve])
-    ]
-    if not shown:
+    alike: list[tuple[Series, list[str], list[Any]]] = []
+    for s, name in zip(all_series, names, strict=True):
+        if not (curves := [r.regret_curve for r in s.runs if r.regret_curve]):
+            continue
+        # what a swept parameter does not change is one line
+        same = next((called for _, called, drawn in alike if drawn == curves), None)
+        if same is None:
+            alike.append((s, [name], curves))
+        else:
+            same.append(name)
+    if not alike:
         return None
+    shown = [(s, together(called), curves) for s, called, curves in alike]
     units = {s.clock_unit for s, _, _ in shown}
     rows: list[tuple[Any, ...]] = []
     shades = len(shown) if ordered([name for _, name, _ in shown]) else 0

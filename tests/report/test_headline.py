@@ -5,15 +5,22 @@ from pathlib import Path
 import pytest
 
 from posse.plan import prepare
+from posse.report.differences import together
 from posse.report.headline import headline
 from posse.report.read import Series
 from posse.results.record import NetworkFacts, RunRecord
 
 
-def series(*regrets: float, right: bool | None = None, seed: int = 1, horizon: int = 10) -> Series:
+def series(
+    *regrets: float,
+    right: bool | None = None,
+    seed: int = 1,
+    horizon: int = 10,
+    system: str = "ucb1",
+) -> Series:
     arms = {"kind": "bernoulli", "means": [0.6, 0.4]}
-    parameters = {"horizon": horizon}
-    spec = {"system": "ucb1", "agents": {"count": 3}, "arms": arms, "parameters": parameters}
+    parameters = {"horizon": horizon} | ({"epsilon": 1.0} if system != "ucb1" else {})
+    spec = {"system": system, "agents": {"count": 3}, "arms": arms, "parameters": parameters}
     runs = [
         RunRecord(run=n, seed=seed + n, regret=regret, right=right)
         for n, regret in enumerate(regrets)
@@ -57,29 +64,31 @@ def test_without_two_to_judge_there_is_none(many: list[Series]) -> None:
     assert headline(many, ["a", "b"][: len(many)]) == ("", "")
 
 
-def test_sums_over_different_horizons_are_not_compared() -> None:
-    assert headline([series(5, 6), series(7, 8, horizon=20)], ["a", "b"]) == ("", "")
+def test_over_a_horizon_it_says_how_the_sum_changes() -> None:
+    title, after = headline([series(5, 6), series(7, 15, horizon=40)], ["a", "b"])
+    assert title == "Regret goes from 5.5 (n = 2) at horizon = 10 to 11 (n = 2) at horizon = 40"
+    assert after == "2 times as much at 4 times horizon. On 2 arms (bernoulli), with 3 agents."
 
 
-def test_over_horizons_each_is_judged_by_itself() -> None:
-    runs = [
-        (series(5, 6, 7, 8, 9), "a, horizon = 10"),
-        (series(7, 8, 10, 12, 13), "b, horizon = 10"),
-        (series(10, 12, 14, 16, 18, horizon=20), "a, horizon = 20"),
-        (series(14, 16, 20, 24, 26, horizon=20), "b, horizon = 20"),
+def test_over_a_horizon_it_names_the_best_at_each_value() -> None:
+    many = [
+        series(*regrets, horizon=horizon, system=system)
+        for system, horizon, regrets in (
+            ("ucb1", 10, (5, 6, 7, 8, 9)),
+            ("dp-ucb-int", 10, (25, 26, 27, 28, 29)),
+            ("ucb1", 20, (50, 60, 70, 80, 90)),
+            ("dp-ucb-int", 20, (51, 60, 70, 80, 99)),
+        )
     ]
-    title, after = headline([one for one, _ in runs], [name for _, name in runs])
-    assert title == "a has the least regret at each of 2 horizons"
-    assert after.startswith("At horizon 20: 14.0 (")
-    assert "; the next is b: 20 (" in after
-    assert "they differ by 6 ± 2.48 (run by run), which is clear." in after
-    other = [runs[0], runs[1], (runs[3][0], "a, horizon = 20"), (runs[2][0], "b, horizon = 20")]
-    title, _ = headline([one for one, _ in other], [name for _, name in other])
-    assert title == "The least regret by horizon: a at 10, b at 20"
+    title, after = headline(many, ["a", "b", "c", "d"])
+    assert title == "ucb1 has the least regret at horizon = 10, 20"
+    assert after.startswith("The difference to the next is clear at 1 of 2. ")
+    many[3] = series(1, 2, 3, 4, 5, horizon=20, system="dp-ucb-int")
+    title, _ = headline(many, ["a", "b", "c", "d"])
+    assert title == "The least regret: ucb1 at horizon = 10; dp-ucb-int at horizon = 20"
 
 
-def test_of_one_system_the_growth_over_horizons_is_said() -> None:
-    many = [series(4, 4, 4, 4, 4), series(8, 8, 8, 8, 8, horizon=40)]
-    title, after = headline(many, ["horizon = 10", "horizon = 40"])
-    assert title == "Regret 4 at horizon 10, 8 at 40"
-    assert after.startswith("From the first to the last it grows as T^0.50.")
+def test_labels_that_differ_by_one_value_are_said_together() -> None:
+    assert together(["x, p = 1", "x, p = 2"]) == "x, p = 1, 2"
+    assert together(["a", "b"]) == "a and b"
+    assert together(["a"]) == "a"

@@ -152,3 +152,10 @@ def test_no_sentence_of_a_page_stands_there_twice(swept: Path) -> None:
         )
         assert len(sentences) > 5
         assert [sentence for sentence, count in sentences.items() if count > 1] == []
+
+
+def test_curves_that_are_the_same_are_one_line(swept: Path) -> None:
+    assert main(["report", "swept"]) == 0
+    drawn = list(dict.fromkeys(row["series"] for row in rows(swept / "report-figures/regret.csv")))
+    assert "mase, epsilon = 0.5, 10, 1" in drawn
+    assert sum(name.startswith("mase") for name in drawn) == 1
