@@ -10,7 +10,9 @@ from posse.testing.simulator.faults import InjectedFault
 from posse.testing.simulator.field import SYSTEMS, field_plan
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize(
+    "name", [SYSTEMS[0], *(pytest.param(name, marks=pytest.mark.slow) for name in SYSTEMS[1:])]
+)
 def test_when_all_machines_reboot_each_ledger_has_one_run_and_the_same_noise(
     name: str,
 ) -> None:
