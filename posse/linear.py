@@ -63,7 +63,10 @@ from posse.extend import (
     unprotected,
 )
 
-_Sums = Annotated[list[float], Meta(max_length=6000)]
+_MOST = 100
+"""Features of an arm, at most."""
+
+_Sums = Annotated[list[float], Meta(max_length=_MOST * (_MOST + 1))]
 
 
 class LinearParameters(Parameters, frozen=True, kw_only=True):
@@ -84,7 +87,7 @@ class FedUcbParameters(LinearParameters, frozen=True, kw_only=True):
     """Noisy sums that are shared."""
 
     epsilon: Annotated[float, Meta(gt=0, le=1e9, description="ε of a pull")]
-    dimensions: Annotated[int, Meta(ge=1, le=100, description="d, features of an arm")]
+    dimensions: Annotated[int, Meta(ge=1, le=_MOST, description="d, features of an arm")]
     batch: Annotated[int, Meta(ge=1, description="B, pulls between two exchanges")] = 50
     growth: Annotated[
         float, Meta(gt=0, description="printed: share when log det V has grown so much")
@@ -287,6 +290,8 @@ def _check(spec: RunSpec, parameters: LinearParameters) -> None:
     count = getattr(spec.arms, "feature_count", None)
     if count is None:
         raise SpecError("arms.kind", "must be 'linear': this system needs arms with features")
+    if count() > _MOST:
+        raise SpecError("arms.features", f"has {count()} numbers a row; there may be {_MOST}")
     if isinstance(parameters, FedUcbParameters) and parameters.dimensions != count():
         raise SpecError(
             "parameters.dimensions",

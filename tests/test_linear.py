@@ -218,3 +218,16 @@ def test_the_server_refuses_what_is_said_twice_or_out_of_turn() -> None:
 def test_what_does_not_fit_is_refused(change: dict[str, Any], said: str) -> None:
     with pytest.raises(SpecError, match=said):
         prepare(_raw("FEDUCB", **change))
+
+
+def test_sums_of_as_many_features_as_there_may_be_are_sent_and_of_more_refused() -> None:
+    arms = {"kind": "linear", "features": [[1.0] + 99 * [0.0], 100 * [0.1]], "theta": 100 * [0.1]}
+    parameters = {"horizon": 2, "batch": 1}
+    for engine in ("memory", "processes"):
+        run = posse.run(
+            _raw("POOLED", arms=arms, parameters=parameters, engine={"kind": engine})
+        ).runs[0]
+        assert run.pulls == 2 * AGENTS
+    arms = {"kind": "linear", "features": [[1.0] + 100 * [0.0], 101 * [0.09]]}
+    with pytest.raises(SpecError, match="has 101 numbers a row; there may be 100"):
+        prepare(_raw("POOLED", arms=arms, parameters=parameters))
