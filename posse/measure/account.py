@@ -18,8 +18,8 @@ class Account:
     in the field `lifetime` says what all runs over these rewards cost.
 
     `regret` is measured as "regret" and for heterogeneous arms also "regret_local"; it is empty if
-    the arms' means are unknown. `rewards` adds up what
-    was earned; it stays None unless it is set, in a lab whose means are unknown.
+    the arms' means are unknown. `rewards` adds up what was earned; it stays None unless it is set,
+    in a lab whose means are unknown.
     """
 
     arms: int

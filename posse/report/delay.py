@@ -9,6 +9,7 @@ from posse.protocol.machine import peer_name
 from posse.report.drawing import COLOUR, Chart, canvas, to_svg
 from posse.report.page import MOST_ROWS, Section, Table, some, table
 from posse.report.read import Series
+from posse.results.record import Delay
 
 
 def section(series: Series) -> Section:
@@ -33,9 +34,14 @@ def section(series: Series) -> Section:
     )
 
 
+def _last(series: Series) -> Delay | None:
+    """The delays of the last run that measured any."""
+    return next((run.delay for run in reversed(series.runs) if run.delay is not None), None)
+
+
 def _by_link(series: Series) -> list[Table]:
     """The slowest links of the last run that has any."""
-    delay = next((run.delay for run in reversed(series.runs) if run.delay is not None), None)
+    delay = _last(series)
     if delay is None or not delay.links:
         return []
     slowest = sorted(delay.links, key=lambda link: (-link.p50, link.source, link.target))
@@ -57,7 +63,7 @@ def _by_link(series: Series) -> list[Table]:
 
 def _quantiles(series: Series, counts: Counter[float]) -> list[tuple[str, str]]:
     """Quantiles of what the figure shows, and the slots of the last run that measured any."""
-    delay = next((run.delay for run in reversed(series.runs) if run.delay is not None), None)
+    delay = _last(series)
     if delay is None:
         return []
     terms = []

@@ -285,3 +285,21 @@ def test_on_a_terminal_long_lines_are_broken_under_what_they_belong_to(
     assert all(len(line) <= 70 or len(line.split()) == 1 for line in lines)
     at = next(at for at, line in enumerate(lines) if line.startswith(word))
     assert len(lines[at + 1]) - len(lines[at + 1].lstrip()) == hang
+
+
+@pytest.mark.parametrize(
+    ("engine", "where"), [("memory", "in virtual time"), ("processes", "over relays of this")]
+)
+def test_it_says_what_links_have(
+    run_file: Path, engine: str, where: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    link = 'network.links=[{ends=[0,"coordinator"],delay=0.2,bandwidth=1000}]'
+    given = ["network.delay=0.05", "network.loss=0.01", link]
+    options = [word for one in given for word in ("--set", one)]
+    engines = ["--set", f"engine.kind={engine}", "--set", "engine.transport=tcp"]
+    assert main(["check", str(run_file), *options, *engines]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert (
+        "network: delay 50 to 200 ms on 8 links; loss 1 % on 8 links; "
+        f"bandwidth 1000 bytes/s on 1 link; {where}"
+    ) in said

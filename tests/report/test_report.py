@@ -39,7 +39,7 @@ from posse.report.regret import mean_curve, regret
 from posse.report.traffic import section as traffic_section
 from posse.results import words
 from posse.results.measures import ROUNDS
-from posse.results.record import Delay, NetworkFacts, Privacy, RunRecord
+from posse.results.record import Delay, LinkDelay, NetworkFacts, Privacy, RunRecord
 from posse.results.traffic import traffic
 from tests.support.runs import spec
 
@@ -578,3 +578,17 @@ def test_a_logarithmic_axis_has_no_numbers_on_top_of_each_other():
         large_numbers(axes)
         svg = to_svg(figure, "log", "")
     assert ticks(svg)[-4:] == ["10", "100", "20", "50"]  # the first is x's last
+
+
+def test_the_slowest_links_stand_first(run_directory):
+    series = read.read(run_directory)
+    links = [LinkDelay(-1, 0, 7, 0.002, 0.004), LinkDelay(3, 1, 5, 0.05, 0.07)]
+    one = Delay(messages=12, histogram=[(0.01, 12)], links=links)
+    run = msgspec.structs.replace(series.runs[-1], delay=one)
+    (slowest,) = delay.section(replace(series, runs=[run])).tables
+    shown = [[cell.text for cell in row] for row in slowest.rows]
+    assert shown == [
+        ["agent 3", "agent 1", "5", "50", "70"],
+        ["the coordinator", "agent 0", "7", "2", "4"],
+    ]
+    assert slowest.title == "By link (the 2 slowest of 2)"
