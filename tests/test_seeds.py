@@ -27,6 +27,15 @@ def test_another_key_gives_another_stream(
         assert generator(*one).integers(2**63) != generator(*other).integers(2**63)
 
 
+@given(KEYS)
+def test_a_stream_is_that_of_numpys_seed_sequence(key: tuple[int, int, int, Purpose]) -> None:
+    seed, run, rank, purpose = key
+    sequence = np.random.SeedSequence(seed, spawn_key=(run, rank + 1, int(purpose)))
+    assert (
+        generator(*key).bit_generator.state == np.random.default_rng(sequence).bit_generator.state
+    )
+
+
 def test_neighbouring_streams_are_uncorrelated() -> None:
     keys = list(itertools.product((0, 1), (0, 1), (-1, 0, 1), Purpose))
     draws = np.array([generator(*key).standard_normal(2_000) for key in keys])

@@ -1,6 +1,6 @@
 """The interface of all kinds of arms, and how the lab states their means."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Protocol
 
@@ -23,7 +23,8 @@ NO_NUMBER = (
 class ArmsContext:
     """For whom arms are built: agent `rank` of `agents`, in run `run`.
 
-    Rank -1 is the coordinator, which keeps shared arms. `base` is the run file's folder.
+    Rank -1 is the coordinator, which keeps shared arms. `base` is the run file's folder. `once`
+    makes what is the same for all agents of a run, once if they share this process.
     """
 
     rank: int
@@ -33,6 +34,7 @@ class ArmsContext:
     base: str
     rewards: np.random.Generator
     instance: np.random.Generator
+    once: Callable[[str, Callable[[], Any]], Any] = lambda name, make: make()
 
     @property
     def owner(self) -> str:
@@ -215,6 +217,14 @@ class LabMeans(ArmsTable, frozen=True, kw_only=True):
             return self.means.table(agents, instance, self.bounds)
         table = np.asarray(self.means, dtype=float)
         return np.broadcast_to(table, (agents, table.shape[-1])) if table.ndim == 1 else table
+
+    def own(self, context: ArmsContext) -> FloatArray:
+        """The means of one agent, shape (K,)."""
+        table: FloatArray = context.once(
+            "means", lambda: self.table(context.agents, context.instance)
+        )
+        means: FloatArray = table[context.rank]
+        return means
 
     def missing(self, base: str, ranks: Sequence[int]) -> str:
         """What these agents lack on this machine; nothing, because means need no file."""

@@ -150,7 +150,7 @@ class DelayedArms(LabMeans, frozen=True, kw_only=True, tag_field="kind", tag="de
 
     def build(self, context: ArmsContext) -> "Timed":
         """The arms of one agent."""
-        means = self.table(context.agents, context.instance)[context.rank]
+        means = self.own(context)
         return Timed(lambda slots: np.tile(means, (len(slots), 1)), self.delay, context.rewards)
 
 

@@ -38,7 +38,7 @@ class GaussianArms(LabMeans, frozen=True, kw_only=True, tag_field="kind", tag="g
 
     def build(self, context: ArmsContext) -> "Gaussian":
         """The arms of one agent."""
-        means = self.table(context.agents, context.instance)[context.rank]
+        means = self.own(context)
         return Gaussian(means, self.sd, self.clip, context.rewards)
 
 

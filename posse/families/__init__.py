@@ -2,7 +2,7 @@
 
 import importlib
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from posse import defect, own_code
@@ -73,9 +73,7 @@ def get_system(name: str) -> System:
         return _LOADED[name]
     for family, members in _FAMILIES.items():
         if name in members:
-            module = importlib.import_module(f"posse.families.{family}")
-            found: System = next(system for system in module.SYSTEMS if system.name == name)
-            return found
+            return _systems(family)[name]
     if own_code.is_target(name):
         raise SpecError(
             "system",
@@ -85,6 +83,13 @@ def get_system(name: str) -> System:
     if name in own_code.installed(_GROUP):
         return _known(name, partial(own_code.load, name, (), _GROUP))
     raise SpecError("system", f"'{name}' is not known; {nearest(name, names())}")
+
+
+@cache
+def _systems(family: str) -> dict[str, System]:
+    """The systems of one of our families, by name."""
+    module = importlib.import_module(f"posse.families.{family}")
+    return {system.name: system for system in module.SYSTEMS}
 
 
 def _known(name: str, load: Callable[[], Any]) -> System:

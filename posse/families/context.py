@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,6 +17,19 @@ from posse.protocol.signing import Signer
 from posse.seeds import Purpose
 
 Made = TypeVar("Made")
+
+
+_ABSENT = object()
+
+
+@lru_cache(maxsize=64)
+def _required(kind: Any) -> list[str]:
+    """The fields of a dataclass that have no default."""
+    return [
+        needed.name
+        for needed in dataclasses.fields(kind)
+        if needed.init and needed.default is needed.default_factory  # both are missing
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,11 +55,10 @@ class _Context(ClaimContext):
 
         It is looked for here, then among the parameters, which have one name for one thing.
         """
-        for needed in dataclasses.fields(kind):  # type: ignore[arg-type]
-            name = needed.name
-            required = needed.default is needed.default_factory  # both are missing
-            if needed.init and required and name not in given:
-                given[name] = getattr(self if hasattr(self, name) else self.parameters, name)
+        for name in _required(kind):
+            if name not in given:
+                ours = getattr(self, name, _ABSENT)
+                given[name] = getattr(self.parameters, name) if ours is _ABSENT else ours
         return kind(**given)
 
 

@@ -45,12 +45,10 @@ from posse.protocol.machine import (
     Broadcast,
     Disclose,
     Explore,
-    ExploringMachine,
     Finish,
     Note,
     Observed,
     Parameters,
-    PatientMachine,
     PeerLost,
     Pull,
     Pulled,
@@ -60,6 +58,8 @@ from posse.protocol.machine import (
     Send,
     Stand,
     Stopwatch,
+    as_exploring,
+    as_patient,
     assert_never_effect,
     no_effects_error,
     own_refusal_error,
@@ -124,8 +124,8 @@ class AgentRun:
         self._seconds: dict[str, list[float]] = {}
         self.machine = _machine(setup, system, parameters, chance)
         require_machine(self.machine)
-        self._explorer = self.machine if isinstance(self.machine, ExploringMachine) else None
-        self._patient = self.machine if isinstance(self.machine, PatientMachine) else None
+        self._explorer = as_exploring(self.machine)
+        self._patient = as_patient(self.machine)
         regret: dict[str, Regret] = {}
         self._spending = NOT_KEPT
         if not isinstance(setup.arms, int):
@@ -435,8 +435,9 @@ def _pace(
         return SharedPace(run)
     if arms is None:
         arms = chance.arms(setup.arms, setup.agents, setup.base)
-    task = SpendingRequest(run=setup, agents=setup.agents, rank=run.rank, claim=setup.claim)
-    run._spending.begin(task, arms)
+    if run._spending is not NOT_KEPT:  # the claim takes as long as all else here
+        task = SpendingRequest(run=setup, agents=setup.agents, rank=run.rank, claim=setup.claim)
+        run._spending.begin(task, arms)
     rewards = (
         TimedBuffer(arms, setup.arm_count)
         if isinstance(arms, Timed)

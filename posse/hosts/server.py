@@ -31,7 +31,6 @@ from posse.protocol.machine import (
     Finish,
     GatheringMachine,
     Note,
-    PatientMachine,
     Played,
     Pull,
     Pulled,
@@ -44,6 +43,7 @@ from posse.protocol.machine import (
     Started,
     Timer,
     TimerFired,
+    as_patient,
     assert_never_effect,
     no_effects_error,
     own_refusal_error,
@@ -107,7 +107,7 @@ class Server:
             self._spending = chance.spending(plan.spec.arms, plan.spec.base)
             self.arms = _shared_arms(plan, chance, self._spending)
         self._machine = _machine(plan, network, chance)
-        self._patient = self._machine if isinstance(self._machine, PatientMachine) else None
+        self._patient = as_patient(self._machine)
         self.clock = _run_clock(plan, self.arms, chance.sources)
         self.conductor = self.clock if isinstance(self.clock, Conductor) else None
 

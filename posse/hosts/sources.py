@@ -151,6 +151,7 @@ class Chance:
             base=base,
             rewards=self.generator(Purpose.REWARDS),
             instance=self.common(Purpose.INSTANCE),
+            once=self._once,
         )
         return self.sources.arms(spec, context)
 

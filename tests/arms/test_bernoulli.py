@@ -3,6 +3,7 @@
 import numpy as np
 from scipy import stats
 
+from posse.arms.bernoulli import Bernoulli
 from tests.support.arms import ERROR_RATE, build, within
 
 
@@ -28,3 +29,11 @@ def test_bernoulli_totals_are_binomial() -> None:
         wanted = np.append(expected[keep], expected[~keep].sum())
         assert stats.chisquare(seen, wanted).pvalue > ERROR_RATE
     assert within(np.corrcoef(totals.T)[0, 1], 0.0, 1 / np.sqrt(n))
+
+
+def test_totals_drawn_one_by_one_are_those_drawn_together() -> None:
+    means = np.linspace(0.05, 0.95, 12)
+    one_by_one, together = (Bernoulli(means, np.random.default_rng(1)) for _ in range(2))
+    for times in (1, 30, 10**9):
+        drawn = together.generator.binomial(times, means)
+        assert one_by_one.totals(tuple(range(12)), times).tolist() == drawn.tolist()
