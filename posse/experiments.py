@@ -6,7 +6,7 @@ done in a `Store`, from which the same experiment goes on. `Audit` and `epsilon_
 below what a release tells of one reward.
 """
 
-from posse.api import make_runs
+from posse.api import make_runs, run_in_memory
 from posse.audit.bounds import ERROR, epsilon_at_least
 from posse.audit.event import ViewTable
 from posse.audit.guess import Guess
@@ -14,7 +14,6 @@ from posse.audit.judge import AuditVerdict, judge
 from posse.audit.whole import Audit
 from posse.durable.batch import Piece, Store, outcomes
 from posse.durable.made_by import digest, made_by, our_code
-from posse.engines.memory import run as run_in_memory
 from posse.engines.start.pool import on_all_cores
 from posse.errors import InputError
 from posse.families import find_system, get_system

@@ -18,17 +18,21 @@ from posse_arena.problems import (
     ADVERSARIES,
     BASE,
     DELTA,
+    LINKS,
+    LYING,
     NETWORKS,
     PROBLEMS,
     TASKS,
     Adversary,
     Form,
+    Links,
     Problem,
     Size,
     Task,
     budgets,
     is_first,
     liars,
+    network_table,
     topology,
 )
 
@@ -41,11 +45,19 @@ class Setting:
     problem: Problem
     network: str
     adversary: Adversary
+    links: Links = "near"
+
+    @property
+    def where(self) -> str:
+        """It in words, by which entrants are told where they are left out."""
+        said = [self.task, self.problem.name, self.network]
+        said += [part for part in (self.adversary, self.links) if part not in ("none", "near")]
+        return ", ".join(said)
 
     @property
     def first(self) -> bool:
         """Whether it is its task's first place."""
-        return is_first(self.task, self.problem.name, self.network, self.adversary)
+        return is_first(self.task, self.problem.name, self.network, self.adversary, self.links)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +74,9 @@ class Cell:
         """Whether its parameters are the defaults."""
         return "default" if self.tuned is None else "tuned"
 
+
+TWO_FACED = "posse_arena.equivocators:of."
+"""Before a system's name: the same system with equivocators."""
 
 _HALVED = 12
 """How often a budget is halved in search of the parameter that keeps to it."""
@@ -106,12 +121,24 @@ def _of_problem(
     for network in networks:
         yield Setting(task, problem, network, "none")
     if is_base:
+        for links in list(LINKS)[1:]:
+            yield Setting(task, problem, networks[0], "none", links)
         for adversary in list(ADVERSARIES)[1:]:
-            if task in ("best-arm", "regret"):
-                yield Setting(task, problem, networks[0], adversary)
-            else:
-                why = "its adversaries are defined for arms that are the same for all"
+            if why := _spared(entrant, task, adversary):
                 yield LeftOut(entrant.name, f"{where}, {adversary}", why)
+            else:
+                yield Setting(task, problem, networks[0], adversary)
+
+
+def _spared(entrant: Entrant, task: Task, adversary: Adversary) -> str:
+    """Why this adversary does not meet this entrant; "" if it does."""
+    if task not in ("best-arm", "regret"):
+        return "its adversaries are defined for arms that are the same for all"
+    if adversary == "equivocators" and entrant.place:
+        return "its agents have no neighbours to whom they might tell different things"
+    if adversary == "equivocators" and entrant.path:
+        return "it is asked of installed systems only, not of code beside a run file"
+    return ""
 
 
 def run_file(cell: Cell, size: Size, instance: int) -> dict[str, Any]:
@@ -132,7 +159,7 @@ def _table(problem: Problem, agents: int, instance: int) -> FloatArray:
 def _arms(setting: Setting, table: FloatArray) -> dict[str, Any]:
     """`[arms]` of a table of means."""
     means = (table[0] if (table == table[0]).all() else table).tolist()
-    if setting.adversary == "none":
+    if setting.adversary in ("none", "equivocators"):
         return {"kind": "bernoulli", "means": means}
     target = f"posse_arena.rewards:{rewards.target(setting.adversary, setting.problem.name)}"
     count = table.shape[1]
@@ -146,13 +173,15 @@ def _raw(cell: Cell, size: Size, instance: int) -> dict[str, Any]:
         "horizon": size.horizon,
         "delta_prime": DELTA,
         "assumed_contamination": liars(size.agents) / size.agents
-        if setting.adversary == "liars"
+        if setting.adversary in LYING
         else None,
         "epsilon": cell.budget,
     }
     known = {name: v for name, v in given.items() if v is not None and entrant.has(name)}
     raw: dict[str, Any] = {
-        "system": entrant.system,
+        "system": f"{TWO_FACED}{entrant.system}"
+        if setting.adversary == "equivocators"
+        else entrant.system,
         "variant": entrant.variant,
         "base": entrant.base,
         "path": list(entrant.path),
@@ -164,6 +193,8 @@ def _raw(cell: Cell, size: Size, instance: int) -> dict[str, Any]:
     }
     if not entrant.place:
         raw["topology"] = topology(setting.network, size.agents)
+    if links := network_table(setting.links, size.agents):
+        raw["network"] = links
     return raw
 
 
@@ -223,7 +254,7 @@ def cells(
                 try:
                     prepare(run_file(cell, size, 0))
                 except SpecError as error:
-                    where = f"{setting.task}, {setting.problem.name}, {setting.network}"
+                    where = setting.where
                     at = f"{where}, ε = {budget:g}" if private else where
                     out.append(LeftOut(entrant.name, at, str(error)))
                 else:

@@ -82,6 +82,7 @@ def _baseline(name: str, tune: Tunes | None = None) -> dict[str, Any]:
 
 _BETA: Tunes = {"beta": (0.2, 0.8)}
 _HOPS: Tunes = {"gamma": (1, "diameter")}
+_FEW_HOPS: Tunes = {"gamma": (2, 3)}
 _EXPLORED: Tunes = {"explore": (0.02, 0.05, 0.2)}
 _RATES: Tunes = {"learning_rate": (0.0025, 0.005, 0.01, 0.05)}
 _PER_AGENT = {"noise": "per_agent"}
@@ -138,9 +139,9 @@ ENTRANTS = (
     *_all(
         ("regret",),
         "baseline",
-        cooperative_thompson=_baseline("COOPERATIVE_THOMPSON", _HOPS),
-        cooperative_moss=_baseline("COOPERATIVE_MOSS", _HOPS),
-        cooperative_kl_ucb=_baseline("COOPERATIVE_KL_UCB", _HOPS),
+        cooperative_thompson=_baseline("COOPERATIVE_THOMPSON", _FEW_HOPS),
+        cooperative_moss=_baseline("COOPERATIVE_MOSS", _FEW_HOPS),
+        cooperative_kl_ucb=_baseline("COOPERATIVE_KL_UCB", _FEW_HOPS),
         cooperative_epsilon_greedy=_baseline("COOPERATIVE_EPSILON_GREEDY", _EXPLORED),
     ),
     *_all(

@@ -17,7 +17,7 @@ from posse.pages import (
     to_svg,
 )
 from posse_arena.problems import BASE, NETWORKS, TASKS, Task
-from posse_arena.result import Apart, ArenaResult, CellResult, Measured, groups
+from posse_arena.result import Apart, ArenaResult, CellResult, GroupKey, Measured, groups
 
 Place = Callable[[CellResult], float]
 
@@ -45,18 +45,28 @@ def _section(result: ArenaResult, task: Task) -> Section:
     cells = [cell for cell in result.cells if cell.task == task]
     ranked = sorted(
         cells,
-        key=lambda c: (c.problem != BASE[task], c.problem, c.adversary, c.network, c.score.mean),
+        key=lambda c: (
+            c.problem != BASE[task],
+            c.problem,
+            c.adversary,
+            c.links,
+            c.network,
+            c.score.mean,
+        ),
     )
     base = [
         (key, group)
         for key, group in groups(cells).items()
-        if key[1] == BASE[task] and key[3] in (next(iter(NETWORKS)), "their own")
+        if key.problem == BASE[task]
+        and key.adversary == "none"
+        and key.network in (next(iter(NETWORKS)), "their own")
     ]
     text = (
         f"{TASKS[task].score}, the smaller the better; means with 95 % intervals. A row on the "
         "front is clearly beaten by none of its problem, adversary and network in one of score, "
         "errors, bytes, ε and seconds without being clearly better in another. ε is of one reward, "
-        f"for whoever reads all messages, with δ of at most {result.delta:g}; – is no bound."
+        f"for whoever reads all messages, with δ of at most {result.delta:g}; – is no bound. "
+        "Seconds are of a processor, but over links with delays virtual ones until the answer."
     )
     return Section(
         id=task,
@@ -69,20 +79,21 @@ def _section(result: ArenaResult, task: Task) -> Section:
 
 def _cells(cells: Sequence[CellResult]) -> Table:
     header = (
-        "problem", "adversary", "network", "entrant", "score", "wrong", "bytes", "ε", "seconds",
-        "ε of a person", "front",
+        "problem", "adversary", "network", "links", "entrant", "score", "wrong", "bytes", "ε",
+        "seconds", "ε of a person", "front",
     )  # fmt: skip
     rows = [
         (
             cell.problem,
             cell.adversary,
             cell.network,
+            cell.links,
             label(cell),
             mean_cell(cell.score.values),
             None if cell.wrong is None else cell.wrong.mean,
             mean_cell(cell.bytes.values),
             cell.epsilon,
-            mean_cell(cell.seconds.values),
+            mean_cell((cell.time or cell.seconds).values),
             cell.epsilon_person,
             "yes" if cell.front else "",
         )
@@ -135,9 +146,9 @@ def _conditions(result: ArenaResult) -> Section:
     )
 
 
-def _charts(key: tuple[str, str, str, str], group: Sequence[CellResult]) -> list[Chart]:
-    """The score of a group against bytes, ε and seconds."""
-    where = f"{key[1]}, {key[3]}"
+def _charts(key: GroupKey, group: Sequence[CellResult]) -> list[Chart]:
+    """The score of a group against bytes, ε and seconds; of slow links against seconds alone."""
+    where = f"{key.problem}, {key.network}"
     ranked = sorted(group, key=lambda cell: cell.score.mean)
     bounds = sorted({cell.epsilon for cell in ranked if cell.epsilon is not None})
     places = {epsilon: float(place) for place, epsilon in enumerate(bounds)}
@@ -146,19 +157,22 @@ def _charts(key: tuple[str, str, str, str], group: Sequence[CellResult]) -> list
         ("ε", lambda cell: places.get(cell.epsilon, float(len(bounds)))),  # type: ignore[arg-type]
         ("processor seconds", lambda cell: cell.seconds.mean),
     )
+    if key.links != "near":
+        where += f", {key.links}"
+        axes = (("seconds until the answer", lambda cell: (cell.time or cell.seconds).mean),)
     ticks = [f"{epsilon:g}" for epsilon in bounds] + ["none"]
     return [_chart(key, where, ranked, name, place, ticks) for name, place in axes]
 
 
 def _chart(
-    key: tuple[str, str, str, str],
+    key: GroupKey,
     where: str,
     ranked: Sequence[CellResult],
     x: str,
     place: Place,
     ticks: Sequence[str],
 ) -> Chart:
-    name = "-".join((key[0], x.partition(" ")[0].replace("ε", "epsilon")))
+    name = "-".join((key.task, key.links, x.partition(" ")[0].replace("ε", "epsilon")))
     y = TASKS[ranked[0].task].score  # type: ignore[index]
     best = pareto([(place(cell), cell.score.mean) for cell in ranked])
     with canvas(4.2) as (figure, axes):

@@ -25,7 +25,17 @@ from posse.experiments import (
 )
 from posse_arena.cells import Cell, LeftOut, Setting, candidates, run_file
 from posse_arena.entrants import Entrant
-from posse_arena.problems import FIRST_TUNED, NETWORKS, TASKS, TUNING, Form, Size, Task, liars
+from posse_arena.problems import (
+    FIRST_TUNED,
+    LYING,
+    NETWORKS,
+    TASKS,
+    TUNING,
+    Form,
+    Size,
+    Task,
+    liars,
+)
 
 Each = Callable[[bool], None]
 """Hears of each run as it ends, and whether it was kept before."""
@@ -38,6 +48,7 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
     - `wrong`: whether the answer was not the best arm, or there was none; only for "best-arm"
     - `pulls`: of each agent. `bytes`: each agent's share of all data frames, as given to ZeroMQ
     - `seconds`: of one processor, for all agents together
+    - `time`: virtual seconds until the answer; None if links have no delay
     - `failed`: why the run has no score, else ""
     """
 
@@ -46,6 +57,7 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
     pulls: float = 0.0
     bytes: float = 0.0
     seconds: float = 0.0
+    time: float | None = None
     failed: str = ""
 
 
@@ -81,16 +93,16 @@ def trial(cell: Cell, size: Size, instance: int) -> Trial:
     return Trial(
         text=json.dumps(run_file(cell, size, instance), sort_keys=True),
         task=cell.setting.task,
-        lying=liars(size.agents) if cell.setting.adversary == "liars" else 0,
+        lying=liars(size.agents) if cell.setting.adversary in LYING else 0,
         horizon=size.horizon,
     )
 
 
 def play(task: Trial) -> Score:
     """Run it in memory; a run that fails has a score that says why."""
-    plan = task.plan
     began = time.process_time()
     try:
+        plan = task.plan
         record = run_in_memory(plan, 0)
         return _score(task, plan, record, time.process_time() - began)
     except PosseError as error:
@@ -116,6 +128,7 @@ def _score(task: Trial, plan: Plan, record: RunRecord, seconds: float) -> Score:
         pulls=pulls,
         bytes=(record.communication.data.frame_bytes or 0) / agents,
         seconds=seconds,
+        time=None if plan.spec.network is None else record.elapsed_seconds,
     )
 
 
@@ -181,7 +194,7 @@ def tried(cells: list[Cell], form: Form) -> dict[tuple[Entrant, Task, float | No
         for parameters in candidates(cell):
             candidate = replace(tuning(cell), tuned=parameters)
             try:
-                run_file(candidate, TASKS[cell.setting.task].size(form), FIRST_TUNED)
+                prepare(run_file(candidate, TASKS[cell.setting.task].size(form), FIRST_TUNED))
             except SpecError:
                 continue  # a value that does not suit these sizes is not tried
             found[key].append(candidate)
@@ -253,5 +266,4 @@ def score(
 
 def _failed(cell: Cell, why: str) -> LeftOut:
     setting = cell.setting
-    where = ", ".join((setting.task, setting.problem.name, setting.network, setting.adversary))
-    return LeftOut(cell.entrant.name, f"{where}, {cell.form}", why)
+    return LeftOut(cell.entrant.name, f"{setting.where}, {cell.form}", why)

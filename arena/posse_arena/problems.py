@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,7 +21,8 @@ from posse.extend import FloatArray
 
 Form = Literal["light", "full"]
 Task = Literal["best-arm", "regret", "own-arm", "players"]
-Adversary = Literal["none", "liars", "corruption"]
+Adversary = Literal["none", "liars", "corruption", "equivocators"]
+Links = Literal["near", "continents", "lossy"]
 Means = Callable[[int, np.random.Generator], FloatArray]
 """The means of so many agents, shape (M, K), with what a problem draws."""
 
@@ -268,16 +270,25 @@ ADVERSARIES: dict[Adversary, str] = {
     "the others",
     "corruption": "of each agent's rewards the adversary changes 25 in all, those of the best arm "
     "to 0, all others to 1 (Lykouris, Mirrokni and Paes Leme 2018)",
+    "equivocators": "one agent of eight tells half of its neighbours what follows from its rewards "
+    "and the other half what follows from a reward of 0 for the best arm and 1 for all others; "
+    "regret is that of the others",
 }
 CORRUPTED = 25
 """What the corruption of one agent's rewards may add up to."""
 
-NOT_YET = {
-    "lossy": "not asked yet: [network] changes how long a run takes, not its regret, bytes or ε",
-    "continents": "not asked yet, as lossy networks",
-    "equivocators": "not asked yet: agents that tell each neighbour something else",
+LINKS: dict[Links, str] = {
+    "near": "links without delay; seconds are those of a processor",
+    "continents": "a third of the agents, by rank, on each of three continents, 45, 90 and 110 ms "
+    "apart, a server on the first; 1 ms within one, and a jitter of 2 ms; seconds are virtual",
+    "lossy": "links of 20 ms and a jitter of 5 ms that lose 2 % of all messages, which are sent "
+    "again after .2 s; seconds are virtual",
 }
-"""Networks and adversaries that are missing, and why."""
+_APART = [[0.001, 0.045, 0.090], [0.045, 0.001, 0.110], [0.090, 0.110, 0.001]]
+
+
+LYING: tuple[Adversary, ...] = ("liars", "equivocators")
+"""Whose regret does not count: the agents that lie."""
 
 
 def liars(agents: int) -> int:
@@ -296,10 +307,23 @@ def topology(network: str, agents: int) -> dict[str, Any]:
     return table
 
 
-def is_first(task: Task, problem: str, network: str, adversary: Adversary) -> bool:
+def network_table(links: Links, agents: int) -> dict[str, Any]:
+    """`[network]` of these links; {} for those without delay."""
+    if links == "near":
+        return {}
+    if links == "lossy":
+        return {"delay": 0.02, "jitter": 0.005, "loss": 0.02}
+    ends = [agents * part // 3 for part in range(4)]
+    parts: list[list[int | str]] = [[*range(a, b)] for a, b in pairwise(ends)]
+    parts[0].insert(0, "coordinator")
+    regions = dict(zip(("europe", "america", "asia"), parts, strict=True))
+    return {"jitter": 0.002, "delays": _APART, "regions": regions}
+
+
+def is_first(task: Task, problem: str, network: str, adversary: Adversary, links: Links) -> bool:
     """Whether it is a task's first problem, on the first network or a system's own, undisturbed."""
     first = network not in NETWORKS or network == next(iter(NETWORKS))
-    return problem == BASE[task] and first and adversary == "none"
+    return problem == BASE[task] and first and adversary == "none" and links == "near"
 
 
 def budgets(form: Form, first: bool) -> tuple[float, ...]:

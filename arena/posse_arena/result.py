@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -13,7 +13,7 @@ from posse.experiments import InputError, mean_interval, wilson
 from posse_arena.cells import Cell, LeftOut, reader_epsilon
 from posse_arena.entrants import Entrant
 from posse_arena.play import Score, Trial
-from posse_arena.problems import ADVERSARIES, DELTA, NETWORKS, NOT_YET, PROBLEMS, TASKS, Form
+from posse_arena.problems import ADVERSARIES, DELTA, LINKS, NETWORKS, PROBLEMS, TASKS, Form, Links
 
 
 class Measured(msgspec.Struct, frozen=True):
@@ -35,6 +35,7 @@ class CellResult(msgspec.Struct, frozen=True, kw_only=True):
     problem: str
     network: Annotated[str, Meta(description="alone, server and shared arms are the system's own")]
     adversary: str
+    links: Links
     budget: Annotated[float | None, Meta(description="the ε that it was asked to keep to")]
     entrant: str
     form: Literal["default", "tuned"]
@@ -46,6 +47,9 @@ class CellResult(msgspec.Struct, frozen=True, kw_only=True):
     pulls: Annotated[Measured, Meta(description="pulls of an agent")]
     bytes: Annotated[Measured, Meta(description="data frames, bytes per agent")]
     seconds: Annotated[Measured, Meta(description="processor seconds of a run, all agents")]
+    time: Annotated[
+        Measured | None, Meta(description="virtual seconds until the answer; null for near links")
+    ]
     epsilon: Annotated[
         float | None,
         Meta(description="of one reward, for whoever reads all messages; null: no bound"),
@@ -99,7 +103,7 @@ class ArenaResult(msgspec.Struct, frozen=True, kw_only=True):
     delta: float
     conditions: Annotated[
         dict[str, dict[str, str]],
-        Meta(description="tasks, problems, networks, adversaries and what is missing, in words"),
+        Meta(description="tasks, problems, networks, adversaries and links, in words"),
     ]
     entrants: list[EntrantResult]
     cells: list[CellResult]
@@ -127,7 +131,7 @@ def conditions() -> dict[str, dict[str, str]]:
         "problems": {problem.name: problem.source for problem in PROBLEMS.values()},
         "networks": {name: str(table) for name, table in NETWORKS.items()},
         "adversaries": {str(name): text for name, text in ADVERSARIES.items()},
-        "missing": NOT_YET,
+        "links": {str(name): text for name, text in LINKS.items()},
     }
 
 
@@ -149,12 +153,14 @@ def cell_result(cell: Cell, first: Trial, scores: list[Score]) -> CellResult:
     epsilon, delta = reader_epsilon(entrant, plan), plan.claim.delta or 0.0
     pulls = _measured([one.pulls for one in scores])
     score = _measured([one.score for one in scores])
+    times = [one.time for one in scores if one.time is not None]
     errors = [bool(one.wrong) for one in scores if one.wrong is not None]
     return CellResult(
         task=cell.setting.task,
         problem=cell.setting.problem.name,
         network=cell.setting.network,
         adversary=cell.setting.adversary,
+        links=cell.setting.links,
         budget=cell.budget,
         entrant=entrant.name,
         form="default" if cell.tuned is None else "tuned",
@@ -166,6 +172,7 @@ def cell_result(cell: Cell, first: Trial, scores: list[Score]) -> CellResult:
         pulls=pulls,
         bytes=_measured([one.bytes for one in scores]),
         seconds=_measured([one.seconds for one in scores]),
+        time=_measured(times) if times else None,
         epsilon=epsilon,
         delta=delta if epsilon else 0.0,
         epsilon_person=epsilon and plan.claim.of_person(math.ceil(pulls.mean)).epsilon,
@@ -224,7 +231,7 @@ AXES: tuple[Axis, ...] = (
     lambda cell: cell.wrong or Measured(0, 0, 0),
     lambda cell: cell.bytes,
     _epsilon,
-    lambda cell: cell.seconds,
+    lambda cell: cell.time or cell.seconds,
 )
 
 
@@ -242,27 +249,38 @@ def dominates(one: CellResult, other: CellResult) -> bool:
     )
 
 
-def groups(cells: Sequence[CellResult]) -> dict[tuple[str, str, str, str], list[CellResult]]:
-    """Cells that stand side by side, by task, problem, adversary and network.
+class GroupKey(NamedTuple):
+    """What cells that stand side by side have in common."""
+
+    task: str
+    problem: str
+    adversary: str
+    links: str
+    network: str
+
+
+def groups(cells: Sequence[CellResult]) -> dict[GroupKey, list[CellResult]]:
+    """Cells that stand side by side, by task, problem, adversary, links and network.
 
     Systems that bring their own network stand on each of the arena's.
     """
-    found: dict[tuple[str, str, str, str], list[CellResult]] = {}
+    found: dict[GroupKey, list[CellResult]] = {}
     for cell in cells:
-        found.setdefault((cell.task, cell.problem, cell.adversary, cell.network), []).append(cell)
-    joined: dict[tuple[str, str, str, str], list[CellResult]] = {}
+        key = GroupKey(cell.task, cell.problem, cell.adversary, cell.links, cell.network)
+        found.setdefault(key, []).append(cell)
+    joined: dict[GroupKey, list[CellResult]] = {}
     for key, own in found.items():
-        if key[3] in NETWORKS:
+        if key.network in NETWORKS:
             joined[key] = own + [
                 cell
                 for other, more in found.items()
-                if other[:3] == key[:3] and other[3] not in NETWORKS
+                if other[:-1] == key[:-1] and other.network not in NETWORKS
                 for cell in more
             ]
-    without = {key[:3] for key in joined}
+    without = {key[:-1] for key in joined}
     for key, own in found.items():
-        if key[:3] not in without:
-            joined.setdefault((*key[:3], "their own"), []).extend(own)
+        if key[:-1] not in without:
+            joined.setdefault(key._replace(network="their own"), []).extend(own)
     return joined
 
 

@@ -14,9 +14,9 @@ BY_NAME = {entrant.name: entrant for entrant in ENTRANTS}
 SMALL = Size(8, 100, 5, 3)
 
 
-def cell(name, budget=None, network="regular", adversary="none", problem="uniform"):
+def cell(name, budget=None, network="regular", adversary="none", problem="uniform", links="near"):
     task = BY_NAME[name].tasks[0]
-    setting = Setting(task, PROBLEMS[problem], BY_NAME[name].place or network, adversary)
+    setting = Setting(task, PROBLEMS[problem], BY_NAME[name].place or network, adversary, links)
     return Cell(entrant=BY_NAME[name], setting=setting, budget=budget)
 
 
@@ -65,12 +65,17 @@ def test_settings_say_who_is_left_out_and_why():
     found = list(settings(BY_NAME["ucb1"], "light", ["regret"]))
     out = {one.where: one.why for one in found if isinstance(one, LeftOut)}
     assert out == {
+        "regret, uniform, equivocators": "its agents have no neighbours to whom they might tell "
+        "different things",
         "regret, hundred": "too large for the light form",
         "regret, thousand": "too large for the light form",
         "regret, spread": "its claim is for agents that have the same arms",
     }
-    kinds = [(one.problem.name, one.adversary) for one in found if isinstance(one, Setting)]
-    assert kinds[:3] == [("uniform", "none"), ("uniform", "liars"), ("uniform", "corruption")]
+    kinds = [(one.adversary, one.links) for one in found if isinstance(one, Setting)]
+    assert kinds[:5] == [
+        ("none", "near"), ("none", "continents"), ("none", "lossy"), ("liars", "near"),
+        ("corruption", "near"),
+    ]  # fmt: skip
 
 
 def test_systems_with_neighbours_are_on_all_networks_and_those_for_parts_on_parts():
@@ -95,8 +100,10 @@ def found(name):
 def test_a_cell_that_is_refused_is_left_out_with_the_reason(monkeypatch):
     monkeypatch.setitem(TASKS, "players", replace(TASKS["players"], light=SMALL))
     taken, out = cells([BY_NAME["tdfs-ucb"]], "light", ["players"])
-    assert [one.setting.problem.name for one in taken] == ["players"]
-    assert {one.where for one in out} == {"players, players, liars", "players, players, corruption"}
+    assert [one.setting.links for one in taken] == ["near", "continents", "lossy"]
+    assert {one.where for one in out} == {
+        f"players, players, {adversary}" for adversary in ("liars", "corruption", "equivocators")
+    }
 
 
 def test_the_light_form_leaves_out_the_slowest_and_nothing_else():

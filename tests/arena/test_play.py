@@ -4,7 +4,7 @@ import pytest
 
 from posse_arena import play
 from posse_arena.play import Score, Trial
-from posse_arena.problems import FIRST_TUNED, Size
+from posse_arena.problems import BASE, FIRST_TUNED, Size
 from tests.arena.test_cells import BY_NAME, SMALL, cell
 
 
@@ -22,6 +22,16 @@ def test_regret_under_liars_is_that_of_the_others():
     asked = play.trial(cell("ucb1", adversary="liars", problem="hard"), SMALL, 0)
     assert asked.lying == 1
     assert 0 < play.play(asked).score < 0.1 * 100
+
+
+def test_slow_links_change_the_time_of_a_run_and_nothing_else():
+    near, far = (
+        play.play(play.trial(cell("cdp-mab", 1.0, links=links), SMALL, 0))
+        for links in ("near", "continents")
+    )
+    assert near.time is None
+    assert 0.3 < far.time < 3
+    assert (far.score, far.pulls, far.bytes) == (near.score, near.pulls, near.bytes)
 
 
 def test_the_best_arm_is_that_of_the_true_means():
@@ -57,6 +67,14 @@ def test_tuned_is_what_did_best_on_tuning_instances():
     (tuned,) = play.tune([asked], "light", runs)
     assert (tuned.tuned, tuned.form, asked.form) == ({"gamma": 1}, "tuned", "default")
     assert {one.plan.spec.seed for one in seen} == {FIRST_TUNED, FIRST_TUNED + 1, FIRST_TUNED + 2}
+
+
+def test_every_value_that_is_tried_is_one_that_its_system_takes():
+    for entrant in BY_NAME.values():
+        if entrant.tune and not entrant.has("epsilon"):
+            asked = cell(entrant.name, problem=BASE[entrant.tasks[0]])
+            (tried,) = play.tried([asked], "light").values()
+            assert len(tried) == 1 + sum(map(len, entrant.tune.values())), entrant.name
 
 
 def test_a_cell_with_a_failed_run_is_left_out():

@@ -38,7 +38,7 @@ horizon = 10
 def test_the_package_has_the_version_of_posse():
     project = tomllib.loads((PACKAGE / "pyproject.toml").read_text())["project"]
     assert posse_arena.__version__ == posse.__version__
-    assert project["dependencies"] == ["posse-bandits[audit,report]"]
+    assert project["dependencies"] == ["posse-bandits[audit,report,testing]"]
 
 
 def test_the_schema_is_printed_and_describes_the_kept_result(capsys):
