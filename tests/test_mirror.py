@@ -46,7 +46,7 @@ ELSEWHERE = [
         "what experiments are made of: every experiment is run",
         "tests/papers/test_conduct.py",
         "papers/posse_papers: experiment noise outcome repetitions sample statements",
-        "posse/testing: small",
+        "posse/testing: controlled small",
     ),
     (
         "parts of a page, which is read as a whole",

@@ -115,9 +115,18 @@ def read(path: Path) -> Iterator[Frame]:
 
 
 class Reader:
-    """Reads a capture while it grows."""
+    """Reads a capture while it grows.
 
-    def __init__(self, path: Path) -> None:
+    Frames' times count from `begin`, if it is given. `sent` is what several readers share if their
+    captures are of one run: a frame that is in one and in an earlier one was sent again.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        begin: int | None = None,
+        sent: dict[tuple[Any, ...], int] | None = None,
+    ) -> None:
         self.begun = False
         """Whether the file's first row was read."""
         self._path = path
@@ -125,8 +134,8 @@ class Reader:
         self._count = 0
         self._rows = msgpack.Unpacker(strict_map_key=False)
         self._unpack = partial(msgpack.unpackb, strict_map_key=False)
-        self._begin: int | None = None
-        self._seen: dict[tuple[Any, ...], int] = {}
+        self._begin = begin
+        self._sent: dict[tuple[Any, ...], int] = {} if sent is None else sent
 
     def new(self) -> Iterator[Frame]:
         """The frames that came since the last call; a row that is half written comes later."""
@@ -172,8 +181,8 @@ class Reader:
             frame = data[ENVELOPE.size :]
             if mark in BARE:
                 return made("session", BARE[mark], number=number, confirmed=confirmed)
-            resent = self._seen.get((source, target, number)) == hash(frame)
-            self._seen[source, target, number] = hash(frame)
+            resent = self._sent.get((source, target, number)) == hash(frame)
+            self._sent[source, target, number] = hash(frame)
         try:
             magic, _, plane, run, _, sequence, now, sent = HEADER.unpack_from(frame)
             kind, *fields = self._unpack(frame[HEADER.size :])

@@ -3,9 +3,10 @@
     from posse.testing import COORDINATOR, ControlledCluster
 
 `ControlledCluster` runs a specification. A test can kill and pause its agents; cut, delay and thin
-out its links; and read the frames that crossed them. `simulate` tries a specification under
-thousands of drawn faults, in virtual time; `nemesis` lets the same happen to a cluster. With pytest
-the fixture `posse_cluster` makes one; asynchronous tests need pytest-asyncio. Extra: `testing`.
+out its links; and read the frames that crossed them. A `HostedCluster`'s coordinator is a process
+of its own, which can be killed, too. `simulate` tries a specification under thousands of drawn
+faults, in virtual time; `nemesis` lets the same happen to a cluster. With pytest the fixture
+`posse_cluster` makes one; asynchronous tests need pytest-asyncio. Extra: `testing`.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -13,10 +14,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from posse.durable.frames import COORDINATOR, Frame
     from posse.testing.cluster import ControlledCluster
+    from posse.testing.hosts import HostedCluster
     from posse.testing.real_faults import nemesis
     from posse.testing.simulator.many import simulate
 
-__all__ = ["COORDINATOR", "ControlledCluster", "Frame", "nemesis", "simulate"]
+__all__ = ["COORDINATOR", "ControlledCluster", "Frame", "HostedCluster", "nemesis", "simulate"]
+
+_MODULES = {"simulate": "simulator.many", "nemesis": "real_faults", "HostedCluster": "hosts"}
 
 
 def __getattr__(name: str) -> Any:
@@ -27,5 +31,7 @@ def __getattr__(name: str) -> Any:
         name = "ControlledCluster"
     if name not in __all__:
         raise AttributeError(f"module 'posse.testing' has no attribute '{name}'")
-    module = {"simulate": "simulator.many", "nemesis": "real_faults"}.get(name, "cluster")
+    if name in ("COORDINATOR", "Frame"):
+        return getattr(importlib.import_module("posse.durable.frames"), name)
+    module = _MODULES.get(name, "cluster")
     return getattr(importlib.import_module(f"posse.testing.{module}"), name)

@@ -8,14 +8,16 @@ import msgspec
 
 from posse.errors import InputError
 from posse.protocol.machine import COORDINATOR
-from posse.testing.cluster import ControlledCluster
+from posse.testing.controlled import Controlled
+from posse.testing.hosts import HostedCluster
 from posse.testing.simulator.check import course
 from posse.testing.simulator.faults import LINKS, InjectedFault, draw
 
 REAL: tuple[str, ...] = (*sorted(LINKS), "partition", "kill", "stop")
 """The kinds of faults that can happen here: to links, and to agents' processes.
 
-Disks, clocks, arms and the coordinator, which is in the test's own process, are the simulator's.
+Disks, clocks and arms are the simulator's. A `ControlledCluster`'s coordinator, which is in the
+test's own process, has no faults of its own; a `HostedCluster` has none between agents.
 """
 
 _LOOK = 0.005
@@ -23,7 +25,7 @@ _LOOK = 0.005
 
 @asynccontextmanager
 async def nemesis(
-    cluster: ControlledCluster,
+    cluster: Controlled,
     seed: int,
     *,
     kinds: Sequence[str] = REAL,
@@ -36,7 +38,8 @@ async def nemesis(
 
     They begin after as many frames as in the simulator, last as long, and are over at the end.
     `faults` happen instead of those that the seed draws. A killed agent comes back if
-    `engine.restarts` says so. Engine `processes`; it needs greenlet.
+    `engine.restarts` says so; a killed member of a `HostedCluster`, also its coordinator, when the
+    fault is over. Engine `processes`; it needs greenlet.
     """
     spec = cluster.spec
     if spec.engine.kind != "processes":
@@ -48,11 +51,7 @@ async def nemesis(
     if faults is None:
         frames, links = course(msgspec.msgpack.encode(spec))
         faults = draw(seed, spec.agents.count, frames, links, kinds)
-    happening = [
-        fault
-        for fault in faults
-        if fault.what in LINKS or fault.what == "partition" or COORDINATOR not in fault.ends
-    ]
+    happening = [fault for fault in faults if _can_happen(cluster, fault)]
     tasks = [asyncio.create_task(_happen(cluster, fault)) for fault in happening]
     try:
         yield happening
@@ -66,7 +65,7 @@ async def nemesis(
         cluster.heal()
 
 
-async def _happen(cluster: ControlledCluster, fault: InjectedFault) -> None:
+async def _happen(cluster: Controlled, fault: InjectedFault) -> None:
     """Wait for a fault's moment; begin it, and end it after its time."""
     while len(cluster.messages(again=True)) < fault.after:
         await asyncio.sleep(_LOOK)
@@ -74,10 +73,16 @@ async def _happen(cluster: ControlledCluster, fault: InjectedFault) -> None:
     try:
         await asyncio.sleep(fault.lasts)
     finally:
-        _end(cluster, fault)
+        await _end(cluster, fault)
 
 
-def _begin(cluster: ControlledCluster, fault: InjectedFault) -> None:
+def _can_happen(cluster: Controlled, fault: InjectedFault) -> bool:
+    if isinstance(cluster, HostedCluster):
+        return fault.what not in LINKS or COORDINATOR in fault.ends
+    return fault.what in LINKS or fault.what == "partition" or COORDINATOR not in fault.ends
+
+
+def _begin(cluster: Controlled, fault: InjectedFault) -> None:
     a, b = fault.ends[0], fault.ends[-1]
     match fault.what:
         case "delay":
@@ -103,8 +108,11 @@ def _begin(cluster: ControlledCluster, fault: InjectedFault) -> None:
                     (cluster.kill if fault.what == "kill" else cluster.pause)(rank)
 
 
-def _end(cluster: ControlledCluster, fault: InjectedFault) -> None:
+async def _end(cluster: Controlled, fault: InjectedFault) -> None:
     match fault.what:
+        case "kill" if isinstance(cluster, HostedCluster):
+            for rank in fault.ends:
+                await cluster.restart(rank)
         case "stop":
             for rank in fault.ends:
                 with suppress(InputError):
@@ -126,7 +134,7 @@ _NAMES = {
 """What the relays call a kind of fault, where it has another name."""
 
 
-def _across(cluster: ControlledCluster, fault: InjectedFault) -> list[tuple[int, int]]:
+def _across(cluster: Controlled, fault: InjectedFault) -> list[tuple[int, int]]:
     """The links between a partition's two sides."""
     everybody = range(COORDINATOR, cluster.spec.agents.count)
     pairs = [(a, b) for a in fault.ends for b in everybody if b not in fault.ends]

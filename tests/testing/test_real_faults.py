@@ -25,8 +25,10 @@ def undisturbed(name: str) -> dict[str, Any]:
     return result_of(memory.run(prepare(run_file(name)), 0))
 
 
-def fault(what: Any, *ends: int, lasts: float = 0.3, amount: float = 0.0) -> InjectedFault:
-    return InjectedFault(what=what, after=20, ends=ends, lasts=lasts, amount=amount)
+def fault(
+    what: Any, *ends: int, lasts: float = 0.3, amount: float = 0.0, after: int = 20
+) -> InjectedFault:
+    return InjectedFault(what=what, after=after, ends=ends, lasts=lasts, amount=amount)
 
 
 @pytest.mark.asyncio
