@@ -32,6 +32,14 @@ class Noise(Protocol):
         """Each integer with discrete Gaussian noise, N_Z(0, deviation²)."""
         ...
 
+    def polya(self, values: IntArray, scale: float, shares: int) -> IntArray:
+        """Each integer with one of `shares` parts of discrete Laplace noise of this scale.
+
+        A part is the difference of two Pólya numbers of shape 1/shares; the sum of all parts is x
+        with probability ~ e^(-|x| / scale).
+        """
+        ...
+
     def bernoulli(self, probability: float, size: int) -> list[bool]:
         """`size` independent draws that are true with this probability."""
         ...
@@ -65,6 +73,12 @@ class SeededNoise(Noise):
             keep = np.exp(-((np.abs(y) - variance / scale) ** 2) / (2 * variance))
             noise = np.concatenate([noise, y[self._generator.random(size) < keep]])
         return values + noise[: len(values)]
+
+    def polya(self, values: IntArray, scale: float, shares: int) -> IntArray:
+        stop = -math.expm1(-1 / scale)
+        draws: IntArray = self._generator.negative_binomial(1 / shares, stop, (2, len(values)))
+        noisy: IntArray = values + draws[0] - draws[1]
+        return noisy
 
     def bernoulli(self, probability: float, size: int) -> list[bool]:
         return [bool(u < probability) for u in self._generator.random(size)]

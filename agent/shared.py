@@ -12,7 +12,7 @@ from posse.protocol.federated import ExploredRow
 from posse.protocol.machine import COORDINATOR, AgentEffects, Disclose, Note, Received, Send
 from posse.protocol.masking import Keys, Masked, PublicKey, Unmask, Unmasked, pack_words
 from posse.protocol.privacy import Release
-from posse.protocol.shared import SharedNoise
+from posse.protocol.shared import SharedLaplace, SharedNoise
 
 
 @dataclass(slots=True, kw_only=True)
@@ -51,7 +51,11 @@ class SharedNoiseAgent(CdpAgent):
         if (sums < 0).any() or (sums > self.new).any():
             raise LocalProtocolError("a shared reward must lie in [0, 1]")
         shared = self.shared
-        noisy = self.noise.discrete_gaussian(shared.to_integers(sums), shared.share)
+        words = shared.to_integers(sums)
+        if isinstance(shared, SharedLaplace):
+            noisy = self.noise.polya(words, shared.scale, shared.honest_agents)
+        else:
+            noisy = self.noise.discrete_gaussian(words, shared.share)
         self.masker.begin(self.round, self.everybody)
         hidden = self.masker.mask(self.round, self.everybody, noisy.view(np.uint64))
         row = ExploredRow(self.round, len(self.active), self.observed, self.new)
@@ -65,10 +69,13 @@ class SharedNoiseAgent(CdpAgent):
     def _release(self) -> Release:
         """The release that the sum over the honest agents makes, in units of an agent's mean."""
         shared, grid = self.shared, float(1 << self.shared.precision)
+        name, scale = "discrete-gaussian", shared.deviation
+        if isinstance(shared, SharedLaplace):
+            name, scale = "discrete-laplace", shared.scale
         return Release(
-            "discrete-gaussian",
+            name,
             shared.sensitivity / grid / self.new,
-            shared.deviation / grid / self.new,
+            scale / grid / self.new,
             shared.losses.epsilon(shared.delta),
             f"round {self.round}",
         )

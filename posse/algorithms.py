@@ -33,7 +33,7 @@ from posse.protocol.cooperative import exploration_slots, release_counts, zeta
 from posse.protocol.federated import Active, Means, Schedule, uploaders
 from posse.protocol.mase import corrupted_failure, epoch_length, epoch_radius, threshold
 from posse.protocol.players import Choice, Outcome, privacy_factor, privacy_weight, target_rank
-from posse.protocol.shared import SharedNoise
+from posse.protocol.shared import SharedLaplace, SharedNoise
 from posse.security.noise import FieldNoise
 from posse.spec.activity import ActivitySpec
 from posse.topologies.graphs import Graph, from_edges, regular, ring, star
@@ -63,6 +63,7 @@ __all__ = [
     "RandomMeans",
     "Schedule",
     "SeededNoise",
+    "SharedLaplace",
     "SharedNoise",
     "TdfsPlayer",
     "TreeSums",

@@ -65,6 +65,9 @@ _FAR = 700.0
 _MOST_VALUES = 1 << 19
 """Numbers at most in an array of that integral: points times costs."""
 
+_DIGITS, _STEP = 40.0, 0.25
+"""Where the integral of `polya_loss` is cut off, at e^-40, and the step of its rule."""
+
 _NEGLIGIBLE = 1e-4
 """The part of δ that may be cut off."""
 
@@ -291,6 +294,29 @@ def gaussian_deviation(sensitivity: float, epsilon: float, delta: float) -> floa
         else:
             high = middle
     return sensitivity * math.exp(high)
+
+
+@lru_cache(maxsize=32)
+def polya_loss(scale: float, shape: float, moved: float) -> float:
+    """The most that a whole number with this noise costs, log(p(0) / p(`moved`)); 0 < shape <= 1.
+
+    The noise is the difference of two Pólya numbers of this shape and q = e^(-1/scale); of shape 1
+    it is discrete Laplace. A Pólya law of shape r <= 1 is a mixture of geometric ones, as C(k+r-1,
+    k) is the k-th moment of Beta(r, 1-r). So p is one, too, in |x|:
+
+        p(x) ~ q^|x| ∫ u^(|x|+r-1) (1-u)^-r (1-q² u)^-r du,    0 < u < 1,
+
+    and log p is convex in |x|. Then p(x) / p(x + moved) is largest at x = 0. The integral is taken
+    over log(u / (1-u)), where the trapezoidal rule is exact to e^-39.
+    """
+    if shape == 1.0 or not moved:
+        return moved / scale
+    y = np.arange(-_DIGITS / shape, _DIGITS / (1 - shape), _STEP)
+    log_u, log_rest = -np.logaddexp(0, -y), -np.logaddexp(0, y)
+    near = np.log(np.exp(log_rest) - math.expm1(-2 / scale) * np.exp(log_u))
+    logs = shape * log_u + (1 - shape) * log_rest - shape * near
+    nothing, shifted = (np.logaddexp.reduce(logs + x * log_u) for x in (0.0, moved))
+    return float(moved / scale + nothing - shifted)
 
 
 def laplace_losses(costs: FloatArray, times: NDArray[np.int64]) -> Losses:

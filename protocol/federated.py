@@ -24,6 +24,7 @@ from posse.protocol.signing import HASH_BYTES
 
 NoiseReading = Literal["printed", "per_agent"]
 CdpNoise = Literal["printed", "per_agent", "shared"]
+NoiseLaw = Literal["gaussian", "laplace"]
 ExchangeKind = Literal["gis", "flooding", "gossip"]
 ExchangeDelay = Literal["diameter-1", "diameter"]
 
@@ -156,17 +157,25 @@ class FederatedParameters(SingleParameters, frozen=True, kw_only=True):
 class CdpParameters(FederatedParameters, frozen=True, kw_only=True):
     """`cdp-mab`; `participation` < 1 selects the partial form (section IV-B).
 
-    `delta_prime`, `honest` and `precision` concern shared noise only; see protocol/shared.py.
+    `noise_law`, `delta_prime`, `honest` and `precision` concern shared noise only; see
+    protocol/shared.py.
     """
 
     noise: Annotated[
         CdpNoise,
         Meta(
             description="printed: Lap(1/(M ε d)), an agent's message is Mε-private; per_agent: "
-            "Lap(1/(ε d)), it is ε-private; shared: discrete Gaussian shares behind masks, the sum "
-            "over all agents is (ε, δ')-private"
+            "Lap(1/(ε d)), it is ε-private; shared: shares of noise behind masks, the sum over all "
+            "agents is private"
         ),
     ] = "printed"
+    noise_law: Annotated[
+        NoiseLaw,
+        Meta(
+            description="gaussian: the shared noise is discrete Gaussian, the sum (ε, δ')-private; "
+            "laplace: it is discrete Laplace, the sum ε-private without a δ'"
+        ),
+    ] = "gaussian"
     delta_prime: (
         Annotated[
             float,

@@ -31,12 +31,12 @@ LONGEST_BLOCK = 200
 class Release(msgspec.Struct, frozen=True, array_like=True):
     """One noisy release of an agent.
 
-    - `mechanism`: the law of the noise: "laplace", "discrete-gaussian" or "randomized-response"; at
-      most 64 letters, digits, blanks, - and _
+    - `mechanism`: the law of the noise: "laplace", "discrete-gaussian", "discrete-laplace" or
+      "randomized-response"; at most 64 letters, digits, blanks, - and _
     - `sensitivity`: the most by which one reward moves the released value, in units of reward
     - `scale`: the noise's scale, in the same units
-    - `epsilon`: the cost to each reward covered: sensitivity / scale for Laplace noise, the ε at
-      the claim's δ for Gaussian noise
+    - `epsilon`: the cost to each reward covered: sensitivity / scale for Laplace noise (discrete:
+      that of one word more), the ε at the claim's δ for Gaussian noise
     - `block`: the rewards covered, a line of less than 200 characters. Costs in equal blocks add up
       (sequential composition); different blocks cover disjoint rewards and the largest cost counts
       (parallel composition; Dwork and Roth 2014, section 3.5)

@@ -13,6 +13,11 @@ Different rounds and arms have disjoint rewards. So the guarantee holds even aga
 together with all other agents, who may add no noise and tell it all they know. The sum of n
 discrete Gaussians is not exactly one. It costs what N_Z(0, n σ_i²) costs, and a term of at most 10
 Σ_k e^(-2 π² σ_i² k/(k+1)), k < n (their Theorem 1), negligible for σ_i >= 10 words.
+
+`SharedLaplace` has no δ' (Chowdhury and Zhou, "Distributed differential privacy in multi-armed
+bandits", ICLR 2023). A share is the difference of two Pólya numbers of shape 1/n, and n = `honest`
+shares are a discrete Laplace number exactly. The other agents' shares are independent of it, so the
+sum of all is a function of theirs that costs no more.
 """
 
 import math
@@ -20,7 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from posse.protocol.accounting import Losses, gaussian_deviation
+from posse.protocol.accounting import Losses, gaussian_deviation, polya_loss
 from posse.protocol.arrays import FloatArray, IntArray
 from posse.protocol.federated import (
     CdpParameters,
@@ -82,6 +87,11 @@ class SharedNoise:
         """The deviation of all M agents' noise in a sum, in units of reward."""
         return self.share * math.sqrt(self.agents) / (1 << self.precision)
 
+    @property
+    def tail(self) -> float:
+        """The scale of the exponential tail of all agents' noise in a sum, in units of reward."""
+        return 0.0
+
     def fits(self, horizon: int) -> bool:
         """Whether the largest sum plus forty deviations of noise stays below half of 2^64."""
         largest = self.agents * horizon + 40 * self.total
@@ -96,6 +106,38 @@ class SharedNoise:
         return words.view(np.int64) / float(1 << self.precision)
 
 
+@dataclass(frozen=True)
+class SharedLaplace(SharedNoise):
+    """Shares of discrete Laplace noise; δ' is 0.
+
+    Between the losses that whole numbers can have, δ(ε) of discrete noise is a chord of that of
+    Laplace noise, which is convex. One word more than Δ makes up for this in `losses`.
+    """
+
+    @property
+    def scale(self) -> float:
+        """Of the honest agents' noise in a sum, P(x) ~ e^(-|x| / scale), in words."""
+        return (self.sensitivity + 1) / self.epsilon
+
+    @property
+    def deviation(self) -> float:
+        """At least that of the honest agents' noise, and less than a word more, in words."""
+        return math.sqrt(2) * self.scale
+
+    @property
+    def losses(self) -> Losses:
+        return Losses(laplace=((self.epsilon, 1),))
+
+    @property
+    def losses_alone(self) -> Losses:
+        cost = polya_loss(self.scale, 1 / self.honest_agents, self.sensitivity)
+        return Losses(pure=((cost, 1),))
+
+    @property
+    def tail(self) -> float:
+        return self.scale / (1 << self.precision)
+
+
 @dataclass(frozen=True, kw_only=True)
 class SharedSchedule(Schedule):
     """S(r) and C(r) where the sum over the M agents has noise of deviation σ = `deviation`.
@@ -108,16 +150,23 @@ class SharedSchedule(Schedule):
     with probability at most 2 e^(-P_r). The paper asks the same of its Laplace noise, but its Fact
     2 needs P_r < M; this holds for every M and P_r. S(r) makes this part at most Δ̃_r / 4, as in the
     paper.
+
+    With Laplace shares ȳ contains the difference of two gamma numbers instead, of scale b = `tail`
+    in a sum. The logarithm of its moments at z is at most V z² / (2 (1 - b z)), V = r σ², so that
+    σ sqrt(2 r P_r) + b P_r is as rarely exceeded (Boucheron, Lugosi and Massart 2013, section 2.4).
     """
 
     deviation: float
+    tail: float = 0.0
 
     def private(self, r: int, log_all: float) -> float:
-        return self.deviation * math.sqrt(2 * r * log_all) / self.senders
+        return (self.deviation * math.sqrt(2 * r * log_all) + self.tail * log_all) / self.senders
 
 
 def noise_of(parameters: CdpParameters, agents: int) -> SharedNoise:
     """The shared noise of M = `agents` agents, where `noise` is "shared"."""
     p = parameters
+    if p.noise_law == "laplace":
+        return SharedLaplace(agents, p.epsilon, 0.0, p.honest, p.precision)
     delta = slack(p.delta_prime, agents * p.horizon)
     return SharedNoise(agents, p.epsilon, delta, p.honest, p.precision)

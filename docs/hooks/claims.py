@@ -98,6 +98,7 @@ _PLAYERS: list[Form] = [
 _SHARED: list[Form] = [
     ('`noise = "shared"`', {"noise": "shared"}, {}),
     ("the same, `delta_prime = 1e-6`", {"noise": "shared", "delta_prime": 1e-6}, {}),
+    ('the same, `noise_law = "laplace"`', {"noise": "shared", "noise_law": "laplace"}, {}),
 ]
 
 _FORMS: dict[str, list[Form]] = {

@@ -33,7 +33,7 @@ from posse.engines import memory
 from posse.engines.sources import of_this_machine
 from posse.errors import PosseError
 from posse.plan import Plan
-from posse.protocol.accounting import Losses
+from posse.protocol.accounting import Losses, polya_loss
 from posse.protocol.arrays import FloatArray, IntArray
 from posse.protocol.machine import peer_name
 from posse.protocol.privacy import AdversaryView, Release
@@ -101,19 +101,25 @@ class _CoupledNoise(Noise):
     """Whether noise was asked for by itself, which the field refuses."""
 
     def _ask(
-        self, kind: str, values: Any, sensitivity: float, scale: float, draw: Callable[[], Any]
+        self,
+        kind: str,
+        values: Any,
+        sensitivity: float,
+        scale: float,
+        draw: Callable[[], Any],
+        shares: int = 1,
     ) -> Any:
         number = len(self.draws)
         if self.before is None:
             given = np.array(draw())
         else:
             was = self.before[number] if number < len(self.before) else None
-            if was is None or (was.kind, was.scale) != (kind, scale):
+            if was is None or (was.kind, was.scale, was.shares) != (kind, scale, shares):
                 raise _Apart(f"what agent {self.rank} asks of its noise differs")
             given = was.given
             if given.shape != np.shape(values):
                 raise _Apart(f"how many numbers agent {self.rank} releases differs")
-        self.draws.append(Draw(kind, np.array(values, float), sensitivity, scale, given))
+        self.draws.append(Draw(kind, np.array(values, float), sensitivity, scale, given, shares))
         return given.copy()
 
     def noisy(self, values: FloatArray, sensitivity: float, scale: float) -> FloatArray:
@@ -137,6 +143,17 @@ class _CoupledNoise(Noise):
             0.0,
             deviation,
             lambda: self.inner.discrete_gaussian(values, deviation),
+        )
+        return given
+
+    def polya(self, values: IntArray, scale: float, shares: int) -> IntArray:
+        given: IntArray = self._ask(
+            "polya",
+            values,
+            0.0,
+            scale,
+            lambda: self.inner.polya(values, scale, shares),
+            shares,
         )
         return given
 
@@ -342,6 +359,9 @@ def _cost(
             continue
         if one.kind == "gaussian":
             gaussian += moved**2 / one.scale**2 / max(1, plan.claim.honest)
+        elif one.kind == "polya":
+            sums = max(1, plan.claim.honest) / one.shares
+            laplace.append((polya_loss(one.scale, min(1.0, sums), moved), 1))
         elif one.kind == "laplace":
             laplace.append((moved / one.scale, 1))
             if moved > one.sensitivity * (1 + 1e-6):

@@ -6,7 +6,7 @@ same noise twice, show in some hundred numbers.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -32,13 +32,17 @@ _TAIL = 6.0
 
 @dataclass(frozen=True)
 class Draw:
-    """Numbers `given` for `values`, with noise of this kind ("laplace", "gaussian", "coins")."""
+    """Numbers `given` for `values`, with noise of this kind.
+
+    "laplace", "gaussian", "coins" or "polya", of which `shares` together are discrete Laplace.
+    """
 
     kind: str
     values: FloatArray
     sensitivity: float
     scale: float
     given: Any
+    shares: int = 1
 
     @property
     def noise(self) -> FloatArray:
@@ -49,7 +53,7 @@ class Draw:
     @property
     def grain(self) -> float:
         """How far apart noises may be, in units of their scale, that are the same."""
-        if self.kind == "gaussian":
+        if self.kind != "laplace":
             return 1 / self.scale
         return float(np.abs(self.given).max(initial=0.0)) * 2.0**-50 / self.scale
 
@@ -61,7 +65,8 @@ Runs = Sequence[Sequence[Sequence[Draw]]]
 def faults_of_law(runs: Runs) -> list[str]:
     """A sentence for each way in which noise is not what was asked for."""
     found = []
-    for kind in ("laplace", "gaussian"):
+    runs = [_sums_of_shares(run) for run in runs]
+    for kind in _MEAN:
         by_agent: dict[int, list[FloatArray]] = {}
         fine: list[FloatArray] = []
         absolute: list[FloatArray] = []
@@ -94,7 +99,7 @@ def _of_law(noise: FloatArray, kind: str, whose: str) -> str:
     count = len(noise)
     if count < _FEWEST:
         return ""
-    if kind == "laplace":
+    if kind != "gaussian":
         size, shape = np.abs(noise).sum(), float(count)
         below = np.sort(np.where(noise < 0, 0.5 * np.exp(noise), 1 - 0.5 * np.exp(-noise)))
     else:
@@ -118,8 +123,27 @@ def _of_law(noise: FloatArray, kind: str, whose: str) -> str:
     )
 
 
-_MEAN = {"laplace": 1.0, "gaussian": float(np.sqrt(2 / np.pi))}
-"""The mean size of a number of scale 1."""
+_MEAN = {"laplace": 1.0, "gaussian": float(np.sqrt(2 / np.pi)), "polya": 1.0}
+"""The mean size of a number of scale 1; of "polya", of its shares' sum."""
+
+
+def _sums_of_shares(run: Sequence[Sequence[Draw]]) -> list[list[Draw]]:
+    """The draws by agent; instead of "polya" shares sums that are close to Laplace numbers."""
+    kept = [[draw for draw in draws if draw.kind != "polya"] for draws in run]
+    shares = [[draw for draw in draws if draw.kind == "polya"] for draws in run]
+    for rank in range(len(run)):
+        for number, first in enumerate(shares[rank]):
+            group = [of[number] for of in shares[rank : rank + first.shares] if number < len(of)]
+            if rank % first.shares or len(group) < first.shares or first.scale < _COARSE:
+                continue
+            kept[rank].append(
+                replace(
+                    first,
+                    values=np.sum([draw.values for draw in group], axis=0),
+                    given=np.sum([draw.given for draw in group], axis=0),
+                )
+            )
+    return kept
 
 
 def _used_twice(noise: FloatArray, absolute: FloatArray, grain: float) -> str:

@@ -71,6 +71,9 @@ class RecordedNoise(Noise):
     def discrete_gaussian(self, values: IntArray, deviation: float) -> IntArray:
         return self._journal.asked(self._noise.discrete_gaussian, np.ndarray)(values, deviation)
 
+    def polya(self, values: IntArray, scale: float, shares: int) -> IntArray:
+        return self._journal.asked(self._noise.polya, np.ndarray)(values, scale, shares)
+
     def bernoulli(self, probability: float, size: int) -> list[bool]:
         return self._journal.asked(self._noise.bernoulli, list)(probability, size)
 

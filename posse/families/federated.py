@@ -90,6 +90,11 @@ def _check_rounds(spec: RunSpec, parameters: FederatedParameters) -> None:
 def _check_cdp(spec: RunSpec, parameters: CdpParameters) -> None:
     _check_rounds(spec, parameters)
     if parameters.noise != "shared":
+        if parameters.noise_law != "gaussian":
+            raise SpecError(
+                "parameters.noise_law",
+                f"is {parameters.noise_law!r}, a law of shared noise; set noise = 'shared'",
+            )
         return
     p, agents, arms = parameters, spec.agents.count, spec.arms.arm_count()
     shared = noise_of(p, agents)
@@ -103,7 +108,12 @@ def _check_cdp(spec: RunSpec, parameters: CdpParameters) -> None:
         raise SpecError("agents.count", "is 1, but noise is shared among at least two agents")
     if arms > MAX_WORDS:
         raise SpecError("arms", f"are {arms}: a masked report holds at most {MAX_WORDS} sums")
-    if shared.share < LEAST_SHARE:
+    if p.noise_law == "laplace" and p.delta_prime is not None:
+        raise SpecError(
+            "parameters.delta_prime",
+            "is given, but noise_law = 'laplace' has no δ'; delete one of the two",
+        )
+    if p.noise_law == "gaussian" and shared.share < LEAST_SHARE:
         raise SpecError(
             "parameters.precision",
             f"is {p.precision}: a share of the noise has a deviation of {shared.share:.3g} words "
@@ -115,11 +125,12 @@ def _check_cdp(spec: RunSpec, parameters: CdpParameters) -> None:
             f"is {p.precision}: the sum over {agents} agents of {p.horizon} rewards does not fit "
             f"into {WORD_BITS} bits; use fewer",
         )
-    if spec.mode == "field" and importlib.util.find_spec("opendp") is None:
+    opendp = p.noise_law == "gaussian" and spec.mode == "field"
+    if opendp and importlib.util.find_spec("opendp") is None:
         raise SpecError(
             "parameters.noise",
             "is 'shared', which in the field needs OpenDP; run: "
-            'pip install "posse-bandits[shared]"',
+            "pip install \"posse-bandits[shared]\", or set noise_law = 'laplace'",
         )
 
 
@@ -131,7 +142,7 @@ def _make_lone(context: AgentContext) -> AgentMachine:
 
 def _load_noise(p: CdpParameters, noise: Noise) -> None:
     """Draw once: OpenDP takes seconds to import."""
-    if p.noise == "shared":
+    if p.noise == "shared" and p.noise_law == "gaussian":
         noise.discrete_gaussian(np.zeros(1, dtype=np.int64), LEAST_SHARE)
 
 
@@ -324,17 +335,28 @@ def claim_pulls(context: ClaimContext) -> Claim:
     )
 
 
+_SIZED = "exactly; the noise is sized for epsilon = {epsilon:g} by Rényi divergence"
+_GAUSSIAN = (
+    "have a deviation σ, and Δ / σ costs (ε, δ') (Kairouz, Liu and Steinke 2021, Theorem 1; "
+    "exactly Balle and Wang 2018, Theorem 8)"
+)
+_LAPLACE = (
+    "sum to a discrete Laplace number, P(x) ~ e^(-|x| / b), and Δ < b ε (Chowdhury and Zhou 2023)"
+)
+
+
 def _claim_shared(context: ClaimContext, p: CdpParameters) -> Claim:
     shared = noise_of(p, context.agents)
     losses, trusted = shared.losses, shared.honest_agents
-    formula = f"exactly; the noise is sized for epsilon = {p.epsilon:g} by Rényi divergence"
+    laplace = p.noise_law == "laplace"
+    formula = "" if laplace else _SIZED.format(epsilon=p.epsilon)
     if context.alone:
         losses, trusted = shared.losses_alone, 1
         formula = "by this agent's own noise alone, as nobody here vouches for the others"
     return Claim(
-        mechanism="discrete-gaussian",
+        mechanism="discrete-laplace" if laplace else "discrete-gaussian",
         epsilon=losses.epsilon(shared.delta),
-        delta=shared.delta,
+        delta=None if laplace else shared.delta,
         losses=losses,
         honest=trusted,
         formula=formula,
@@ -345,8 +367,7 @@ def _claim_shared(context: ClaimContext, p: CdpParameters) -> Claim:
         "without a sum, never with less noise. The server passes on the public keys: agents "
         "with keys sign theirs; without, it is trusted not to replace them.",
         proof="A reward is in one sum of one round, which it moves by at most Δ words. The honest "
-        "agents' shares alone have a deviation σ, and Δ / σ costs (ε, δ') (Kairouz, Liu and "
-        "Steinke 2021, Theorem 1; exactly Balle and Wang 2018, Theorem 8); masks cancel in the "
+        f"agents' shares alone {_LAPLACE if laplace else _GAUSSIAN}; masks cancel in the "
         "sum over all agents alone (Bonawitz et al. 2017). All else is a function of the sums.",
         uncovered=f"agents that send wrong sums, which spoil the answer; {TIMING}",
     )

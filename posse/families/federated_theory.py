@@ -32,7 +32,8 @@ def make_schedule(parameters: SingleParameters, agents: int, arms: int) -> Sched
     if isinstance(p, CdpParameters):
         arguments["senders"] = uploaders(agents, p.participation)
         if p.noise == "shared":
-            return SharedSchedule(deviation=noise_of(p, agents).total, **arguments)
+            shared = noise_of(p, agents)
+            return SharedSchedule(deviation=shared.total, tail=shared.tail, **arguments)
     return Schedule(noise="per_agent" if p.noise == "per_agent" else "printed", **arguments)
 
 

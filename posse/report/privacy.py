@@ -15,6 +15,7 @@ _MECHANISMS = {
     "hybrid": "sums with noise from the hybrid mechanism (Chan, Shi and Song 2011)",
     "tree": "sums with noise from a binary tree (Chan, Shi and Song 2011)",
     "discrete-gaussian": "noise that the agents share, behind masks that leave only sums readable",
+    "discrete-laplace": "noise that the agents share, behind masks that leave only sums readable",
     "aggregation": "sums over groups, and masks",
     "silence": "what is seen does not depend on rewards",
     "randomized-response": "messages are withheld at random",

@@ -6,7 +6,8 @@ randomness, and accounts for the rounding in the scale. So every output lies on 
 the input was. With a draw of numpy's the possible outputs depend on the number it is added to.
 
 OpenDP adds discrete Gaussian noise to the whole numbers of masked sums. Its sampler is exact
-(Canonne, Kamath and Steinke 2020) and also draws from the operating system.
+(Canonne, Kamath and Steinke 2020) and also draws from the operating system, as does that of shares
+of discrete Laplace noise (posse/security/polya.py).
 """
 
 import importlib.util
@@ -20,6 +21,7 @@ from posse.agent.noise import Noise
 from posse.errors import PosseError
 from posse.protocol.arrays import FloatArray, IntArray
 from posse.protocol.errors import LocalProtocolError
+from posse.security.polya import draw_share
 
 NEEDED = '"field" needs a vetted source of noise; run: pip install "posse-bandits[field]"'
 
@@ -106,6 +108,10 @@ class FieldNoise(Noise):
         domain = dp.vector_domain(dp.atom_domain(T="i64"))
         mechanism = dp.m.make_gaussian(domain, dp.l2_distance(T="f64"), scale=deviation)
         return np.array(mechanism(values.tolist()), dtype=np.int64)
+
+    def polya(self, values: IntArray, scale: float, shares: int) -> IntArray:
+        noise = [draw_share(secrets.randbelow, scale, shares) for _ in values]
+        return values + np.array(noise, dtype=np.int64)
 
     def bernoulli(self, probability: float, size: int) -> list[bool]:
         return [self._uniform() < probability for _ in range(size)]

@@ -23,6 +23,23 @@ def test_discrete_gaussian_noise_has_its_law(sigma):
     assert found.pvalue > 1e-4
 
 
+@pytest.mark.parametrize("shares", [1, 2, 5])
+def test_shares_of_discrete_laplace_noise_sum_to_it(shares):
+    """Chi-square over the numbers with at least 50 expected; false alarm 1e-4, seed fixed."""
+    n, scale = 40_000, 3.5
+    noise = SeededNoise(np.random.default_rng(1))
+    drawn = np.full(n, 17, dtype=np.int64)
+    for _ in range(shares):
+        drawn = noise.polya(drawn, scale, shares)
+    x = np.arange(-200, 201)
+    expected = n * np.tanh(1 / (2 * scale)) * np.exp(-np.abs(x) / scale)
+    likely = expected >= 50
+    seen = np.array([(drawn - 17 == k).sum() for k in x[likely]])
+    rest = n - seen.sum(), n - expected[likely].sum()
+    found = chisquare(np.append(seen, rest[0]), np.append(expected[likely], rest[1]))
+    assert found.pvalue > 1e-4
+
+
 def test_the_same_seed_draws_the_same():
     one, other = (
         SeededNoise(np.random.default_rng(2)).discrete_gaussian(np.zeros(9, np.int64), 1e5)

@@ -110,6 +110,15 @@ def test_shared_noise_costs_what_is_claimed_and_half_of_it_twice_as_much(monkeyp
     assert "by the noise that is asked for" in found("cdp-mab", noise="shared").violations[0]
 
 
+@pytest.mark.slow
+def test_shares_of_laplace_noise_are_judged_by_their_sums(monkeypatch):
+    parameters = {"noise": "shared", "noise_law": "laplace"}
+    assert found("cdp-mab", **parameters).violations == []
+    polya = FieldNoise.polya
+    monkeypatch.setattr(FieldNoise, "polya", lambda self, v, scale, n: polya(self, v, scale / 2, n))
+    assert "not of the law" in str(found("cdp-mab", **parameters).violations)
+
+
 @pytest.mark.parametrize("system", ["dp-mase", "tdfs-private", "adap-ucb"])
 def test_halved_noise_is_found(monkeypatch, system):
     replaced(monkeypatch, FieldNoise, "noisy", halved)

@@ -35,6 +35,14 @@ def test_alone() -> None:
     assert claim("single-mab").epsilon == 0.5
 
 
+def test_shared_laplace_noise_costs_epsilon_and_no_delta() -> None:
+    found = claim(noise="shared", noise_law="laplace", honest=0.4)
+    assert (found.epsilon, found.delta) == (0.5, None)
+    assert "4 honest ones of 8" in found.adversary
+    assert "ε = 0.5 against the server" in found.says
+    assert found.of_person(10).epsilon == 5.0
+
+
 def test_shared_noise_names_its_delta_and_how_many_must_be_honest() -> None:
     found = claim(noise="shared", honest=0.4)
     assert found.epsilon == pytest.approx(0.4651, abs=1e-4)  # of .5, for which it is sized

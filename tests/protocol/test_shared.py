@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
+from scipy.stats import nbinom
 
-from posse.protocol.shared import LEAST_SHARE, SharedNoise, SharedSchedule
+from posse.protocol.shared import LEAST_SHARE, SharedLaplace, SharedNoise, SharedSchedule
 
 
 def noise(agents=8, epsilon=0.5, delta=1e-6, honest=0.5, precision=16):
@@ -90,3 +91,58 @@ def test_the_radius_covers_the_noise_and_the_schedule_makes_it_a_quarter():
 def test_fits():
     assert noise(precision=16).fits(10**9)
     assert not noise(precision=32).fits(10**9)
+
+
+def laplace(agents=8, epsilon=0.5, honest=0.5, precision=16):
+    return SharedLaplace(agents, epsilon, 0.0, honest, precision)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+@pytest.mark.parametrize("precision", [0, 16])
+def test_laplace_shares_cost_epsilon_without_a_delta(epsilon, precision):
+    shared = laplace(epsilon=epsilon, precision=precision)
+    assert shared.losses.epsilon(0.0) == shared.losses.epsilon(None) == epsilon
+    exact = pld.from_discrete_laplace_mechanism(1 / shared.scale, shared.sensitivity)
+    assert exact.get_epsilon_for_delta(0.0) <= epsilon + 1e-4  # its grid
+    for delta in (1e-3, 0.1 * epsilon):
+        assert exact.get_epsilon_for_delta(delta) <= shared.losses.epsilon(delta) + 1e-4
+
+
+@pytest.mark.parametrize("agents", [1, 2, 5])
+def test_the_exact_loss_of_a_sum_of_polya_shares_is_epsilon(agents):
+    """Of the convolution of n shares, with no approximation; and of one share alone."""
+    shared = laplace(agents, 1.0, honest=1.0, precision=3)
+    stop, k = -math.expm1(-1 / shared.scale), np.arange(4000)
+
+    def most(shape):
+        one = nbinom.pmf(k, shape, stop)
+        p = np.array([one[: len(one) - x] @ one[x:] for x in range(300)])
+        x = np.arange(-200, 200)
+        return float(np.log(p[np.abs(x)] / p[np.abs(x + shared.sensitivity)]).max())
+
+    assert most(1.0) == pytest.approx(shared.sensitivity / shared.scale, rel=1e-9)
+    assert most(1.0) <= shared.epsilon
+    assert most(1 / agents) == pytest.approx(shared.losses_alone.epsilon(0.0), rel=1e-9)
+
+
+def test_the_variance_of_laplace_shares_is_exact():
+    """2 q / (1 - q)² = 1 / (2 sinh²(1 / 2b)), of which `deviation` says less than a word more."""
+    for precision in (0, 3, 16):
+        shared = laplace(precision=precision)
+        exact = 1 / (math.sqrt(2) * math.sinh(1 / (2 * shared.scale)))
+        assert exact <= shared.deviation < exact + 1
+        assert shared.total == pytest.approx(shared.deviation * math.sqrt(2) / 2**precision)
+
+
+def test_the_radius_covers_laplace_noise():
+    """The noise of r rounds of all agents leaves the radius at most twice in e^P_r."""
+    shared = laplace(agents=8, honest=1.0, precision=2)
+    schedule = SharedSchedule(
+        deviation=shared.total, tail=shared.tail, arms=4, senders=8, horizon=10_000, epsilon=0.5
+    )
+    r, log_all = 3, 4.0
+    k = np.arange(6000)
+    one = nbinom.pmf(k, r, -math.expm1(-1 / shared.scale))
+    width = schedule.private(r, log_all) * 8 * 2**2
+    beyond = sum(float(one[: len(one) - x] @ one[x:]) for x in range(math.ceil(width), 1500))
+    assert 1e-3 * math.exp(-log_all) < beyond <= math.exp(-log_all)

@@ -23,6 +23,9 @@ class NoNoise(Noise):
     def discrete_gaussian(self, values: IntArray, deviation: float) -> IntArray:
         return values
 
+    def polya(self, values: IntArray, scale: float, shares: int) -> IntArray:
+        return values
+
     def bernoulli(self, probability: float, size: int) -> list[bool]:
         return [False] * size
 

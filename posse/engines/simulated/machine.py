@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from posse.agent.noise import Noise
+from posse.agent.noise import Noise, SeededNoise
 from posse.arms import Arms, ArmsContext, ArmsSpec
 from posse.arms.changing import Timed
 from posse.arms.csv import Csv
@@ -107,6 +107,9 @@ class SimulatedNoise(Noise):
 
     def discrete_gaussian(self, values: IntArray, deviation: float) -> IntArray:
         return values + np.rint(self._chance.normal(0.0, deviation, values.shape)).astype(np.int64)
+
+    def polya(self, values: IntArray, scale: float, shares: int) -> IntArray:
+        return SeededNoise(self._chance).polya(values, scale, shares)
 
     def bernoulli(self, probability: float, size: int) -> list[bool]:
         return [bool(draw) for draw in self._chance.random(size) < probability]
