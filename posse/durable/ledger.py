@@ -28,6 +28,7 @@ from posse.arms.csv import Content, Csv, new_digest
 from posse.durable.lifetime import (
     SCHEMA,
     SUFFIX,
+    UNREADABLE,
     lifetime,
     losses_of,
     over_arms,
@@ -304,7 +305,7 @@ class Ledger(Spending):
             return
         others: dict[Path, Content] = {}
         for path in sorted(self._data.parent.glob(f"*{SUFFIX}")):
-            with suppress(sqlite3.Error), closing(read_only(path)) as ledger:
+            with suppress(*UNREADABLE), closing(read_only(path)) as ledger:
                 places = {inode for (inode,) in ledger.execute("SELECT inode FROM places")}
                 if _inode(self._data) in places:
                     self._path = path

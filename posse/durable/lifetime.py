@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from posse import regular
 from posse.errors import InputError
 from posse.protocol.accounting import Losses, together
 from posse.protocol.privacy import Guarantee, format_cost
@@ -36,6 +37,12 @@ when it was last used, and its hash. Without the index each release would search
 runs: a tenth of a second after 1,000 runs with 50 arms."""
 
 SUFFIX = ".ledger"
+
+UNREADABLE = (sqlite3.Error, ValueError, TypeError, OverflowError)
+"""What reading a damaged ledger raises: its columns may hold anything."""
+
+_MOST_ROWS = regular.MOST // 3
+"""More rows than the largest log has."""
 
 
 class LedgerRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,7 +106,7 @@ def read(path: Path) -> Lifetime:
     try:
         with closing(read_only(ledger)) as connection:
             return lifetime(connection, ledger)
-    except sqlite3.Error as error:
+    except UNREADABLE as error:
         raise InputError(f"{ledger} cannot be read as a ledger: {error}") from None
 
 
@@ -115,7 +122,9 @@ def lifetime(connection: sqlite3.Connection, path: Path) -> Lifetime:
     """What all runs in a ledger add up to."""
     fields = LedgerRun.__struct_fields__
     recorded = connection.execute(f"SELECT {', '.join(fields)} FROM runs ORDER BY run").fetchall()
-    runs = [LedgerRun(**dict(zip(fields, row, strict=True))) for row in recorded]
+    runs = msgspec.convert(
+        [dict(zip(fields, row, strict=True)) for row in recorded], list[LedgerRun]
+    )
     used = [run for run in runs if run.rewards]
     known = {run for (run,) in connection.execute("SELECT DISTINCT run FROM rows")}
     unknown = [run for run in used if run.run not in known]
@@ -192,7 +201,10 @@ def over_arms(
     uses = connection.execute(
         "SELECT first, last, epsilon, delta FROM rows JOIN runs USING (run) WHERE arm = ?", (arm,)
     ).fetchall()
-    charged = np.zeros((3, max([length, *(last for _, last, _, _ in uses)])))
+    rows = max([length, *(last for _, last, _, _ in uses)])
+    if rows > max(length, _MOST_ROWS):
+        raise ValueError(f"it says that a run used row {rows}, and no log has so many")
+    charged = np.zeros((3, rows))
     for first, last, epsilon, delta in uses:
         cost = 1.0, bare if epsilon is None else epsilon, delta or 0.0
         charged[:, first:last] += np.array(cost)[:, np.newaxis]

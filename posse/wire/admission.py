@@ -43,6 +43,10 @@ class Admission:
             share = self.shares.get(_wider(source, self._prefixes), self.others)
             self._rates[source] = self._rates.get(source, 0.0) + 1 / share / _MEMORY
 
+    def pass_over(self, now: float) -> None:
+        """Keep all estimates: requests were dropped unseen since the last update."""
+        self._at = now
+
     def update(self, now: float, most: float) -> bool:
         """Decide anew, taking at most `most` connections a second; whether that changed."""
         faded = math.exp((self._at - now) / _MEMORY)

@@ -30,7 +30,6 @@ import os
 import random
 import select
 import socket
-import stat
 import struct
 import threading
 from collections import deque
@@ -85,7 +84,7 @@ EVERY = 0.05
 _PER_CONNECTION = 0.001
 """Seconds between looks: at least, and per connection. One takes 2 µs, so 0.2 % of a core."""
 
-AT_ONCE = 64
+AT_ONCE = 512
 """Events, besides two per agent, after which nobody is let in until all of them are processed."""
 
 HANG_UP = 10.0
@@ -178,6 +177,7 @@ class Door:
         self._before = (0, 0)
         self._look_at = 0.0
         self._fresh = 0
+        self._shut = False
         self._calm = resident()
         self._over = threading.Event()
         if guarded:
@@ -186,32 +186,39 @@ class Door:
     def _watch(self) -> None:
         news = select.poll()
         news.register(self._monitor, select.POLLIN)
-        shut_out = False
         while not self._over.is_set():
             news.poll(1000 * EVERY)
-            if self.drain() or self._full:
-                # they come faster than this thread learns who they are, or than ZeroMQ lets go
-                shut_out = True
-                self._filter({}, 0.0)
-                while self.drain():
-                    pass
+            self.admit()
             now = self._clock()
-            with self._lock:
-                changed = self._admission.update(now, self._most_per_second)
-            if (changed or shut_out) and not self._full:
-                shut_out = False
-                self._filter(self._admission.shares, self._admission.others)
             if self.due(now):
                 self.look(now)
 
-    @property
-    def _full(self) -> bool:
-        """Whether so many connections are there, closed or not, that no more may come."""
-        return len(self._connections) > 2 * (self._agents + SPARE)
+    def admit(self) -> None:
+        """Process the monitor's events, and decide whose requests to connect the kernel drops."""
+        came_too_fast = self.drain()
+        if came_too_fast or self._more_than(2):
+            # they come faster than this thread learns who they are, or than ZeroMQ lets go
+            self._shut_out()
+            while self.drain():
+                pass
+        now = self._clock()
+        with self._lock:
+            if self._shut:
+                self._admission.pass_over(now)
+            changed = self._admission.update(now, TAKEN_PER_SECOND + 2 * self._agents)
+        if (changed or self._shut) and not self._more_than(2):
+            self._shut = False
+            self._filter(self._admission.shares, self._admission.others)
 
-    @property
-    def _most_per_second(self) -> int:
-        return TAKEN_PER_SECOND + 2 * self._agents
+    def _more_than(self, times: int) -> bool:
+        """Whether so many times the usual connections are there, closed or not."""
+        return len(self._connections) > times * (self._agents + SPARE)
+
+    def _shut_out(self) -> None:
+        """Let nobody in for now of those who are too many; where that is unknown, nobody at all."""
+        self._shut = True
+        loud = {} if self._more_than(4) else dict.fromkeys(self._admission.shares, 0.0)
+        self._filter(loud, 1.0 if loud else 0.0)
 
     def _filter(self, shares: Mapping[PacketSource, float], others: float) -> None:
         """Let in these shares of requests to connect, and all from where agents joined."""
@@ -257,19 +264,18 @@ class Door:
 
     def _copy(self, fd: int) -> Connection:
         connection = Connection(None, "", self._clock())
-        if fd > self._last_copied:
-            return connection
         with contextlib.suppress(OSError):
-            copied = socket.socket(fileno=os.dup(fd))
-            if copied.family == socket.AF_UNIX:  # has no counts
-                copied.close()
-                return connection
-            connection.socket = copied
-            peer = connection.socket.getpeername()
-            connection.host = plain(str(peer[0])) if isinstance(peer, tuple) else ""
-            connection.source = source_of(connection.host)
+            copied = copy_of(fd)
+            peer = None if copied.family == socket.AF_UNIX else copied.getpeername()
+            if isinstance(peer, tuple):
+                connection.host = plain(str(peer[0]))
+                connection.source = source_of(connection.host)
             if self._listener is None and connection.source is not None:
-                self._listener = listener_of(connection.socket)
+                self._listener = listener_of(copied)
+            if connection.source is None or fd > self._last_copied:  # no counts, or no room
+                copied.close()
+            else:
+                connection.socket = copied
         return connection
 
     def _disconnected(self, fd: int) -> None:
@@ -396,14 +402,22 @@ class Door:
                 self._listener.close()
 
 
+def copy_of(fd: int) -> socket.socket:
+    """A socket with a copy of this descriptor; `OSError` if by now it is none or a file's."""
+    copied = os.dup(fd)
+    try:
+        return socket.socket(fileno=copied)
+    except OSError:
+        os.close(copied)
+        raise
+
+
 def listener_of(accepted: socket.socket) -> socket.socket | None:
     """A copy of this process's socket that listens where this connection was accepted."""
     port = accepted.getsockname()[1]
     for name in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError):
-            if not stat.S_ISSOCK(os.fstat(int(name)).st_mode):
-                continue
-            copy = socket.socket(fileno=os.dup(int(name)))
+            copy = copy_of(int(name))
             if (
                 copy.family in (socket.AF_INET, socket.AF_INET6)
                 and copy.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)

@@ -105,3 +105,21 @@ def test_one_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="does not exist"):
         read(tmp_path / "log")
     assert not contents(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE rows SET last = 1000000000000",
+        "UPDATE rows SET last = 'x'",
+        "UPDATE runs SET epsilon = 'x'",
+        "UPDATE runs SET task = CAST(x'b2' AS TEXT)",
+        "INSERT INTO losses VALUES (1, x'c1')",
+    ],
+)
+def test_a_damaged_one_is_refused_in_a_sentence(tmp_path: Path, damage: str) -> None:
+    connection = kept(tmp_path / "log.ledger")
+    connection.execute(damage)
+    connection.close()
+    with pytest.raises(InputError, match=r"log\.ledger cannot be read as a ledger: "):
+        read(tmp_path / "log")

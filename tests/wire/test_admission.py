@@ -54,6 +54,17 @@ def test_a_storm_that_is_over_limits_nobody() -> None:
     assert admission.shares == {}
 
 
+def test_what_was_dropped_unseen_makes_no_source_seem_quiet() -> None:
+    admission = Admission()
+    admission.update(0.0, 10)
+    storm(admission, ["192.0.2.1"], 100)
+    admission.update(0.0, 10)
+    before = admission.shares
+    admission.pass_over(9.0)
+    assert not admission.update(9.0, 10)
+    assert admission.shares == before != {}
+
+
 @pytest.mark.parametrize(
     ("hosts", "wanted"),
     [

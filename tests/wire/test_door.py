@@ -2,7 +2,9 @@
 
 import os
 import socket
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import zmq
@@ -35,7 +37,7 @@ class Place(Watched[Door]):
         if secret is not None:
             self.router.setsockopt(zmq.CURVE_SERVER, 1)
             self.router.setsockopt(zmq.CURVE_SECRETKEY, secret[1])
-        self._port = self.router.bind_to_random_port("tcp://127.0.0.1")
+        self.port = self.router.bind_to_random_port("tcp://127.0.0.1")
         self._monitor = self.router.get_monitor_socket(WATCHED)
         world = World()
         world.monotonic = lambda: self.now
@@ -53,7 +55,7 @@ class Place(Watched[Door]):
 
     def connect(self, count: int = 1) -> list[socket.socket]:
         """Strangers that say nothing, all accepted."""
-        fresh = [socket.create_connection(("127.0.0.1", self._port)) for _ in range(count)]
+        fresh = [socket.create_connection(("127.0.0.1", self.port)) for _ in range(count)]
         self._raw += fresh
         most = len(self._raw) + len(self._dealers)
         until(lambda: self._seen() >= most, "connections that are accepted")
@@ -69,7 +71,7 @@ class Place(Watched[Door]):
             dealer.setsockopt(zmq.CURVE_PUBLICKEY, public)
             dealer.setsockopt(zmq.CURVE_SECRETKEY, own)
             dealer.setsockopt(zmq.CURVE_SERVERKEY, self._secret[0])
-        dealer.connect(f"tcp://127.0.0.1:{self._port}")
+        dealer.connect(f"tcp://127.0.0.1:{self.port}")
         most = len(self._raw) + len(self._dealers)
         until(lambda: self._seen() >= most, "a connection that is accepted")
         return dealer
@@ -110,6 +112,15 @@ def test_a_number_that_is_used_again_leaves_no_copy_open(place: Place) -> None:
     assert before.socket is not None
     assert before.socket.fileno() == -1
     assert place.door._connections[fd] is not before
+
+
+def test_a_number_that_is_a_files_by_now_costs_no_descriptor(place: Place, tmp_path: Path) -> None:
+    """What ZeroMQ accepted and closed again may be told when a file has its number."""
+    with (tmp_path / "file").open("w") as file:
+        before = len(os.listdir("/proc/self/fd"))
+        place.door._accepted(file.fileno())
+        assert len(os.listdir("/proc/self/fd")) == before
+        place.door._disconnected(file.fileno())
 
 
 def is_closed(connection: socket.socket) -> bool:
@@ -195,6 +206,23 @@ def test_it_looks_at_once_when_many_have_come(place: Place) -> None:
     assert place.door.due(place.now)
     place.look()
     assert not place.door.due(place.now)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a filter of Linux")
+def test_while_too_many_are_there_nobody_is_let_in(place: Place) -> None:
+    place.connect(2 * (1 + SPARE) + 1)
+    place.door.admit()
+    with socket.socket() as late:
+        late.settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            late.connect(("127.0.0.1", place.port))
+    place.door.hang_up()
+    place.now = 60.0
+    place.door.admit()  # what was dropped meanwhile was not seen: the storm may go on
+    place.now = 120.0
+    place.door.admit()
+    with socket.create_connection(("127.0.0.1", place.port), 0.5):
+        pass
 
 
 def test_it_ends_all_connections_and_waits_until_they_have_ended(place: Place) -> None:
