@@ -27,12 +27,14 @@ _PREFIXES = ((32, 64), (24, 48), (16, 32))
 class Admission:
     """Estimates the rates of sources, and decides which share of each one's requests is taken.
 
-    `shares` has those that are limited, `others` the share of all other sources.
+    `shares` has those that are limited, `others` the share of all other sources. While `shut`,
+    requests are dropped unseen, so that no source is quiet for it.
     """
 
     def __init__(self) -> None:
         self.shares: dict[PacketSource, float] = {}
         self.others = 1.0
+        self.shut = False
         self._rates: dict[PacketSource, float] = {}
         self._prefixes = _PREFIXES[0]
         self._at = -math.inf
@@ -43,13 +45,9 @@ class Admission:
             share = self.shares.get(_wider(source, self._prefixes), self.others)
             self._rates[source] = self._rates.get(source, 0.0) + 1 / share / _MEMORY
 
-    def pass_over(self, now: float) -> None:
-        """Keep all estimates: requests were dropped unseen since the last update."""
-        self._at = now
-
     def update(self, now: float, most: float) -> bool:
         """Decide anew, taking at most `most` connections a second; whether that changed."""
-        faded = math.exp((self._at - now) / _MEMORY)
+        faded = 1.0 if self.shut else math.exp((self._at - now) / _MEMORY)
         self._at = now
         rates = ((source, rate * faded) for source, rate in self._rates.items())
         self._rates = {source: rate for source, rate in rates if rate > _FORGOTTEN}

@@ -177,7 +177,6 @@ class Door:
         self._before = (0, 0)
         self._look_at = 0.0
         self._fresh = 0
-        self._shut = False
         self._calm = resident()
         self._over = threading.Event()
         if guarded:
@@ -203,11 +202,9 @@ class Door:
                 pass
         now = self._clock()
         with self._lock:
-            if self._shut:
-                self._admission.pass_over(now)
             changed = self._admission.update(now, TAKEN_PER_SECOND + 2 * self._agents)
-        if (changed or self._shut) and not self._more_than(2):
-            self._shut = False
+        if (changed or self._admission.shut) and not self._more_than(2):
+            self._admission.shut = False
             self._filter(self._admission.shares, self._admission.others)
 
     def _more_than(self, times: int) -> bool:
@@ -216,7 +213,7 @@ class Door:
 
     def _shut_out(self) -> None:
         """Let nobody in for now of those who are too many; where that is unknown, nobody at all."""
-        self._shut = True
+        self._admission.shut = True
         loud = {} if self._more_than(4) else dict.fromkeys(self._admission.shares, 0.0)
         self._filter(loud, 1.0 if loud else 0.0)
 

@@ -60,7 +60,7 @@ def test_what_was_dropped_unseen_makes_no_source_seem_quiet() -> None:
     storm(admission, ["192.0.2.1"], 100)
     admission.update(0.0, 10)
     before = admission.shares
-    admission.pass_over(9.0)
+    admission.shut = True
     assert not admission.update(9.0, 10)
     assert admission.shares == before != {}
 
