@@ -25,8 +25,11 @@ def hold(
     progress: Callable[[int], Progress],
     jobs: int | None = None,
     workers: Any = None,
+    only_kept: bool = False,
 ) -> result.ArenaResult:
     """The result of these entrants in these tasks, and of one problem alone if it is named.
+
+    `only_kept`: nothing is run; it is the result of the runs in `folder`.
 
     `folder`: where runs are kept, and found. `kept`: a result of ours to stand beside. `workers`: a
     client of Dask.
@@ -34,11 +37,14 @@ def hold(
     taken, out = cells.cells(list(entrants), form, tasks, problem)
 
     def runs(trials: list[Trial]) -> list[Score]:
+        if only_kept:
+            return play.so_far(trials, folder)
         with progress(len(trials)) as shown:
             return play.run(trials, folder, lambda before: shown.done(before=before), jobs, workers)
 
-    tuned = play.tune(taken, form, runs)
-    done, failed = play.score([*taken, *tuned], form, runs)
+    done, failed = play.score(taken, form, runs)
+    tuned_done, tuned_failed = play.score(play.tune(taken, form, runs), form, runs)
+    done, failed = [*done, *tuned_done], [*failed, *tuned_failed]
     ours = None if kept is None else result.read(kept)
     measured = [result.cell_result(cell, first, scores) for cell, first, scores in done]
     asked = {cell.setting.task for cell, _, _ in done}

@@ -181,7 +181,7 @@ def entered(name: str, task: Task | None = None, tune: Tunes | None = None) -> E
     if name.endswith(".toml"):
         spec = load(name)
         own = Entrant(
-            name=Path(name).stem,
+            name=_name_of(Path(name).resolve()),
             system=spec.system,
             tasks=(),
             origin="entered",
@@ -200,6 +200,11 @@ def entered(name: str, task: Task | None = None, tune: Tunes | None = None) -> E
     return replace(
         own, name=f"{own.name} (entered)" if taken else own.name, tasks=tasks, tune=tune or {}
     )
+
+
+def _name_of(path: Path) -> str:
+    """A run file's name, or its folder's if it is called `run.toml`, as many are."""
+    return path.parent.name if path.stem == "run" else path.stem
 
 
 def ours(

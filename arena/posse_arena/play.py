@@ -37,6 +37,8 @@ from posse_arena.problems import (
     liars,
 )
 
+NOT_RUN = "not run yet"
+
 Each = Callable[[bool], None]
 """Hears of each run as it ends, and whether it was kept before."""
 
@@ -149,13 +151,7 @@ def run(
 
     `workers`: a client of Dask, on whose workers runs are made, else `jobs` processes.
     """
-    decode = msgspec.msgpack.Decoder(Score).decode
-    stores: dict[str, Store[Score]] = {}
-    for one in trials:
-        if folder is not None and one.code not in stores:
-            by = made_by(one.plan) + digest([Path(__file__)])
-            stores[one.code] = Store(folder, by, msgspec.msgpack.encode, decode)
-    pieces = [Piece(one, one.name if stores else "", stores.get(one.code)) for one in trials]
+    pieces = _pieces(trials, folder)
 
     def work(missing: list[Trial]) -> Iterator[tuple[int, Score | PosseError]]:
         if workers is None:
@@ -164,6 +160,26 @@ def run(
             yield from _on_workers(workers, missing)
 
     return outcomes(pieces, work, each)
+
+
+def so_far(trials: list[Trial], folder: Path | None) -> list[Score]:
+    """The score of each that is in `folder`; the others have failed with `NOT_RUN`."""
+    missing = Score(failed=NOT_RUN)
+    return [
+        (piece.store and piece.store.kept(piece.name)) or missing
+        for piece in _pieces(trials, folder)
+    ]
+
+
+def _pieces(trials: list[Trial], folder: Path | None) -> list[Piece[Trial, Score]]:
+    """Each with where it is kept."""
+    decode = msgspec.msgpack.Decoder(Score).decode
+    stores: dict[str, Store[Score]] = {}
+    for one in trials:
+        if folder is not None and one.code not in stores:
+            by = made_by(one.plan) + digest([Path(__file__)])
+            stores[one.code] = Store(folder, by, msgspec.msgpack.encode, decode)
+    return [Piece(one, one.name if stores else "", stores.get(one.code)) for one in trials]
 
 
 def _on_workers(client: Any, trials: list[Trial]) -> Iterator[tuple[int, Score]]:
@@ -216,10 +232,10 @@ def tune(cells: list[Cell], form: Form, runs: Callable[[list[Trial]], list[Score
     scores = iter(runs([one for each in trials.values() for some in each for one in some]))
     best: dict[Any, dict[str, Any]] = {}
     for key, tries in attempts.items():
-        ranked = [
-            (_rank([next(scores) for _ in some]), place) for place, some in enumerate(trials[key])
-        ]
-        if ranked:
+        by_place = [[next(scores) for _ in some] for some in trials[key]]
+        unknown = any(one.failed == NOT_RUN for own in by_place for one in own)
+        ranked = [(_rank(own), place) for place, own in enumerate(by_place)]
+        if ranked and not unknown:
             best[key] = tries[min(ranked)[1]].tuned or {}
     return [
         replace(cell, tuned=best[key_of(cell)])

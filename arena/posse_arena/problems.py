@@ -196,7 +196,7 @@ PROBLEMS = {
             tasks=("best-arm", "regret"),
             source="one arm of mean .9 among 1,000; the others from U[0, .3]",
             means=drawn(1_000, 0, 0.3, best=0.9),
-            only_full=("regret",),
+            only_full=("best-arm", "regret"),
         ),
         Problem(
             name="tumours",

@@ -48,6 +48,7 @@ def add(parser: Parser) -> None:
     )
     parser.option("--among A,B,C", "of ours only these", default="")
     parser.option("--all", "run all of ours too, beside the entrants")
+    parser.option("--so-far", "run nothing: the result of what was run until now into --out")
     parser.option("--on tcp://HOST:PORT", "make the runs on the workers of this Dask scheduler")
     add_jobs(parser)
     parser.option(
@@ -119,6 +120,7 @@ def _found(options: argparse.Namespace, out: Path) -> Any:
                 progress=lambda total: Progress("the arena", total, screen(options), "runs"),
                 jobs=options.jobs,
                 workers=client,
+                only_kept=options.so_far,
             )
         except KeyboardInterrupt:
             remark(f"finished runs are kept in {out / 'runs'}; the same command resumes from them")
@@ -147,6 +149,7 @@ def _command(options: argparse.Namespace) -> str:
     """The command that makes the same result."""
     words = ["posse arena", *options.entrants]
     words += ["--full"] * options.full + ["--all"] * options.all
+    words += ["--so-far"] * options.so_far
     words += [f"--among {options.among}"] if options.among else []
     words += [f"--task {options.task}"] if options.task else []
     words += [f"--problem {options.problem}"] if options.problem else []
