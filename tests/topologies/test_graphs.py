@@ -38,6 +38,21 @@ def test_algebraic_connectivity_closed_forms() -> None:
 
 
 @given(edge_sets)
+def test_eccentricities_are_the_largest_distances(drawn: tuple[int, list]) -> None:
+    graph = graphs.from_edges(*drawn)
+    assert list(graph.eccentricities) == graph.distances.max(axis=1).tolist()
+
+
+def test_eccentricities_of_many_agents_are_measured_64_at_a_time_and_of_a_long_path_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    torus = networkx.convert_node_labels_to_integers(networkx.grid_2d_graph(15, 15, periodic=True))
+    monkeypatch.setattr(graphs, "_WORDS", 1)  # 225 agents in four blocks
+    assert graphs.from_edges(225, torus.edges).eccentricities == (14,) * 225
+    assert graphs.path(201).centre == (100,)
+
+
+@given(edge_sets)
 def test_distances_and_components_are_those_of_networkx(drawn: tuple[int, list]) -> None:
     graph = graphs.from_edges(*drawn)
     other = reference(graph)
