@@ -3,6 +3,7 @@
 A yardstick has the law of its system and no messages, no accounts and no streams of each agent.
 """
 
+import importlib
 import math
 import sys
 import time
@@ -15,10 +16,26 @@ from bench.memory import seconds
 from bench.tables import hold, run_file, show
 from posse.engines import memory
 from posse.plan import prepare
+from posse.protocol.anonymous import AnonymousParameters
 from posse.protocol.arrays import FloatArray
-from posse.protocol.federated import CdpParameters, RoundRow, Schedule
-from posse.protocol.mase import DpMaseParameters, epoch_length, epoch_radius, votes_to_remove
+from posse.protocol.cooperative import (
+    PrivateParameters,
+    confidence_bonus,
+    exploration_slots,
+    noise_scale,
+    release_counts,
+)
+from posse.protocol.federated import CdpParameters, DdpParameters, RoundRow, Schedule
+from posse.protocol.mase import (
+    DpMaseParameters,
+    MaseParameters,
+    epoch_length,
+    epoch_radius,
+    successive_elimination_radius,
+    votes_to_remove,
+)
 from posse.results.record import RunRecord
+from posse.topologies.graphs import Graph
 
 SIZES = (1_000, 10_000, 100_000)
 MEANS = (0.9, 0.3, 0.3, 0.3, 0.3)
@@ -99,27 +116,159 @@ def cdp_mab(
     return active[int(average[:, list(active)].mean(axis=0).argmax())], observed
 
 
-CASES: dict[str, tuple[Any, dict[str, float]]] = {
-    "dp-mase": (dp_mase, {"delta": 0.05, "epsilon": 0.25, "beta": 0.5}),
-    "cdp-mab": (cdp_mab, {"horizon": 1_000, "epsilon": 0.5}),
+def mase(
+    parameters: MaseParameters, means: FloatArray, agents: int, random: np.random.Generator
+) -> tuple[int, int]:
+    """MASE (`corrected`): the arm found, and the votes counted until then.
+
+    In each sweep every agent that is not done is active once, and all test; their votes are counted
+    in random order. posse draws who is active, so this is the law but for the order of activations.
+    """
+    arms, p = len(means), parameters
+    needed = votes_to_remove(p, arms, "corrected")
+    sums, left = np.zeros((agents, arms)), np.ones((agents, arms), dtype=bool)
+    alive, voted, counted = np.ones(arms, dtype=bool), np.zeros(arms, dtype=np.int64), 0
+    t = 0
+    while (left.sum(axis=1) > 1).any():
+        t += 1
+        sums += random.random(sums.shape) < means
+        width = 2 * float(successive_elimination_radius(float(t), arms, p.beta))
+        estimates = np.where(left, sums / t, -math.inf)
+        losers = left & (estimates.max(axis=1, keepdims=True) - estimates >= width)
+        for n in random.permutation(np.flatnonzero(losers.any(axis=1))).tolist():
+            voted += losers[n]
+            counted += int(losers[n].sum())
+            for arm in np.flatnonzero(losers[n] & alive & (voted >= needed)):
+                alive[arm] = alive.sum() == 1
+            if alive.sum() == 1:
+                return int(alive.argmax()), counted
+        left &= ~losers & alive
+    return -1, counted
+
+
+def private_ucb(
+    parameters: PrivateParameters,
+    means: FloatArray,
+    agents: int,
+    random: np.random.Generator,
+    graph: Graph,
+) -> tuple[int, int]:
+    """`private-ucb` (`corrected`, γ = 1, equal degrees): the arm pulled most, the best's pulls."""
+    p, arms, rows = parameters, len(means), np.arange(agents)
+    near = np.array(graph.neighbours)
+    due, scale = np.zeros(p.horizon + 1, dtype=bool), np.zeros(p.horizon + 1)
+    for n in release_counts(p.epsilon, p.v, p.horizon):
+        due[n], scale[n] = True, noise_scale(n, p.v)
+    pulls, sums = np.zeros((agents, arms), dtype=np.int64), np.zeros((agents, arms))
+    told = np.zeros((agents, 2, arms))  # the counts and sums last released
+    for t in range(1, p.horizon + 1):
+        if t <= exploration_slots(arms, p.epsilon):
+            arm = np.full(agents, (t - 1) % arms)
+        else:
+            N, known = np.moveaxis(told + told[near].sum(axis=1), 1, 0)
+            index = known / np.maximum(N, 1) + confidence_bonus(math.log(t), np.maximum(N, 1))
+            index[N == 0] = math.inf
+            arm = index.argmax(axis=1)
+        sums[rows, arm] += random.random(agents) < means[arm]
+        pulls[rows, arm] += 1
+        n = pulls[rows, arm]
+        who = np.flatnonzero(due[n])
+        arm, n = arm[who], n[who]
+        told[who, 0, arm] = n
+        told[who, 1, arm] = sums[who, arm] + n * random.laplace(0.0, scale[n])
+    in_all = pulls.sum(axis=0)
+    return int(in_all.argmax()), int(in_all[means.argmax()])
+
+
+def ddp_mab(
+    parameters: DdpParameters,
+    means: FloatArray,
+    agents: int,
+    random: np.random.Generator,
+    graph: Graph,
+) -> tuple[int, int]:
+    """DDP-MAB (`corrected`): the arm found, and the pulls of the best."""
+    p, active, best = parameters, tuple(range(len(means))), int(means.argmax())
+    schedule = Schedule(arms=len(means), senders=agents, horizon=p.horizon, epsilon=p.epsilon)
+    average, travel = np.zeros((agents, len(means))), max(0, graph.diameter - 1)
+    observed = slots = pulled = 0
+    answers = np.zeros(agents, dtype=np.int64)
+    for r in range(1, p.horizon + 1):
+        total = schedule.observations(r, len(active), observed)
+        new, columns = total - observed, list(active)
+        if len(active) == 1 or slots + new * len(active) > p.horizon:
+            break
+        mean = random.binomial(new, means[columns], (agents, len(active))) / new
+        mean += random.laplace(0.0, schedule.scale(new), mean.shape)
+        average[:, columns] = (observed * average[:, columns] + new * mean) / total
+        observed, slots = total, slots + new * len(active) + travel
+        answers = np.array(columns)[average[:, columns].argmax(axis=1)]
+        pulled += new * agents * (best in active)
+        if slots > p.horizon:
+            slots -= travel
+            return active[0], pulled + (p.horizon - slots) * int((answers == best).sum())
+        pulled += travel * int((answers == best).sum())
+        shared = average[:, columns].mean(axis=0)
+        active = schedule.survivors(r, active, total, shared, agents)
+    rest = p.horizon - slots
+    turns, more = divmod(rest, len(active))
+    mine = active.index(best) if best in active else len(active)
+    pulled += agents * (turns * (best in active) + (mine < more))
+    return active[0], pulled
+
+
+def anonymous(
+    parameters: AnonymousParameters, means: FloatArray, agents: int, random: np.random.Generator
+) -> tuple[int, int]:
+    """Anonymous bandits: posse's own learner on drawn sums, without keys and masks; the regret.
+
+    It is the one that posse-papers draws the paper's figures by, which must be installed.
+    """
+    run = raw("anonymous", agents)
+    run["arms"] = run["arms"] | {"means": [means.tolist()] * agents}
+    plain = importlib.import_module("posse_papers.esfandiari.plain")
+    return int(means.argmax()), int(plain.played(run, generator=random)["value"])
+
+
+_REGULAR = {"topology": {"kind": "regular", "degree": 4}}
+
+CASES: dict[str, tuple[Any, dict[str, Any], tuple[int, ...]]] = {
+    "dp-mase": (dp_mase, {"delta": 0.05, "epsilon": 0.25, "beta": 0.5}, SIZES),
+    "mase": (mase, {"delta": 0.05, "beta": 0.5}, SIZES),
+    "cdp-mab": (cdp_mab, {"horizon": 1_000, "epsilon": 0.5}, SIZES),
+    "private-ucb": (private_ucb, {"horizon": 100, "gamma": 1, "epsilon": 0.5}, (250, 1_000)),
+    "ddp-mab": (ddp_mab, {"horizon": 1_000, "epsilon": 0.5}, (250, 1_000)),
+    "anonymous": (anonymous, {"horizon": 10_000, "group_size": 5}, (60, 250)),
 }
-"""By system its yardstick, and the parameters of both."""
+"""By system its yardstick, the parameters of both, and the numbers of agents.
+
+Those of the last three are few, because each agent knows something of every other: what it last
+said, its means, its public key. Memory or messages then grow with N².
+"""
+
+_ON_A_GRAPH = ("private-ucb", "ddp-mab")
 
 
 def raw(system: str, agents: int, means: tuple[float, ...] = MEANS) -> dict[str, Any]:
     """The run file of a case."""
-    parameters = CASES[system][1]
-    return run_file(system, agents, means, parameters=parameters, engine={"kind": "memory"})
+    more = _REGULAR if system in _ON_A_GRAPH else {}
+    engine = {"kind": "memory"}
+    return run_file(system, agents, means, parameters=CASES[system][1], engine=engine, **more)
 
 
 def yardstick(
     system: str, agents: int, seed: int = 1, means: tuple[float, ...] = MEANS
-) -> tuple[int, int]:
-    """What the array simulation of a case gives."""
-    simulate, _ = CASES[system]
-    parameters = prepare(raw(system, 100)).parameters
-    arm, count = simulate(parameters, np.array(means), agents, np.random.default_rng(seed))
-    return arm, count
+) -> tuple[float, tuple[int, int]]:
+    """The processor seconds of a case's array simulation, and what it gives."""
+    plan = prepare(raw(system, 12 if system in _ON_A_GRAPH else 100))
+    given: list[Any] = [plan.parameters, np.array(means), agents, np.random.default_rng(seed)]
+    if system in _ON_A_GRAPH:
+        graph = prepare(raw(system, agents)).spec.graph(0)
+        assert graph.diameter  # measured before the clock starts, as it is kept for all runs
+        given.append(graph)
+    began = time.process_time()
+    arm, count = CASES[system][0](*given)
+    return time.process_time() - began, (arm, count)
 
 
 def _kilobytes(system: str, agents: int) -> float:
@@ -139,29 +288,32 @@ def _apart(system: str, runs: int = 40) -> float:
     """How far the means of what both count lie apart, in standard errors, with a few agents."""
     plan = prepare(raw(system, FEW, HARDER))
     ours = [_count(memory.run(plan, number)) for number in range(runs)]
-    plain = [yardstick(system, FEW, seed, HARDER)[1] for seed in range(10 * runs)]
+    plain = [yardstick(system, FEW, seed, HARDER)[1][1] for seed in range(10 * runs)]
     error = math.sqrt(np.var(ours) / len(ours) + np.var(plain) / len(plain))
     distance = abs(float(np.mean(ours) - np.mean(plain)))
     return distance / error if error else distance
 
 
 def _count(record: RunRecord) -> float:
-    """The votes counted, or the observations of each arm."""
+    """What the yardstick counts: votes, the observations of each arm, pulls of the best, regret."""
     if "votes" in record.log:
         return len(record.log["votes"])
-    rows = RoundRow.of(record.log)
-    return rows[-1][1].observations if rows else 0
+    if rows := RoundRow.of(record.log):
+        return rows[-1][1].observations
+    if "commit" in record.log:
+        return record.regret or 0.0
+    return (record.pulls_per_arm or [0])[0]
 
 
-def main(sizes: tuple[int, ...] = SIZES) -> None:
-    for system in CASES:
+def main(systems: tuple[str, ...] = tuple(CASES)) -> None:
+    """Show each system's times beside its yardstick's, and hold the bars at its largest size."""
+    for system in systems:
         rows, taken = [], []
+        sizes = CASES[system][2]
         kilobytes = _kilobytes(system, sizes[0])
         for agents in sizes:
             ours = seconds(raw(system, agents))
-            began = time.process_time()
-            yardstick(system, agents)
-            plain = time.process_time() - began
+            plain, _ = yardstick(system, agents)
             taken.append((agents, ours, ours / plain))
             rows.append([f"{agents:,}", f"{ours:.2f}", f"{plain:.3f}", f"{ours / plain:.0f}"])
             sys.stdout.flush()
