@@ -257,6 +257,7 @@ class SimulatedCluster:
         before = LOG.handlers, LOG.level, LOG.propagate
         LOG.handlers, LOG.propagate = [handler], False
         LOG.setLevel(logging.INFO)
+        gc.freeze()  # so that each `gc.collect` looks at what came since only
         try:
             for rank in self.ranks:
                 if rank not in self.processes:
@@ -269,6 +270,7 @@ class SimulatedCluster:
                     process.alive = False
                     process.kill()
                     self.disks[process.rank].killed(process)
+            gc.unfreeze()
             LOG.handlers, LOG.propagate = before[0], before[2]
             LOG.setLevel(before[1])
 

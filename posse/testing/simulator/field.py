@@ -1,5 +1,6 @@
 """Simulated runs of the field: their logs of rewards, and what must hold of ledgers and noise."""
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,9 +14,6 @@ from posse.plan import Plan, prepare
 from posse.testing.small import SMALL
 
 _LOG = "rewards-{rank}.csv"
-_ROWS = 3_200
-"""Rewards of each arm in each log: more than the small runs need."""
-
 _MEANS = (0.8, 0.5, 0.2)
 """Of arms 0, 1 and 2, in logs whose rewards are 0 or 1."""
 
@@ -41,12 +39,19 @@ def field_plan(name: str) -> Plan:
 
 
 def write_logs(cluster: SimulatedCluster) -> None:
-    """Write the log of each agent."""
-    for rank in range(cluster.plan.spec.agents.count):
-        draws = np.random.default_rng(rank).random((_ROWS, len(_MEANS))) < _MEANS
-        rows = [f"{arm},{int(draw)}" for row in draws for arm, draw in enumerate(row)]
-        path = cluster.folder / _LOG.format(rank=rank)
-        path.write_text("arm,reward\n" + "\n".join(rows) + "\n")
+    """Write the log of each agent: of each arm more rewards than its run needs."""
+    spec = cluster.plan.spec
+    rewards = spec.parameters.get("horizon", 3_000) + 200
+    for rank in range(spec.agents.count):
+        (cluster.folder / _LOG.format(rank=rank)).write_text(_log(rank, rewards))
+
+
+@functools.cache
+def _log(rank: int, rewards: int) -> str:
+    """The log of an agent, with so many rewards of each arm."""
+    draws = np.random.default_rng(rank).random((rewards, len(_MEANS))) < _MEANS
+    rows = [f"{arm},{int(draw)}" for row in draws for arm, draw in enumerate(row)]
+    return "\n".join(["arm,reward", *rows]) + "\n"
 
 
 def breaches(cluster: SimulatedCluster) -> Iterator[tuple[str, str]]:

@@ -59,17 +59,15 @@ SEEN = {
 @pytest.mark.parametrize("name", SEEN)
 def test_a_run_ends_as_if_it_had_not_been(name: str) -> None:
     plan, *faults = SEEN[name]
-    for seed in range(3):
-        assert attempt(plan, seed, faults).violations == []
+    assert attempt(plan, 0, faults).violations == []
 
 
 @pytest.mark.parametrize("what", ["journal lost", "journal torn", "journal older"])
 @pytest.mark.parametrize("rank", [COORDINATOR, 1])
 def test_a_damaged_journal_of_the_field_costs_no_second_run(what: FaultKind, rank: int) -> None:
     """The loss is said, everything ends, and each ledger has one run."""
-    for after in (120, 150):
-        trial = attempt(field_plan("cdp-mab"), after, [fault(what, after, rank, lasts=1.0)])
-        assert trial.violations == []
+    trial = attempt(field_plan("cdp-mab"), 150, [fault(what, 150, rank, lasts=1.0)])
+    assert trial.violations == []
 
 
 def test_a_coordinator_s_older_journal_is_named() -> None:

@@ -31,12 +31,9 @@ def test_noise_that_is_drawn_again_is_found(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(RecordedNoise, "noisy", drawn_anew)
     monkeypatch.setattr(RecordedNoise, "laplace", lambda self, *of: self._noise.laplace(*of))
-    broken = set()
-    for after in (200, 300, 400):
-        faults = [InjectedFault(what="kill", after=after, ends=(1,), lasts=0.5)]
-        trial = attempt(field_plan("private-ucb"), 5, faults)
-        broken |= {violation.invariant for violation in trial.violations}
-    assert "no statistic is noised twice" in broken
+    faults = [InjectedFault(what="kill", after=300, ends=(1,), lasts=0.5)]
+    trial = attempt(field_plan("private-ucb"), 5, faults)
+    assert "no statistic is noised twice" in {v.invariant for v in trial.violations}
 
 
 def test_rewards_that_are_not_in_the_ledger_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
