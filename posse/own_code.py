@@ -59,6 +59,8 @@ _NAMED: set[str] = set()
 """All folders that were named."""
 _IMPORTED: dict[str, tuple[ModuleSpec, Stamp]] = {}
 """For each module of the user's: its specification, which `importlib.reload` renews, and stamp."""
+_LOOKED_AT: dict[str, ModuleSpec] = {}
+"""Modules of which `_take_stamps` knows already whether they are from these folders."""
 
 
 def is_target(text: str) -> bool:
@@ -248,7 +250,9 @@ def stamp_of(path: str | Path) -> Stamp:
 
 def _put_on_path(folders: Sequence[str]) -> None:
     """Let modules be imported from these folders, before those that were named earlier."""
-    _NAMED.update(folders)
+    if not _NAMED.issuperset(folders):
+        _NAMED.update(folders)
+        _LOOKED_AT.clear()
     new = [folder for folder in folders if folder in _ADDED or folder not in sys.path]
     if new != _ADDED[: len(new)]:
         before = import_path()
@@ -260,13 +264,18 @@ def _put_on_path(folders: Sequence[str]) -> None:
 
 def _take_stamps() -> None:
     """Note the files of modules that were imported, or reloaded, from the folders meanwhile."""
+    if not _NAMED:
+        return
     begins = tuple(folder + os.sep for folder in _NAMED)
     for name, module in list(sys.modules.items()):
         spec: ModuleSpec | None = getattr(module, "__spec__", None)
-        origin = (spec.has_location and spec.origin) or "" if spec is not None else ""
-        if spec is None or not origin.startswith(begins) or not _is_in(name, _NAMED):
+        if spec is None or _LOOKED_AT.get(name) is spec:
             continue
+        _LOOKED_AT[name] = spec
+        origin = (spec.has_location and spec.origin) or ""
         if name.partition(".")[0] == "posse":  # a run file may lie in a checkout
+            continue
+        if not origin.startswith(begins) or not _is_in(name, _NAMED):
             continue
         if name not in _IMPORTED or _IMPORTED[name][0] is not spec:
             _IMPORTED[name] = spec, stamp_of(origin)

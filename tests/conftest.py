@@ -23,7 +23,7 @@ PROBLEM_1 = [0.7, 0.5, 0.3] + [0.1] * 7
 # to search further: pytest --hypothesis-profile=search
 TIMELESS: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 """How long an example takes is the machine's business."""
-settings.register_profile("fixed", derandomize=True, **TIMELESS)
+settings.register_profile("fixed", derandomize=True, max_examples=40, **TIMELESS)
 settings.register_profile("search", max_examples=5_000, **TIMELESS)
 settings.load_profile("fixed")
 

@@ -76,7 +76,7 @@ SLOT = st.tuples(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(SLOT, min_size=1, max_size=16))
 def test_what_is_kept_from_slot_to_slot_changes_nothing(slots) -> None:
     keeps, looks = Two(keeps=True), Two(keeps=False)

@@ -307,7 +307,7 @@ BUNDLES = st.lists(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.integers(1, 3), BUNDLES)
 @example(1, [{1: [(1, 0, 1), (1, 0, 1)], 2: []}] * SLOTS)
 @example(1, [{1: [], 2: []}, {1: [(3, -1, 0)], 2: []}] * 2)
@@ -429,7 +429,7 @@ def test_of_who_is_lost_nothing_is_waited_for_and_the_last_word_counts() -> None
     assert agents[0].cohort.seen.latest.reshape(3, 1)[2, 0] == 0
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(
     st.lists(
         st.tuples(st.sampled_from([1, 2, 3, 9]), st.integers(4, 7), st.integers(0, 2)), max_size=6

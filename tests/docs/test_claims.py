@@ -51,9 +51,10 @@ def variations(system: str, run: dict[str, Any]) -> Iterator[dict[str, Any]]:
     logs = {"arms": {"kind": "csv", "path": path, "count": 16, "clip": [0.0, 1.0]}}
     for name, value in [("", None), *choices(system)]:
         parameters = {**run["parameters"], **({name: value} if name else {})}
-        for variant in ("corrected", "printed"):
-            yield {**run, "parameters": parameters, "variant": variant}
-            yield {**run, "parameters": parameters, "variant": variant, "mode": "field", **logs}
+        changed = {**run, "parameters": parameters}
+        yield {**changed, "variant": "corrected"}
+        yield {**changed, "variant": "printed"}
+        yield {**changed, "variant": "corrected", "mode": "field", **logs}
 
 
 def how(claim: Claim) -> tuple[object, ...]:

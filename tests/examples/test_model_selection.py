@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from tests.support.patience import PATIENCE
 from tests.support.runs import printed
 
 FOLDER = Path(__file__).parents[2] / "examples" / "model_selection"
-pytest.importorskip("sklearn")
+pytestmark = pytest.mark.skipif(find_spec("sklearn") is None, reason="there is no scikit-learn")
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from posse.protocol.machine import COORDINATOR
 from tests.support.field import CASES, MEANS, VARIATIONS, field, logs
 from tests.support.fuzz import Fuzz
 
-FRAMES = 150
-RUNS = 8
+FRAMES = 100
+RUNS = 4
 """At most, in the quick form: some agents hardly say anything in one."""
 
 

@@ -67,15 +67,15 @@ def one_is_lost(run: Plan) -> RunRecord:
     return lossy(run, {VICTIM: AFTER}, np.random.default_rng(1))
 
 
-ONE_OF_EACH_SHAPE = ["mase", "cooperative-ucb", "anonymous", "ddp-mab", "cdp-mab"]
-"""Votes, neighbours in each slot, users, exchanges without a server and with one."""
+KILLED = ["cooperative-ucb", "anonymous", "ddp-mab"]
+"""As processes: neighbours in each slot, users, exchanges without a server."""
 
 Lose = Callable[[Plan], RunRecord]
 
 
 @pytest.mark.parametrize(
     ("system", "lose"),
-    [(s, one_is_lost) for s in FAMILIES] + [(s, one_is_killed) for s in ONE_OF_EACH_SHAPE],
+    [(s, one_is_lost) for s in FAMILIES] + [(s, one_is_killed) for s in KILLED],
 )
 def test_the_others_go_on_and_find_the_best_arm(system: str, lose: Lose) -> None:
     record = lose(plan(system))
@@ -191,7 +191,7 @@ LOSSES = st.dictionaries(st.integers(0, AGENTS - 1), st.integers(0, 700), max_si
 
 
 @pytest.mark.parametrize("case", DISORDERS)
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(losses=LOSSES, seed=st.integers(0, 2**32))
 def test_in_no_order_of_losses_a_run_stands_still_or_answers_wrongly(
     case: str, losses: dict[int, int], seed: int
@@ -204,8 +204,6 @@ def test_in_no_order_of_losses_a_run_stands_still_or_answers_wrongly(
     [
         ("mase", "end"),
         ("ddp-mab", "wait"),
-        *(pytest.param(system, "end", marks=pytest.mark.slow) for system in ONE_OF_EACH_SHAPE[1:]),
-        pytest.param("mase", "wait", marks=pytest.mark.slow),
     ],
 )
 def test_a_run_that_is_not_to_go_on_ends_by_name(system: str, on_missing: str) -> None:
@@ -215,9 +213,8 @@ def test_a_run_that_is_not_to_go_on_ends_by_name(system: str, on_missing: str) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("system", ["cooperative-ucb", "cdp-mab"])
-def test_one_that_stands_still_is_done_without_and_nobody_else(system: str) -> None:
-    run = plan(system, engine={"deadline": 3.0})
+def test_one_that_stands_still_is_done_without_and_nobody_else() -> None:
+    run = plan("cooperative-ucb", engine={"deadline": 3.0})
     with ProcessEngine(run) as engine:
         victim = agent_processes()[VICTIM]
         try:

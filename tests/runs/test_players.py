@@ -223,8 +223,6 @@ def test_arms_that_run_out_end_the_run(tmp_path):
     [
         ("tdfs-ucb", "corrected", {}, 357),
         ("tdfs-private", "corrected", {"epsilon": 1.0}, 2849),
-        ("tdfs-private", "corrected", {"epsilon": 0.1}, 7427),
-        ("tdfs-private-bound", "corrected", {"epsilon": 1.0}, 5333),
         ("tdfs-private-bound", "corrected", {"epsilon": 0.1}, 7776),
     ],
 )
