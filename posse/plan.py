@@ -4,6 +4,7 @@ Everything that runs, measures, shows or writes a run receives a plan.
 """
 
 import ipaddress
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -20,7 +21,7 @@ from posse.arms.python import PythonArms
 from posse.errors import ArmsError, SpecError
 from posse.families import find_system
 from posse.families.bounds import Bound, NoBoundError, means_table
-from posse.families.claims import ClaimContext
+from posse.families.claims import ClaimContext, for_persons
 from posse.families.network import Network
 from posse.families.system import Field, LabOnly, System
 from posse.protocol import control
@@ -67,7 +68,12 @@ class Plan:
 
     @cached_property
     def claim(self) -> Claim:
-        """What the system claims to protect in this run.
+        """What the system claims to protect in this run, of persons if `[privacy]` names them."""
+        return for_persons(self.reward_claim, self.spec.privacy)
+
+    @cached_property
+    def reward_claim(self) -> Claim:
+        """What the system claims to protect of a reward.
 
         If the proof needs rewards in [0, 1] and these arms have no bound, the claim does not hold.
         """
@@ -138,13 +144,17 @@ class Plan:
     def check_logs(self) -> None:
         """`LogError` if a reward log on this machine has a mistake."""
         if isinstance(self.spec.arms, CsvArms):
-            self.spec.arms.check(self.spec.base, self._keepers(self.spec.agents.count))
+            self.spec.arms.check(
+                self.spec.base, self._keepers(self.spec.agents.count), self.spec.privacy.persons
+            )
 
     def remarks_on_logs(self) -> list[str]:
         """Sentences about what reward logs on this machine hold that may surprise."""
         if not isinstance(self.spec.arms, CsvArms):
             return []
-        return self.spec.arms.remarks(self.spec.base, self._keepers(self.spec.agents.count))
+        return self.spec.arms.remarks(
+            self.spec.base, self._keepers(self.spec.agents.count), self.spec.privacy.persons
+        )
 
     @property
     def main_code(self) -> str:
@@ -315,6 +325,7 @@ def check(plan: Plan, *, graph: bool = True) -> None:
     except ValueError as error:
         raise SpecError("arms", str(error)) from None
     _check_timed(plan)
+    _check_persons(plan)
     _check_spread(spec)
     _check_network(plan)
     limits = system.unit_interval
@@ -350,6 +361,36 @@ def _check_graphs(spec: RunSpec, *, apart: bool) -> None:
         graph = spec.graph(run)
         if not apart:
             require_connected(graph)
+
+
+def _check_persons(plan: Plan) -> None:
+    """Check that what `[privacy] person` asks for can be promised."""
+    arms, privacy = plan.spec.arms, plan.spec.privacy
+    if not privacy.person:
+        return
+    if not isinstance(arms, CsvArms):
+        raise SpecError(
+            "privacy.person",
+            "needs arms of kind csv, whose rows are somebody's, and these are of kind "
+            f"{arms.__struct_config__.tag}",
+        )
+    if arms.replace:
+        raise SpecError(
+            "arms.replace", "draws a person's rows any number of times; delete it or privacy.person"
+        )
+    if plan.reward_claim.epsilon is None or not plan.reward_claim.holds:
+        raise SpecError(
+            "privacy.person",
+            f"cannot be kept: {plan.system.name} claims no ε for one reward that holds, and so "
+            "none for a person; delete it, or use a system that does",
+        )
+    epsilon, delta = plan.claim.epsilon, plan.claim.delta or 0.0
+    if not (epsilon is not None and math.isfinite(epsilon) and delta < 1):
+        raise SpecError(
+            "privacy.rewards_per_person",
+            f"is {privacy.rewards_per_person}, and for so many rewards {plan.system.name} gives no "
+            f"guarantee (ε = {epsilon:.4g}, δ = {delta:.2g}); use fewer",
+        )
 
 
 def _check_timed(plan: Plan) -> None:

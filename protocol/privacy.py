@@ -14,6 +14,9 @@ REWARD = "the value of one reward of one agent, its arm and place fixed"
 do not lack it or have it at another arm: all later rewards would then shift to other statistics.
 """
 
+PERSON = "all rewards of one person in one log"
+"""The unit of a claim about persons begins with this."""
+
 
 LEAST_EPSILON = 1e-9
 
@@ -192,6 +195,33 @@ class Claim(Promise, frozen=True, kw_only=True):
         cost = self.cost.of_rewards(rewards)
         delta = max(self.delta, cost.delta)
         return Guarantee(adversary=self.adversary, epsilon=cost.epsilon(delta), delta=delta)
+
+    def of_persons(self, rewards: int) -> "Claim":
+        """The claim about persons, of each of whom at most that many rewards are used.
+
+        `LocalProtocolError` if the claim has no ε.
+        """
+        person = self.of_person(rewards)
+        one = format_cost(self.epsilon or 0.0, self.delta)
+        rest = "rows of the same person in other logs"
+        return msgspec.structs.replace(
+            self,
+            epsilon=person.epsilon,
+            delta=person.delta,
+            formula=f"one reward: {one}{f', {self.formula}' * bool(self.formula)}",
+            unit=f"{PERSON}, at most {rewards}, with arm and place fixed",
+            besides=tuple(
+                Claim(
+                    mechanism=self.mechanism,
+                    epsilon=other.epsilon,
+                    delta=other.delta,
+                    adversary=other.adversary,
+                ).of_person(rewards)
+                for other in self.besides
+            ),
+            losses=self.cost.of_rewards(rewards),
+            uncovered=f"{self.uncovered}; {rest}" if self.uncovered else rest,
+        )
 
     @property
     def promise(self) -> Promise:

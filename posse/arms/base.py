@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
+from posse.arms.persons import Persons
 from posse.errors import ArmsError
 from posse.protocol.arrays import FloatArray
 from posse.protocol.machine import peer_name
@@ -24,7 +25,8 @@ class ArmsContext:
     """For whom arms are built: agent `rank` of `agents`, in run `run`.
 
     Rank -1 is the coordinator, which keeps shared arms. `base` is the run file's folder. `once`
-    makes what is the same for all agents of a run, once if they share this process.
+    makes what is the same for all agents of a run, once if they share this process. `persons`
+    says who is behind each reward, and how many of one person are used.
     """
 
     rank: int
@@ -35,6 +37,7 @@ class ArmsContext:
     rewards: np.random.Generator
     instance: np.random.Generator
     once: Callable[[str, Callable[[], Any]], Any] = lambda name, make: make()
+    persons: Persons | None = None
 
     @property
     def owner(self) -> str:

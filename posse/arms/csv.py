@@ -21,7 +21,8 @@ from posse.arms.base import (
     check_clip,
     rescale,
 )
-from posse.arms.log_file import read_log, unreadable
+from posse.arms.log_file import Log, read_log, unreadable
+from posse.arms.persons import PersonOfRow, Persons, Rows
 from posse.measure.numbers import listed, named
 from posse.protocol.arrays import FloatArray
 from posse.protocol.machine import peer_name
@@ -100,25 +101,40 @@ class CsvArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="csv")
         more = f", nor do the logs of {len(absent) - 1} more agents" if len(absent) > 1 else ""
         return f"path: {absent[0]} does not exist{more}"
 
-    def check(self, base: str, ranks: Sequence[int]) -> None:
+    def check(self, base: str, ranks: Sequence[int], persons: Persons | None = None) -> None:
         """Raise `LogError` if a log of these agents that is on this machine has a mistake."""
         for rank in ranks:
             if (path := self._log(base, rank)).is_file():
-                read_log(path, self.count, peer_name(rank), bounded=self.clip is None)
+                self._read(path, rank, persons)
 
-    def remarks(self, base: str, ranks: Sequence[int]) -> list[str]:
+    def _read(self, path: Path, rank: int, persons: Persons | None) -> Log:
+        column = persons.column if persons is not None else ""
+        bounded = self.clip is None
+        return read_log(path, self.count, peer_name(rank), bounded=bounded, person=column)
+
+    def remarks(self, base: str, ranks: Sequence[int], persons: Persons | None = None) -> list[str]:
         """Sentences about what the logs of these agents on this machine hold that may surprise."""
         empty: dict[int, list[int]] = {}
         by_arm: list[list[FloatArray]] = [[] for _ in range(self.count)]
+        kept, known = 0, 0
         for rank in ranks:
             if not (path := self._log(base, rank)).is_file():
                 continue
-            logs = read_log(path, self.count, peer_name(rank), bounded=self.clip is None)
+            logs, whose = self._read(path, rank, persons)
+            if persons is not None and whose is not None:
+                known += len(whose.names)
+                kept += sum(map(len, whose.first(persons.most)))
             for arm, log in enumerate(logs):
                 by_arm[arm].append(log)
                 if not len(log):
                     empty.setdefault(arm, []).append(rank)
         notes = [f"{named(agents)}: no row of arm {arm}" for arm, agents in sorted(empty.items())]
+        if known and persons is not None:
+            rows = sum(len(log) for logs in by_arm for log in logs)
+            notes.append(
+                f"privacy.person: {kept:,} of {rows:,} rows are used, the first {persons.most:,} "
+                f"of each of {known:,} persons"
+            )
         if self.clip is not None and any(by_arm):
             notes.append(_clipped([np.concatenate(logs) for logs in by_arm], *self.clip))
         return notes
@@ -139,22 +155,34 @@ class CsvArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="csv")
         except OSError as error:
             raise unreadable(context.owner, path, error) from None
         stamp = (state.st_mtime_ns, state.st_size, state.st_ino)
-        logs, content = _rewards(path, stamp, self.count, context.owner, self.clip)
-        return Csv([*logs], self.replace, context.rewards, content)
+        logs, content, persons, usable = _rewards(
+            path, stamp, self.count, context.owner, self.clip, context.persons
+        )
+        return Csv([*logs], self.replace, context.rewards, content, persons, usable)
 
 
 @lru_cache(maxsize=256)
 def _rewards(
-    path: Path, stamp: tuple[int, ...], count: int, owner: str, clip: Clip
-) -> tuple[tuple[FloatArray, ...], Content]:
-    """Each arm's rewards on the arms' scale; a file is read again only when its `stamp` differs."""
+    path: Path,
+    stamp: tuple[int, ...],
+    count: int,
+    owner: str,
+    clip: Clip,
+    persons: Persons | None,
+) -> tuple[tuple[FloatArray, ...], Content, PersonOfRow | None, Rows | None]:
+    """Each arm's rewards on the arms' scale, what was read, whose they are, and the rows to use.
+
+    A file is read again only when its `stamp` differs.
+    """
     try:
         data = regular.read(path)
     except OSError as error:
         raise unreadable(owner, path, error) from None
-    rows = read_log(path, count, owner, bounded=clip is None, data=data)
+    column = persons.column if persons is not None else ""
+    rows, whose = read_log(path, count, owner, bounded=clip is None, data=data, person=column)
+    usable = None if whose is None or persons is None else whose.first(persons.most)
     content = Content(len(data), new_digest(data).digest())
-    return tuple(rescale(log, clip) for log in rows), content
+    return tuple(rescale(log, clip) for log in rows), content, whose, usable
 
 
 def _clipped(logs: Sequence[FloatArray], low: float, high: float) -> str:
@@ -179,7 +207,11 @@ def _clipped(logs: Sequence[FloatArray], low: float, high: float) -> str:
 
 
 class Csv(Arms):
-    """One agent's reward log."""
+    """One agent's reward log.
+
+    `persons` says whose each row is, and `usable` which rows may be used: not more of one person
+    than the run file says. Without them all may be.
+    """
 
     def __init__(
         self,
@@ -187,21 +219,28 @@ class Csv(Arms):
         replace: bool,
         generator: np.random.Generator,
         content: Content | None = None,
+        persons: PersonOfRow | None = None,
+        usable: Rows | None = None,
     ) -> None:
         self.content = content
         self.replace = replace
-        self._logs = logs
+        self.persons = persons
+        self.usable = usable
+        self._all = self._logs = logs
+        if usable is not None:
+            self._logs = [log[rows] for log, rows in zip(logs, usable, strict=True)]
         self._generator = generator
         self._used = [0] * len(logs)
 
     @property
     def lengths(self) -> list[int]:
-        """How many rows each arm has."""
-        return [len(log) for log in self._logs]
+        """How many rows each arm has, with those that may not be used."""
+        return [len(log) for log in self._all]
 
     def keep(self, rows: Sequence[NDArray[np.int64]]) -> None:
         """Use only these rows of each arm from now on, in this order."""
-        self._logs = [log[kept] for log, kept in zip(self._logs, rows, strict=True)]
+        self._all = self._logs = [log[kept] for log, kept in zip(self._all, rows, strict=True)]
+        self.persons = self.usable = None
 
     def draw(self, arm: int, count: int) -> FloatArray:
         log = self._logs[arm]

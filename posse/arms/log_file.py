@@ -1,4 +1,7 @@
-"""Reads a reward log: CSV, plain or compressed, or Parquet, with the columns `arm` and `reward`."""
+"""Reads a reward log: CSV, plain or compressed, or Parquet, with the columns `arm` and `reward`.
+
+A third column may name the person of each row.
+"""
 
 import bz2
 import csv
@@ -11,11 +14,12 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
 from posse import regular
+from posse.arms.persons import NumberOfName, PersonOfRow
 from posse.errors import LogError
 from posse.measure.numbers import counted
 from posse.printable import printable
@@ -44,17 +48,30 @@ _RANK = re.compile(r"\s*\d{1,9}\s*", re.A)
 """Python would read more as a number: 1_0 is ten, and digits of all scripts count."""
 
 
+class Log(NamedTuple):
+    """By arm, the rewards in the order of the file; and whose they are, if a column says so."""
+
+    rewards: list[FloatArray]
+    persons: PersonOfRow | None
+
+
 def read_log(
-    path: Path, count: int, owner: str, *, bounded: bool, data: bytes | None = None
-) -> list[FloatArray]:
-    """The rewards of each of `count` arms, in the order of the file, of which `data` was read.
+    path: Path,
+    count: int,
+    owner: str,
+    *,
+    bounded: bool,
+    data: bytes | None = None,
+    person: str = "",
+) -> Log:
+    """The log of `count` arms, of whose file `data` was read; `person`: the column of persons.
 
     With `bounded`, all must be in [0, 1]. `LogError` names the line, or the row, that is wrong.
     """
     try:
         read = _parquet if path.suffix.lower() in _PARQUET else _csv
         with regular.opened(path, regular.MOST) if data is None else BytesIO(data) as stored:
-            return read(stored, path, count, owner, bounded)
+            return read(stored, path, count, owner, bounded, person)
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise unreadable(owner, path, error) from None
 
@@ -76,8 +93,9 @@ def _lines(file: TextIOWrapper) -> Iterator[str]:
         yield line
 
 
-def _csv(stored: BinaryIO, path: Path, count: int, owner: str, bounded: bool) -> list[FloatArray]:
+def _csv(stored: BinaryIO, path: Path, count: int, owner: str, bounded: bool, person: str) -> Log:
     logs = [array("d") for _ in range(count)]
+    numbers, places, known = *([array("q") for _ in range(count)] for _ in "ab"), NumberOfName()
     whole = 0  # the line in which the last whole row ends
     unpack = _PACKED.get(path.suffix.lower())
     try:
@@ -87,7 +105,7 @@ def _csv(stored: BinaryIO, path: Path, count: int, owner: str, bounded: bool) ->
             # not strict, an open quote would swallow the rest
             reader = csv.reader(_lines(file), strict=True)
             names = next(reader, [])
-            arms, rewards = _columns(names, owner, path)
+            arms, rewards, whose = _columns(names, person, owner, path)
             whole = reader.line_num
             for row in filter(None, reader):
                 whole = reader.line_num
@@ -100,19 +118,33 @@ def _csv(stored: BinaryIO, path: Path, count: int, owner: str, bounded: bool) ->
                 if wrong := _wrong(arm, reward, count, bounded):
                     raise LogError(f"{where}: {wrong}")
                 logs[arm].append(float(row[rewards]))
+                if person:
+                    if not (name := row[whose].strip()):
+                        raise LogError(f"{where}: names nobody in the column '{person}'")
+                    numbers[arm].append(known[name])
+                    places[arm].append(whole)
     except csv.Error as error:
         raise LogError(f"{owner}: {path}, after line {whole}: is not CSV: {error}") from None
     except UnicodeDecodeError as error:
         raise LogError(f"{owner}: {path} is not a CSV file in UTF-8: {error}") from None
-    return [np.array(log, dtype=float) for log in logs]
+    found = [np.array(log, dtype=float) for log in logs]
+    if not person:
+        return Log(found, None)
+    number, place = ([np.array(row, dtype=np.int64) for row in of] for of in (numbers, places))
+    return Log(found, PersonOfRow(list(known), number, place))
 
 
-def _columns(names: Sequence[str], owner: str, path: Path) -> tuple[int, int]:
-    """The places of `arm` and `reward`."""
+def _columns(names: Sequence[str], person: str, owner: str, path: Path) -> tuple[int, int, int]:
+    """The places of `arm`, `reward` and the person, -1 if no column is asked for."""
+    first = printable(",".join(names))
     if not names.count("arm") == names.count("reward") == 1:
-        first = printable(",".join(names))
         raise LogError(f"{owner}: {path} needs one column 'arm' and one 'reward'; it has '{first}'")
-    return names.index("arm"), names.index("reward")
+    if person and names.count(person) != 1:
+        raise LogError(
+            f"{owner}: {path} needs one column '{person}', as [privacy] person says; it has "
+            f"'{first}'"
+        )
+    return names.index("arm"), names.index("reward"), names.index(person) if person else -1
 
 
 def _wrong(arm: int, reward: float | None, count: int, bounded: bool) -> str:
@@ -126,8 +158,8 @@ def _wrong(arm: int, reward: float | None, count: int, bounded: bool) -> str:
 
 
 def _parquet(
-    stored: BinaryIO, path: Path, count: int, owner: str, bounded: bool
-) -> list[FloatArray]:
+    stored: BinaryIO, path: Path, count: int, owner: str, bounded: bool, person: str
+) -> Log:
     try:
         from pyarrow import ArrowException, float64, int64, parquet  # noqa: PLC0415  (an extra)
     except ImportError:
@@ -135,17 +167,18 @@ def _parquet(
         raise LogError(f"{owner}: {path} is Parquet, which {needed}") from None
     try:
         with parquet.ParquetFile(stored) as file:
-            _columns(file.schema_arrow.names, owner, path)
+            _columns(file.schema_arrow.names, person, owner, path)
             if (rows := file.metadata.num_rows) > _MOST_ROWS:
                 said = f"it has {rows:,} rows, and at most {_MOST_ROWS:,} are read"
                 raise OSError(errno.EFBIG, said)
-            table = file.read(["arm", "reward"])
+            table = file.read(["arm", "reward", *([person] if person else [])])
         kinds = dict(zip(table.schema.names, table.schema.types, strict=True))
-        if text := [name for name in kinds if str(kinds[name]) in _TEXTS]:
+        if text := [name for name in ("arm", "reward") if str(kinds[name]) in _TEXTS]:
             raise LogError(f"{owner}: {path} has text in the column '{text[0]}', not numbers")
         arms = table["arm"].cast(int64()).fill_null(-1).to_numpy()
         blank = table["reward"].is_null().to_numpy()
         rewards = table["reward"].cast(float64()).to_numpy()
+        whose = table[person].to_pylist() if person else []
     except (ArrowException, ValueError) as error:
         raise LogError(f"{owner}: {path} is not Parquet with numbers: {error}") from None
     fits = (arms >= 0) & (arms < count) & ~blank
@@ -156,4 +189,21 @@ def _parquet(
         wrong = _wrong(int(arms[row]), None if blank[row] else rewards[row], count, bounded)
         raise LogError(f"{owner}: {path}, row {row}: {wrong}")
     order = np.argsort(arms, kind="stable")
-    return np.split(rewards[order], np.searchsorted(arms[order], range(1, count)))
+    ends = np.searchsorted(arms[order], range(1, count))
+    found = np.split(rewards[order], ends)
+    if not person:
+        return Log(found, None)
+    known = NumberOfName()
+    names = ["" if name is None else _text(name).strip() for name in whose]
+    if "" in names:
+        raise LogError(
+            f"{owner}: {path}, row {names.index('')}: names nobody in the column '{person}'"
+        )
+    numbers = np.array([known[name] for name in names], dtype=np.int64)
+    return Log(
+        found, PersonOfRow(list(known), np.split(numbers[order], ends), np.split(order, ends))
+    )
+
+
+def _text(name: Any) -> str:
+    return name.decode(errors="replace") if isinstance(name, bytes) else str(name)

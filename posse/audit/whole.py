@@ -129,27 +129,27 @@ class Audit(Bench):
     @property
     def view(self) -> AdversaryView:
         """What the adversary sees."""
-        return self.sees or self.plan.claim.sees
+        return self.sees or self.plan.reward_claim.sees
 
     @property
     def claimed(self) -> float | None:
         """The claimed ε, or None."""
-        return self.epsilon if self.epsilon is not None else self.plan.claim.epsilon
+        return self.epsilon if self.epsilon is not None else self.plan.reward_claim.epsilon
 
     @property
     def tested_delta(self) -> float:
         """The δ that is tested, the claim's unless another was asked for."""
-        return self.delta if self.delta is not None else self.plan.claim.delta or 0.0
+        return self.delta if self.delta is not None else self.plan.reward_claim.delta or 0.0
 
     @property
     def guesses(self) -> bool:
         """Whether the claim is about how often the best arm is named, not about ε."""
-        return self.claimed is None and self.plan.claim.guess is not None
+        return self.claimed is None and self.plan.reward_claim.guess is not None
 
     @property
     def exchanges(self) -> bool:
         """Whether the claim is about sums, which must not show who reported what."""
-        return self.epsilon is None and self.plan.claim.mechanism == "aggregation"
+        return self.epsilon is None and self.plan.reward_claim.mechanism == "aggregation"
 
     @property
     def tried(self) -> list[Neighbours]:
@@ -189,7 +189,7 @@ class Audit(Bench):
         return Document(
             system=plan.spec.system,
             variant=plan.spec.variant,
-            claim=plan.claim.says,
+            claim=plan.reward_claim.says,
             sees=self.view,
             word=word,
             says=says,
@@ -244,7 +244,7 @@ class Audit(Bench):
     def verdict(self) -> AuditVerdict | Guess:
         """Try the cases, learn on the worst one, and judge."""
         self.require()
-        claim, sees, claimed = self.plan.claim, self.view, self.claimed
+        claim, sees, claimed = self.plan.reward_claim, self.view, self.claimed
         if self.guesses and claim.guess is not None:
             return guessed(self, claim.guess, sees, self.runs, self.error)
         sums = claim.mechanism == "aggregation"

@@ -170,7 +170,7 @@ def _check_log(plan: Plan, data: Path | None, rank: int) -> None:
     arms = plan.spec.arms
     if isinstance(arms, CsvArms) and not plan.system.shares_arms:
         own = arms if data is None else msgspec.structs.replace(arms, path=str(data.resolve()))
-        own.check(plan.spec.base, (rank,))
+        own.check(plan.spec.base, (rank,), plan.spec.privacy.persons)
 
 
 def find_rank(asked: str) -> tuple[int, str]:

@@ -25,6 +25,8 @@ from numpy.typing import NDArray
 
 from posse.arms import Arms
 from posse.arms.csv import Content, Csv, new_digest
+from posse.arms.persons import PersonOfRow, Rows
+from posse.durable import persons
 from posse.durable.lifetime import (
     SCHEMA,
     SUFFIX,
@@ -36,6 +38,7 @@ from posse.durable.lifetime import (
     read_only,
 )
 from posse.durable.lock import take
+from posse.durable.persons import PersonsLedger, RunCost
 from posse.errors import DiskTrouble, PosseError
 from posse.hosts.spending import RowsByArm, Spending, SpendingRequest
 from posse.protocol.accounting import together
@@ -78,6 +81,10 @@ class Ledger(Spending):
             self._admit(task, arms)
             if not self._run:
                 self._enter(task)
+            if isinstance(arms, Csv) and self._rows is not None:
+                if arms.persons is not None:
+                    self._rows = self._admit_persons(task, arms.persons, self._rows)
+                arms.keep(self._rows)
             self._noted = np.zeros(0, dtype=np.int64)
             self._db.execute("COMMIT")
         return self._run, self._rows
@@ -126,6 +133,13 @@ class Ledger(Spending):
             self._db.execute(
                 "UPDATE runs SET ended = ?, spent = ? WHERE run = ?", (_now(), spent, self._run)
             )
+            if self._path.with_name(persons.NAME).exists():
+                PersonsLedger(self._path).end(
+                    self._run,
+                    self._db.execute(
+                        "SELECT arm, first, last FROM rows WHERE run = ?", (self._run,)
+                    ).fetchall(),
+                )
             return lifetime(self._db, self._path).says
         except sqlite3.Error as error:
             raise self._unwritable(error) from None
@@ -182,11 +196,13 @@ class Ledger(Spending):
         self._rows = []
         for arm, length in enumerate(arms.lengths):
             allowed = np.ones(length, dtype=bool)
+            if arms.usable is not None:
+                allowed = np.isin(np.arange(length), arms.usable[arm])
             if privacy.reuse == "never":
-                allowed = over_arms(self._db, arm, length)[0, :length] == 0
+                allowed &= over_arms(self._db, arm, length)[0, :length] == 0
             elif privacy.reuse == "budget":
                 for first, last, runs in pieces(self._db, arm, length):
-                    allowed[first:last] = self._fits(task, runs)
+                    allowed[first:last] &= self._fits(task, runs)
             self._rows.append(np.flatnonzero(allowed))
         if any(arms.lengths) and not any(len(rows) for rows in self._rows):
             reason = (
@@ -198,7 +214,25 @@ class Ledger(Spending):
                 f"every row of {self._data} {reason}; give this agent new rows, or allow more by "
                 f"[privacy] in its own run file. posse ledger {self._data} shows the runs"
             )
-        arms.keep(self._rows)
+
+    def _admit_persons(self, task: SpendingRequest, whose: PersonOfRow, rows: Rows) -> Rows:
+        """Of these rows those that a run about persons may use; `PosseError` if there are none."""
+        used = self._db.execute("SELECT run, arm, first, last FROM rows").fetchall()
+        losses = losses_of(self._db)
+        costs = {
+            run: RunCost(losses.get(run), delta or 0.0)
+            for run, delta in self._db.execute("SELECT run, delta FROM runs WHERE rewards > 0")
+        }
+        allowed = PersonsLedger(self._path).begin(task, self._run, (used, costs), whose, rows)
+        if any(len(some) for some in rows) and not any(len(some) for some in allowed):
+            privacy = task.run.privacy
+            raise PosseError(
+                f"every row of {self._data} is one of a person of whom runs over the logs of this "
+                f"folder used {privacy.rewards_per_person} others, or whom they would cost more "
+                f"than {privacy.bound}; give this agent rows of other persons, or allow more by "
+                f"[privacy] in its own run file. posse ledger {self._data} shows the runs"
+            )
+        return allowed
 
     def _refuse_drawn(self) -> None:
         """`PosseError` if a run drew rows with replacement.

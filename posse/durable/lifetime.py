@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posse import regular
+from posse.durable import persons
+from posse.durable.persons import PersonsCost
 from posse.errors import InputError
 from posse.protocol.accounting import Losses, together
 from posse.protocol.privacy import Guarantee, format_cost
@@ -70,7 +72,8 @@ class Lifetime(msgspec.Struct, frozen=True, kw_only=True):
     Of the user's own arms, and of rows drawn with replacement, posse does not know the rows: then
     `rows` is None, and such runs count in full. `unprotected`: rewards used in runs without an ε.
     `epsilon` and `delta` are sums over runs; `exact` adds up losses at `delta`, or at 1e-6 if that
-    is 0, where it gives less.
+    is 0, where it gives less. `persons` has what all logs of the folder cost the persons in them,
+    if a run file said who they are.
     """
 
     ledger: str
@@ -80,6 +83,7 @@ class Lifetime(msgspec.Struct, frozen=True, kw_only=True):
     delta: float
     unprotected: int
     exact: Guarantee | None = None
+    persons: PersonsCost | None = None
 
     @property
     def says(self) -> str:
@@ -94,7 +98,8 @@ class Lifetime(msgspec.Struct, frozen=True, kw_only=True):
         bare = f"; {self.unprotected} were used without any ε" if self.unprotected else ""
         counted = f"{len(runs)} run{'s' * (len(runs) != 1)}"
         exact = f", by the distribution of their losses {self.exact.number}" if self.exact else ""
-        return f"{counted} used {used} so far, {cost}{exact}{bare}"
+        persons = f"; {self.persons.says}" if self.persons is not None else ""
+        return f"{counted} used {used} so far, {cost}{exact}{bare}{persons}"
 
 
 def read(path: Path) -> Lifetime:
@@ -155,6 +160,7 @@ def lifetime(connection: sqlite3.Connection, path: Path) -> Lifetime:
         exact=Guarantee(adversary="", epsilon=exact, delta=at)
         if exact < 0.99 * (epsilon + exposed)
         else None,
+        persons=persons.summary(path),
     )
 
 

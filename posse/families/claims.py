@@ -6,7 +6,9 @@ from functools import partial
 from typing import Any
 
 from posse.arms.csv import CsvArms
+from posse.measure.numbers import counted
 from posse.protocol.privacy import AdversaryView, Claim, format_cost
+from posse.spec.privacy import PrivacySpec
 from posse.spec.runfile import RunSpec
 
 ALL_MESSAGES = "whoever reads all messages of all agents"
@@ -37,7 +39,13 @@ def records(spec: RunSpec, claim: Claim) -> str:
     """What a claim about rewards means for the records and the persons behind them."""
     if claim.epsilon is None:
         return ""
-    sentences = [spec.arms.records, persons(claim)]
+    if (whose := spec.privacy.persons) is not None:
+        sentences = [
+            f"A person is whoever the column '{whose.column}' of an agent's log names: the first "
+            f"{counted(whose.most, 'row')} of each in the file may be used, and no others ever."
+        ]
+    else:
+        sentences = [spec.arms.records, persons(claim)]
     if spec.repeat > 1 and isinstance(spec.arms, CsvArms):
         number = format_cost(spec.repeat * claim.epsilon, claim.delta and spec.repeat * claim.delta)
         sentences.append(
@@ -49,6 +57,13 @@ def records(spec: RunSpec, claim: Claim) -> str:
 
 SEVERAL = (10, 50)
 """Rewards of one person for which a claim with a δ gives the number."""
+
+
+def for_persons(claim: Claim, privacy: PrivacySpec) -> Claim:
+    """The claim about persons, if the run file says who they are; else the claim as it is."""
+    if not privacy.person or claim.epsilon is None:
+        return claim
+    return claim.of_persons(privacy.rewards_per_person)
 
 
 def persons(claim: Claim) -> str:

@@ -79,7 +79,9 @@ class AgentHost:
         if self.field and not isinstance(setup.arms, int):
             # faulty arms must end the run before it costs the others anything
             chance = Chance(self.sources, True, 0, 0, rank)
-            self._own_arms = chance.arms(setup.arms, setup.agents, setup.base)
+            self._own_arms = chance.arms(
+                setup.arms, setup.agents, setup.base, setup.privacy.persons
+            )
         if self.field and (load := self._system.agent.load) is not None:
             load(self._parameters, sources.noise())
         self.say(control.Ready())

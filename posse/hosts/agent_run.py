@@ -355,7 +355,7 @@ class AgentRun:
         self.over = True
         if self.field:
             self._spending.uses(self.account.pulls)
-            spent_here = total_cost(self.account.releases, self._setup.claim.delta)
+            spent_here = total_cost(self.account.releases, self._setup.reward_claim.delta)
             self.account.lifetime = self._spending.end(spent_here)
         # in the field an agent's account stays on its machine
         self.say(control.Stopped() if self.field else self._report())
@@ -434,9 +434,10 @@ def _pace(
     if isinstance(setup.arms, int):
         return SharedPace(run)
     if arms is None:
-        arms = chance.arms(setup.arms, setup.agents, setup.base)
+        arms = chance.arms(setup.arms, setup.agents, setup.base, setup.privacy.persons)
     if run._spending is not NOT_KEPT:  # the claim takes as long as all else here
-        task = SpendingRequest(run=setup, agents=setup.agents, rank=run.rank, claim=setup.claim)
+        claim = setup.reward_claim
+        task = SpendingRequest(run=setup, agents=setup.agents, rank=run.rank, claim=claim)
         run._spending.begin(task, arms)
     rewards = (
         TimedBuffer(arms, setup.arm_count)

@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from posse.arms import ArmsSpec
 from posse.families import get_system
-from posse.families.claims import ClaimContext
+from posse.families.claims import ClaimContext, for_persons
 from posse.protocol.control import Count
 from posse.protocol.machine import Variant
 from posse.protocol.privacy import Claim
@@ -69,7 +69,12 @@ class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def claim(self) -> Claim:
-        """What the system claims to protect in these runs."""
+        """What the system claims to protect in these runs, of persons if `privacy` names them."""
+        return for_persons(self.reward_claim, self.privacy)
+
+    @property
+    def reward_claim(self) -> Claim:
+        """What the system claims to protect of a reward."""
         system = get_system(self.system)
         return system.claim(
             ClaimContext(

@@ -127,7 +127,7 @@ def _add_reported(
         record.delay.taken = taken
     if (privacy := record.privacy) is not None:
         privacy.spent_per_agent = [
-            total_cost(report.releases, plan.claim.delta) for report in reports
+            total_cost(report.releases, plan.reward_claim.delta) for report in reports
         ]
         privacy.releases_per_agent = [sum(r.times for r in report.releases) for report in reports]
     record.resources = _resources([report.resources for report in reports])

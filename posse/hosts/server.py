@@ -315,8 +315,8 @@ def _shared_arms(plan: Plan, chance: Chance, spending: Spending) -> GroupArms:
     arms, agents, count = plan.spec.arms, plan.spec.agents.count, plan.spec.arms.arm_count()
     table = chance.means(arms, agents)
     means = None if table is None else table[0]
-    built = chance.arms(arms, agents, plan.spec.base)
-    task = SpendingRequest(run=plan.spec, agents=agents, rank=COORDINATOR, claim=plan.claim)
+    built = chance.arms(arms, agents, plan.spec.base, plan.spec.privacy.persons)
+    task = SpendingRequest(run=plan.spec, agents=agents, rank=COORDINATOR, claim=plan.reward_claim)
     spending.begin(task, built)
     known = known_means(arms)
     scale = (0.0, 1.0) if known is None else known.scale

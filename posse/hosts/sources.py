@@ -16,6 +16,7 @@ import numpy as np
 from posse.agent.cohort import Cohort
 from posse.agent.noise import Noise
 from posse.arms import Arms, ArmsContext, ArmsSpec, ChangingMeans, known_means
+from posse.arms.persons import Persons
 from posse.hosts.endpoint import Near
 from posse.hosts.spending import NOT_KEPT, Spending
 from posse.measure.regret import MovingRegret, Regret
@@ -141,8 +142,8 @@ class Chance:
         own = secrets[self.rank] if self.rank >= 0 else None
         return Signer(own, {rank: public_of(s) for rank, s in enumerate(secrets)}, name)
 
-    def arms(self, spec: ArmsSpec, agents: int, base: str) -> Arms:
-        """The host's own arms; `base` is the run file's folder."""
+    def arms(self, spec: ArmsSpec, agents: int, base: str, persons: Persons | None = None) -> Arms:
+        """The host's own arms; `base` is the run file's folder, `persons` are its `[privacy]`'s."""
         context = ArmsContext(
             rank=self.rank,
             agents=agents,
@@ -152,6 +153,7 @@ class Chance:
             rewards=self.generator(Purpose.REWARDS),
             instance=self.common(Purpose.INSTANCE),
             once=self._once,
+            persons=persons,
         )
         return self.sources.arms(spec, context)
 

@@ -70,7 +70,7 @@ def _promise(guarantee: Guarantee, unit: str) -> str:
     word = "strong" if epsilon <= 0.5 else "moderate" if epsilon <= 2 else "weak"
     but = f", but for {guarantee.delta:.2g}" if guarantee.delta else ""
     return (
-        f"{text}: had {unit} been another, whatever was seen would be at most "
+        f"{text}: had {unit} been different, whatever was seen would be at most "
         f"{math.exp(epsilon):.3g} times as probable{but} ({word})."
     )
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from posse.arms.persons import Persons
 from posse.protocol.privacy import format_cost
 
 Reuse = Literal["never", "budget", "unlimited"]
@@ -40,6 +41,9 @@ class PrivacySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     - "budget": rows may be used again while all runs together stay within `budget` and `delta`
       `slack` (default 0: only that of the runs) is the δ at which their losses may be added up
     - "unlimited": for users who know that each pull gives a new reward, or who want no promise
+
+    With `person`, a column of the reward log that names the person of each row, `budget` and
+    `delta` are a person's. The first `rewards_per_person` rows of a person are used, no others.
     """
 
     budget: Annotated[
@@ -52,6 +56,24 @@ class PrivacySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     slack: Annotated[
         float, Meta(ge=0, lt=1, description="δ at which the losses of all runs are added up")
     ] = 0.0
+    person: Annotated[
+        str, Meta(description="column that names the person of each reward; none by default")
+    ] = ""
+    rewards_per_person: Annotated[
+        int,
+        Meta(ge=1, le=1_000_000, description="the most rewards of one person that are ever used"),
+    ] = 1
+
+    def __post_init__(self) -> None:
+        if self.person in ("arm", "reward"):
+            raise ValueError(f"person = '{self.person}' must be a column besides arm and reward")
+        if not self.person and self.rewards_per_person != 1:
+            raise ValueError("rewards_per_person needs person, the column that names persons")
+
+    @property
+    def persons(self) -> Persons | None:
+        """Whose rewards are counted, and how many of one person are used."""
+        return Persons(self.person, self.rewards_per_person) if self.person else None
 
     @property
     def says(self) -> str:
@@ -60,7 +82,10 @@ class PrivacySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             return "rows may be used again and again, and what all runs cost has no bound"
         once = "each row of a log is used in one run only"
         used = once if self.reuse == "never" else "rows may be used again"
-        return f"at most {self.bound} for each reward, ever; {used}"
+        each = "reward"
+        if self.person:
+            each = f"person of the column '{self.person}', with {self.rewards_per_person} rows"
+        return f"at most {self.bound} for each {each}, ever; {used}"
 
     @property
     def bound(self) -> str:

@@ -13,7 +13,6 @@ from posse.arms import ArmsSpec, csv, log_file
 from posse.engines import memory
 from posse.errors import ArmsError
 from posse.plan import prepare
-from posse.protocol.arrays import FloatArray
 from tests.support.arms import ERROR_RATE, PYTHON, build
 
 
@@ -188,7 +187,7 @@ def test_a_series_reads_a_log_once_and_again_when_it_changed(
     read: list[Path] = []
     once = log_file.read_log
 
-    def counting(path: Path, *others: Any, **options: Any) -> list[FloatArray]:
+    def counting(path: Path, *others: Any, **options: Any) -> log_file.Log:
         read.append(path)
         return once(path, *others, **options)
 

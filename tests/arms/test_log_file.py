@@ -18,7 +18,7 @@ ROWS = [[0.25], [0.5, 1.0]]
 
 
 def read(path: Path, *, bounded: bool = True, count: int = 2) -> list[list[float]]:
-    return [log.tolist() for log in read_log(path, count, "agent 0", bounded=bounded)]
+    return [log.tolist() for log in read_log(path, count, "agent 0", bounded=bounded).rewards]
 
 
 def parquet(path: Path, **columns: Any) -> Path:

@@ -16,7 +16,7 @@ from posse.families.claims import records
 from posse.plan import Plan, prepare
 from posse.protocol.machine import Pull, Pulled, Started
 from posse.protocol.privacy import Claim, Guarantee, Release, format_cost, total_cost
-from tests.support.claims import LOGS, plan
+from tests.support.claims import LOGS, ONE_LOG, plan
 from tests.support.golden import FILE, write_logs
 
 CASES: dict[str, Any] = json.loads(FILE.read_text())["cases"]
@@ -147,3 +147,42 @@ def test_a_ledger_is_composed_up_to_delta_only_where_a_claim_has_one() -> None:
     assert total_cost(ledger("laplace"), 1e-5) < 10.0
     assert total_cost(ledger("discrete-gaussian"), 1e-5) == pytest.approx(20.0)
     assert total_cost([], 1e-5) == 0.0
+
+
+WHO: dict[str, Any] = {"person": "who", "rewards_per_person": 4}
+
+
+def test_what_is_claimed_of_persons_is_computed_at_their_number_of_rewards() -> None:
+    run = plan("dp-mase", 16, parameters={"epsilon": 0.5}, arms=LOGS, privacy=WHO)
+    assert (run.claim.epsilon, run.reward_claim.epsilon) == (2.0, 0.5)
+    assert records(run.spec, run.claim) == (
+        "A person is whoever the column 'who' of an agent's log names: the first 4 rows of each in "
+        "the file may be used, and no others ever."
+    )
+    players = plan(
+        "tdfs-private", parameters={"horizon": 90, "epsilon": 0.5}, arms=ONE_LOG, privacy=WHO
+    )
+    assert players.claim.epsilon == 4 * 4 * 0.5  # 4 players, 4 rewards
+
+
+@pytest.mark.parametrize(
+    ("system", "changes", "said"),
+    [
+        ("mase", {"arms": LOGS}, r"privacy\.person: cannot be kept: mase claims no ε"),
+        ("corrupted-elimination", {"arms": LOGS}, "cannot be kept"),
+        ("dp-mase", {"arms": {**LOGS, "replace": True}}, r"arms\.replace: draws a person's rows"),
+        (
+            "dp-mase",
+            {},
+            "needs arms of kind csv, whose rows are somebody's, and these are of kind bernoulli",
+        ),
+        ("dp-mase", {"arms": LOGS, "mode": "field"}, r"would cost ε = 12 and the budget is 10"),
+    ],
+)
+def test_what_a_mechanism_cannot_promise_of_persons_is_refused(
+    system: str, changes: dict[str, Any], said: str
+) -> None:
+    parameters = {"xi": 0.1} if system == "corrupted-elimination" else {}
+    parameters |= {"epsilon": 3.0} if system == "dp-mase" else {}
+    with pytest.raises(SpecError, match=said):
+        plan(system, 16, parameters=parameters, privacy=WHO, **changes)

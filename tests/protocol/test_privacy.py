@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from posse.agent.mase import DpMaseVoter
 from posse.agent.noise import SeededNoise
 from posse.families import get_system, names
+from posse.protocol.accounting import Losses, gaussian_deviation
 from posse.protocol.machine import Disclose, Pull, Pulled, Started
-from posse.protocol.privacy import Release, total_cost
+from posse.protocol.privacy import Claim, Release, format_cost, total_cost
 
 LEDGERS = st.lists(
     st.builds(
@@ -71,3 +72,34 @@ def test_an_epsilon_that_leaves_the_numbers_is_refused_by_every_system(value: fl
             with pytest.raises(msgspec.ValidationError, match=r"Expected `float` [<>]= .*epsilon"):
                 msgspec.convert({"epsilon": value, "horizon": 50}, system.parameters)
     assert asked >= 9
+
+
+LAPLACE = Claim(mechanism="laplace", epsilon=0.5, losses=Losses(laplace=((0.5, 1),)))
+GAUSSIAN = Claim(
+    mechanism="discrete-gaussian",
+    epsilon=0.9274,
+    delta=1e-6,
+    losses=Losses(gaussian=1 / gaussian_deviation(1.0, 1.0, 1e-6) ** 2),
+)
+UNKNOWN = Claim(mechanism="own", epsilon=0.5, delta=1e-6, uncovered="pulls")
+
+
+@pytest.mark.parametrize(
+    ("claim", "epsilon", "delta"),
+    [
+        (LAPLACE, 5.0, None),  # m ε
+        (GAUSSIAN, 12.396, 1e-6),  # the exact Gaussian at 10 Δ, and not 9.27
+        (UNKNOWN, 5.0, 1e-6 * math.fsum(math.exp(0.5 * i) for i in range(10))),
+    ],
+)
+def test_a_claim_about_persons_is_that_of_ten_rewards_at_once(
+    claim: Claim, epsilon: float, delta: float | None
+) -> None:
+    of_ten = claim.of_persons(10)
+    assert of_ten.epsilon == pytest.approx(epsilon, rel=1e-4)
+    assert of_ten.delta == (delta and pytest.approx(delta))
+    assert of_ten.cost.epsilon(of_ten.delta) == pytest.approx(of_ten.epsilon)
+    assert "all rewards of one person in one log, at most 10, with arm and place" in of_ten.says
+    assert f"(one reward: {format_cost(claim.epsilon or 0.0, claim.delta)})" in of_ten.says
+    assert of_ten.uncovered.endswith("rows of the same person in other logs")
+    assert claim.of_persons(1).epsilon == pytest.approx(claim.epsilon, rel=1e-4)

@@ -18,6 +18,10 @@ from posse.spec.privacy import PrivacySpec
             {"budget": 2, "delta": 0, "reuse": "budget"},
             "at most ε = 2 for each reward, ever; rows may be",
         ),
+        (
+            {"person": "ward", "rewards_per_person": 3},
+            "at most ε = 10, δ = 0.001 for each person of the column 'ward', with 3 rows, ever",
+        ),
         ({"reuse": "unlimited"}, "rows may be used again and again, and what all runs cost has no"),
     ],
 )
@@ -40,3 +44,16 @@ def test_a_delta_is_a_probability_that_is_not_one(delta: Any) -> None:
 def test_words_that_are_not_known_are_refused() -> None:
     with pytest.raises(SpecError, match=r"'ever' is not known; .*known: budget, never, unlimited"):
         convert({"reuse": "ever"}, PrivacySpec, "privacy")
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        ({"rewards_per_person": 3}, "rewards_per_person needs person"),
+        ({"person": "reward"}, "must be a column besides arm and reward"),
+        ({"person": "who", "rewards_per_person": 0}, "rewards_per_person"),
+    ],
+)
+def test_persons_need_a_column_and_at_least_one_reward(raw: dict[str, Any], said: str) -> None:
+    with pytest.raises(SpecError, match=said):
+        convert(raw, PrivacySpec, "privacy")

@@ -285,7 +285,7 @@ class AgentProcess:
             self._drop_neighbour(neighbour)
         self._flush(host)
         if host.field and (ledger := host.take_ledger()) is not None:
-            self._site.run_ended(host.setup.claim, ledger, host.delays)
+            self._site.run_ended(host.setup.reward_claim, ledger, host.delays)
 
     def _take_unread(self, frame: bytes) -> None:
         self._carry_out(self.joining.receive(frame, self._now()))

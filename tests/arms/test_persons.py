@@ -1,0 +1,107 @@
+"""Of each person of a log only the first rows are used, in both engines."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import posse
+from posse.arms.csv import CsvArms
+from posse.arms.log_file import read_log
+from posse.arms.persons import Persons
+from posse.errors import ArmsError, LogError
+from posse.plan import prepare
+from tests.support.arms import context
+
+ROWS = "arm,reward,patient\n0,0.1,eva\n1,0.2,eva\n0,0.3,adam\n0,0.4, eva\n1,0.5,adam\n0,0.6,eva\n"
+
+
+def arms(folder: Path, most: int, text: str = ROWS) -> Any:
+    (folder / "log.csv").write_text(text)
+    spec = CsvArms(path=str(folder / "log.csv"), count=2)
+    at = context()
+    return spec.build(type(at)(**{**vars(at), "persons": Persons("patient", most)}))
+
+
+@pytest.mark.parametrize(
+    ("most", "rewards"),
+    [
+        (1, [[0.1, 0.3], []]),
+        (2, [[0.1, 0.3], [0.2, 0.5]]),
+        (3, [[0.1, 0.3, 0.4], [0.2, 0.5]]),
+        (9, [[0.1, 0.3, 0.4, 0.6], [0.2, 0.5]]),
+    ],
+)
+def test_the_first_rows_of_a_person_in_the_file_are_used_whatever_their_arm(
+    most: int, rewards: list[list[float]], tmp_path: Path
+) -> None:
+    made = arms(tmp_path, most)
+    assert made.lengths == [4, 2]
+    assert [made.remaining(arm) for arm in (0, 1)] == [len(of_arm) for of_arm in rewards]
+    assert [made.draw(arm, 9).tolist() for arm in (0, 1)] == rewards
+
+
+def test_no_more_rows_of_a_person_are_used_than_allowed_of_any_log(tmp_path: Path) -> None:
+    generator = np.random.default_rng(3)
+    names = generator.integers(40, size=1_000)
+    rows = [f"{n % 2},0.5,p{name}" for n, name in enumerate(names)]
+    usable = arms(tmp_path, 7, "\n".join(["arm,reward,patient", *rows, ""])).usable
+    used = np.concatenate([names[arm::2][kept] for arm, kept in enumerate(usable)])
+    assert np.bincount(used).tolist() == np.minimum(7, np.bincount(names)).tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("arm,reward\n0,0.1\n", "needs one column 'patient', as .privacy. person says; it has 'ar"),
+        ("arm,reward,patient,patient\n", "needs one column 'patient'"),
+        ("arm,reward,patient\n0,0.1,eva\n0,0.1, \n", "line 3: names nobody in the column 'patient"),
+    ],
+)
+def test_a_log_whose_column_names_nobody_is_refused(text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(ArmsError, match=said):
+        arms(tmp_path, 1, text)
+
+
+def test_a_parquet_file_names_persons_by_text_or_number(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet  # noqa: PLC0415
+
+    path = tmp_path / "log.parquet"
+    for names in (["b", "a", "b", "a"], [7, 3, 7, 3]):
+        columns = {"arm": [1, 0, 0, 1], "reward": [0.1, 0.2, 0.3, 0.4], "patient": names}
+        parquet.write_table(pyarrow.table(columns), path)
+        log = read_log(path, 2, "agent 0", bounded=True, person="patient")
+        assert log.persons is not None
+        assert log.persons.names == [str(name) for name in names[:2]]
+        assert [rows.tolist() for rows in log.persons.first(1)] == [[0], [0]]
+        assert [rewards.tolist() for rewards in log.rewards] == [[0.2, 0.3], [0.1, 0.4]]
+    columns["patient"] = ["a", None, "b", "a"]
+    parquet.write_table(pyarrow.table(columns), path)
+    with pytest.raises(LogError, match="row 1: names nobody"):
+        read_log(path, 2, "agent 0", bounded=True, person="patient")
+
+
+def test_both_engines_use_the_same_rows_of_the_same_persons(tmp_path: Path) -> None:
+    """Two agents with 300 rows of 7 persons each, of whom 20 rows are used."""
+    for rank in range(2):
+        rows = [f"{n % 2},{(n + rank) % 3 / 2},p{n * n % 13 % 12}" for n in range(300)]
+        (tmp_path / f"log-{rank}.csv").write_text("\n".join(["arm,reward,who", *rows, ""]))
+    run: dict[str, Any] = {
+        "system": "adap-ucb",
+        "base": str(tmp_path),
+        "agents": {"count": 2},
+        "arms": {"kind": "csv", "path": "log-{rank}.csv", "count": 2},
+        "parameters": {"epsilon": 1.0, "horizon": 100},
+        "privacy": {"person": "who", "rewards_per_person": 20},
+    }
+    found = []
+    for engine in ("memory", "processes"):
+        plan = prepare({**run, "engine": {"kind": engine}})
+        assert plan.claim.epsilon == 20.0
+        record = posse.run(plan).runs[0]
+        found.append((record.pulls_per_arm, record.pulls_per_agent, record.rewards, record.status))
+    assert found[0] == found[1]
+    assert found[0][0] is not None
+    assert sum(found[0][0]) > 0

@@ -1,0 +1,182 @@
+"""The ledger of persons: no person is behind more rewards, or is charged more, than allowed."""
+
+import sqlite3
+import stat
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from posse.arms.csv import CsvArms
+from posse.durable.ledger import Ledger
+from posse.durable.lifetime import read
+from posse.durable.persons import NAME, SECRET, RunCost, person_cost
+from posse.errors import PosseError
+from posse.hosts.spending import SpendingRequest
+from posse.protocol.accounting import Losses, gaussian_deviation
+from tests.durable.test_ledger import task
+from tests.support.arms import context
+
+PERSONS: dict[str, Any] = {"person": "who", "rewards_per_person": 2}
+
+
+def write(path: Path, *rows: tuple[int, float, str]) -> Path:
+    lines = [f"{arm},{reward},{who}" for arm, reward, who in rows]
+    path.write_text("\n".join(["arm,reward,who", *lines, ""]))
+    return path
+
+
+class Run:
+    """One run over a log: what it was given of each arm, in order."""
+
+    def __init__(self, log: Path, about: SpendingRequest) -> None:
+        spec = CsvArms(path=str(log), count=2)
+        at = context()
+        persons = about.run.privacy.persons
+        self.arms = spec.build(type(at)(**{**vars(at), "persons": persons}))
+        self.ledger = Ledger(*spec.ledger("/", 3))
+        self.ledger.begin(about, self.arms)
+        self.pulls = np.zeros(2, dtype=np.int64)
+
+    def uses(self, *counts: int) -> list[list[float]]:
+        seen = []
+        for arm, count in enumerate(counts):
+            drawn = self.arms.draw(arm, count)
+            self.pulls[arm] += len(drawn)
+            seen.append([round(float(reward), 2) for reward in drawn])
+        self.ledger.uses(self.pulls)
+        return seen
+
+    def ends(self) -> str:
+        return self.ledger.end(None)
+
+
+def used_by(log: Path, about: SpendingRequest, *counts: int) -> list[list[float]]:
+    run = Run(log, about)
+    seen = run.uses(*counts)
+    run.ends()
+    return seen
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Eva has four rows, Adam one."""
+    return write(
+        tmp_path / "a.csv",
+        (0, 0.0, "eva"), (1, 0.1, "eva"), (0, 0.01, "eva"), (0, 0.02, "adam"), (1, 0.11, "eva"),
+    )  # fmt: skip
+
+
+def test_rows_beyond_a_persons_are_used_in_no_run(log: Path) -> None:
+    assert used_by(log, task(**PERSONS), 1, 0) == [[0.0], []]
+    assert used_by(log, task(**PERSONS), 9, 9) == [[0.02], [0.1]]
+    with pytest.raises(PosseError, match="was used in an earlier run, and may be used only once"):
+        Run(log, task(**PERSONS))
+    book = read(log)
+    assert book.persons is not None
+    assert (book.persons.persons, book.persons.rows) == (2, 2)
+    assert book.persons.cost is not None
+    assert book.persons.cost.epsilon == 1.0
+    assert book.epsilon == 0.5  # of one reward
+    assert book.says.endswith("; of 2 persons, at most 2 rows and ε = 1 for one person")
+
+
+def test_a_person_is_the_same_in_all_logs_of_a_folder(log: Path) -> None:
+    other = write(log.with_name("b.csv"), (0, 0.5, "eva"), (0, 0.6, "adam"), (0, 0.7, "eva"))
+    assert used_by(log, task(**PERSONS), 1, 0) == [[0.0], []]
+    assert used_by(other, task(**PERSONS), 9, 0) == [[0.5, 0.6], []]
+    assert used_by(log, task(**PERSONS), 9, 0) == [[0.02], []]
+    # Eva has two rows in all, and Adam too
+    with pytest.raises(PosseError, match="of a person of whom runs over the logs of this folder"):
+        Run(log, task(**PERSONS))
+    assert read(other).persons == read(log).persons
+
+
+def test_agents_of_one_run_share_what_a_person_may_give(log: Path) -> None:
+    """The first to begin holds Eva's rows until it ends, and gives back what it did not use."""
+    other = write(log.with_name("b.csv"), (0, 0.5, "eva"), (0, 0.6, "adam"), (0, 0.7, "eva"))
+    first = Run(log, task(**PERSONS))
+    second = Run(other, task(**PERSONS))
+    assert second.uses(9, 9) == [[0.6], []]
+    assert first.uses(1, 0) == [[0.0], []]
+    first.ends()
+    second.ends()
+    assert used_by(other, task(**PERSONS), 9, 9) == [[0.5], []]
+
+
+def test_a_budget_is_a_persons_over_all_runs_and_logs(log: Path) -> None:
+    """ε = .5 for a row: within 1.5 Eva affords two rows of one run and one more of another."""
+    other = write(log.with_name("b.csv"), (0, 0.5, "eva"), (0, 0.6, "adam"))
+    within = {**PERSONS, "rewards_per_person": 9, "budget": 1.5, "reuse": "budget"}
+    assert used_by(log, task(**within), 1, 1) == [[0.0], [0.1]]
+    assert used_by(other, task(**within), 9, 9) == [[0.5, 0.6], []]
+    assert used_by(log, task(**within), 9, 9) == [[0.02], []]  # Adam's second
+    assert used_by(other, task(**within), 9, 9) == [[0.6], []]  # and third
+    with pytest.raises(PosseError, match=r"they would cost more than ε = 1\.5"):
+        Run(other, task(**within))
+    persons = read(log).persons
+    assert persons is not None
+    assert persons.cost is not None
+    assert (persons.rows, persons.cost.epsilon) == (3, 1.5)
+
+
+def test_with_a_delta_a_person_is_charged_what_so_many_rewards_cost_exactly(log: Path) -> None:
+    """Gaussian noise sized for (1, 1e-6): two rows in one run cost 2.03, not 2 · .927."""
+    gaussian = Losses(gaussian=1 / gaussian_deviation(1.0, 1.0, 1e-6) ** 2)
+    cost = person_cost([(RunCost(gaussian, 1e-6), 2)])
+    assert cost is not None
+    assert cost.epsilon == pytest.approx(gaussian.of_rewards(2).epsilon(1e-6))
+    assert cost.epsilon == pytest.approx(1.9854, abs=0.1)
+    for budget, rows in ((cost.epsilon, 2), (cost.epsilon * 0.999, 1)):
+        about = task(1.0, 1e-6, **PERSONS, budget=budget, reuse="budget")
+        claim = msgspec.structs.replace(about.claim, losses=gaussian)
+        run = Run(log, msgspec.structs.replace(about, claim=claim))
+        assert sum(map(len, run.uses(1, 9))) == rows
+        run.ledger.leave()
+        for path in log.parent.glob("*.ledger*"):
+            path.unlink()
+
+
+def test_a_delta_of_unknown_noise_grows_by_group_privacy() -> None:
+    """Three rows at (.5, 1e-6) and one at (.25, 0): (1.75, 1e-6 (1 + e^.5 + e))."""
+    one = RunCost(Losses(pure=((0.5, 1),), delta=1e-6), 1e-6)
+    other = RunCost(Losses(pure=((0.25, 1),)))
+    cost = person_cost([(one, 3), (other, 1)])
+    assert cost is not None
+    assert cost.delta == pytest.approx(1e-6 * (1 + np.exp(0.5) + np.exp(1.0)))
+    assert cost.epsilon == pytest.approx(1.75)
+
+
+def test_runs_that_named_no_persons_and_runs_that_were_killed_are_charged_too(log: Path) -> None:
+    used_by(log, task(), 1, 0)  # Eva's first row
+    killed = Run(log, task(**PERSONS))
+    killed.uses(0, 1)  # her second
+    killed.ledger._close()
+    assert used_by(log, task(**PERSONS), 9, 9) == [[0.02], []]
+    persons = read(log).persons
+    assert persons is not None
+    assert (persons.persons, persons.rows) == (2, 2)
+
+
+def test_persons_are_in_it_by_hashes_under_a_secret(log: Path) -> None:
+    used_by(log, task(**PERSONS), 9, 9)
+    book, secret = log.with_name(NAME), log.with_name(SECRET)
+    for path in (book, secret):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert len(secret.read_bytes()) == 32
+    assert b"eva" not in book.read_bytes()
+    with closing(sqlite3.connect(book)) as db:
+        first = db.execute("SELECT DISTINCT person FROM uses ORDER BY person").fetchall()
+    (log.parent / "elsewhere").mkdir()
+    other = log.parent / "elsewhere" / "a.csv"
+    other.write_text(log.read_text())
+    used_by(other, task(**PERSONS), 9, 9)
+    with closing(sqlite3.connect(other.with_name(NAME))) as db:
+        assert first != db.execute("SELECT DISTINCT person FROM uses ORDER BY person").fetchall()
+    secret.write_bytes(bytes(32))
+    write(log.with_name("b.csv"), (0, 0.5, "eva"))
+    with pytest.raises(PosseError, match="is not the secret under which persons.ledger has its pe"):
+        Run(log.with_name("b.csv"), task(**PERSONS))
