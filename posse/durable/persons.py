@@ -11,14 +11,14 @@ import os
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import msgspec
 import numpy as np
 
 from posse.arms.persons import PersonOfRow, Rows
-from posse.errors import DiskTrouble, PosseError
+from posse.errors import DiskTrouble, InputError, PosseError
 from posse.hosts.spending import SpendingRequest
 from posse.protocol.accounting import Losses, together
 from posse.protocol.privacy import Guarantee
@@ -285,16 +285,16 @@ def summary(ledger: Path) -> PersonsCost | None:
     alone = "" if Path(f"{path}-wal").exists() else "&immutable=1"
     spent: defaultdict[bytes, Counter[int]] = defaultdict(Counter)
     known: defaultdict[bytes, set[tuple[str, int, int]]] = defaultdict(set)
-    with (
-        suppress(sqlite3.Error),
-        closing(sqlite3.connect(f"{path.as_uri()}?mode=ro{alone}", uri=True)) as db,
-    ):
-        costs = _costs(db)
-        for person, at, ledger_name, arm, row in db.execute(
-            "SELECT person, id, ledger, arm, row FROM uses JOIN runs USING (id)"
-        ):
-            spent[person][at] += 1
-            known[person].add((ledger_name, arm, row))
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro{alone}", uri=True)) as db:
+            costs = _costs(db)
+            for person, at, ledger_name, arm, row in db.execute(
+                "SELECT person, id, ledger, arm, row FROM uses JOIN runs USING (id)"
+            ):
+                spent[person][at] += 1
+                known[person].add((ledger_name, arm, row))
+    except (sqlite3.Error, ValueError, TypeError, OverflowError, msgspec.MsgspecError) as error:
+        raise InputError(f"{path} cannot be read as a ledger of persons: {error}") from None
     if not spent:
         return None
     patterns = {tuple(sorted(runs.items())) for runs in spent.values()}
