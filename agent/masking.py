@@ -1,7 +1,7 @@
 """Secure aggregation, the agent's side: the coordinator can read only the sum over a group.
 
 After Bonawitz et al., "Practical secure aggregation for privacy-preserving machine learning", CCS
-2017, without its secret sharing: if a member drops out, its group's round has no sum.
+2017. Without `dropouts` nothing is shared: if a member drops out, its group's round has no sum.
 
 Every pair of agents agrees on a seed once (X25519, HKDF with SHA-256). For round n agent i of group
 G sends
@@ -16,15 +16,29 @@ that the others share with it keep their reports hidden.
 `SumMasker` does this. `Masker` does it for each round s of the anonymous family's schedule, which
 leaves the s-th member out; a pair's mask is used only in rounds with both.
 
+Of n members d = `dropouts` may be lost. Seeds of pairs last for the whole run, so they are never
+shared: with them, and the self-masks that it revealed itself, all earlier reports of a lost agent
+could be read. Whoever is left says instead which masks, of this round alone, its report shares with
+members that did not report (`rest`). If one of those left is lost after that, its b_i must be
+found: the seed is the value at 0 of a polynomial of degree n - 1. Its values at the places of the
+other n - 1 are their shares, which both ends of a pair derive from their secret; d more values, in
+the report, are public. So n - d shares find the seed, and fewer tell nothing of it.
+
+An agent gives its masks with another, or its share of the other's seed, and never both in a round:
+the first before, and the second after it revealed its own seed.
+
 The agent does not trust the coordinator to choose groups. It refuses
 
     a sum over fewer than C                  it would cover too few
     a number that does not increase          masks used twice cancel in the difference
     repeated names                           the group would be smaller than it looks
     a second unmask, or one of an old round
+    survivors that were not there before, or are too few
+    its masks with another after its share of the seed, or the reverse
 """
 
 import struct
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -35,8 +49,10 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
+from posse.protocol.arrays import BoolArray
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.masking import Words, check_key, keystream, keystream_bytes, keystreams
+from posse.protocol.sharing import derived, interpolated, pack, place_of, place_of_point
 from posse.protocol.signing import Signer
 
 _SEAL_NONCE = struct.Struct("<QI")
@@ -57,9 +73,9 @@ class SumMasker:
     """Agent `rank`'s keys and its progress through rounds.
 
     `private` is its X25519 key, any 32 secret bytes. `group_size` is the fewest agents that a sum
-    may cover. `signer` checks the others' signatures, where agents sign. `keys` has the public keys
-    by rank. `seeds` has the secrets agreed on with each peer so far: 32 bytes for masks, then 32
-    for sealed reports.
+    may cover, from which `dropouts` may be lost. `signer` checks the others' signatures, where
+    agents sign. `keys` has the public keys by rank. `seeds` has the secrets agreed on with each
+    peer so far: 32 bytes for masks, then 32 for sealed reports and shares.
     """
 
     left_out: ClassVar[int] = 0
@@ -69,11 +85,13 @@ class SumMasker:
     group_size: int
     private: bytes
     signer: Signer | None = None
+    dropouts: int = 0
     keys: dict[int, bytes] = field(default_factory=dict)
     seeds: dict[int, bytes] = field(default_factory=dict)
     last: int = -1
     reported: int = -1
     revealed: int = -1
+    survivors: frozenset[int] = frozenset()
     self_key: bytes = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -101,15 +119,17 @@ class SumMasker:
             raise RemoteProtocolError("number-not-increasing", f"{number} after {self.last}")
         if group:
             self._join(group)
-        self.last = number
+        self.last, self.survivors = number, frozenset(group)
 
-    def _join(self, group: tuple[int, ...]) -> None:
+    def _check_size(self, group: Collection[int]) -> None:
         if len(set(group)) != len(group):
             raise RemoteProtocolError("repeated-names", f"group {group}")
-        if (covered := len(group) - self.left_out) < self.group_size:
-            raise RemoteProtocolError(
-                "small-roster", f"{covered} users where C = {self.group_size}"
-            )
+        least = self.group_size - self.dropouts
+        if (covered := len(group) - self.left_out) < least:
+            raise RemoteProtocolError("small-roster", f"{covered} users where C = {least}")
+
+    def _join(self, group: tuple[int, ...]) -> None:
+        self._check_size(group)
         if self.rank not in group:
             raise RemoteProtocolError("wrong-group", f"agent {self.rank} is not in {group}")
         if missing := [user for user in group if user not in self.keys]:
@@ -121,14 +141,54 @@ class SumMasker:
         """Mask a report; allowed once, for the last round begun."""
         self._report(number)
         masked = words + keystream(self.own_seed(number), number, len(words))
-        streams = self._streams(number, group, len(words))
-        below = np.array([peer for peer in group if peer != self.rank]) < self.rank
-        masked += streams[~below].sum(axis=0, dtype=np.uint64)
-        masked -= streams[below].sum(axis=0, dtype=np.uint64)
+        everybody = np.ones(len(group) - 1, dtype=bool)
+        masked += self._shared_masks(number, group, everybody, len(words))
         return masked
+
+    def _shared_masks(
+        self, number: int, group: tuple[int, ...], which: BoolArray, width: int
+    ) -> Words:
+        """The sum of the masks shared with those of the group's other members that `which` says."""
+        streams = self._streams(number, group, width)
+        below = np.array([peer for peer in group if peer != self.rank]) < self.rank
+        total: Words = streams[which & ~below].sum(axis=0, dtype=np.uint64)
+        total -= streams[which & below].sum(axis=0, dtype=np.uint64)
+        return total
+
+    def points(self, number: int, group: tuple[int, ...]) -> bytes:
+        """The public values of the polynomial that shares the self-mask's seed."""
+        values = {0: int.from_bytes(self.own_seed(number), "little")}
+        for peer in sorted(set(group) - {self.rank}):
+            values[place_of(peer)] = derived(self.seeds[peer][32:], self.rank, number)
+        return pack([interpolated(values, place_of_point(n)) for n in range(self.dropouts)])
+
+    def rest(
+        self, number: int, group: tuple[int, ...], survivors: tuple[int, ...], width: int
+    ) -> Words:
+        """The masks in the last report that it shares with none of these; they may get fewer."""
+        if not self.dropouts or number == self.revealed:
+            raise RemoteProtocolError("second-unmask", f"assignment {number}")
+        if number != self.reported or number != self.last:
+            raise RemoteProtocolError("stale-unmask", f"assignment {number}")
+        self._check_size(survivors)
+        if self.rank not in survivors or not self.survivors.issuperset(survivors):
+            raise RemoteProtocolError("wrong-group", f"survivors {survivors}")
+        self.survivors = frozenset(survivors)
+        lost = np.array([peer not in self.survivors for peer in group if peer != self.rank])
+        return self._shared_masks(number, group, lost, width)
+
+    def share(self, number: int, owner: int) -> bytes:
+        """This agent's share of the seed of a survivor's self-mask, after it revealed its own."""
+        if not self.dropouts or number != self.revealed or number != self.last:
+            raise RemoteProtocolError("stale-unmask", f"assignment {number}")
+        if owner not in self.survivors or owner == self.rank:
+            raise RemoteProtocolError("wrong-member", f"agent {owner}")
+        return pack([derived(self.seeds[owner][32:], owner, number)])
 
     def own_seed(self, number: int) -> bytes:
         """The seed of the self-mask b_i of one round."""
+        if self.dropouts:
+            return pack([derived(self.self_key, self.rank, number)])
         return keystream_bytes(self.self_key, number, 32)
 
     def reveal(self, number: int) -> bytes:
@@ -179,6 +239,13 @@ class Masker(SumMasker):
         masked = SumMasker.mask(self, number, group, words)
         masked[1 + group.index(self.rank)] = 0
         return masked
+
+    def rest(
+        self, number: int, group: tuple[int, ...], survivors: tuple[int, ...], width: int
+    ) -> Words:
+        words = SumMasker.rest(self, number, group, survivors, width)
+        words[1 + group.index(self.rank)] = 0
+        return words
 
     def _streams(self, number: int, group: tuple[int, ...], width: int) -> Words:
         """The pairwise masks, 0 in the rounds that leave the peer out."""

@@ -10,7 +10,20 @@ from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.federated import ExploredRow
 from posse.protocol.machine import COORDINATOR, AgentEffects, Disclose, Note, Received, Send
-from posse.protocol.masking import Keys, Masked, PublicKey, Unmask, Unmasked, pack_words
+from posse.protocol.masking import (
+    Covered,
+    Keys,
+    Masked,
+    PublicKey,
+    Rest,
+    Reveal,
+    Share,
+    Survivors,
+    Unmask,
+    Unmasked,
+    pack_words,
+)
+from posse.protocol.message import Message
 from posse.protocol.privacy import Release
 from posse.protocol.shared import SharedLaplace, SharedNoise
 
@@ -26,6 +39,7 @@ class SharedNoiseAgent(CdpAgent):
     masker: SumMasker
     shared: SharedNoise
     everybody: tuple[int, ...] = field(init=False)
+    width: int = 0
 
     def __post_init__(self) -> None:
         self.everybody = tuple(range(self.shared.agents))
@@ -37,12 +51,20 @@ class SharedNoiseAgent(CdpAgent):
         if event.sender == COORDINATOR:
             match event.message:
                 case Keys(keys) if not self.masker.keys:
-                    if sorted(keys) != list(self.everybody):
+                    least = self.shared.agents - self.shared.dropouts
+                    if not set(self.everybody).issuperset(keys) or len(keys) < least:
                         raise RemoteProtocolError("wrong-keys", f"{len(keys)} keys")
                     self.masker.take_keys(keys)
+                    self.everybody = tuple(sorted(keys))
                     return self._begin_round()
                 case Unmask(number):
                     return [Send(COORDINATOR, Unmasked(number, self.masker.reveal(number)))]
+                case Survivors(number, ranks):
+                    rest = self.masker.rest(number, self.everybody, ranks, self.width)
+                    return [Send(COORDINATOR, Rest(number, len(ranks), pack_words(rest)))]
+                case Reveal(number, rank):
+                    share = self.masker.share(number, rank)
+                    return [Send(COORDINATOR, Share(number, rank, share))]
                 case _:
                     pass
         return CdpAgent._received(self, event)
@@ -53,16 +75,20 @@ class SharedNoiseAgent(CdpAgent):
         shared = self.shared
         words = shared.to_integers(sums)
         if isinstance(shared, SharedLaplace):
-            noisy = self.noise.polya(words, shared.scale, shared.honest_agents)
+            noisy = self.noise.polya(words, shared.scale, shared.enough)
         else:
             noisy = self.noise.discrete_gaussian(words, shared.share)
         self.masker.begin(self.round, self.everybody)
         hidden = self.masker.mask(self.round, self.everybody, noisy.view(np.uint64))
+        self.width, said = len(hidden), pack_words(hidden)
+        report: Message = Masked(self.round, said)
+        if self.masker.dropouts:
+            report = Covered(self.round, said, self.masker.points(self.round, self.everybody))
         row = ExploredRow(self.round, len(self.active), self.observed, self.new)
         return [
             Disclose(self._release()),
             Note(row),
-            Send(COORDINATOR, Masked(self.round, pack_words(hidden))),
+            Send(COORDINATOR, report),
             *self._go_on(),
         ]
 

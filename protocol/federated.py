@@ -18,6 +18,7 @@ from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.log import PublicRow, Row
 from posse.protocol.machine import MOST_PULLS, Parameters
+from posse.protocol.masking import Dropouts
 from posse.protocol.message import Message, Plane
 from posse.protocol.privacy import FARTHEST, Epsilon
 from posse.protocol.signing import HASH_BYTES
@@ -157,7 +158,7 @@ class FederatedParameters(SingleParameters, frozen=True, kw_only=True):
 class CdpParameters(FederatedParameters, frozen=True, kw_only=True):
     """`cdp-mab`; `participation` < 1 selects the partial form (section IV-B).
 
-    `noise_law`, `delta_prime`, `honest` and `precision` concern shared noise only; see
+    `noise_law`, `delta_prime`, `honest`, `dropouts` and `precision` concern shared noise only; see
     protocol/shared.py.
     """
 
@@ -187,6 +188,7 @@ class CdpParameters(FederatedParameters, frozen=True, kw_only=True):
         float,
         Meta(gt=0, le=1, description="the share of agents whose noise alone must be enough"),
     ] = 0.5
+    dropouts: Dropouts = 0
     precision: Annotated[int, Meta(ge=0, le=32, description="fractional bits of a shared sum")] = 16
     participation: Annotated[
         float, Meta(gt=0, le=1, description="p, the fraction of agents that upload per round")

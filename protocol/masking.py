@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.message import Message
+from posse.protocol.sharing import SHARE_BYTES
 from posse.protocol.signing import SIGNATURE_BYTES, Signer
 
 Words = NDArray[np.uint64]
@@ -32,6 +33,14 @@ _ANY_KEY = X25519PrivateKey.from_private_bytes(bytes(range(32)))
 """With a public key of small order every exchange gives zeros, and fails."""
 
 _NONCE = struct.Struct("<4sQ")
+
+MAX_DROPOUTS = 256
+"""Most agents of a sum that may be lost."""
+
+Dropouts = Annotated[
+    int,
+    Meta(ge=0, le=MAX_DROPOUTS, description="agents that a masked sum can do without, if lost"),
+]
 
 MAX_WORDS = 2_002
 """Most words of a report: 16 KB, far below the limit of a payload."""
@@ -60,6 +69,50 @@ class Masked(Message, frozen=True):
 
     number: Unsigned48
     words: ReportWords
+
+
+class Covered(Message, frozen=True):
+    """Agent to coordinator, in place of `Masked` where agents may drop out.
+
+    `points` are public values of the polynomial whose value at 0 is the seed of its self-mask.
+    """
+
+    number: Unsigned48
+    words: ReportWords
+    points: Annotated[bytes, Meta(max_length=SHARE_BYTES * MAX_DROPOUTS)]
+
+
+class Survivors(Message, frozen=True):
+    """Coordinator to agents: these reported and are there; say what you share with the others."""
+
+    number: Unsigned48
+    ranks: Annotated[tuple[Index, ...], Meta(min_length=1, max_length=100_000)]
+
+
+class Rest(Message, frozen=True):
+    """Agent to coordinator: the sum of the masks that its report shares with no survivor.
+
+    `survivors` says how many there were when it was asked; they only get fewer.
+    """
+
+    number: Unsigned48
+    survivors: Index
+    words: ReportWords
+
+
+class Reveal(Message, frozen=True):
+    """Coordinator to agents: a survivor is lost; send your share of its self-mask's seed."""
+
+    number: Unsigned48
+    rank: Index
+
+
+class Share(Message, frozen=True):
+    """Agent to coordinator: its share of the seed of the self-mask of agent `rank`."""
+
+    number: Unsigned48
+    rank: Index
+    share: Key
 
 
 class Unmask(Message, frozen=True):

@@ -99,6 +99,7 @@ _SHARED: list[Form] = [
     ('`noise = "shared"`', {"noise": "shared"}, {}),
     ("the same, `delta_prime = 1e-6`", {"noise": "shared", "delta_prime": 1e-6}, {}),
     ('the same, `noise_law = "laplace"`', {"noise": "shared", "noise_law": "laplace"}, {}),
+    ("the same, `dropouts = 2`", {"noise": "shared", "dropouts": 2}, {}),
 ]
 
 _FORMS: dict[str, list[Form]] = {

@@ -38,7 +38,7 @@ class RevealedSums:
         match kind, values:
             case "Unmasked", [int(number), bytes(seed)]:
                 self.seeds[number, source] = seed
-            case "Masked", [int(number), bytes(words)] if number < _NUMBERS:
+            case "Masked" | "Covered", [int(number), bytes(words), *_] if number < _NUMBERS:
                 self.reports[number][source] = np.frombuffer(words, "<u8").astype(np.uint64)
 
     def form(self) -> Iterator[tuple[str, float]]:

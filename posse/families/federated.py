@@ -55,7 +55,20 @@ from posse.protocol.federated import (
     uploaders,
 )
 from posse.protocol.machine import AgentMachine, ServerMachine
-from posse.protocol.masking import MAX_WORDS, WORD_BITS, Keys, Masked, PublicKey, Unmask, Unmasked
+from posse.protocol.masking import (
+    MAX_WORDS,
+    WORD_BITS,
+    Covered,
+    Keys,
+    Masked,
+    PublicKey,
+    Rest,
+    Reveal,
+    Share,
+    Survivors,
+    Unmask,
+    Unmasked,
+)
 from posse.protocol.message import Message
 from posse.protocol.privacy import Claim
 from posse.protocol.shared import LEAST_SHARE, noise_of
@@ -90,6 +103,12 @@ def _check_rounds(spec: RunSpec, parameters: FederatedParameters) -> None:
 def _check_cdp(spec: RunSpec, parameters: CdpParameters) -> None:
     _check_rounds(spec, parameters)
     if parameters.noise != "shared":
+        if parameters.dropouts:
+            raise SpecError(
+                "parameters.dropouts",
+                f"is {parameters.dropouts}, but only masked sums cannot do without agents; delete "
+                "it, or set noise = 'shared'",
+            )
         if parameters.noise_law != "gaussian":
             raise SpecError(
                 "parameters.noise_law",
@@ -103,6 +122,17 @@ def _check_cdp(spec: RunSpec, parameters: CdpParameters) -> None:
             "parameters.participation",
             f"is {p.participation:g}, but shared noise suffices only if all agents add theirs in "
             "every round; delete it",
+        )
+    if shared.honest_agents <= p.dropouts:
+        raise SpecError(
+            "parameters.dropouts",
+            f"is {p.dropouts}, but {shared.honest_agents} agents are trusted to add noise, and at "
+            "least one of them must be left; lower it or raise parameters.honest",
+        )
+    if p.dropouts and agents < p.dropouts + 2:
+        raise SpecError(
+            "parameters.dropouts",
+            f"is {p.dropouts} of {agents} agents, but at least two must be left to share noise",
         )
     if agents < 2:
         raise SpecError("agents.count", "is 1, but noise is shared among at least two agents")
@@ -153,7 +183,7 @@ def _make_cdp(context: AgentContext) -> AgentMachine:
         # if the noise's library is missing, this fails before a reward is used
         _load_noise(p, context.noise)
         private = context.secret(Purpose.PROTOCOL)
-        masker = SumMasker(context.rank, context.agents, private, context.signer)
+        masker = SumMasker(context.rank, context.agents, private, context.signer, p.dropouts)
         shared = noise_of(p, context.agents)
         return context.make(SharedNoiseAgent, schedule=schedule, masker=masker, shared=shared)
     return context.make(CdpAgent, schedule=schedule, partial=schedule.senders < context.agents)
@@ -335,6 +365,11 @@ def claim_pulls(context: ClaimContext) -> Claim:
     )
 
 
+_LOSS = {
+    False: "An agent that drops out leaves the round without a sum, never with less noise.",
+    True: "Of agents that drop out, as many as are declared, sums are over the others, and have "
+    "the noise that is claimed without theirs; of one more there is no sum.",
+}
 _SIZED = "exactly; the noise is sized for epsilon = {epsilon:g} by Rényi divergence"
 _GAUSSIAN = (
     "have a deviation σ, and Δ / σ costs (ε, δ') (Kairouz, Liu and Steinke 2021, Theorem 1; "
@@ -347,25 +382,26 @@ _LAPLACE = (
 
 def _claim_shared(context: ClaimContext, p: CdpParameters) -> Claim:
     shared = noise_of(p, context.agents)
-    losses, trusted = shared.losses, shared.honest_agents
+    losses, trusted, enough = shared.losses, shared.honest_agents, shared.enough
     laplace = p.noise_law == "laplace"
     formula = "" if laplace else _SIZED.format(epsilon=p.epsilon)
+    without = f", of which {p.dropouts} may be lost" if p.dropouts else ""
     if context.alone:
-        losses, trusted = shared.losses_alone, 1
+        losses, trusted, enough, without = shared.losses_alone, 1, 1, ""
         formula = "by this agent's own noise alone, as nobody here vouches for the others"
     return Claim(
         mechanism="discrete-laplace" if laplace else "discrete-gaussian",
         epsilon=losses.epsilon(shared.delta),
         delta=None if laplace else shared.delta,
         losses=losses,
-        honest=trusted,
+        honest=enough,
         formula=formula,
         adversary="the server, which follows the protocol, together with all agents but "
-        f"{trusted} honest ones of {context.agents}",
+        f"{trusted} honest ones of {context.agents}{without}",
         sees="coordinator",
-        note="It reads sums over all agents alone. An agent that drops out leaves the round "
-        "without a sum, never with less noise. The server passes on the public keys: agents "
-        "with keys sign theirs; without, it is trusted not to replace them.",
+        note=f"It reads sums over all agents alone. {_LOSS[p.dropouts > 0]} "
+        "The server passes on the public keys: agents with keys sign theirs; without, it is "
+        "trusted not to replace them.",
         proof="A reward is in one sum of one round, which it moves by at most Δ words. The honest "
         f"agents' shares alone {_LAPLACE if laplace else _GAUSSIAN}; masks cancel in the "
         "sum over all agents alone (Bonawitz et al. 2017). All else is a function of the sums.",
@@ -549,7 +585,7 @@ FEDERATED = Results(
 class FederatedReader(MessageReader):
     """Tells the means that agents pass on from their signatures; a sink's are averages."""
 
-    hidden = (PublicKey, Keys, Masked, Unmasked)
+    hidden = (PublicKey, Keys, Masked, Covered, Rest, Unmasked, Share)
     exact = (SinkMeans,)
 
     def statistics(self, message: Message, source: int | None) -> Iterable[Statistic]:
@@ -585,6 +621,9 @@ _REGROUPED = Loss(
 )
 _over_links = partial(_system, field=PER_AGENT, claim=claim_messages)
 
+_CDP_TO_AGENT = (Active, Keys, Unmask, Survivors, Reveal)
+_CDP_TO_SERVER = (Means, PublicKey, Masked, Unmasked, Covered, Rest, Share)
+
 SYSTEMS = (
     _over_links(
         name="cdp-mab",
@@ -592,8 +631,8 @@ SYSTEMS = (
         paper=f"{PAPER}, Algorithm 1",
         parameters=CdpParameters,
         shape=Star(
-            AgentRole(_make_cdp, (Active, Keys, Unmask), signs=True, load=_load_noise),
-            ServerRole(_make_cdp_server, (Means, PublicKey, Masked, Unmasked)),
+            AgentRole(_make_cdp, _CDP_TO_AGENT, signs=True, load=_load_noise),
+            ServerRole(_make_cdp_server, _CDP_TO_SERVER),
         ),
         one_form=True,
         check=_check_cdp,

@@ -38,6 +38,16 @@ from tests.support.federated import COMPONENTS, spec
         ),
         ("cdp-mab", 4, None, {"noise": "shared", "honest": 0.0}, "parameters.honest"),
         ("cdp-mab", 4, None, {"noise_law": "laplace"}, "parameters.noise_law"),
+        ("cdp-mab", 4, None, {"dropouts": 1}, "parameters.dropouts"),
+        ("cdp-mab", 4, None, {"noise": "shared", "dropouts": 2}, "parameters.dropouts"),
+        (
+            "cdp-mab",
+            4,
+            None,
+            {"noise": "shared", "dropouts": 3, "honest": 1.0},
+            "parameters.dropouts",
+        ),
+        ("cdp-mab", 4, None, {"noise": "shared", "dropouts": 257}, "parameters.dropouts"),
         (
             "cdp-mab",
             4,

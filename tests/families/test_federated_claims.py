@@ -35,6 +35,15 @@ def test_alone() -> None:
     assert claim("single-mab").epsilon == 0.5
 
 
+@pytest.mark.parametrize("law", ["gaussian", "laplace"])
+def test_what_is_claimed_with_dropouts_is_claimed_of_the_shares_that_are_left(law: str) -> None:
+    plain = claim(noise="shared", honest=0.5, noise_law=law)
+    found = claim(noise="shared", honest=0.5, noise_law=law, dropouts=3)
+    assert (found.epsilon, found.delta) == (plain.epsilon, plain.delta)
+    assert (plain.honest, found.honest) == (4, 1)
+    assert "4 honest ones of 8, of which 3 may be lost" in found.adversary
+
+
 def test_shared_laplace_noise_costs_epsilon_and_no_delta() -> None:
     found = claim(noise="shared", noise_law="laplace", honest=0.4)
     assert (found.epsilon, found.delta) == (0.5, None)

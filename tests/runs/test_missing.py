@@ -150,6 +150,10 @@ DISORDERS: dict[str, dict[str, Any]] = {
     "cdp": {"system": "cdp-mab", "parameters": SHORT},
     "cdp, some of them": {"system": "cdp-mab", "parameters": SHORT | {"participation": 0.3}},
     "cdp, shared noise": {"system": "cdp-mab", "parameters": SHORT | {"noise": "shared"}},
+    "cdp, dropouts": {
+        "system": "cdp-mab",
+        "parameters": SHORT | {"noise": "shared", "dropouts": 3, "honest": 1.0},
+    },
     "ddp": {"system": "ddp-mab", "parameters": SHORT},
     "ddp on a path": {"system": "ddp-mab", "parameters": SHORT, "topology": ROW},
     "ddp by flooding": {
@@ -249,6 +253,26 @@ def test_with_shared_noise_no_sum_is_read_without_an_agent_and_there_is_no_answe
     assert (record.status, record.best_arm, record.answered) == ("missing", None, False)
     said = "The run ended there. Pulls, rounds and regret do not include theirs."
     assert (record.loss, code) == (said, RunFailed.exit_code)
+
+
+@pytest.mark.parametrize(("kill", "status"), [((5,), "identified"), ((5, 2), "missing")])
+def test_a_sum_does_without_as_many_agents_as_are_declared(
+    kill: tuple[int, ...], status: str
+) -> None:
+    """The process of one agent is killed, and with `dropouts = 1` another's too."""
+    shared = {"epsilon": 1.0, "horizon": 20_000, "noise": "shared", "dropouts": 1}
+    run = plan("cdp-mab", on_missing="continue", parameters=shared)
+    with ProcessEngine(run) as engine:
+        agents = [agent_processes()[rank] for rank in kill]
+
+        def kill_them() -> None:
+            for one in agents:
+                one.kill()
+
+        record = engine.run(run, 0, after(AFTER, kill_them))
+    assert (record.status, record.answered) == (status, status == "identified")
+    assert record.best_arm == (1 if record.answered else None)
+    assert sorted({one.agent for one in record.missing}) == sorted(kill)
 
 
 def test_the_next_run_has_all_its_agents_again() -> None:

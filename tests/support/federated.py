@@ -46,6 +46,7 @@ RUNS: dict[str, tuple[Any, ...]] = {
     "cdp per agent": ("cdp-mab", 8, None, {"noise": "per_agent"}),
     "cdp shared": ("cdp-mab", 8, None, {"noise": "shared", "honest": 0.75}),
     "cdp Laplace": ("cdp-mab", 8, None, {"noise": "shared", "noise_law": "laplace"}),
+    "cdp dropouts": ("cdp-mab", 8, None, {"noise": "shared", "dropouts": 2}),
     "ddp ring": ("ddp-mab", 7, {"kind": "ring"}, {}),
     "ddp star": ("ddp-mab", 6, {"kind": "star"}, {}),
     "ddp random": ("ddp-mab", 9, {"kind": "erdos-renyi", "p": 0.3}, {"t_delay": "diameter"}),

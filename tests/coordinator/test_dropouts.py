@@ -1,0 +1,293 @@
+"""CDP-MAB with shared noise that can do without agents: what the server reads after losses."""
+
+import random
+
+import numpy as np
+import pytest
+
+from posse.agent.masking import SumMasker
+from posse.agent.noise import SeededNoise
+from posse.agent.shared import SharedNoiseAgent
+from posse.coordinator.shared import SharedNoiseServer
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.machine import (
+    COORDINATOR,
+    Broadcast,
+    Finish,
+    PeerLost,
+    Pull,
+    Pulled,
+    Received,
+    Send,
+    Started,
+)
+from posse.protocol.masking import (
+    Covered,
+    Keys,
+    Masked,
+    Rest,
+    Share,
+    Unmasked,
+    keystream,
+    unpack_words,
+)
+from posse.protocol.message import Message
+from posse.protocol.shared import SharedLaplace, SharedNoise, SharedSchedule
+
+AGENTS, ARMS = 6, 3
+
+
+class Known(SeededNoise):
+    """Noise that is known: `value` words on every sum."""
+
+    def __init__(self, value):
+        super().__init__(np.random.default_rng(0))
+        self.value = value
+
+    def discrete_gaussian(self, values, deviation):
+        return values + self.value
+
+
+class Link:
+    """Agents and a server whose messages arrive in any order but that of each pair.
+
+    `losses`: after so many deliveries this agent is lost. `view`: all that the server got.
+    """
+
+    def __init__(self, dropouts, losses, seed=0, means=None):
+        self.shared = SharedNoise(AGENTS, 1.0, 1e-6, 1.0, 16, dropouts)
+        schedule = SharedSchedule(
+            deviation=self.shared.total, arms=ARMS, senders=AGENTS, horizon=10**5, epsilon=1.0
+        )
+        self.agents = [
+            SharedNoiseAgent(
+                ARMS, schedule, Known(1000 * n), shared=self.shared,
+                masker=SumMasker(n, AGENTS, bytes([n + 1] * 32), None, dropouts),
+            )
+            for n in range(AGENTS)
+        ]  # fmt: skip
+        self.server = SharedNoiseServer(ARMS, AGENTS, schedule, shared=self.shared)
+        self.queues: dict[tuple[int, str], list[Message]] = {
+            (n, way): [] for n in range(AGENTS) for way in ("up", "down")
+        }
+        self.chance, self.losses, self.lost = random.Random(seed), dict(losses), []
+        self.means = means or [[0.1 * n, 0.5, 0.3] for n in range(AGENTS)]
+        self.view, self.words, self.status, self.times = [], {}, "", 0
+
+    def play(self, rounds=1):
+        """Until the server has decided so many rounds, or the run ends."""
+        self._server(self.server.handle(Started(), 0.0))
+        for n, agent in enumerate(self.agents):
+            self._agent(n, agent.handle(Started(), 0.0))
+        count = 0
+        while not self.status and self.server.round <= rounds:
+            for n in [n for n, at in self.losses.items() if at <= count]:
+                del self.losses[n]
+                self.lost.append(n)
+                self.queues[n, "up"].clear()
+                self._server(self.server.handle(PeerLost(n), 0.0))
+            full = [key for key, queue in self.queues.items() if queue and key[0] not in self.lost]
+            if not full or self.status or self.server.round > rounds:
+                break
+            n, way = self.chance.choice(full)
+            message, count = self.queues[n, way].pop(0), count + 1
+            if way == "up":
+                self.view.append((n, message))
+                self._server(self.server.handle(Received(n, message), 0.0))
+            else:
+                self._agent(n, self.agents[n].handle(Received(COORDINATOR, message), 0.0))
+        return count
+
+    def _server(self, effects):
+        for effect in effects:
+            match effect:
+                case Broadcast(message):
+                    for n in range(AGENTS):
+                        self.queues[n, "down"].append(message)
+                case Send(n, message):
+                    self.queues[n, "down"].append(message)
+                case Finish(status):
+                    self.status = status
+
+    def _agent(self, n, effects):
+        for effect in effects:
+            match effect:
+                case Send(_, message):
+                    self.queues[n, "up"].append(message)
+                case Pull(arms, times):
+                    sums = times * np.array([self.means[n][k] for k in arms])
+                    if self.agents[n].stage == "explore":
+                        noisy = self.shared.to_integers(sums) + 1000 * n
+                        self.words[self.agents[n].round, n] = noisy
+                        self.times = times
+                    self._agent(n, self.agents[n].handle(Pulled(arms, times, sums), 0.0))
+
+    def exact(self, group):
+        """The sums of the first round over this group, in words."""
+        return sum(self.words[1, n] for n in group)
+
+    def read(self, group):
+        """The sums of the first round as the server read them, in words."""
+        return self.server.average * self.times * len(group) * 2**16
+
+
+WHOLE = Link(0, {}).play()
+
+
+def test_without_losses_the_sum_is_that_over_all_and_only_the_report_is_longer():
+    link = Link(2, {})
+    assert link.play() == WHOLE
+    np.testing.assert_allclose(link.read(range(AGENTS)), link.exact(range(AGENTS)), rtol=1e-12)
+    kinds = {type(message) for _, message in link.view}
+    assert (Covered in kinds, Masked in kinds, Rest in kinds, Share in kinds) == (
+        True,
+        False,
+        False,
+        False,
+    )
+
+
+@pytest.mark.parametrize("lost", [{2: at} for at in range(0, WHOLE, 3)])
+def test_one_lost_at_any_time_leaves_the_exact_sum_over_the_others(lost):
+    link = Link(1, lost, seed=next(iter(lost.values())))
+    link.play()
+    assert link.server.round == 2
+    group = link.server.group
+    assert set(range(AGENTS)) - {2} <= set(group)
+    np.testing.assert_allclose(link.read(group), link.exact(group), rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_as_many_lost_as_are_declared_leave_the_exact_sum(seed):
+    """Whoever is lost and whenever, in whatever order messages arrive."""
+    chance = random.Random(seed)
+    lost = {n: chance.randrange(WHOLE + 12) for n in chance.sample(range(AGENTS), 3)}
+    link = Link(3, lost, seed)
+    link.play()
+    assert (link.server.round, link.status) == (2, "")
+    group = link.server.group
+    assert len(group) >= AGENTS - 3
+    np.testing.assert_allclose(link.read(group), link.exact(group), rtol=1e-12)
+
+
+def test_an_agent_lost_after_all_were_asked_to_unmask_stays_in_the_sum():
+    """Its self-mask is found by the others' shares, next to masks with one that was lost before."""
+    link = Link(2, {0: WHOLE - 14, 3: WHOLE + 4}, seed=1)
+    link.play()
+    assert 3 in link.server.group
+    assert 0 not in link.server.group
+    assert {n for n, message in link.view if isinstance(message, Share)} == {1, 2, 4, 5}
+    np.testing.assert_allclose(
+        link.read(link.server.group), link.exact(link.server.group), rtol=1e-12
+    )
+
+
+def test_later_rounds_do_without_who_was_lost():
+    link = Link(2, {4: 20, 1: WHOLE + 9}, means=[[0.50, 0.49, 0.48]] * AGENTS)
+    link.play(rounds=4)
+    assert (link.server.round, sorted(link.lost)) == (5, [1, 4])
+    assert link.server.group == (0, 2, 3, 5)
+    np.testing.assert_allclose(link.server.average, [0.50, 0.49, 0.48], atol=0.02)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_one_more_than_declared_ends_as_missing(seed):
+    chance = random.Random(seed)
+    lost = {n: chance.randrange(20) for n in chance.sample(range(AGENTS), 2)}
+    link = Link(1, lost, seed)
+    link.play()
+    assert link.status == "missing"
+    assert Link(0, {3: 15}).play() is not None
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_server_gets_no_report_unmasked_and_never_both_masks_of_one(seed):
+    """Of each report less all that was told of its masks, words are still far from any sum."""
+    chance = random.Random(seed)
+    lost = {n: chance.randrange(WHOLE + 12) for n in chance.sample(range(AGENTS), 2)}
+    link = Link(2, lost, seed)
+    link.play()
+    shared = {message.rank for _, message in link.view if isinstance(message, Share)}
+    rests, reports, seeds = {}, {}, {}
+    for n, message in link.view:
+        match message:
+            case Covered(_, words, _):
+                reports[n] = unpack_words(words, ARMS)
+            case Rest(_, _, words):
+                rests[n] = unpack_words(words, ARMS)
+            case Unmasked(_, seed_of):
+                seeds[n] = seed_of
+    seeds |= link.server.seeds
+    # whose masks with others were told as those of a lost agent has no seed told
+    assert not (set(link.lost) - set(link.server.group)) & (shared | set(seeds))
+    for n, report in reports.items():
+        bare = report - rests.get(n, np.zeros(ARMS, np.uint64))
+        if n in seeds:
+            bare = bare - keystream(seeds[n], 1, ARMS)
+        assert (np.abs(bare.view(np.int64)) > 2**40).any()
+
+
+def maskers(dropouts, agents=5):
+    made = [SumMasker(n, agents, bytes([n + 1] * 32), None, dropouts) for n in range(agents)]
+    keys = {one.rank: one.public for one in made}
+    for one in made:
+        one.take_keys(keys)
+        one.begin(1, tuple(range(agents)))
+        one.mask(1, tuple(range(agents)), np.zeros(2, np.uint64))
+    return made
+
+
+ALL = (0, 1, 2, 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("told", "reason"),
+    [
+        (lambda m: m.rest(1, ALL, (0, 1), 2), "small-roster"),
+        (lambda m: m.rest(1, ALL, (1, 2, 3), 2), "wrong-group"),
+        (lambda m: m.rest(1, ALL, (0, 1, 1, 2), 2), "repeated-names"),
+        (lambda m: m.rest(2, ALL, (0, 1, 2), 2), "stale-unmask"),
+        (lambda m: (m.rest(1, ALL, (0, 1, 2), 2), m.rest(1, ALL, (0, 1, 2, 3), 2)), "wrong-group"),
+        (lambda m: (m.reveal(1), m.rest(1, ALL, (0, 1, 2), 2)), "second-unmask"),
+        (lambda m: m.share(1, 1), "stale-unmask"),
+        (lambda m: (m.reveal(1), m.share(1, 0)), "wrong-member"),
+        (lambda m: (m.rest(1, ALL, (0, 1, 2), 2), m.reveal(1), m.share(1, 3)), "wrong-member"),
+        (lambda m: (m.reveal(1), m.share(2, 1)), "stale-unmask"),
+    ],
+)
+def test_what_an_agent_refuses(told, reason):
+    """Above all, masks with another and a share of the other's seed in the same round."""
+    with pytest.raises(RemoteProtocolError) as error:
+        told(maskers(2)[0])
+    assert error.value.reason == reason
+
+
+def test_without_declared_dropouts_an_agent_tells_neither():
+    one = maskers(0)[0]
+    with pytest.raises(RemoteProtocolError):
+        one.rest(1, ALL, ALL, 2)
+    one.reveal(1)
+    with pytest.raises(RemoteProtocolError):
+        one.share(1, 1)
+
+
+def test_an_agent_refuses_too_few_keys():
+    link = Link(1, {})
+    agent = link.agents[0]
+    agent.handle(Started(), 0.0)
+    keys = {n: one.masker.public for n, one in enumerate(link.agents)}
+    few = {n: keys[n] for n in range(AGENTS - 2)}
+    with pytest.raises(RemoteProtocolError, match="wrong-keys"):
+        agent.handle(Received(COORDINATOR, Keys(few)), 0.0)
+    agent.handle(Received(COORDINATOR, Keys({n: keys[n] for n in range(AGENTS - 1)})), 0.0)
+    assert agent.everybody == tuple(range(AGENTS - 1))
+
+
+@pytest.mark.parametrize(("kind", "delta"), [(SharedNoise, 1e-6), (SharedLaplace, 0.0)])
+@pytest.mark.parametrize("dropouts", [0, 1, 3])
+def test_the_noise_of_the_honest_that_are_left_is_exactly_what_is_claimed(kind, delta, dropouts):
+    """8 honest of 10: 8 - d shares have the variance that 8 have without dropouts."""
+    plain, shared = kind(10, 1.0, delta, 0.8, 16), kind(10, 1.0, delta, 0.8, 16, dropouts)
+    assert shared.share**2 * (8 - dropouts) == pytest.approx(plain.share**2 * 8, rel=1e-12)
+    assert shared.losses == plain.losses
+    assert shared.total**2 == pytest.approx(plain.total**2 * 8 / (8 - dropouts), rel=1e-12)
