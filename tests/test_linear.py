@@ -7,14 +7,18 @@ import numpy as np
 import pytest
 
 import posse
+from posse import linear
 from posse.agent.noise import SeededNoise
 from posse.arms import LinearArms
+from posse.audit.coupling import coupled
 from posse.errors import SpecError
 from posse.experiments import prepare
 from posse.extend import COORDINATOR, FloatArray, Purpose
 from posse.linear import (
     FedUcbParameters,
+    GraphAgent,
     LinearAgent,
+    LinearHeard,
     LinearServer,
     LinearSums,
     LinearTotal,
@@ -40,7 +44,7 @@ def _raw(name: str, **more: Any) -> dict[str, Any]:
         "seed": SEED,
         "agents": {"count": AGENTS},
         "arms": ARMS,
-        "parameters": {"horizon": HORIZON, **WAYS[name]},
+        "parameters": {"horizon": HORIZON, **WAYS.get(name, {})},
         "engine": {"kind": "memory"},
     } | more
 
@@ -218,6 +222,118 @@ def test_the_server_refuses_what_is_said_twice_or_out_of_turn() -> None:
 def test_what_does_not_fit_is_refused(change: dict[str, Any], said: str) -> None:
     with pytest.raises(SpecError, match=said):
         prepare(_raw("FEDUCB", **change))
+
+
+def _graph(**more: Any) -> dict[str, Any]:
+    """Six agents in a ring; `more` are parameters."""
+    given = {"agents": {"count": 6}, "topology": {"kind": "ring"}}
+    parameters = {"horizon": HORIZON, **WAYS["FEDUCB"], **more}
+    return _raw("FEDUCB_GRAPH", parameters=parameters, **given)
+
+
+def test_sums_that_travel_as_far_as_the_graph_is_wide_give_the_run_of_a_server() -> None:
+    server = posse.run(_raw("FEDUCB", agents={"count": 6})).runs[0]
+    wide, narrow = (posse.run(_graph(**more)).runs[0] for more in ({}, {"gamma": 1}))
+    assert wide.pulls_per_arm == server.pulls_per_arm
+    assert wide.regret_curve == server.regret_curve
+    assert narrow.regret_curve != wide.regret_curve
+    assert wide.privacy is not None
+    assert wide.privacy.spent_per_agent == [20.0] * 6
+    # three batches are told, by each of six agents to two neighbours, in three hops or in one
+    assert [run.communication.data.messages for run in (wide, narrow)] == [3 * 3 * 12, 3 * 12]
+
+
+def test_on_a_graph_slow_links_give_the_same_run() -> None:
+    near, far = (
+        posse.run({**_graph(), **more}).runs[0] for more in ({}, {"network": {"delay": 1}})
+    )
+    assert near.regret_curve == far.regret_curve
+    assert near.communication.data == far.communication.data
+
+
+def test_an_agent_without_neighbours_goes_on_by_its_own_sums() -> None:
+    one = {"agents": {"count": 1}}
+    alone = posse.run({**_graph(), **one, "topology": {"kind": "path"}}).runs[0]
+    server = posse.run(_raw("FEDUCB", **one)).runs[0]
+    assert alone.pulls_per_arm == server.pulls_per_arm
+
+
+@pytest.mark.parametrize(
+    ("batch", "hop", "origins", "sums"),
+    [(1, 2, [0], 6), (2, 0, [0], 6), (3, 1, [0], 6), (1, 1, [0], 5), (1, 1, [3], 6)],
+)
+def test_what_a_neighbour_may_not_say_is_refused_and_changes_nothing(
+    batch: int, hop: int, origins: list[int], sums: int
+) -> None:
+    agent = GraphAgent(
+        lambda slot: np.eye(2),
+        FedUcbParameters(horizon=9, epsilon=1.0, dimensions=2),
+        None, True, False, False, neighbours=(0,), agents=2,
+    )  # fmt: skip
+    agent.batch = agent.hop = 1
+    with pytest.raises(posse.extend.RemoteProtocolError):
+        agent.handle(Received(0, LinearHeard(batch, hop, origins, [0.5] * sums)), 0)
+    assert agent.heard == {}
+
+
+class _NoNoise:
+    """Keeps the scale of the noise that it does not add."""
+
+    scale = 0.0
+
+    def noisy(self, values: FloatArray, sensitivity: float, scale: float) -> FloatArray:
+        self.scale = scale
+        return values
+
+
+def _cost(agent: type[LinearAgent], first: FloatArray, other: FloatArray) -> float:
+    """What it costs by the noise to exchange a pull of features `first` for one of `other`."""
+    said, noise = [], _NoNoise()
+    for x, y in ((first, 1.0), (other, 1.0)):
+        machine = agent(
+            contexts=lambda slot, x=x: np.array([x]),  # type: ignore[misc]
+            parameters=FedUcbParameters(horizon=3, epsilon=0.5, dimensions=2, batch=1),
+            noise=noise,  # type: ignore[arg-type]
+            shares=True,
+            local=False,
+            by_growth=False,
+        )
+        if isinstance(machine, GraphAgent):
+            machine.neighbours = (1,)
+        machine.handle(Started(), 0)
+        _, sent = machine.handle(Pulled((0,), 1, np.array([y])), 1)[:2]
+        table = np.reshape(sent.message.sums, (2, 3))
+        said.append(np.array([*table[0], table[1, 1], table[1, 2]]))
+    return float(np.abs(said[0] - said[1]).sum() / noise.scale)
+
+
+@pytest.mark.parametrize("agent", [LinearAgent, GraphAgent])
+def test_the_dearest_exchange_of_a_pull_costs_three_quarters_of_the_claim(
+    agent: type[LinearAgent], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So noise that is too small by a third or more is found."""
+    first, other = np.array([1.0, 0.0]), np.array([-0.358368, 0.933580])
+    assert _cost(agent, first, other) == pytest.approx(0.75 * 0.5, abs=0.001)
+    of = linear.sensitivity
+    monkeypatch.setattr(linear, "sensitivity", lambda dimensions: of(dimensions) / 1.34)
+    assert _cost(agent, first, other) > 0.5
+
+
+@pytest.mark.parametrize(("too_small", "found"), [(1.0, 0), (5.8, 0), (5.9, 1)])
+def test_an_audit_finds_noise_that_does_not_cover_a_reward_and_none_that_does(
+    too_small: float, found: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One reward moves the sums by 1 of the (√2 + 1)² = 5.83 that a pull may."""
+    pytest.importorskip("pydp")
+    of = linear.sensitivity
+    monkeypatch.setattr(linear, "sensitivity", lambda dimensions: of(dimensions) / too_small)
+    parameters = {"horizon": 4, "batch": 2, "epsilon": 1.0, "dimensions": 2}
+    arms = {"kind": "linear", "features": [[1.0, 0.0], [0.0, 1.0]], "theta": [0.5, 0.5]}
+    plan = prepare(_raw("FEDUCB", parameters=parameters, arms=arms, agents={"count": 2}))
+    result = coupled(plan, "messages", 1.0, 0.0)
+    assert result is not None
+    assert result.cost == pytest.approx(too_small / sensitivity(2), rel=1e-3)
+    assert bool(result.violations) == bool(found)
 
 
 def test_sums_of_as_many_features_as_there_may_be_are_sent_and_of_more_refused() -> None:

@@ -11,6 +11,9 @@ import numpy as np
 from posse.extend import FloatArray
 from posse_arena.problems import CORRUPTED, PROBLEMS, Adversary, Problem, liars
 
+MOST = 50_000
+"""Pulls of one agent after which a run among adversaries is given up."""
+
 
 class Changed:
     """One agent's Bernoulli rewards, as the adversary lets the agent see them.
@@ -27,9 +30,13 @@ class Changed:
         self.draws = np.random.default_rng([seed, agent])
         self.lies = adversary == "liars" and agent >= agents - liars(agents)
         self.left = CORRUPTED if adversary == "corruption" else 0
+        self.pulled = 0
 
     def pull(self, arm: int, count: int) -> FloatArray:
-        """`count` rewards of an arm."""
+        """`count` rewards of an arm; an error after `MOST`, for a liar may never be sure."""
+        self.pulled += count
+        if self.pulled > MOST:
+            raise RuntimeError(f"no answer after {MOST:,} pulls of one agent")
         rewards: FloatArray = (self.draws.random(count) < self.means[arm]).astype(float)
         if self.lies:
             return 1 - rewards

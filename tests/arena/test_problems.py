@@ -53,6 +53,13 @@ def test_a_liar_has_the_opposite_rewards_and_others_their_own():
     assert np.round(arms, 1).tolist() == [0.9, 0.1]
 
 
+def test_who_never_has_an_answer_is_given_up():
+    arms = rewards.Changed("liars", PROBLEMS["two"], 0, 8, seed=1)
+    arms.pull(0, rewards.MOST)
+    with pytest.raises(RuntimeError, match="no answer after 50,000 pulls"):
+        arms.pull(1, 1)
+
+
 def test_corruption_spends_its_budget_on_the_first_rewards():
     arms = vars(rewards)[rewards.target("corruption", "thousand")](agent=2, agents=4, seed=1)
     first = arms.pull(0, CORRUPTED + 10)
