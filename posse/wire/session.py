@@ -78,8 +78,9 @@ SOON, SOON_AFTER = 2, 16
 """It is asked after `SOON` calls if `SOON_AFTER` frames were sent since it was last asked. In
 lockstep a lost frame holds everybody up; a link with few frames is not asked more often for it.
 
-On a link that loses frames it is asked after `SOON` calls, and twice as late each time as long as
-nothing is confirmed; the oldest frame goes with the question, which so takes one way instead of
+A question or its answer may be lost too: it is asked again after `SOON` calls, then twice as late
+each time up to `LATE`, and so on from `SOON`. On a link that loses frames the first question comes
+after `SOON` calls as well, and the oldest frame goes with each, which so takes one way instead of
 three. A link is taken for such a one from a loss until `CALM` frames in a row were not lost."""
 
 CALM = 256
@@ -236,7 +237,8 @@ class Session:
         self._silent += 1
         late = self._silent >= self._wait
         if late:
-            self._silent, self._wait = 0, min(2 * self._wait, LATE)
+            self._silent = 0
+            self._wait = SOON if self._wait == LATE else min(2 * self._wait, LATE)
             self._repeated = -1
             if lossy:
                 self._send_oldest()
