@@ -3,16 +3,31 @@
 A named pipe would wait for a writer, and a device may never end.
 """
 
+import bz2
 import errno
+import gzip
+import lzma
 import os
 import stat
+import zlib
+from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 _OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _CHUNK = 1 << 20
 MOST = 1 << 30
 """Bytes of the largest file that is read whole, unless less is said."""
+
+PACKED: dict[str, Callable[[BinaryIO], Any]] = {
+    ".gz": lambda file: gzip.GzipFile(fileobj=file),
+    ".bz2": bz2.BZ2File,
+    ".xz": lzma.LZMAFile,
+}
+"""What unpacks a file, by the end of its name, as pandas has it."""
+
+NOT_UNPACKED = (OSError, EOFError, zlib.error, lzma.LZMAError)
+"""What these raise."""
 
 _PIPES = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 """A shell hands its own pipes over by these names."""

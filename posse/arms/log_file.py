@@ -3,15 +3,11 @@
 A third column may name the person of each row.
 """
 
-import bz2
 import csv
 import errno
-import gzip
-import lzma
 import re
-import zlib
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -31,21 +27,14 @@ _LONGEST = 1 << 20
 _MOST_ROWS = 1 << 26
 """Rows of a Parquet file, of which many may take no room in it."""
 
-_PACKED: dict[str, Callable[[BinaryIO], Any]] = {
-    ".gz": lambda file: gzip.GzipFile(fileobj=file),
-    ".bz2": bz2.BZ2File,
-    ".xz": lzma.LZMAFile,
-}
-"""By the end of a file's name, as pandas has it."""
-
 _PARQUET = (".parquet", ".pq")
 
-_TEXTS = ("string", "large_string", "string_view", "binary", "large_binary")
-"""Arrow's types that it would read numbers out of."""
+_NUMBERS = re.compile(r"u?int\d+|halffloat|float|double|decimal.*|bool|null")
+"""Arrow's types that are numbers; it would read them out of texts and times as well."""
 
-_NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+|inf|infinity|nan)(e[+-]?\d+)?\s*", re.I | re.A)
+NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+|inf|infinity|nan)(e[+-]?\d+)?\s*", re.I | re.A)
+"""A number in a file. Python reads more as one: 1_0 is ten, and digits of all scripts count."""
 _RANK = re.compile(r"\s*\d{1,9}\s*", re.A)
-"""Python would read more as a number: 1_0 is ten, and digits of all scripts count."""
 
 
 class Log(NamedTuple):
@@ -72,7 +61,7 @@ def read_log(
         read = _parquet if path.suffix.lower() in _PARQUET else _csv
         with regular.opened(path, regular.MOST) if data is None else BytesIO(data) as stored:
             return read(stored, path, count, owner, bounded, person)
-    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+    except regular.NOT_UNPACKED as error:
         raise unreadable(owner, path, error) from None
 
 
@@ -81,8 +70,8 @@ def unreadable(owner: str, path: Path, error: Exception) -> LogError:
     return LogError(f"{owner}: {path} cannot be read: {getattr(error, 'strerror', None) or error}")
 
 
-def _lines(file: TextIOWrapper) -> Iterator[str]:
-    """The lines of a log; a compressed one may be far larger than its file."""
+def _lines(file: TextIOWrapper, latest: list[str]) -> Iterator[str]:
+    """The lines of a log, also put into `latest`; a compressed one may be far larger than it is."""
     left = regular.MOST
     while line := file.readline(_LONGEST):
         left -= len(line)
@@ -90,6 +79,7 @@ def _lines(file: TextIOWrapper) -> Iterator[str]:
             what = "a line" if left >= 0 else "it"
             most = _LONGEST if left >= 0 else regular.MOST
             raise OSError(errno.EFBIG, f"{what} has more than {most:,} characters")
+        latest.append(line)
         yield line
 
 
@@ -97,24 +87,31 @@ def _csv(stored: BinaryIO, path: Path, count: int, owner: str, bounded: bool, pe
     logs = [array("d") for _ in range(count)]
     numbers, places, known = *([array("q") for _ in range(count)] for _ in "ab"), NumberOfName()
     whole = 0  # the line in which the last whole row ends
-    unpack = _PACKED.get(path.suffix.lower())
+    latest: list[str] = []
+    unpack = regular.PACKED.get(path.suffix.lower())
     try:
         with TextIOWrapper(
             unpack(stored) if unpack else stored, encoding="utf-8-sig", newline=""
         ) as file:
             # not strict, an open quote would swallow the rest
-            reader = csv.reader(_lines(file), strict=True)
+            reader = csv.reader(_lines(file, latest), strict=True)
             names = next(reader, [])
             arms, rewards, whose = _columns(names, person, owner, path)
             whole = reader.line_num
-            for row in filter(None, reader):
+            latest.clear()
+            for row in reader:
+                lines, latest[:] = latest[:], []
+                if not row:
+                    continue
                 whole = reader.line_num
                 where = f"{owner}: {path}, line {whole}"
+                if any(_is_row(line, arms, rewards, len(names)) for line in lines[1:]):
+                    raise LogError(f"{where}: is a row within quotes; close the quote before it")
                 if len(row) != len(names):
                     fields = counted(len(row), "field")
                     raise LogError(f"{where}: has {fields}, the header has {len(names)}")
                 arm = int(row[arms]) if _RANK.fullmatch(row[arms]) else -1
-                reward = float(row[rewards]) if _NUMBER.fullmatch(row[rewards]) else None
+                reward = float(row[rewards]) if NUMBER.fullmatch(row[rewards]) else None
                 if wrong := _wrong(arm, reward, count, bounded):
                     raise LogError(f"{where}: {wrong}")
                 logs[arm].append(float(row[rewards]))
@@ -137,7 +134,8 @@ def _csv(stored: BinaryIO, path: Path, count: int, owner: str, bounded: bool, pe
 def _columns(names: Sequence[str], person: str, owner: str, path: Path) -> tuple[int, int, int]:
     """The places of `arm`, `reward` and the person, -1 if no column is asked for."""
     first = printable(",".join(names))
-    if not names.count("arm") == names.count("reward") == 1:
+    alike = [name.strip().lower() for name in names]  # 'reward' beside 'Reward' would be a guess
+    if not all(name in names and alike.count(name) == 1 for name in ("arm", "reward")):
         raise LogError(f"{owner}: {path} needs one column 'arm' and one 'reward'; it has '{first}'")
     if person and names.count(person) != 1:
         raise LogError(
@@ -145,6 +143,16 @@ def _columns(names: Sequence[str], person: str, owner: str, path: Path) -> tuple
             f"'{first}'"
         )
     return names.index("arm"), names.index("reward"), names.index(person) if person else -1
+
+
+def _is_row(line: str, arms: int, rewards: int, width: int) -> bool:
+    """Whether a line is a row, were no quote open before it."""
+    words = line.split(",")
+    return (
+        len(words) == width
+        and _RANK.fullmatch(words[arms]) is not None
+        and NUMBER.fullmatch(words[rewards]) is not None
+    )
 
 
 def _wrong(arm: int, reward: float | None, count: int, bounded: bool) -> str:
@@ -172,9 +180,12 @@ def _parquet(
                 said = f"it has {rows:,} rows, and at most {_MOST_ROWS:,} are read"
                 raise OSError(errno.EFBIG, said)
             table = file.read(["arm", "reward", *([person] if person else [])])
-        kinds = dict(zip(table.schema.names, table.schema.types, strict=True))
-        if text := [name for name in ("arm", "reward") if str(kinds[name]) in _TEXTS]:
-            raise LogError(f"{owner}: {path} has text in the column '{text[0]}', not numbers")
+        for name in ("arm", "reward"):
+            stored_as = table.schema.field(name).type
+            kind = getattr(stored_as, "value_type", stored_as)  # of a category
+            if not _NUMBERS.fullmatch(str(kind)):
+                has = f"has {'text' if str(kind).endswith('string') else kind} in"
+                raise LogError(f"{owner}: {path} {has} the column '{name}', not numbers")
         arms = table["arm"].cast(int64()).fill_null(-1).to_numpy()
         blank = table["reward"].is_null().to_numpy()
         rewards = table["reward"].cast(float64()).to_numpy()

@@ -1,11 +1,12 @@
 """Graphs of files and of networkx: which node is which agent, and what no file may hold."""
 
 import json
+import math
 import re
 import sys
-import zlib
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
@@ -13,7 +14,9 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from posse import regular
+from posse.arms.log_file import NUMBER
 from posse.measure.numbers import counted
+from posse.spec.graph_formats import checked
 from posse.topologies.graphs import Graph, GraphError, from_edges
 
 _MOST_BYTES = 64 << 20
@@ -56,18 +59,18 @@ def read_graph(path: Path, agents: int) -> Graph:
     most = min(_MOST_BYTES, _SPARE + _PER_PAIR * agents**2)
     content = regular.read(path, most)
     ending = path.suffix.lower()
-    if ending == ".gz":
-        content, ending = _unpacked(content, most), path.with_suffix("").suffix.lower()
+    if ending in regular.PACKED:
+        content, ending = _unpacked(content, ending, most), path.with_suffix("").suffix.lower()
+    content = content.removeprefix(BOM_UTF8)
     if ending not in (*_READERS, ".json", ".gml"):
-        return from_edges(agents, _edges(content.decode("utf-8-sig"), agents))
+        return from_edges(agents, _edges(content.decode("utf-8"), agents))
 
     import networkx  # noqa: PLC0415  (costs 0.2 s; few need it)
 
     try:
+        content, listed = checked(content, ending)
         if ending == ".json":
             document = json.loads(content)
-            if not isinstance(document, dict) or "nodes" not in document:
-                raise ValueError("it has no list 'nodes'")
             links = "edges" if "edges" in document else "links"  # as networkx 3.4 called them
             nodes = networkx.node_link_graph(document, edges=links)
         elif ending == ".gml":
@@ -75,6 +78,13 @@ def read_graph(path: Path, agents: int) -> Graph:
             nodes = networkx.read_gml(BytesIO(content), label="label" if labelled else "id")
         else:
             nodes = getattr(networkx, _READERS[ending])(BytesIO(content))
+        if isinstance(nodes, list):
+            raise ValueError(f"it has {len(nodes)} graphs, and one is read")
+        if listed is not None and listed != len(nodes):
+            raise ValueError(
+                f"it lists {counted(listed, 'node')}, of which {len(nodes)} are left with its "
+                "edges: one is there twice, within another, or in an edge alone"
+            )
     except (OSError, UnicodeDecodeError):
         raise
     except Exception as error:  # readers raise whatever they meet
@@ -100,21 +110,28 @@ def of_networkx(drawn: Any, agents: int, what: str, resamples: int = 0) -> Graph
     rank = {node: index for index, node in enumerate(nodes)}
     links = sorted({(rank[edge[0]], rank[edge[1]]) for edge in drawn.edges})
     names = tuple(map(str, nodes))
+    if len(set(names)) < agents:
+        same = next(name for name in names if names.count(name) > 1)
+        raise GraphError("", f"{what} has two nodes named '{same}'")
     plain = names == tuple(map(str, range(agents)))
     graph = from_edges(agents, links, resamples, () if plain else names)
     return replace(graph, attributes=dict(_attributes(drawn, rank)))
 
 
 def _attributes(drawn: Any, rank: dict[Any, int]) -> Iterator[tuple[tuple[int, int], Any]]:
-    """The numbers that edges have, also as text (GraphML without types has them so)."""
+    """The numbers that edges have, also as text (GraphML without types has them so).
+
+    NaN stands for a number that differs between edges of the same two nodes.
+    """
+    found: dict[tuple[int, int], dict[str, float]] = {}
     for one, other, data in drawn.edges(data=True):
-        numbers = {}
+        i, j = sorted((rank[one], rank[other]))
+        known = found.setdefault((i, j), {})
         for name, value in data.items():
-            with suppress(TypeError, ValueError):
-                numbers[str(name)] = float(value)
-        if numbers:
-            i, j = sorted((rank[one], rank[other]))
-            yield (i, j), numbers
+            if not isinstance(value, bool) and NUMBER.fullmatch(str(value)):
+                number = float(value)
+                known[str(name)] = number if known.get(str(name), number) == number else math.nan
+    yield from ((edge, numbers) for edge, numbers in found.items() if numbers)
 
 
 def generator(name: str) -> Callable[..., Any]:
@@ -182,14 +199,13 @@ def _numbers(value: Any) -> Iterator[int]:
                 yield from _numbers(inner)
 
 
-def _unpacked(content: bytes, most: int) -> bytes:
-    unpacking = zlib.decompressobj(16 + zlib.MAX_WBITS)
+def _unpacked(content: bytes, ending: str, most: int) -> bytes:
     try:
-        whole = unpacking.decompress(content, most)
-    except zlib.error as error:
-        raise GraphError("path", f"is not compressed by gzip: {error}") from None
-    if not unpacking.eof:
-        raise GraphError("path", f"is cut off, or unpacks to more than {most:,} bytes")
+        whole: bytes = regular.PACKED[ending](BytesIO(content)).read(most + 1)
+    except regular.NOT_UNPACKED as error:
+        raise GraphError("path", f"cannot be unpacked as {ending}: {error}") from None
+    if len(whole) > most:
+        raise GraphError("path", f"unpacks to more than {most:,} bytes")
     return whole
 
 
@@ -197,9 +213,10 @@ def _edges(text: str, agents: int) -> list[tuple[int, int]]:
     edges: list[tuple[int, int]] = []
     most = 2 * agents**2
     for number, line in enumerate(text.splitlines(), start=1):
-        words = re.split("[#%]", line)[0].replace(",", " ").split()
-        if not words:
+        text = re.split("[#%]", line)[0].strip()
+        if not text:
             continue
+        words = re.split(r"\s*,\s*|\s+", text)
         if len(words) == 3 and words[2] == "{}":  # as networkx writes an edge without data
             words.pop()
         if len(words) != 2 or not all(re.fullmatch(r"\d{1,9}", word, re.A) for word in words):

@@ -4,6 +4,7 @@ In memory a run with this table has them in virtual time, and waits for nothing;
 this machine relays realise them on real sockets. Answers, messages and bytes are the same.
 """
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from itertools import chain
@@ -137,11 +138,10 @@ class NetworkSpec(LinkConditions, frozen=True, kw_only=True):
         for edge in graph.edges():
             numbers, given = graph.attributes.get(edge, {}), {}
             for key, name in self.edges.items():
-                if name not in numbers:
+                if not math.isfinite(numbers.get(name, math.nan)):
                     i, j = edge
-                    raise SpecError(
-                        f"network.edges.{key}", f"the edge {i}–{j} has no number '{name}'"
-                    )
+                    has = "no single finite number" if name in numbers else "no number"
+                    raise SpecError(f"network.edges.{key}", f"the edge {i}–{j} has {has} '{name}'")
                 given[key] = numbers[name]
             try:
                 by_edge[edge] = msgspec.convert(given, LinkConditions)

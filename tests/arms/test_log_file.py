@@ -5,6 +5,7 @@ import gzip
 import lzma
 import math
 import sys
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,28 @@ def test_what_only_python_takes_for_a_number_is_none(tmp_path: Path, row: str) -
         read(tmp_path / "log.csv", bounded=False, count=20)
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('arm,reward,note\n0,1,"a\n1,0.5,b"\n', "line 3: is a row within quotes"),
+        ('arm,note,reward\n0,"a,1\n1,b",0.5\n', "line 3: is a row within quotes"),
+        ("arm,reward,Reward\n0,1,0\n", "needs one column 'arm' and one 'reward'"),
+        ("arm,reward, reward\n0,1,0\n", "needs one column 'arm' and one 'reward'"),
+    ],
+)
+def test_rows_within_quotes_and_columns_of_almost_one_name_are_refused(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    (tmp_path / "log.csv").write_text(text)
+    with pytest.raises(LogError, match=said):
+        read(tmp_path / "log.csv")
+
+
+def test_a_note_may_have_lines_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text('note,arm,reward\n"a\nb, c",1,0.5\n\nd,0,.25\n,1,1\n')
+    assert read(tmp_path / "log.csv") == ROWS
+
+
 @pytest.mark.parametrize("number", [".5", " 0.5", "5e-1", "+0.5", "5E-01"])
 def test_numbers_are_written_in_many_ways(tmp_path: Path, number: str) -> None:
     (tmp_path / "log.csv").write_text(f"arm,reward\n0,{number}\n")
@@ -105,6 +128,9 @@ def test_parquet_from_pandas(tmp_path: Path) -> None:
         ({"arm": [0], "reward": [1.5]}, r"row 0: has a reward outside \[0, 1\] for arm 0"),
         ({"arm": ["0"], "reward": [1]}, "has text in the column 'arm', not numbers"),
         ({"arm": [0], "reward": ["1"]}, "has text in the column 'reward', not numbers"),
+        ({"arm": [timedelta(0)], "reward": [1]}, r"has duration\[us\] in the column 'arm'"),
+        ({"arm": [datetime(1970, 1, 1)], "reward": [1]}, r"has timestamp\[us\] in the column"),
+        ({"arm": [0], "reward": [1], " Reward": [0]}, "needs one column 'arm' and one 'reward'"),
         ({"arm": [0.5], "reward": [1]}, "is not Parquet with numbers"),
         ({"arm": [[0]], "reward": [1]}, "is not Parquet with numbers"),
     ],

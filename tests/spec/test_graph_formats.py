@@ -1,0 +1,120 @@
+"""Files of graphs from which networkx would read another graph, or less: each is refused."""
+
+import bz2
+import gzip
+import json
+import lzma
+import math
+from dataclasses import replace
+
+import pytest
+
+from posse.errors import SpecError
+from posse.spec.network import NetworkSpec
+from posse.topologies import graphs
+from tests.support.graphs import laid
+
+PATH = graphs.from_edges(3, [(0, 1), (1, 2)])
+ABC = graphs.from_edges(3, [(0, 1), (1, 2)], names=("a", "b", "c"))
+NET = '*Vertices 3\n1 "a"\n2 "b"\n3 "c"\n'
+XML = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
+GRAPH = '<graph edgedefault="undirected">'
+
+
+def read(folder, name: str, content: bytes, agents: int = 3):
+    (folder / name).write_bytes(content)
+    return laid("file", agents, base=str(folder), path=name)
+
+
+def graphml(*inside: str) -> str:
+    return f"{XML}{GRAPH}{''.join(inside)}</graph></graphml>"
+
+
+def nodes(names: str) -> str:
+    return "".join(f'<node id="{name}"/>' for name in names)
+
+
+def edges(*pairs: str) -> str:
+    return "".join(f'<edge source="{a}" target="{b}"/>' for a, b in pairs)
+
+
+def links(ids: list[object], pairs: list[tuple[object, object]]) -> str:
+    ends = [{"source": one, "target": other} for one, other in pairs]
+    return json.dumps({"nodes": [{"id": name} for name in ids], "links": ends})
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("g.csv", "0,,1\n1,,2\n", "has 3 words"),
+        ("g.csv", "0,1,\n1,2,\n", "has 3 words"),
+        ("g.csv", ",0,1\n,1,2\n", "has 3 words"),
+        ("g.graphml", graphml(nodes("abac"), edges("ab", "bc")), "lists 4 nodes, of which 3"),
+        ("g.graphml", graphml(nodes("ab"), edges("ab", "bc")), "lists 2 nodes, of which 3"),
+        (
+            "g.graphml",
+            graphml(nodes("ab"), f'<node id="c">{GRAPH}{nodes("de")}</graph></node>'),
+            "lists 5 nodes, of which 3",
+        ),
+        (
+            "g.graphml",
+            graphml(nodes("abc"), edges("ab", "bc"), f"</graph>{GRAPH}{nodes('abc')}"),
+            "has 2 graphs",
+        ),
+        ("g.adjlist", "a,b\nb,c\nc\n", "line 1 has ','"),
+        ("g.adjlist", "a b\nb: c\n", "line 2 has ':'"),
+        ("g.adjlist", "a 1\nb {}\nb 1\n", "line 2 has '{'"),  # as write_multiline_adjlist has it
+        ("g.net", f"{NET}*Arcslist\n1 2 3\n", r"line 5 is not read: '\*Arcslist'"),
+        ("g.net", f'{NET}*Edges :1 "x"\n1 2\n2 3\n', "line 5 is not read"),
+        ("g.net", f"{NET}*Edges\n1 2 3 2\n", r"line 6 does not fit \*edges"),
+        ("g.net", f"{NET}*Edges\n1 2\n3\n", "line 7 does not fit"),
+        ("g.net", f"{NET}*Edges\n1 2\n2 4\n", "line 7 does not fit"),
+        ("g.net", f"{NET}*Matrix\n0 1\n1 0 1\n0 1 0\n", r"line 6 does not fit \*matrix"),
+        ("g.net", f"{NET}*Matrix\n0 1 1\n1 0 0\n", r"\*matrix has 2 of 3 lines"),
+        ("g.net", "*Vertices 3\n*Edges :1\n1 2\n2 3\n3 1\n", r"\*vertices has 0 of 3 lines"),
+        ("g.net", f"{NET.replace('b', 'a')}*Edges\n1 3\n", "lists 3 nodes, of which 2"),
+        ("g.g6", "BW\nBW\n", "has 2 graphs"),
+        ("g.json", links(["a"], [(0, 1)]), "lists 1 node, of which 3"),
+        ("g.json", links([1, 2, 1, 3], [(1, 2), (2, 3)]), "lists 4 nodes, of which 3"),
+        ("g.json", links([1, "1", 2], [(1, 2), (2, "1")]), "two nodes named '1'"),
+        ("g.json", '{"nodes": [], "links": [], "edges": []}', "both 'edges' and 'links'"),
+        ("g.json", '{"nodes": [], "links": [], "links": []}', "'links' is there twice"),
+    ],
+)
+def test_what_would_be_read_as_another_graph_is_refused(tmp_path, name, text, said) -> None:
+    with pytest.raises(SpecError, match=said):
+        read(tmp_path, name, text.encode())
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "graph"),
+    [
+        ("g.net", f"*Network x\n{NET}% all\n*Arcs\n1 2 1 c Red\n*Edges\n2 3 .5\n", ABC),
+        ("g.net", f"{NET}*Matrix\n0 1 0\n1 0 1\n0 1 0\n", ABC),
+        ("g.adjlist", "% names\na b\n  \nb c  # the last\nc\n", ABC),
+        ("g.csv", "0 , 1\n1,2\n", PATH),
+    ],
+)
+def test_comments_sections_and_byte_order_marks_change_nothing(tmp_path, name, text, graph) -> None:
+    for mark in (b"", b"\xef\xbb\xbf"):
+        assert read(tmp_path, name, mark + text.encode()) == graph
+
+
+def test_packed_files_are_read_to_their_ends(tmp_path) -> None:
+    for ending, pack in ((".gz", gzip.compress), (".bz2", bz2.compress), (".xz", lzma.compress)):
+        assert read(tmp_path, f"g.txt{ending}", pack(b"0 1\n") + pack(b"1 2\n")) == PATH
+        with pytest.raises(SpecError, match=f"cannot be unpacked as {ending}"):
+            read(tmp_path, f"g.txt{ending}", b"0 1\n1 2\n")
+
+
+def test_an_edge_with_two_delays_has_none(tmp_path) -> None:
+    """As a directed graph has them, one for each direction."""
+    ends = [(0, 1, "3"), (1, 0, "4"), (1, 2, "1_0"), (2, 1, "5")]
+    arcs = [{"source": one, "target": other, "delay": late} for one, other, late in ends]
+    graph = {"directed": True, "nodes": [{"id": n} for n in range(3)], "links": arcs}
+    found = read(tmp_path, "g.json", json.dumps(graph).encode()).attributes
+    assert math.isnan(found[0, 1]["delay"])
+    assert found[1, 2] == {"delay": 5.0}
+    of_edges = NetworkSpec(edges={"delay": "delay"}).of_edges
+    with pytest.raises(SpecError, match="the edge 0–1 has no single finite number 'delay'"):
+        of_edges(replace(PATH, attributes=found))
