@@ -25,7 +25,7 @@ from posse.families.claims import ClaimContext, for_persons
 from posse.families.network import Network
 from posse.families.system import Field, LabOnly, System
 from posse.protocol import control
-from posse.protocol.machine import COORDINATOR, OnMissing, Parameters
+from posse.protocol.machine import COORDINATOR, MOST_ARMS, OnMissing, Parameters
 from posse.protocol.privacy import Claim
 from posse.protocol.wire import MAX_DATA, Codec
 from posse.results.record import RunRecord
@@ -319,6 +319,8 @@ def check(plan: Plan, *, graph: bool = True) -> None:
             ipaddress.ip_network(network)
         except ValueError as error:
             raise SpecError("engine.inboxes", f"'{network}' is not a network: {error}") from None
+    if (count := spec.arms.arm_count()) > MOST_ARMS:
+        raise SpecError("arms", f"has {count:,} arms; at most {MOST_ARMS:,} fit a message")
     try:
         if not system.shares_arms:
             spec.arms.check_agents(spec.agents.count)

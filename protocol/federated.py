@@ -17,7 +17,7 @@ from msgspec import Meta
 from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.log import PublicRow, Row
-from posse.protocol.machine import MOST_PULLS, Parameters
+from posse.protocol.machine import MOST_ARMS, MOST_PULLS, Parameters
 from posse.protocol.masking import Dropouts
 from posse.protocol.message import Message, Plane
 from posse.protocol.privacy import FARTHEST, Epsilon
@@ -36,7 +36,7 @@ Number = Annotated[int, Meta(ge=1, le=1 << 40)]
 Slot = Annotated[int, Meta(ge=1, le=1_000_000)]
 Agents = Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(min_length=1, max_length=100_000)]
 ActiveArms = Annotated[
-    tuple[Annotated[int, Meta(ge=0)], ...], Meta(min_length=1, max_length=100_000)
+    tuple[Annotated[int, Meta(ge=0)], ...], Meta(min_length=1, max_length=MOST_ARMS)
 ]
 
 

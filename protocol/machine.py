@@ -149,6 +149,9 @@ ServerEvent = Started | Pulled | Received | PeerFinished | PeerLost | Regrouped 
 """Events that a coordinator's machine may be handed."""
 
 
+MOST_ARMS = 100_000
+"""K at most; it bounds a message, and the memory that a run file can request."""
+
 MOST_PULLS = (1 << 53) - 1
 """Limit per agent: above it a float cannot count rewards one by one, and reports are refused."""
 

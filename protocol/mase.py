@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from posse.protocol.arrays import FloatArray
 from posse.protocol.log import PublicRow
-from posse.protocol.machine import MOST_PULLS, Parameters, Variant
+from posse.protocol.machine import MOST_ARMS, MOST_PULLS, Parameters, Variant
 from posse.protocol.message import Message
 from posse.protocol.privacy import Epsilon
 
@@ -24,7 +24,7 @@ LEAST_FAILURE = 1e-100
 VoteRule = Literal["at-least", "more-than"]
 
 ArmIndices = Annotated[
-    tuple[Annotated[int, Meta(ge=0)], ...], Meta(min_length=1, max_length=10_000)
+    tuple[Annotated[int, Meta(ge=0)], ...], Meta(min_length=1, max_length=MOST_ARMS)
 ]
 
 

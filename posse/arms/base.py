@@ -11,7 +11,7 @@ from msgspec import Meta
 from posse.arms.persons import Persons
 from posse.errors import ArmsError
 from posse.protocol.arrays import FloatArray
-from posse.protocol.machine import peer_name
+from posse.protocol.machine import MOST_ARMS, peer_name
 
 NO_NUMBER = (
     "Everybody also sees if a reward is not a number in [0, 1], because that ends the run too; "
@@ -62,10 +62,6 @@ class Arms(Protocol):
     def remaining(self, arm: int) -> int | None:
         """How many rewards are left; None if there is no end."""
         return None
-
-
-MOST_ARMS = 100_000
-"""Largest K where no list gives it; it bounds the memory that a run file can request."""
 
 
 _MOST_DRAWS = 1000

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from posse import regular
 from posse.arms.base import (
-    MOST_ARMS,
     NO_NUMBER,
     Arms,
     ArmsContext,
@@ -25,7 +24,7 @@ from posse.arms.log_file import Log, read_log, unreadable
 from posse.arms.persons import PersonOfRow, Persons, Rows
 from posse.measure.numbers import listed, named
 from posse.protocol.arrays import FloatArray
-from posse.protocol.machine import peer_name
+from posse.protocol.machine import MOST_ARMS, peer_name
 
 _NAMED = 3
 """So many arms are named of which `clip` changes the largest share."""

@@ -8,9 +8,9 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from posse.arms.base import MOST_ARMS
 from posse.arms.changing import ChangingMeans, MeansAt
 from posse.protocol.arrays import FloatArray
+from posse.protocol.machine import MOST_ARMS
 
 Contexts = Callable[[NDArray[np.int64]], FloatArray]
 """The features of all arms in slots: slots of shape (n,) give features of shape (n, K, d)."""

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from posse import defect, own_code
 from posse.arms.base import (
-    MOST_ARMS,
     NO_NUMBER,
     Arms,
     ArmsContext,
@@ -24,6 +23,7 @@ from posse.arms.base import (
 )
 from posse.errors import ArmsError
 from posse.protocol.arrays import FloatArray
+from posse.protocol.machine import MOST_ARMS
 
 _GROUP = "posse.arms"
 """The entry point group in which installed packages offer arms."""

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from posse.protocol import control
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
+from posse.protocol.machine import MOST_ARMS
 from posse.protocol.mase import TO_COORDINATOR, Eliminated, Sample, Vote
 from posse.protocol.message import Header, Message, Plane, kind_name
 from posse.protocol.wire import (
@@ -35,6 +36,7 @@ CODEC = Codec(
     )
 )
 
+FULL = tuple(range(MOST_ARMS))
 ARMS = st.lists(st.integers(0, 2**31), min_size=1, max_size=20).map(tuple)
 MESSAGES = st.one_of(
     st.builds(Vote, ARMS),
@@ -64,6 +66,13 @@ def refused(frame: bytes, codec: Codec = CODEC) -> str:
     with pytest.raises(RemoteProtocolError) as caught:
         decode(frame, codec)
     return caught.value.reason
+
+
+@pytest.mark.parametrize("made", [Vote, Eliminated, lambda arms: Sample(arms, b"")])
+def test_messages_hold_as_many_arms_as_a_run_may_have(made: Any) -> None:
+    codec = Codec((Vote, Eliminated, Sample))
+    assert decode(frame_of(made(FULL)), codec) == made(FULL)
+    assert refused(frame_of(made((*FULL, MOST_ARMS))), codec) == "malformed"
 
 
 @given(st.floats(allow_nan=False), st.integers(0, HEADER.size - 1))

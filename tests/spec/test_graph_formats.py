@@ -35,7 +35,7 @@ def nodes(names: str) -> str:
 
 
 def edges(*pairs: str) -> str:
-    return "".join(f'<edge source="{a}" target="{b}"/>' for a, b in pairs)
+    return "".join(f'<edge source="{a}" target="{b}"/>' for a, b in map(tuple, pairs))
 
 
 def links(ids: list[object], pairs: list[tuple[object, object]]) -> str:
