@@ -14,13 +14,15 @@ PIP    := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
 
 # a fifth of the time is waiting: three at once take 200 s on two cores, two take 240
 QUICK := --numprocesses 3 --dist worksteal -m "not slow"
-SLOW := --numprocesses 2 --dist worksteal -m "slow and not machine"
-MACHINE := -m "slow and machine"
+# quick and slow ones in one call: each worker imports once, and the last of the quick ones is not waited for
+ALL := --numprocesses 3 --dist worksteal -m "not machine"
 # in the compiled copy; processes look for posse by PYTHONPATH
 IN_COPY := cd build/compiled && PYTHONPATH=$(CURDIR)/build/compiled $(CURDIR)/$(BIN)/python
-COMPILED := --numprocesses 2 --dist worksteal -m "not slow and not inside" \
-	tests/agent tests/arms tests/cli/test_main.py tests/cli/test_version.py tests/clocks tests/coordinator tests/durable \
-	tests/engines tests/hosts tests/measure tests/runs tests/wire
+# where the modules that setup.py compiles are tested
+COMPILED := --numprocesses 3 --dist worksteal -m "not slow and not inside" \
+	tests/agent tests/arms tests/cli/test_version.py tests/clocks tests/coordinator \
+	tests/cli/test_main.py::test_processes_run_the_build_that_is_tested \
+	tests/durable/test_checkpoint.py tests/engines tests/hosts tests/measure tests/runs tests/wire
 
 # tests start hundreds of processes: what each imports is compiled once
 export PYTHONDONTWRITEBYTECODE :=
@@ -54,9 +56,8 @@ test: $(VENV)/dev
 
 # what is slow may need the whole machine: hosts, containers, a cluster, 1,024 processes
 test-all: $(VENV)/dev
-	$(BIN)/python -m pytest $(QUICK); quick=$$?; \
-	$(BIN)/python -m pytest $(SLOW); slow=$$?; \
-	$(BIN)/python -m pytest $(MACHINE) && exit $$((quick + slow))
+	$(BIN)/python -m pytest $(ALL); all=$$?; \
+	$(BIN)/python -m pytest -m machine && exit $$all
 
 test-compiled: compiled
 	$(IN_COPY) -m pytest $(COMPILED)

@@ -6,6 +6,8 @@ import signal
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
@@ -50,13 +52,24 @@ def one_worker_by_default() -> Iterator[None]:
 
 
 def _children() -> set[int]:
-    try:  # psutil looks at every process of the machine, twice in each test
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:  # there is none
+    # Python's own, started with the first spawned process, stays until we end
+    tracker = getattr(resource_tracker._resource_tracker, "_pid", None)
+    if _direct() <= {tracker}:
         return set()
     children = psutil.Process().children(recursive=True)
-    # Python's own resource tracker, started with the first spawned process, stays until we end
     return {child.pid for child in children if "resource_tracker" not in str(_command(child))}
+
+
+def _direct() -> set[int]:
+    """Our children by the kernel's list: psutil looks at every process of the machine for them."""
+    tasks = Path("/proc/self/task")
+    if not tasks.exists():
+        return {child.pid for child in psutil.Process().children()}
+    pids: set[int] = set()
+    for task in tasks.iterdir():
+        with suppress(OSError):  # a thread that ended
+            pids.update(map(int, (task / "children").read_text().split()))
+    return pids
 
 
 def _command(process: psutil.Process) -> list[str]:

@@ -18,7 +18,7 @@ from posse.results.record import RunRecord
 from posse.results.words import rows
 from posse.security import keys
 from posse.wire.session import Session
-from tests.support import anonymous, federated, players
+from tests.support import federated, players
 from tests.support.relay import Relay, relay
 from tests.support.remote import Agent, Coordinator, coordinator, until
 from tests.support.runs import after, assert_same_run, refused, spec
@@ -29,11 +29,9 @@ TWO_ARMS = {"kind": "bernoulli", "means": [0.9, 0.1]}
 
 RUNS = {
     "mase": lambda: spec("mase", 6, engine=ENGINE),
-    "cdp-mab": lambda: federated.spec("cdp-mab", 4),
     "tdfs-ucb": lambda: players.spec("tdfs-ucb", horizon=50),
-    "explore-then-commit": lambda: anonymous.spec("explore-then-commit", 6),
-    "ddp-mab": lambda: federated.spec("ddp-mab", 3, {"kind": "ring"}),
 }
+"""Of votes and of slots; the simulator resets connections of every system."""
 
 MESHES = {
     "ddp-mab": lambda: federated.spec("ddp-mab", 3, {"kind": "ring"}, engine=ENGINE),
@@ -101,9 +99,7 @@ def test_a_link_that_is_down_is_said_by_name_at_both_ends_and_ends_the_run(
     assert len([line for line in said if line.startswith("link 0–1 is down, as agent")]) == 1
 
 
-def run_with(
-    plan: Plan, cuts: set[int], folder: Path | None = None, delay: float = 0.0
-) -> tuple[RunRecord, Relay]:
+def run_with(plan: Plan, cuts: set[int], folder: Path | None = None) -> tuple[RunRecord, Relay]:
     """A run over a relay that resets all connections when so many messages were heard."""
     agents = plan.spec.agents.count
     pairs = [keys.for_agent(folder, rank) if folder else None for rank in range(agents)]
@@ -117,7 +113,7 @@ def run_with(
 
     with ExitStack() as opened:
         with coordinator(plan, folder=folder) as engine:
-            way = opened.enter_context(relay(engine.endpoint, delay))
+            way = opened.enter_context(relay(engine.endpoint))
             up = [Agent(way.endpoint, rank, keys=pair) for rank, pair in enumerate(pairs)]
             record = engine.run(plan, 0, observe)
         assert [agent.ended() for agent in up] == [0] * agents
@@ -198,14 +194,6 @@ def test_an_agent_that_can_say_nothing_more_ends_with_one_sentence(
         up.stop()
     (said,) = [line.getMessage() for line in caplog.records if line.levelname == "ERROR"]
     assert said == "the coordinator does not read what is sent to it"
-
-
-@pytest.mark.slow
-def test_with_a_second_each_way_and_a_reset_agents_hear_that_they_may_go() -> None:
-    plan = federated.spec("cdp-mab", 2, engine={"deadline": 60.0})
-    record, way = run_with(plan, {3}, delay=1.0)
-    assert way.cuts == 2
-    assert_same_run(memory.run(plan, 0), record)
 
 
 def test_what_accepts_and_then_closes_is_waited_for() -> None:

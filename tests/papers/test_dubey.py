@@ -74,13 +74,13 @@ def test_a_life_of_one_or_two_slots_is_that_of_the_algorithm(share, gamma):
     near[range(3), range(1, 4)] = near[range(1, 4), range(3)] = 1
     means = np.array([0.9, 0.1])
     hops = plain.rings(near, 2)
-    simple = [plain.spread(hops, share, 0.5, means, 25, GENERATOR(n)) for n in range(250)]
+    simple = [plain.spread(hops, share, 0.5, means, 25, GENERATOR(n)) for n in range(150)]
     plan = prepare({
         "system": "private-ucb", "variant": "printed", "seed": 6, "agents": {"count": 4},
         "arms": {"kind": "bernoulli", "means": [0.9, 0.1]}, "topology": {"kind": "path"},
         "parameters": {"horizon": 25, "epsilon": 0.5, "v": 1.1, "gamma": gamma},
     })  # fmt: skip
-    alike_on_average(simple, [memory.run(plan, number).regret for number in range(250)])
+    alike_on_average(simple, [memory.run(plan, number).regret for number in range(150)])
 
 
 MEANS, EPSILON, V, T, GAMMA = [0.9, 0.1], 0.5, 1.1, 40, 2
@@ -168,14 +168,14 @@ def private_multi_agent_ucb(variant: str, draw: random.Random) -> float:
 @pytest.mark.parametrize("variant", ["corrected", "printed"])
 def test_private_cooperation_is_the_plain_loop_of_its_pseudo_code(variant):
     draw = random.Random(6)
-    slow = [private_multi_agent_ucb(variant, draw) for _ in range(800)]
+    slow = [private_multi_agent_ucb(variant, draw) for _ in range(500)]
     plan = prepare({
         "system": "private-ucb", "variant": variant, "seed": 6,
         "agents": {"count": len(PATH)}, "arms": {"kind": "bernoulli", "means": MEANS},
         "topology": {"kind": "path"},
         "parameters": {"horizon": T, "epsilon": EPSILON, "v": V, "gamma": GAMMA},
     })  # fmt: skip
-    alike_on_average(slow, [memory.run(plan, number).regret for number in range(800)])
+    alike_on_average(slow, [memory.run(plan, number).regret for number in range(500)])
 
 
 def test_steps_of_the_proofs_by_hand():
