@@ -45,11 +45,12 @@ def test_the_schema_is_printed_and_describes_the_kept_result(capsys):
     assert cli.main(["arena", "--schema"]) == 0
     schema = json.loads(capsys.readouterr().out)
     jsonschema.validate(json.loads(verb.LIGHT.read_text()), schema)
+    assert result.read(verb.LIGHT).cells
 
 
 def test_a_kept_result_is_drawn(tmp_path, capsys):
     copy = tmp_path / "light.json"
-    copy.write_bytes(verb.LIGHT.read_bytes())
+    copy.write_bytes(msgspec.json.encode(small()))
     assert cli.main(["arena", "--draw", str(copy)]) == 0
     assert "Who may not be compared with whom" in (tmp_path / "light.html").read_text()
 

@@ -7,10 +7,9 @@ import pytest
 from posse.engines import memory
 from posse.errors import RunFailed
 from posse.families import get_system, names
-from posse.plan import prepare
 from posse.protocol.log import Row
 from posse.results.base import Results, Standing
-from tests.support import field as support
+from tests.support.lab import lab
 
 
 class Asked:
@@ -86,9 +85,7 @@ def test_without_a_horizon_the_slot_alone_is_said() -> None:
 
 @pytest.mark.parametrize("system", names())
 def test_every_system_has_something_to_say_at_every_moment(system: str) -> None:
-    case = support.CASES.get(system, {})
-    means = {"kind": "bernoulli", "means": list(support.MEANS)}
-    plan = prepare({"system": system, "agents": {"count": 4}, "arms": means, "seed": 5, **case})
+    plan = lab(system)
     said: list[str] = []
     memory.run(
         plan,

@@ -3,33 +3,31 @@
 import csv
 import io
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from posse.durable.directory import RunDirectory
 from posse.engines import memory
 from posse.families import get_system, names
-from posse.plan import Plan, prepare
+from posse.plan import Plan
 from posse.protocol.errors import LocalProtocolError
 from posse.protocol.mase import VoteRow
 from posse.results.base import PLAIN
+from posse.results.record import RunRecord
 from posse.results.tables import tables, write
 from tests.support import field as support
-
-MEANS = {"kind": "bernoulli", "means": list(support.MEANS)}
-
-
-def lab(system: str, **changes: Any) -> Plan:
-    case = support.CASES.get(system, {})
-    raw = {"system": system, "agents": {"count": 4}, "arms": MEANS, "seed": 5, **case, **changes}
-    return prepare(raw)
+from tests.support.lab import lab, record_of
 
 
-def written(path: Path, plan: Plan) -> dict[str, list[list[str]]]:
+def of_lab(path: Path, system: str) -> dict[str, list[list[str]]]:
+    """The tables of two runs of the lab."""
+    return written(path, lab(system), [record_of(system, number) for number in (0, 1)])
+
+
+def written(path: Path, plan: Plan, records: list[RunRecord]) -> dict[str, list[list[str]]]:
     """Each table's rows, its header first."""
     directory = RunDirectory(path, plan).open()
-    directory.fail("to see the tables", [memory.run(plan, number) for number in (0, 1)])
+    directory.fail("to see the tables", records)
     tables = {}
     for file in path.glob("*.csv"):
         with file.open(newline="") as opened:
@@ -38,19 +36,16 @@ def written(path: Path, plan: Plan) -> dict[str, list[list[str]]]:
 
 
 @pytest.mark.parametrize("system", names())
-def test_every_column_has_a_name(system: str, tmp_path: Path) -> None:
-    tables = written(tmp_path, lab(system))
+def test_every_table_of_the_log_is_written_and_every_column_has_a_name(
+    system: str, tmp_path: Path
+) -> None:
+    tables = of_lab(tmp_path, system)
+    noted = set(record_of(system).log)
+    assert noted <= set(tables) - {"runs", "agents", "links", "regret"}
     for name, (header, *rows) in tables.items():
         assert len(set(header)) == len(header), name
         assert all(len(row) == len(header) for row in rows), name
         assert all(header), name
-
-
-@pytest.mark.parametrize("system", names())
-def test_every_table_of_the_log_is_written(system: str, tmp_path: Path) -> None:
-    spec = lab(system)
-    noted = set(memory.run(spec, 0).log)
-    assert noted <= set(written(tmp_path, spec)) - {"runs", "agents", "links", "regret"}
 
 
 @pytest.mark.parametrize(
@@ -65,7 +60,7 @@ def test_every_table_of_the_log_is_written(system: str, tmp_path: Path) -> None:
 def test_the_columns_are_what_the_rows_say(
     system: str, table: str, header: str, tmp_path: Path
 ) -> None:
-    assert ",".join(written(tmp_path, lab(system))[table][0]) == header
+    assert ",".join(of_lab(tmp_path, system)[table][0]) == header
 
 
 def test_a_row_of_a_table_that_the_system_does_not_name_is_a_defect() -> None:
@@ -76,11 +71,12 @@ def test_a_row_of_a_table_that_the_system_does_not_name_is_a_defect() -> None:
 
 def test_what_is_not_known_in_the_field_is_empty(tmp_path: Path) -> None:
     spec = support.field("mase", support.logs(tmp_path, support.MEANS, 1))
-    header, first, *_ = written(tmp_path / "out", spec)["agents"]
+    tables = written(tmp_path / "out", spec, [memory.run(spec, 0)])
+    header, first, *_ = tables["agents"]
     row = dict(zip(header, first, strict=True))
     assert row["answer"] == "0"
     assert row["activations"] == row["pulls"] == row["epsilon_spent"] == ""
-    header, first, *_ = written(tmp_path / "out", spec)["runs"]
+    header, first, *_ = tables["runs"]
     row = dict(zip(header, first, strict=True))
     assert row["pulls"] == row["regret"] == ""
     assert int(row["data_messages"]) > 0
@@ -92,7 +88,7 @@ def test_what_is_not_known_in_the_field_is_empty(tmp_path: Path) -> None:
 def test_where_nothing_is_promised_nothing_is_spent(
     system: str, spent: set[str], tmp_path: Path
 ) -> None:
-    header, *rows = written(tmp_path, lab(system))["agents"]
+    header, *rows = of_lab(tmp_path, system)["agents"]
     assert {row[header.index("epsilon_spent")] for row in rows} <= spent
 
 
@@ -105,7 +101,7 @@ def test_what_was_spent_is_told_whatever_is_promised() -> None:
 
 
 def test_ranks_of_agents_are_in_every_row_of_agents(tmp_path: Path) -> None:
-    header, *rows = written(tmp_path, lab("ucb1"))["agents"]
+    header, *rows = of_lab(tmp_path, "ucb1")["agents"]
     assert header[:2] == ["run", "agent"]
     assert [row[:2] for row in rows] == [[str(r), str(n)] for r in (0, 1) for n in range(4)]
 
