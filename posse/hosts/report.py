@@ -44,15 +44,18 @@ class ReportForm:
         """Raise `BadReport` if agent `rank` cannot have measured this."""
         self._check_sizes(report)
         pulls = report.pulls
-        if len(pulls) != 8 * self._arms or (np.frombuffer(pulls, dtype="<i8") < 0).any():
+        if len(pulls) != 8 * self._arms or np.frombuffer(pulls, dtype="<i8").min() < 0:
             raise BadReport("pulls")
         known = report.regret.keys() - (() if self._references else {REWARDS})
         if known != self._references or report.curve.keys() != self._references:
             raise BadReport("regret against other means than this run's")
         for curve in report.curve.values():
             points = np.frombuffer(curve[: 24 * (len(curve) // 24)], dtype="<f8").reshape(-1, 3)
-            whole = len(curve) == 24 * len(points) > 0 and np.isfinite(points).all()
-            if not whole or (np.diff(points, axis=0)[:, :2] < 0).any() or points.min() < 0:
+            whole = len(curve) == 24 * len(points) > 0
+            # a NaN fails both comparisons
+            if not whole or not (points.min() >= 0 and points.max() < math.inf):
+                raise BadReport("a curve of regret that is cut off or not finite")
+            if (points[1:, :2] < points[:-1, :2]).any():
                 raise BadReport("a curve of regret that goes back in time")
         for link in report.links:
             if link.source != rank or link.target not in self._targets or link.plane not in _PLANES:

@@ -5,7 +5,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-import msgspec
 from mypy_extensions import mypyc_attr
 
 from posse.protocol.control import LinkCount
@@ -78,20 +77,27 @@ class Meter:
 
     def links(self) -> list[LinkCount]:
         """The counts so far, sorted."""
-        rows: dict[tuple[int, int, int, str], list[int]] = {}
+        rows: dict[tuple[int, int, int, str], tuple[int, int, int]] = {}
 
-        def add(source: int, target: int, plane: int, kind: str, *counts: int) -> None:
-            total = rows.setdefault((source, target, plane, kind), [0, 0, 0])
-            total[:] = map(int.__add__, total, counts)
+        def add(key: tuple[int, int, int, str], messages: int, payload: int, frame: int) -> None:
+            if before := rows.get(key):
+                messages, payload, frame = (
+                    messages + before[0],
+                    payload + before[1],
+                    frame + before[2],
+                )
+            rows[key] = messages, payload, frame
 
         self._count_handed()
         for (source, target, kind), row in self._counted.items():
-            counts = (row.messages, row.size - row.messages * HEADER.size, row.size)
+            payload = row.size - row.messages * HEADER.size
+            plane, name = int(kind.plane), kind_name(kind)
             for one in target if isinstance(target, tuple) else (target,):
-                add(source, one, int(kind.plane), kind_name(kind), *counts)
+                add((source, one, plane, name), row.messages, payload, row.size)
         for link in self._told:
-            add(*msgspec.structs.astuple(link))
-        return [LinkCount(*key, *row) for key, row in sorted(rows.items())]
+            key = link.source, link.target, link.plane, link.kind
+            add(key, link.messages, link.payload_bytes, link.frame_bytes)
+        return [LinkCount(*key, *rows[key]) for key in sorted(rows)]
 
 
 def bucket(nanoseconds: int) -> int:
