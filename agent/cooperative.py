@@ -204,7 +204,9 @@ class CooperativeAgent:
         if arm is None:
             raise LocalProtocolError("it was given a turn that it did not ask for")
         refused = [Refuse(reason, count=n) for reason, n in self.flood.refused.items()]
+        refused += [Refuse("equivocation", proof=proof) for proof in self.flood.proofs]
         self.flood.refused.clear()
+        self.flood.proofs.clear()
         return [*refused, Pull((arm,), 1)]
 
     def _closing(self) -> list[AgentEffect]:

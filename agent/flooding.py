@@ -47,11 +47,12 @@ from posse.agent.arrivals import (
     RepeatedSlot,
     first_occurrences,
 )
+from posse.agent.evidence import KIND, Evidence, is_signed, place_of
 from posse.protocol.arrays import BoolArray, FloatArray, IntArray
 from posse.protocol.cooperative import Bundle
-from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.errors import Contradiction, RemoteProtocolError
 from posse.protocol.machine import AgentEffect, Received
-from posse.protocol.signing import SIGNATURE_BYTES, Signer
+from posse.protocol.signing import HASH_BYTES, SIGNATURE_BYTES, Signer
 
 Faults = Iterable[tuple[str, BoolArray]]
 
@@ -125,6 +126,7 @@ class Flood:
 
     With a `signer` each message ends with its origin's signature of everything but the life, which
     changes with every hop. An agent that passes it on can then withhold it, but not change it.
+    `proofs`: new ones, that an origin signed two messages for one slot.
     """
 
     rank: int
@@ -134,6 +136,7 @@ class Flood:
     row: int = field(init=False)
     slot: int = 0
     refused: Counter[str] = field(default_factory=Counter)
+    proofs: list[Contradiction] = field(default_factory=list)
     bundles: dict[int, bytes] = field(default_factory=dict)
     ahead: dict[int, bytes] = field(default_factory=dict)
     lost: set[int] = field(default_factory=set)
@@ -178,7 +181,7 @@ class Flood:
         content = own.tobytes()[_ENVELOPE.size :]
         items = _ENVELOPE.pack(self.rank, self.slot, seen.gamma) + content
         if self.signer is not None:
-            items += self.signer.sign(b"bundle", _ENVELOPE.pack(self.rank, self.slot, 0) + content)
+            items += self.signer.state(KIND, place_of(items), content)[HASH_BYTES:]
         if len(self.relayed):
             items += self.relayed.tobytes()
         return Bundle(self.slot, items)
@@ -263,8 +266,10 @@ class SeenMessages:
     latest: IntArray = field(init=False)
     last_on_stream: IntArray = field(init=False)
     arrivals: Arrivals | None = None
+    evidence: Evidence = field(init=False)
 
     def __post_init__(self) -> None:
+        self.evidence = Evidence(self.gamma)
         if self.signed:
             signature = ("signature", f"V{SIGNATURE_BYTES}")
             self.record_type = np.dtype([*self.record_type.descr, signature])
@@ -297,6 +302,7 @@ class SeenMessages:
             before = repeated.new
             new = NewMessages(records, before.index, before.row, before.cell)
             if not self._any_wrong(new, learner):
+                self._compare(slot, records, arrivals)
                 repeated.slot += 1
                 self._relay(floods, new, repeated.relayed)
                 return new
@@ -339,6 +345,7 @@ class SeenMessages:
         unknown = arrivals.locate(records["origin"].astype(np.int64))
         if unknown is not None:
             self._count_refusals("no-such-agent", unknown)
+        self._compare(slot, records, arrivals)
         index, row, stream = arrivals.index, arrivals.row, arrivals.stream
         created = records["created"].astype(np.int64)
         life = records["life"].astype(np.int64)
@@ -438,6 +445,13 @@ class SeenMessages:
         for flood, start, end in zip(floods, [0, *ends], ends, strict=False):
             flood.relayed = records[start:end]
 
+    def _compare(self, slot: int, records: Records, arrivals: Arrivals) -> None:
+        """Look whether an origin signed two messages for one slot; never where nobody passes on."""
+        if self.signed and self.gamma > 1:
+            signers = [flood.signer for flood in self.floods]
+            for row, proof in self.evidence.compare(slot, records, arrivals, signers):
+                self.floods[row].proofs.append(proof)
+
     def _find_forged(self, new: NewMessages) -> BoolArray | None:
         """Which of these their origins did not sign; each message is checked once."""
         if not self.signed:
@@ -451,9 +465,7 @@ class SeenMessages:
             if message not in checked:
                 signer = self.floods[new.row[i]].signer
                 assert signer is not None
-                checked[message] = not signer.signed(
-                    origin, b"bundle", message[:-SIGNATURE_BYTES], message[-SIGNATURE_BYTES:]
-                )
+                checked[message] = not is_signed(signer, origin, message)
             forged[i] = checked[message]
         return forged
 

@@ -7,10 +7,34 @@ import pytest
 
 from posse.security import keys
 from tests.agent.test_comparison import RING, Liar
+from tests.agent.test_evidence import TwoTongued
 from tests.support.field import MEANS, field, logs
 from tests.support.remote import Agent, Coordinator
 
 pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
+
+
+def ended(
+    system: str, folder: Path, on_missing: str, **parameters: object
+) -> tuple[Coordinator, list[int]]:
+    """The coordinator and the exit codes of six agents in a ring, over keys."""
+    rewards = logs(folder / "rewards", MEANS, seed=5)
+    keys.create(folder / "keys", 6)
+    plan = field(
+        system,
+        rewards,
+        agents={"count": 6},
+        topology={"kind": "edges", "edges": RING},
+        engine={"deadline": 30.0, "on_missing": on_missing},
+        parameters=parameters,
+    )
+    coordinator = Coordinator(plan, "tcp://127.0.0.1:*", folder / "keys")
+    agents = [
+        Agent(coordinator.endpoint, r, keys=keys.for_agent(folder / "keys", r), plan=plan)
+        for r in range(6)
+    ]
+    coordinator.ended()
+    return coordinator, [agent.ended() for agent in agents]
 
 
 @pytest.mark.inside
@@ -19,18 +43,8 @@ def test_its_two_signatures_are_in_the_result_or_in_why_there_is_none(
     on_missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Liar(monkeypatch, {1: 0.001, 5: -0.001})
-    folder = logs(tmp_path / "rewards", MEANS, seed=5)
-    keys.create(tmp_path / "keys", 6)
-    topology = {"kind": "edges", "edges": RING}
-    engine = {"deadline": 30.0, "on_missing": on_missing}
-    plan = field("ddp-mab", folder, agents={"count": 6}, topology=topology, engine=engine)
-    coordinator = Coordinator(plan, "tcp://127.0.0.1:*", tmp_path / "keys")
-    agents = [
-        Agent(coordinator.endpoint, r, keys=keys.for_agent(tmp_path / "keys", r), plan=plan)
-        for r in range(6)
-    ]
-    record = coordinator.ended()
-    codes = [agent.ended() for agent in agents]
+    coordinator, codes = ended("ddp-mab", tmp_path, on_missing)
+    record = coordinator.record
     if on_missing == "continue":
         assert coordinator.error is None
         assert (record.dismissed, record.answers) == ({0: "equivocation"}, [None, 0, 0, 0, 0, 0])
@@ -41,3 +55,21 @@ def test_its_two_signatures_are_in_the_result_or_in_why_there_is_none(
         one, other = re.findall("[0-9a-f]{192}", proof)
         assert codes == [3] * 6
     assert one != other
+
+
+@pytest.mark.inside
+@pytest.mark.parametrize("system", ["private-ucb", "byzantine-ucb", "robust-private-ucb"])
+def test_where_messages_are_passed_on_the_others_go_on_without_it(
+    system: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    liar = TwoTongued(monkeypatch, 1)
+    coordinator, codes = ended(system, tmp_path, "continue", horizon=60, gamma="diameter")
+    assert coordinator.error is None
+    record = coordinator.record
+    assert record.dismissed == {0: "equivocation"}
+    assert codes[1:] == [0] * 5
+    proof = record.proofs[0]
+    one, other = (bytes.fromhex(statement) for statement in proof.statements)
+    for statement in (one, other):
+        liar.signer.check_statement(0, b"bundle", bytes.fromhex(proof.place), statement)
+    assert one[:32] != other[:32]

@@ -1,0 +1,114 @@
+"""What comes of an agent that signs two messages for one slot, where others pass them on."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from posse.agent.evidence import KIND, place_of
+from posse.agent.flooding import Flood
+from posse.engines import memory
+from posse.errors import RunFailed
+from posse.plan import prepare
+from posse.protocol.cooperative import Bundle
+from posse.protocol.signing import HASH_BYTES, Signer
+from posse.results.record import RunRecord
+
+RING = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 0]]
+SYSTEMS: dict[str, dict[str, Any]] = {
+    "private-ucb": {"epsilon": 1.0},
+    "byzantine-ucb": {"assumed_contamination": 0.05},
+    "robust-private-ucb": {"epsilon": 1.0, "assumed_contamination": 0.2},
+}
+
+
+class TwoTongued:
+    """Agent 0, which tells the neighbours in `to` another message of its own, and signs it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *to: int, signs: bool = True) -> None:
+        self.to, self.signs = to, signs
+        self.flood: Flood | None = None
+        bundle, take = Flood.bundle, Flood.take
+
+        def bundles(flood: Flood, own: Any) -> Bundle:
+            if flood.rank == 0:
+                self.flood = flood
+            return bundle(flood, own)
+
+        def takes(flood: Flood, sender: int, message: Bundle) -> None:
+            take(flood, sender, self.told(flood.rank, sender, message))
+
+        monkeypatch.setattr(Flood, "bundle", bundles)
+        monkeypatch.setattr(Flood, "take", takes)
+        monkeypatch.setattr(Flood, "take_all", lambda *_: False)
+
+    @property
+    def signer(self) -> Signer:
+        assert self.flood is not None
+        assert self.flood.signer is not None
+        return self.flood.signer
+
+    def told(self, rank: int, sender: int, message: Bundle) -> Bundle:
+        if sender or rank not in self.to:
+            return message
+        assert self.flood is not None
+        records = np.frombuffer(message.items, dtype=self.flood.seen.record_type).copy()
+        if "reward" in records.dtype.names:
+            records["reward"][0] = 0.75
+        else:
+            records["means"][0] = np.nan_to_num(records["means"][0]) + 1e-3
+        own = records[:1].tobytes()
+        if self.signs:
+            signed = self.signer.state(KIND, place_of(own), own[10:-64])
+            own = own[:-64] + signed[HASH_BYTES:]
+        return Bundle(message.slot, own + records[1:].tobytes())
+
+
+def run(system: str, on_missing: str = "continue", edges: Any = RING) -> RunRecord:
+    spec = {
+        "system": system,
+        "seed": 3,
+        "agents": {"count": 1 + max(max(edge) for edge in edges)},
+        "arms": {"kind": "bernoulli", "means": [0.9, 0.5, 0.3, 0.6]},
+        "topology": {"kind": "edges", "edges": edges},
+        "parameters": {"horizon": 60, "gamma": "diameter", **SYSTEMS[system]},
+        "engine": {"sign": True, "on_missing": on_missing},
+    }
+    return memory.run(prepare(spec), 0)
+
+
+@pytest.mark.inside
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_the_origin_is_dismissed_by_proof_and_the_others_go_on(
+    system: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    liar = TwoTongued(monkeypatch, 1)
+    record = run(system)
+    assert record.dismissed == {0: "equivocation"}
+    assert record.refused.keys() == {"equivocation"}
+    # anybody with the origin's key can check what is kept
+    proof = record.document()["proofs"][0]
+    place, (one, other) = bytes.fromhex(proof["place"]), proof["statements"]
+    for statement in (one, other):
+        liar.signer.check_statement(0, KIND, place, bytes.fromhex(statement))
+    assert one[: 2 * HASH_BYTES] != other[: 2 * HASH_BYTES]
+
+
+@pytest.mark.inside
+def test_a_run_that_needs_all_ends_by_the_origins_name_and_no_relays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    TwoTongued(monkeypatch, 1)
+    with pytest.raises(RunFailed, match="agent 0 told others different things") as failed:
+        run("private-ucb", "end")
+    assert "refused what" not in str(failed.value)
+
+
+@pytest.mark.inside
+def test_a_message_that_its_origin_did_not_sign_proves_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    TwoTongued(monkeypatch, 1, signs=False)
+    record = run("private-ucb")
+    assert not record.dismissed
+    assert record.refused.keys() == {"bad-signature"}
