@@ -12,12 +12,12 @@ from posse.audit.event import ViewTable
 from posse.audit.guess import Guess
 from posse.audit.judge import AuditVerdict, judge
 from posse.audit.whole import Audit
-from posse.durable.batch import Piece, Store, outcomes
+from posse.durable.batch import Piece, Store, carry_out, outcomes
 from posse.durable.made_by import digest, made_by, our_code
 from posse.engines.start.pool import on_all_cores
 from posse.errors import InputError
 from posse.families import find_system, get_system
-from posse.measure.confidence import mean_ci, mean_interval, wilson
+from posse.measure.confidence import mean_ci, mean_interval, student, wilson
 from posse.measure.numbers import number
 from posse.plan import Plan, prepare
 from posse.progress import Progress, Screen, duration
@@ -39,6 +39,7 @@ __all__ = [
     "Screen",
     "Store",
     "ViewTable",
+    "carry_out",
     "digest",
     "duration",
     "epsilon_at_least",
@@ -56,5 +57,6 @@ __all__ = [
     "outcomes",
     "prepare",
     "run_in_memory",
+    "student",
     "wilson",
 ]

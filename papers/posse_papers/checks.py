@@ -1,8 +1,10 @@
 """Checks of measured lines: against each other, and against numbers.
 
 Runs of equal number share seed and instance, so that a difference is taken run by run and does not
-contain what the instance does to both (Student's t, 95 %). An order, or a trend, is borne out if
-every comparison holds by more than its interval, and not borne out if one is clearly the other way.
+contain what the instance does to both (Student's t, 95 %). Points that were not run equally often
+are compared as independent (Welch), so that no run is left out. An order, or a trend, is borne out
+if every comparison holds by more than its interval, and not borne out if one is clearly the other
+way.
 """
 
 from __future__ import annotations
@@ -11,15 +13,24 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from itertools import pairwise
 from math import hypot, inf, log
-from operator import sub
 from typing import Any, Concatenate, ParamSpec
 
 import numpy as np
 
-from posse.experiments import Plan, mean_ci, number, prepare, wilson
+from posse.experiments import Plan, mean_ci, number, prepare, student, wilson
 from posse_papers.experiment import SEED
 from posse_papers.sample import Metric, Sample
-from posse_papers.statements import Answer, Check, Finding, Lines, Measured, Where, each, verdict
+from posse_papers.statements import (
+    Answer,
+    Check,
+    Finding,
+    Lines,
+    Measured,
+    Place,
+    Where,
+    each,
+    verdict,
+)
 
 P = ParamSpec("P")
 Limit = float | Callable[[str, float], float]
@@ -56,6 +67,34 @@ def bounded(values: list[float]) -> tuple[float, float]:
     """Mean and the half-width of its 95 % interval; infinite for a single value."""
     mean, half = mean_ci(values)
     return mean, inf if half is None else half
+
+
+def combined(
+    measured: Measured,
+    one: Place,
+    other: Place,
+    weights: tuple[float, float] = (1.0, -1.0),
+    metric: Metric | None = None,
+) -> tuple[float, float]:
+    """The weighted sum of the means at two points, by default their difference, as `bounded`.
+
+    Run by run if both were run equally often; else as of independent runs.
+    """
+    sides = [
+        weight * np.array(measured.values(*point, metric))
+        for weight, point in zip(weights, (one, other), strict=True)
+    ]
+    if len(sides[0]) == len(sides[1]):
+        return bounded([float(both) for both in sides[0] + sides[1]])
+    mean = float(sum(side.mean() for side in sides))
+    if min(map(len, sides)) < 2:
+        return mean, inf
+    variances = [float(side.var(ddof=1)) / len(side) for side in sides]
+    if not any(variances):
+        return mean, 0.0
+    each_one = zip(variances, sides, strict=True)
+    freedom = sum(variances) ** 2 / sum(v**2 / (len(side) - 1) for v, side in each_one)
+    return mean, student(int(freedom)) * sum(variances) ** 0.5
 
 
 def within(low: float, high: float, least: float = -inf, most: float = inf) -> Answer:
@@ -113,13 +152,13 @@ def _short(line: str) -> str:
 def _orders(
     measured: Measured, pairs: Iterable[tuple[str, str]], where: Where, metric: Metric | None
 ) -> Finding:
-    """The mean difference, run by run, of each pair against its interval."""
+    """The mean difference of each pair against its interval."""
     rows = []
     for higher, lower in pairs:
         common = set(measured.places(higher)) & set(measured.places(lower))
         for _, x in measured.reached(higher, where):
             if x in common:
-                found = bounded(measured.paired(sub, (higher, x), (lower, x), metric))
+                found = combined(measured, (higher, x), (lower, x), metric=metric)
                 at = f" at {x:g}" if len(common) > 1 else ""
                 said = f"{_short(higher)} − {_short(lower)}{at}: {pm(*found)}"
                 rows.append(_above_zero(*found, said))
@@ -151,7 +190,7 @@ def trend(measured: Measured, lines: Lines, sign: int = 1) -> Finding:
     rows = []
     for line in each(lines):
         first, last = ((line, measured.places(line)[end]) for end in (0, -1))
-        found = bounded(measured.paired(lambda a, b: sign * (b - a), first, last))
+        found = combined(measured, first, last, (-sign, sign))
         means = (f"{number(measured.mean(*end)[0])} at {end[1]:g}" for end in (first, last))
         rows.append(_above_zero(*found, f"{_short(line)}: {', '.join(means)}"))
     return weighed(rows)
@@ -201,7 +240,7 @@ def alike(
     for x in measured.places(first):
         room = share * abs(measured.mean(first, x, metric)[0])
         for line in each(others):
-            difference, half = bounded(measured.paired(sub, (line, x), (first, x), metric))
+            difference, half = combined(measured, (line, x), (first, x), metric=metric)
             off = abs(difference)
             said = f"{_short(line)} − {_short(first)}: {pm(difference, half)}"
             said = f"{said} of {number(room)} allowed"
@@ -220,13 +259,13 @@ def ratio(
 ) -> Finding:
     """The mean of one point over that of another lies in [low, high].
 
-    By low·under < over < high·under, run by run.
+    By low·under < over < high·under.
     """
     found = measured.mean(*over, metric)[0] / measured.mean(*under, metric)[0]
-    ends = [measured.paired(lambda a, b: a - low * b, over, under, metric)]
-    if high < inf:
-        ends.append(measured.paired(lambda a, b: high * b - a, over, under, metric))
-    answers = [_above_zero(*bounded(end), "")[2] for end in ends]
+    ends = [(1.0, -low), (-1.0, high)] if high < inf else [(1.0, -low)]
+    answers = [
+        _above_zero(*combined(measured, over, under, weights, metric), "")[2] for weights in ends
+    ]
     return Finding(together(answers), f"ratio {number(found)}; {between(low, high)}")
 
 

@@ -2,7 +2,7 @@
 
 import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from posse.experiments import SMALL, TOTALS, Progress, Screen, get_system
 from posse_papers.experiment import SEED, Experiment
 from posse_papers.outcome import Cost, Judged, PointMean, Told
 from posse_papers.power import decided
-from posse_papers.repetitions import Repetition, run, store
+from posse_papers.repetitions import Repetition, keep, run, store
 from posse_papers.statements import Measured, Place, Statement
 
 _COPIED = ("name", "paper", "figure", "title", "assumed")
@@ -67,6 +67,33 @@ def repetitions(
         for place, of in points.items()
         if number < repeat * of.times and variant in of.variants
     ]
+
+
+def make_ahead(
+    experiments: Iterable[Experiment],
+    *,
+    quick: bool,
+    folder: Path,
+    screen: Screen = _NOWHERE,
+    jobs: int | None = None,
+) -> None:
+    """Run in memory all that experiments need, in one pool of processes; `conduct` finds it kept.
+
+    The last ones, whose audits are the longest pieces of work, are begun first, so that no core
+    waits at the end. What fails is said by the experiment that needs it.
+    """
+    tasks = {
+        task.name: task
+        for experiment in reversed(list(experiments))
+        for task, _, _ in repetitions(experiment, quick=quick, engine="memory")
+    }
+    with Progress("all", len(tasks), screen, "repetitions") as progress:
+        keep(
+            list(tasks.values()),
+            folder,
+            lambda before, failed: progress.done(before=before, failed=failed),
+            jobs,
+        )
 
 
 def conduct(

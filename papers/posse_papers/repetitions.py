@@ -21,6 +21,7 @@ from posse import PosseError
 from posse.experiments import (
     Piece,
     Store,
+    carry_out,
     digest,
     make_runs,
     on_all_cores,
@@ -105,6 +106,18 @@ def run(
     kept = store(folder) if folder is not None else None
     pieces = [Piece(task, task.name if kept else "", kept) for task in tasks]
     return outcomes(pieces, lambda missing: _work(missing, jobs), done)
+
+
+def keep(
+    tasks: list[Repetition], folder: Path, done: Callable[[bool, bool], None], jobs: int | None
+) -> None:
+    """Make those that are not in a folder yet, and leave out what fails.
+
+    `done` hears of each whether it was there, and whether it failed.
+    """
+    pieces = [Piece(task, task.name, store(folder)) for task in tasks]
+    for end in carry_out(pieces, lambda missing: _work(missing, jobs)):
+        done(end.before, isinstance(end.outcome, PosseError))
 
 
 def _work(tasks: list[Repetition], jobs: int | None) -> Iterator[tuple[int, Sample | PosseError]]:

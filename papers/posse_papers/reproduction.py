@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import resources
+from pathlib import Path
 
 import jinja2
 import msgspec
@@ -87,6 +88,37 @@ def from_kept(text_of: str, names: Iterable[str]) -> str:
     told = [msgspec.json.decode(line, type=Told) for line in text_of.splitlines()]
     quick, full = ({t.name: t for t in told if t.form == form} for form in ("quick", "full"))
     return text(quick, full, names)
+
+
+def changes(before: Path, quick: Mapping[str, Told], full: Mapping[str, Told]) -> list[str]:
+    """A sentence for each verdict that differs from that in `before`, which `kept` wrote."""
+    try:
+        lines = before.read_bytes().splitlines()
+        earlier = _verdicts(msgspec.json.decode(line, type=Told) for line in lines)
+    except FileNotFoundError:
+        return []
+    except (OSError, msgspec.MsgspecError) as error:
+        return [f"verdicts are not compared with {before}, which cannot be read ({error})"]
+    now = _verdicts((*quick.values(), *full.values()))
+    return [
+        f"{name} ({form}) differs from {before.name}: {text}: {answer}, was {earlier[key]}"
+        for key, answer in now.items()
+        for name, form, text in [key]
+        if earlier.get(key, answer) != answer
+    ]
+
+
+def _verdicts(told: Iterable[Told]) -> dict[tuple[str, str, str], str]:
+    """The verdict on each statement by experiment, form and text."""
+    return {
+        (one.name, one.form, said.text): ", ".join(
+            f"{variant} {found.answer}" for variant, found in said.judging.items()
+        )
+        if said.verdict == DEPENDS
+        else said.verdict
+        for one in told
+        for said in one.statements
+    }
 
 
 def _tally(outcomes: Iterable[Told], claims: bool) -> str:

@@ -2,6 +2,8 @@
 
 import argparse
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +51,8 @@ def add(parser: Parser) -> None:
     )
     parser.option(
         "--document FILE",
-        "write all outcomes in DIR to this Markdown file, and as JSON beside it",
+        "write all outcomes in DIR to this Markdown file, and as JSON beside it; say which "
+        "verdicts differ from that JSON's",
         type=Path,
     )
 
@@ -96,10 +99,14 @@ def _run(options: argparse.Namespace) -> int:
     if document is not None:
         writable_file(document)
     require_room(writable_folder(out))
+    if len(chosen) > 1 and options.engine == "memory":
+        how = {name: value for name, value in _how(options).items() if name != "engine"}
+        with _resumable(out, "all"), held(out):
+            conduct.make_ahead(chosen, **how)
     failed = []
     for experiment in chosen:
         try:
-            with held(out):
+            with _resumable(out, experiment.name), held(out):
                 found = conduct.conduct(experiment, **_how(options))
         except PosseError as error:
             if len(chosen) == 1:
@@ -107,12 +114,6 @@ def _run(options: argparse.Namespace) -> int:
             failed.append(experiment.name)
             remark(f"{experiment.name} was not run: {error}")
             continue
-        except KeyboardInterrupt:
-            remark(
-                f"interrupted in {experiment.name}; finished repetitions are kept in "
-                f"{out / _KEPT}, and the same command resumes from them"
-            )
-            raise
         folder = out / experiment.name / _form(options)
         try:
             page.outcome_page(found).write(folder / "report.html")
@@ -124,10 +125,26 @@ def _run(options: argparse.Namespace) -> int:
     if document is not None:
         names = list(catalogue.experiments())
         quick, full = (_kept(names, out, form) for form in ("quick", "full"))
+        outcomes = document.with_suffix(".json")
+        for sentence in reproduction.changes(outcomes, quick, full):
+            print(sentence)
         write_whole(document, reproduction.text(quick, full, names))
-        write_whole(document.with_suffix(".json"), reproduction.kept(quick, full))
+        write_whole(outcomes, reproduction.kept(quick, full))
         print(document)
     return 3 if failed else 0
+
+
+@contextmanager
+def _resumable(out: Path, name: str) -> Iterator[None]:
+    """Say of an interrupt how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        remark(
+            f"interrupted in {name}; finished repetitions are kept in {out / _KEPT}, and the same "
+            "command resumes from them"
+        )
+        raise
 
 
 def _form(options: argparse.Namespace) -> str:
@@ -172,8 +189,8 @@ def _estimate(options: argparse.Namespace) -> int:
 def _tell(outcome: Told, folder: Path) -> None:
     engines = {None: "computed", True: "engines agree", False: "engines DO NOT agree"}
     print(
-        f"{outcome.name}: {outcome.title} ({outcome.form}, {outcome.seconds:.0f} s, "
-        f"{engines[outcome.engines_agree]})"
+        f"{outcome.name}: {outcome.title} ({outcome.form}, {outcome.processor_seconds:.0f} s of "
+        f"processor time, {engines[outcome.engines_agree]})"
     )
     for statement in outcome.statements:
         print(f"  {statement.text}" + f" ({statement.place})" * bool(statement.place))

@@ -26,7 +26,7 @@ RUNS = 4_000
 """Default number of runs on each of the two data sets."""
 
 _PILOT = 200
-"""Runs to try each case with."""
+"""Runs to try each case with, but no more than the audit makes."""
 
 _MOST_NUMBERS = 256
 """The most numbers kept of a run; if there are more, those by which the first runs differ most."""
@@ -161,13 +161,17 @@ class Audit(Bench):
         return list(self.cases)
 
     @property
+    def _pilot(self) -> int:
+        return min(_PILOT, self.runs)
+
+    @property
     def pieces(self) -> int:
         """How many pieces of work the audit takes."""
         if not self.runs:
             return 0
         if self.guesses:
             return 2 * -(-(self.runs // 2) // SIZE)
-        tried = len(self.tried) * -(-_PILOT // SIZE)
+        tried = len(self.tried) * -(-self._pilot // SIZE)
         return 2 * (2 * -(-(self.runs // 2) // SIZE) + tried)
 
     def document(self) -> Document:
@@ -265,7 +269,7 @@ class Audit(Bench):
         failed: list[RunFailed] = []
         for case in self.tried:
             try:
-                pair = self.tables(case, self.view, 0, _PILOT)
+                pair = self.tables(case, self.view, 0, self._pilot)
             except RunFailed as error:  # some algorithms never end when all arms are alike
                 failed.append(error)
             else:

@@ -151,7 +151,7 @@ EXPERIMENTS = (
             "optimum for Byzantine": {_DIAMETER: central(quick, MIDDLE)},
         },
         axes=Axes("life of a message γ (3: the diameter; 2: half of it, rounded up)", REGRET),
-        repeat=(8, 100),
+        repeat=(4, 100),
         assumed=f"{ASSUMED} {LIES} Optimum (section 2, Theorem 2.1): one agent that pulls M arms "
         "at every trial by UCB1. In plain numbers: a simulation of Algorithms 1 and 2 at M = 200, "
         "p = .1, T = 1000, also in the quick form, whose T = 150 is too early for a ratio.",

@@ -279,6 +279,7 @@ EXPERIMENTS = (
             lambda rate, t: commit(3, _two_users_alike(t), t, 2, rate), _RATES,
             (3000, 30_000, 300_000)
         )),
+        repeat=(5, 20),
         assumed="N = K = 3, C = 2, the two instances' gap T^(-1/3), as the proof sets it.",
     ),
     computed(

@@ -143,7 +143,7 @@ def linear(measured: Measured, line: str) -> Finding:
 
 
 _with_server = partial(
-    Experiment, axes=curves("time (slots)", "regret"), metric=regret, repeat=(24, 100),
+    Experiment, axes=curves("time (slots)", "regret"), metric=regret, repeat=(12, 100),
     variants=("corrected",),
 )  # fmt: skip
 
@@ -227,7 +227,7 @@ EXPERIMENTS = (
             line: cdp(arms=_TWENTY, horizon=20_000, epsilon=0.5, **noise)
             for line, noise in _READINGS.items()
         },
-        repeat=(20, 100),
+        repeat=(10, 100),
         assumed="T = 20,000, K = 20, means U[0, 1], M = 50, ε = .5, δ' = 10⁻⁶. The server reads "
         "each agent's means, with shared noise the sum over all agents alone.",
     ),
@@ -258,7 +258,7 @@ EXPERIMENTS = (
         claim("R = 5, p = 1: close to the largest cost (here: within a fifth)", "VII-A2",
               ratio(("R=5", 1.0), ("without a limit", 1.0), 0.8, 1.2, cost)),
         lines=_figure_7,
-        axes=Axes("participation p", "regret"), repeat=(8, 100),
+        axes=Axes("participation p", "regret"), repeat=(4, 100),
         assumed="T = 10⁶; one instance, whose smallest gap is told; ε = 1.",
     ),
     _with_server(
@@ -275,7 +275,7 @@ EXPERIMENTS = (
             for name, arms in _STRUCTURES.items()
             for system in ("CDP-MAB", "single-MAB")
         },
-        repeat=(300, 1000),
+        repeat=(150, 1000),
         assumed="T = 10⁶; M = 5, K = 10; global means U[.1, .9], own offsets U[-.1, .1] centred.",
     ),
     _figure(
@@ -290,7 +290,7 @@ EXPERIMENTS = (
             "CDP-MAB": cdp(),
             **{name: ddp(of) for name, of in GRAPHS.items() if not quick or name != "random"},
         },
-        repeat=(10, 100),
+        repeat=(8, 100),
         assumed=f"{ASSUMED} ε = 1, c2 = 1. Printed: line 9 of Algorithm 3 averages ŷ, the text ȳ.",
     ),
     Experiment(
@@ -314,7 +314,7 @@ EXPERIMENTS = (
         "li-12", "Figure 12", "Three structures under heterogeneous rewards",
         claim("CDP-MAB achieves the smallest regret, then the hybrid, then the decentralised",
               "VII-C2, Corollary 3", falling("DDP-MAB", "HDP-MAB", "CDP-MAB"), "corrected"),
-        lines=_figure_12, repeat=(12, 100),
+        lines=_figure_12, repeat=(6, 100),
         assumed=f"M = 100 as five rings of 20, or one of 100 (quick: 40 as four of 10, or one); "
         f"K = 10, global means U[.1, .9], own offsets U[-.1, .1] centred; T = {T:,}.",
     ),
@@ -324,7 +324,7 @@ EXPERIMENTS = (
         claim("the server observes the true means without bias: it finds the best arm",
               "Corollary 3, proof", right(0.05)),
         lines={"HDP-MAB": hdp(CASES["case 2: unequal"], arms=_UNEQUAL)},
-        axes=bars("regret"), repeat=(12, 100),
+        axes=bars("regret"), repeat=(6, 100),
         assumed="Case 2; 53 agents with means .6, .4, the others with .45, .55, so that arm 0 is "
         "better on average. Line 14 of Algorithm 5 weighs each component alike (printed); "
         "corrected: by its size.",

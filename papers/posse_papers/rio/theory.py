@@ -321,7 +321,7 @@ _watched = partial(
     Experiment,
     lines={"adversary": {xi: corrupted(64, xi) for xi in XIS}},
     axes=Axes("ξ", "adversary's success"),
-    repeat=(5, 40),
+    repeat=(3, 40),
     metric=success,
     keep_log=True,
     assumed="N = 64, Problem 1, η = .9. The adversary guesses evenly among the arms that one "

@@ -35,6 +35,8 @@ _SYSTEMS = {
 }
 _MODELS = {"collision model 1": {}, "collision model 2": {"collision": 2}}
 _T = 100_000
+_SHORT = 40_000
+"""The horizon at ε = 1 in the quick form, where one player learns in the first 6,500 slots."""
 _FIRST = "as in (a), ε = 1"
 
 
@@ -45,6 +47,15 @@ def _panel(players: int, epsilon: float, horizon: int = _T, **model: int) -> Lin
         private = {"epsilon": epsilon} if "private" in system else {}
         lines[name] = run(system, players, horizon, **private, **model)
     return lines
+
+
+def _three_players(quick: bool, epsilon: float) -> Lines:
+    """Both collision models; the random player, whom no statement is about, in full only."""
+    horizon = 10_000 if quick else _T
+    found = {model: dict(_panel(3, epsilon, horizon, **given)) for model, given in _MODELS.items()}
+    for lines in found.values() if quick else ():
+        del lines[_RANDOM]
+    return panels(found)
 
 
 @comparison("growth by a power")
@@ -101,12 +112,9 @@ def _relations(letter: str, epsilon: float) -> Experiment:
                   falling(f"{model}: {_BOUND}", f"{model}: {_PRIVATE}", f"{model}: {_UCB}"))
             for model in _MODELS
         ),
-        lines=lambda quick: panels({
-            model: _panel(3, epsilon, 20_000 if quick else _T, **given)
-            for model, given in _MODELS.items()
-        }),
+        lines=partial(_three_players, epsilon=epsilon),
         repeat=(3 if epsilon == 1 else 6, 100),
-        assumed="T = 10⁵, quick 20,000, where at ε = .1 nobody has learnt yet (the paper's axis is "
+        assumed="T = 10⁵, quick 10,000, where at ε = .1 nobody has learnt yet (the paper's axis is "
         "lost); the paper does not say which of its two collision models it ran.",
     )  # fmt: skip
 
@@ -118,8 +126,8 @@ EXPERIMENTS = (
         ours("privacy costs regret", above((_PRIVATE, _BOUND), _UCB)),
         ours("UCB-Private is better than UCB-Private-Bound", falling(_BOUND, _PRIVATE)),
         ours("all learn: they lie below the random player", above(_RANDOM, _ALL)),
-        lines=_panel(1, 1.0), repeat=(3, 100),
-        assumed="T = 10⁵ (the paper's axis is lost).",
+        lines=lambda quick: _panel(1, 1.0, _SHORT if quick else _T), repeat=(3, 100),
+        assumed="T = 10⁵, quick 40,000 (the paper's axis is lost).",
     ),
     _figure(
         "tossou-2b", "Figure 2 (b)", "Regret of 1 player, ε = .1",
@@ -129,8 +137,12 @@ EXPERIMENTS = (
               begins_late(_BOUND)),
         ours("by T = 10⁵ both have begun: they lie below the random player",
              above(_RANDOM, (_PRIVATE, _BOUND))),
-        lines={**_panel(1, 0.1), **panels({_FIRST: _panel(1, 1.0)})}, repeat=(3, 100),
-        assumed="T = 10⁵ (the paper's axis is lost; at 20,000 slots nobody has begun to learn).",
+        lines=lambda quick: {
+            **_panel(1, 0.1), **panels({_FIRST: _panel(1, 1.0, _SHORT if quick else _T)})
+        },
+        repeat=(3, 100),
+        assumed="T = 10⁵, at ε = 1 quick 40,000 (the paper's axis is lost; at 20,000 slots "
+        "nobody has begun to learn).",
     ),
     _relations("c", 1.0),
     _relations("d", 0.1),

@@ -399,7 +399,7 @@ EXPERIMENTS = (
             _BOUND: run("tdfs-private-bound", 1, _T, epsilon=1.0),
             _PRIVATE: run("tdfs-private", 1, _T, epsilon=1.0),
         },
-        axes=bars("plays of the most played suboptimal arm"), metric=most_plays, repeat=(6, 50),
+        axes=bars("plays of the most played suboptimal arm"), metric=most_plays, repeat=(3, 50),
         assumed="One player, ε = 1, T = 20,000, when the bounds are still above T, so that they "
         "say nothing.",
     ),
@@ -434,7 +434,7 @@ EXPERIMENTS = (
                           times=times)
             for epsilon, times in ((0.1, 1), (1.0, 5))
         }},
-        axes=Axes("ε", "pulls of the best arm", "x"), metric=best_pulls, repeat=(30, 100),
+        axes=Axes("ε", "pulls of the best arm", "x"), metric=best_pulls, repeat=(20, 100),
         assumed="One player, T = 20,000 (quick: 3,000). The printed term is 0 at n = 1, where the "
         "noise is not.",
     ),
@@ -454,7 +454,7 @@ EXPERIMENTS = (
             },
             _UNBOUNDED: {_LONG: Computation(last_players_plays, _LONG, 1e4, False)},
         },
-        variants=("printed",), repeat=(2, 10),
+        variants=("printed",), repeat=(1, 10),
         axes=Axes("horizon T", "plays of the worst arm"),
         assumed="M = 8, N = 9, means .98, .86, …, .02, T = 300,000; UCB-Private-Bound but for one "
         "line. At ε = 10⁴ there is no noise to speak of, and both lemmas have the term "
