@@ -40,7 +40,7 @@ _EVERY = 20
 
 _HALVES = (0.5, 0.5)
 _ASKED: dict[str, tuple[Any, ...]] = {
-    "dp-mase": (1_000, _run("dp-mase", 1, _VOTES)),
+    "dp-mase": (2_000, _run("dp-mase", 1, _VOTES)),
     "dp-mase, unbounded rewards": (100, _run("dp-mase", 2, _VOTES, _GAUSS, variant="printed")),
     "corrupted-elimination, η": (100, _run("corrupted-elimination", 32, {}, _MANY)),
     "private-ucb, corrected": (600, _run("private-ucb", 2, _FEW, topology=_PATH), None, _HALVES),

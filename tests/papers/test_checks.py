@@ -37,6 +37,20 @@ def test_one_place_the_other_way_refutes_an_order():
     assert checks.above("a", "b", 1)(runs).answer == "borne out"
 
 
+def test_points_that_were_not_run_equally_often_are_compared_as_independent():
+    runs = measured(a={0: [9, 10, 11, 10]}, b={0: [1, 3]})
+    mean, half = checks.combined(runs, ("a", 0), ("b", 0))
+    # Welch: variances 2/3 / 4 and 2 / 2, so 1.35 degrees of freedom, rounded down to 1
+    assert (mean, half) == (8.0, pytest.approx(12.706 * (1 / 6 + 1) ** 0.5))
+    one = measured(a={0: [9, 10, 11]}, b={0: [1]})
+    assert checks.combined(one, ("a", 0), ("b", 0)) == (9.0, math.inf)
+    level = measured(a={0: [3, 3, 3]}, b={0: [1, 1]})
+    assert checks.combined(level, ("a", 0), ("b", 0), (1.0, -2.0)) == (1.0, 0.0)
+    # of equally many runs what both share counts for nothing
+    shared = measured(a={0: [1, 5, 9]}, b={0: [0, 4, 8]})
+    assert checks.combined(shared, ("a", 0), ("b", 0)) == (1.0, 0.0)
+
+
 def test_nothing_to_compare_bears_nothing_out():
     assert checks.falling("a", "b")(measured(a={0: [1, 2]})).answer == "not borne out"
 

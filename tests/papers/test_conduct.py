@@ -13,6 +13,7 @@ import pytest
 
 from posse.cli import main as cli
 from posse.durable import whole
+from posse.errors import RunFailed
 from posse.plan import prepare
 from posse.testing.small import SMALL
 from posse_papers import catalogue, conduct, page, repetitions, reproduction
@@ -178,6 +179,26 @@ def test_repetitions_are_kept_and_not_run_again(tmp_path, monkeypatch):
     seconds = sum(kept(name).seconds for name in {task.name for task, _, _ in tasks})
     assert seconds > 0
     assert again.told.processor_seconds == first.told.processor_seconds == round(seconds, 1)
+
+
+def test_what_several_experiments_need_is_made_ahead_and_kept(tmp_path, monkeypatch):
+    both = [small(), small().but(repeat=(1, 1))]
+    conduct.make_ahead(both, quick=True, folder=tmp_path, jobs=1)
+    monkeypatch.setattr(repetitions, "_work", None)
+    for experiment in both:
+        conduct.conduct(experiment, quick=True, folder=tmp_path, jobs=1)
+
+
+def test_what_fails_ahead_is_left_to_the_experiment_that_needs_it(tmp_path):
+    failing = computed(1).but(lines={"high": Computation(failed)})
+    conduct.make_ahead([failing, computed(1)], quick=True, folder=tmp_path, jobs=1)
+    assert len(list(tmp_path.iterdir())) == 4
+    with pytest.raises(RunFailed, match="no luck"):
+        conduct.conduct(failing, quick=True, folder=tmp_path, jobs=1)
+
+
+def failed():
+    raise RunFailed("no luck")
 
 
 def test_what_other_code_made_counts_for_nothing(tmp_path, monkeypatch):

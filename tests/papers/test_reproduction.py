@@ -59,6 +59,21 @@ def test_one_verdict_by_the_form_that_judges():
     assert statement(corrected=found("undecided")).verdict == "undecided"
 
 
+def test_a_verdict_that_differs_from_the_recorded_one_is_said(tmp_path):
+    recorded = tmp_path / "page.json"
+    now = {"small": outcome(statement(corrected=found("undecided")))}
+    assert reproduction.changes(recorded, now, {}) == []
+    before = {"small": outcome(statement(corrected=found("borne out")))}
+    recorded.write_text(reproduction.kept(before, {}))
+    assert reproduction.changes(recorded, now, {}) == [
+        "small (quick) differs from page.json: it | falls: undecided, was borne out"
+    ]
+    assert reproduction.changes(recorded, before, {}) == []
+    recorded.write_text("{}")
+    (said,) = reproduction.changes(recorded, now, {})
+    assert "cannot be read" in said
+
+
 def test_claims_and_checks_of_our_own_are_told_and_counted_apart():
     text = document(
         outcome(
