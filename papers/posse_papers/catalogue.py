@@ -7,7 +7,7 @@ from posse.experiments import nearest
 from posse_papers.experiment import Experiment
 
 _PAPERS = {
-    "Rio et al. 2023": "rio.figures rio.theory",
+    "Rio et al. 2023": "rio.figures rio.theory rio.proofs",
     "Dubey and Pentland 2020": "dubey.figures dubey.theory dubey.proofs dubey.compared",
     "Tossou and Dimitrakakis 2015": "tossou.figures tossou.theory tossou.compared",
     "Esfandiari et al. 2022": "esfandiari.figures esfandiari.theory esfandiari.compared",

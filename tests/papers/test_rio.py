@@ -9,7 +9,7 @@ from scipy.stats import binom
 from posse.engines import memory
 from posse.families.mase import samples_of_epochs
 from posse.plan import prepare
-from posse_papers.rio import theory
+from posse_papers.rio import proofs, theory
 from posse_papers.sample import Sample
 from tests.support.papers import alike_on_average
 
@@ -93,6 +93,17 @@ def corrupted_elimination(variant: str, draw: random.Random) -> tuple[int, int]:
                 if len(local[m]) <= 1:
                     active.remove(m)
     return t, min(alive, key=lambda k: votes[k])
+
+
+def test_steps_of_the_proofs_by_hand():
+    # T(η) = 1, δ = .05: 2 + log 20 = 5.0 rounds, and 2 + log 20 + sqrt(log² 20 + 4 log 20) = 9.6
+    assert [proofs.rounds(8, 1), proofs.rounds(6, 1)] == [5, 10]
+    assert proofs.late(8, 1) == pytest.approx(2**-5 / 0.05)
+    # of 5 rounds both have one with 1 - 2/32; more than one each with 1 - 6/32
+    assert proofs.promised_over_true(8, 1) == pytest.approx(0.95 * (26 / 32) ** 2 * 32 / 30)
+    assert proofs.delta_over_power(0.0) == pytest.approx(1)
+    power = math.log(0.05) / math.log(0.9)
+    assert proofs.delta_over_power(0.05) == pytest.approx(0.05 / (1 - 0.1 / 0.95**9) ** power)
 
 
 @pytest.mark.slow
