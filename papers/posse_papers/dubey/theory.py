@@ -282,8 +282,8 @@ EXPERIMENTS = (
         claim("to the letter: at γ = diameter the bound matches the lower bound up to additive "
               "constants",
               "2 and Remark 4", at_most(_RATIO, 1.0)),
-        claim("to the letter: the byzantine-proof one does when all agents are truthful", "Remark 5",
-              at_most(_TRUTHFUL, 1.0)),
+        claim("to the letter: the byzantine-proof one does when all agents are truthful",
+              "Remark 5", at_most(_TRUTHFUL, 1.0)),
         lines=along(Computation, _OVER, (0.01, 0.05, 0.1, 0.3, 0.5)),
         axes=Axes("gap Δ", "upper over lower", "xy"), limit=1.0,
         assumed="γ = diameter, so that χ̄ = 1; two arms, Bernoulli, means 1/2 ± Δ/2. By Pinsker's "
