@@ -195,3 +195,10 @@ def test_steps_of_the_proofs_by_hand():
     assert proofs.pulls_over_printed(0.3) == pytest.approx(512 * 0.09 / 16)
     assert proofs.epochs_over_rounds(0.5) == 2
     assert proofs.sum_over_printed(0.5) == (1 + 0.5) / 1
+    # 16 log(8 · 10 · 10⁶ · 2²) / (2000 / 4) = .63 pulls
+    allowed = 64 * math.log(3.2e8) / 2000
+    assert proofs.one_pull_over_printed(2000) == pytest.approx(1 / allowed)
+    # .3 lies above 2^-2 and is out after ⌈2.74⌉ rounds; .5 lies above 2^-2 and is out after 2
+    assert proofs.rounds_over_stated(0.3) == 3 / 2
+    assert proofs.rounds_over_stated(0.5) == 1
+    assert proofs.rounds_over_stated(0.3, 2.0) == 1

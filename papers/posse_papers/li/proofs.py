@@ -1,6 +1,6 @@
 """Steps of the proofs of Li and Song 2022, in exact numbers."""
 
-from math import ceil, exp, inf, log, log2, sqrt
+from math import ceil, exp, floor, inf, log, log2, sqrt
 
 from posse_papers.checks import at_most
 from posse_papers.experiment import Axes, Computation, computed
@@ -45,13 +45,35 @@ def sum_over_printed(gap: float) -> float:
     return (2 - gap) / (2 * (1 - gap))
 
 
+def one_pull_over_printed(agents: int) -> float:
+    """The one pull of an arm that each agent makes at least, over what equation 22 allows it.
+
+    Δ_k = 1/2, so that r_k = 2; ε = 1.
+    """
+    far = log(8 * _K * _T * 4)
+    noisy: float = 64 * sqrt(2 * far) / (agents**1.5 / 2)
+    return 1 / max(64 * far / agents, noisy)
+
+
+def rounds_over_stated(gap: float, above: float = 1.0) -> float:
+    """r_k over the s rounds after which an arm with a gap above 2^-s is out by equation 29.
+
+    `above`: by what 2^-s is multiplied.
+    """
+    stated = floor(log2(above / gap) + 1e-12) + 1
+    return ceil(log2(1 / gap) + 1 - 1e-12) / stated
+
+
 _AGENTS, _GAPS = (1, 2, 5, 10, 20, 50), (0.5, 0.499, 0.3, 0.125, 0.01)
-_NOISE, _TWICE, _PULLS, _EPOCHS, _SUM = (
+_NOISE, _TWICE, _PULLS, _EPOCHS, _SUM, _ONE, _OUT, _TWO = (
     "equation 17",
     "twice the noise",
     "equation 22",
     "equation 24",
     "equation 29",
+    "equation 22, many agents",
+    "Step 2.2",
+    "Step 2.2, gaps above twice as much",
 )
 _POWERS = (0.5, 0.125, 2.0**-7)
 
@@ -69,13 +91,24 @@ EXPERIMENTS = (
              excludes=multiplied("twice as many", _PULLS, lambda gap: 2.0)),
         claim("the arm with gap Δ is out after R rounds: r_k <= R", "24, Step 2 of Theorem 2",
               at_most(_EPOCHS, 1.0)),
+        claim("each agent pulls an arm at most max{16 log(…)/(M Δ_k²), …} times, for every M",
+              "22, equation 7", at_most(_ONE, 1.0)),
+        claim("an arm with a gap above 2^-(r−1) is out after round r − 1", "29, 34, Step 2.2",
+              at_most(_OUT, 1.0)),
+        ours("one with a gap above twice as much is", at_most(_TWO, 1.0),
+             excludes=beside("gaps above 2^-(r−1)", {_TWO: _OUT})),
         claim("Σ 2^-(r−1) over ⌈log(1/Δ) + 1⌉ rounds is 2 (1 − Δ)", "29, 34",
               at_most(_SUM, 1.0)),
-        lines={_TWICE: {x: Computation(over_promised, x, 2.0) for x in _AGENTS}} | {
+        lines={
+            _TWICE: {x: Computation(over_promised, x, 2.0) for x in _AGENTS},
+            _TWO: {x: Computation(rounds_over_stated, x, 2.0) for x in _GAPS},
+        } | {
             line: {x: Computation(of, x) for x in places}
             for line, of, places in (
                 (_NOISE, over_promised, _AGENTS), (_PULLS, pulls_over_printed, _GAPS),
                 (_EPOCHS, epochs_over_rounds, _GAPS), (_SUM, sum_over_printed, _POWERS),
+                (_ONE, one_pull_over_printed, (50, 1000, 2000, 10_000)),
+                (_OUT, rounds_over_stated, _GAPS),
             )
         },
         axes=Axes("M, Δ", "what is to be at most 1", "xy"), limit=1.0,

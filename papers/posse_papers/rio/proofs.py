@@ -38,7 +38,7 @@ def promised_over_true(equation: int, turns: int) -> float:
 def delta_over_power(xi: float) -> float:
     """δ over η_ξ^(log δ / log η), which equation 20 sets equal; η = .9, K = 10."""
     failure = corrupted_failure(_ETA, xi, _ARMS, DELTA, "printed")
-    return DELTA / failure ** (log(DELTA) / log(_ETA))
+    return DELTA / float(failure ** (log(DELTA) / log(_ETA)))
 
 
 _LATE, _BOTH, _POWER = "an agent is late", "both are in time", "equation 20"
