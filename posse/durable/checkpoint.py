@@ -36,7 +36,15 @@ _SHARE = 20
 _OF_HOSTS = tuple(
     f"posse.{room}."
     for room in (
-        *("agent", "arms", "clocks", "coordinator", "durable.ledger", "durable.recording"),
+        *(
+            "agent",
+            "arms",
+            "clocks",
+            "coordinator",
+            "durable.lab",
+            "durable.ledger",
+            "durable.recording",
+        ),
         *("families", "hosts", "measure", "protocol", "results", "spec", "topologies"),
         *("security.noise", "wire.broadcast", "wire.session"),
     )

@@ -47,11 +47,18 @@ from posse.protocol.privacy import format_cost
 _CHUNK = 1 << 20
 
 
+class InUse(PosseError):
+    """Another process holds the ledger."""
+
+
 class Ledger(Spending):
     """See the module's text. `data` is the reward log beside which it stands, if there is one.
 
     Above 300 lines: what may be used, and what was, is one file's, under one lock.
     """
+
+    _is_found_by_content = True
+    """Whether logs with equal bytes have one ledger."""
 
     def __init__(self, path: Path, data: Path | None = None) -> None:
         self._path = path
@@ -353,7 +360,7 @@ class Ledger(Spending):
         same = [
             path
             for path, known in others.items()
-            if now[known.size] == known.digest and not _is_used(path)
+            if self._is_found_by_content and now[known.size] == known.digest and not _is_used(path)
         ]
         if same:
             self._path = same[0]
@@ -384,7 +391,7 @@ class Ledger(Spending):
                 if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                     raise self._unwritable("it is not a regular file")
                 if not take(descriptor):
-                    raise PosseError(
+                    raise InUse(
                         f"{self._path} is in use by another agent with the same rewards; let it "
                         "end first, or give each its own"
                     )

@@ -107,7 +107,7 @@ def read(path: Path) -> Lifetime:
     resolved = path.resolve()
     ledger = resolved if resolved.suffix == SUFFIX else Path(f"{resolved}{SUFFIX}")
     if not ledger.is_file():
-        raise InputError(f"{ledger} does not exist: no field run used {path}")
+        raise InputError(f"{ledger} does not exist: no run used {path}")
     try:
         with closing(read_only(ledger)) as connection:
             return lifetime(connection, ledger)

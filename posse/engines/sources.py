@@ -5,6 +5,7 @@ from collections.abc import Callable
 from posse.arms import ArmsSpec
 from posse.arms.csv import CsvArms
 from posse.arms.python import PythonArms
+from posse.durable.lab import LabLedger
 from posse.durable.ledger import Ledger
 from posse.hosts.sources import NO_RESOURCES, ResourceMeter, Sources
 from posse.hosts.spending import NOT_KEPT, Spending
@@ -30,6 +31,7 @@ def of_this_machine(
         resources=resources,
         signer=signer,
         spending=_ledger,
+        entering=_lab_ledger,
     )
 
 
@@ -41,3 +43,8 @@ def ahead_by(offset: int, clock: Callable[[], int]) -> Callable[[], int]:
 def _ledger(arms: ArmsSpec, base: str, rank: int) -> Spending:
     """The ledger beside an agent's data; simulated rewards cost nothing and have none."""
     return Ledger(*arms.ledger(base, rank)) if isinstance(arms, CsvArms | PythonArms) else NOT_KEPT
+
+
+def _lab_ledger(arms: ArmsSpec, base: str, rank: int) -> Spending:
+    """The ledger beside a log; nobody knows what the user's own arms are in the lab."""
+    return LabLedger(*arms.ledger(base, rank)) if isinstance(arms, CsvArms) else NOT_KEPT

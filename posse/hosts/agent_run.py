@@ -357,11 +357,16 @@ class AgentRun:
             self._spending.uses(self.account.pulls)
             spent_here = total_cost(self.account.releases, self._setup.reward_claim.delta)
             self.account.lifetime = self._spending.end(spent_here)
+        else:
+            self._spending.uses(self.account.pulls)
+            self._spending.end(None)
         # in the field an agent's account stays on its machine
         self.say(control.Stopped() if self.field else self._report())
 
     def leave(self) -> None:
         """Give the run up, and the ledger with it."""
+        if not self.field:
+            self._spending.uses(self.account.pulls)
         self._spending.leave()
 
     def _report(self) -> control.Report:

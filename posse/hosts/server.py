@@ -215,6 +215,8 @@ class Server:
         if self.attendance.verdict is None:
             self.attendance.decide(verdict)
             self.timer = math.inf
+            if self.arms is not None and not self._field:
+                self._spending.uses(self.arms.drawn)
             self._spending.end(None)
             self.send_to_all(control.Stop())
             self.close_if_complete()

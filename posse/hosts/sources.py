@@ -60,6 +60,7 @@ class Sources:
     `signer`    makes the signer of an agent with keys, from the number of agents and the run's name
     `real_noise` the lab draws its noise from `noise` too, as audits do
     `spending`  opens an agent's ledger in the field, from its arms, the run file's folder, its rank
+    `entering`  opens the ledger in which a run of the lab is entered, if its rewards are real
     `cohort`    the agents of a run that share this process, None if each has its own
     `near`      takes messages between hosts of this process, None if all go as frames
     `at_once`   carries what is in a coordinator's outbox, so that the first of several agents has
@@ -78,6 +79,7 @@ class Sources:
     resources: ResourceMeter = NO_RESOURCES
     signer: Callable[[int, bytes], Signer | None] = lambda agents, name: None
     spending: Callable[[ArmsSpec, str, int], Spending] = lambda arms, base, rank: NOT_KEPT
+    entering: Callable[[ArmsSpec, str, int], Spending] = lambda arms, base, rank: NOT_KEPT
     cohort: Cohort | None = None
     near: Near | None = None
     real_noise: bool = False
@@ -158,8 +160,9 @@ class Chance:
         return self.sources.arms(spec, context)
 
     def spending(self, spec: ArmsSpec, base: str) -> Spending:
-        """The ledger of the host's rewards; the lab has none."""
-        return self.sources.spending(spec, base, self.rank) if self.field else NOT_KEPT
+        """The ledger of the host's rewards."""
+        opens = self.sources.spending if self.field else self.sources.entering
+        return opens(spec, base, self.rank)
 
     def means(self, spec: ArmsSpec, agents: int) -> FloatArray | None:
         """The means of every agent, shape (agents, arms); None if they are unknown."""

@@ -30,4 +30,4 @@ def test_it_shows_every_run_and_what_all_of_them_cost(
 
 def test_a_log_that_no_run_used_has_none(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ledger", str(log)]) == 2
-    assert "rewards-3.csv.ledger does not exist: no field run used" in capsys.readouterr().err
+    assert "rewards-3.csv.ledger does not exist: no run used" in capsys.readouterr().err

@@ -1,0 +1,116 @@
+"""Runs of the lab over a real log, entered in its ledger: their noise protects nothing."""
+
+import logging
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posse.arms import Arms
+from posse.arms.csv import Content, Csv
+from posse.arms.persons import Rows
+from posse.durable.ledger import InUse, Ledger
+from posse.errors import PosseError
+from posse.hosts.spending import RowsByArm, SpendingRequest
+
+LOG = logging.getLogger(__name__)
+
+_ENTERED: dict[tuple[str, str, int], tuple[int, tuple[int, ...]]] = {}
+"""By ledger, task and agent: the entry of this process's runs, and the most pulls of each arm."""
+
+_STATE = ("_task", "_usable", "_content", "_replace", "_pulls")
+"""What a checkpoint has of it, besides where it is."""
+
+_FAILED: set[Path] = set()
+"""Folders of which was said that their ledgers cannot be written."""
+
+_TRIES, _PAUSE = 50, 0.02
+"""How often, and after how many seconds, a ledger is asked for that another process holds."""
+
+
+class LabLedger(Ledger):
+    """Enters a run of the lab when it ends; all runs of one process with one task are one entry.
+
+    It refuses nothing: what cannot be entered is said in the log. The rows count as used without an
+    ε, so that a run of the field does not use them again.
+    """
+
+    _is_found_by_content = False
+    """In the lab agents often have equal logs, and one after the other looks for its ledger."""
+
+    _task: SpendingRequest | None = None
+    _usable: Rows | None = None
+    _content: Content | None = None
+    _replace = False
+    _pulls: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+
+    def begin(self, task: SpendingRequest, arms: Arms) -> tuple[int, RowsByArm]:
+        if isinstance(arms, Csv):
+            self._task, self._content, self._replace = task, arms.content, arms.replace
+            self._usable = arms.usable
+        return 0, None
+
+    def go_on(self, run: int, rows: RowsByArm) -> None:
+        """Nothing is held between two runs."""
+
+    def uses(self, pulls: NDArray[np.int64]) -> None:
+        self._pulls = pulls.copy()
+
+    def end(self, spent: float | None) -> str:
+        self.leave()
+        return ""
+
+    def leave(self) -> None:
+        if self._task is None or not self._pulls.any():
+            return
+        key = str(self._path), self._task.says, self._task.rank
+        run, before = _ENTERED.get(key, (0, (0,) * len(self._pulls)))
+        most = tuple(max(pair) for pair in zip(before, self._pulls.tolist(), strict=True))
+        if most != before:
+            try:
+                _ENTERED[key] = self._entered(self._task, run, most), most
+            except PosseError as error:
+                if self._path.parent not in _FAILED:
+                    _FAILED.add(self._path.parent)
+                    LOG.warning("this run of the lab is not entered in a ledger: %s", error)
+
+    def _entered(self, task: SpendingRequest, run: int, pulls: tuple[int, ...]) -> int:
+        """Write down that so many rewards of each arm are used; the number of the entry."""
+        for tried in range(_TRIES):
+            try:
+                with self._opened():
+                    self._db.execute("BEGIN IMMEDIATE")
+                    self._recognise(self._content)
+                    if not run:
+                        cursor = self._db.execute(
+                            "INSERT INTO runs (began, ended, task, agent, agents) VALUES"
+                            " (datetime('now'), datetime('now'), ?, ?, ?)",
+                            (f"lab: {task.says}", task.rank, task.agents),
+                        )
+                        run = int(cursor.lastrowid or 0)
+                    self._run = run
+                    for arm, count in enumerate(pulls):
+                        if count and not self._replace:
+                            rows = np.arange(count) if self._usable is None else self._usable[arm]
+                            self._note(arm, rows[:count])
+                    self._db.execute("UPDATE runs SET rewards = ? WHERE run = ?", (sum(pulls), run))
+                    self._db.execute("COMMIT")
+                self._close()
+                break
+            except InUse:
+                if tried == _TRIES - 1:
+                    raise
+                time.sleep(_PAUSE)
+        return run
+
+    def __getstate__(self) -> Any:
+        data = "" if self._data is None else str(self._data)
+        return str(self._path), data, {name: getattr(self, name) for name in _STATE}
+
+    def __setstate__(self, state: Any) -> None:
+        path, data, values = state
+        self.__init__(Path(path), Path(data) if data else None)  # type: ignore[misc]
+        for name in _STATE:
+            setattr(self, name, values[name])
