@@ -1,12 +1,7 @@
 """`posse new` and the guide: one skeleton, which imports what is public and nothing else."""
 
 import ast
-import os
-import shutil
-import subprocess
 import sys
-import venv
-from pathlib import Path
 
 import pytest
 
@@ -56,36 +51,3 @@ def test_code_that_a_coordinator_names_is_not_imported(tmp_path, monkeypatch) ->
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(Exception, match="code, which is not taken from the network"):
         get_system("evil:SYSTEM")
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_the_skeleton_passes_its_test_with_an_installed_wheel(tmp_path: Path) -> None:
-    alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-
-    def run(*command: str) -> str:
-        done = subprocess.run(
-            command,
-            cwd=tmp_path,
-            env=alone,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    venv.create(tmp_path / "env", with_pip=True)
-    python = str(tmp_path / "env" / "bin" / "python")
-    # a copy: building leaves folders beside the sources
-    left_out = shutil.ignore_patterns(".*", "build", "runs", "site", "tests", "*.egg-info")
-    shutil.copytree(ROOT, tmp_path / "source", ignore=left_out)
-    run(sys.executable, "-m", "pip", "wheel", "--no-deps", "-q", "-w", "wheel", "./source")
-    (wheel,) = (tmp_path / "wheel").glob("posse_bandits-*.whl")
-    run(python, "-m", "pip", "install", "-q", str(wheel), "pytest")
-    posse = str(tmp_path / "env" / "bin" / "posse")
-    assert "plain Python" in run(posse, "--version")
-    run(posse, "new", "mine")
-    run(posse, "check", "mine/run.toml", "--trust")
-    run(python, "-m", "pytest", "-q", "mine")

@@ -58,20 +58,32 @@ def test_json_is_one_document_and_nothing_else(
     assert {"messages", "payload_bytes", "frame_bytes"} <= set(run["communication"]["data"])
 
 
-@pytest.mark.parametrize(("engine", "repeat"), [("memory", "2"), ("processes", "1")])
+TALKING = """
+import subprocess
+print("imported")
+
+class Arms:
+    def __init__(self, agent, agents, seed):
+        subprocess.run(["echo", "said by a child"])
+
+    def pull(self, arm, count):
+        print("pulled", arm)
+        return [1.0 - arm / 2] * count
+"""
+
+
+@pytest.mark.parametrize(("engine", "jobs"), [("memory", "1"), ("memory", "2"), ("processes", "1")])
 def test_json_is_nothing_else_whatever_the_users_code_prints(
-    run_file: Path, engine: str, repeat: str
+    run_file: Path, engine: str, jobs: str
 ) -> None:
-    Path("talking.py").write_text(
-        "print('imported')\nclass Arms:\n    def pull(self, arm, count):\n"
-        "        print('pulled', arm)\n        return [1.0 - arm / 2] * count\narms = Arms()\n"
-    )
-    arms = 'arms={kind="python",target="talking:arms",count=3}'
-    more = ["--json", "--repeat", repeat, "--engine", engine, "--jobs", "2"]
+    Path("talking.py").write_text(TALKING)
+    arms = 'arms={kind="python",target="talking:Arms",count=3}'
+    more = ["--json", "--repeat", "2", "--engine", engine, "--jobs", jobs]
     command = [sys.executable, "-P", "-m", "posse", "run", str(run_file), "--set", arms, *more]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
-    assert len(json.loads(done.stdout)["runs"]) == int(repeat)
+    assert len(json.loads(done.stdout)["runs"]) == 2
     assert "imported\n" in done.stderr
+    assert "said by a child\n" in done.stderr
     assert "pulled 0\n" in done.stderr
 
 

@@ -71,36 +71,6 @@ def test_a_full_disk_is_said(
     assert capsys.readouterr().err == f"posse: {said}\n"
 
 
-CHATTY = """
-import subprocess
-class Arms:
-    def __init__(self, agent, agents, seed):
-        subprocess.run(["echo", "said by a child"])
-    def pull(self, arm, count):
-        return [1.0 - arm] * count
-"""
-
-
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_what_children_print_is_not_among_the_results(tmp_path: Path, jobs: str) -> None:
-    (tmp_path / "own_chatty.py").write_text(CHATTY)
-    (tmp_path / "run.toml").write_text(
-        'system = "central"\nrepeat = 2\n[agents]\ncount = 2\n'
-        '[arms]\nkind = "python"\ntarget = "own_chatty:Arms"\ncount = 2\npath = ["."]\n'
-    )
-    words = ["posse", "run", "run.toml", "--engine", "memory", "--jobs", jobs, "--json"]
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", *words],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert len(json.loads(done.stdout)["runs"]) == 2
-    assert "said by a child" in done.stderr
-
-
 def test_a_closed_standard_output_is_nobodys_business(run_file: Path) -> None:
     shell = ["sh", "-c", 'exec "$@" >&- 2>&-', "sh", *RUN]
     assert subprocess.run(shell, timeout=PATIENCE, check=False).returncode == 0

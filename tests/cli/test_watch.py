@@ -36,11 +36,10 @@ def page(url: str) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["memory", "processes"])
-def test_a_run_is_watched_until_it_is_interrupted(tmp_path: Path, engine: str) -> None:
+def test_a_run_is_watched_until_it_is_interrupted(tmp_path: Path) -> None:
     """Its page is live while it runs, its last one says why it ended; the same as text."""
     (tmp_path / "run.toml").write_text(RUN)
-    command = [*POSSE, "run", "run.toml", "--quiet", "--engine", engine, "--jobs", "1"]
+    command = [*POSSE, "run", "run.toml", "--quiet", "--engine", "processes", "--jobs", "1"]
     run = subprocess.Popen(
         [*command, "--repeat", "100000", "--out", "out", "--watch"],
         cwd=tmp_path,

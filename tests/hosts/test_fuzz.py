@@ -16,7 +16,7 @@ from tests.support.field import CASES, MEANS, VARIATIONS, field, logs
 from tests.support.fuzz import Fuzz
 
 FRAMES = 100
-RUNS = 4
+RUNS = 2
 """At most, in the quick form: some agents hardly say anything in one."""
 
 

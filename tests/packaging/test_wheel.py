@@ -126,3 +126,12 @@ def test_packages_of_our_rooms_names_live_beside_ours(
     assert said == "the stranger agent the stranger protocol\n"
     pip(python, "uninstall", "--yes", *STRANGERS)
     works(python, tmp_path)
+
+
+def test_what_posse_new_writes_passes_its_test(wheel: Path, python: Path, tmp_path: Path) -> None:
+    pip(python, "install", "--no-deps", "--no-index", wheel)
+    posse = python.with_name("posse")
+    assert "plain Python" in run(posse, "--version", cwd=tmp_path)
+    run(posse, "new", "mine", cwd=tmp_path)
+    run(posse, "check", "mine/run.toml", "--trust", cwd=tmp_path)
+    run(python, "-m", "pytest", "-q", "mine", cwd=tmp_path)

@@ -94,6 +94,7 @@ def test_edges_of_a_graph_may_say_what_their_links_have(tmp_path: Path) -> None:
         "system": "private-ucb",
         **small,
         "agents": {"count": 4},
+        "parameters": small["parameters"] | {"horizon": 10},
         "topology": {"kind": "file", "path": str(tmp_path / "ring.graphml")},
     }
     network = {"delay": 0.001, "edges": {"delay": "latency"}}
