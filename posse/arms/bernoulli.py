@@ -1,6 +1,7 @@
 """Bernoulli arms: reward 1 with probability μ_k, else 0."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,6 +27,8 @@ class BernoulliArms(LabMeans, frozen=True, kw_only=True, tag_field="kind", tag="
 class Bernoulli(Arms):
     """One agent's Bernoulli arms."""
 
+    binary: ClassVar[bool] = True
+    """Every reward is 0 or 1, so that a buffer keeps it in a byte."""
     means: FloatArray
     generator: np.random.Generator
 

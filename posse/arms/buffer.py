@@ -30,6 +30,8 @@ class RewardBuffer:
         self._drawn: list[FloatArray] = [_EMPTY] * count
         self._next = [0] * count
         self._finite = frozenset(k for k in range(count) if arms.remaining(k) is not None)
+        self._type = "u1" if getattr(arms, "binary", False) else "f8"
+        """The type of what is kept: hundreds of rewards of each agent are drawn ahead."""
         self.simulated = arms.simulated
         self.waited = 0
 
@@ -43,10 +45,11 @@ class RewardBuffer:
             missing = times - self.held(k)
             if missing > 0:
                 rest = self._drawn[k][self._next[k] :]
-                self._drawn[k] = np.concatenate([rest, self._draw(k, missing)])
-                self._next[k] = 0
+                drawn = np.concatenate([rest, self._draw(k, missing)])
+                self._drawn[k], self._next[k] = drawn.astype(self._type, copy=False), 0
         width = min(times, min(self.held(k) for k in arms))
-        return np.stack([self._drawn[k][self._next[k] : self._next[k] + width] for k in arms])
+        rewards = np.stack([self._drawn[k][self._next[k] : self._next[k] + width] for k in arms])
+        return rewards.astype(float, copy=False)
 
     def take(self, arms: tuple[int, ...], times: int) -> FloatArray:
         """Use the next `times` rewards of each arm, shape (len(arms), times)."""
@@ -64,7 +67,7 @@ class RewardBuffer:
             drawn = self._drawn[arm] = self._draw(arm, _READ_AHEAD if self.simulated else 1)
             position = 0
         self._next[arm] = position + 1
-        return drawn.item(position)
+        return float(drawn.item(position))
 
     def sums(self, arms: tuple[int, ...], times: int) -> FloatArray:
         """Use `times` rewards of each arm; only their sums, shape (len(arms),)."""
@@ -84,7 +87,7 @@ class RewardBuffer:
                 held = self._drawn[k][position : position + times]
                 self._next[k] += len(held)
                 missing = times - len(held)
-                sums[k] = held.sum() + (self._totals((k,), missing)[0] if missing else 0.0)
+                sums[k] = float(held.sum()) + (self._totals((k,), missing)[0] if missing else 0.0)
         return np.array([sums[k] for k in arms])
 
     def _draw(self, arm: int, count: int) -> FloatArray:

@@ -120,3 +120,45 @@ def test_whenever_an_arm_that_may_be_slow_gave_rewards_that_is_told() -> None:
     assert told == [4, 8, 13, 18, 19, 21]
     RewardBuffer(Counting(), 3, lambda: told.append(-1)).sums((0, 1), 4)
     assert told[-1] == 21
+
+
+@given(OPERATIONS)
+def test_rewards_of_0_and_1_are_kept_in_bytes_and_used_as_floats(
+    operations: list[tuple[str, int]],
+) -> None:
+    class InTurn(Counting):
+        binary = True
+
+        def draw(self, arm: int, count: int) -> Any:
+            return super().draw(arm, count) % 2
+
+    class AsFloats(InTurn):
+        binary = False
+
+    def used(arms: Counting) -> list[Any]:
+        buffer, found = RewardBuffer(arms, 2), []
+        for what, times in operations:
+            match what:
+                case "peek":
+                    found.append(buffer.peek((0, 1), times))
+                case "take":
+                    found.append(buffer.take((0, 1), times))
+                case "sums":
+                    found.append(buffer.sums((0, 1), times))
+                case _:
+                    found.append(np.array(buffer.take_one(1)))
+        return [(numbers.dtype, numbers.tolist()) for numbers in found]
+
+    assert used(InTurn()) == used(AsFloats())
+
+
+def test_a_reward_of_0_or_1_that_was_looked_at_takes_a_byte() -> None:
+    class Ones(Counting):
+        binary = True
+
+        def draw(self, arm: int, count: int) -> Any:
+            return np.ones(count)
+
+    buffer = RewardBuffer(Ones(), 1)
+    assert buffer.peek((0,), 512).dtype == float
+    assert buffer._drawn[0].nbytes == 512
