@@ -45,7 +45,7 @@ _ASKED: dict[str, tuple[Any, ...]] = {
     "corrupted-elimination, η": (100, _run("corrupted-elimination", 32, {}, _MANY)),
     "private-ucb, corrected": (600, _run("private-ucb", 2, _FEW, topology=_PATH), None, _HALVES),
     "private-ucb, printed": (
-        1_400, _run("private-ucb", 2, _FEW, topology=_PATH, variant="printed"), None, _HALVES
+        2_000, _run("private-ucb", 2, _FEW, topology=_PATH, variant="printed"), None, _HALVES
     ),
     "masked sums": (50, _run("anonymous", 6, {"group_size": 2, "horizon": 30}), None, _HALVES),
     "cdp-mab, M ε": (1_200, _run("cdp-mab", 4, _CENTRAL), None, _HALVES),
