@@ -137,7 +137,7 @@ def _lines(quick: bool) -> Lines:
     return {
         **{line: Computation(audited, n * times, *of) for line, (n, *of) in _ASKED.items()},
         "dp-ucb-int, corrected": Computation(noisy_means, trials // 20, "corrected"),
-        "dp-ucb-int, printed": Computation(noisy_means, trials // 8, "printed"),
+        "dp-ucb-int, printed": Computation(noisy_means, trials // 4, "printed"),
         "hybrid mechanism, split": Computation(hybrid, trials, "half"),
         "hybrid mechanism, unsplit": Computation(hybrid, trials, "tossou"),
     }
