@@ -39,9 +39,14 @@ from posse.protocol.machine import (
 )
 from posse.protocol.masking import (
     WORD_BITS,
+    Covered,
     Keys,
     Masked,
     PublicKey,
+    Rest,
+    Reveal,
+    Share,
+    Survivors,
     Unmask,
     Unmasked,
     Words,
@@ -108,6 +113,13 @@ class AnonymousPlayer(AgentMachine):
                     case Unmask(number) if self.aggregation == "masked":
                         seed = self.masker.reveal(number)
                         return [Send(COORDINATOR, Unmasked(number, seed))]
+                    case Survivors(number, ranks) if self.order is not None:
+                        group = self.order.group
+                        rest = self.masker.rest(number, group, ranks, self._width)
+                        return [Send(COORDINATOR, Rest(number, len(ranks), pack_words(rest)))]
+                    case Reveal(number, owner) if self.aggregation == "masked":
+                        share = self.masker.share(number, owner)
+                        return [Send(COORDINATOR, Share(number, owner, share))]
                     case Forwarded() if self.aggregation == "sink":
                         return self._collect(message)
                     case Commit() if not self.playing:
@@ -166,7 +178,10 @@ class AnonymousPlayer(AgentMachine):
         number, group = order.number, order.group
         if self.aggregation == "masked":
             hidden = self.masker.mask(number, group, words)
-            return [Send(COORDINATOR, Masked(number, pack_words(hidden)))]
+            if not self.masker.dropouts:
+                return [Send(COORDINATOR, Masked(number, pack_words(hidden)))]
+            points = self.masker.points(number, group)
+            return [Send(COORDINATOR, Covered(number, pack_words(hidden), points))]
         if group[0] != self.rank:
             box = self.masker.seal(number, group, pack_words(words))
             return [Send(COORDINATOR, Sealed(number, box))]

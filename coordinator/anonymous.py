@@ -12,6 +12,7 @@ import numpy as np
 from posse.coordinator.decomposition import Assignment
 from posse.coordinator.groups import AssignmentRound, UserGroup, form_groups
 from posse.coordinator.learners import AnonymousLearner
+from posse.coordinator.masked_sum import Orders
 from posse.protocol.anonymous import (
     TAG_BYTES,
     Aggregation,
@@ -28,7 +29,6 @@ from posse.protocol.anonymous import (
     Sealed,
     Sums,
     VanishedRow,
-    estimates,
     schedule_length,
 )
 from posse.protocol.arrays import BoolArray, IntArray
@@ -48,15 +48,18 @@ from posse.protocol.machine import (
     Started,
 )
 from posse.protocol.masking import (
+    Covered,
     Keys,
     Masked,
     PublicKey,
-    Unmask,
+    Rest,
+    Share,
     Unmasked,
     check_key,
     unpack_words,
 )
 from posse.protocol.message import Message
+from posse.protocol.sharing import SHARE_BYTES
 from posse.protocol.signing import Signer
 
 
@@ -65,8 +68,9 @@ class AnonymousServer(GatheringMachine):
     """Hands out assignments one by one, until the learner commits or T is used up.
 
     An assignment is over when every active user has answered and each group has its sums or is
-    broken. A group breaks when a member vanishes (finishes before it is told to commit, or is lost)
-    or is expelled (its report has a wrong length). Nobody is asked to unmask a broken group.
+    broken. A group breaks when more members than `dropouts` vanish (finish before they are told to
+    commit, or are lost) or are expelled (their reports have a wrong length). Nobody is asked to
+    unmask a broken group. `group_size` is C + `dropouts`, so that C users are left in each sum.
 
     The others play a broken group's assignment again, with new masks and new rewards, if at least C
     are left on the arm. More than C form a group; exactly C are joined by another user for whom the
@@ -92,6 +96,7 @@ class AnonymousServer(GatheringMachine):
     lost: set[int] = field(default_factory=set)
     group_sizes: Counter[int] = field(default_factory=Counter)
     used: int = 0
+    dropouts: int = 0
 
     def handle(self, event: ServerEvent, now: float) -> ServerEffects:
         match event:
@@ -130,7 +135,8 @@ class AnonymousServer(GatheringMachine):
             return [int(n) for n in np.flatnonzero(self.active) if int(n) not in self.keys]
         late = set(current.unanswered)
         for group in current.groups:
-            late.update(user for user in group.members if group.asks(user))
+            if group.open and self.aggregation == "masked":
+                late.update(group.masked.missing())
             if self.aggregation == "sink" and group.open and late.isdisjoint(group.members):
                 late.add(group.members[0])
         return sorted(late)
@@ -164,9 +170,11 @@ class AnonymousServer(GatheringMachine):
     def _assign(self, assignment: Assignment, room: int) -> list[ServerEffect]:
         arms = np.where(self.active, assignment.arms, -1)
         copies = min(assignment.copies, room)
-        groups = form_groups(arms, self.group_size, self.learner.generator)
-        users = [int(n) for n in np.flatnonzero(self.active)]
         self.number += 1
+        groups = form_groups(
+            arms, self.group_size, self.learner.generator, self.number, self.dropouts
+        )
+        users = [int(n) for n in np.flatnonzero(self.active)]
         self.left -= copies * self._width
         group_of = {user: group for group in groups for user in group.members}
         self.current = AssignmentRound(
@@ -206,13 +214,18 @@ class AnonymousServer(GatheringMachine):
             case PlayedUngrouped() if waiting and (group is None or collects):
                 current.unanswered.remove(sender)
                 return self._go_on(current, [])
-            case Masked(_, words) if waiting and masked and group is not None:
-                return self._masked(current, group, sender, words)
-            case Unmasked(_, seed) if group is not None and group.asks(sender):
-                group.seeds[sender] = seed
-                if len(group.seeds) == len(group.members):
-                    group.add_up(current.number)
-                return self._go_on(current, [])
+            case Masked(_, words) if waiting and masked and group and not self.dropouts:
+                return self._masked(current, group, sender, words, b"")
+            case Covered(_, words, points) if waiting and masked and group and self.dropouts:
+                return self._masked(current, group, sender, words, points)
+            case Unmasked(_, seed) if group is not None and group.open:
+                group.masked.unmasked(sender, seed)
+                return self._order(current, group, [])
+            case Rest(_, survivors, words) if group is not None and group.open:
+                return self._order(current, group, group.masked.rest(sender, survivors, words))
+            case Share(_, owner, share) if group is not None and group.open:
+                group.masked.share(sender, owner, share)
+                return self._order(current, group, [])
             case Sealed(_, box) if waiting and not masked and group is not None and not collects:
                 return self._sealed(current, group, sender, box)
             case Sums(_, words) if collects and group is not None and group.open:
@@ -229,15 +242,20 @@ class AnonymousServer(GatheringMachine):
         return schedule_length(self.group_size)
 
     def _masked(
-        self, current: AssignmentRound, group: UserGroup, sender: int, words: bytes
+        self, current: AssignmentRound, group: UserGroup, sender: int, words: bytes, points: bytes
     ) -> ServerEffects:
-        if len(words) != 8 * self._width:
+        if len(words) != 8 * self._width or len(points) != SHARE_BYTES * self.dropouts:
             return self._expel(current, sender)
         current.unanswered.remove(sender)
-        group.reports[sender] = unpack_words(words, self._width)
-        complete = group.open and len(group.reports) == len(group.members)
-        members = sorted(group.members) if complete else []
-        return self._go_on(current, [Send(user, Unmask(current.number)) for user in members])
+        if group.broken:
+            return self._go_on(current, [])
+        orders = group.masked.report(sender, words, points, self._width)
+        return self._order(current, group, orders)
+
+    def _order(self, current: AssignmentRound, group: UserGroup, orders: Orders) -> ServerEffects:
+        """Send a group's orders, and go on if its sums were the last that were missing."""
+        group.add_up()
+        return self._go_on(current, _sends(orders))
 
     def _sealed(
         self, current: AssignmentRound, group: UserGroup, sender: int, box: bytes
@@ -256,8 +274,8 @@ class AnonymousServer(GatheringMachine):
         for group in current.groups:
             sums = group.sums_per_copy(current.copies, self.precision)
             if sums is not None:
-                users = np.array(group.members)
-                means = estimates(sums, len(users))
+                users = np.array(group.users)
+                means = group.estimates(sums)
                 self.used += self.learner.learn(users, group.arm, means, current.copies)
             elif not group.broken:
                 effects.append(Note(ImplausibleRow(current.number, group.arm)))
@@ -279,26 +297,27 @@ class AnonymousServer(GatheringMachine):
         if self.committed or not self.active[sender]:
             return []
         vanished = Note(VanishedRow(sender), at=now)
-        self._drop(self.current, sender)
+        orders = self._drop(self.current, sender)
         if self.current is None:
             return [vanished, *self._begin()]
-        return self._go_on(self.current, [vanished])
+        return self._go_on(self.current, [vanished, *orders])
 
     def _expel(self, current: AssignmentRound, sender: int) -> ServerEffects:
         """Exclude an agent whose report has a wrong length; it goes on to play its best arm."""
-        self._drop(current, sender)
+        orders = self._drop(current, sender)
         arm = int(self.learner.best()[sender])
         return self._go_on(
-            current, [Note(ExpelledRow(sender)), Send(sender, Commit(arm, self.left))]
+            current, [Note(ExpelledRow(sender)), Send(sender, Commit(arm, self.left)), *orders]
         )
 
-    def _drop(self, current: AssignmentRound | None, user: int) -> None:
+    def _drop(self, current: AssignmentRound | None, user: int) -> list[ServerEffect]:
+        """Go on without a user; what its group is then asked for."""
         self.active[user] = False
-        if current is not None:
-            current.unanswered.discard(user)
-            group = current.group_of.get(user)
-            if group is not None and group.sums is None:
-                group.broken = True
+        if current is None:
+            return []
+        current.unanswered.discard(user)
+        group = current.group_of.get(user)
+        return [] if group is None else _sends(group.lose(user))
 
     def _repeat(self, current: AssignmentRound, broken: set[int]) -> Assignment | None:
         """The assignment for the users that are left; None if no broken arm can form a group."""
@@ -318,3 +337,7 @@ class AnonymousServer(GatheringMachine):
         crowd = np.bincount(arms[arms >= 0], minlength=self.learner.arms)[arms]
         free = others & (crowd != self.group_size + 1)
         return int(free.argmax()) if free.any() else None
+
+
+def _sends(orders: Orders) -> list[ServerEffect]:
+    return [Send(user, message) for users, message in orders for user in sorted(users)]

@@ -26,11 +26,17 @@ from posse.protocol.log import PublicRow, Row
 from posse.protocol.machine import Parameters
 from posse.protocol.masking import (
     MAX_WORDS,
+    Covered,
+    Dropouts,
     Index,
     Keys,
     Masked,
     PublicKey,
     ReportWords,
+    Rest,
+    Reveal,
+    Share,
+    Survivors,
     Unmask,
     Unmasked,
     Unsigned48,
@@ -95,8 +101,11 @@ class Commit(Message, frozen=True):
     rounds: Unsigned48
 
 
-TO_COORDINATOR = (PublicKey, PlayedUngrouped, Masked, Unmasked, Sealed, Sums)
-TO_AGENT = (Keys, Assign, Unmask, Forwarded, Commit)
+TO_COORDINATOR = (
+    *(PublicKey, PlayedUngrouped, Masked, Unmasked, Sealed, Sums),
+    *(Covered, Rest, Share),
+)
+TO_AGENT = (Keys, Assign, Unmask, Forwarded, Commit, Survivors, Reveal)
 
 Horizon = Annotated[int, Meta(ge=1, le=1 << 40, description="T, rounds that every user plays")]
 GroupSize = Annotated[
@@ -112,11 +121,28 @@ DecompositionKind = Annotated[
 Precision = Annotated[int, Meta(ge=0, le=52, description="fractional bits of a reported reward")]
 
 
-class AnonymousParameters(Parameters, frozen=True, kw_only=True):
-    """Algorithm 1: batched successive elimination per user, fed by anonymous observations."""
+class GroupParameters(Parameters, frozen=True, kw_only=True):
+    """What both algorithms have.
+
+    With `dropouts` = d groups are formed as for C + d, and each can do without d of its members: at
+    least C are left in each of its sums.
+    """
 
     horizon: Horizon
     group_size: GroupSize = 5
+    dropouts: Dropouts = 0
+    aggregation: Aggregation = "masked"
+    precision: Precision = 16
+
+    @property
+    def formed_size(self) -> int:
+        """C + d."""
+        return self.group_size + self.dropouts
+
+
+class AnonymousParameters(GroupParameters, frozen=True, kw_only=True):
+    """Algorithm 1: batched successive elimination per user, fed by anonymous observations."""
+
     cluster_size: Annotated[
         Annotated[int, Meta(ge=1)] | None,
         Meta(description="U, if it is known that every arm keeps so many users"),
@@ -129,18 +155,12 @@ class AnonymousParameters(Parameters, frozen=True, kw_only=True):
         Literal["all", "demand"],
         Meta(description="demand: D estimates per user and batch, evenly split; all: every one"),
     ] = "demand"
-    aggregation: Aggregation = "masked"
-    precision: Precision = 16
 
 
-class ExploreThenCommitParameters(Parameters, frozen=True, kw_only=True):
+class ExploreThenCommitParameters(GroupParameters, frozen=True, kw_only=True):
     """Algorithm 2: explore by sweeps, then commit."""
 
-    horizon: Horizon
-    group_size: GroupSize = 5
     learning_rate: Annotated[float, Meta(gt=0, description="c, scales the number of sweeps")] = 0.2
-    aggregation: Aggregation = "masked"
-    precision: Precision = 16
 
 
 class ParallelUcbParameters(Parameters, frozen=True, kw_only=True):

@@ -33,8 +33,20 @@ from posse.protocol.anonymous import (
 )
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import COORDINATOR
-from posse.protocol.masking import WORD_BITS, Masked, PublicKey, Unmasked, Words, keystream
+from posse.protocol.masking import (
+    WORD_BITS,
+    Covered,
+    Masked,
+    PublicKey,
+    Rest,
+    Share,
+    Survivors,
+    Unmasked,
+    Words,
+    keystream,
+)
 from posse.protocol.message import Message, Plane
+from posse.protocol.sharing import interpolated, pack, place_of, place_of_point, unpack
 from posse.protocol.wire import Codec, read_header
 
 
@@ -58,15 +70,33 @@ class _Round:
     reports: dict[int, Words] = field(default_factory=dict)
     seeds: dict[int, bytes] = field(default_factory=dict)
     sums: list[int] = field(default_factory=list)
+    points: dict[int, list[int]] = field(default_factory=dict)
+    asked: dict[tuple[int, int], tuple[int, ...]] = field(default_factory=dict)
+    rests: dict[int, tuple[tuple[int, ...], Words]] = field(default_factory=dict)
+    shares: defaultdict[int, dict[int, int]] = field(default_factory=lambda: defaultdict(dict))
+
+    def open_shares(self) -> None:
+        """Find the seeds of self-masks of which enough shares were told."""
+        for owner, shares in self.shares.items():
+            points = self.points.get(owner, [])
+            if owner in self.orders and len(shares) + len(points) >= len(self.orders[owner].group):
+                values = {place_of(user): share for user, share in shares.items()}
+                values |= {place_of_point(n): value for n, value in enumerate(points)}
+                self.seeds[owner] = pack([interpolated(values, 0)])
+
+    def known(self, user: int, peer: int) -> bool:
+        """Whether the mask that two users share was told, by itself at worst."""
+        told = self.rests.get(user)
+        return told is not None and peer not in told[0]
 
     def copies(self, user: int) -> int:
         """How many copies of the assignment a user adds up."""
         return self.orders[user].copies if user in self.orders else 1
 
 
-def check(frames: Frames, group_size: int, precision: int) -> Observations:
-    """What the server of a run could see; `group_size` (C) and `precision` as in its parameters."""
-    server = _Server(group_size, precision)
+def check(frames: Frames, group_size: int, precision: int, dropouts: int = 0) -> Observations:
+    """What the server of a run could see, with these of its parameters; `group_size` is C."""
+    server = _Server(group_size, precision, dropouts)
     for source, target, frame in frames:
         if source is not None and target is not None:
             server.hear(source, target, frame)
@@ -79,12 +109,12 @@ def check(frames: Frames, group_size: int, precision: int) -> Observations:
 class _Server:
     """Plays the server: sorts its messages into rounds and forms all observations."""
 
-    def __init__(self, group_size: int, precision: int) -> None:
+    def __init__(self, group_size: int, precision: int, dropouts: int) -> None:
         self.observations = Observations()
         self.rounds: defaultdict[int, _Round] = defaultdict(_Round)
         self._group_size = group_size
         self._precision = precision
-        self._width = schedule_length(group_size)
+        self._width = schedule_length(group_size + dropouts)
         self._to_agent, self._to_coordinator = Codec(TO_AGENT), Codec(TO_COORDINATOR)
 
     def _saw(self, covers: int, what: str) -> None:
@@ -109,6 +139,9 @@ class _Server:
             return
         if isinstance(message, Assign):
             self.rounds[message.number].orders[target] = message
+        elif isinstance(message, Survivors):
+            asked = self.rounds[message.number].asked
+            asked[target, len(message.ranks)] = message.ranks
         elif target == COORDINATOR:
             self._sort(source, message)
 
@@ -116,6 +149,15 @@ class _Server:
         """Sort a message to the server into its assignment."""
         rounds = self.rounds
         match message:
+            case Covered(number, data, points):
+                rounds[number].points[source] = unpack(points)
+                self._sort(source, Masked(number, data))
+            case Rest(number, survivors, data) if (source, survivors) in rounds[number].asked:
+                words = np.frombuffer(data, dtype="<u8")[: self._width].astype(np.uint64)
+                ranks = rounds[number].asked[source, survivors]
+                rounds[number].rests[source] = ranks, words
+            case Share(number, owner, share):
+                rounds[number].shares[owner][source] = unpack(share)[0]
             case Masked(number, data) | Sealed(number, data) if len(data) < 8 * self._width:
                 short = f"agent {source} sent a short report in {number}"
                 self.observations.violations.append(short)
@@ -141,6 +183,7 @@ class _Server:
 
     def masked(self, number: int, seen: _Round) -> None:
         """Find observations and leaks in one assignment's masked reports."""
+        seen.open_shares()
         orders, reports = seen.orders, seen.reports
         groups = {user: orders[user].group if user in orders else () for user in sorted(reports)}
         unmasked = {
@@ -149,6 +192,8 @@ class _Server:
             else words
             for user, words in reports.items()
         }
+        for user, (_, rest) in seen.rests.items():
+            unmasked[user] = unmasked[user] - rest
         for step in range(self._width if reports else 0):
             where = f"assignment {number}, round {step}"
             absent = {user for user in groups if removed_in(step, groups[user]) == user}
@@ -156,7 +201,14 @@ class _Server:
                 if user in absent and reports[user][step]:
                     self._saw(1, f"agent {user}'s word in a round without it")
             heard = [user for user in groups if user not in absent]
-            rosters = {user: roster(step, groups[user]) or (user,) for user in heard}
+            rosters = {
+                user: tuple(
+                    peer
+                    for peer in roster(step, groups[user]) or (user,)
+                    if not (seen.known(user, peer) or seen.known(peer, user))
+                )
+                for user in heard
+            }
             for members in _components(rosters, seen.seeds):
                 self._saw(len(members), f"{where}: {members}")
             for members in {tuple(u for u in heard if u in rosters[user]) for user in heard}:

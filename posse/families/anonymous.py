@@ -27,6 +27,7 @@ from posse.families.reading import Frames, Group, MessageReader
 from posse.families.shapes import AgentRole, Alone, ServerRole, Star
 from posse.families.system import ALONE, Field, Loss, System, UnitInterval, advise_deviation
 from posse.protocol.anonymous import (
+    MAX_GROUP_SIZE,
     TO_AGENT,
     TO_COORDINATOR,
     AnonymousParameters,
@@ -36,6 +37,7 @@ from posse.protocol.anonymous import (
     ExpelledRow,
     ExploreThenCommitParameters,
     Forwarded,
+    GroupParameters,
     GroupSizeRow,
     ImplausibleRow,
     LostRow,
@@ -54,7 +56,16 @@ from posse.protocol.anonymous import (
     sweeps,
 )
 from posse.protocol.machine import AgentMachine, ServerMachine
-from posse.protocol.masking import WORD_BITS, Keys, Masked, PublicKey, Unmasked
+from posse.protocol.masking import (
+    WORD_BITS,
+    Covered,
+    Keys,
+    Masked,
+    PublicKey,
+    Rest,
+    Share,
+    Unmasked,
+)
 from posse.protocol.message import Message
 from posse.protocol.privacy import Claim
 from posse.results.base import Results, Standing
@@ -75,18 +86,30 @@ def _ratio(parameters: AnonymousParameters, users: int, arms: int) -> int:
             return 1
         case "lp":
             alive = np.ones((users, arms), dtype=bool)
-            return max(len(blocks(alive, parameters.group_size, parameters.cluster_size)), 1)
+            return max(len(blocks(alive, parameters.formed_size, parameters.cluster_size)), 1)
 
 
 def _horizon(parameters: AnonymousParameters, users: int, arms: int) -> float:
     ratio = _ratio(parameters, users, arms)
-    return effective_horizon(parameters.horizon, ratio, parameters.group_size)
+    return effective_horizon(parameters.horizon, ratio, parameters.formed_size)
 
 
 def _check_groups(
     spec: RunSpec, parameters: AnonymousParameters | ExploreThenCommitParameters
 ) -> None:
-    users, size, p = spec.agents.count, parameters.group_size, parameters
+    users, size, p = spec.agents.count, parameters.formed_size, parameters
+    if p.dropouts and p.aggregation != "masked":
+        raise SpecError(
+            "parameters.dropouts",
+            f"is {p.dropouts}, but only masked sums can do without users; delete it, or set "
+            "aggregation = 'masked'",
+        )
+    if size > MAX_GROUP_SIZE:
+        raise SpecError(
+            "parameters.dropouts",
+            f"is {p.dropouts}, for groups of up to {2 * size + 1} users, and a report has room for "
+            f"{2 * MAX_GROUP_SIZE + 1}; lower it",
+        )
     if users < size + 1:
         raise SpecError(
             "agents.count",
@@ -108,15 +131,15 @@ def _check_groups(
 def _check_anonymous(spec: RunSpec, parameters: AnonymousParameters) -> None:
     _check_groups(spec, parameters)
     p, users, arms = parameters, spec.agents.count, spec.arms.arm_count()
-    if p.cluster_size is not None and not p.group_size + 1 <= p.cluster_size <= users:
+    if p.cluster_size is not None and not p.formed_size + 1 <= p.cluster_size <= users:
         raise SpecError(
             "parameters.cluster_size",
-            f"is {p.cluster_size}; a cluster has at least C + 1 = {p.group_size + 1} users, and at "
-            f"most all {users}; delete it if it is not known",
+            f"is {p.cluster_size}; a cluster has at least C + 1 = {p.formed_size + 1} users, and "
+            f"at most all {users}; delete it if it is not known",
         )
     horizon = _horizon(p, users, arms)
     if batches(horizon) < 2:
-        cost = _ratio(p, users, arms) * schedule_length(p.group_size)
+        cost = _ratio(p, users, arms) * schedule_length(p.formed_size)
         raise SpecError(
             "parameters.horizon",
             f"is {p.horizon}: no batch fits into it; use at least {4 * cost + 1}",
@@ -125,7 +148,7 @@ def _check_anonymous(spec: RunSpec, parameters: AnonymousParameters) -> None:
 
 def _check_sweeps(spec: RunSpec, parameters: ExploreThenCommitParameters) -> None:
     _check_groups(spec, parameters)
-    sweep = spec.arms.arm_count() * schedule_length(parameters.group_size)
+    sweep = spec.arms.arm_count() * schedule_length(parameters.formed_size)
     if parameters.horizon < sweep:
         raise SpecError(
             "parameters.horizon",
@@ -137,7 +160,7 @@ def _advise_anonymous(spec: RunSpec, parameters: AnonymousParameters) -> list[st
     p, users, arms = parameters, spec.agents.count, spec.arms.arm_count()
     horizon = _horizon(p, users, arms)
     per_pair = grid(horizon)[-2] / arms
-    width = p.learning_rate * (4 * p.group_size + 1) * math.log(horizon * arms * users)
+    width = p.learning_rate * (4 * p.formed_size + 1) * math.log(horizon * arms * users)
     if width > per_pair:
         return [
             f"parameters.learning_rate = {p.learning_rate}: even a gap of 1 needs "
@@ -149,7 +172,8 @@ def _advise_anonymous(spec: RunSpec, parameters: AnonymousParameters) -> list[st
 
 def _make_player(context: AgentContext) -> AgentMachine:
     private = context.secret(Purpose.PROTOCOL)
-    masker = context.make(Masker, private=private, signer=context.signer)
+    p: GroupParameters = context.parameters
+    masker = Masker(context.rank, p.formed_size, private, context.signer, p.dropouts)
     return context.make(AnonymousPlayer, masker=masker, earnings=context.make(Earnings))
 
 
@@ -160,8 +184,11 @@ def _make_ucb(context: AgentContext) -> AgentMachine:
 def _make_server(
     context: CoordinatorContext, kind: Callable[..., AnonymousLearner], **given: Any
 ) -> ServerMachine:
-    learner = context.make(kind, users=context.agents, generator=context.draws, **given)
-    return context.make(AnonymousServer, learner=learner, signer=context.signer)
+    p: GroupParameters = context.parameters
+    given |= {"group_size": p.formed_size, "generator": context.draws}
+    learner = context.make(kind, users=context.agents, **given)
+    given = {"group_size": p.formed_size, "dropouts": p.dropouts, "signer": context.signer}
+    return context.make(AnonymousServer, learner=learner, **given)
 
 
 def _make_eliminator(context: CoordinatorContext) -> ServerMachine:
@@ -172,7 +199,7 @@ def _make_eliminator(context: CoordinatorContext) -> ServerMachine:
 
 def _make_explorer(context: CoordinatorContext) -> ServerMachine:
     p: ExploreThenCommitParameters = context.parameters
-    count = sweeps(p.horizon, context.arms, context.agents, p.group_size, p.learning_rate)
+    count = sweeps(p.horizon, context.arms, context.agents, p.formed_size, p.learning_rate)
     return _make_server(context, ExploreThenCommit, sweeps=count)
 
 
@@ -191,6 +218,10 @@ TRUST = {
     ),
 }
 
+_FORMED = {
+    False: "A group has C + 1 to 2C + 1 users and",
+    True: "A group has C + d + 1 to 2 (C + d) + 1 users, of whom at most d are lost, and",
+}
 _CLOSING = "; the lab's closing report, which measures every user apart"
 
 
@@ -206,7 +237,7 @@ def claim_sums_over_groups(context: ClaimContext) -> Claim:
         "Syntactic and per round, not differential privacy: a sum of 0 or of the group's size "
         "reveals every member's reward, and the difference of two rounds estimates one member's "
         "mean by design.",
-        proof="A group has C + 1 to 2C + 1 users and at most one is left out of a round "
+        proof=f"{_FORMED[p.dropouts > 0]} at most one is left out of a round "
         "(Esfandiari et al. 2022, section 3.1); masks cancel in the sum alone (Bonawitz et al. "
         "2017).",
         uncovered="every estimated mean of every user and arm, which the coordinator learns across "
@@ -390,7 +421,7 @@ PARALLEL = Results(
 class AnonymousReader(MessageReader):
     """Knows which bytes masks and seals hide, and whose rewards a sum covers."""
 
-    hidden = (PublicKey, Keys, Masked, Unmasked, Sealed, Forwarded)
+    hidden = (PublicKey, Keys, Masked, Covered, Rest, Unmasked, Share, Sealed, Forwarded)
     exact = (Sums,)
     grouped = True
 
@@ -404,7 +435,7 @@ class AnonymousReader(MessageReader):
 
     def violations(self, frames: Frames) -> list[str]:
         p: AnonymousParameters | ExploreThenCommitParameters = self.parameters
-        return check(frames, p.group_size, p.precision).violations
+        return check(frames, p.group_size, p.precision, p.dropouts).violations
 
 
 _PLAYER = AgentRole(_make_player, TO_AGENT, signs=True)

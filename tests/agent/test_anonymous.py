@@ -77,14 +77,15 @@ def test_a_report_adds_up_the_copies_round_by_round() -> None:
     agents = ready(4)
     group = (3, 1, 0, 2)
     rewards = np.arange(16).reshape(2, 8) / 32
-    sums = UserGroup(0, group)
+    sums = UserGroup(0, group, number=1)
     for agent in agents:
         told(agent, Assign(1, 0, 2, group))
         *_, send = report(agent, rewards)
-        sums.reports[agent.rank] = unpack_words(send.message.words, 8)
+        sums.masked.report(agent.rank, send.message.words, b"", 8)
+    for agent in agents:
         (revealed,) = told(agent, Unmask(1))
-        sums.seeds[agent.rank] = revealed.message.seed
-    sums.add_up(1)
+        sums.masked.unmasked(agent.rank, revealed.message.seed)
+    sums.add_up()
     per_copy = sums.sums_per_copy(2, 8)
     assert per_copy is not None
     expected = rewards.mean(axis=0) * np.array([4, 3, 3, 3, 3, 4, 4, 4])

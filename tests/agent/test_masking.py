@@ -9,7 +9,7 @@ from posse.agent.masking import Masker, _derive, public_key
 from posse.coordinator.groups import UserGroup
 from posse.protocol.anonymous import removed_in, schedule_length
 from posse.protocol.errors import RemoteProtocolError
-from posse.protocol.masking import Words, keystream, keystream_bytes
+from posse.protocol.masking import Words, keystream, keystream_bytes, pack_words
 from tests.support.signing import signers
 
 
@@ -67,11 +67,12 @@ def test_the_group_sum_is_exact_in_every_round(group_size: int, seed: int, data)
         ranks = tuple(range(group_size + 1))
     width = schedule_length(group_size)
     words = own_zeroed(generator.integers(0, 1 << 40, (len(ranks), width)).astype(np.uint64))
-    group = UserGroup(0, ranks)
+    group = UserGroup(0, ranks, number=9)
     for rank, report in zip(ranks, reports(agents, ranks, 9, words), strict=True):
-        group.reports[rank] = report
-        group.seeds[rank] = agents[rank].reveal(9)
-    group.add_up(9)
+        group.masked.report(rank, pack_words(report), b"", width)
+    for rank in ranks:
+        group.masked.unmasked(rank, agents[rank].reveal(9))
+    group.add_up()
     assert group.sums is not None
     expected = [
         sum(int(row[step]) for row, rank in zip(words, ranks, strict=True)

@@ -217,7 +217,6 @@ def test_the_server_gets_no_report_unmasked_and_never_both_masks_of_one(seed):
                 rests[n] = unpack_words(words, ARMS)
             case Unmasked(_, seed_of):
                 seeds[n] = seed_of
-    seeds |= link.server.seeds
     # whose masks with others were told as those of a lost agent has no seed told
     assert not (set(link.lost) - set(link.server.group)) & (shared | set(seeds))
     for n, report in reports.items():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from posse.coordinator.decomposition import Assignment
 from posse.coordinator.groups import AssignmentRound, UserGroup, form_groups
 from posse.protocol.anonymous import schedule_length, to_words
-from posse.protocol.masking import keystream
+from posse.protocol.masking import Unmask, keystream, pack_words
 
 
 @given(st.lists(st.integers(-1, 3), min_size=1, max_size=60), st.integers(2, 5), st.integers(0, 99))
@@ -47,29 +47,32 @@ def test_who_is_with_whom_is_drawn_at_random() -> None:
 
 
 def test_a_group_asks_for_self_masks_when_all_reports_are_there() -> None:
-    group = UserGroup(0, (4, 7))
-    group.reports[4] = np.zeros(8, dtype=np.uint64)
-    assert group.open
-    assert not group.asks(4)
-    group.reports[7] = np.zeros(8, dtype=np.uint64)
-    assert group.asks(4)
-    group.seeds[4] = bytes(32)
-    assert (group.asks(4), group.asks(7)) == (False, True)
-    group.broken = True
-    assert (group.open, group.asks(7)) == (False, False)
+    group = UserGroup(0, (4, 7), number=3)
+    assert group.masked.report(4, bytes(64), b"", 8) == []
+    assert (group.open, group.masked.missing()) == (True, [7])
+    assert group.masked.report(7, bytes(64), b"", 8) == [((4, 7), Unmask(3))]
+    assert group.masked.missing() == [4, 7]
+    group.masked.unmasked(4, bytes(32))
+    assert group.masked.missing() == [7]
+    assert group.lose(7) == []
+    assert (group.open, group.broken) == (False, True)
 
 
 def test_sums_by_hand_and_self_masks_off() -> None:
     """C = 2, three users of rewards 1/4, 1/2 and 1: user n is out in round n + 1 of six."""
-    group = UserGroup(0, (5, 2, 9))
+    group = UserGroup(0, (5, 2, 9), number=3)
+    seeds = {}
     for user, reward in zip(group.members, (0.25, 0.5, 1.0), strict=True):
         seed = bytes([user] * 32)
         words = np.full(schedule_length(2), to_words(np.array([reward]), 8)[0])
         mask = keystream(seed, 3, len(words))
         position = 1 + group.members.index(user)
         words[position] = mask[position] = 0
-        group.reports[user], group.seeds[user] = words + mask, seed
-    group.add_up(3)
+        group.masked.report(user, pack_words(words + mask), b"", len(words))
+        seeds[user] = seed
+    for user, seed in seeds.items():
+        group.masked.unmasked(user, seed)
+    group.add_up()
     found = group.sums_per_copy(1, 8)
     assert found is not None
     assert found.tolist() == [1.75, 1.5, 1.25, 0.75, 1.75, 1.75]

@@ -150,6 +150,10 @@ DISORDERS: dict[str, dict[str, Any]] = {
     "cdp": {"system": "cdp-mab", "parameters": SHORT},
     "cdp, some of them": {"system": "cdp-mab", "parameters": SHORT | {"participation": 0.3}},
     "cdp, shared noise": {"system": "cdp-mab", "parameters": SHORT | {"noise": "shared"}},
+    "anonymous, dropouts": {
+        "system": "anonymous",
+        "parameters": {"horizon": 2_000, "group_size": 2, "dropouts": 2},
+    },
     "cdp, dropouts": {
         "system": "cdp-mab",
         "parameters": SHORT | {"noise": "shared", "dropouts": 3, "honest": 1.0},

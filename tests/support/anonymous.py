@@ -61,7 +61,7 @@ def verdict(spec: Plan, heard: Recorder) -> Observations:
     parameters: Any = spec.parameters
     if spec.spec.system == "parallel-ucb":
         return check(heard, 2, 16)
-    return check(heard, parameters.group_size, parameters.precision)
+    return check(heard, parameters.group_size, parameters.precision, parameters.dropouts)
 
 
 def run(spec: Plan, number: int = 0) -> RunRecord:

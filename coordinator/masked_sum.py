@@ -1,0 +1,158 @@
+"""One sum of masked reports, as the coordinator collects it; agent/masking.py has the masks."""
+
+from collections.abc import Container, Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.masking import Reveal, Survivors, Unmask, Words, keystream, unpack_words
+from posse.protocol.message import Message
+from posse.protocol.sharing import (
+    SHARE_BYTES,
+    interpolated,
+    pack,
+    place_of,
+    place_of_point,
+    unpack,
+)
+
+Orders = list[tuple[tuple[int, ...], Message]]
+"""Messages, each to several agents."""
+
+
+@dataclass(slots=True)
+class MaskedSum:
+    """The reports of `members` in round `number`, of whom at most `dropouts` may be lost.
+
+    A sum that lacks a report cannot be read, because the masks of the absent agent do not cancel.
+    So the round goes on among a `group`, those that reported and are there:
+
+    1. When an agent is lost before all were asked to unmask, the group says which masks its reports
+       share with others (`rests`); again, if it gets smaller.
+    2. All of the group are asked for the seeds of their self-masks. Of one that is lost after that
+       the others are asked for `shares`.
+
+    `leaves_out`: the report of the member at position s has no word 1 + s.
+    """
+
+    number: int
+    members: tuple[int, ...]
+    dropouts: int = 0
+    leaves_out: bool = False
+    lost: set[int] = field(default_factory=set)
+    group: tuple[int, ...] = ()
+    asks: Literal["reports", "rests", "seeds"] = "reports"
+    reports: dict[int, Words] = field(default_factory=dict)
+    points: dict[int, bytes] = field(default_factory=dict)
+    rests: dict[int, Words] = field(default_factory=dict)
+    seeds: dict[int, bytes] = field(default_factory=dict)
+    shares: dict[int, dict[int, int]] = field(default_factory=dict)
+
+    def missing(self) -> list[int]:
+        """The agents whose message is still needed."""
+        if self.asks == "reports":
+            return [n for n in self._present(self.members) if n not in self.reports]
+        if self.asks == "rests":
+            return [n for n in self.group if n not in self.rests]
+        owed: list[Container[int]] = [self.seeds, *self.shares.values()]
+        return [n for n in self._present(self.group) if any(n not in said for said in owed)]
+
+    @property
+    def complete(self) -> bool:
+        """Whether the sum can be read."""
+        return self.asks == "seeds" and all(n in self.seeds for n in self.group)
+
+    def report(self, sender: int, words: bytes, points: bytes, width: int) -> Orders:
+        """Take a report of `width` words; may raise `RemoteProtocolError`, as all that follow."""
+        self._expect(sender, "reports", self.reports)
+        if len(points) != SHARE_BYTES * self.dropouts:
+            raise RemoteProtocolError("wrong-length", f"{len(points)} bytes of points")
+        self.reports[sender] = unpack_words(words, width)
+        self.points[sender] = points
+        return self._all_reported()
+
+    def rest(self, sender: int, survivors: int, words: bytes) -> Orders:
+        """Take the masks that an agent shares with none of so many survivors."""
+        if survivors > len(self.group) and sender in self.group:
+            return []  # it did not know yet of a loss that came after it was asked
+        self._expect(sender, "rests", self.rests)
+        self.rests[sender] = unpack_words(words, len(self.reports[sender]))
+        return self._ask_seeds() if len(self.rests) == len(self.group) else []
+
+    def unmasked(self, sender: int, seed: bytes) -> None:
+        """Take the seed of an agent's self-mask."""
+        self._expect(sender, "seeds", self.seeds)
+        self.seeds[sender] = seed
+        self._use_shares()
+
+    def share(self, sender: int, owner: int, share: bytes) -> None:
+        """Take an agent's share of the seed of `owner`, which is lost."""
+        self._expect(sender, "seeds", self.shares.get(owner, (sender,)))
+        self.shares[owner][sender] = unpack(share)[0]
+        self._use_shares()
+
+    def lose(self, agent: int) -> Orders:
+        """Go on without an agent; it is for the caller that no more than `dropouts` are lost."""
+        self.lost.add(agent)
+        if self.asks == "reports":
+            return self._all_reported()
+        if agent not in self.group:
+            return []
+        if self.asks == "rests":
+            return self._ask_rests()
+        orders: Orders = []
+        if agent not in self.seeds:
+            self.shares[agent] = {}
+            orders = [(tuple(self._present(self.group)), Reveal(self.number, agent))]
+        self._use_shares()
+        return orders
+
+    def total(self) -> Words:
+        """The sum of the group's reports without all masks that do not cancel."""
+        total = np.zeros_like(self.reports[self.group[0]])
+        for agent in self.group:
+            own = keystream(self.seeds[agent], self.number, len(total))
+            if self.leaves_out:
+                own[1 + self.members.index(agent)] = 0
+            total += self.reports[agent] - own
+        for rest in self.rests.values():
+            total -= rest
+        return total
+
+    def _present(self, agents: Iterable[int]) -> list[int]:
+        return [n for n in agents if n not in self.lost]
+
+    def _expect(self, sender: int, asks: str, said: Container[int]) -> None:
+        if self.asks != asks or sender not in (self.members if asks == "reports" else self.group):
+            raise RemoteProtocolError("out-of-turn", f"agent {sender}'s {asks}")
+        if sender in said:
+            raise RemoteProtocolError("duplicate", f"agent {sender} sent its {asks} twice")
+
+    def _all_reported(self) -> Orders:
+        """Once everybody that is there has reported: unmask, if nobody else takes part."""
+        if self.missing():
+            return []
+        self.group = tuple(self._present(self.members))
+        return self._ask_seeds() if self.group == self.members else self._ask_rests()
+
+    def _ask_rests(self) -> Orders:
+        self.asks, self.rests = "rests", {}
+        self.group = tuple(self._present(self.group))
+        return [(self.group, Survivors(self.number, self.group))]
+
+    def _ask_seeds(self) -> Orders:
+        self.asks = "seeds"
+        return [(self.group, Unmask(self.number))]
+
+    def _use_shares(self) -> None:
+        """Find the seed of each lost agent of which all that are there have sent their share."""
+        for owner, shares in list(self.shares.items()):
+            if any(n not in shares for n in self._present(self.group)):
+                continue
+            values = {place_of(n): share for n, share in shares.items()}
+            points = unpack(self.points[owner])
+            values |= {place_of_point(n): value for n, value in enumerate(points)}
+            self.seeds[owner] = pack([interpolated(values, 0)])
+            del self.shares[owner]

@@ -1,0 +1,100 @@
+"""Sums over groups of the anonymous family that do without lost members."""
+
+import random
+
+import numpy as np
+import pytest
+
+from posse.agent.masking import Masker, public_key
+from posse.coordinator.groups import UserGroup
+from posse.protocol.anonymous import removed_in, schedule_length
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.masking import Reveal, Survivors, Unmask, pack_words
+
+C, DROPOUTS, NUMBER = 2, 2, 4
+GROUP = (6, 1, 0, 3, 5, 2, 4)
+WIDTH = schedule_length(C + DROPOUTS)
+
+
+class Round:
+    """A group's round in which members answer in any order, and some are lost."""
+
+    def __init__(self, losses: dict[int, int], seed: int) -> None:
+        self.maskers = [Masker(n, C + DROPOUTS, bytes([n + 1] * 32), None, DROPOUTS) for n in GROUP]
+        keys = {one.rank: public_key(one.private) for one in self.maskers}
+        self.chance, self.losses = random.Random(seed), dict(losses)
+        self.group = UserGroup(0, GROUP, NUMBER, DROPOUTS)
+        self.words = {n: np.full(WIDTH, 1000 + n, dtype=np.uint64) for n in GROUP}
+        self.agents = {one.rank: one for one in self.maskers}
+        self.waiting: list[tuple[int, object]] = [(n, None) for n in GROUP]
+        self.count = 0
+        for n, one in self.agents.items():
+            one.keys = dict(keys)
+            one.begin(NUMBER, GROUP)
+            self.words[n][1 + GROUP.index(n)] = 0
+
+    def play(self) -> None:
+        while self.waiting and self.group.open:
+            for n in [n for n, at in self.losses.items() if at <= self.count]:
+                del self.losses[n]
+                self.waiting = [(user, order) for user, order in self.waiting if user != n]
+                self._take(self.group.lose(n))
+            if not self.waiting or not self.group.open:
+                break
+            first = {user: number for number, (user, _) in reversed([*enumerate(self.waiting)])}
+            user, order = self.waiting.pop(self.chance.choice(list(first.values())))
+            self.count += 1
+            self._answer(user, order)
+
+    def _answer(self, user: int, order: object) -> None:
+        one, masked = self.agents[user], self.group.masked
+        match order:
+            case None:
+                words = one.mask(NUMBER, GROUP, self.words[user])
+                points = one.points(NUMBER, GROUP)
+                self._take(masked.report(user, pack_words(words), points, WIDTH))
+            case Survivors(_, ranks):
+                rest = one.rest(NUMBER, GROUP, ranks, WIDTH)
+                self._take(masked.rest(user, len(ranks), pack_words(rest)))
+            case Unmask():
+                masked.unmasked(user, one.reveal(NUMBER))
+            case Reveal(_, owner):
+                masked.share(user, owner, one.share(NUMBER, owner))
+        self.group.add_up()
+
+    def _take(self, orders) -> None:
+        self.waiting += [(user, message) for users, message in orders for user in users]
+
+
+@pytest.mark.parametrize("seed", range(80))
+def test_the_sums_are_exactly_those_of_the_members_that_are_left(seed: int) -> None:
+    chance = random.Random(seed)
+    lost = {n: chance.randrange(26) for n in chance.sample(GROUP, 2)}
+    one = Round(lost, seed)
+    one.play()
+    users = one.group.users
+    assert len(users) >= len(GROUP) - DROPOUTS >= C + 1
+    assert one.group.sums is not None
+    expected = [
+        sum(int(one.words[n][step]) for n in users if removed_in(step, GROUP) != n)
+        for step in range(WIDTH)
+    ]
+    assert one.group.sums.tolist() == expected
+    means = one.group.estimates(one.group.sums.astype(float))
+    assert means.tolist() == [1000.0 + n for n in users]
+
+
+def test_one_more_breaks_the_group() -> None:
+    one = Round({6: 2, 1: 5, 0: 9}, 1)
+    one.play()
+    assert (one.group.broken, one.group.sums) == (True, None)
+
+
+def test_survivors_of_whom_a_sum_would_cover_too_few_are_refused() -> None:
+    one = Round({}, 0)
+    one.play()
+    agent = Round({}, 0).agents[6]
+    agent.mask(NUMBER, GROUP, one.words[6])
+    with pytest.raises(RemoteProtocolError, match="small-roster"):
+        agent.rest(NUMBER, GROUP, (6, 1), WIDTH)
+    assert agent.rest(NUMBER, GROUP, (6, 1, 0), WIDTH)[1] == 0
