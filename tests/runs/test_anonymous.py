@@ -6,14 +6,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from posse.agent.masking import Masker
 from posse.engines import memory
 from posse.engines.processes import ProcessEngine
+from posse.families.anonymity import check
 from posse.hosts.agent import AgentHost
 from posse.protocol.anonymous import Assign, Commit, Forwarded
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.masking import Unmask
 from posse.protocol.wire import encode
 from tests.support.anonymous import SYSTEMS, run, spec
+from tests.support.lossy import lossy
 from tests.support.runs import assert_same_run, detail
 
 
@@ -44,6 +47,46 @@ def test_runs_are_anonymous_and_account_for_every_round(
     assert record.regret == pytest.approx(sum(record.regret_per_agent))
     assert record.regret_local is None
     assert detail(record).rewards[-1][0] == horizon
+
+
+def with_losses(seed: int) -> tuple[Any, list[str]]:
+    """Up to two of 12 users are lost from one group of 5 and more; what the server could see."""
+    order = np.random.default_rng(seed)
+    one = spec(
+        agents=12,
+        parameters={"horizon": 400, "group_size": 2, "dropouts": 2},
+        engine={"on_missing": "continue"},
+    )
+    heard: list[tuple[int | None, int | None, bytes]] = []
+    lost = order.choice(12, 2, replace=False).tolist()
+    losses = dict(zip(lost, order.integers(20, 90, 2).tolist(), strict=True))
+    record = lossy(one, losses, order, heard)
+    seen = check(heard, 2, 16, dropouts=2)
+    assert seen.count
+    return record, seen.violations
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_groups_do_without_lost_members_and_no_sum_covers_fewer_than_c(seed: int) -> None:
+    record, violations = with_losses(seed)
+    assert (record.status, violations) == ("horizon", [])
+    assert len(record.dismissed) == 2
+    assert not record.log.get("repeated")
+    assert sorted(detail(record).vanished) == sorted(record.dismissed)
+
+
+def test_masks_with_members_that_are_there_are_found_if_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def all_of_them(
+        self: Masker, number: int, group: tuple[int, ...], survivors: tuple[int, ...], width: int
+    ) -> Any:
+        words = self._shared_masks(number, group, np.ones(len(group) - 1, dtype=bool), width)
+        words[1 + group.index(self.rank)] = 0
+        return words
+
+    monkeypatch.setattr(Masker, "rest", all_of_them)
+    assert any("unhidden" in said for said in with_losses(2)[1])
 
 
 @pytest.mark.parametrize(

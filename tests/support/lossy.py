@@ -19,11 +19,17 @@ from posse.results.record import RunRecord
 MOST_STEPS = 200_000
 
 
-def lossy(plan: Plan, losses: dict[int, int], order: np.random.Generator) -> RunRecord:
+def lossy(
+    plan: Plan,
+    losses: dict[int, int],
+    order: np.random.Generator,
+    heard: list[tuple[int | None, int | None, bytes]] | None = None,
+) -> RunRecord:
     """One run: links deliver in order, and which link or agent is next is drawn anew each time.
 
     `losses[rank]`: after how many steps of all an agent ends. What it sent before arrives, or not:
-    each of its links is cut somewhere. The coordinator hears of its end sooner or later.
+    each of its links is cut somewhere. The coordinator hears of its end sooner or later. `heard`
+    gets all frames.
     """
     network = plan.network(0)
     sources = of_this_machine(lambda: 0)
@@ -41,6 +47,8 @@ def lossy(plan: Plan, losses: dict[int, int], order: np.random.Generator) -> Run
             targets = network.neighbours[source] if target == NEIGHBOURS else (target,)
             for to in targets:
                 links.setdefault((source, to), deque()).append(frame)
+                if heard is not None:
+                    heard.append((source, to, frame))
         host.outbox.clear()
 
     coordinator.begin()
