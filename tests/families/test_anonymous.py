@@ -19,6 +19,12 @@ from tests.support.claims import plan
         ({"parameters": {"cluster_size": 3}}, "parameters.cluster_size", "at least C"),
         ({"parameters": {"cluster_size": 21}}, "parameters.cluster_size", "at most all 20"),
         ({"parameters": {"group_size": 1}}, "parameters.group_size", "2"),
+        ({"parameters": {"dropouts": 17}}, "agents.count", "C + 1 = 21"),
+        (
+            {"parameters": {"dropouts": 1, "aggregation": "sink"}},
+            "parameters.dropouts",
+            "only masked sums",
+        ),
         ({"parameters": {"decomposition": "lpp"}}, "parameters.decomposition", "'lp'"),
         ({"arms": {"kind": "gaussian", "means": [0.0, 1.0]}}, "arms.clip", "clip"),
         (
