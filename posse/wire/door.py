@@ -261,18 +261,17 @@ class Door:
 
     def _copy(self, fd: int) -> Connection:
         connection = Connection(None, "", self._clock())
-        with contextlib.suppress(OSError):
-            copied = copy_of(fd)
+        with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
+            copied = stack.enter_context(copy_of(fd))  # closed, too, where it was reset meanwhile
             peer = None if copied.family == socket.AF_UNIX else copied.getpeername()
             if isinstance(peer, tuple):
                 connection.host = plain(str(peer[0]))
                 connection.source = source_of(connection.host)
             if self._listener is None and connection.source is not None:
                 self._listener = listener_of(copied)
-            if connection.source is None or fd > self._last_copied:  # no counts, or no room
-                copied.close()
-            else:
+            if connection.source is not None and fd <= self._last_copied:  # counts, and room
                 connection.socket = copied
+                stack.pop_all()
         return connection
 
     def _disconnected(self, fd: int) -> None:

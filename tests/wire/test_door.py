@@ -134,6 +134,16 @@ def is_closed(connection: socket.socket) -> bool:
         return True
 
 
+def test_of_a_connection_that_was_reset_before_anybody_looked_no_copy_is_left_open(
+    place: Place,
+) -> None:
+    with socket.socket() as unconnected:  # as a reset leaves it; what is left open warns
+        before = len(os.listdir("/proc/self/fd"))
+        connection = place.door._copy(unconnected.fileno())
+        assert len(os.listdir("/proc/self/fd")) == before
+    assert connection.socket is None
+
+
 def test_who_does_not_join_in_time_is_closed_and_who_has_joined_is_not(place: Place) -> None:
     idle, agent = place.connect(2)
     place.members[place.accepted[1]] = 0
