@@ -32,6 +32,11 @@ ELSEWHERE = [
         "posse/engines/coordinator: recovery",
     ),
     (
+        "what tests do to processes and links, whoever started them",
+        "tests/testing/test_cluster.py",
+        "posse/testing: controlled",
+    ),
+    (
         "what goes through a journal",
         "tests/durable/test_journal.py",
         "posse/durable: recording",
@@ -46,7 +51,7 @@ ELSEWHERE = [
         "what experiments are made of: every experiment is run",
         "tests/papers/test_conduct.py",
         "papers/posse_papers: experiment noise outcome repetitions sample statements",
-        "posse/testing: controlled small",
+        "posse/testing: small",
     ),
     (
         "parts of a page, which is read as a whole",
