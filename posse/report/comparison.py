@@ -14,7 +14,16 @@ from posse.report.headline import headline
 from posse.report.page import Cell, Page, Section, mean_cell, some, table
 from posse.report.read import Series
 from posse.report.regret import regret
-from posse.results.measures import DATA_BYTES, PULLS, REGRET, REWARDS, ROUNDS, SLOTS, Measure
+from posse.results.measures import (
+    DATA_BYTES,
+    PULLS,
+    REGRET,
+    REWARDS,
+    ROUNDS,
+    SECONDS,
+    SLOTS,
+    Measure,
+)
 
 _SHOWN = (
     ("rounds", ROUNDS, "rounds (activations)"),
@@ -25,6 +34,9 @@ _SHOWN = (
     ("data-bytes", DATA_BYTES, "payload bytes of data"),
 )
 """The name of the figure, the measure, and what it is called."""
+
+_TIME = ("time", SECONDS, "seconds until the answer")
+"""Shown where a network is declared; else it is the machine's speed."""
 
 
 def several_page(series: list[Series], title: str, kicker: str) -> Page:
@@ -45,6 +57,8 @@ def several_page(series: list[Series], title: str, kicker: str) -> Page:
     keys = varied(series)
     what = ", ".join(key.removeprefix("parameters.") for key in keys) or "nothing but the seed"
     tables = [keys_of(s) for s in series]
+    networked = any(s.spec.network is not None for s in series)
+    measured = (*_SHOWN, _TIME) if networked else _SHOWN
     counts = {len(s.runs) for s in complete}
     n = counts.pop() if len(counts) == 1 else 0
     columns: list[tuple[str, list[Any]]] = [
@@ -56,7 +70,7 @@ def several_page(series: list[Series], title: str, kicker: str) -> Page:
         ),
         ("ended", [_statuses(s) for s in series]),
         ("arm", [_answers(s) for s in series]),
-        *((label, [mean_cell(s.values(m.of), n) for s in series]) for _, m, label in _SHOWN),
+        *((label, [mean_cell(s.values(m.of), n) for s in series]) for _, m, label in measured),
         ("folder", [None if s.at else s.name for s in series]),
     ]
     shown = [(name, values) for name, values in columns if any(map(_has_text, values))]
@@ -77,8 +91,9 @@ def several_page(series: list[Series], title: str, kicker: str) -> Page:
         regret(complete, labels),
         *(
             _against(complete, axis, *shown) if axis else _bars(complete, labels, *shown)
-            for shown in _SHOWN
+            for shown in measured
         ),
+        _time_against_bytes(complete, labels) if networked else None,
     )
     if charts:
         sections.append(Section(id="measured", title="Measured", charts=charts))
@@ -205,6 +220,35 @@ def _against(
         caption=f"Against {axis.removeprefix('parameters.')}.",
         svg=to_svg(figure, name, f"{label} against {axis}"),
         header=("line", axis, "mean", "low", "high"),
+        rows=rows,
+    )
+
+
+def _time_against_bytes(series: list[Series], labels: list[str]) -> Chart | None:
+    """How long each takes until its answer over its network, and what it sends for it."""
+    rows = [
+        (called, float(np.mean(sizes)), *mean_interval(times))
+        for called, s in zip(labels, series, strict=True)
+        if (times := s.values(SECONDS.of)) and (sizes := s.values(DATA_BYTES.of))
+    ]
+    if not rows:
+        return None
+    name, label = "time-bytes", _TIME[2]
+    alike: dict[tuple[float, ...], list[str]] = {}
+    for called, *point in rows:
+        alike.setdefault((*point,), []).append(called)
+    shades = len(alike) if ordered(labels) else 0
+    with canvas() as (figure, axes):
+        for index, (point_, same) in enumerate(alike.items()):
+            points(axes, index, together(same), *np.array([point_]).T, of=shades)
+        axes.set(xlabel=_SHOWN[-1][2], ylabel=label)
+        large_numbers(axes, x=True)
+    return Chart(
+        name=name,
+        title="Time against bytes",
+        caption="What is near the origin answers early and sends little.",
+        svg=to_svg(figure, name, f"{label} against bytes"),
+        header=("run", "bytes", "seconds", "low", "high"),
         rows=rows,
     )
 

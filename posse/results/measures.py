@@ -50,7 +50,7 @@ MEASURES = (
 )
 """The measures of every system; `summary` holds their means."""
 
-RIGHT, ROUNDS, SLOTS, PULLS, REGRET, REWARDS, DATA_MESSAGES, DATA_BYTES, *_ = MEASURES
+RIGHT, ROUNDS, SLOTS, PULLS, REGRET, REWARDS, DATA_MESSAGES, DATA_BYTES, _, SECONDS = MEASURES
 
 TOTALS = MEASURES[1:8]
 """What a page shows first, and both engines must agree on: from rounds to bytes of data."""

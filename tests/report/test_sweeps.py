@@ -159,3 +159,18 @@ def test_curves_that_are_the_same_are_one_line(swept: Path) -> None:
     drawn = list(dict.fromkeys(row["series"] for row in rows(swept / "report-figures/regret.csv")))
     assert "mase, epsilon = 0.5, 10, 1" in drawn
     assert sum(name.startswith("mase") for name in drawn) == 1
+
+
+def test_with_a_network_time_is_shown_against_bytes(run_file: Path) -> None:
+    over = ["--over", "network.delay=0.01,0.02", "--over", "parameters.epsilon=1,2"]
+    assert main(["sweep", str(run_file), *over, "--out", "swept", "--jobs", "1"]) == 0
+    assert main(["report", "swept"]) == 0
+    drawn = rows(Path("swept/report-figures/time-bytes.csv"))
+    times = {row["run"]: float(row["seconds"]) for row in drawn}
+    for epsilon in ("1", "2"):
+        near, far = (times[f"delay = {d}, epsilon = {epsilon}"] for d in ("0.01", "0.02"))
+        assert far == pytest.approx(2 * near, rel=0.1)
+    assert all(float(row["bytes"]) > 0 for row in drawn)
+    assert main(["sweep", str(run_file), *over[2:], "--out", "other", "--jobs", "1"]) == 0
+    assert main(["report", "other"]) == 0
+    assert not Path("other/report-figures/time-bytes.csv").exists()  # that would be the machine's
