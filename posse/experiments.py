@@ -3,7 +3,8 @@
 The packages `posse-papers` and `posse-arena` are made with it. `prepare` makes a plan of a run
 file's tables, and `run_in_memory(plan, number)` makes run `number` of it. `outcomes` keeps what was
 done in a `Store`, from which the same experiment goes on. `Audit` and `epsilon_at_least` bound from
-below what a release tells of one reward.
+below what a release tells of one reward. `connect_to_dask(DaskPlacement("dask://HOST:PORT"))` is a
+client of a Dask cluster, as a context.
 """
 
 from posse.api import make_runs, run_in_memory
@@ -14,6 +15,8 @@ from posse.audit.judge import AuditVerdict, judge
 from posse.audit.whole import Audit
 from posse.durable.batch import Piece, Store, carry_out, outcomes
 from posse.durable.made_by import digest, made_by, our_code
+from posse.engines.start.dask import DaskPlacement
+from posse.engines.start.dask import connect as connect_to_dask
 from posse.engines.start.pool import on_all_cores
 from posse.errors import InputError
 from posse.families import find_system, get_system
@@ -31,6 +34,7 @@ __all__ = [
     "TOTALS",
     "Audit",
     "AuditVerdict",
+    "DaskPlacement",
     "Guess",
     "InputError",
     "Piece",
@@ -40,6 +44,7 @@ __all__ = [
     "Store",
     "ViewTable",
     "carry_out",
+    "connect_to_dask",
     "digest",
     "duration",
     "epsilon_at_least",

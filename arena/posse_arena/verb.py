@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from posse import SpecError
-from posse.experiments import InputError, Progress
+from posse.experiments import DaskPlacement, InputError, Progress, connect_to_dask
 from posse.verbs import (
     Parser,
     add_jobs,
@@ -49,7 +49,7 @@ def add(parser: Parser) -> None:
     parser.option("--among A,B,C", "of ours only these", default="")
     parser.option("--all", "run all of ours too, beside the entrants")
     parser.option("--so-far", "run nothing: the result of what was run until now into --out")
-    parser.option("--on tcp://HOST:PORT", "make the runs on the workers of this Dask scheduler")
+    parser.option("--on dask://HOST:PORT", "make the runs on the workers of this Dask scheduler")
     add_jobs(parser)
     parser.option(
         "--out DIR", "folder for the result, and for runs", type=place, default=Path("runs/arena")
@@ -103,11 +103,7 @@ def _found(options: argparse.Namespace, out: Path) -> Any:
     client: Any = None
     with held(out), ExitStack() as opened:
         if options.on:
-            try:
-                from distributed import Client  # noqa: PLC0415
-            except ImportError:
-                raise InputError('--on needs Dask: pip install "posse-bandits[dask]"') from None
-            client = opened.enter_context(Client(options.on))
+            client = opened.enter_context(connect_to_dask(DaskPlacement(options.on)))
         try:
             return arena.hold(
                 field,
