@@ -118,7 +118,7 @@ _TIMES, _GROUPS = (5_000, 50_000, 700_000), (3, 5, 10)
 """Horizons at which α = 1 and B = ⌈log2 log2 H⌉ = 4 throughout; C."""
 _ARMS = {f"K = {arms}": arms for arms in (2, 5, 20)}
 _BATCHED, _COMMIT = "Algorithm 1", "explore-then-commit"
-_grows = partial(Experiment, metric=regret, repeat=(30, 30), variants=("corrected",))
+_grows = partial(Experiment, metric=regret, repeat=(15, 30), variants=("corrected",))
 
 
 _N, _K = 60, 3

@@ -338,7 +338,7 @@ EXPERIMENTS = (
         claim("relatively stable for larger ε (here: from .1 to 1 by a quarter at most)", "6.2",
               ratio(("DP-MASE", 0.1), ("DP-MASE", 1.0), 0.8, 1.25)),
         lines={"DP-MASE": {e: dp(256, e) for e in (0.025, 0.05, 0.1, 0.25, 0.5, 1.0)}},
-        axes=Axes("ε", "rounds", "xy"), repeat=(8, 100),
+        axes=Axes("ε", "rounds", "xy"), repeat=(5, 100),
         assumed="Problem 1, N = 256, β = .5.",
     ),
     Experiment(
@@ -352,7 +352,7 @@ EXPERIMENTS = (
             slowest: dp(_N, _EPSILON, activity={"kind": "power", "gamma": gamma})
             for gamma, slowest in _SLOWEST.items()
         }},
-        axes=Axes("1/p*", "rounds", "xy"), repeat=(12, 100), variants=("corrected",),
+        axes=Axes("1/p*", "rounds", "xy"), repeat=(10, 100), variants=("corrected",),
         assumed="Problem 1, N = 256, M = 5, ε = .25; P(n) ∝ n^-γ, γ = 0, .2, .4, .6, .8. "
         "Printed, by λ > M, one waits for one agent more.",
     ),

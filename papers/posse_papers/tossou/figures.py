@@ -138,7 +138,8 @@ EXPERIMENTS = (
         ours("by T = 10⁵ both have begun: they lie below the random player",
              above(_RANDOM, (_PRIVATE, _BOUND))),
         lines=lambda quick: {
-            **_panel(1, 0.1), **panels({_FIRST: _panel(1, 1.0, _SHORT if quick else _T)})
+            **{line: of for line, of in _panel(1, 0.1).items() if line != _UCB or not quick},
+            **panels({_FIRST: _panel(1, 1.0, _SHORT if quick else _T)}),
         },
         repeat=(3, 100),
         assumed="T = 10⁵, at ε = 1 quick 40,000 (the paper's axis is lost; at 20,000 slots "
