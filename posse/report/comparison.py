@@ -195,7 +195,7 @@ def _against(
         values = s.values(measure.of)
         if values:
             lines.setdefault(line, []).append((float(keys_of(s)[axis]), *mean_interval(values)))
-    if not lines:
+    if not any(mean for means in lines.values() for _, mean, *_ in means):
         return None
     rows = [(line, *point) for line, means in lines.items() for point in sorted(means)]
     alike: dict[tuple[tuple[float, ...], ...], list[str]] = {}
@@ -213,6 +213,8 @@ def _against(
         axes.set(xlabel=axis.removeprefix("parameters."), ylabel=label)
         if len(places) < FEWEST_JOINED:
             axes.set_ylim(min(0.0, axes.get_ylim()[0]))
+        if min(mean for means in lines.values() for _, mean, *_ in means) >= 0:
+            axes.set_ylim(max(0.0, axes.get_ylim()[0]))  # no count is negative
         large_numbers(axes)
     return Chart(
         name=name,

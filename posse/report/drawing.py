@@ -221,7 +221,9 @@ def curve(
 ) -> None:
     """Line number `index` of several, with its interval where that is not NaN; `of` as `look`."""
     axes.fill_between(x, low, high, **(look(index, of) | {"alpha": 0.2}), linewidth=0)
-    axes.plot(x, mean, linestyle=DASHES[index // 8 % 4 * (not of)], label=label, **look(index, of))
+    above = 2 + 1 / (1 + x[-1])  # a short line that a long one begins with would not be seen
+    dashes = DASHES[index // 8 % 4 * (not of)]
+    axes.plot(x, mean, linestyle=dashes, label=label, zorder=above, **look(index, of))
 
 
 def points(

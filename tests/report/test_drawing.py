@@ -68,3 +68,12 @@ def test_what_has_an_order_has_shades_of_one_colour() -> None:
     assert len({shade["color"] for shade in shades}) == 1
     assert [shade["alpha"] for shade in shades] == sorted({s["alpha"] for s in shades})
     assert look(0)["color"] != look(1)["color"]
+
+
+def test_a_short_line_lies_on_the_long_one_that_begins_with_it() -> None:
+    with canvas() as (_, axes):
+        for end in (1.0, 3.0):
+            times = np.array([0.0, end])
+            curve(axes, int(end), str(end), times, times, times, times, of=2)
+        short, long = axes.get_lines()
+    assert short.get_zorder() > long.get_zorder() >= 2
