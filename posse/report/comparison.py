@@ -195,7 +195,7 @@ def _against(
         values = s.values(measure.of)
         if values:
             lines.setdefault(line, []).append((float(keys_of(s)[axis]), *mean_interval(values)))
-    if not any(mean for means in lines.values() for _, mean, *_ in means):
+    if not lines:
         return None
     rows = [(line, *point) for line, means in lines.items() for point in sorted(means)]
     alike: dict[tuple[tuple[float, ...], ...], list[str]] = {}
