@@ -93,6 +93,6 @@ def _pulls_per_arm(series: Series, means: list[float] | None) -> Chart | None:
         caption=f"Mean over the runs{', each on arms of its own' * anew}{best_first}."
         + (f" The answer, arm {answer}, has the other colour." if answer is not None else ""),
         svg=to_svg(figure, "pulls", "Pulls per arm"),
-        header=("arm", "mean_of_arm", "pulls"),
+        header=("place" if anew else "arm", "mean_of_arm", "pulls"),
         rows=[(k, means[k] if means else "", float(pulls)) for k, pulls in enumerate(mean)],
     )

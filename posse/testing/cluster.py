@@ -77,10 +77,14 @@ class ControlledCluster(cluster.Cluster, Controlled):
             self._failure = error
             raise
 
-    @property
-    def meshed(self) -> bool:
-        """Whether agents have links with each other."""
-        return self._plan.system.wiring is not None
+    def linked(self, a: int, b: int) -> bool:
+        """Whether these two agents have a link; with a graph that is drawn anew, any may."""
+        if self._plan.system.wiring is None:
+            return False
+        topology = self.spec.topology
+        if topology is None or topology.drawn:
+            return True
+        return b in self._plan.network(0).neighbours[a]
 
     @property
     def pids(self) -> dict[int, int]:

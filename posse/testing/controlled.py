@@ -36,10 +36,9 @@ class Controlled(ABC):
     def pids(self) -> dict[int, int]:
         """The process id of each member that was started here and is up, by rank."""
 
-    @property
     @abstractmethod
-    def meshed(self) -> bool:
-        """Whether agents have links with each other that can be cut."""
+    def linked(self, a: int, b: int) -> bool:
+        """Whether these two agents may have a link with each other that can be cut."""
 
     @abstractmethod
     async def restart(self, rank: int) -> None:
@@ -185,7 +184,7 @@ class Controlled(ABC):
         relays = self._require_links()
         for end in {a, b} - {COORDINATOR}:
             self._require_end(end)
-        if a == b or not (COORDINATOR in (a, b) or self.meshed):
+        if a == b or not (COORDINATOR in (a, b) or self.linked(a, b)):
             raise InputError(f"{self.spec.system} has no link between {a} and {b} here")
         return relays
 

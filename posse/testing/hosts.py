@@ -64,8 +64,7 @@ class HostedCluster(Controlled):
         """The specification that is run."""
         return self._plan.spec
 
-    @property
-    def meshed(self) -> bool:
+    def linked(self, a: int, b: int) -> bool:
         """No link between agents can be cut here."""
         return False
 

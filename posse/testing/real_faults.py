@@ -138,5 +138,4 @@ def _across(cluster: Controlled, fault: InjectedFault) -> list[tuple[int, int]]:
     """The links between a partition's two sides."""
     everybody = range(COORDINATOR, cluster.spec.agents.count)
     pairs = [(a, b) for a in fault.ends for b in everybody if b not in fault.ends]
-    meshed = cluster.meshed
-    return [(a, b) for a, b in pairs if meshed or COORDINATOR in (a, b)]
+    return [(a, b) for a, b in pairs if COORDINATOR in (a, b) or cluster.linked(a, b)]

@@ -355,6 +355,7 @@ def test_arms_of_each_run_are_not_counted_together(tmp_path):
     assert made.title == "2 of 2 runs, each on arms of its own, found one to be the best"
     (pulls,) = made.sections[0].charts
     assert pulls.caption == "Mean over the runs, each on arms of its own, the best first."
+    assert pulls.header == ("place", "mean_of_arm", "pulls")
     spec, runs = read.read(tmp_path / "own").spec, read.read(tmp_path / "own").runs
     best = [run.pulls_per_arm[int(run_means(spec, run.run).argmax())] for run in runs]
     assert pulls.rows[0][2] == sum(best) / 2

@@ -210,6 +210,26 @@ async def test_what_cannot_be_done_to_a_link_is_said_before_anything_happens() -
             act()
 
 
+@pytest.mark.parametrize(
+    ("topology", "linked"),
+    [
+        ({"kind": "ring"}, {(0, 1), (0, 4), (3, 4)}),
+        ({"kind": "regular", "degree": 2}, {(0, 1), (0, 2), (2, 4)}),
+    ],
+)
+async def test_only_links_that_a_graph_can_have_are_cut(
+    topology: dict[str, Any], linked: set[tuple[int, int]]
+) -> None:
+    async with ControlledCluster(
+        MESH | {"agents": {"count": 5}, "topology": topology}, spawn=5
+    ) as cluster:
+        for a, b in linked:
+            cluster.cut(a, b)
+        if topology["kind"] == "ring":
+            with pytest.raises(InputError, match="ddp-mab has no link between 0 and 2 here"):
+                cluster.cut(0, 2)
+
+
 async def test_after_its_end_nothing_can_be_done_to_it() -> None:
     async with ControlledCluster(STAR) as cluster:
         assert set(cluster.pids) == set(range(6))
