@@ -38,7 +38,6 @@ def test_what_is_given_anew_is_changed_and_nothing_else():
         ({"agents": 0}, "agents.count: is 0"),
         ({"agents": 2}, "agents.count: is 2"),
         ({"seed": -1}, "seed: is -1"),
-        ({"arms": {"kind": "bernoulli", "means": [0.5] * 100_001}}, "arms: has 100,001 arms; at"),
         ({"engine": "cloud"}, "engine.kind: 'cloud' is not known"),
         ({"parameters": {"epsiln": 1}}, "did you mean 'epsilon'"),
         ({"parameters": [1]}, r"parameters: is \[1\]; it must be a table"),
@@ -47,6 +46,12 @@ def test_what_is_given_anew_is_changed_and_nothing_else():
 def test_what_does_not_fit_is_said_before_anything_starts(given, sentence):
     with pytest.raises(posse.SpecError, match=sentence):
         posse.run(SPEC, **given)
+
+
+def test_a_run_of_more_arms_than_messages_name_is_refused():
+    arms = {"kind": "bernoulli", "means": [0.5] * 100_001}
+    with pytest.raises(posse.SpecError, match="arms: has 100,001 arms; at"):
+        posse.run(SPEC | {"arms": arms})
 
 
 def test_what_is_given_may_be_what_the_source_lacks():

@@ -123,6 +123,8 @@ class AuditedArms:
 
     def arms(self, spec: ArmsSpec, context: ArmsContext) -> Arms:
         """See `Sources.arms`."""
+        # these are not the run file's arms, whose means the run has made once
+        context = replace(context, once=lambda name, make: make())
         case = self.case
         if case is None:
             assert isinstance(spec, LabMeans)

@@ -29,6 +29,10 @@ def logged(call: Callable[..., Any], log: Log) -> Callable[..., Any]:
     return ask
 
 
+KINDS = ("binary",)
+"""What is no answer: how rewards may be kept, which changes none."""
+
+
 class Logged:
     """An object whose methods' answers are written down; what they give is an object of numbers."""
 
@@ -37,6 +41,8 @@ class Logged:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._asked, name)
+        if name in KINDS:
+            return found
         if callable(found):
             return logged(found, self._log)
         self._log.append(found)
@@ -50,6 +56,8 @@ class Replayed:
         self._answers = log
 
     def __getattr__(self, name: str) -> Any:
+        if name in KINDS:
+            raise AttributeError(name)
         if name == "simulated":
             return self._answers.pop(0)
         return lambda *given: self._answers.pop(0)
