@@ -1,7 +1,9 @@
 """Frames that real processes of the field sent, looked at without the truth."""
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from posse.audit.captured import Check, checks
@@ -9,9 +11,12 @@ from posse.durable.capture import writing
 from posse.durable.frames import read
 from posse.engines.processes import ProcessEngine
 from posse.plan import Plan, prepare
+from posse.protocol.machine import COORDINATOR
+from posse.protocol.masking import keystream
 from posse.security import keys
 from tests.support.field import MEANS, field, logs
 from tests.support.remote import Agent, Coordinator
+from tests.support.runs import after, agent_processes
 
 pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
 
@@ -32,6 +37,7 @@ def looked_at(plan: Plan, path: Path) -> dict[str, Check]:
     [
         ("dp-mase", {}),
         ("cdp-mab", {"noise": "shared"}),
+        ("cdp-mab", {"noise": "shared", "noise_law": "laplace", "dropouts": 1}),
         ("hdp-mab", {}),
         ("private-ucb", {}),
         ("tdfs-private", {}),
@@ -39,7 +45,7 @@ def looked_at(plan: Plan, path: Path) -> dict[str, Check]:
     ],
 )
 def test_what_the_field_sends_has_no_violation(
-    system: str, parameters: dict[str, str], tmp_path: Path
+    system: str, parameters: dict[str, Any], tmp_path: Path
 ) -> None:
     # agents load OpenDP in the run, which takes a busy machine more than half a minute
     engine = {"deadline": 120.0}
@@ -49,6 +55,47 @@ def test_what_the_field_sends_has_no_violation(
     assert all(check.looked_at for name, check in found.items() if "kinds" in name)
     if system in ("cdp-mab", "ddp-mab", "hdp-mab", "private-ucb") and not parameters:
         assert found[GRID].looked_at > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("system", "parameters"),
+    [
+        ("cdp-mab", {"noise": "shared", "noise_law": "laplace", "dropouts": 1}),
+        ("anonymous", {"group_size": 2, "dropouts": 1}),
+    ],
+)
+def test_who_is_killed_is_done_without_and_nothing_comes_unmasked(
+    system: str, parameters: dict[str, Any], tmp_path: Path
+) -> None:
+    plan = field(
+        system,
+        logs(tmp_path / "logs", MEANS, 5),
+        parameters=parameters,
+        engine={"deadline": 120.0, "on_missing": "continue"},
+        agents={"count": 8},
+    )
+    path = tmp_path / "frames"
+    with writing(path) as capture, ProcessEngine(plan, capture=capture) as engine:
+        record = engine.run(plan, 0, after(12, agent_processes()[3].kill))
+    assert (record.answered, list(record.dismissed)) == (True, [3])
+    found = {check.name: check.violations for check in checks(read(path), plan)}
+    assert not any(found.values()), found
+    told: dict[tuple[int | None, str, Any], Any] = {}
+    for frame in read(path):
+        if frame.target == COORDINATOR and frame.plane == "data":
+            told[frame.source, frame.kind, frame.fields[0]] = frame.fields
+    reports = [(rank, fields) for (rank, kind, _), fields in told.items() if kind == "Covered"]
+    assert len(reports) > 7
+    for rank, (number, words, _) in reports:
+        left = np.frombuffer(words, "<u8").copy()
+        hidden = left != 0  # no word for the round that leaves its agent out
+        if (rank, "Rest", number) in told:
+            left -= np.frombuffer(told[rank, "Rest", number][2], "<u8")
+        if (rank, "Unmasked", number) in told:
+            left -= keystream(told[rank, "Unmasked", number][1], number, len(left))
+        # a sum of rewards and noise is below 2^34; of a uniform word that is so once in 2^29
+        assert (np.abs(left.view(np.int64))[hidden] > 2**34).all()
 
 
 @pytest.mark.slow
