@@ -8,15 +8,12 @@ from operator import itemgetter
 import numpy as np
 
 from posse.agent.arrivals import NewMessages, Records
-from posse.agent.cooperative import argmax_rows
+from posse.agent.cooperative import LARGEST_REWARD, argmax_rows
 from posse.agent.flooding import CooperativeLearner, Faults
 from posse.agent.trimmed import TrimmedMeans
 from posse.protocol.arrays import FloatArray, IntArray
 from posse.protocol.cooperative import reward_record
 from posse.protocol.machine import AgentEffect, Variant
-
-LARGEST_REWARD = 1e12
-"""Larger rewards are refused as infinite: the honest ones would be lost in a sum with them."""
 
 
 @dataclass(slots=True)

@@ -94,6 +94,10 @@ except ImportError:  # not compiled
     kernel = None  # type: ignore[assignment]
 
 
+LARGEST_REWARD: Final = 1e12
+"""Larger rewards are refused as infinite: the honest ones would be lost in a sum with them."""
+
+
 def argmax_rows(index: FloatArray, ties: Sequence[np.random.Generator]) -> list[int]:
     """The argmax of each row; ties are broken at random."""
     arms = []
@@ -336,7 +340,9 @@ class SharedMeans(CooperativeLearner):
 
     def hear(self, new: NewMessages) -> None:
         means, counts = self.parse(new.records)
-        numbers = np.concatenate((counts, counts * means), axis=1)
+        # of the records that were refused nothing is taken below, whatever their products are
+        with np.errstate(over="ignore", invalid="ignore"):
+            numbers = np.concatenate((counts, counts * means), axis=1)
         without_mean = np.isnan(numbers)
         if np.count_nonzero(without_mean):
             without_mean[:, : self.arms] |= without_mean[:, self.arms :]
@@ -361,11 +367,17 @@ class SharedMeans(CooperativeLearner):
             return False
         if not placement.in_order or placement.cell is not cell:
             return False
-        low, high = self.reward_range or (-math.inf, math.inf)
+        low, high = self.limits
         if not kernel.hear(bundles, self.origins, slot, low, high, self.heard):
             return False
         placement.counts = self.counts[:, 0]
         return True
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The least and the largest mean that is not refused."""
+        low, high = self.reward_range or (-LARGEST_REWARD, LARGEST_REWARD)
+        return max(low, -LARGEST_REWARD), min(high, LARGEST_REWARD)
 
     def parse(self, records: Records) -> tuple[FloatArray, FloatArray]:
         """Means and counts of these messages, each of shape (messages, K)."""
@@ -390,14 +402,10 @@ class SharedMeans(CooperativeLearner):
 
     def find_faults(self, records: Records) -> Faults:
         means, counts = self.parse(records)
-        if self.reward_range is None:
-            if np.count_nonzero(infinite := np.isinf(means)):
-                yield "not-finite", _any_arm(infinite)
-        else:
-            low, high = self.reward_range
-            if np.count_nonzero(outside := (means < low) | (means > high)):
-                yield "not-finite", _any_arm(np.isinf(means))
-                yield "out-of-range", _any_arm(outside)
+        low, high = self.limits
+        if np.count_nonzero(outside := (means < low) | (means > high)):
+            yield "not-finite", _any_arm(np.abs(means) > LARGEST_REWARD)
+            yield "out-of-range", _any_arm(outside)
         yield "counts-above-time", counts.dot(self.ones) > records["created"]
 
     def find_contradictions(self, new: NewMessages) -> BoolArray | None:

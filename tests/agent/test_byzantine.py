@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from posse.agent.byzantine import LARGEST_REWARD, SharedRewards
+from posse.agent.byzantine import SharedRewards
+from posse.agent.cooperative import LARGEST_REWARD
 from posse.protocol.cooperative import reward_record
 from posse.protocol.machine import Variant
 from tests.support.mesh import alone
