@@ -5,6 +5,7 @@ n - 1 at n places. All n give its value anywhere; n - 1 leave its value at any o
 uniform as it was. tests/protocol/test_sharing.py has the test vectors of RFC 9591.
 """
 
+import math
 import struct
 from functools import lru_cache
 
@@ -23,6 +24,8 @@ _INFO = struct.Struct("<15sIQ")
 
 def interpolated(values: dict[int, int], place: int) -> int:
     """The value at `place` of the polynomial of least degree with these `values` by place."""
+    if place in values:
+        return values[place]
     weights = _weights(tuple(values), place)
     return sum(w * y for w, y in zip(weights, values.values(), strict=True)) % ORDER
 
@@ -30,15 +33,16 @@ def interpolated(values: dict[int, int], place: int) -> int:
 @lru_cache(maxsize=4096)
 def _weights(places: tuple[int, ...], place: int) -> tuple[int, ...]:
     """Lagrange's weights of the values at `places`."""
-    weights = []
-    for one in places:
-        above = below = 1
-        for other in places:
-            if other != one:
-                above = above * (place - other) % ORDER
-                below = below * (one - other) % ORDER
-        weights.append(above * pow(below, -1, ORDER) % ORDER)
-    return tuple(weights)
+    above = math.prod(place - other for other in places)
+    parts = zip(places, _inverses(places), strict=True)
+    return tuple(above // (place - one) * inverse % ORDER for one, inverse in parts)
+
+
+@lru_cache(maxsize=512)
+def _inverses(places: tuple[int, ...]) -> tuple[int, ...]:
+    """Of the product of each place's distances from the others."""
+    distances = (math.prod(one - other for other in places if other != one) for one in places)
+    return tuple(pow(distance, -1, ORDER) for distance in distances)
 
 
 def derived(key: bytes, owner: int, number: int) -> int:
