@@ -113,6 +113,14 @@ class SumMasker:
             raise RemoteProtocolError("wrong-keys", "this agent's own public key is not among them")
         self.keys = {rank: check_key(rank, word, self.signer) for rank, word in keys.items()}
 
+    def go_on_without(self, lost: int) -> None:
+        """Let so many fewer be lost, who were lost before they had a key.
+
+        Else the shares of fewer than `group_size` - `dropouts` agents would find a seed.
+        """
+        self.group_size -= lost
+        self.dropouts -= lost
+
     def begin(self, number: int, group: tuple[int, ...]) -> None:
         """Begin round `number` in this group, or () for none; may raise `RemoteProtocolError`."""
         if number <= self.last:
@@ -121,15 +129,14 @@ class SumMasker:
             self._join(group)
         self.last, self.survivors = number, frozenset(group)
 
-    def _check_size(self, group: Collection[int]) -> None:
+    def _check_size(self, group: Collection[int], least: int) -> None:
         if len(set(group)) != len(group):
             raise RemoteProtocolError("repeated-names", f"group {group}")
-        least = self.group_size - self.dropouts
         if (covered := len(group) - self.left_out) < least:
             raise RemoteProtocolError("small-roster", f"{covered} users where C = {least}")
 
     def _join(self, group: tuple[int, ...]) -> None:
-        self._check_size(group)
+        self._check_size(group, self.group_size)
         if self.rank not in group:
             raise RemoteProtocolError("wrong-group", f"agent {self.rank} is not in {group}")
         if missing := [user for user in group if user not in self.keys]:
@@ -170,7 +177,7 @@ class SumMasker:
             raise RemoteProtocolError("second-unmask", f"assignment {number}")
         if number != self.reported or number != self.last:
             raise RemoteProtocolError("stale-unmask", f"assignment {number}")
-        self._check_size(survivors)
+        self._check_size(survivors, self.group_size - self.dropouts)
         if self.rank not in survivors or not self.survivors.issuperset(survivors):
             raise RemoteProtocolError("wrong-group", f"survivors {survivors}")
         self.survivors = frozenset(survivors)

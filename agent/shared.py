@@ -55,6 +55,7 @@ class SharedNoiseAgent(CdpAgent):
                     if not set(self.everybody).issuperset(keys) or len(keys) < least:
                         raise RemoteProtocolError("wrong-keys", f"{len(keys)} keys")
                     self.masker.take_keys(keys)
+                    self.masker.go_on_without(self.shared.agents - len(keys))
                     self.everybody = tuple(sorted(keys))
                     return self._begin_round()
                 case Unmask(number):
@@ -82,7 +83,7 @@ class SharedNoiseAgent(CdpAgent):
         hidden = self.masker.mask(self.round, self.everybody, noisy.view(np.uint64))
         self.width, said = len(hidden), pack_words(hidden)
         report: Message = Masked(self.round, said)
-        if self.masker.dropouts:
+        if shared.dropouts:
             report = Covered(self.round, said, self.masker.points(self.round, self.everybody))
         row = ExploredRow(self.round, len(self.active), self.observed, self.new)
         return [

@@ -97,7 +97,8 @@ class SharedNoiseServer(CdpServer):
         present = tuple(n for n in range(self.agents) if n not in self.lost)
         if any(n not in self.keys for n in present):
             return []
-        self.sums = MaskedSum(self.round, present, self.shared.dropouts)
+        dropouts = self.shared.dropouts - (self.agents - len(present))
+        self.sums = MaskedSum(self.round, present, dropouts)
         return self._order([(present, Keys({n: self.keys[n] for n in present}))])
 
     def _sums(self, number: int) -> MaskedSum:
@@ -122,8 +123,8 @@ class SharedNoiseServer(CdpServer):
         self.group = self.sums.group
         self.asked = dict.fromkeys(self.group)
         effects += self._decide()
-        members = self.sums.members
-        self.sums = MaskedSum(self.round, members, self.shared.dropouts, lost=set(self.lost))
+        members, dropouts = self.sums.members, self.sums.dropouts
+        self.sums = MaskedSum(self.round, members, dropouts, lost=set(self.lost))
         return effects
 
     def _average(self) -> FloatArray:

@@ -33,6 +33,14 @@ from posse.protocol.masking import (
 )
 from posse.protocol.message import Message
 from posse.protocol.shared import SharedLaplace, SharedNoise, SharedSchedule
+from posse.protocol.sharing import (
+    derived,
+    interpolated,
+    pack,
+    place_of,
+    place_of_point,
+    unpack,
+)
 
 AGENTS, ARMS = 6, 3
 
@@ -168,6 +176,20 @@ def test_as_many_lost_as_are_declared_leave_the_exact_sum(seed):
     group = link.server.group
     assert len(group) >= AGENTS - 3
     np.testing.assert_allclose(link.read(group), link.exact(group), rtol=1e-12)
+
+
+def test_of_one_lost_before_the_keys_no_fewer_shares_find_a_seed():
+    """M - d = 4 shares and what is public, whoever is lost when; of 5 agents 3 would, with 2."""
+    link = Link(2, {5: 0})
+    link.play()
+    said = next(m.points for n, m in link.view if n == 0 and isinstance(m, Covered))
+    public = {place_of_point(n): value for n, value in enumerate(unpack(said))}
+    assert len(public) == 1
+    one, found = link.agents[0].masker, []
+    for last in (3, 4):
+        shares = {place_of(n): derived(one.seeds[n][32:], 0, 1) for n in range(1, last + 1)}
+        found.append(pack([interpolated(shares | public, 0)]) == one.own_seed(1))
+    assert found == [False, True]
 
 
 def test_an_agent_lost_after_all_were_asked_to_unmask_stays_in_the_sum():
