@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from posse.protocol.machine import COORDINATOR
-from posse.report.drawing import note
+from posse.report.drawing import WIDTH, note
 
 Pair = tuple[int, int]
 Place = dict[int, tuple[float, float]]
@@ -26,8 +26,8 @@ _SMALL = 60
 _RANKED = 36
 """Up to so many agents ranks are written."""
 
-_ROOM_FOR_RANK = 3.4
-"""Times the size, so that a rank of two digits fits into the mark."""
+_ROOM_FOR_RANK = 6.0
+"""Times the size, so that a rank of two digits, as large as the legend's, fits into the mark."""
 
 _APART = 2.6
 """Between the middles of components, whose radius is 1."""
@@ -49,7 +49,7 @@ _HOLLOW = ("left early", "disconnected")
 
 def size(agents: int) -> tuple[float, float]:
     """Height and width of the picture, in inches."""
-    return (4.6 if agents > 8 else 3.4), 5.0
+    return (4.6 if agents > 8 else 3.4), WIDTH
 
 
 def draw(
@@ -76,6 +76,9 @@ def draw(
         loc="upper center",
         bbox_to_anchor=(0.5, 0.0),
         ncols=min(len(handles), 3),
+        handlelength=1.0,
+        handletextpad=0.4,
+        columnspacing=1.2,
         labelcolor=colours["ink"],
     )
     return drawn
@@ -187,6 +190,7 @@ def _nodes(
             edgecolor=colours[colour if hollow else "paper"],
             linewidth=1.4 if hollow else 0.5,
             zorder=2,
+            clip_on=False,
         )
         handles.append(
             Line2D(
@@ -198,5 +202,5 @@ def _nodes(
         hollow_ones = set().union(*(marks.get(role, set()) for role in _HOLLOW))
         for n in range(agents):
             colour = colours["muted" if n in hollow_ones else "paper"]
-            note(axes, str(n), place[n], (0, 0), ha="center", color=colour, fontsize=8, zorder=3)
+            note(axes, str(n), place[n], (0, 0), ha="center", color=colour, fontsize=10.5, zorder=3)
     return handles

@@ -17,7 +17,11 @@ def section(series: Series) -> Section | None:
     if state is None:
         return None
     status, run = state.status, state.run
-    terms = [("Agents here", f"{number(status.arrived)} of {number(status.agents)}")]
+    terms = []
+    if run is not None and series.runs:  # else the page's title says it
+        terms.append(("Run", f"{number(run.run + 1)} of {number(state.runs)}"))
+    if run is not None or series.runs:
+        terms.append(("Agents here", f"{number(status.arrived)} of {number(status.agents)}"))
     charts: list[Chart] = []
     if run is not None:
         if run.progress:
@@ -33,7 +37,7 @@ def section(series: Series) -> Section | None:
             *some(_network(state)),
         ]
     trouble = [f"{capital(sentence)}." for sentence in state.trouble()]
-    return Section(id="now", title=state.headline, text=trouble, terms=terms, charts=charts)
+    return Section(id="now", title="Under way", text=trouble, terms=terms, charts=charts)
 
 
 def roles(state: LiveState) -> dict[str, set[int]]:
@@ -68,5 +72,4 @@ def _network(state: LiveState) -> Chart | None:
         svg=to_svg(figure, "now-network", f"Network of {agents} agents"),
         header=("source", "target"),
         rows=run.links,
-        wide=True,
     )

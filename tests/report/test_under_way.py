@@ -31,6 +31,13 @@ def test_a_graph_is_drawn_where_agents_have_neighbours(tmp_path) -> None:
     assert chart.rows == [(0, 1), (1, 2)]
 
 
+def test_which_run_is_under_way_is_said_once(tmp_path) -> None:
+    series = under_way_with(read.read(make(tmp_path / "run")), STATE)
+    shown = run_page.run_page(replace(series, runs=[])).html().partition("<body")[2]
+    assert shown.count("Run 2 of 3 is under way") == 1
+    assert ("Run", "2 of 3") in under_way.section(series).terms  # the title says what was found
+
+
 def test_old_news_are_said_to_be_old(tmp_path) -> None:
     series = under_way_with(read.read(make(tmp_path / "run")), STATE)
     assert run_page.run_page(series).alerts == []
