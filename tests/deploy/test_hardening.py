@@ -1,10 +1,15 @@
 """What the shipped files let a container do: no more than it needs."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+
+from posse.operate.web import Web, answer
 
 ROOT = Path(__file__).parents[2]
 KUBERNETES = ROOT / "deploy/kubernetes"
@@ -68,6 +73,22 @@ def test_the_coordinator_says_whether_it_is_well() -> None:
     assert container["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "http"}
     assert {"name": "http", "containerPort": int(port)} in container["ports"]
     assert f"--http=0.0.0.0:{port}" in container["args"]
+
+
+@pytest.mark.parametrize(
+    "service", [SERVICES["coordinator"], SWARM["stack"]["services"]["coordinator"]]
+)
+def test_a_health_check_asks_past_any_proxy(service: dict[str, Any]) -> None:
+    """Docker gives containers the proxy of its client, which does not reach them."""
+    kind, python, *code = service["healthcheck"]["test"]
+    assert (kind, python) == ("CMD", "python")
+    proxy = dict.fromkeys(("http_proxy", "HTTP_PROXY", "ALL_PROXY"), "http://127.0.0.1:9")
+    health = Web("--http", ":0", {"/healthz": lambda _, start: answer(start, "", 200)})
+    asked = [part.replace("9100", str(health.port)) for part in code]
+    try:
+        subprocess.run([sys.executable, *asked], env=os.environ | proxy, check=True)
+    finally:
+        health.close()
 
 
 def test_what_came_of_it_outlives_the_coordinator() -> None:

@@ -3,7 +3,8 @@
 import pytest
 import zmq
 
-from posse.wire.sockets import end, monitored
+from posse.errors import PosseError
+from posse.wire.sockets import bound, end, monitored
 from tests.support.remote import until
 
 
@@ -31,3 +32,12 @@ def test_a_monitor_takes_no_name_of_one_that_is_still_taken_down() -> None:
             monitor = monitored(socket, zmq.EVENT_CONNECTED)
         socket.disable_monitor()
         monitor.close(0)
+
+
+def test_a_socket_listens_at_the_first_address_that_this_machine_has() -> None:
+    gone = "tcp://192.0.2.1:4000"  # nobody's (RFC 5737)
+    with zmq.Context() as context:
+        with context.socket(zmq.PULL) as inbox:
+            assert bound(inbox, gone, "tcp://127.0.0.1:*").startswith("tcp://127.0.0.1:")
+        with pytest.raises(PosseError, match=f"{gone} cannot be bound: this machine has no such"):
+            bound(context.socket(zmq.PULL), gone)

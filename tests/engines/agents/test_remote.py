@@ -1,6 +1,7 @@
 """An agent on another machine: what it waits for before it resumes."""
 
 import socket
+from typing import Any
 
 import pytest
 
@@ -45,3 +46,20 @@ def test_it_gives_up_after_its_wait_in_a_sentence(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(RunFailed, match=r"no way to tcp://coordinator:7000 for 300 s \(Name or"):
         remote._await_way("tcp://coordinator:7000", 300.0, world)
     assert world.now == 300.0
+
+
+@pytest.mark.parametrize(
+    ("given", "journal", "binds"),
+    [
+        ("", "tcp://10.0.0.7:4000", "tcp://10.0.0.9:*"),  # a container that was made again
+        ("", "tcp://10.0.0.9:4000", ""),
+        ("tcp://0.0.0.0:4000", "tcp://0.0.0.0:4000", ""),
+    ],
+)
+def test_an_agent_that_resumes_opens_its_inbox_where_its_machine_is_now(
+    given: str, journal: str, binds: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote, "own_address", lambda _: "10.0.0.9")
+    guard: Any = None
+    site = remote.RemoteSite(guard, "tcp://10.0.0.1:7000", given, 300.0, None)
+    assert site.elsewhere(journal) == binds
