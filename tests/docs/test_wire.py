@@ -1,10 +1,20 @@
 """The page of the wire says what the code does."""
 
+import math
 import re
 import struct
 
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from posse.agent.masking import Masker, SumMasker
 from posse.durable import frames
 from posse.protocol import wire
+from posse.protocol.masking import Words
 from tests.support.kinds import PAGE, written
 
 TEXT = PAGE.read_text()
@@ -35,3 +45,55 @@ def test_header_and_envelope_are_laid_out_as_the_page_says() -> None:
     assert offsets("The envelope") == of_struct(frames.ENVELOPE)
     assert wire.MAX_FRAME == 8 << 20
     assert wire.MAX_DATA == 1 << 20
+
+
+PRIME = 2**252 + 27742317777372353535851937790883648493
+PRIVATE = [X25519PrivateKey.from_private_bytes(bytes([rank]) * 32) for rank in range(1, 5)]
+
+
+def agreed(i: int, j: int) -> bytes:
+    pair = b"posse pair" + struct.pack("<II", *sorted((i, j)))
+    secret = PRIVATE[i].exchange(PRIVATE[j].public_key())
+    return HKDF(SHA256(), 64, None, pair).derive(secret)
+
+
+def stream(seed: bytes, number: int, width: int) -> Words:
+    nonce = struct.pack("<I", 1) + b"mask" + struct.pack("<Q", number)
+    cipher = Cipher(algorithms.ChaCha20(seed, nonce), None).encryptor()
+    return np.frombuffer(cipher.update(bytes(8 * width)), "<u8").astype(np.uint64)
+
+
+def share(owner: int, member: int, number: int) -> int:
+    info = b"posse share".ljust(15, b"\0") + struct.pack("<IQ", owner, number)
+    wide = HKDF(SHA256(), 64, None, info).derive(agreed(owner, member)[32:])
+    return int.from_bytes(wide, "little") % PRIME
+
+
+def at_zero(values: dict[int, int]) -> int:
+    total = 0
+    for x, value in values.items():
+        others = values.keys() - {x}
+        total += value * math.prod(others) * pow(math.prod(y - x for y in others), -1, PRIME)
+    return total % PRIME
+
+
+@pytest.mark.parametrize(("kind", "size"), [(SumMasker, 4), (Masker, 3)])
+def test_masks_made_as_the_page_says_are_those_of_ours(kind: type[SumMasker], size: int) -> None:
+    me, number, group, width = 2, 7, (0, 1, 2, 3), 8
+    ours = kind(me, size, PRIVATE[me].private_bytes_raw(), dropouts=1)
+    ours.take_keys({n: key.public_key().public_bytes_raw() for n, key in enumerate(PRIVATE)})
+    ours.begin(number, group)
+    masked = ours.mask(number, group, np.arange(width, dtype=np.uint64))
+    values = {member + 1: share(me, member, number) for member in (0, 1, 3)}
+    values[2**33] = int.from_bytes(ours.points(number, group), "little")
+    seed = at_zero(values).to_bytes(32, "little")
+    assert ours.reveal(number) == seed
+    words = np.arange(width, dtype=np.uint64) + stream(seed, number, width)
+    for member in (0, 1, 3):
+        mask = stream(agreed(me, member)[:32], number, width)
+        if kind is Masker:
+            mask[1 + member] = 0
+        words = words + mask if me < member else words - mask
+    if kind is Masker:
+        words[1 + me] = 0
+    assert masked.tolist() == words.tolist()
