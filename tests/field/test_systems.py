@@ -34,6 +34,8 @@ from posse.seeds import Purpose
 from tests.support.field import (
     CASES,
     FAMILIES,
+    MASKED,
+    MASKING,
     MEANS,
     VARIATIONS,
     Frames,
@@ -115,7 +117,9 @@ def test_the_page_lists_nothing_that_nobody_sends(rewards: Path) -> None:
         for variation in variations(system):
             said = sent(played(system, rewards, variation)[1])
             seen[family_of(system)] |= said["agent"] | said["coordinator"]
-    for heading in FAMILIES:
+    for heading in MASKING:
+        seen[MASKED] |= seen[heading]
+    for heading in (*FAMILIES, MASKED):
         listed = documented(heading)
         assert (listed["agent"] | listed["coordinator"]) - WITH_KEYS - WITH_LOSSES <= seen[heading]
 
