@@ -72,6 +72,12 @@ FAMILIES = {
 }
 
 
+MASKED = "Masked sums"
+"""The heading under which messages stand that two families share."""
+
+MASKING = {heading for heading in FAMILIES if "`cdp-mab`" in heading or "`anonymous`" in heading}
+
+
 def family_of(system: str) -> str:
     """The heading of the page under which the system's messages stand."""
     (heading,) = [heading for heading in FAMILIES if f"`{system}`" in heading]
@@ -142,6 +148,8 @@ def sent(frames: Frames) -> dict[str, set[str]]:
 def allowed(system: str) -> dict[str, set[str]]:
     """What the page lists for a system's runs, by who sends it."""
     headings = ["In every run", family_of(system)]
+    if family_of(system) in MASKING:
+        headings.append(MASKED)
     definition = get_system(system)
     if definition.server is None:
         headings.append("Systems without a server")
