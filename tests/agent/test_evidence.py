@@ -1,18 +1,22 @@
 """What comes of an agent that signs two messages for one slot, where others pass them on."""
 
+import struct
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from posse.agent.evidence import KIND, place_of
+from posse.agent.evidence import KIND, Evidence, place_of
 from posse.agent.flooding import Flood
 from posse.engines import memory
 from posse.errors import RunFailed
 from posse.plan import prepare
 from posse.protocol.cooperative import Bundle
+from posse.protocol.errors import Contradiction
 from posse.protocol.signing import HASH_BYTES, Signer
 from posse.results.record import RunRecord
+from tests.support.signing import signers
 
 RING = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 0]]
 SYSTEMS: dict[str, dict[str, Any]] = {
@@ -112,3 +116,35 @@ def test_a_message_that_its_origin_did_not_sign_proves_nothing(
     record = run("private-ucb")
     assert not record.dismissed
     assert record.refused.keys() == {"bad-signature"}
+
+
+def message(signer: Signer, slot: int, reward: float, life: int = 2) -> bytes:
+    """One that the signer's agent signs as agent 0, with a content of eight bytes."""
+    content = np.float64(reward).tobytes()
+    head = struct.pack("<IIH", 0, slot, life)
+    return head + content + signer.state(KIND, head[:8], content)[HASH_BYTES:]
+
+
+def proofs(*messages: bytes, slot: int = 5) -> list[Contradiction]:
+    """What an agent that hears these, one from each neighbour, can prove."""
+    kind = np.dtype("<u4,<u4,<u2,<f8,V64")
+    kind.names = "origin", "created", "life", "content", "signature"
+    records = np.frombuffer(b"".join(messages), kind)
+    index = np.arange(len(messages))
+    arrivals: Any = SimpleNamespace(index=index, row=np.zeros_like(index))
+    found = Evidence(gamma=4).compare(slot, records, arrivals, [signers(2)[1]])
+    return [proof for _, proof in found]
+
+
+def test_what_an_honest_agent_signed_elsewhere_proves_nothing_against_it() -> None:
+    own = signers(2)[0]
+    said = message(own, 5, 0.5)
+    assert len(proofs(said, message(own, 5, 0.25))) == 1
+    assert proofs(said, said, message(own, 5, 0.5, life=1)) == []
+    of_slot_4, of_another_run = message(own, 4, 0.25), message(signers(2, b"another")[0], 5, 0.25)
+    moved = of_slot_4[:4] + said[4:8] + of_slot_4[8:]
+    cut = said[:10] + bytes(8) + said[18:]
+    for replayed in (of_slot_4, moved, of_another_run, cut):
+        assert proofs(said, replayed) == []
+        # nor does what is forged hide the guilt of who is guilty
+        assert len(proofs(replayed, said, message(own, 5, 0.25))) == 1

@@ -540,3 +540,22 @@ def test_a_process_that_goes_on_goes_on_with_its_checksums(path: Path) -> None:
     one.commit()
     one.close()
     read_again(path)
+
+
+def test_shares_of_noise_are_given_again_and_not_drawn_anew(path: Path) -> None:
+    def drawn(journal: Journal, seed: int) -> list[list[int]]:
+        noise = RecordedNoise(journal, SeededNoise(np.random.default_rng(seed)))
+        zeros = np.zeros(4, dtype=np.int64)
+        shares = noise.polya(zeros, 500.0, 3), noise.discrete_gaussian(zeros, 500.0)
+        return [share.tolist() for share in shares]
+
+    one = opened(path)
+    one.begin(b"x")
+    first = drawn(one, 1)
+    one.commit()
+    one.close()
+    two = opened(path)
+    with two.replay():
+        assert drawn(two, 2) == first
+    assert drawn(two, 2) != first
+    two.remove()
