@@ -1,7 +1,6 @@
 """Runs of the lab over a real log, entered in its ledger: their noise protects nothing."""
 
 import logging
-import time
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from posse.arms import Arms
 from posse.arms.csv import Content, Csv
 from posse.arms.persons import Rows
-from posse.durable.ledger import InUse, Ledger
+from posse.durable.ledger import Ledger
 from posse.errors import PosseError
 from posse.hosts.spending import RowsByArm, SpendingRequest
 
@@ -26,9 +25,6 @@ _STATE = ("_task", "_usable", "_content", "_replace", "_pulls")
 _FAILED: set[Path] = set()
 """Folders of which was said that their ledgers cannot be written."""
 
-_TRIES, _PAUSE = 50, 0.02
-"""How often, and after how many seconds, a ledger is asked for that another process holds."""
-
 
 class LabLedger(Ledger):
     """Enters a run of the lab when it ends; all runs of one process with one task are one entry.
@@ -39,6 +35,8 @@ class LabLedger(Ledger):
 
     _is_found_by_content = False
     """In the lab agents often have equal logs, and one after the other looks for its ledger."""
+
+    _tries = 50
 
     _task: SpendingRequest | None = None
     _usable: Rows | None = None
@@ -78,31 +76,24 @@ class LabLedger(Ledger):
 
     def _entered(self, task: SpendingRequest, run: int, pulls: tuple[int, ...]) -> int:
         """Write down that so many rewards of each arm are used; the number of the entry."""
-        for tried in range(_TRIES):
-            try:
-                with self._opened():
-                    self._db.execute("BEGIN IMMEDIATE")
-                    self._recognise(self._content)
-                    if not run:
-                        cursor = self._db.execute(
-                            "INSERT INTO runs (began, ended, task, agent, agents) VALUES"
-                            " (datetime('now'), datetime('now'), ?, ?, ?)",
-                            (f"lab: {task.says}", task.rank, task.agents),
-                        )
-                        run = int(cursor.lastrowid or 0)
-                    self._run = run
-                    for arm, count in enumerate(pulls):
-                        if count and not self._replace:
-                            rows = np.arange(count) if self._usable is None else self._usable[arm]
-                            self._note(arm, rows[:count])
-                    self._db.execute("UPDATE runs SET rewards = ? WHERE run = ?", (sum(pulls), run))
-                    self._db.execute("COMMIT")
-                self._close()
-                break
-            except InUse:
-                if tried == _TRIES - 1:
-                    raise
-                time.sleep(_PAUSE)
+        with self._opened():
+            self._db.execute("BEGIN IMMEDIATE")
+            self._recognise(self._content)
+            if not run:
+                cursor = self._db.execute(
+                    "INSERT INTO runs (began, ended, task, agent, agents) VALUES"
+                    " (datetime('now'), datetime('now'), ?, ?, ?)",
+                    (f"lab: {task.says}", task.rank, task.agents),
+                )
+                run = int(cursor.lastrowid or 0)
+            self._run = run
+            for arm, count in enumerate(pulls):
+                if count and not self._replace:
+                    rows = np.arange(count) if self._usable is None else self._usable[arm]
+                    self._note(arm, rows[:count])
+            self._db.execute("UPDATE runs SET rewards = ? WHERE run = ?", (sum(pulls), run))
+            self._db.execute("COMMIT")
+        self._close()
         return run
 
     def __getstate__(self) -> Any:

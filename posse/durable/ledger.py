@@ -12,6 +12,7 @@ whatever the run then releases. One process at a time holds a ledger.
 import os
 import sqlite3
 import stat
+import time
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -46,9 +47,8 @@ from posse.protocol.privacy import format_cost
 
 _CHUNK = 1 << 20
 
-
-class InUse(PosseError):
-    """Another process holds the ledger."""
+_PAUSE = 0.02
+"""Seconds after which a ledger that another process holds is asked for again."""
 
 
 class Ledger(Spending):
@@ -59,6 +59,9 @@ class Ledger(Spending):
 
     _is_found_by_content = True
     """Whether logs with equal bytes have one ledger."""
+
+    _tries = 10
+    """How often a ledger is asked for: who looks what a run left behind holds it for a moment."""
 
     def __init__(self, path: Path, data: Path | None = None) -> None:
         self._path = path
@@ -114,7 +117,23 @@ class Ledger(Spending):
     def go_on(self, run: int, rows: RowsByArm) -> None:
         with self._opened(anew=False):
             self._recognise()
+            self._refuse_given_away(run, rows)
         self._run, self._rows = run, rows
+
+    def _refuse_given_away(self, run: int, rows: RowsByArm) -> None:
+        """`PosseError` if rows that this run may use were used, or promised, since it broke off."""
+        later = self._db.execute("SELECT arm, first, last FROM rows WHERE run > ?", (run,))
+        used = rows is not None and any(
+            len(rows[arm]) and ((first <= rows[arm]) & (rows[arm] < last)).any()
+            for arm, first, last in later
+        )
+        held = used or rows is None or not self._path.with_name(persons.NAME).exists()
+        if used or not (held or self._persons().still_holds(run, rows or [])):
+            raise PosseError(
+                "other runs were given rows that this agent might use while it was down, as "
+                f"{self._path} says; it takes no further part in this run, so remove its journal, "
+                "and start it again for the next"
+            )
 
     def uses(self, pulls: NDArray[np.int64]) -> None:
         if self._noted.shape != pulls.shape:
@@ -141,7 +160,7 @@ class Ledger(Spending):
                 "UPDATE runs SET ended = ?, spent = ? WHERE run = ?", (_now(), spent, self._run)
             )
             if self._path.with_name(persons.NAME).exists():
-                PersonsLedger(self._path).end(
+                self._persons().end(
                     self._run,
                     self._db.execute(
                         "SELECT arm, first, last FROM rows WHERE run = ?", (self._run,)
@@ -226,20 +245,29 @@ class Ledger(Spending):
         """Of these rows those that a run about persons may use; `PosseError` if there are none."""
         used = self._db.execute("SELECT run, arm, first, last FROM rows").fetchall()
         losses = losses_of(self._db)
+        named = {run: n[:4] + n[8:] for n, run in self._db.execute("SELECT name, run FROM names")}
         costs = {
-            run: RunCost(losses.get(run), delta or 0.0)
+            run: RunCost(losses.get(run), delta or 0.0, named.get(run, b""))
             for run, delta in self._db.execute("SELECT run, delta FROM runs WHERE rewards > 0")
         }
-        allowed = PersonsLedger(self._path).begin(task, self._run, (used, costs), whose, rows)
+        allowed = self._persons().begin(task, self._run, (used, costs), whose, rows)
         if any(len(some) for some in rows) and not any(len(some) for some in allowed):
             privacy = task.run.privacy
             raise PosseError(
                 f"every row of {self._data} is one of a person of whom runs over the logs of this "
-                f"folder used {privacy.rewards_per_person} others, or whom they would cost more "
-                f"than {privacy.bound}; give this agent rows of other persons, or allow more by "
-                f"[privacy] in its own run file. posse ledger {self._data} shows the runs"
+                f"folder used {privacy.rewards_per_person} others, or another agent holds them "
+                f"until its run ends, or whom they would cost more than {privacy.bound}; give this "
+                "agent rows of other persons, or allow more by [privacy] in its own run file. "
+                f"posse ledger {self._data} shows the runs"
             )
         return allowed
+
+    def _persons(self) -> PersonsLedger:
+        known = self._db.execute("SELECT identity FROM identity").fetchone()
+        if known is None:
+            known = (os.urandom(16),)
+            self._db.execute("INSERT INTO identity VALUES (?)", known)
+        return PersonsLedger(self._path, known[0])
 
     def _refuse_drawn(self) -> None:
         """`PosseError` if a run drew rows with replacement.
@@ -390,8 +418,12 @@ class Ledger(Spending):
                 opened.callback(os.close, descriptor)
                 if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                     raise self._unwritable("it is not a regular file")
-                if not take(descriptor):
-                    raise InUse(
+                for _ in range(self._tries):
+                    if locked := take(descriptor):
+                        break
+                    time.sleep(_PAUSE)
+                if not locked:
+                    raise PosseError(
                         f"{self._path} is in use by another agent with the same rewards; let it "
                         "end first, or give each its own"
                     )

@@ -29,12 +29,14 @@ CREATE TABLE IF NOT EXISTS rows (
 CREATE TABLE IF NOT EXISTS losses (run INTEGER PRIMARY KEY, losses BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS places (inode TEXT PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS names (name BLOB PRIMARY KEY, run INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS identity (identity BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS log (size INTEGER NOT NULL, digest BLOB NOT NULL);
 CREATE INDEX IF NOT EXISTS rows_by_arm ON rows (arm, run);
 """
 """`rows`: run `run` used rows `first` to `last` - 1 of an arm, counted from 0 in the order of the
 log. `names`: runs by what coordinator and agent call them. `losses`: what each run costs by the law
-of its noise. `places`: device and inode of each file that was the log. `log`: how long the log was
+of its noise. `places`: device and inode of each file that was the log. `identity`: what
+`posse.durable.persons` calls this ledger. `log`: how long the log was
 when it was last used, and its hash. Without the index each release would search the rows of all
 runs: a tenth of a second after 1,000 runs with 50 arms."""
 

@@ -3,7 +3,8 @@
 It is one SQLite file beside the logs' own ledgers. A person is in it as a hash under a secret,
 which stands beside it and is readable by its owner alone. A run enters all rows that it may use
 when it begins, so that agents over several logs of a folder together stay within the limits, and
-gives back at its end those that it did not use.
+gives back at its end those that it did not use. What a run held that broke off is taken back by the
+next run, which finds its log in nobody's hands.
 """
 
 import hashlib
@@ -11,13 +12,14 @@ import os
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import msgspec
 import numpy as np
 
 from posse.arms.persons import PersonOfRow, Rows
+from posse.durable.lock import take
 from posse.errors import DiskTrouble, InputError, PosseError
 from posse.hosts.spending import SpendingRequest
 from posse.protocol.accounting import Losses, together
@@ -29,8 +31,9 @@ SECRET = f"{NAME}-secret"
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (
-  id INTEGER PRIMARY KEY, ledger TEXT NOT NULL, run INTEGER NOT NULL, losses BLOB, delta REAL,
-  UNIQUE (ledger, run)
+  id INTEGER PRIMARY KEY, ledger TEXT NOT NULL, identity BLOB NOT NULL, run INTEGER NOT NULL,
+  losses BLOB, delta REAL, shared BLOB NOT NULL, held INTEGER NOT NULL,
+  UNIQUE (ledger, identity, run)
 );
 CREATE TABLE IF NOT EXISTS uses (
   id INTEGER NOT NULL, person BLOB NOT NULL, arm INTEGER NOT NULL, row INTEGER NOT NULL
@@ -38,9 +41,10 @@ CREATE TABLE IF NOT EXISTS uses (
 CREATE TABLE IF NOT EXISTS secrets (digest BLOB NOT NULL);
 CREATE INDEX IF NOT EXISTS uses_by_run ON uses (id);
 """
-"""`runs`: run `run` of the log whose ledger has that name, with the losses of one reward and its δ;
-NULL if the run had no ε. `uses`: the rows that it used, and of whom. `secrets`: a hash of the
-secret."""
+"""`runs`: run `run` of the log whose ledger has that name and identity, with the losses of one
+reward and its δ; NULL if the run had no ε. `shared` is what all agents call the run; `held` says
+that it has not ended. `uses`: the rows that it used, or may still use, and of whom. `secrets`: a
+hash of the secret."""
 
 _PATIENCE = 60.0
 """Seconds in which other agents of this folder have entered their runs."""
@@ -53,36 +57,48 @@ Exposure = dict[int, int]
 
 
 class RunCost(msgspec.Struct, frozen=True):
-    """What a run costs one reward; `losses` is None if it has no ε."""
+    """What a run costs one reward; `losses` is None if it has no ε.
+
+    `shared` is what all agents call the run, empty if nothing; their releases may be one sum.
+    """
 
     losses: Losses | None
     delta: float = 0.0
+    shared: bytes = b""
 
 
 class PersonsCost(msgspec.Struct, frozen=True, kw_only=True):
     """How many persons runs used, the most rows of one, and what the most exposed one cost.
 
-    `cost` is None if rewards of a person were used in a run without an ε.
+    `cost` is None if rewards of a person were used in a run without an ε. `held` of all the rows
+    are still held by runs that have not ended.
     """
 
     persons: int
     rows: int
     cost: Guarantee | None
+    held: int = 0
 
     @property
     def says(self) -> str:
         """A summary, for the end of a sentence."""
         cost = self.cost.number if self.cost is not None else "no ε"
-        return f"of {self.persons} persons, at most {self.rows} rows and {cost} for one person"
+        held = f" (with {self.held} rows that runs hold which have not ended)" if self.held else ""
+        return (
+            f"of {self.persons} persons, at most {self.rows} rows and {cost} for one person{held}"
+        )
 
 
 class PersonsLedger:
-    """The ledger of persons beside a log's own ledger."""
+    """The ledger of persons beside a log's own ledger, which is told from others by `identity`.
 
-    def __init__(self, ledger: Path) -> None:
+    Its name alone would not do: another month's log, with a ledger of its own, may come to have it.
+    """
+
+    def __init__(self, ledger: Path, identity: bytes) -> None:
         self._path = ledger.with_name(NAME)
         self._secret = ledger.with_name(SECRET)
-        self._source = ledger.name
+        self._source = ledger.name, identity
 
     def begin(
         self,
@@ -99,14 +115,10 @@ class PersonsLedger:
         with self._opened() as db:
             names = self._hashes(db, persons)
             self._enter_earlier(db, before, persons, names)
-            known: defaultdict[bytes, set[tuple[str, int, int]]] = defaultdict(set)
-            spent: defaultdict[bytes, Counter[int]] = defaultdict(Counter)
-            for person, at, ledger, arm, row in db.execute(
-                "SELECT person, id, ledger, arm, row FROM uses JOIN runs USING (id)"
-            ):
-                known[person].add((ledger, arm, row))
-                spent[person][at] += 1
-            limits = _Limits(task, _costs(db))
+            one = RunCost(task.claim.cost, task.claim.delta or 0.0, task.shared)
+            self._take_back(db, one.shared)
+            known, spent = _exposure(db)
+            limits = _Limits(task, one, _costs(db))
             wanted: defaultdict[bytes, list[tuple[int, int, int]]] = defaultdict(list)
             for arm, rows in enumerate(allowed):
                 places, numbers = persons.places[arm][rows], persons.numbers[arm][rows]
@@ -116,12 +128,12 @@ class PersonsLedger:
             for person, rows_of in wanted.items():
                 mine, new = [], limits.most - len(known[person])
                 for _, arm, row in sorted(rows_of):
-                    again = (self._source, arm, row) in known[person]
+                    again = (*self._source, arm, row) in known[person]
                     if again or new > 0:
                         mine.append((person, arm, row))
                         new -= not again
                 taken += mine[: limits.rows(spent[person], len(mine))]
-            number = self._enter(db, run, RunCost(task.claim.cost, task.claim.delta or 0.0))
+            number = self._enter(db, run, one, held=True)
             db.executemany(
                 "INSERT INTO uses VALUES (?, ?, ?, ?)", [(number, *use) for use in taken]
             )
@@ -133,15 +145,34 @@ class PersonsLedger:
 
     def end(self, run: int, used: Iterable[tuple[int, int, int]]) -> None:
         """Give back the rows that run `run` entered and did not use."""
-        rows = {(arm, row) for arm, first, last in used for row in range(first, last)}
         with self._opened() as db:
-            entered = db.execute(
-                "SELECT uses.rowid, arm, row FROM uses JOIN runs USING (id)"
-                " WHERE ledger = ? AND run = ?",
-                (self._source, run),
-            ).fetchall()
-            unused = [(at,) for at, arm, row in entered if (arm, row) not in rows]
-            db.executemany("DELETE FROM uses WHERE rowid = ?", unused)
+            if (number := self._number(db, run)) is not None:
+                _give_back(db, number, used)
+
+    def still_holds(self, run: int, rows: Rows) -> bool:
+        """Whether run `run`, which named persons, has what it was given; True if it named none."""
+        with self._opened() as db:
+            if (number := self._number(db, run)) is None:
+                return True
+            has = set(db.execute("SELECT arm, row FROM uses WHERE id = ?", (number,)))
+        return has >= {(arm, row) for arm, some in enumerate(rows) for row in some.tolist()}
+
+    def _number(self, db: sqlite3.Connection, run: int) -> int | None:
+        found = db.execute(
+            "SELECT id FROM runs WHERE ledger = ? AND identity = ? AND run = ?",
+            (*self._source, run),
+        ).fetchone()
+        return None if found is None else int(found[0])
+
+    def _take_back(self, db: sqlite3.Connection, shared: bytes) -> None:
+        """Take back what other runs hold whose agent is gone; it may not go on with it then.
+
+        Agents of this very run keep theirs: they may come back at any moment.
+        """
+        holders = "SELECT id, ledger, identity, run FROM runs WHERE held AND NOT (shared = ? AND ?)"
+        for number, name, identity, run in db.execute(holders, (shared, bool(shared))).fetchall():
+            if (used := _left_behind(self._path.with_name(name), identity, run)) is not None:
+                _give_back(db, number, used)
 
     def _enter_earlier(
         self,
@@ -156,9 +187,10 @@ class PersonsLedger:
         """
         used, costs = before
         db.execute(
-            "DELETE FROM uses WHERE id IN (SELECT id FROM runs WHERE ledger = ?)", (self._source,)
+            "DELETE FROM uses WHERE id IN (SELECT id FROM runs WHERE ledger = ? AND identity = ?)",
+            self._source,
         )
-        db.execute("DELETE FROM runs WHERE ledger = ?", (self._source,))
+        db.execute("DELETE FROM runs WHERE ledger = ? AND identity = ?", self._source)
         numbers = {run: self._enter(db, run, cost) for run, cost in costs.items()}
         for run, arm, first, last in used:
             whose = persons.numbers[arm][first:last].tolist()
@@ -167,11 +199,12 @@ class PersonsLedger:
                 [(numbers[run], names[n], arm, row) for row, n in enumerate(whose, first)],
             )
 
-    def _enter(self, db: sqlite3.Connection, run: int, cost: RunCost) -> int:
+    def _enter(self, db: sqlite3.Connection, run: int, cost: RunCost, *, held: bool = False) -> int:
         losses = None if cost.losses is None else msgspec.msgpack.encode(cost.losses)
         cursor = db.execute(
-            "INSERT INTO runs (ledger, run, losses, delta) VALUES (?, ?, ?, ?)",
-            (self._source, run, losses, cost.delta),
+            "INSERT INTO runs (ledger, identity, run, losses, delta, shared, held)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (*self._source, run, losses, cost.delta, cost.shared, held),
         )
         return int(cursor.lastrowid or 0)
 
@@ -225,9 +258,9 @@ class PersonsLedger:
 class _Limits:
     """How many rows of a person a run may use."""
 
-    def __init__(self, task: SpendingRequest, costs: dict[int, RunCost]) -> None:
+    def __init__(self, task: SpendingRequest, one: RunCost, costs: dict[int, RunCost]) -> None:
         self._privacy = task.run.privacy
-        self._one = RunCost(task.claim.cost, task.claim.delta or 0.0)
+        self._one = one
         self._costs = costs
         self._found: dict[tuple[tuple[tuple[int, int], ...], int], int] = {}
         self.most = self._privacy.rewards_per_person
@@ -265,10 +298,16 @@ class _Limits:
 def person_cost(used: list[tuple[RunCost, int]], slack: float = 0.0) -> Guarantee | None:
     """What so many rewards in each of several runs cost a person, at the sum of their δ or `slack`.
 
-    None if a run has no ε.
+    Rewards at several agents of one run may be in the same sums, and move them together. None if a
+    run has no ε.
     """
+    rows_of: dict[RunCost | int, int] = {}
+    for place, (one, rows) in enumerate(used):
+        key = one if one.shared else place
+        rows_of[key] = rows_of.get(key, 0) + rows
     losses, sums = [], 0.0
-    for one, rows in used:
+    for key, rows in rows_of.items():
+        one = used[key][0] if isinstance(key, int) else key
         if one.losses is None:
             return None
         losses.append(one.losses.of_rewards(rows))
@@ -283,16 +322,11 @@ def summary(ledger: Path) -> PersonsCost | None:
     if not path.exists():
         return None
     alone = "" if Path(f"{path}-wal").exists() else "&immutable=1"
-    spent: defaultdict[bytes, Counter[int]] = defaultdict(Counter)
-    known: defaultdict[bytes, set[tuple[str, int, int]]] = defaultdict(set)
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro{alone}", uri=True)) as db:
             costs = _costs(db)
-            for person, at, ledger_name, arm, row in db.execute(
-                "SELECT person, id, ledger, arm, row FROM uses JOIN runs USING (id)"
-            ):
-                spent[person][at] += 1
-                known[person].add((ledger_name, arm, row))
+            known, spent = _exposure(db)
+            held = {at for (at,) in db.execute("SELECT id FROM runs WHERE held")}
     except (sqlite3.Error, ValueError, TypeError, OverflowError, msgspec.MsgspecError) as error:
         raise InputError(f"{path} cannot be read as a ledger of persons: {error}") from None
     if not spent:
@@ -304,14 +338,53 @@ def summary(ledger: Path) -> PersonsCost | None:
         persons=len(spent),
         rows=max(map(len, known.values())),
         cost=None if len(sums) < len(found) else max(sums, key=lambda one: one.epsilon),
+        held=sum(rows for runs in spent.values() for at, rows in runs.items() if at in held),
     )
+
+
+def _exposure(
+    db: sqlite3.Connection,
+) -> tuple[defaultdict[bytes, set[tuple[str, bytes, int, int]]], defaultdict[bytes, Counter[int]]]:
+    """By person, the different rows that runs used or hold, and how many each run does."""
+    known: defaultdict[bytes, set[tuple[str, bytes, int, int]]] = defaultdict(set)
+    spent: defaultdict[bytes, Counter[int]] = defaultdict(Counter)
+    for person, at, *row in db.execute(
+        "SELECT person, id, ledger, identity, arm, row FROM uses JOIN runs USING (id)"
+    ):
+        known[person].add(tuple(row))
+        spent[person][at] += 1
+    return known, spent
+
+
+def _give_back(db: sqlite3.Connection, number: int, used: Iterable[tuple[int, int, int]]) -> None:
+    rows = {(arm, row) for arm, first, last in used for row in range(first, last)}
+    entered = db.execute("SELECT rowid, arm, row FROM uses WHERE id = ?", (number,)).fetchall()
+    unused = [(at,) for at, arm, row in entered if (arm, row) not in rows]
+    db.executemany("DELETE FROM uses WHERE rowid = ?", unused)
+    db.execute("UPDATE runs SET held = 0 WHERE id = ?", (number,))
+
+
+def _left_behind(ledger: Path, identity: bytes, run: int) -> list[tuple[int, int, int]] | None:
+    """What a run used whose agent is gone; None if it is there, or nobody can know."""
+    with suppress(OSError, sqlite3.Error):
+        descriptor = os.open(ledger, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            # while this is locked no agent begins there
+            if take(descriptor):
+                with closing(sqlite3.connect(f"{ledger.as_uri()}?mode=rw", uri=True)) as db:
+                    if db.execute("SELECT identity FROM identity").fetchall() == [(identity,)]:
+                        rows = "SELECT arm, first, last FROM rows WHERE run = ?"
+                        return db.execute(rows, (run,)).fetchall()
+        finally:
+            os.close(descriptor)
+    return None
 
 
 def _costs(db: sqlite3.Connection) -> dict[int, RunCost]:
     read = msgspec.msgpack.Decoder(Losses).decode
     return {
-        at: RunCost(None if losses is None else read(losses), delta or 0.0)
-        for at, losses, delta in db.execute("SELECT id, losses, delta FROM runs")
+        at: RunCost(None if losses is None else read(losses), delta or 0.0, shared)
+        for at, losses, delta, shared in db.execute("SELECT id, losses, delta, shared FROM runs")
     }
 
 

@@ -33,10 +33,16 @@ class SpendingRequest(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> bytes:
         """What tells the run from every other of this agent; empty outside processes."""
+        shared = self.shared
+        return shared and shared[:4] + self.rank.to_bytes(4, "little") + shared[4:]
+
+    @property
+    def shared(self) -> bytes:
+        """What tells the run from every other, the same for all its agents; or empty, too."""
         run = self.run
         if not isinstance(run, AgentSetup) or not (run.first or run.name):
             return b""
-        return run.first.to_bytes(4, "little") + self.rank.to_bytes(4, "little") + run.name
+        return run.first.to_bytes(4, "little") + run.name
 
     @property
     def says(self) -> str:

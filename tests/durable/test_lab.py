@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from posse.arms.csv import CsvArms
-from posse.durable import lab
+from posse.durable import lab, ledger
 from posse.durable.lifetime import read
 from posse.engines import memory
 from posse.errors import PosseError
@@ -74,8 +74,8 @@ def test_rows_drawn_with_replacement_in_the_lab_are_unknown(log: Path) -> None:
 def test_what_cannot_be_entered_is_said_once_and_stops_no_run(
     log: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lab, "_TRIES", 2)
-    monkeypatch.setattr(lab, "_PAUSE", 0.0)
+    monkeypatch.setattr(lab.LabLedger, "_tries", 2)
+    monkeypatch.setattr(ledger, "_PAUSE", 0.0)
     field = Run(log, task())
     with caplog.at_level(logging.WARNING):
         ran(log, 2, 1)

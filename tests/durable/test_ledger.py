@@ -466,3 +466,17 @@ def test_a_run_that_the_journal_forgot_goes_on_if_it_used_nothing_and_is_refused
     assert [run.rewards for run in read(log).runs] == [2]
     other = msgspec.structs.replace(about.run, first=8)
     assert used_by(log, msgspec.structs.replace(about, run=other), 1, 0) == [[0.02], []]
+
+
+def test_a_run_that_broke_off_does_not_go_on_with_rows_that_a_later_one_used(log: Path) -> None:
+    broken = Run(log, task())
+    broken.pulls_of(0, 1)
+    broken.tells()
+    run, rows = broken.ledger._run, broken.ledger._rows
+    broken.ledger.leave()
+    later = Run(log, task())
+    later.pulls_of(0, 2)
+    later.tells()
+    later.ledger.leave()
+    with pytest.raises(PosseError, match="other runs were given rows that this agent might use"):
+        Ledger(*CsvArms(path=str(log), count=2).ledger("/", 3)).go_on(run, rows)

@@ -38,7 +38,7 @@ class Run:
         persons = about.run.privacy.persons
         self.arms = spec.build(type(at)(**{**vars(at), "persons": persons}))
         self.ledger = Ledger(*spec.ledger("/", 3))
-        self.ledger.begin(about, self.arms)
+        self.run, self.rows = self.ledger.begin(about, self.arms)
         self.pulls = np.zeros(2, dtype=np.int64)
 
     def uses(self, *counts: int) -> list[list[float]]:
@@ -159,6 +159,60 @@ def test_runs_that_named_no_persons_and_runs_that_were_killed_are_charged_too(lo
     persons = read(log).persons
     assert persons is not None
     assert (persons.persons, persons.rows) == (2, 2)
+
+
+def test_another_log_that_comes_to_have_a_name_is_another_log(log: Path) -> None:
+    """A month's log and its ledger are moved away, and the next has the same name."""
+    assert used_by(log, task(**PERSONS), 9, 9) == [[0.0, 0.02], [0.1]]
+    (log.parent / "before").mkdir()
+    for path in log.parent.glob("a.csv*"):
+        path.rename(path.parent / "before" / path.name)
+    write(log, (0, 0.5, "eva"), (0, 0.6, "adam"), (0, 0.7, "eva"))
+    assert used_by(log, task(**PERSONS), 9, 9) == [[0.6], []]
+
+
+def test_what_a_run_held_that_broke_off_is_given_to_the_next(log: Path) -> None:
+    """Also to that of another log, and then the first does not go on."""
+    other = write(log.with_name("b.csv"), (0, 0.5, "eva"), (0, 0.6, "eva"))
+    broken = Run(log, task(**PERSONS))
+    assert broken.uses(1, 0) == [[0.0], []]
+    with pytest.raises(PosseError, match="another agent holds them until its run ends"):
+        Run(other, task(**PERSONS))
+    broken.ledger.leave()
+    persons = read(log).persons
+    assert persons is not None
+    assert "3 rows that runs hold which have not ended" in persons.says
+    assert used_by(other, task(**PERSONS), 9, 9) == [[0.5], []]
+    with pytest.raises(PosseError, match="other runs were given rows that this agent might use"):
+        broken.ledger.go_on(broken.run, broken.rows)
+    assert used_by(log, task(**PERSONS), 9, 9) == [[0.02], []]
+
+
+def test_a_run_goes_on_with_what_it_held(log: Path) -> None:
+    broken = Run(log, task(**PERSONS))
+    broken.ledger.leave()
+    broken.ledger.go_on(broken.run, broken.rows)
+    assert broken.uses(9, 9) == [[0.0, 0.02], [0.1]]
+
+
+def test_rows_at_two_agents_of_one_run_may_be_in_one_sum(log: Path) -> None:
+    """Of Gaussian noise: two rows at each of two agents cost what four cost, and not √2 times."""
+    other = write(log.with_name("b.csv"), (0, 0.5, "eva"), (0, 0.6, "eva"))
+    gaussian = Losses(gaussian=1 / gaussian_deviation(1.0, 1.0, 1e-6) ** 2)
+    within = {**PERSONS, "rewards_per_person": 9, "budget": 100.0}
+    about = task(1.0, 1e-6, **within)
+    shared = msgspec.structs.replace(about.run, first=7, name=b"run")
+    claim = msgspec.structs.replace(about.claim, losses=gaussian)
+    about = msgspec.structs.replace(about, run=shared, claim=claim)
+    runs = [Run(path, about) for path in (log, other)]
+    for run, counts in zip(runs, ((1, 1), (2, 0)), strict=True):
+        run.uses(*counts)
+        run.ends()
+    persons = read(log).persons
+    assert persons is not None
+    assert persons.cost is not None
+    assert persons.cost.epsilon == gaussian.of_rewards(4).epsilon(persons.cost.delta)
+    assert persons.cost.delta == 1e-6
 
 
 def test_persons_are_in_it_by_hashes_under_a_secret(log: Path) -> None:
