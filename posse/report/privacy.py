@@ -86,7 +86,7 @@ def _spent(series: Series, claim: Promise) -> str:
     most = format_cost(max(spent, default=0), claim.delta)
     middle = format_cost(median(spent) if spent else 0)
     text = (
-        f"{most} by the ledger of the agent that spent most, "
+        f"{most} of one reward by the ledger of the agent that spent most, "
         f"{middle} by the middle one{after if claim.delta else ''}; "
         f"{sum(releases) / max(len(ledgers), 1):,.0f} noisy releases a run."
     )

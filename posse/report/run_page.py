@@ -115,7 +115,7 @@ def _tiles(series: Series) -> list[Tile]:
         promised = f"{guarantees[0].number} promised"
         if spent := [epsilon for one in ledgers for epsilon in one.spent_per_agent or ()]:
             after = ", after the fact" if ledgers[0].claim.delta else ""
-            note = f"by the ledger of the agent that spent most{after}; {promised}"
+            note = f"of one reward, by the ledger of the agent that spent most{after}; {promised}"
             tiles.append(Tile(label="ε spent", value=number(max(spent)), note=note))
         else:
             note = f"{promised}; each agent's own log has what it spent"

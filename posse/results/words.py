@@ -156,4 +156,4 @@ def _spent(privacy: Privacy) -> str:
         return "Each agent's own log says what was spent."
     after = " (added up afterwards: no guarantee)" if claim.delta else ""
     most = format_cost(max(spent, default=0.0), claim.delta)
-    return f"Spent, according to the ledger of each agent: at most {most}{after}."
+    return f"Spent, according to the ledger of each agent: at most {most} for one reward{after}."

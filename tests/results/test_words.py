@@ -82,7 +82,7 @@ def test_a_ledger_that_is_composed_holds_after_the_fact_and_the_lab_protects_not
     claim = result.runs[0].privacy.claim
     assert said.startswith(f"ε = {claim.epsilon:.4g}, δ = {claim.delta:.2g} (")
     assert "Spent, according to the ledger of each agent: at most ε = " in said
-    assert f", δ = {claim.delta:.2g} (added up afterwards: no guarantee)." in said
+    assert f", δ = {claim.delta:.2g} for one reward (added up afterwards: no guarantee)." in said
     assert said.endswith("its messages carry the seed of all noise and keys.")
     assert "afterwards" not in dict(words.rows(posse.run(SPEC).runs, []))["privacy"]
 
