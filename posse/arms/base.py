@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, ClassVar, Protocol
 
 import msgspec
@@ -36,7 +37,7 @@ class ArmsContext:
     base: str
     rewards: np.random.Generator
     instance: np.random.Generator
-    once: Callable[[str, Callable[[], Any]], Any] = lambda name, make: make()
+    once: Callable[[str, Callable[[], Any]], Any] | None = None
     persons: Persons | None = None
 
     @property
@@ -219,9 +220,8 @@ class LabMeans(ArmsTable, frozen=True, kw_only=True):
 
     def own(self, context: ArmsContext) -> FloatArray:
         """The means of one agent, shape (K,)."""
-        table: FloatArray = context.once(
-            "means", lambda: self.table(context.agents, context.instance)
-        )
+        make = partial(self.table, context.agents, context.instance)
+        table: FloatArray = make() if context.once is None else context.once("means", make)
         means: FloatArray = table[context.rank]
         return means
 

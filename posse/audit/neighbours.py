@@ -124,7 +124,7 @@ class AuditedArms:
     def arms(self, spec: ArmsSpec, context: ArmsContext) -> Arms:
         """See `Sources.arms`."""
         # these are not the run file's arms, whose means the run has made once
-        context = replace(context, once=lambda name, make: make())
+        context = replace(context, once=None)
         case = self.case
         if case is None:
             assert isinstance(spec, LabMeans)

@@ -91,7 +91,7 @@ class RecordedArms(Arms):
         context: ArmsContext,
         given: NDArray[np.int64] | None = None,
     ) -> None:
-        self._made_of = journal, spec, context
+        self._made_of = journal, spec, replace(context, once=None)  # which is no data
         self._given = np.zeros(spec.count, dtype=np.int64) if given is None else given
         self._arms = spec.build(context)
         self._anew = True
