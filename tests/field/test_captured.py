@@ -86,7 +86,7 @@ def test_who_is_killed_is_done_without_and_nothing_comes_unmasked(
         if frame.target == COORDINATOR and frame.plane == "data":
             told[frame.source, frame.kind, frame.fields[0]] = frame.fields
     reports = [(rank, fields) for (rank, kind, _), fields in told.items() if kind == "Covered"]
-    assert len(reports) > 7
+    assert len(reports) >= 7  # of all others at least; it may be killed before its own
     for rank, (number, words, _) in reports:
         left = np.frombuffer(words, "<u8").copy()
         hidden = left != 0  # no word for the round that leaves its agent out
