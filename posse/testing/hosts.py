@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import random
 import signal
 import socket
 import subprocess
@@ -83,7 +84,7 @@ class HostedCluster(Controlled):
         self._file = RunDirectory(self._folder / "spec", self._plan).open().path / SPECIFICATION
         self._relays = Relays()
         opened.callback(self._relays.close)
-        self._endpoint = f"tcp://127.0.0.1:{_free_port()}"
+        self._endpoint = f"tcp://127.0.0.1:{free_port()}"
         self._up = True
         opened.callback(self._stop)
         for rank in range(COORDINATOR, self.spec.agents.count):
@@ -174,6 +175,12 @@ class HostedCluster(Controlled):
             raise InputError(f"there is no agent {end}; there are 0 to {len(self._members) - 2}")
 
 
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
+def free_port() -> int:
+    """A port that nobody has, from below the range out of which outgoing connections take theirs.
+
+    So it stays free until a process that is started binds it, again and again.
+    """
+    while True:
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", random.randrange(15_000, 32_000)))
+            return int(probe.getsockname()[1])

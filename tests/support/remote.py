@@ -1,8 +1,6 @@
 """Coordinators and remote agents in this process, each in a thread."""
 
 import logging
-import random
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,23 +14,12 @@ from posse.engines.agents.remote import remote_agent
 from posse.engines.processes import ProcessEngine
 from posse.plan import Plan
 from posse.security import keys
+from posse.testing.hosts import free_port
 from tests.support.patience import PATIENCE
 
 LOGS = logging.getLogger("posse")
 
-
-def free_port() -> int:
-    """A port that nobody has, from below the range out of which outgoing connections take theirs.
-
-    So it stays free until a process that the test starts binds it.
-    """
-    while True:
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", random.randrange(15_000, 32_000)))
-            except OSError:
-                continue
-            return int(probe.getsockname()[1])
+__all__ = ["Agent", "Coordinator", "Serving", "coordinator", "free_port", "until"]
 
 
 def until(done: Callable[[], object], what: str) -> None:
