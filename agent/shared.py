@@ -96,13 +96,10 @@ class SharedNoiseAgent(CdpAgent):
     def _release(self) -> Release:
         """The release that the sum over the honest agents makes, in units of an agent's mean."""
         shared, grid = self.shared, float(1 << self.shared.precision)
-        name, scale = "discrete-gaussian", shared.deviation
-        if isinstance(shared, SharedLaplace):
-            name, scale = "discrete-laplace", shared.scale
         return Release(
-            name,
+            shared.mechanism,
             shared.sensitivity / grid / self.new,
-            scale / grid / self.new,
+            shared.scale / grid / self.new,
             shared.losses.epsilon(shared.delta),
             f"round {self.round}",
         )

@@ -23,6 +23,7 @@ sum of all is a function of theirs that costs no more.
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -43,8 +44,11 @@ LEAST_SHARE = 10.0
 class SharedNoise:
     """M agents' shares of the noise in one sum; `precision` is b, `honest` h, a fraction of M.
 
-    Up to `dropouts` agents may be lost, with their shares.
+    Up to `dropouts` agents may be lost, with their shares. `mechanism` is the law of the sum of
+    those that are `enough`, and `scale` its scale, in words.
     """
+
+    mechanism: ClassVar[str] = "discrete-gaussian"
 
     agents: int
     epsilon: float
@@ -88,6 +92,11 @@ class SharedNoise:
         return Losses(gaussian=((self.sensitivity + 1) / self.share) ** 2)
 
     @property
+    def scale(self) -> float:
+        """σ, of a Gaussian law."""
+        return self.deviation
+
+    @property
     def share(self) -> float:
         """σ_i of one agent's noise in its sum, in words."""
         return self.deviation / math.sqrt(self.enough)
@@ -123,6 +132,8 @@ class SharedLaplace(SharedNoise):
     Between the losses that whole numbers can have, δ(ε) of discrete noise is a chord of that of
     Laplace noise, which is convex. One word more than Δ makes up for this in `losses`.
     """
+
+    mechanism: ClassVar[str] = "discrete-laplace"
 
     @property
     def scale(self) -> float:

@@ -32,7 +32,7 @@ from posse.durable.recording import RecordedNoise
 from posse.engines import memory
 from posse.engines.sources import of_this_machine
 from posse.errors import PosseError
-from posse.hosts.spending import NOT_KEPT
+from posse.hosts.spending import keep_none
 from posse.plan import Plan
 from posse.protocol.accounting import Losses, polya_loss
 from posse.protocol.arrays import FloatArray, IntArray
@@ -259,9 +259,7 @@ def _carry_out(
         inner = spec.build(context)
         return arms.setdefault(context.rank, _CanaryArms(inner, spec.unit_interval, clip, mine))
 
-    sources = replace(
-        here, noise=draws, arms=rewards, real_noise=True, entering=lambda arms, base, rank: NOT_KEPT
-    )
+    sources = replace(here, noise=draws, arms=rewards, real_noise=True, entering=keep_none)
     ledgers: list[list[Release]] = []
     with suppress(EnoughSeen):
         ledgers = memory.run(plan, number, tap=adversary, sources=sources).ledgers

@@ -17,7 +17,7 @@ from posse.durable.made_by import made_by
 from posse.engines import memory
 from posse.engines.sources import of_this_machine
 from posse.engines.start.pool import on_all_cores
-from posse.hosts.spending import NOT_KEPT
+from posse.hosts.spending import keep_none
 from posse.plan import Plan, unpacked
 from posse.protocol.privacy import AdversaryView, Neighbours
 from posse.security.noise import AuditedNoise
@@ -83,7 +83,7 @@ def carry_out(trial: Trial) -> ViewTable:
             arms=arms.arms,
             noise=AuditedNoise,
             real_noise=bool(trial.noise),
-            entering=lambda arms, base, rank: NOT_KEPT,  # rewards are the audit's own
+            entering=keep_none,  # rewards are the audit's own
         )
         try:
             record = memory.run(plan, run_of(number, trial.side), tap=tap, sources=sources)

@@ -390,7 +390,7 @@ def _claim_shared(context: ClaimContext, p: CdpParameters) -> Claim:
         losses, trusted, enough, without = shared.losses_alone, 1, 1, ""
         formula = "by this agent's own noise alone, as nobody here vouches for the others"
     return Claim(
-        mechanism="discrete-laplace" if laplace else "discrete-gaussian",
+        mechanism=shared.mechanism,
         epsilon=losses.epsilon(shared.delta),
         delta=None if laplace else shared.delta,
         losses=losses,

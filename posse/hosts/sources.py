@@ -18,7 +18,7 @@ from posse.agent.noise import Noise
 from posse.arms import Arms, ArmsContext, ArmsSpec, ChangingMeans, known_means
 from posse.arms.persons import Persons
 from posse.hosts.endpoint import Near
-from posse.hosts.spending import NOT_KEPT, Spending
+from posse.hosts.spending import Spending, keep_none
 from posse.measure.regret import MovingRegret, Regret
 from posse.protocol.arrays import FloatArray
 from posse.protocol.control import LinkCount, ResourceUse
@@ -78,8 +78,8 @@ class Sources:
     arms: Callable[[ArmsSpec, ArmsContext], Arms]
     resources: ResourceMeter = NO_RESOURCES
     signer: Callable[[int, bytes], Signer | None] = lambda agents, name: None
-    spending: Callable[[ArmsSpec, str, int], Spending] = lambda arms, base, rank: NOT_KEPT
-    entering: Callable[[ArmsSpec, str, int], Spending] = lambda arms, base, rank: NOT_KEPT
+    spending: Callable[[ArmsSpec, str, int], Spending] = keep_none
+    entering: Callable[[ArmsSpec, str, int], Spending] = keep_none
     cohort: Cohort | None = None
     near: Near | None = None
     real_noise: bool = False

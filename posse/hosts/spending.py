@@ -4,7 +4,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from posse.arms import Arms
+from posse.arms import Arms, ArmsSpec
 from posse.hosts.agent_setup import AgentSetup
 from posse.protocol.privacy import Claim
 from posse.spec.runfile import RunSpec
@@ -84,3 +84,8 @@ class Spending:
 
 
 NOT_KEPT = Spending()
+
+
+def keep_none(arms: ArmsSpec, base: str, rank: int) -> Spending:
+    """No ledger, whatever the arms are."""
+    return NOT_KEPT
