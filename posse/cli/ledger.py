@@ -5,11 +5,11 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from posse.cli.options import add_json, print_json
 from posse.cli.parser import Parser
 from posse.durable.lifetime import read
+from posse.printable import printable
 
 
 def add(parser: Parser) -> None:
@@ -29,13 +29,13 @@ def run(options: argparse.Namespace) -> None:
         claimed = "none" if run.epsilon is None else f"{run.epsilon:.4g}"
         table.add_row(
             str(run.run),
-            run.began,
+            printable(run.began),
             f"{run.agent} of {run.agents}" if run.agent >= 0 else f"all {run.agents}",
             str(run.rewards),
             claimed + (f", δ = {run.delta:.2g}" if run.delta else ""),
-            run.ended or "not recorded",
-            Text(run.task),
+            printable(run.ended or "not recorded"),
+            printable(run.task),
         )
-    console = Console()
+    console = Console(markup=False, emoji=False, highlight=False)
     console.print(table)
-    console.print(Text(f"{book.ledger}: {book.says}"))
+    console.print(f"{book.ledger}: {book.says}")

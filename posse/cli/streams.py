@@ -14,6 +14,7 @@ from contextlib import suppress
 from types import FrameType
 
 from posse.errors import INTERRUPTED, PosseError
+from posse.printable import printable
 
 _ENDS = [vars(signal)[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in vars(signal)]
 
@@ -76,8 +77,10 @@ def prepare() -> None:
 def wrapped(line: str, hang: int) -> str:
     """A line; for a terminal it is broken at words, and `hang` blanks precede what follows.
 
-    Without a terminal it is broken only if the variable COLUMNS gives a width.
+    Without a terminal it is broken only if the variable COLUMNS gives a width. A file's words may
+    be in it, so what does not print is escaped.
     """
+    line = printable(line, len(line))
     if not sys.stdout.isatty() and "COLUMNS" not in os.environ:
         return line
     return textwrap.fill(

@@ -28,11 +28,13 @@ def opened(path: Path) -> Iterator[IO[str]]:
     """A text file to write; it replaces an earlier one when the block has ended well.
 
     By then it is on disk. After a kill, an error or a full disk (`OSError`) the earlier one stays.
+    A link is replaced, and its target left alone: the folder may be somebody else's results.
     """
     half = path.with_name(f"{path.name}.half")
     try:
+        half.unlink(missing_ok=True)
         with _patiently(
-            lambda: half.open("w", encoding="utf-8", errors="backslashreplace", newline="")
+            lambda: half.open("x", encoding="utf-8", errors="backslashreplace", newline="")
         ) as file:
             yield file
             file.flush()

@@ -188,7 +188,9 @@ class LiveFile:
                 run=self._run,
             )
             with suppress(OSError):
-                half.write_bytes(msgspec.msgpack.encode(state))
+                half.unlink(missing_ok=True)  # no link is followed
+                with half.open("xb") as file:
+                    file.write(msgspec.msgpack.encode(state))
                 os.replace(half, self._path)
             pause = max(_EVERY, (time.thread_time() - began) / _SHARE)
 

@@ -17,6 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 from matplotlib.transforms import ScaledTranslation
 
+from posse.durable import whole
+from posse.errors import InputError
 from posse.measure.numbers import short
 from posse.protocol.arrays import FloatArray
 from posse.report.palette import PALETTE, variables
@@ -75,9 +77,11 @@ class Chart:
 
     def write(self, folder: Path) -> None:
         """NAME.svg, which stands alone, and NAME.csv."""
+        if folder.is_symlink():
+            raise InputError(f"{folder} is a link; remove it, or write elsewhere with --out")
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{self.name}.svg").write_text(standalone(self.svg))
-        with (folder / f"{self.name}.csv").open("w", newline="") as file:
+        whole.write(folder / f"{self.name}.svg", standalone(self.svg))
+        with whole.opened(folder / f"{self.name}.csv") as file:
             tables.write(file, self.header, self.rows)
 
 
@@ -117,8 +121,13 @@ def to_svg(figure: Figure, name: str, label: str) -> str:
     """
     out = io.StringIO()
     with mpl.rc_context({**_STYLE, "svg.hashsalt": name}):
-        _legend(figure, figure.axes[0])
-        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+        try:
+            _legend(figure, figure.axes[0])
+            figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+        except (ValueError, OverflowError) as error:  # of results that no run has, such as ±1e308
+            raise InputError(
+                f"the figure {name} of these results cannot be drawn: {error}"
+            ) from None
     svg = out.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)

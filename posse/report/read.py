@@ -96,7 +96,8 @@ class Series:
         if not path.exists():
             return
         try:
-            with TextIOWrapper(regular.opened(path), encoding="utf-8", newline="") as file:
+            stored = regular.opened(path, regular.MOST)
+            with TextIOWrapper(stored, encoding="utf-8", newline="") as file:
                 rows = csv.reader(file)
                 next(rows, None)
                 for run, source, target, plane, kind, *counts in rows:

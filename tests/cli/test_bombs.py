@@ -264,10 +264,10 @@ def test_of_results_too_nothing_but_regular_files_is_opened() -> None:
         shutil.rmtree("sent")
 
 
-@pytest.mark.parametrize("name", ["result.json", "spec.toml"])
+@pytest.mark.parametrize("name", ["result.json", "spec.toml", "links.csv"])
 def test_of_results_too_no_file_is_read_that_is_too_large(name: str) -> None:
     Path("run.toml").write_text(HEAD + ARMS)
     assert main(["run", "run.toml", "--engine", "memory", "--out", "out", "--quiet"]) == 0
     os.truncate(Path("out", name), 1 << 40)
     with pytest.raises(InputError, match=f"{name} cannot be read: it has 1,099,511,627,776 bytes"):
-        read.read(Path("out"))
+        read.read(Path("out")).links()

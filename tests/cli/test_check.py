@@ -244,6 +244,17 @@ def test_check_reads_the_logs_of_rewards_that_are_on_this_machine(
     assert absent in capsys.readouterr().out
 
 
+def test_what_a_file_says_is_shown_in_printable_letters(
+    run_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a run file or a ledger that somebody sent, none commands the terminal."""
+    target = '{ kind = "python", target = "\\u001b[2J\\u202etxt:make", count = 2 }'
+    assert main(["check", str(run_file), "--set", f"arms={target}"]) == 0
+    said = capsys.readouterr().out
+    assert r"module '\x1b[2J\u202etxt' is neither" in said
+    assert all(line.isprintable() for line in said.splitlines())
+
+
 def test_check_says_which_node_is_which_agent(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -39,6 +39,17 @@ def test_an_error_leaves_what_was_there(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["result.json"]
 
 
+@pytest.mark.parametrize("name", ["report.html", "report.html.half"])
+def test_a_link_is_replaced_and_its_target_left_alone(name: str, tmp_path: Path) -> None:
+    """A folder of results that somebody sent may have any links."""
+    (tmp_path / "mine").write_text("precious")
+    (tmp_path / name).symlink_to(tmp_path / "mine")
+    whole.write(tmp_path / "report.html", "page")
+    assert (tmp_path / "report.html").read_text() == "page"
+    assert (tmp_path / "mine").read_text() == "precious"
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 def test_a_kill_leaves_what_was_there(tmp_path: Path) -> None:
     path = tmp_path / "result.json"
     whole.write(path, "first")

@@ -1,11 +1,14 @@
 """Figures that stay readable, whatever they show."""
 
 import re
+from pathlib import Path
 
 import numpy as np
+import pytest
 
+from posse.errors import InputError
 from posse.report.differences import ordered
-from posse.report.drawing import canvas, curve, large_numbers, look, points, to_svg
+from posse.report.drawing import Chart, canvas, curve, large_numbers, look, points, to_svg
 
 
 def drawn(series: int) -> tuple[float, float]:
@@ -47,6 +50,23 @@ def test_numbers_below_an_axis_stand_apart() -> None:
         large_numbers(axes, x=True, y=False)
         svg = to_svg(figure, "below", "")
     assert re.findall(r">([\d.]+k)</text>", svg) == ["37k", "37.5k", "38k", "38.5k"]
+
+
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+def test_numbers_that_no_axis_holds_are_a_mistake_of_the_results() -> None:
+    with canvas() as (figure, axes):
+        axes.plot([0, 1], [1e308, -1e308])
+        with pytest.raises(InputError, match="the figure regret of these results cannot be drawn"):
+            to_svg(figure, "regret", "")
+
+
+def test_a_folder_of_figures_that_is_a_link_is_not_written_into(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "report-figures").symlink_to(tmp_path / "mine")
+    chart = Chart(name="regret", title="", caption="", svg="<svg>", header=["x"], rows=[[1]])
+    with pytest.raises(InputError, match="report-figures is a link; remove it"):
+        chart.write(tmp_path / "report-figures")
+    assert not list((tmp_path / "mine").iterdir())
 
 
 def test_two_places_are_not_joined_by_a_line() -> None:
