@@ -84,7 +84,12 @@ def missing(target: str, folders: Sequence[str], group: str) -> str:
         )
         return "" if target in known else said
     package = target.partition(":")[0].partition(".")[0]
-    if package in sys.modules or PathFinder.find_spec(package, [*folders, *sys.path]):
+    # by all finders last: a package that is installed editable has one of its own
+    if (
+        package in sys.modules
+        or PathFinder.find_spec(package, [*folders, *sys.path])
+        or find_spec(package)
+    ):
         return _unfit(package, folders) or (
             _others(package, folders) if _TRUSTED[-1] is Imports.OWN else ""
         )

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import types
 from collections.abc import Iterator
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,21 @@ def test_what_is_missing_is_said_without_importing_what_is_there(folder: Path) -
     sentence = own_code.missing("no_such_bandits.arms:x", [str(folder)], "posse.arms")
     said = f"module 'no_such_bandits' is neither in {folder} nor installed; see path = […]"
     assert sentence == said
+
+
+class _Editable:
+    """What setuptools puts on `sys.meta_path` for a package that is installed editable."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        return ModuleSpec(name, None) if name == "editable_bandits" else None
+
+
+def test_a_package_that_only_a_finder_of_its_own_finds_is_here(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, _Editable])
+    assert own_code.missing("editable_bandits.arms:x", [str(folder)], "posse.arms") == ""
 
 
 def test_an_object_is_loaded_with_the_names_inside_it(folder: Path) -> None:

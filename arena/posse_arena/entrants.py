@@ -80,6 +80,10 @@ def _baseline(name: str, tune: Tunes | None = None) -> dict[str, Any]:
     return {"system": f"posse.baselines:{name}", "tune": tune or {}}
 
 
+def _private_lone(name: str) -> dict[str, Any]:
+    return {"system": f"posse_arena.lone:{name}", "tune": {"growth": (1.2, 1.5, 3.0)}}
+
+
 _BETA: Tunes = {"beta": (0.2, 0.8)}
 _HOPS: Tunes = {"gamma": (1, "diameter")}
 _FEW_HOPS: Tunes = {"gamma": (2, 3)}
@@ -132,6 +136,8 @@ ENTRANTS = (
         ucb1={},
         adap_ucb={},
         thompson=_baseline("THOMPSON"),
+        dp_klucb=_private_lone("DP_KLUCB"),
+        dp_imed=_private_lone("DP_IMED"),
         moss=_baseline("MOSS"),
         kl_ucb=_baseline("KL_UCB"),
         epsilon_greedy=_baseline("EPSILON_GREEDY", _EXPLORED),
