@@ -370,13 +370,19 @@ def _check_persons(plan: Plan) -> None:
     arms, privacy = plan.spec.arms, plan.spec.privacy
     if not privacy.person:
         return
-    if not isinstance(arms, CsvArms):
+    if not isinstance(arms, CsvArms | PythonArms):
         raise SpecError(
             "privacy.person",
-            "needs arms of kind csv, whose rows are somebody's, and these are of kind "
+            "needs arms of kind csv or python, whose rewards are somebody's, and these are of kind "
             f"{arms.__struct_config__.tag}",
         )
-    if arms.replace:
+    if isinstance(arms, PythonArms) and plan.spec.engine.durable and not plan.field:
+        raise SpecError(
+            "engine.durable",
+            "keeps no count of the persons whom your own arms named, in the lab; delete it, or "
+            "privacy.person",
+        )
+    if isinstance(arms, CsvArms) and arms.replace:
         raise SpecError(
             "arms.replace", "draws a person's rows any number of times; delete it or privacy.person"
         )

@@ -14,7 +14,7 @@ REWARD = "the value of one reward of one agent, its arm and place fixed"
 do not lack it or have it at another arm: all later rewards would then shift to other statistics.
 """
 
-PERSON = "all rewards of one person in one log"
+PERSON = "all rewards of one person at one agent"
 """The unit of a claim about persons begins with this."""
 
 
@@ -203,7 +203,7 @@ class Claim(Promise, frozen=True, kw_only=True):
         """
         person = self.of_person(rewards)
         one = format_cost(self.epsilon or 0.0, self.delta)
-        rest = "rows of the same person in other logs"
+        rest = "rewards of the same person at other agents"
         return msgspec.structs.replace(
             self,
             epsilon=person.epsilon,

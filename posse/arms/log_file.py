@@ -6,17 +6,16 @@ A third column may name the person of each row.
 import csv
 import errno
 import re
-import unicodedata
 from array import array
 from collections.abc import Iterator, Sequence
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
 from posse import regular
-from posse.arms.persons import NumberOfName, PersonOfRow
+from posse.arms.persons import NumberOfName, PersonOfRow, name_of
 from posse.errors import LogError
 from posse.measure.numbers import counted
 from posse.printable import printable
@@ -117,7 +116,7 @@ def _csv(stored: BinaryIO, path: Path, count: int, owner: str, bounded: bool, pe
                     raise LogError(f"{where}: {wrong}")
                 logs[arm].append(float(row[rewards]))
                 if person:
-                    if not (name := _name(row[whose])):
+                    if not (name := name_of(row[whose])):
                         raise LogError(f"{where}: names nobody in the column '{person}'")
                     numbers[arm].append(known[name])
                     places[arm].append(whole)
@@ -206,7 +205,7 @@ def _parquet(
     if not person:
         return Log(found, None)
     known = NumberOfName()
-    names = ["" if name is None else _name(_text(name)) for name in whose]
+    names = [name_of(name) for name in whose]
     if "" in names:
         raise LogError(
             f"{owner}: {path}, row {names.index('')}: names nobody in the column '{person}'"
@@ -215,15 +214,3 @@ def _parquet(
     return Log(
         found, PersonOfRow(list(known), np.split(numbers[order], ends), np.split(order, ends))
     )
-
-
-def _text(name: Any) -> str:
-    """A name as CSV has it: a number that stands for nothing is none, and 7.0 is 7."""
-    if isinstance(name, float):
-        return "" if np.isnan(name) else str(int(name) if name.is_integer() else name)
-    return name.decode(errors="replace") if isinstance(name, bytes) else str(name)
-
-
-def _name(text: str) -> str:
-    """One name for all ways to write the same letters, with accents in one character or two."""
-    return unicodedata.normalize("NFC", text).strip()

@@ -1,7 +1,9 @@
-"""The persons behind the rewards of a log, of each of whom only so many rewards are used."""
+"""The persons behind rewards, of each of whom only so many rewards are used."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +13,10 @@ Rows = list[NDArray[np.int64]]
 
 
 class Persons(NamedTuple):
-    """The column that names the person of each reward, and how many of one person are used."""
+    """What names the person of each reward, and how many of one person are used.
+
+    `column` is that of a log; of the user's own arms it is a word for people.
+    """
 
     column: str
     most: int
@@ -41,3 +46,41 @@ class NumberOfName(dict[str, int]):
     def __missing__(self, name: str) -> int:
         self[name] = len(self)
         return self[name]
+
+
+Admit = Callable[[Sequence[str]], list[bool]]
+"""Says which of these rewards may be used, each by the name of its person, and counts them."""
+
+
+@runtime_checkable
+class NamesPersons(Protocol):
+    """Arms that name the person of a reward only as they give it."""
+
+    def admit_by(self, admit: Admit) -> None:
+        """From now on use only the rewards that `admit` allows."""
+        ...
+
+
+class FirstOfEach:
+    """Admits the first `most` rewards of each person in a run; the field's ledger counts all."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._used = Counter[str]()
+
+    def __call__(self, names: Sequence[str]) -> list[bool]:
+        admitted = []
+        for name in names:
+            self._used[name] += 1
+            admitted.append(self._used[name] <= self._most)
+        return admitted
+
+
+def name_of(person: Any) -> str:
+    """One name for all ways to write the same letters and whole numbers; "" if it is nobody's."""
+    if person is None or (isinstance(person, float) and np.isnan(person)):
+        return ""
+    if isinstance(person, float) and person.is_integer():
+        person = int(person)
+    text = person.decode(errors="replace") if isinstance(person, bytes) else str(person)
+    return unicodedata.normalize("NFC", text).strip()

@@ -21,9 +21,13 @@ from posse.arms.base import (
     check_clip,
     rescale,
 )
+from posse.arms.persons import Admit, FirstOfEach, Persons, name_of
 from posse.errors import ArmsError
 from posse.protocol.arrays import FloatArray
 from posse.protocol.machine import MOST_ARMS
+
+_IN_VAIN = 1_000
+"""So many rewards in a row, all of persons who gave what they may, end the run."""
 
 _GROUP = "posse.arms"
 """The entry point group in which installed packages offer arms."""
@@ -35,7 +39,8 @@ class PythonArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="py
     An installed package may offer it by a name of its own (entry points `posse.arms`). The object
     has `pull(arm, count)`, which returns `count` rewards in [0, 1]. Instead it may be a callable
     that makes such an object from the keywords `agent`, `agents` and `seed`. If it is made again
-    within a run, its `skip(given)`, if any, is told how many rewards of each arm were used.
+    within a run, its `skip(given)`, if any, is told how many rewards of each arm were used. With
+    `[privacy] person` it returns a pair: the rewards, and the name of each reward's person.
 
     - `count`: K. `path`: folders to import from, relative to the run file (default: its folder).
     - `clip = [lo, hi]`: for rewards outside [0, 1]. With it a NaN counts as lo and an infinite
@@ -115,7 +120,8 @@ class PythonArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="py
         except (Exception, SystemExit) as error:  # a user's own code may call sys.exit
             why = f"arms.target = '{self.target}' cannot be made: {defect.describe(error)}"
             raise ArmsError(f"{context.owner}: {why}") from error
-        return Python(target, self.target, self.clip, context.owner)
+        given = np.zeros(self.count, dtype=np.int64)
+        return Python(target, self.target, self.clip, context.owner, given, context.persons)
 
 
 def _seed(context: ArmsContext) -> int:
@@ -127,14 +133,26 @@ def _seed(context: ArmsContext) -> int:
 
 @dataclass(eq=False)
 class Python(Arms):
-    """The user's own arms of one agent, `target`; sentences about it name it and its `owner`."""
+    """The user's own arms of one agent, `target`; sentences about it name it and its `owner`.
+
+    `given` counts the rewards of each arm that it gave. With `persons` it also names the person of
+    each, and those that are not admitted are left out.
+    """
 
     simulated = False
     target: Any
     name: str
     clip: tuple[float, float] | None
     owner: str
+    given: NDArray[np.int64]
+    persons: Persons | None = None
     calls: int = 0
+
+    def __post_init__(self) -> None:
+        self._admit: Admit = FirstOfEach(self.persons.most if self.persons is not None else 0)
+
+    def admit_by(self, admit: Admit) -> None:
+        self._admit = admit
 
     def skip(self, given: NDArray[np.int64]) -> None:
         """Tell an object that was made again how many rewards of each arm were used."""
@@ -147,15 +165,43 @@ class Python(Arms):
             raise ArmsError(f"{call} raised {defect.describe(error)}") from error
 
     def draw(self, arm: int, count: int) -> FloatArray:
+        if self.persons is None:
+            return self._pull(arm, count)[0]
+        kept, in_vain = np.zeros(0), 0
+        while len(kept) < count:
+            rewards, names = self._pull(arm, count - len(kept))
+            admitted = self._admit(names)
+            kept = np.concatenate([kept, rewards[admitted]])
+            in_vain = 0 if any(admitted) else in_vain + len(names)
+            if in_vain >= _IN_VAIN:
+                raise ArmsError(
+                    f"{self.owner}, arm {arm}: of {in_vain:,} rewards in a row {self.name} named "
+                    "only persons of whom no more may be used; give this agent rewards of other "
+                    "persons, or allow more by [privacy] in its own run file"
+                )
+        return kept
+
+    def _pull(self, arm: int, count: int) -> tuple[FloatArray, list[str]]:
+        """So many rewards, and whose they are if that is asked."""
         self.calls += 1
         call = f"{self.owner}, arm {arm}, call {self.calls}: {self.name}.pull({arm}, {count})"
+        names: list[str] = []
         try:
-            rewards = np.asarray(self.target.pull(arm, count), dtype=float)
+            pulled = self.target.pull(arm, count)
+            if self.persons is not None:
+                pulled, whose = _pair(pulled)
+                names = [name_of(person) for person in np.asarray(whose, dtype=object).tolist()]
+            rewards = np.asarray(pulled, dtype=float)
         except (Exception, SystemExit) as error:
             raise ArmsError(f"{call} raised {defect.describe(error)}") from error
         if rewards.shape != (count,):
             raise ArmsError(
                 f"{call} returned shape {rewards.shape}, but {count} rewards were asked for"
+            )
+        if self.persons is not None and (len(names) != count or "" in names):
+            raise ArmsError(
+                f"{call} named {sum(map(bool, names))} persons for {count} rewards; with [privacy] "
+                "person it returns two sequences: rewards, and the name of each one's person"
             )
         if self.clip is None and not np.isfinite(rewards).all():
             raise ArmsError(f"{call} returned a reward that is NaN or infinite")
@@ -164,4 +210,12 @@ class Python(Arms):
             raise ArmsError(
                 f"{call} returned a reward outside [0, 1]; set arms.clip = [lo, hi] if it is meant"
             )
-        return rewards
+        self.given[arm] += count
+        return rewards, names
+
+
+def _pair(pulled: Any) -> tuple[Any, Any]:
+    """Rewards and persons, as the user's own arms return them; nobody if that is no pair."""
+    if isinstance(pulled, tuple) and len(pulled) == 2:
+        return pulled[0], () if isinstance(pulled[1], str) else pulled[1]
+    return pulled, ()

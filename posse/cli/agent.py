@@ -20,6 +20,7 @@ from posse.cli.options import (
     seconds,
 )
 from posse.cli.parser import Parser
+from posse.durable import persons
 from posse.durable.capture import writing
 from posse.engines.start.room import require_processes
 from posse.errors import InputError, PosseError
@@ -28,7 +29,7 @@ from posse.operate import health
 from posse.plan import Plan, prepare
 from posse.protocol.control import MOST_AGENTS
 from posse.security import keys, noise
-from posse.spec.privacy import ALONE, MOST, PrivacySpec
+from posse.spec.privacy import ALONE, MOST, MOST_OF_PERSON, PrivacySpec
 from posse.spec.runfile import read
 
 _OTHER_STEPS = 0xFFFF_FFF0
@@ -69,6 +70,18 @@ def add(parser: Parser) -> None:
         type=delta,
         default=ALONE.delta,
     )
+    parser.option(
+        "--person COLUMN",
+        "with --data but not --run: column of the log that names the person of each reward; "
+        "--budget and --delta are then a person's",
+        default="",
+    )
+    parser.option(
+        "--rewards-per-person M",
+        "with --person: the most rewards of one person that are ever used",
+        type=rewards,
+        default=1,
+    )
     add_set(parser, "override a key of the run file; see posse run")
     add_trust(parser, FOREIGN)
     parser.option("--wait SECONDS", "longest wait for a coordinator", type=seconds, default=300.0)
@@ -92,6 +105,12 @@ def delta(text: str) -> float:
     value = float(text)
     if not 0 <= value < 1:
         raise argparse.ArgumentTypeError(f"is {text}; it must be at least 0 and below 1")
+    return value
+
+
+def rewards(text: str) -> int:
+    if not 1 <= (value := int(text)) <= MOST_OF_PERSON:
+        raise argparse.ArgumentTypeError(f"is {text}; it must be from 1 to {MOST_OF_PERSON:,}")
     return value
 
 
@@ -133,6 +152,7 @@ def _take_part(options: argparse.Namespace, rank: int) -> int:
     if options.data is not None and not options.data.is_file():
         fault = "is a folder; name a file" if options.data.is_dir() else "the file does not exist"
         raise InputError(f"--data {options.data}: {fault}")
+    alone = _privacy(options)
     if plan is not None and options.data is not None and not isinstance(plan.spec.arms, CsvArms):
         raise InputError(
             f"--data needs arms of kind csv, but those of {options.run} are of another kind"
@@ -155,7 +175,7 @@ def _take_part(options: argparse.Namespace, rank: int) -> int:
             wait=options.wait,
             plan=plan,
             data=options.data,
-            privacy=PrivacySpec(budget=options.budget, delta=options.delta),
+            privacy=alone,
             lab=options.lab,
             tap=tap,
             journal=journal,
@@ -163,6 +183,31 @@ def _take_part(options: argparse.Namespace, rank: int) -> int:
         if options.http:
             web.serve(options, health.of_agent(agent.status))
         return agent.serve()
+
+
+def _privacy(options: argparse.Namespace) -> PrivacySpec:
+    """What the options allow rewards to cost; a run file says that itself, in `[privacy]`."""
+    if options.run is not None or options.data is None:
+        if options.person:
+            raise InputError(
+                "--person is for --data without --run; with a run file set [privacy] person there"
+            )
+        return ALONE
+    kept = options.data.resolve().with_name(persons.NAME)
+    if not options.person and not options.lab and kept.exists():
+        raise InputError(
+            f"{kept} counts what each person gave, and this agent would use rewards whose persons "
+            "it does not know; name their column by --person, or in [privacy] of a --run file"
+        )
+    try:
+        return PrivacySpec(
+            budget=options.budget,
+            delta=options.delta,
+            person=options.person,
+            rewards_per_person=options.rewards_per_person,
+        )
+    except ValueError as error:
+        raise InputError(f"--person: {error}") from None
 
 
 def _check_log(plan: Plan, data: Path | None, rank: int) -> None:

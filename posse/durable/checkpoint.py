@@ -43,6 +43,7 @@ _OF_HOSTS = tuple(
             "coordinator",
             "durable.lab",
             "durable.ledger",
+            "durable.persons",
             "durable.recording",
         ),
         *("families", "hosts", "measure", "protocol", "results", "spec", "topologies"),

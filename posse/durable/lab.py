@@ -11,7 +11,7 @@ from posse.arms import Arms
 from posse.arms.csv import Content, Csv
 from posse.arms.persons import Rows
 from posse.durable.ledger import Ledger
-from posse.errors import PosseError
+from posse.errors import DiskTrouble, PosseError
 from posse.hosts.spending import RowsByArm, SpendingRequest
 
 LOG = logging.getLogger(__name__)
@@ -73,6 +73,12 @@ class LabLedger(Ledger):
                 if self._path.parent not in _FAILED:
                     _FAILED.add(self._path.parent)
                     LOG.warning("this run of the lab is not entered in a ledger: %s", error)
+
+    def _unwritable(self, why: object) -> DiskTrouble:
+        return DiskTrouble(
+            f"{self._path} cannot be written: {why}; a run of the field would take these rewards "
+            "for unused, so make their folder writable before the lab uses rewards of the field"
+        )
 
     def _entered(self, task: SpendingRequest, run: int, pulls: tuple[int, ...]) -> int:
         """Write down that so many rewards of each arm are used; the number of the entry."""

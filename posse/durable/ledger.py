@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from posse.arms import Arms
 from posse.arms.csv import Content, Csv, new_digest
-from posse.arms.persons import PersonOfRow, Rows
+from posse.arms.persons import NamesPersons, PersonOfRow, Rows
 from posse.durable import persons
 from posse.durable.lifetime import (
     SCHEMA,
@@ -43,6 +43,7 @@ from posse.durable.persons import PersonsLedger, RunCost
 from posse.errors import DiskTrouble, PosseError
 from posse.hosts.spending import RowsByArm, Spending, SpendingRequest
 from posse.protocol.accounting import together
+from posse.protocol.errors import LocalProtocolError
 from posse.protocol.privacy import format_cost
 
 _CHUNK = 1 << 20
@@ -95,9 +96,17 @@ class Ledger(Spending):
                 if arms.persons is not None:
                     self._rows = self._admit_persons(task, arms.persons, self._rows)
                 arms.keep(self._rows)
+            self.count_persons(task, arms)
             self._noted = np.zeros(0, dtype=np.int64)
             self._db.execute("COMMIT")
         return self._run, self._rows
+
+    def count_persons(self, task: SpendingRequest, arms: Arms) -> None:
+        if not task.run.privacy.person or isinstance(arms, Csv):
+            return
+        if not isinstance(arms, NamesPersons):
+            raise LocalProtocolError(f"{type(arms).__name__} does not name the persons of rewards")
+        arms.admit_by(self._persons().of_own_arms(task, self._run))
 
     def _enter(self, task: SpendingRequest) -> None:
         cursor = self._db.execute(
@@ -213,7 +222,10 @@ class Ledger(Spending):
         """Leave only the rows to `arms` that the run may use; `PosseError` if there are none."""
         privacy = task.run.privacy
         if not isinstance(arms, Csv):
-            self._admit_unknown(task)
+            if not privacy.person:
+                self._admit_unknown(task)
+            elif privacy.reuse != "unlimited":
+                self._refuse_unnamed()
             return
         if arms.replace:
             return
@@ -261,6 +273,18 @@ class Ledger(Spending):
                 f"posse ledger {self._data} shows the runs"
             )
         return allowed
+
+    def _refuse_unnamed(self) -> None:
+        """`PosseError` if a run used rewards of the user's own arms, and nobody knows of whom."""
+        used = self._db.execute("SELECT run FROM runs WHERE rewards > 0").fetchall()
+        known = self._persons().runs() if used else frozenset()
+        if unnamed := [run for (run,) in used if run not in known]:
+            raise PosseError(
+                f"run {unnamed[0]} used rewards of this agent's own arms without the names of "
+                "their persons, so that nobody knows what a person gave; give arms with rewards of "
+                f"other persons another name, or move {self._path} away if all are new. "
+                f"posse ledger {self._path} shows the runs"
+            )
 
     def _persons(self) -> PersonsLedger:
         known = self._db.execute("SELECT identity FROM identity").fetchone()

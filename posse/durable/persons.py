@@ -4,14 +4,15 @@ It is one SQLite file beside the logs' own ledgers. A person is in it as a hash 
 which stands beside it and is readable by its owner alone. A run enters all rows that it may use
 when it begins, so that agents over several logs of a folder together stay within the limits, and
 gives back at its end those that it did not use. What a run held that broke off is taken back by the
-next run, which finds its log in nobody's hands.
+next run, which finds its log in nobody's hands. The user's own arms name persons only as they give
+rewards: each reward is entered then, before it is used.
 """
 
 import hashlib
 import os
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from posse.errors import DiskTrouble, InputError, PosseError
 from posse.hosts.spending import SpendingRequest
 from posse.protocol.accounting import Losses, together
 from posse.protocol.privacy import Guarantee
+from posse.spec.privacy import PrivacySpec
 
 NAME = "persons.ledger"
 
@@ -40,11 +42,12 @@ CREATE TABLE IF NOT EXISTS uses (
 );
 CREATE TABLE IF NOT EXISTS secrets (digest BLOB NOT NULL);
 CREATE INDEX IF NOT EXISTS uses_by_run ON uses (id);
+CREATE INDEX IF NOT EXISTS uses_by_person ON uses (person);
 """
 """`runs`: run `run` of the log whose ledger has that name and identity, with the losses of one
 reward and its δ; NULL if the run had no ε. `shared` is what all agents call the run; `held` says
-that it has not ended. `uses`: the rows that it used, or may still use, and of whom. `secrets`: a
-hash of the secret."""
+that it has not ended. `uses`: the rows that it used, or may still use, and of whom; a reward of the
+user's own arms has the arm -1 and a number of its own. `secrets`: a hash of the secret."""
 
 _PATIENCE = 60.0
 """Seconds in which other agents of this folder have entered their runs."""
@@ -113,12 +116,12 @@ class PersonsLedger:
         `before` has what all earlier runs over this log used, and cost one reward.
         """
         with self._opened() as db:
-            names = self._hashes(db, persons)
+            names = self._hashes(db, persons.names)
             self._enter_earlier(db, before, persons, names)
             one = RunCost(task.claim.cost, task.claim.delta or 0.0, task.shared)
             self._take_back(db, one.shared)
             known, spent = _exposure(db)
-            limits = _Limits(task, one, _costs(db))
+            limits = _Limits(task.run.privacy, one, _costs(db))
             wanted: defaultdict[bytes, list[tuple[int, int, int]]] = defaultdict(list)
             for arm, rows in enumerate(allowed):
                 places, numbers = persons.places[arm][rows], persons.numbers[arm][rows]
@@ -143,11 +146,58 @@ class PersonsLedger:
         ]
         return mine_of
 
-    def end(self, run: int, used: Iterable[tuple[int, int, int]]) -> None:
-        """Give back the rows that run `run` entered and did not use."""
+    def of_own_arms(self, task: SpendingRequest, run: int) -> "OwnArmsPersons":
+        """Enter run `run` of the user's own arms, and return what admits their rewards."""
+        one = RunCost(task.claim.cost, task.claim.delta or 0.0, task.shared)
         with self._opened() as db:
-            if (number := self._number(db, run)) is not None:
-                _give_back(db, number, used)
+            self._take_back(db, one.shared)
+            if self._number(db, run) is None:
+                self._enter(db, run, one)
+        return OwnArmsPersons(str(self._path), *self._source, run, task.run.privacy)
+
+    def admit(self, run: int, privacy: PrivacySpec, names: Sequence[str]) -> list[bool]:
+        """Enter those of these rewards that run `run` may use, and say which."""
+        if not self._path.exists():  # what a checkpoint names is never made
+            raise DiskTrouble(f"{self._path} is gone; put it back, and start this agent again")
+        admitted = []
+        with self._opened() as db:
+            number, costs = self._number(db, run), _costs(db)
+            if number is None:
+                raise PosseError(f"{self._path} has lost run {run}; put the right file back")
+            limits = _Limits(privacy, costs[number], costs)
+            for person in self._hashes(db, names):
+                rows = "SELECT DISTINCT ledger, identity, arm, row FROM uses JOIN runs USING (id)"
+                (known,) = db.execute(
+                    f"SELECT COUNT(*) FROM ({rows} WHERE person = ?)", (person,)
+                ).fetchone()
+                spent = dict(
+                    db.execute(
+                        "SELECT id, COUNT(*) FROM uses WHERE person = ? GROUP BY id", (person,)
+                    )
+                )
+                more = spent.pop(number, 0) + 1
+                fits = known < limits.most and limits.rows(spent, more) == more
+                if fits:
+                    # a row's own number, which no later one of these gets, as none is deleted
+                    db.execute(
+                        "INSERT INTO uses SELECT ?, ?, -1, COALESCE(MAX(rowid), 0) + 1 FROM uses",
+                        (number, person),
+                    )
+                admitted.append(fits)
+        return admitted
+
+    def runs(self) -> frozenset[int]:
+        """The runs of this ledger's log or arms that named persons."""
+        with self._opened() as db:
+            runs = "SELECT run FROM runs WHERE ledger = ? AND identity = ?"
+            return frozenset(run for (run,) in db.execute(runs, self._source))
+
+    def end(self, run: int, used: Iterable[tuple[int, int, int]]) -> None:
+        """Give back the rows that run `run` holds and did not use."""
+        with self._opened() as db:
+            number = self._number(db, run)
+            if db.execute("SELECT 1 FROM runs WHERE id = ? AND held", (number,)).fetchone():
+                _give_back(db, int(number or 0), used)
 
     def still_holds(self, run: int, rows: Rows) -> bool:
         """Whether run `run`, which named persons, has what it was given; True if it named none."""
@@ -208,8 +258,8 @@ class PersonsLedger:
         )
         return int(cursor.lastrowid or 0)
 
-    def _hashes(self, db: sqlite3.Connection, persons: PersonOfRow) -> list[bytes]:
-        """The persons by number, as this ledger calls them."""
+    def _hashes(self, db: sqlite3.Connection, names: Sequence[str]) -> list[bytes]:
+        """The persons of these names, as this ledger calls them."""
         secret = self._make_secret() if not self._secret.exists() else self._secret.read_bytes()
         check = _hash(b"", secret)
         known = db.execute("SELECT digest FROM secrets").fetchone()
@@ -220,7 +270,7 @@ class PersonsLedger:
                 f"{self._secret} is not the secret under which {self._path.name} has its persons; "
                 "put the right one back, as without it nobody knows what a person was charged"
             )
-        return [_hash(name.encode(errors="surrogateescape"), secret) for name in persons.names]
+        return [_hash(name.encode(errors="surrogateescape"), secret) for name in names]
 
     def _make_secret(self) -> bytes:
         secret = os.urandom(32)
@@ -255,11 +305,25 @@ class PersonsLedger:
             ) from None
 
 
+class OwnArmsPersons(msgspec.Struct, frozen=True):
+    """Admits rewards of the user's own arms in one run, by the ledger of persons at `path`."""
+
+    path: str
+    ledger: str
+    identity: bytes
+    run: int
+    privacy: PrivacySpec
+
+    def __call__(self, names: Sequence[str]) -> list[bool]:
+        ledger = PersonsLedger(Path(self.path).with_name(self.ledger), self.identity)
+        return ledger.admit(self.run, self.privacy, names)
+
+
 class _Limits:
     """How many rows of a person a run may use."""
 
-    def __init__(self, task: SpendingRequest, one: RunCost, costs: dict[int, RunCost]) -> None:
-        self._privacy = task.run.privacy
+    def __init__(self, privacy: PrivacySpec, one: RunCost, costs: dict[int, RunCost]) -> None:
+        self._privacy = privacy
         self._one = one
         self._costs = costs
         self._found: dict[tuple[tuple[tuple[int, int], ...], int], int] = {}

@@ -2,6 +2,7 @@
 
 import functools
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from posse.agent.noise import Noise
 from posse.arms import Arms, ArmsContext, ArmsSpec
 from posse.arms.csv import Csv
+from posse.arms.persons import Admit
 from posse.arms.python import Python, PythonArms
 from posse.durable.journal import Journal
 from posse.hosts.sources import Sources
@@ -81,7 +83,8 @@ class RecordedNoise(Noise):
 class RecordedArms(Arms):
     """The user's own arms; a restart does not ask them again for rewards that they gave.
 
-    Made anew they are told how many rewards of each arm they gave: `given`, shape (arms,).
+    Made anew they are told how many rewards of each arm they gave: `given`, shape (arms,); with
+    persons some may have been left out. `admit` is the ledger of persons, which outlives them.
     """
 
     def __init__(
@@ -90,38 +93,53 @@ class RecordedArms(Arms):
         spec: PythonArms,
         context: ArmsContext,
         given: NDArray[np.int64] | None = None,
+        admit: Admit | None = None,
     ) -> None:
         self._made_of = journal, spec, replace(context, once=None)  # which is no data
         self._given = np.zeros(spec.count, dtype=np.int64) if given is None else given
         self._arms = spec.build(context)
+        self._before = self._given
         self._anew = True
+        self._admit: Admit | None = None
+        if admit is not None:
+            self.admit_by(admit)
         self.simulated = self._arms.simulated
         self._draw = journal.asked(lambda *order: self._asked().draw(*order), np.ndarray)
         self._totals = journal.asked(lambda *order: self._asked().totals(*order), np.ndarray)
+        self._gave = journal.asked(lambda: self._before + self._arms.given, np.ndarray)
 
-    def __getstate__(self) -> tuple[Journal, PythonArms, ArmsContext, NDArray[np.int64]]:
-        return (*self._made_of, self._given)
+    def __getstate__(self) -> tuple[Any, ...]:
+        return (*self._made_of, self._given, self._admit)
 
-    def __setstate__(
-        self, state: tuple[Journal, PythonArms, ArmsContext, NDArray[np.int64]]
-    ) -> None:
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
         self.__init__(*state)  # type: ignore[misc]
+
+    def admit_by(self, admit: Admit) -> None:
+        self._admit = admit
+        self._arms.admit_by(admit)
 
     def _asked(self) -> Python:
         if self._anew and self._given.any():
             self._arms.skip(self._given)
+            self._before = self._given
         self._anew = False
         return self._arms
 
     def draw(self, arm: int, count: int) -> FloatArray:
         rewards = self._draw(arm, count)
-        self._given[arm] += count
+        self._count((arm,), count)
         return rewards
 
     def totals(self, arms: tuple[int, ...], times: int) -> FloatArray:
         sums = self._totals(arms, times)
-        self._given[list(arms)] += times
+        self._count(arms, times)
         return sums
+
+    def _count(self, arms: tuple[int, ...], times: int) -> None:
+        if self._arms.persons is not None:
+            self._given = self._gave()
+        else:
+            self._given[list(arms)] += times
 
 
 class RecordedSpending(Spending):
@@ -148,6 +166,7 @@ class RecordedSpending(Spending):
             self._spending.go_on(run, rows)
             if rows is not None and isinstance(arms, Csv):
                 arms.keep(rows)
+            self._spending.count_persons(task, arms)
         return run, rows
 
     def uses(self, pulls: NDArray[np.int64]) -> None:

@@ -40,9 +40,14 @@ def records(spec: RunSpec, claim: Claim) -> str:
     if claim.epsilon is None:
         return ""
     if (whose := spec.privacy.persons) is not None:
+        if isinstance(spec.arms, CsvArms):
+            who = f"the column '{whose.column}' of an agent's log names"
+            first, where = f"the first {counted(whose.most, 'row')}", " in the file"
+        else:
+            who, where = f"an agent's own arms name ('{whose.column}')", ""
+            first = f"the first {counted(whose.most, 'reward')}"
         sentences = [
-            f"A person is whoever the column '{whose.column}' of an agent's log names: the first "
-            f"{counted(whose.most, 'row')} of each in the file may be used, and no others ever."
+            f"A person is whoever {who}: {first} of each{where} may be used, and no others ever."
         ]
     else:
         sentences = [spec.arms.records, persons(claim)]

@@ -66,6 +66,9 @@ class Spending:
     def go_on(self, run: int, rows: RowsByArm) -> None:
         """Continue a run after a restart of the process, instead of `begin`."""
 
+    def count_persons(self, task: SpendingRequest, arms: Arms) -> None:
+        """Have the user's own arms leave out rewards of persons of whom no more may be used."""
+
     def uses(self, pulls: NDArray[np.int64]) -> None:
         """Write down how many rewards of each arm are used, shape (arms,), before a result is told.
 

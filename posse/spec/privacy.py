@@ -16,6 +16,9 @@ LOOSE = 10.0
 MOST = 1_000.0
 """An ε above this is refused as a mistake."""
 
+MOST_OF_PERSON = 1_000_000
+"""More `rewards_per_person` are refused as a mistake."""
+
 RARE = 1e-3
 """δ above which (ε, δ) promises little. With probability δ a reward may be disclosed as it is, so δ
 should be well below one over the number of rewards."""
@@ -44,6 +47,7 @@ class PrivacySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     With `person`, a column of the reward log that names the person of each row, `budget` and
     `delta` are a person's. The first `rewards_per_person` rows of a person are used, no others.
+    With your own arms it is any word: `pull` returns a pair, rewards and the names of persons.
     """
 
     budget: Annotated[
@@ -57,11 +61,14 @@ class PrivacySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         float, Meta(ge=0, lt=1, description="δ at which the losses of all runs are added up")
     ] = 0.0
     person: Annotated[
-        str, Meta(description="column that names the person of each reward; none by default")
+        str,
+        Meta(description="column that names the person of each reward, or any word if pull does"),
     ] = ""
     rewards_per_person: Annotated[
         int,
-        Meta(ge=1, le=1_000_000, description="the most rewards of one person that are ever used"),
+        Meta(
+            ge=1, le=MOST_OF_PERSON, description="the most rewards of one person that are ever used"
+        ),
     ] = 1
 
     def __post_init__(self) -> None:
@@ -84,7 +91,7 @@ class PrivacySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         used = once if self.reuse == "never" else "rows may be used again"
         each = "reward"
         if self.person:
-            each = f"person of the column '{self.person}', with {self.rewards_per_person} rows"
+            each = f"person ('{self.person}'), with {self.rewards_per_person} rewards"
         return f"at most {self.bound} for each {each}, ever; {used}"
 
     @property

@@ -100,6 +100,39 @@ def test_a_name_is_the_same_however_its_accents_and_quotes_are_written(tmp_path:
     assert persons.names == ["Zo\u00eb", "zoe"]
 
 
+WARD = """
+class Ward:
+    def __init__(self, agent, agents, seed):
+        self.came = agent
+
+    def pull(self, arm, count):
+        first, self.came = self.came, self.came + count
+        came = range(first, self.came)
+        return [n % 3 / 2 for n in came], [f"p{n * n % 13 % 12}" if n % 2 else n for n in came]
+"""
+
+
+def test_both_engines_leave_out_the_same_rewards_of_own_arms(tmp_path: Path) -> None:
+    """Every second patient is new, and the others are six who give three rewards each."""
+    (tmp_path / "wards.py").write_text(WARD)
+    run: dict[str, Any] = {
+        "system": "adap-ucb",
+        "base": str(tmp_path),
+        "agents": {"count": 2},
+        "arms": {"kind": "python", "target": "wards:Ward", "count": 2},
+        "parameters": {"epsilon": 1.0, "horizon": 100},
+        "privacy": {"person": "patient", "rewards_per_person": 3},
+    }
+    found = []
+    for engine in ("memory", "processes"):
+        plan = prepare({**run, "engine": {"kind": engine}})
+        assert plan.claim.epsilon == 3.0
+        record = posse.run(plan).runs[0]
+        found.append((record.pulls_per_arm, record.pulls_per_agent, record.rewards, record.status))
+    assert found[0] == found[1]
+    assert found[0][1] == [100, 100]
+
+
 def test_both_engines_use_the_same_rows_of_the_same_persons(tmp_path: Path) -> None:
     """Two agents with 300 rows of 7 persons each, of whom 20 rows are used."""
     for rank in range(2):

@@ -4,6 +4,7 @@ import math
 import re
 import sys
 import types
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -11,11 +12,12 @@ import numpy as np
 import pytest
 
 from posse.arms import ArmsSpec
+from posse.arms.persons import Persons
 from posse.arms.python import PythonArms
 from posse.engines import memory
 from posse.errors import ArmsError, PosseError
 from posse.plan import prepare
-from tests.support.arms import DOCS, PYTHON, build
+from tests.support.arms import DOCS, PYTHON, build, context
 
 NO_ARMS = ("none", "number", "leaves")
 
@@ -32,6 +34,10 @@ class Scripted:
         return self.answer(arm, count) if callable(self.answer) else self.answer
 
 
+def build_with(persons: Persons) -> Any:
+    return msgspec.convert(PYTHON, ArmsSpec).build(replace(context(), persons=persons))
+
+
 @pytest.fixture
 def module(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
     made = types.ModuleType("scripted_arms")
@@ -40,7 +46,7 @@ def module(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
 
 
 def test_the_documented_code_works(module: Any) -> None:
-    (probe,) = re.findall(r"```python\n(.*?)```", DOCS, re.S)
+    probe, _ = re.findall(r"```python\n(.*?)```", DOCS, re.S)
     exec(probe, module.__dict__)
     raw = {**PYTHON, "target": "scripted_arms:Probe", "clip": [0.0, 250.0]}
     assert build(raw).draw(1, 5_000).mean() == pytest.approx(0.72, abs=0.01)
@@ -53,6 +59,36 @@ def test_python_object(module: Any) -> None:
     assert arms.totals((0, 2), 3).tolist() == [0.0, 3.0]
     assert arms.remaining(0) is None
     assert not arms.simulated
+
+
+def test_persons_of_whom_enough_was_used_are_left_out(module: Any) -> None:
+    patients = iter(["eva", "eva", "adam", "eva", "ben"])
+    module.arms = Scripted(
+        lambda arm, count: ([0.5] * count, [next(patients) for _ in range(count)])
+    )
+    arms = build_with(Persons("patient", 1))
+    assert arms.draw(0, 2).tolist() == [0.5] * 2
+    assert arms.totals((0,), 1).tolist() == [0.5]
+    assert arms.given.tolist() == [5, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ([0.5, 0.5], "named 0 persons for 2 rewards; with .privacy. person it returns two"),
+        (([0.5, 0.5], "ab"), "named 0 persons for 2"),
+        (([0.5, 0.5], ["eva", None]), "named 1 persons for 2"),
+        (([0.5, 0.5], ["eva"]), "named 1 persons for 2"),
+        (
+            lambda arm, count: ([0.5] * count, ["eva"] * count),
+            "of 1,000 rewards in a row scripted_",
+        ),
+    ],
+)
+def test_arms_that_name_no_persons_are_refused(module: Any, answer: Any, said: str) -> None:
+    module.arms = Scripted(answer)
+    with pytest.raises(ArmsError, match=said):
+        build_with(Persons("patient", 1)).draw(0, 2)
 
 
 def test_python_factory_is_told_who_asks(module: Any) -> None:

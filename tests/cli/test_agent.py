@@ -121,6 +121,22 @@ def test_noise_that_is_not_there_is_told_before_joining(
     assert "no coordinator answered" in capsys.readouterr().err
 
 
+def test_data_alone_beside_a_ledger_of_persons_needs_their_column(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "rewards-0.csv"
+    log.write_text("arm,reward,who\n0,1,eva\n1,0,ben\n")
+    (tmp_path / "persons.ledger").touch()
+    alone = ["agent", "--join", "tcp://127.0.0.1:1", "--wait", "0.2", "--rank", "0"]
+    assert main([*alone, "--data", str(log)]) == 2
+    assert "name their column by --person, or in [privacy]" in capsys.readouterr().err
+    assert main([*alone, "--data", str(log), "--person", "who"]) == 3
+    assert main([*alone, "--data", str(log), "--person", "arm"]) == 2
+    assert "must be a column besides arm and reward" in capsys.readouterr().err
+    assert main([*alone, "--person", "who"]) == 2
+    assert "--person is for --data without --run" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "arms", ['kind = "csv", path = "rewards-{rank}.csv"', 'kind = "python", target = "mine:ARMS"']
 )

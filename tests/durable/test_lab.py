@@ -84,5 +84,6 @@ def test_what_cannot_be_entered_is_said_once_and_stops_no_run(
     assert said.startswith("this run of the lab is not entered in a ledger: ")
     assert "is in use by another agent" in said
     field.ends()
+    assert "would take these rewards for unused" in str(lab.LabLedger(log)._unwritable("full"))
     ran(log, 2, 1)
     assert [one.rewards for one in read(log).runs] == [0, 3]

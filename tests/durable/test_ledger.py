@@ -408,6 +408,19 @@ def test_a_log_with_another_name_elsewhere_is_refused(log: Path, tmp_path: Path)
     assert used_by(log, task(), 1, 1) == [[0.02], [0.11]]
 
 
+def test_a_copy_elsewhere_starts_anew_and_a_log_that_moves_with_its_ledger_does_not(
+    log: Path, tmp_path: Path
+) -> None:
+    used_by(log, task(), 2, 1)
+    for name in ("copy", "moved"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "copy" / log.name).write_bytes(log.read_bytes())
+    assert used_by(tmp_path / "copy" / log.name, task(), 1, 1) == [[0.0], [0.1]]
+    for path in log.parent.glob(f"{log.name}*"):
+        path.rename(tmp_path / "moved" / path.name)
+    assert used_by(tmp_path / "moved" / log.name, task(), 1, 1) == [[0.02], [0.11]]
+
+
 def test_a_log_without_a_lasting_place_for_its_ledger_is_refused(
     log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from posse.arms.csv import CsvArms
+from posse.arms.python import Python, PythonArms
+from posse.durable import checkpoint
 from posse.durable.ledger import Ledger
 from posse.durable.lifetime import read
 from posse.durable.persons import NAME, SECRET, RunCost, person_cost
@@ -234,3 +236,87 @@ def test_persons_are_in_it_by_hashes_under_a_secret(log: Path) -> None:
     write(log.with_name("b.csv"), (0, 0.5, "eva"))
     with pytest.raises(PosseError, match="is not the secret under which persons.ledger has its pe"):
         Run(log.with_name("b.csv"), task(**PERSONS))
+
+
+class Ward:
+    """The user's own arms: patients come in this order, each with the reward .5."""
+
+    def __init__(self, *patients: Any) -> None:
+        self.patients = list(patients)
+
+    def pull(self, arm: int, count: int) -> tuple[list[float], list[Any]]:
+        came, self.patients = self.patients[:count], self.patients[count:]
+        return [0.5] * count, came + [None] * (count - len(came))
+
+
+class OwnRun:
+    """One run of the user's own arms in a folder."""
+
+    def __init__(self, folder: Path, about: SpendingRequest, *patients: Any) -> None:
+        spec = PythonArms(target="ward:Ward", count=2)
+        self.ward = Ward(*patients)
+        persons = about.run.privacy.persons
+        given = np.zeros(2, dtype=np.int64)
+        self.arms = Python(self.ward, spec.target, None, "agent 3", given, persons)
+        self.ledger = Ledger(*spec.ledger(str(folder), 3))
+        self.run, _ = self.ledger.begin(about, self.arms)
+
+    def uses(self, count: int) -> None:
+        assert len(self.arms.draw(0, count)) == count
+        self.ledger.uses(np.array([count, 0]))
+
+
+def test_rewards_of_own_arms_beyond_a_persons_are_left_out_in_all_runs(log: Path) -> None:
+    """Eva has a row in a log of the folder, and gives one more reward, and no other ever."""
+    assert used_by(log, task(**PERSONS), 1, 0) == [[0.0], []]
+    run = OwnRun(log.parent, task(**PERSONS), "eva", "eva", "Zo\u00eb", 7, "eva", 7.0, "adam")
+    run.uses(5)
+    assert run.ward.patients == []
+    assert run.arms.given.tolist() == [7, 0]  # with two of Eva's that were left out
+    run.ledger.end(None)
+    later = OwnRun(log.parent, task(**PERSONS), "eva", "Zoe\u0308", "7", "Zo\u00eb", "ben")
+    later.uses(2)
+    assert later.arms.given.tolist() == [5, 0]
+    persons = read(log).persons
+    assert persons is not None
+    assert persons.cost is not None
+    assert (persons.persons, persons.rows, persons.cost.epsilon) == (5, 2, 1.0)
+    assert used_by(log, task(**PERSONS), 9, 9) == [[0.02], []]  # Adam's second
+
+
+def test_own_arms_stay_within_the_budget_of_a_person(tmp_path: Path) -> None:
+    within = {"person": "who", "rewards_per_person": 9, "budget": 1.5, "reuse": "budget"}
+    first = OwnRun(tmp_path, task(**within), "eva", "eva", "adam")
+    first.uses(3)
+    first.ledger.end(None)
+    second = OwnRun(tmp_path, task(**within), "eva", "eva", "adam", "adam", "adam", "ben")
+    second.uses(4)
+    assert second.arms.given.tolist() == [6, 0]  # Eva's second and Adam's third cost too much
+
+
+def test_own_arms_go_on_with_what_persons_gave_before_a_restart(tmp_path: Path) -> None:
+    run = OwnRun(tmp_path, task(**PERSONS), "eva", "adam")
+    run.uses(2)
+    admit = checkpoint.read(checkpoint.written(run.arms._admit, {}), {})
+    run.ledger.leave()
+    run.ledger.go_on(run.run, None)
+    run.arms.target = Ward("eva", "eva", "ben")
+    run.arms.admit_by(admit)
+    assert len(run.arms.draw(0, 2)) == 2
+    assert run.arms.given.tolist() == [5, 0]  # Eva's third was left out
+    run.arms.target = Ward("eva", "adam", "cy")
+    run.ledger.count_persons(task(**PERSONS), run.arms)
+    assert len(run.arms.draw(0, 2)) == 2
+    assert run.arms.given.tolist() == [8, 0]  # and her fourth
+    (tmp_path / NAME).unlink()
+    with pytest.raises(PosseError, match="persons.ledger is gone"):
+        admit(["eva"])
+
+
+def test_own_arms_that_named_nobody_before_are_refused(tmp_path: Path) -> None:
+    plain = OwnRun(tmp_path, task())
+    plain.arms.persons = None
+    plain.ledger.uses(np.array([1, 0]))
+    plain.ledger.end(None)
+    with pytest.raises(PosseError, match="run 1 used rewards of this agent's own arms without"):
+        OwnRun(tmp_path, task(**PERSONS), "eva")

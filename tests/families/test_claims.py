@@ -150,6 +150,7 @@ def test_a_ledger_is_composed_up_to_delta_only_where_a_claim_has_one() -> None:
 
 
 WHO: dict[str, Any] = {"person": "who", "rewards_per_person": 4}
+OWN = {"kind": "python", "target": "wards:Ward", "count": 2}
 
 
 def test_what_is_claimed_of_persons_is_computed_at_their_number_of_rewards() -> None:
@@ -174,7 +175,12 @@ def test_what_is_claimed_of_persons_is_computed_at_their_number_of_rewards() -> 
         (
             "dp-mase",
             {},
-            "needs arms of kind csv, whose rows are somebody's, and these are of kind bernoulli",
+            "needs arms of kind csv or python, whose rewards are somebody's, and these are of",
+        ),
+        (
+            "dp-mase",
+            {"arms": OWN, "engine": {"durable": True}},
+            r"engine\.durable: keeps no count of the persons",
         ),
         ("dp-mase", {"arms": LOGS, "mode": "field"}, r"would cost ε = 12 and the budget is 10"),
     ],

@@ -99,7 +99,7 @@ def test_a_claim_about_persons_is_that_of_ten_rewards_at_once(
     assert of_ten.epsilon == pytest.approx(epsilon, rel=1e-4)
     assert of_ten.delta == (delta and pytest.approx(delta))
     assert of_ten.cost.epsilon(of_ten.delta) == pytest.approx(of_ten.epsilon)
-    assert "all rewards of one person in one log, at most 10, with arm and place" in of_ten.says
+    assert "all rewards of one person at one agent, at most 10, with arm and" in of_ten.says
     assert f"(one reward: {format_cost(claim.epsilon or 0.0, claim.delta)})" in of_ten.says
-    assert of_ten.uncovered.endswith("rows of the same person in other logs")
+    assert of_ten.uncovered.endswith("rewards of the same person at other agents")
     assert claim.of_persons(1).epsilon == pytest.approx(claim.epsilon, rel=1e-4)

@@ -20,7 +20,7 @@ from posse.spec.privacy import PrivacySpec
         ),
         (
             {"person": "ward", "rewards_per_person": 3},
-            "at most ε = 10, δ = 0.001 for each person of the column 'ward', with 3 rows, ever",
+            "at most ε = 10, δ = 0.001 for each person ('ward'), with 3 rewards, ever",
         ),
         ({"reuse": "unlimited"}, "rows may be used again and again, and what all runs cost has no"),
     ],

@@ -67,10 +67,10 @@ class OwnData(TheirRun):
         clip = setup.arms.clip if isinstance(setup.arms, CsvArms | PythonArms) else None
         arms = CsvArms(path=self._path, count=setup.arm_count, clip=clip)
         refuse_lab(setup, arms, allowed=self._lab)
-        setup = msgspec.structs.replace(setup, alone=True)
+        setup = msgspec.structs.replace(setup, alone=True, privacy=self._privacy)
         if setup.mode == "field":
             self._check(setup, arms)
-        return msgspec.structs.replace(setup, arms=arms, base="/", privacy=self._privacy)
+        return msgspec.structs.replace(setup, arms=arms, base="/")
 
     def _check(self, setup: AgentSetup, arms: CsvArms) -> None:
         """`PosseError` unless a run file on this machine could have ordered this run."""

@@ -12,6 +12,7 @@ from posse.agent.noise import Noise, SeededNoise
 from posse.arms import Arms, ArmsContext, ArmsSpec
 from posse.arms.changing import Timed
 from posse.arms.csv import Csv
+from posse.arms.persons import Admit, NamesPersons
 from posse.durable.disk import Disk
 from posse.engines.simulated.network import SimulatedNetwork
 from posse.engines.simulated.schedule import Killed, Process, TurnSchedule
@@ -124,6 +125,10 @@ class SlowArms(Arms):
 
     def remaining(self, arm: int) -> int | None:
         return self._arms.remaining(arm)
+
+    def admit_by(self, admit: Admit) -> None:
+        if isinstance(self._arms, NamesPersons):
+            self._arms.admit_by(admit)
 
     def draw(self, arm: int, count: int) -> FloatArray:
         self._wait()

@@ -95,6 +95,14 @@ def test_real_rewards_are_not_given_to_the_labs_noise_unless_asked(mode: str) ->
     own_data(lab=True).accept(told(run))
 
 
+def test_with_data_of_its_own_the_claim_is_that_of_its_persons() -> None:
+    """ε = .5 for a reward: the agent allows two of each person, and its budget is theirs."""
+    of_two: dict[str, Any] = {"person": "who", "rewards_per_person": 2}
+    assert own_data(**of_two).accept(private()).claim.epsilon == 1.0
+    with pytest.raises(PosseError, match=r"would cost ε = 1\.5 and the budget is 1"):
+        own_data(**{**of_two, "rewards_per_person": 3}).accept(private())
+
+
 def test_with_data_of_its_own_nothing_but_the_number_of_arms_and_clip_is_the_coordinators() -> None:
     theirs = CsvArms(path="/etc/passwd", count=3, replace=True, clip=(0.0, 2.0))
     setup = own_data().accept(private(arms=theirs))
