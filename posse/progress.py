@@ -75,13 +75,17 @@ def of_notebook() -> Screen:
 class Progress:
     """Counts `total` pieces of work as they end; a context in which the line moves.
 
-    The line also moves while nothing ends: `name · 3 of 10 runs · what goes on · 2 min left`.
+    The line also moves while nothing ends: `name · 3 of 10 runs · what goes on · 2 min left`. The
+    time left is said once the share `after` of the pieces is done, as unequal ones tell little.
     """
 
-    def __init__(self, name: str, total: int, screen: Screen, unit: str = "runs") -> None:
+    def __init__(
+        self, name: str, total: int, screen: Screen, unit: str = "runs", after: float = 0.0
+    ) -> None:
         self._name = name
         self._total = total
         self._unit = unit
+        self._after = after
         self._screen = screen
         self._before = self._done = self._failed = 0
         self._inside = ""
@@ -130,7 +134,7 @@ class Progress:
         """Seconds that are left by what was done until now; 0 where nobody knows."""
         done = self._done + self._share
         remaining = self._total - self._before - done
-        if not done or remaining <= 0:
+        if not done or remaining <= 0 or done < self._after * (done + remaining):
             return 0.0
         return (time.monotonic() - self._began) * remaining / done
 

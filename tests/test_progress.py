@@ -50,6 +50,18 @@ def test_it_counts_and_says_what_is_left(clock: Clock) -> None:
     assert line.line == "sweep · 10 of 10 runs · 2 from before · 1 failed"
 
 
+def test_of_unequal_pieces_the_first_tell_nothing_of_the_time_left(clock: Clock) -> None:
+    line = Progress("all", 50, Screen(), after=0.1)
+    for _ in range(10):
+        line.done(before=True)
+    clock.now += 300
+    for _ in range(3):
+        line.done()
+    assert line.line == "all · 13 of 50 runs · 10 from before"
+    line.done()  # a tenth of 40
+    assert line.line == "all · 14 of 50 runs · 10 from before · about 45 min left"
+
+
 def test_a_single_run_says_what_is_left_where_its_horizon_is_known(clock: Clock) -> None:
     spec = {
         "system": "tdfs-ucb",

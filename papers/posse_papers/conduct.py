@@ -87,7 +87,7 @@ def make_ahead(
         for experiment in reversed(list(experiments))
         for task, _, _ in repetitions(experiment, quick=quick, engine="memory")
     }
-    with Progress("all", len(tasks), screen, "repetitions") as progress:
+    with Progress("all", len(tasks), screen, "repetitions", after=0.1) as progress:
         keep(
             list(tasks.values()),
             folder,

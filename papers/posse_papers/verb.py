@@ -192,6 +192,8 @@ def _tell(outcome: Told, folder: Path) -> None:
         f"{outcome.name}: {outcome.title} ({outcome.form}, {outcome.processor_seconds:.0f} s of "
         f"processor time, {engines[outcome.engines_agree]})"
     )
+    if outcome.assumed:
+        print(f"  not printed in the paper and taken here: {outcome.assumed}")
     for statement in outcome.statements:
         print(f"  {statement.text}" + f" ({statement.place})" * bool(statement.place))
         for variant, found in statement.found.items():

@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,7 @@ _UNBOUNDED = 1e6
 """What is added to a reward that has no bound."""
 
 Change = Callable[[FloatArray], FloatArray]
+Watch = Callable[[], Adversary]
 
 Canary = tuple[int, int, int]
 """A reward by rank, arm and place."""
@@ -230,13 +232,13 @@ class _Seen:
 
 def _carry_out(
     plan: Plan,
-    sees: AdversaryView,
+    watch: Watch,
     number: int,
     before: _Seen | None = None,
     changed: frozenset[Canary] | Change = frozenset(),
 ) -> _Seen:
     """Carry out run `number`, with the noisy numbers of `before`."""
-    adversary = Adversary(plan, sees, 0, most=_EVERYTHING)
+    adversary = watch()
     noise: list[_CoupledNoise] = []
     arms: dict[int, _CanaryArms] = {}
     here = of_this_machine(lambda: 0)
@@ -267,15 +269,21 @@ def _carry_out(
     return _Seen(adversary.collect(pulls), noise, arms, ledgers)
 
 
-def coupled(plan: Plan, sees: AdversaryView, claimed: float, delta: float) -> Coupling | None:
-    """Carry out coupled runs against a claim of (claimed, delta); None if they tell nothing."""
-    runs = [_carry_out(plan, sees, number) for number in range(_PAIRS)]
+def coupled(
+    plan: Plan, sees: AdversaryView, claimed: float, delta: float, watched: int = 1
+) -> Coupling | None:
+    """Carry out coupled runs against a claim of (claimed, delta); None if they tell nothing.
+
+    `watched`: how many agents view "agent" sees.
+    """
+    watch = partial(Adversary, plan, sees, 0, watched, most=_EVERYTHING)
+    runs = [_carry_out(plan, watch, number) for number in range(_PAIRS)]
     if any(source.bare for run in runs for source in run.noise):
         return None
     if claimed and not any(run.draws for run in runs):
         return None
     found = [
-        _difference(plan, sees, number, run, change)
+        _difference(plan, watch, number, run, change)
         for number, run in enumerate(runs)
         for change in _CHANGES
     ]
@@ -283,7 +291,7 @@ def coupled(plan: Plan, sees: AdversaryView, claimed: float, delta: float) -> Co
     canaries = [] if any(found) else _canaries(runs[0])
     most = 0.0
     for canary in canaries:
-        cost, said = _cost(plan, sees, runs[0], canary, delta)
+        cost, said = _cost(plan, watch, runs[0], canary, delta)
         most = max(most, cost)
         found.append(said)
         if cost > claimed * _CLOSE:
@@ -296,7 +304,7 @@ def coupled(plan: Plan, sees: AdversaryView, claimed: float, delta: float) -> Co
     while not any(found) and _size(runs[0]) > 0 and len(runs) < _MOST_RUNS:
         if sum(map(_size, runs)) >= _DRAWS:
             break
-        runs.append(_carry_out(plan, sees, len(runs)))
+        runs.append(_carry_out(plan, watch, len(runs)))
     found += faults_of_law([[s.draws for s in run.noise] for run in runs])
     kinds = {type(source.inner) for source in runs[0].noise}
     if not any(found) and any(run.draws for run in runs):
@@ -314,10 +322,10 @@ def _size(run: _Seen) -> int:
     return sum(len(draw.given) for draw in run.draws)
 
 
-def _difference(plan: Plan, sees: AdversaryView, number: int, run: _Seen, change: Change) -> str:
+def _difference(plan: Plan, watch: Watch, number: int, run: _Seen, change: Change) -> str:
     """A sentence if what is seen differs where all rewards are others and the noise is the same."""
     try:
-        other = _carry_out(plan, sees, number, run, change)
+        other = _carry_out(plan, watch, number, run, change)
     except _Apart as error:
         return f"raw rewards decide: with the same noisy numbers {error}"
     one, two = run.numbers, other.numbers
@@ -345,12 +353,10 @@ def _reward(canary: Canary) -> str:
     return f"{peer_name(rank)}'s reward number {place + 1} of arm {arm}"
 
 
-def _cost(
-    plan: Plan, sees: AdversaryView, run: _Seen, canary: Canary, delta: float
-) -> tuple[float, str]:
+def _cost(plan: Plan, watch: Watch, run: _Seen, canary: Canary, delta: float) -> tuple[float, str]:
     """What one reward costs by the scales of the noise asked for, and a sentence on a fault."""
     try:
-        other = _carry_out(plan, sees, 0, run, frozenset([canary]))
+        other = _carry_out(plan, watch, 0, run, frozenset([canary]))
     except _Apart:
         return 0.0, ""  # `_difference` says so
     laplace, gaussian, said = [], 0.0, ""

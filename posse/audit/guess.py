@@ -18,6 +18,8 @@ from posse.protocol.privacy import AdversaryView
 
 _TREES, _LEAF = 50, 3
 
+_PLACE = r"\[(\d+)\]"
+
 _MOST = 256
 """The most numbers used: the first ones that vary between runs."""
 
@@ -111,16 +113,18 @@ def _of_arms(
 ) -> tuple[list[str], NDArray[np.float32]]:
     """The features of each arm, shape (runs, arms, numbers), and their names.
 
-    They are the arm's index; all numbers seen; whether each number equals the index; and the
-    entries at the index in lists. Missing numbers are -1, below all others.
+    They are the arm's index; all numbers seen; whether each number equals the index; the entries at
+    the index in lists; and how many numbers that several agents sent alike equal the index. Missing
+    numbers are -1, below all others.
     """
     seen = np.nan_to_num(table.columns(names), nan=-1.0).astype(np.float32)
     lists: dict[str, dict[int, int]] = {}
     for column, name in enumerate(names):
-        for found in re.finditer(r"\[(\d+)\]", name):
+        for found in re.finditer(_PLACE, name):
             entry = f"{name[: found.start()]}[the arm]{name[found.end() :]}"
             lists.setdefault(entry, {})[int(found[1])] = column
-    features = ["the arm", *names, *(f"{name} is the arm" for name in names), *lists]
+    alike = _sent_alike(names)
+    features = ["the arm", *names, *(f"{name} is the arm" for name in names), *lists, *alike]
     x = np.full((len(seen), arms, len(features)), -1.0, dtype=np.float32)
     for k in range(arms):
         x[:, k, 0] = k
@@ -129,4 +133,18 @@ def _of_arms(
         for i, places in enumerate(lists.values(), start=1 + 2 * len(names)):
             if k in places:
                 x[:, k, i] = seen[:, places[k]]
+        for i, columns in enumerate(alike.values(), start=1 + 2 * len(names) + len(lists)):
+            x[:, k, i] = (seen[:, columns] == k).sum(axis=1)
     return features, x
+
+
+def _sent_alike(names: tuple[str, ...]) -> dict[str, list[int]]:
+    """The columns of a field in all messages of a kind, for fields that several agents sent."""
+    columns: dict[str, list[int]] = {}
+    senders: dict[str, set[str]] = {}
+    for column, name in enumerate(names):
+        if found := re.fullmatch(r"(.+) of agent (\d+)'s \w+ (`\w+`)", name):
+            entry = f"how many {re.sub(_PLACE, '[…]', found[1])} of {found[3]} are the arm"
+            columns.setdefault(entry, []).append(column)
+            senders.setdefault(entry, set()).add(found[2])
+    return {entry: of for entry, of in columns.items() if len(senders[entry]) > 1}

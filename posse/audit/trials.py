@@ -30,8 +30,8 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """`count` runs of a specification on data set `side` of a case, numbered from `first`.
 
     Without a case, each run draws the run file's own rewards anew and puts its arms in another
-    order. `keep` names the numbers to keep; empty means all. `noise`: the libraries of the field's
-    noise, if it is drawn by them.
+    order. `watched`: agents that view "agent" sees. `keep` names the numbers to keep; empty means
+    all. `noise`: the libraries of the field's noise, if it is drawn by them.
     """
 
     document: bytes
@@ -40,6 +40,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     first: int
     count: int
     sees: AdversaryView
+    watched: int = 1
     keep: tuple[str, ...] = ()
     noise: str = ""
 
@@ -73,7 +74,7 @@ def carry_out(trial: Trial) -> ViewTable:
     spent: list[float] = []
     for number in range(trial.first, trial.first + trial.count):
         agent = trial.case.agent if trial.case is not None else 0
-        adversary = Adversary(plan, trial.sees, agent)
+        adversary = Adversary(plan, trial.sees, agent, trial.watched)
         horizon = hasattr(plan.parameters, "horizon")
         arms = AuditedArms(trial.case, trial.side, trial.sees == "pulls", horizon)
         arms.reader = plan.system.make_reader(plan.spec, plan.parameters)
@@ -111,7 +112,8 @@ class Bench:
     """Carries out the trials of a plan; it keeps their results in `folder`, if given.
 
     `done` is called for each piece that ends, with whether it was kept from before. `noise` names
-    the libraries of the field's noise; "" draws the lab's, which a seed repeats.
+    the libraries of the field's noise; "" draws the lab's, which a seed repeats. `watched`: how
+    many agents view "agent" sees, the audited one and the next ones.
     """
 
     plan: Plan
@@ -119,6 +121,7 @@ class Bench:
     jobs: int | None = None
     done: Callable[[bool], None] = lambda before: None
     noise: str = ""
+    watched: int = 1
 
     def tables(
         self,
@@ -142,6 +145,7 @@ class Bench:
                 first=start,
                 count=min(SIZE, first + count - start),
                 sees=sees,
+                watched=self.watched,
                 keep=keep,
                 noise=self.noise,
             )

@@ -41,20 +41,29 @@ class EnoughSeen(Exception):
 class Adversary:
     """Hears a run's frames (a `Tap`) and keeps the numbers that an adversary with this view sees.
 
-    `agent` is the one that view "agent" sees. `most`: messages of a sender and kind that are kept.
+    View "agent" sees `watched` agents, `agent` and the next ones. `most`: messages of a sender and
+    kind that are kept.
     """
 
-    def __init__(self, plan: Plan, sees: AdversaryView, agent: int, most: int = _MESSAGES) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        sees: AdversaryView,
+        agent: int,
+        watched: int = 1,
+        most: int = _MESSAGES,
+    ) -> None:
         self._most = most
         self._sees = sees
-        self._agent = agent
+        count = plan.spec.agents.count
+        self._watched = {(agent + step) % count for step in range(watched)}
         self._end = plan.system.end
         self._shares_arms = plan.system.shares_arms
         self._reader = plan.system.make_reader(plan.spec, plan.parameters)
         self._seen: set[tuple[int, int | None, int]] = set()
         self._last: tuple[float, str, list[tuple[str, float]]] | None = None
         precision = getattr(plan.parameters, "precision", 0)
-        self._sums = RevealedSums(self._reader, plan.spec.agents.count, precision)
+        self._sums = RevealedSums(self._reader, count, precision)
         self._sizes: Counter[str] = Counter()
         self._frames = self._place = 0
         self.numbers: dict[str, float] = {}
@@ -121,11 +130,11 @@ class Adversary:
 
     def _is_seen(self, source: int, target: int | None, plane: int, kind: str) -> bool:
         if kind == "Finished":
-            return self._end != "nothing" and (self._sees != "agent" or source == self._agent)
+            return self._end != "nothing" and (self._sees != "agent" or source in self._watched)
         if kind not in self._reader.kinds or (plane == Plane.WORLD and self._sees != "pulls"):
             return False
         if self._sees == "agent":
-            return source == self._agent
+            return source in self._watched
         return self._sees != "coordinator" or COORDINATOR in (source, target)
 
     def _ended(self, sender: str, values: list[Any], now: float) -> None:

@@ -52,6 +52,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     variant: str
     claim: str
     sees: AdversaryView
+    watched: int = 1
     word: str
     says: str
     words: str
@@ -70,7 +71,10 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     def rows(self) -> list[tuple[str, str]]:
         """The rows of the table for people."""
         noise = f"the field's, by {self.noise}" if self.noise else "the lab's, by numpy"
-        rows = [("claim", self.claim), ("seen", _SEEN[self.sees]), ("noise", noise)]
+        seen = _SEEN[self.sees]
+        if self.watched > 1:
+            seen = f"the messages of {self.watched} agents"
+        rows = [("claim", self.claim), ("seen", seen), ("noise", noise)]
         if self.coupling is not None:
             rows.append(("carried out", self.coupling.says))
             rows += [("violation", said) for said in self.coupling.violations]
@@ -195,6 +199,7 @@ class Audit(Bench):
             variant=plan.spec.variant,
             claim=plan.reward_claim.says,
             sees=self.view,
+            watched=self.watched,
             word=word,
             says=says,
             words=words,
@@ -210,7 +215,7 @@ class Audit(Bench):
         self.require()
         if not self.noise or self.claimed is None or self.exchanges or self.guesses:
             return None
-        return coupled(self.plan, self.view, self.claimed, self.tested_delta)
+        return coupled(self.plan, self.view, self.claimed, self.tested_delta, self.watched)
 
     @property
     def hopeless(self) -> str:
@@ -243,6 +248,13 @@ class Audit(Bench):
                 f"is '{self.view}', which shows nothing of {spec.system} but when agents end: "
                 "its agents choose arms, and choices are seen as pulls; use --sees pulls",
             )
+        if self.watched > 1 and self.view != "agent":
+            raise SpecError(
+                "--watched",
+                f"does not apply to what is seen, which is '{self.view}'; add --sees agent",
+            )
+        if not 1 <= self.watched <= spec.agents.count:
+            raise SpecError("--watched", f"is {self.watched}; there are {spec.agents.count} agents")
         require_scikit()
 
     def verdict(self) -> AuditVerdict | Guess:

@@ -55,6 +55,12 @@ def add(parser: Parser) -> None:
         choices=("messages", "agent", "coordinator", "pulls"),
     )
     parser.option(
+        "--watched N",
+        "agents whose messages --sees agent reads together (default: 1)",
+        type=number,
+        default=1,
+    )
+    parser.option(
         "--rest X,Y,…",
         "value of every other reward, one for each arm; or data, for rewards drawn once from the "
         "run file's arms (default: chosen by the audit)",
@@ -141,6 +147,7 @@ def _asked(options: argparse.Namespace) -> Audit:
         epsilon=options.epsilon,
         delta=options.delta,
         sees=options.sees,
+        watched=options.watched,
         cases=_cases(options),
         noise=noise.names() if noise.is_here() and protects else "",
     )

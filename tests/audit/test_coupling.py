@@ -35,8 +35,8 @@ SYSTEMS: dict[str, tuple[int, dict[str, Any], dict[str, Any]]] = {
 }
 
 
-def found(system, **parameters):
-    """What coupled runs find, and say."""
+def found(system, watched=0, **parameters):
+    """What coupled runs find, and say; `watched`: by who reads so many agents, if any."""
     agents, given, more = SYSTEMS[system]
     plan = prepare({
         "system": system,
@@ -48,7 +48,8 @@ def found(system, **parameters):
     })  # fmt: skip
     claim = plan.claim
     assert claim.epsilon is not None
-    result = coupled(plan, claim.sees, claim.epsilon, claim.delta or 0.0)
+    sees = "agent" if watched else claim.sees
+    result = coupled(plan, sees, claim.epsilon, claim.delta or 0.0, watched or 1)
     assert result is not None
     return result
 
@@ -129,6 +130,15 @@ def test_halved_noise_is_found(monkeypatch, system):
 def test_noise_seeded_by_the_agents_number_is_found(monkeypatch, system):
     seeded_by_the_agents_number(monkeypatch, SYSTEMS[system][0])
     assert "noise that another has too" in str(found(system).violations)
+
+
+def test_who_watches_several_agents_learns_no_more_unless_their_noise_is_alike(monkeypatch):
+    for watched in (1, 2, 5):
+        honest = found("dp-mase", watched)
+        assert honest.violations == []
+        assert honest.cost == pytest.approx(1.0)  # ε
+    seeded_by_the_agents_number(monkeypatch, 1)
+    assert "noise that another has too" in str(found("dp-mase", 2).violations)
 
 
 @pytest.mark.parametrize("system", ["private-ucb", "ddp-mab"])

@@ -50,8 +50,17 @@ class Seen(Bench):
         # who knows the worst arm has three to choose from, and no neighbour of it is the best
         (lambda stands: {"`arm`": stands[3]}, 0.25, 0.42),
         (lambda stands: {"`none`": 0.0}, 0.15, 0.35),
+        # each agent names one of the worst arms, the three together all of them
+        (
+            lambda stands: {
+                f"`arms[0]` of agent {n}'s first `Vote`": stands[1 + (stands[0] + n) % 3]
+                for n in range(3)
+            },
+            1.0,
+            1.0,
+        ),
     ],
-    ids=["named", "in a list", "scaled", "the worst", "nothing"],
+    ids=["named", "in a list", "scaled", "the worst", "nothing", "by several"],
 )  # four standard deviations about 1/3 and 1/4 of 400
 def test_the_best_arm_is_named_as_often_as_what_is_seen_allows(tell, least, most):
     found = guessed(Seen(votes(MEANS), tell=tell), 0.5, "messages", RUNS)

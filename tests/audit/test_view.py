@@ -35,9 +35,9 @@ PLAYERS = {
 }
 
 
-def seen(raw, sees, agent=0):
+def seen(raw, sees, agent=0, watched=1):
     plan = prepare(raw)
-    watch = Adversary(plan, sees, agent)
+    watch = Adversary(plan, sees, agent, watched)
     world = AuditedArms(None, 0, sees == "pulls", horizon=True)
     if sees == "pulls":
         world.case = Neighbours(levels=(1.0, 0.0))
@@ -58,6 +58,7 @@ def test_fields_counts_sizes_order_and_ends_have_names():
 def test_one_agents_view_has_no_others_messages():
     assert {name for name in seen(COOPERATION, "agent", 1) if "agent 0" in name} == set()
     everything = seen(COOPERATION, "messages")
+    assert seen(COOPERATION, "agent", 1, watched=2).keys() == everything.keys()
     assert {f"number of `Bundle` of agent {rank}" for rank in (0, 1)} <= set(everything)
     # agents that talk to each other send the coordinator nothing
     assert not [name for name in seen(COOPERATION, "coordinator") if "Bundle" in name]

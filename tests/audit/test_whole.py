@@ -1,8 +1,11 @@
 """Whole audits: planted faults are found, what is honest is not refuted, pieces are kept."""
 
+from itertools import count
+
 import numpy as np
 import pytest
 
+from posse.audit import trials
 from posse.audit.event import ViewTable
 from posse.audit.judge import AuditVerdict
 from posse.audit.neighbours import proposed
@@ -10,6 +13,7 @@ from posse.audit.whole import Audit, telling
 from posse.errors import SpecError
 from posse.plan import prepare
 from posse.protocol.privacy import Neighbours
+from posse.security.noise import AuditedNoise
 from tests.support.planted import planted
 
 CASE = (Neighbours(levels=(1.0, 0.0)),)
@@ -113,6 +117,48 @@ def test_data_sets_of_ones_own_for_sums_differ_in_who_has_what_unless_epsilon_is
     assert tried.grouped
     assert tried.levels == CASE[0].levels
     assert Audit(plan=plan, cases=CASE, epsilon=1.0).tried == list(CASE)
+
+
+@pytest.mark.parametrize(("alike", "watched", "refuted"), [
+    (False, 2, False),
+    (True, 1, False),
+    (True, 2, True),
+], ids=["honest", "one alone", "two alike"])  # fmt: skip
+def test_who_watches_two_agents_finds_noise_that_both_have(monkeypatch, alike, watched, refuted):
+    pytest.importorskip("pydp")
+    made = count()
+
+    class Seeded(AuditedNoise):
+        def __init__(self):
+            number = next(made)
+            self.generator = np.random.default_rng(number // 3 if alike else number)
+
+        def noisy(self, values, sensitivity, scale):
+            return values + self.generator.laplace(0, scale, len(values))
+
+    monkeypatch.setattr(trials, "AuditedNoise", Seeded)
+    plan = prepare(planted("none") | {"agents": {"count": 3}})
+    audit = Audit(
+        plan=plan, runs=100, jobs=1, cases=CASE, sees="agent", watched=watched, noise="seeded"
+    )
+    found = audit.verdict()
+    assert isinstance(found, AuditVerdict)
+    assert found.refuted == refuted
+    assert ("agent 1" in found.words) == refuted
+
+
+@pytest.mark.parametrize(
+    ("watched", "sees", "said"),
+    [
+        (2, "messages", "does not apply to what is seen, which is 'messages'"),
+        (4, "agent", "is 4; there are 3 agents"),
+        (0, "agent", "is 0; there are 3 agents"),
+    ],
+)
+def test_as_many_agents_are_watched_as_there_are(watched, sees, said):
+    plan = prepare(planted("none") | {"agents": {"count": 3}})
+    with pytest.raises(SpecError, match=f"--watched: {said}"):
+        Audit(plan=plan, sees=sees, watched=watched).require()
 
 
 def test_nothing_is_judged_where_nothing_is_seen():
