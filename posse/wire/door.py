@@ -10,7 +10,8 @@ each connection received (Linux, `TCP_INFO`). The door closes a connection
   so that an agent that reconnects without end fills only one,
 - when too many have not joined, from one address or in total: of those that have proved a key the
   oldest goes, of the others any, from the address that has most (as OpenSSH's MaxStartups),
-- when the process grows fast and much that this connection received is not taken.
+- when the process grows fast, or by far more than arrived, and much that this connection received
+  is not taken: small parts of a message take 30 times their bytes in memory.
 
 So a ROUTER over tcp has no receive high-water mark. It would bound none of this, and at the mark
 libzmq 4.3.5 stops reading: if such a connection then ends, the next heartbeat aborts the process
@@ -94,8 +95,11 @@ GROWN = 32 << 20
 """Growth of the process in bytes that triggers a look at once."""
 
 FAST, FAST_AHEAD = 2 * GROWN, 8 << 20
-"""If the process grew by the first (bytes) since the last look, the second replaces `AHEAD`: small
-frames take 30 times their bytes in memory."""
+"""If the process grew by the first (bytes) since the last look, the second replaces `AHEAD`."""
+
+SMALL = 6
+"""So many times what is ahead the process grows by small parts alone; an honest frame takes three
+times its bytes in memory."""
 
 
 @dataclass
@@ -135,6 +139,31 @@ class Connection:
         except (OSError, struct.error, AttributeError):
             return 0, 0
         return sent, received
+
+
+class Growth:
+    """The memory of this process between looks at its connections, and since all was calm."""
+
+    def __init__(self) -> None:
+        self._before = self._calm = resident()
+
+    def due(self) -> bool:
+        """Whether to look at once."""
+        return resident() > self._before + GROWN
+
+    def allowed(self, ahead: int, peers: int = 1) -> int:
+        """Bytes that `peers` together may be ahead, if all are ahead by so many; asked at a look.
+
+        Somebody who fills the memory slowly is noticed, too: what is compared is the memory of the
+        last look at which nobody was far ahead.
+        """
+        size = resident()
+        small = size > self._calm + max(FAST, SMALL * ahead)
+        fast = size > self._before + FAST
+        self._before = size
+        if ahead <= FAST_AHEAD:
+            self._calm = size
+        return FAST_AHEAD if small else peers * (FAST_AHEAD if fast else AHEAD)
 
 
 Closing = tuple[int, Connection, str, str]
@@ -177,7 +206,7 @@ class Door:
         self._before = (0, 0)
         self._look_at = 0.0
         self._fresh = 0
-        self._calm = resident()
+        self._growth = Growth()
         self._over = threading.Event()
         if guarded:
             world.watchman("door", self._watch)
@@ -227,7 +256,7 @@ class Door:
     def due(self, now: float) -> bool:
         """Whether to look now: soon if many are new, as each holds two descriptors."""
         many = self._fresh > self._agents + SPARE
-        return many or now >= self._look_at or resident() > self._calm + GROWN
+        return many or now >= self._look_at or self._growth.due()
 
     # --- monitor events --------------------------------------------------------------------------
 
@@ -288,17 +317,24 @@ class Door:
         """Close every connection that breaks a limit."""
         with self._lock:
             members = self._members()
-            most = FAST_AHEAD if resident() > self._calm + FAST else AHEAD
+            most = self._growth.allowed(*self._ahead(members, now))
             for fd, connection, reason, text in list(self._too_much(members, most, now)):
                 connection.shut(fd, self._world)
                 if text:
                     self._refuse(reason, f"closed a connection from {connection.host}: {text}")
             self._look_at = now + _PER_CONNECTION * len(self._connections)
             self._fresh = 0
-            self._calm = resident()
 
     def _refuse(self, reason: str, text: str) -> None:
         self.refused.append((reason, text))
+
+    def _ahead(self, members: Mapping[int, int], now: float) -> tuple[int, int]:
+        """By how many bytes all are ahead of what we took, and by how many peers it is shared."""
+        return sum(
+            max(0, connection.counts()[1] - connection.base - members[fd])
+            for fd, connection in self._connections.items()
+            if connection.base is not None and fd in members and not connection.closed
+        ), 1
 
     def _too_much(self, members: Mapping[int, int], most: int, now: float) -> Iterator[Closing]:
         """The connections to close. `most`: bytes that an agent may be ahead."""

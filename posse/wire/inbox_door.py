@@ -66,14 +66,17 @@ class InboxDoor(Door):
             self._left += received if received > _GREETING else 0
         super()._disconnected(fd)
 
+    def _ahead(self, members: Mapping[int, int], now: float) -> tuple[int, int]:
+        live = [link for link in self._connections.values() if not link.closed]
+        came = sum(link.counts()[1] - PER_SECOND * (now - link.since) for link in live)
+        return int(self._left + came - self.taken), max(1, self._agents)
+
     def _too_much(self, members: Mapping[int, int], most: int, now: float) -> Iterator[Closing]:
         live = {fd: link for fd, link in self._connections.items() if not link.closed}
         young = [(fd, link) for fd, link in live.items() if now < link.since + JOIN_WITHIN]
         yield from self._too_many(young)
         came = {fd: link.counts()[1] for fd, link in live.items()}
-        life = PER_SECOND * sum(now - link.since for link in live.values())
-        ahead = self._left + sum(came.values()) - self.taken - life
-        if came and ahead > most * max(1, self._agents):
+        if came and self._ahead(members, now)[0] > most:
             fd = max(came, key=lambda fd: came[fd] - self._came.get(fd, 0))
             yield fd, live[fd], "too-much", "more comes in than this agent can take"
         self._came = came

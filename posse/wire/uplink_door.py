@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from posse.log import LOG
 from posse.wire import door
-from posse.wire.door import PER_SECOND, Connection, resident
+from posse.wire.door import PER_SECOND, Connection, Growth
 from posse.wire.world import HERE, World
 
 
@@ -28,7 +28,7 @@ class UplinkDoor:
         self.taken = 0
         self._since = world.monotonic()
         self._port = int(endpoint.rpartition(":")[2])
-        self._calm = resident()
+        self._growth = Growth()
         self._over = threading.Event()
         if guarded:
             world.watchman("uplink-door", self._watch)
@@ -39,21 +39,21 @@ class UplinkDoor:
 
     def _watch(self) -> None:
         while not self._over.wait(door.EVERY):
-            if resident() > self._calm + door.GROWN:
+            if self._growth.due():
                 self.look()
 
     def look(self) -> None:
         """Close the connection if far more came than was taken."""
-        most = door.FAST_AHEAD if resident() > self._calm + door.FAST else door.AHEAD
-        most += int(PER_SECOND * (self._world.monotonic() - self._since))
-        for fd, connection in self._connections():
-            if connection.counts()[1] - self.taken > most:
+        life = int(PER_SECOND * (self._world.monotonic() - self._since))
+        ours = [(*found, found[1].counts()[1] - self.taken - life) for found in self._connections()]
+        most = self._growth.allowed(sum(max(0, ahead) for *_, ahead in ours))
+        for fd, connection, ahead in ours:
+            if ahead > most:
                 connection.shut(fd, self._world)
                 LOG.warning(
                     "closed the connection to the coordinator: more comes than this agent can take"
                 )
             connection.close()
-        self._calm = resident()
 
     def _connections(self) -> Iterator[tuple[int, Connection]]:
         """This process's connections to any host's port of that number."""

@@ -270,6 +270,26 @@ def test_what_an_agent_sends_and_nobody_took_is_bounded(
     assert place.closes() == ["too-much"]
 
 
+@pytest.mark.parametrize(("times", "most"), [(32, 9), (3, 24)])
+def test_who_fills_the_memory_slowly_by_small_parts_is_closed(
+    place: Place, times: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From look to look little is added, but 32 bytes for each that came, as by empty parts."""
+    dealer = place.dealer()
+    fd = place.accepted[0]
+    place.members[fd] = 0
+    connection = place.door._connections[fd]
+    monkeypatch.setattr(door, "resident", lambda: times * connection.counts()[1])
+    closed = place.look()
+    sent = 0
+    while not closed and sent < 24:
+        sent += 1
+        dealer.send(bytes(1 << 20))
+        until(lambda: connection.counts()[1] >> 20 >= sent, "that it has come")  # noqa: B023
+        closed = place.look()
+    assert (closed, sent) == (["too-much"] if most < 24 else [], most)
+
+
 @pytest.mark.parametrize("keyed", [False, True])
 @pytest.mark.parametrize("size", [0, 50, 300])
 def test_after_many_frames_nobody_seems_ahead_who_is_not(
