@@ -1,6 +1,8 @@
 """The threat model: each line has its test, or says what somebody can do."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -32,11 +34,31 @@ def test_what_somebody_cannot_do_has_its_test(heading: str) -> None:
 
 def test_every_attack_that_the_project_was_tried_by_has_its_test() -> None:
     numbers = []
-    for number, _, test in rows("Attacks"):
+    for number, _, comes, test in rows("Attacks"):
+        assert comes
         assert re.fullmatch(r"`tests/[\w/]+\.py::\w+`", test), number
         numbers += number.split(", ")
-    old, new = [f"a{n:02}" for n in range(1, 33)], [f"n{n:02}" for n in range(1, 10)]
-    assert sorted(numbers) == old + new
+    old, new = [f"a{n:02}" for n in range(1, 33)], [f"n{n:02}" for n in range(1, 15)]
+    variants = ["a05b", "a14b", "a16b", "a17x", "a24b", "n02b", "n05b"]
+    assert sorted(numbers) == sorted(old + new + variants)
+
+
+@pytest.mark.slow
+def test_every_test_of_an_attack_is_collected() -> None:
+    """By `make attacks`, and with no word against it by `make test-all`, which .ci/run calls."""
+    makefile = (ROOT / "Makefile").read_text()
+    (found,) = re.findall(r"grep -o '(.*)' docs/security.md", makefile)
+    named = set(re.findall(r"tests/[\w/]+\.py::\w+", PAGE))
+    assert set(re.findall(found, PAGE)) == named
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-p", "no:cacheprovider"]
+    command += sorted(named)
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    collected = set(re.findall(r"^tests/[\w/]+\.py::\w+", said.stdout, re.M))
+    without = re.findall(r"^SKIPPED .*? (tests/[\w/]+\.py)", said.stdout, re.M)
+    assert [test for test in sorted(named - collected) if test.split("::")[0] not in without] == []
+    assert '-m "not machine"' in makefile
+    assert "pytest -m machine" in makefile
+    assert "make test-all" in (ROOT / ".ci/run").read_text()
 
 
 def test_every_buffer_has_its_peak_and_its_test() -> None:
