@@ -5,6 +5,7 @@ from collections import Counter
 import numpy as np
 
 from posse.arms.shared import GroupArms
+from posse.errors import RunFailed
 from posse.families.bounds import MeansUnknownError, run_means
 from posse.families.claims import records
 from posse.hosts.endpoint import Endpoint
@@ -21,6 +22,7 @@ from posse.spec.runfile import RunSpec
 
 QUANTILES = (0.5, 0.9, 0.99, 1.0)
 _SAME = 1e-12
+_UNFINISHED = ("missing", "exhausted")
 
 
 def completed(
@@ -34,11 +36,18 @@ def completed(
 
     `endpoint` counted the frames on the coordinator's links, and `shared` are the arms that all
     agents share, if any. In the lab the links, refusals and delays of the reports are added to the
-    endpoint's. A dismissed agent counts with no pulls and no messages.
+    endpoint's. A dismissed agent counts with no pulls and no messages. If none reported, nothing
+    was measured: `RunFailed`.
     """
     verdict = record.status
     if verdict == "missing" and record.exhausted and not record.missing:
         verdict = "exhausted"
+    if not (plan.field or reported or verdict in _UNFINISHED):
+        refused = ", ".join(f"{n} {reason}" for reason, n in endpoint.refused.items())
+        raise RunFailed(
+            f"run {record.run + 1} measured nothing, as no agent's report could be used: "
+            f"{f'refused were {refused}' if refused else 'none came'}"
+        )
     silence = no_report(plan.spec.arms.arm_count())
     agents = () if plan.field else range(plan.spec.agents.count)
     reports = [reported.get(n, silence) for n in agents]
@@ -52,7 +61,7 @@ def completed(
     if not plan.field:
         _add_reported(plan, record, shared, reports)
     plan.system.results.finish(plan.spec, plan.parameters, record)
-    if verdict in ("missing", "exhausted"):
+    if verdict in _UNFINISHED:
         record.status = verdict
     record.right = right(plan.spec, record)
     return record

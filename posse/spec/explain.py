@@ -3,6 +3,7 @@
 import difflib
 import math
 import re
+from threading import RLock
 from typing import Any
 
 import msgspec
@@ -10,6 +11,9 @@ import numpy as np
 from msgspec import inspect as mi
 
 from posse.errors import SpecError
+
+_ALONE = RLock()
+"""msgspec crashes the process if two threads meet a type for the first time."""
 
 _MOST = (1 << 63) - 1
 _DEEPEST = 20
@@ -30,7 +34,8 @@ def convert(raw: Any, kind: Any, prefix: str) -> Any:
     """Convert plain data to `kind`; `SpecError` names the key below `prefix` that does not fit."""
     raw = _plain(raw, prefix)
     try:
-        return msgspec.convert(raw, kind)
+        with _ALONE:
+            return msgspec.convert(raw, kind)
     except msgspec.ValidationError as error:
         raise _explain(str(error), raw, kind, prefix) from None
 

@@ -250,6 +250,17 @@ def test_a_report_that_cannot_be_true_ends_its_agents_part_at_once() -> None:
     assert told.host.refused == {"bad-report": 1}
 
 
+def test_a_run_of_which_no_report_can_be_used_measured_nothing_and_failed() -> None:
+    told = Told(spec("independent", agents=2))
+    for rank in range(2):
+        told.say(rank, control.Finished(rank))
+    for rank in range(2):
+        told.say(rank, report(pulls=b"abc"))
+    told.host.lose(0, "lost")
+    with pytest.raises(RunFailed, match=r"run 1 measured nothing, .*: refused were 2 bad-report$"):
+        told.host.lose(1, "lost")
+
+
 def test_whoever_is_waited_for_in_vain_is_lost_where_the_run_can_do_without() -> None:
     told = Told(anonymous.spec("anonymous", 6))
     assert not told.host.fall_silent()  # all of them: that is no run any more

@@ -1,5 +1,7 @@
 """Each mistake in a run file gets one sentence that names the key."""
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, BrokenBarrierError
 from typing import Any
 
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 
 from posse.errors import SpecError
 from posse.plan import prepare
+from posse.spec import explain
 from tests.support.runfile import GOOD, changed
 
 
@@ -105,3 +108,18 @@ def test_what_a_table_in_a_described_list_may_have_is_said(
     topology = {"kind": "components", "components": [component]}
     with pytest.raises(SpecError, match=sentence):
         prepare({**GOOD, "system": "cooperative-ucb", "topology": topology})
+
+
+def test_no_two_threads_convert_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = Barrier(2)
+
+    def converted(raw: Any, kind: Any) -> bool:
+        try:
+            both.wait(0.1)
+        except BrokenBarrierError:
+            return True
+        return False
+
+    monkeypatch.setattr(explain.msgspec, "convert", converted)
+    with ThreadPoolExecutor(2) as threads:
+        assert list(threads.map(lambda n: explain.convert(n, int, ""), range(2))) == [True, True]
