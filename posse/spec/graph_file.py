@@ -83,7 +83,7 @@ def read_graph(path: Path, agents: int) -> Graph:
         if listed is not None and listed != len(nodes):
             raise ValueError(
                 f"it lists {counted(listed, 'node')}, of which {len(nodes)} are left with its "
-                "edges: one is there twice, within another, or in an edge alone"
+                "edges: one is within another, or in an edge alone"
             )
     except (OSError, UnicodeDecodeError):
         raise

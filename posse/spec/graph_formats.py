@@ -29,7 +29,8 @@ def _xml(content: bytes) -> Checked:
     graphs = [child for child in root if str(child.tag).rpartition("}")[2] == "graph"]
     if len(graphs) > 1:
         raise ValueError(f"it has {len(graphs)} graphs, and one is read")
-    return content, kinds.count("node")
+    nodes = [element for element, kind in zip(root.iter(), kinds, strict=True) if kind == "node"]
+    return content, _once([element.get("id", "") for element in nodes])
 
 
 def _json(content: bytes) -> Checked:
@@ -38,7 +39,17 @@ def _json(content: bytes) -> Checked:
         raise ValueError("it has no list 'nodes'")
     if "edges" in document and "links" in document:
         raise ValueError("it has both 'edges' and 'links', and one is read")
-    return content, len(document["nodes"])
+    if "edges" not in document and "links" not in document:
+        raise ValueError("it has neither 'edges' nor 'links'")
+    nodes = document["nodes"]
+    return content, _once([str(node.get("id", n)) for n, node in enumerate(nodes)])
+
+
+def _once(names: list[str]) -> int:
+    """How many nodes these are. With a node in an edge alone, one that is there twice can hide."""
+    if len(set(names)) < len(names):
+        raise ValueError(f"it has two nodes named '{next(n for n in names if names.count(n) > 1)}'")
+    return len(names)
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -120,6 +120,6 @@ def test_no_two_threads_convert_at_once(monkeypatch: pytest.MonkeyPatch) -> None
             return True
         return False
 
-    monkeypatch.setattr(explain.msgspec, "convert", converted)
+    monkeypatch.setattr("posse.spec.explain.msgspec.convert", converted)
     with ThreadPoolExecutor(2) as threads:
         assert list(threads.map(lambda n: explain.convert(n, int, ""), range(2))) == [True, True]
