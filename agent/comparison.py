@@ -19,14 +19,14 @@ from posse.protocol.signing import HASH_BYTES, STATEMENT_BYTES, hash_of
 class Comparison:
     """One agent's comparison after the exchange of round `round`.
 
-    `own` is the hash of what it holds, b"" before the exchange is over, `told` what each neighbour
+    `own` is the hash of what it holds, b"" before the exchange is over, `heard` what each neighbour
     said so far: one may be ahead by that. Until all are equal it is not `over`.
     """
 
     round: int = 0
     own: bytes = b""
     over: bool = True
-    told: dict[int, bytes] = field(default_factory=dict)
+    heard: dict[int, bytes] = field(default_factory=dict)
 
     def open(self, exchange: Exchange) -> AgentEffects:
         """Send every neighbour the hash of what this agent holds."""
@@ -34,7 +34,7 @@ class Comparison:
         self.own = hash_of(_digests(_held(exchange)))
         self.over = self._agrees(exchange)
         held = Held(self.round, self.own)
-        differ = [j for j in sorted(self.told) if self.told[j] != self.own]
+        differ = [j for j in sorted(self.heard) if self.heard[j] != self.own]
         shown = [Send(j, Stated(self.round, _held(exchange))) for j in differ]
         return [*(Send(j, held) for j in exchange.neighbours), *shown]
 
@@ -46,26 +46,26 @@ class Comparison:
             raise RemoteProtocolError("out-of-turn", f"{type(message).__name__} of {message.round}")
         self._turn_to(exchange)
         if isinstance(message, Held):
-            if sender in self.told:
+            if sender in self.heard:
                 raise RemoteProtocolError("duplicate", "a second hash in a round")
-            self.told[sender] = message.digest
+            self.heard[sender] = message.digest
             self.over = bool(self.own) and self._agrees(exchange)
             return (
                 [Send(sender, Stated(self.round, _held(exchange)))]
                 if self.own not in (b"", message.digest)
                 else []
             )
-        if not self.own or self.told.get(sender, self.own) == self.own:
+        if not self.own or self.heard.get(sender, self.own) == self.own:
             raise RemoteProtocolError("out-of-turn", "statements that nobody asked for")
-        self._judge(self.told[sender], message.statements, exchange)
+        self._judge(self.heard[sender], message.statements, exchange)
         return []
 
     def _turn_to(self, exchange: Exchange) -> None:
         if self.round != exchange.round:
-            self.round, self.own, self.over, self.told = exchange.round, b"", False, {}
+            self.round, self.own, self.over, self.heard = exchange.round, b"", False, {}
 
     def _agrees(self, exchange: Exchange) -> bool:
-        return all(self.told.get(j) == self.own for j in exchange.neighbours)
+        return all(self.heard.get(j) == self.own for j in exchange.neighbours)
 
     def _judge(self, digest: bytes, statements: bytes, exchange: Exchange) -> None:
         """Refuse a neighbour's statements that prove an origin's guilt, or the neighbour's own."""

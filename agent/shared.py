@@ -81,10 +81,10 @@ class SharedNoiseAgent(CdpAgent):
             noisy = self.noise.discrete_gaussian(words, shared.share)
         self.masker.begin(self.round, self.everybody)
         hidden = self.masker.mask(self.round, self.everybody, noisy.view(np.uint64))
-        self.width, said = len(hidden), pack_words(hidden)
-        report: Message = Masked(self.round, said)
+        self.width, packed = len(hidden), pack_words(hidden)
+        report: Message = Masked(self.round, packed)
         if shared.dropouts:
-            report = Covered(self.round, said, self.masker.points(self.round, self.everybody))
+            report = Covered(self.round, packed, self.masker.points(self.round, self.everybody))
         row = ExploredRow(self.round, len(self.active), self.observed, self.new)
         return [
             Disclose(self._release()),

@@ -57,7 +57,7 @@ class MaskedSum:
         if self.asks == "rests":
             return [n for n in self.group if n not in self.rests]
         owed: list[Container[int]] = [self.seeds, *self.shares.values()]
-        return [n for n in self._present(self.group) if any(n not in said for said in owed)]
+        return [n for n in self._present(self.group) if any(n not in senders for senders in owed)]
 
     @property
     def complete(self) -> bool:
@@ -124,10 +124,10 @@ class MaskedSum:
     def _present(self, agents: Iterable[int]) -> list[int]:
         return [n for n in agents if n not in self.lost]
 
-    def _expect(self, sender: int, asks: str, said: Container[int]) -> None:
+    def _expect(self, sender: int, asks: str, senders: Container[int]) -> None:
         if self.asks != asks or sender not in (self.members if asks == "reports" else self.group):
             raise RemoteProtocolError("out-of-turn", f"agent {sender}'s {asks}")
-        if sender in said:
+        if sender in senders:
             raise RemoteProtocolError("duplicate", f"agent {sender} sent its {asks} twice")
 
     def _all_reported(self) -> Orders:

@@ -37,17 +37,17 @@ class JsonFormatter(logging.Formatter):
 
     def __init__(self, who: str, *, insecure: bool) -> None:
         super().__init__()
-        self._said = {"who": who, "keys": not insecure}
+        self._fixed = {"who": who, "keys": not insecure}
 
     def format(self, record: logging.LogRecord) -> str:
-        said = {
+        fields = {
             "time": _when(record, "milliseconds"),
             "level": record.levelname.lower(),
-            **self._said,
+            **self._fixed,
             "about": getattr(record, "about", ""),
             "message": record.getMessage()[:_LONGEST],
         }
-        return json.dumps(said)
+        return json.dumps(fields)
 
 
 def _when(record: logging.LogRecord, precision: str) -> str:
@@ -63,15 +63,15 @@ class ThrottledHandler(logging.StreamHandler[TextIO]):
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(stream)
         self._clock = clock
-        self._said: dict[str, tuple[float, int]] = {}
+        self._subjects: dict[str, tuple[float, int]] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write the line, unless there were too many about its subject."""
         now = self._clock()
         self._count(now)
         if about := getattr(record, "about", ""):
-            since, count = self._said.get(about, (now, 0))
-            self._said[about] = since, count + 1
+            since, count = self._subjects.get(about, (now, 0))
+            self._subjects[about] = since, count + 1
             if count >= MOST:
                 return
         super().emit(record)
@@ -82,9 +82,9 @@ class ThrottledHandler(logging.StreamHandler[TextIO]):
 
     def _count(self, now: float) -> None:
         """Report the lines left out about subjects whose window has ended."""
-        over = [about for about, (since, _) in self._said.items() if now >= since + WINDOW]
+        over = [about for about, (since, _) in self._subjects.items() if now >= since + WINDOW]
         for about in over:
-            left = self._said.pop(about)[1] - MOST
+            left = self._subjects.pop(about)[1] - MOST
             if left > 0:
                 text = f"{left} more lines about {about} were left out"
                 super().emit(logging.LogRecord(LOG.name, logging.WARNING, "", 0, text, None, None))

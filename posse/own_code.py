@@ -78,11 +78,11 @@ def missing(target: str, folders: Sequence[str], group: str) -> str:
     """A sentence if the target is not on this machine, else "". It does not import the module."""
     if ":" not in target:
         known = installed(group)
-        said = (
+        problem = (
             f"no installed package offers it in {group} (known: {', '.join(known) or 'none'}); "
             "name code of your own as 'module:object'"
         )
-        return "" if target in known else said
+        return "" if target in known else problem
     package = target.partition(":")[0].partition(".")[0]
     # by all finders last: a package that is installed editable has one of its own
     if (
@@ -102,15 +102,15 @@ def sources(target: str, folders: Sequence[str]) -> list[Path]:
     Empty if the module is installed.
     """
     package = target.partition(":")[0].partition(".")[0]
-    found: list[Path] = []
+    files: list[Path] = []
     for folder in map(Path, folders):
         if os.path.isdir(folder / package) or os.path.isfile(folder / f"{package}.py"):
-            found += folder.glob("*.py")
+            files += folder.glob("*.py")
             for beside in folder.glob("*/"):
                 # by os, which gives False for folders that we may not enter
                 whole = beside.name == package or os.path.isfile(beside / "__init__.py")
-                found += beside.glob("**/*.py" if whole else "*.py")
-    return sorted(set(found))
+                files += beside.glob("**/*.py" if whole else "*.py")
+    return sorted(set(files))
 
 
 def installed_sources(target: str) -> list[Path]:
@@ -154,13 +154,13 @@ def load(target: str, folders: Sequence[str], group: str) -> Any:
     module, _, name = target.partition(":")
     with _LOCK, aside():
         _put_on_path(folders)
-        found: Any = importlib.import_module(module)
+        loaded: Any = importlib.import_module(module)
         if not _is_in(module, folders):
-            _require_nothing_hidden(target, folders, found)
+            _require_nothing_hidden(target, folders, loaded)
         _take_stamps()
     for part in name.split("."):
-        found = getattr(found, part)
-    return found
+        loaded = getattr(loaded, part)
+    return loaded
 
 
 @contextmanager
@@ -190,8 +190,8 @@ def _require_trust(target: str, folders: Sequence[str], group: str) -> None:
             f"'{target}' is code, '{what}' {where}, and is not imported to read a file; with "
             "--trust it is, so look at it first"
         )
-    if _TRUSTED[-1] is Imports.OWN and ":" in target and (said := _others(package, folders)):
-        raise NotTrusted(f"'{target}': {said}")
+    if _TRUSTED[-1] is Imports.OWN and ":" in target and (problem := _others(package, folders)):
+        raise NotTrusted(f"'{target}': {problem}")
 
 
 def _files(package: str, folders: Sequence[str]) -> list[Path]:
@@ -247,10 +247,10 @@ def require_unchanged() -> None:
 def stamp_of(path: str | Path) -> Stamp:
     """The stamp of a file; zeros if there is none."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return 0, 0, 0
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def _put_on_path(folders: Sequence[str]) -> None:
@@ -286,13 +286,13 @@ def _take_stamps() -> None:
             _IMPORTED[name] = spec, stamp_of(origin)
 
 
-def _require_nothing_hidden(target: str, folders: Sequence[str], found: Any) -> None:
+def _require_nothing_hidden(target: str, folders: Sequence[str], loaded: Any) -> None:
     """`ImportError` if these folders contain a module that another of the same name hides."""
     package = target.partition(":")[0].partition(".")[0]
     for folder in folders:
         own = Path(folder, f"{package}.py"), Path(folder, package, "__init__.py")
         if hidden := [path for path in own if path.is_file()]:
-            where = getattr(found, "__file__", None) or "Python"
+            where = getattr(loaded, "__file__", None) or "Python"
             raise ImportError(
                 f"{hidden[0]} is hidden by {where}; rename yours, or use another process for it"
             )
@@ -303,10 +303,10 @@ def _paths_of(module: object) -> set[str]:
 
     Given with and without symbolic links resolved, because folders are compared resolved.
     """
-    found = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", ())), "")
-    folder, file = os.path.split(str(found))
+    place = getattr(module, "__file__", None) or next(iter(getattr(module, "__path__", ())), "")
+    folder, file = os.path.split(str(place))
     own = os.path.join(os.path.realpath(folder), file)
-    return {str(found), own, os.path.realpath(found)} if found else set()
+    return {str(place), own, os.path.realpath(place)} if place else set()
 
 
 def _is_in(name: str, folders: Iterable[str]) -> bool:

@@ -131,8 +131,8 @@ class Plan:
         agents share arms, it checks the coordinator's, whatever `spawn` is.
         """
         count = self.spec.agents.count if spawn is None else spawn
-        if said := self.spec.arms.missing(self.spec.base, self._keepers(count)):
-            return f"arms.{said}"
+        if problem := self.spec.arms.missing(self.spec.base, self._keepers(count)):
+            return f"arms.{problem}"
         if self.field and count and not noise.is_here():
             return f"mode: {noise.NEEDED}"
         return ""
@@ -169,8 +169,8 @@ class Plan:
         """`SpecError` if the first `spawn` agents (default: all) lack anything on this machine."""
         if self.main_code and self.spec.engine.kind == "processes":
             raise SpecError(self.main_code, f"{NOT_IMPORTABLE}, or use engine.kind = 'memory'")
-        if said := self.missing(spawn):
-            raise SpecError(*said.split(": ", 1))
+        if problem := self.missing(spawn):
+            raise SpecError(*problem.split(": ", 1))
 
     def result(self, records: list[RunRecord], links: Links = "local") -> Result:
         """Put these runs together as a result; `links` as in `Result`."""

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 _OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _CHUNK = 1 << 20
 MOST = 1 << 30
-"""Bytes of the largest file that is read whole, unless less is said."""
+"""Bytes of the largest file that is read whole, unless less is problem."""
 
 PACKED: dict[str, Callable[[BinaryIO], Any]] = {
     ".gz": lambda file: gzip.GzipFile(fileobj=file),
@@ -37,14 +37,14 @@ def opened(path: Path, most: int | None = None) -> BinaryIO:
     """A regular file, of at most `most` bytes if given, to be read; `OSError` for any other."""
     descriptor = os.open(path, _OPEN)
     try:
-        found = os.fstat(descriptor)
-        if stat.S_ISDIR(found.st_mode):
+        status = os.fstat(descriptor)
+        if stat.S_ISDIR(status.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file", str(path))
-        if most is not None and found.st_size > most:
-            said = f"it has {found.st_size:,} bytes, and at most {most:,} are read"
-            raise OSError(errno.EFBIG, said, str(path))
+        if most is not None and status.st_size > most:
+            problem = f"it has {status.st_size:,} bytes, and at most {most:,} are read"
+            raise OSError(errno.EFBIG, problem, str(path))
         return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)

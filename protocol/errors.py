@@ -28,7 +28,7 @@ class RemoteProtocolError(ProtocolError):
         super().__init__(f"{reason}: {detail}" if detail else reason)
         self.reason = reason
 
-    def told(self, field: bool) -> str:
+    def described(self, field: bool) -> str:
         """What the coordinator is told: in the field the reason alone, without private values."""
         return self.reason if field else str(self)[:64]  # the limit of a `Complaint`
 

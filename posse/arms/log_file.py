@@ -124,11 +124,11 @@ def _csv(stored: BinaryIO, path: Path, count: int, owner: str, bounded: bool, pe
         raise LogError(f"{owner}: {path}, after line {whole}: is not CSV: {error}") from None
     except UnicodeDecodeError as error:
         raise LogError(f"{owner}: {path} is not a CSV file in UTF-8: {error}") from None
-    found = [np.array(log, dtype=float) for log in logs]
+    by_arm = [np.array(log, dtype=float) for log in logs]
     if not person:
-        return Log(found, None)
+        return Log(by_arm, None)
     number, place = ([np.array(row, dtype=np.int64) for row in of] for of in (numbers, places))
-    return Log(found, PersonOfRow(list(known), number, place))
+    return Log(by_arm, PersonOfRow(list(known), number, place))
 
 
 def _columns(names: Sequence[str], person: str, owner: str, path: Path) -> tuple[int, int, int]:
@@ -177,8 +177,8 @@ def _parquet(
         with parquet.ParquetFile(stored) as file:
             _columns(file.schema_arrow.names, person, owner, path)
             if (rows := file.metadata.num_rows) > _MOST_ROWS:
-                said = f"it has {rows:,} rows, and at most {_MOST_ROWS:,} are read"
-                raise OSError(errno.EFBIG, said)
+                problem = f"it has {rows:,} rows, and at most {_MOST_ROWS:,} are read"
+                raise OSError(errno.EFBIG, problem)
             table = file.read(["arm", "reward", *([person] if person else [])])
         for name in ("arm", "reward"):
             stored_as = table.schema.field(name).type
@@ -201,9 +201,9 @@ def _parquet(
         raise LogError(f"{owner}: {path}, row {row}: {wrong}")
     order = np.argsort(arms, kind="stable")
     ends = np.searchsorted(arms[order], range(1, count))
-    found = np.split(rewards[order], ends)
+    by_arm = np.split(rewards[order], ends)
     if not person:
-        return Log(found, None)
+        return Log(by_arm, None)
     known = NumberOfName()
     names = [name_of(name) for name in whose]
     if "" in names:
@@ -212,5 +212,5 @@ def _parquet(
         )
     numbers = np.array([known[name] for name in names], dtype=np.int64)
     return Log(
-        found, PersonOfRow(list(known), np.split(numbers[order], ends), np.split(order, ends))
+        by_arm, PersonOfRow(list(known), np.split(numbers[order], ends), np.split(order, ends))
     )

@@ -65,10 +65,10 @@ def run(options: argparse.Namespace) -> None:
 def _links(plan: Plan, network: Network) -> str:
     """What `[network]` gives the links of a run, and what realises it."""
     spec = plan.spec
-    of = spec.conditions(0)
+    conditions = spec.conditions(0)
     links = {(rank, COORDINATOR) for rank in range(spec.agents.count)}
     links |= {(min(i, j), max(i, j)) for i, near in enumerate(network.neighbours) for j in near}
-    given = [of(*link) for link in sorted(links)]
+    given = [conditions(*link) for link in sorted(links)]
     words = []
     for key, unit, factor in (
         ("delay", " ms", 1e3),

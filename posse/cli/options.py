@@ -86,8 +86,8 @@ def add_changes(parser: Parser, engine: str = "the run file's") -> None:
     parser.option("--repeat N", "number of runs (default: the run file's)", type=int)
 
 
-def add_engine(parser: Parser, said: str = "", **more: Any) -> None:
-    text = f"run agents as processes or in memory{said}"
+def add_engine(parser: Parser, where: str = "", **more: Any) -> None:
+    text = f"run agents as processes or in memory{where}"
     parser.option("--engine", text, choices=("processes", "memory"), **more)
 
 
@@ -103,8 +103,8 @@ def changes(options: argparse.Namespace) -> list[str]:
     options_given = {"engine.kind": options.engine, "seed": options.seed, "repeat": options.repeat}
     options_given = {path: value for path, value in options_given.items() if value is not None}
     for option in ("set", "over"):
-        said = [said for said in vars(options).get(option, ()) if isinstance(said, str)]
-        for path in {one.partition("=")[0].strip() for one in said} & options_given.keys():
+        changed = [changed for changed in vars(options).get(option, ()) if isinstance(changed, str)]
+        for path in {one.partition("=")[0].strip() for one in changed} & options_given.keys():
             own = path.partition(".")[0]
             raise SpecError(path, f"is given by --{own} and by --{option}; leave one of them out")
     return [f"{path}={value}" for path, value in options_given.items()]

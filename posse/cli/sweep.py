@@ -54,7 +54,9 @@ def points(over: list[str]) -> list[At]:
 
 def run(options: argparse.Namespace) -> int:
     """Check every point, run what is missing, write and print the result of each."""
-    plans = [(at, plan(options, *changes(options), *at.items())) for at in points(options.over)]
+    plans = [
+        (point, plan(options, *changes(options), *point.items())) for point in points(options.over)
+    ]
     is_placed = placement(options) is not None
     for _, checked in plans:
         checked.require(0 if is_placed else None)
@@ -70,9 +72,9 @@ def run(options: argparse.Namespace) -> int:
         print_json(results)
     else:
         _show(results, sweep, options)
-    failed = [one for one in results if one.failure is not None]
-    for one in failed:
-        complain(f"{one.directory}: {one.failure}")
+    failed = [result for result in results if result.failure is not None]
+    for result in failed:
+        complain(f"{result.directory}: {result.failure}")
     if failed:
         complain(
             f"{len(failed)} of {len(results)} points failed; the same command with --out {folder} "
@@ -81,10 +83,10 @@ def run(options: argparse.Namespace) -> int:
     return RunFailed.exit_code if failed else int(not written)
 
 
-def _write(sweep: SweepDirectory, found: list[PointResult]) -> bool:
+def _write(sweep: SweepDirectory, results: list[PointResult]) -> bool:
     """Write the table; if that fails, say so and return False."""
     try:
-        sweep.write(found)
+        sweep.write(results)
     except OSError as error:
         complain(
             f"the table cannot be written to {sweep.folder} ({error.strerror or error}); it is "
@@ -130,16 +132,16 @@ def _work(sweep: SweepDirectory, options: argparse.Namespace, tasks: list[Task])
             api.encode_run(sweep.points[place].plan, n)
             for place, n in (tasks[i] for i in in_memory)
         ]
-        for at, outcome in api.side_by_side(carried, options.jobs, on):
-            yield in_memory[at], outcome
+        for index, outcome in api.side_by_side(carried, options.jobs, on):
+            yield in_memory[index], outcome
     others = [index for index, kind in enumerate(kinds) if kind == "processes"]
     for place, group in itertools.groupby(others, key=lambda index: tasks[index][0]):
         indices = [*group]
         ended = 0
         try:
             numbers = [tasks[index][1] for index in indices]
-            for at, outcome in api.make_runs(sweep.points[place].plan, numbers, on=on):
-                yield indices[at], outcome
+            for index, outcome in api.make_runs(sweep.points[place].plan, numbers, on=on):
+                yield indices[index], outcome
                 ended += 1
         except PosseError as error:
             yield from ((index, error) for index in indices[ended:])
@@ -149,17 +151,17 @@ _ONCE = ("n", "answer", "status")
 """Columns that are left out where all rows have the same."""
 
 
-def _show(found: list[PointResult], sweep: SweepDirectory, options: argparse.Namespace) -> None:
+def _show(results: list[PointResult], sweep: SweepDirectory, options: argparse.Namespace) -> None:
     measures = ("rounds", "slots", "regret", "rewards", "data_messages")
-    shown = [m for m in measures if any(m in one.summary for one in found)]
-    axes = [key.rpartition(".")[2] for key in found[0].at]
+    shown = [m for m in measures if any(m in result.summary for result in results)]
+    axes = [key.rpartition(".")[2] for key in results[0].at]
     heads = (name.removeprefix("data_") for name in shown)
     columns = [*axes, "n", "answer", "right", "status", *heads]
     rows = []
-    for one in found:
-        means = [one.summary.get(name) for name in shown]
-        cells = ["" if mean is None else with_interval(mean, one.runs) for mean in means]
-        rows.append([*map(str, one.at.values()), str(one.runs), *_answer(one), *cells])
+    for result in results:
+        means = [result.summary.get(name) for name in shown]
+        cells = ["" if mean is None else with_interval(mean, result.runs) for mean in means]
+        rows.append([*map(str, result.at.values()), str(result.runs), *_answer(result), *cells])
     # what is the same in all rows is said once, and leaves room for the intervals
     same = [
         place
@@ -182,16 +184,18 @@ def _show(found: list[PointResult], sweep: SweepDirectory, options: argparse.Nam
     console.print(message, soft_wrap=True, highlight=False)
 
 
-def _answer(one: PointResult) -> tuple[str, str, str]:
+def _answer(result: PointResult) -> tuple[str, str, str]:
     """The commonest answer, how often it was right, and how the runs ended."""
-    arms = Counter(arm for arm in one.best_arms if arm is not None).most_common(1)
-    answers = ", ".join(f"arm {arm}" + f" in {n} of {one.runs}" * (n < one.runs) for arm, n in arms)
-    right = one.summary.get("right")
-    statuses = Counter(one.statuses).most_common()
+    arms = Counter(arm for arm in result.best_arms if arm is not None).most_common(1)
+    answers = ", ".join(
+        f"arm {arm}" + f" in {n} of {result.runs}" * (n < result.runs) for arm, n in arms
+    )
+    right = result.summary.get("right")
+    statuses = Counter(result.statuses).most_common()
     ended = ", ".join(f"{status} {n}" if len(statuses) > 1 else status for status, n in statuses)
-    failed = f"failed after {one.runs} runs" if one.runs else "failed"
+    failed = f"failed after {result.runs} runs" if result.runs else "failed"
     return (
         answers or "–",
         f"{right.mean * right.n:.0f} of {right.n}" if right is not None else "–",
-        ended if one.failure is None else failed,
+        ended if result.failure is None else failed,
     )

@@ -150,10 +150,10 @@ class Reader:
             raise InputError(f"{self._path} cannot be read: {error.strerror}") from None
         except (ValueError, TypeError, msgpack.UnpackException):
             if not self.begun:
-                said = "is not a capture; posse capture writes one"
+                problem = "is not a capture; posse capture writes one"
             else:
-                said = f"is damaged: its row {self._count + 1} is no frame"
-            raise InputError(f"{self._path} {said}") from None
+                problem = f"is damaged: its row {self._count + 1} is no frame"
+            raise InputError(f"{self._path} {problem}") from None
 
     def _whole(self) -> Iterator[Frame]:
         for row in self._rows:

@@ -324,8 +324,8 @@ class Journal:
             return kept
         checksum, content = kept[:_SUM], kept[_SUM:]
         if not hmac.compare_digest(checksum, self._sum(before, content)):
-            said = f"is damaged: {what} is not what was written"
-            raise self._unusable(said, _GIVE_UP)
+            problem = f"is damaged: {what} is not what was written"
+            raise self._unusable(problem, _GIVE_UP)
         self._last_sum = checksum
         return content
 

@@ -482,17 +482,17 @@ def _within(task: SpendingRequest, epsilon: Any, delta: Any) -> Any:
 
 def _contents(path: Path, sizes: Sequence[int]) -> dict[int, bytes]:
     """By size, the hash of so many first bytes of a file, or of all if it has fewer."""
-    digest, place, found = new_digest(), 0, {}
+    digest, place, hashes = new_digest(), 0, {}
     try:
         with path.open("rb") as file:
             for size in sorted(set(sizes)):
                 while place < size and (chunk := file.read(min(_CHUNK, size - place))):
                     digest.update(chunk)
                     place += len(chunk)
-                found[size] = digest.digest()
+                hashes[size] = digest.digest()
     except OSError as error:
         raise PosseError(f"{path} cannot be read: {error.strerror}") from None
-    return found
+    return hashes
 
 
 def _is_used(ledger: Path) -> bool:

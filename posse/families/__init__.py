@@ -52,8 +52,8 @@ def find_system(name: str, folders: Sequence[str]) -> System:
     """
     if not own_code.is_target(name):
         return get_system(name)
-    if said := own_code.missing(name, folders, _GROUP):
-        raise SpecError("system", f"'{name}': {said}")
+    if problem := own_code.missing(name, folders, _GROUP):
+        raise SpecError("system", f"'{name}': {problem}")
     return _known(name, partial(own_code.load, name, folders, _GROUP))
 
 

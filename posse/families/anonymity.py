@@ -86,8 +86,8 @@ class _Round:
 
     def known(self, user: int, peer: int) -> bool:
         """Whether the mask that two users share was told, by itself at worst."""
-        told = self.rests.get(user)
-        return told is not None and peer not in told[0]
+        rest = self.rests.get(user)
+        return rest is not None and peer not in rest[0]
 
     def copies(self, user: int) -> int:
         """How many copies of the assignment a user adds up."""

@@ -320,12 +320,12 @@ def _check_byzantine(spec: RunSpec, parameters: ByzantineParameters) -> None:
 
 
 def _advise_byzantine(spec: RunSpec, parameters: ByzantineParameters) -> list[str]:
-    p, said = parameters, advise_deviation(spec, parameters)
+    p, advice = parameters, advise_deviation(spec, parameters)
     believed = p.contamination.rate if p.assumed_contamination is None else p.assumed_contamination
     if spec.variant == "printed" or p.winsor or believed < TRIMS_BELOW:
-        return said
+        return advice
     return [
-        *said,
+        *advice,
         f"parameters.assumed_contamination is {believed}: from {TRIMS_BELOW} on nothing is "
         "trimmed, and the plain mean withstands no lies; set winsor = true",
     ]

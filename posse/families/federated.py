@@ -263,8 +263,8 @@ def _lay_hdp(spec: RunSpec, parameters: HdpParameters, run: int) -> Network:
 def _regroup_hdp(graph: Graph, present: Collection[int]) -> Network:
     """The network after a loss: new sinks and routes; lost agents, now isolated, are no sinks."""
     network = _lay_routes(graph)
-    for told in network.knowledge:
-        told["members"] = sorted(present)
+    for knowledge in network.knowledge:
+        knowledge["members"] = sorted(present)
     sinks = [(sink, size) for sink, size in network.server["sinks"] if sink in present]
     network.server["sinks"] = sinks
     return network

@@ -76,16 +76,16 @@ def _check_votes(spec: RunSpec, parameters: MaseParameters | CorruptedParameters
 
 
 def _advise(spec: RunSpec, parameters: BaselineParameters) -> list[str]:
-    said, known = advise_deviation(spec, parameters), known_means(spec.arms)
+    advice, known = advise_deviation(spec, parameters), known_means(spec.arms)
     if known is None or isinstance(known.means, RandomMeans):
-        return said
+        return advice
     means = run_means(spec, 0)
     best = means.max()
     ties = np.count_nonzero(means == best)
     if ties == 1:
-        return said
+        return advice
     return [
-        *said,
+        *advice,
         f"arms.means: {ties} arms share the best mean, {best:.4g}: the run may never end, or names "
         "any of them; make one arm the best",
     ]

@@ -200,7 +200,7 @@ class AgentRun:
             named = blamed
         if named is not None and not self.over and self._complaints < _MOST_COMPLAINTS:
             self._complaints += 1
-            self.say(control.Complaint(named, error.told(self.field)))
+            self.say(control.Complaint(named, error.described(self.field)))
 
     def _show(self, proof: Contradiction) -> None:
         """Show the coordinator, once, that an agent contradicts itself."""

@@ -354,7 +354,7 @@ class CoordinatorHost:
 
     def _refuse(self, rank: int, error: RemoteProtocolError) -> None:
         self.refused[error.reason] += 1
-        self._complaints.add(COORDINATOR, rank, error.told(self._field))
+        self._complaints.add(COORDINATOR, rank, error.described(self._field))
 
     def _control(  # noqa: PLR0912  one for each message
         self, rank: int, message: Message, now: float, frame: bytes
@@ -410,13 +410,15 @@ class CoordinatorHost:
         if shown.about in self.attendance.proofs:
             return  # shown by each of its neighbours
         self.attendance.proofs[shown.about] = proof
-        said = f"agent {shown.about} told others different things, as two signatures of it prove"
+        accusation = (
+            f"agent {shown.about} told others different things, as two signatures of it prove"
+        )
         proven = f"{shown.first.hex()} and {shown.second.hex()} for {shown.place.hex()}"
-        self.complaints.append(f"{said}: {proven}")
+        self.complaints.append(f"{accusation}: {proven}")
         if self.outlives_agents:
             self.lose(shown.about, "equivocation")
         else:
-            self.left.append((shown.about, f"{said}\n{proven}", False))
+            self.left.append((shown.about, f"{accusation}\n{proven}", False))
 
     def _agent_finished(self, rank: int, message: control.Finished, sent_at: float) -> None:
         arm, arms = message.arm, self.plan.spec.arms.arm_count()

@@ -129,13 +129,13 @@ def _difference(best: Series, second: Series, measure: Measure) -> tuple[str, bo
 
 def _rights(series: list[Series], names: list[str]) -> str:
     """In how many runs each named the best arm, where that is known."""
-    found: dict[str, list[str]] = {}
+    answers: dict[str, list[str]] = {}
     for one, name in zip(series, names, strict=True):
         if known := [run.right for run in one.runs if run.right is not None]:
-            found.setdefault(f"{sum(known)} of {len(known)}", []).append(name)
-    if len(found) == 1 and len(series) > 1:
-        return f"Right: each in {next(iter(found))}. "
-    parts = [f"{name} in {count}" for count, called in found.items() for name in called]
+            answers.setdefault(f"{sum(known)} of {len(known)}", []).append(name)
+    if len(answers) == 1 and len(series) > 1:
+        return f"Right: each in {next(iter(answers))}. "
+    parts = [f"{name} in {count}" for count, called in answers.items() for name in called]
     return f"Right: {', '.join(parts)}. " if parts else ""
 
 

@@ -97,11 +97,11 @@ def _certainty(series: Series) -> str:
     known = [run.right for run in series.runs if run.right is not None]
     if not known:
         return ""
-    said = f"The truly best arm was named in {sum(known)} of {counted(len(known), 'run')}"
+    sentence = f"The truly best arm was named in {sum(known)} of {counted(len(known), 'run')}"
     if len(known) < FEWEST:
-        return f"{said}."
+        return f"{sentence}."
     low, high = wilson(sum(known), len(known))
-    return f"{said}: its probability lies between {low:.0%} and {high:.0%} with 95% confidence."
+    return f"{sentence}: its probability lies between {low:.0%} and {high:.0%} with 95% confidence."
 
 
 def _tiles(series: Series) -> list[Tile]:

@@ -80,8 +80,8 @@ class Results:
         for kind in self.log:
             if not (isinstance(kind, type) and issubclass(kind, Row)):
                 raise TypeError(f"log = {self.log!r}: must be a tuple of classes of rows")
-            if said := kind.fault():
-                raise TypeError(f"the row {kind.__name__} {said}")
+            if fault := kind.fault():
+                raise TypeError(f"the row {kind.__name__} {fault}")
             if kind.table in tables:
                 raise ValueError(
                     f"the row {kind.__name__}: there is a table {kind.table!r} already"
@@ -90,14 +90,14 @@ class Results:
 
     def says(self, standing: Standing) -> Sequence[str]:
         """What `progress` says; `RunFailed` if that is not a list of sentences."""
-        found: Any = self.progress(standing)
-        many = isinstance(found, Iterable) and not isinstance(found, str)
-        said: list[Any] = [*found] if many else [None]
-        if not all(isinstance(one, str) for one in said):
+        given: Any = self.progress(standing)
+        many = isinstance(given, Iterable) and not isinstance(given, str)
+        sentences: list[Any] = [*given] if many else [None]
+        if not all(isinstance(one, str) for one in sentences):
             raise RunFailed(
-                f"the progress of its system is {found!r:.80}; it must be a list of sentences"
+                f"the progress of its system is {given!r:.80}; it must be a list of sentences"
             )
-        return said
+        return sentences
 
     def finish(self, spec: RunSpec, parameters: Any, record: RunRecord) -> None:
         """Fill in what the system adds to the record of a run that has ended."""

@@ -58,8 +58,8 @@ TOTALS = MEASURES[1:8]
 
 def means(runs: Sequence[RunRecord]) -> dict[str, Mean]:
     """The means of all measures, by name, each over the runs that have the measure."""
-    found = {}
+    summary = {}
     for measure in MEASURES:
         if values := [float(value) for run in runs if (value := measure.of(run)) is not None]:
-            found[measure.name] = mean_of(values, share=measure.share)
-    return found
+            summary[measure.name] = mean_of(values, share=measure.share)
+    return summary

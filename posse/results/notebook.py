@@ -58,8 +58,8 @@ def html(head: str, rows: Sequence[tuple[str, str]], runs: Sequence[RunRecord]) 
     """An HTML table of `rows` below `head`, with the regret curve if matplotlib is installed."""
     cells = "".join(
         f"<tr><th style='text-align:left;white-space:nowrap'>{escape(label)}</th>"
-        f"<td style='text-align:left'>{escape(said)}</td></tr>"
-        for label, said in rows
+        f"<td style='text-align:left'>{escape(sentence)}</td></tr>"
+        for label, sentence in rows
     )
     caption = f"<caption style='text-align:left'>{escape(head)}</caption>"
     return f"<table>{caption}{cells}</table>{_curve(runs)}"

@@ -209,9 +209,11 @@ class RunRecord(msgspec.Struct, kw_only=True):
     def __repr__(self) -> str:
         """Answer and totals, without the tables."""
         shown = ("run", "seed", "status", "best_arm", "right", "rounds", "slots", "pulls", "regret")
-        said = [f"{name}={value!r}" for name in shown if (value := getattr(self, name)) is not None]
+        fields = [
+            f"{name}={value!r}" for name in shown if (value := getattr(self, name)) is not None
+        ]
         messages = self.communication.data.messages
-        return f"RunRecord({', '.join(said)}, data_messages={messages}, …)"
+        return f"RunRecord({', '.join(fields)}, data_messages={messages}, …)"
 
     @property
     def answered(self) -> bool:
@@ -241,8 +243,8 @@ class RunRecord(msgspec.Struct, kw_only=True):
     def answers_said(self) -> str:
         """How many agents answered each arm, the commonest first."""
         answers = Counter(arm for arm in self.answers if arm is not None)
-        said = [f"arm {arm} by {n} of {len(self.answers)}" for arm, n in answers.most_common(5)]
-        return ", ".join(said) or "none"
+        parts = [f"arm {arm} by {n} of {len(self.answers)}" for arm, n in answers.most_common(5)]
+        return ", ".join(parts) or "none"
 
     def document(self) -> dict[str, Any]:
         """The run as plain data, without the tables of single links and single releases."""
@@ -256,7 +258,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
             del plain["rewards"]
         if plain["delay"] is not None:
             taken = plain["delay"].pop("taken", {})
-            plain["delay"] |= {f"{name}_seconds": found for name, found in taken.items()}
+            plain["delay"] |= {f"{name}_seconds": seconds for name, seconds in taken.items()}
         return plain
 
     @classmethod

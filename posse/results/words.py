@@ -19,62 +19,62 @@ _BRIEF = (
 def rows(runs: Sequence[RunRecord], warnings: Sequence[str]) -> list[tuple[str, str]]:
     """What was found, what it cost, what it disclosed: a label and a sentence each."""
     summary = means(runs)
-    said = [("found", _found(runs))]
+    pairs = [("found", _found(runs))]
     last = runs[-1]
     lost = "; see missing" * any(run.missing for run in runs)
-    said += [
+    pairs += [
         (measure.name, f"{with_interval(summary[measure.name])} ({measure.counts(last)}{lost})")
         for measure in (ROUNDS, SLOTS, PULLS, REGRET, REWARDS)
         if measure.name in summary
     ]
-    said += [(label, f"{line} (last run)") for label, line in last.detail.lines(last)]
-    said.append(("on the wire", _traffic(summary)))
+    pairs += [(label, f"{line} (last run)") for label, line in last.detail.lines(last)]
+    pairs.append(("on the wire", _traffic(summary)))
     traffic = last.communication
     if world := traffic.world.messages:
-        said.append(("the arms", f"{world:,} messages between agents and shared arms (last run)"))
+        pairs.append(("the arms", f"{world:,} messages between agents and shared arms (last run)"))
     if (closed := traffic.closed_form) and traffic.cost is not None:
         by_formula = f"{closed.cost:,.10g} by {closed.formula} (last run)"
-        said.append(("cost", f"{traffic.cost:,.10g} in links; {by_formula}"))
+        pairs.append(("cost", f"{traffic.cost:,.10g} in links; {by_formula}"))
     if (delay := last.delay) is not None and delay.p50 and delay.p99:
         times = f"median {1e3 * delay.p50:.2f} ms, 99 % {1e3 * delay.p99:.2f} ms (last run)"
-        said.append(("delay", times))
+        pairs.append(("delay", times))
     if delay is not None and delay.t_delay:
         slots = ", ".join(map(str, delay.t_delay))
-        said.append(("delay in slots", f"{slots} by round (last run)"))
-    said.append(("privacy", _privacy(last.privacy)))
+        pairs.append(("delay in slots", f"{slots} by round (last run)"))
+    pairs.append(("privacy", _privacy(last.privacy)))
     if again := sum(_resent(run) for run in runs):
-        said.append(("sent again", f"{again:,} frames, after connections were lost"))
+        pairs.append(("sent again", f"{again:,} frames, after connections were lost"))
     if refused := sum((Counter(run.refused) for run in runs), Counter()):
-        said.append(("refused", ", ".join(f"{n} {reason}" for reason, n in refused.items())))
+        pairs.append(("refused", ", ".join(f"{n} {reason}" for reason, n in refused.items())))
     if proven := sorted({agent for run in runs for agent in run.proofs}):
         text = "signed two values for one round, as `proofs` in the result shows"
-        said.append(("dismissed", f"{named(proven)} {text}"))
+        pairs.append(("dismissed", f"{named(proven)} {text}"))
     if exhausted := {agent for run in runs for agent in run.exhausted}:
         loss = next((run.loss for run in runs if run.exhausted), "")
-        said.append(
+        pairs.append(
             ("used up", f"{counted(len(exhausted), 'agent')} ran out of rewards. {loss}".rstrip())
         )
     if missing := sorted({(one.agent, one.why) for run in runs for one in run.missing}):
         gone = ", ".join(f"agent {n} ({why})" for n, why in missing)
         loss = next(run.loss for run in runs if run.missing)
-        said.append(("missing", f"{gone}. {loss}".rstrip()))
-    said += [("warning", warning) for warning in warnings]
-    said.append(("time", f"{with_interval(summary['elapsed_seconds'])} s a run"))
-    return said
+        pairs.append(("missing", f"{gone}. {loss}".rstrip()))
+    pairs += [("warning", warning) for warning in warnings]
+    pairs.append(("time", f"{with_interval(summary['elapsed_seconds'])} s a run"))
+    return pairs
 
 
 def brief(head: str, runs: Sequence[RunRecord], warnings: Sequence[str]) -> str:
     """A few lines for a prompt: `head`, then the main rows."""
-    said = rows(runs, warnings) if runs else []
-    shown = (f"  {label:<13}{sentence}" for label, sentence in said if label in _BRIEF)
+    labelled = rows(runs, warnings) if runs else []
+    shown = (f"  {label:<13}{sentence}" for label, sentence in labelled if label in _BRIEF)
     return "\n".join([head, *shown])
 
 
 def ending(run: RunRecord) -> str:
     """How one run ended, for a line of the log."""
-    found = f"arm {run.best_arm}" if run.best_arm is not None else run.sought or "no arm"
+    answer = f"arm {run.best_arm}" if run.best_arm is not None else run.sought or "no arm"
     without = f"; it went on without {gone(run)}" if run.dismissed else ""
-    return f"{found} ({run.status}){without}"
+    return f"{answer} ({run.status}){without}"
 
 
 def line(run: RunRecord) -> str:
@@ -88,8 +88,8 @@ def line(run: RunRecord) -> str:
         ("rewards ", run.rewards, ""),
         ("", run.communication.data.messages, " data messages"),
     )
-    said = [f"{before}{total(n)}{after}" for before, n, after in totals if n is not None]
-    return f"{ending(run)}{judged}; {', '.join(said)}"
+    parts = [f"{before}{total(n)}{after}" for before, n, after in totals if n is not None]
+    return f"{ending(run)}{judged}; {', '.join(parts)}"
 
 
 def gone(run: RunRecord) -> str:
@@ -109,12 +109,12 @@ def _found(runs: Sequence[RunRecord]) -> str:
         f"arm {arm} in {n} of {len(runs)}{_whether(arm, runs) if len(arms) > 1 else ''}"
         for arm, n in arms.most_common(5)
     ]
-    found = ", ".join(named)
+    answer = ", ".join(named)
     all_alike = len(statuses) == 1
     status = ", ".join(s if all_alike else f"{s} ({n})" for s, n in statuses.most_common())
     known = [run.right for run in runs if run.right is not None]
     right = f", right in {sum(known)} of {len(known)}" if known else ""
-    return f"{found or runs[-1].sought or 'no arm'}{right}; ended as {status}"
+    return f"{answer or runs[-1].sought or 'no arm'}{right}; ended as {status}"
 
 
 def _whether(arm: int, runs: Sequence[RunRecord]) -> str:

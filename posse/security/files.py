@@ -40,12 +40,12 @@ def open_folder(folder: Path, *, of_folders: bool = False) -> None:
 def check_folder(folder: Path) -> None:
     """`InputError` for a folder into which others may put keys."""
     try:
-        found = folder.stat()
+        status = folder.stat()
     except OSError as error:
         raise InputError(f"{folder} cannot be read: {error.strerror}; {_MAKE}") from None
-    _check_owner(folder, found)
-    open_to_all = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    if open_to_all and not found.st_mode & stat.S_ISVTX:
+    _check_owner(folder, status)
+    open_to_all = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if open_to_all and not status.st_mode & stat.S_ISVTX:
         raise InputError(f"{folder} is writable by others; run: chmod 700 {folder}")
 
 
@@ -62,15 +62,15 @@ def read(path: Path, *, secret: bool = False) -> str:
             raise InputError(f"{path} is a symbolic link; put the key file itself there") from None
         raise InputError(f"{path} cannot be read: {error.strerror}; {_MAKE}") from None
     with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise InputError(f"{path} is not a file")
-        _check_owner(path, found)
-        ours = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
+        _check_owner(path, status)
+        ours = not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
         readers = stat.S_IRWXO | (stat.S_IRWXG if ours else 0)
-        if secret and hasattr(os, "geteuid") and found.st_mode & readers:
+        if secret and hasattr(os, "geteuid") and status.st_mode & readers:
             raise InputError(f"{path} is readable by others; run: chmod 600 {path}")
-        if found.st_mode & stat.S_IWOTH:
+        if status.st_mode & stat.S_IWOTH:
             raise InputError(f"{path} is writable by everybody; run: chmod 644 {path}")
         data = file.read(_LONGEST + 1)
     try:
@@ -97,8 +97,8 @@ def write(path: Path, text: str) -> None:
 _MAKE = "make it with posse keys"
 
 
-def _check_owner(path: Path, found: os.stat_result) -> None:
-    if hasattr(os, "geteuid") and found.st_uid not in (0, os.geteuid()):
+def _check_owner(path: Path, status: os.stat_result) -> None:
+    if hasattr(os, "geteuid") and status.st_uid not in (0, os.geteuid()):
         raise InputError(
-            f"{path} belongs to another user (uid {found.st_uid}), who could change it"
+            f"{path} belongs to another user (uid {status.st_uid}), who could change it"
         )

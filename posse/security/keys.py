@@ -280,14 +280,14 @@ def for_agent(folder: Path, rank: int) -> AgentKeys:
         return _agent(_folder_of(folder, f"agent-{rank}"), rank)
     import fcntl  # noqa: PLC0415  (Windows has none, and can make keys all the same)
 
-    found = {
+    files = {
         int(match[1]): path
         for path in (*folder.glob("agent-*.key_secret"), *folder.glob("*/agent-*.key_secret"))
         if (match := re.fullmatch(r"agent-(\d+)\.key_secret", path.name))
     }
-    if not found:
+    if not files:
         raise InputError(f"{folder} has no secret key of an agent (agent-RANK.key_secret)")
-    for free, path in sorted(found.items()):
+    for free, path in sorted(files.items()):
         keys = _agent(path.parent, free)
         claim = path.open()
         try:

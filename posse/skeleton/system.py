@@ -132,10 +132,10 @@ class GreedyServer:
     def name_best(self) -> ServerEffects:
         """Name the best arm, once all sums of the round are here."""
         self.best = max(range(self.arms), key=self.totals.__getitem__)
-        said = GreedyBest(self.round, self.best)
+        announced = GreedyBest(self.round, self.best)
         self.round += 1
         self.heard = set()
-        return [Broadcast(said)]
+        return [Broadcast(announced)]
 
 
 def make_agent(context: AgentContext) -> GreedyAgent:

@@ -123,15 +123,15 @@ def _attributes(drawn: Any, rank: dict[Any, int]) -> Iterator[tuple[tuple[int, i
 
     NaN stands for a number that differs between edges of the same two nodes.
     """
-    found: dict[tuple[int, int], dict[str, float]] = {}
+    edges: dict[tuple[int, int], dict[str, float]] = {}
     for one, other, data in drawn.edges(data=True):
         i, j = sorted((rank[one], rank[other]))
-        known = found.setdefault((i, j), {})
+        known = edges.setdefault((i, j), {})
         for name, value in data.items():
             if not isinstance(value, bool) and NUMBER.fullmatch(str(value)):
                 number = float(value)
                 known[str(name)] = number if known.get(str(name), number) == number else math.nan
-    yield from ((edge, numbers) for edge, numbers in found.items() if numbers)
+    yield from ((edge, numbers) for edge, numbers in edges.items() if numbers)
 
 
 def generator(name: str) -> Callable[..., Any]:
@@ -163,8 +163,8 @@ def bounded(name: str, agents: int, parameters: Any) -> Iterator[None]:
     most = max(agents, _FEWEST)
     for number in _numbers(parameters):
         if abs(number) > most:
-            said = f"ask {name} for {number:,} of something, but agents.count is {agents}"
-            raise GraphError("parameters", said)
+            problem = f"ask {name} for {number:,} of something, but agents.count is {agents}"
+            raise GraphError("parameters", problem)
     left = _LINES + _LINES_PER_PAIR * agents**2
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
@@ -173,8 +173,8 @@ def bounded(name: str, agents: int, parameters: Any) -> Iterator[None]:
             return None  # such as the import of scipy, which some generators begin with
         left -= 1
         if left < 0:
-            said = f"give {name} far more to do than a graph of {agents} agents takes"
-            raise GraphError("parameters", said)
+            problem = f"give {name} far more to do than a graph of {agents} agents takes"
+            raise GraphError("parameters", problem)
         return trace
 
     before = sys.gettrace()

@@ -53,11 +53,11 @@ def _once(names: list[str]) -> int:
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    table = dict(pairs)
+    if len(table) < len(pairs):
         names = [name for name, _ in pairs]
         raise ValueError(f"'{next(n for n in names if names.count(n) > 1)}' is there twice")
-    return found
+    return table
 
 
 def _adjlist(content: bytes) -> Checked:

@@ -153,19 +153,19 @@ class NetworkSpec(LinkConditions, frozen=True, kw_only=True):
         self, agents: int, a: int, b: int, edges: Mapping[tuple[int, int], LinkConditions]
     ) -> LinkConditions:
         """What the link between two ranks has; `edges` is that of `of_edges`."""
-        found = IDEAL
+        conditions = IDEAL
         kind = self.coordinator if COORDINATOR in (a, b) else self.neighbours
         for table in (self, kind):
-            found = table.over(found) if table is not None else found
+            conditions = table.over(conditions) if table is not None else conditions
         if self.regions:
             delay = self.delays[self._place(a)][self._place(b)]
-            found = LinkConditions(delay=delay).over(found)
+            conditions = LinkConditions(delay=delay).over(conditions)
         if (edge := edges.get((min(a, b), max(a, b)))) is not None:
-            found = edge.over(found)
+            conditions = edge.over(conditions)
         for link in self.links:
             if {_ranks(end)[0] for end in link.ends} == {a, b}:
-                found = link.over(found)
-        return found
+                conditions = link.over(conditions)
+        return conditions
 
     def _place(self, rank: int) -> int:
         """The number of a rank's region."""

@@ -154,8 +154,10 @@ def read(path: str | Path, overrides: Sequence[Override] = ()) -> dict[str, Any]
     except ValueError as error:  # also for a number with too many digits
         raise SpecError(str(path), f"is not TOML: {printable(str(error))}") from None
     except TypeError:
-        said = f"{path!r:.60} is not a run file; give its path, its content as a dict, or a RunSpec"
-        raise InputError(said) from None
+        problem = (
+            f"{path!r:.60} is not a run file; give its path, its content as a dict, or a RunSpec"
+        )
+        raise InputError(problem) from None
     except RecursionError:
         raise SpecError(str(path), "is nested too deeply") from None
     base = str(Path(path).resolve().parent)

@@ -92,16 +92,16 @@ class Controlled(ABC):
         If a run fails in the meantime, its error is raised.
         """
         deadline, before = time.monotonic() + timeout, self._failure
-        while len(found := self.messages(**which)) < count:
+        while len(messages := self.messages(**which)) < count:
             if self._failure is not None and self._failure is not before:
                 raise self._failure
             if time.monotonic() > deadline:
                 asked = ", ".join(f"{name} {value}" for name, value in which.items())
                 raise TimeoutError(
-                    f"{len(found)} of {count} messages ({asked or 'any'}) in {timeout:g} s"
+                    f"{len(messages)} of {count} messages ({asked or 'any'}) in {timeout:g} s"
                 )
             await asyncio.sleep(_LOOK)
-        return found
+        return messages
 
     # --- processes -------------------------------------------------------------------------------
 

@@ -222,8 +222,8 @@ class Hub:
             if broken:
                 self._interceptor.journal = None  # the runs are over; it must not keep agents here
             away = self._say_goodbye(why)
-        status = msgspec.structs.replace(self.snapshot.told, ended=self.exit_code)
-        self.snapshot = replace(self.snapshot, told=status)
+        status = msgspec.structs.replace(self.snapshot.reported, ended=self.exit_code)
+        self.snapshot = replace(self.snapshot, reported=status)
         self._router.close(flush=not away)
 
     def _say_goodbye(self, why: str) -> bool:

@@ -537,9 +537,9 @@ class Lobby:
             do = "its journal is torn, or a copy of an earlier one, so it cannot go on in this run"
             why = f"agent {rank} went back to before what it had said: {do}"
             remove = "; remove the journal, and start the agent again for the next run"
-            told = Reply(member.identity, control.Refused(do + remove))
+            refusal = Reply(member.identity, control.Refused(do + remove))
             member.quit = True
-            return [told, *self._ended(rank, why, now)]
+            return [refusal, *self._ended(rank, why, now)]
         if asked.taken <= session.sent or not self.went_on:
             return []
         self._ahead.add(rank)
@@ -553,28 +553,28 @@ class Lobby:
 
     def _moved_to(self, member: Member, inbox: str) -> list[LobbyEffect]:
         """An agent is back with this inbox: tell it and its neighbours who has moved, if any."""
-        told: list[LobbyEffect] = []
+        effects: list[LobbyEffect] = []
         if member.takes_part and member.incarnation and inbox not in ("", member.inbox):
             about = f"agent {member.rank}'s inbox"
             if trouble := self.roster.inbox_trouble(member, inbox):
                 self.refused["bad-inbox"] += 1
                 return [LogLine(logging.WARNING, f"agent {member.rank}: {trouble}", about)]
             member.inbox, member.moved = inbox, True
-            told.append(
+            effects.append(
                 LogLine(logging.INFO, f"agent {member.rank} is now reached at {inbox}", about)
             )
         if self._run is None:
-            self.changed |= bool(told)
-            return told
+            self.changed |= bool(effects)
+            return effects
         for rank in self._run.network.neighbours[member.rank]:
             other = self.roster.members.get(rank)
             if other is None or other.connection < 0:
                 continue
             if member.moved:
-                told.append(Reply(other.identity, control.Moved(member.rank, member.inbox)))
+                effects.append(Reply(other.identity, control.Moved(member.rank, member.inbox)))
             if other.moved:
-                told.append(Reply(member.identity, control.Moved(rank, other.inbox)))
-        return told
+                effects.append(Reply(member.identity, control.Moved(rank, other.inbox)))
+        return effects
 
     def _replace(self, member: Member, old: Member, now: float) -> list[LobbyEffect]:
         """Replace a member by a newer incarnation, or by the same one that joins anew."""

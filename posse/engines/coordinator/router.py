@@ -170,7 +170,7 @@ class Router:
 
     def connections(self, lobby: Lobby, now: float) -> Iterator[LobbyEffect]:
         """Tell the lobby which connections were lost or never let in; returns its effects."""
-        said = 0
+        rejected = 0
         for event in self.door.events():
             match event.kind:
                 case zmq.EVENT_ACCEPTED | zmq.EVENT_HANDSHAKE_FAILED_AUTH:
@@ -178,8 +178,8 @@ class Router:
                 case zmq.EVENT_DISCONNECTED:
                     yield from lobby.closed(event.value, now)
                 case _:
-                    said += 1
-                    text = self._not_let_in(event) if said <= _SAID_AT_ONCE else ""
+                    rejected += 1
+                    text = self._not_let_in(event) if rejected <= _SAID_AT_ONCE else ""
                     yield from lobby.rejected("handshake", text)
 
         for refused in (self._refused, self.door.refused):

@@ -212,9 +212,9 @@ def _difference(record: RunRecord, undisturbed: dict[str, Any] | None) -> str:
     if undisturbed is None:
         whole = record.answered and not record.dismissed
         return "" if whole else "has not the answers of all"
-    found = result_of(record)
-    names = [name for name in undisturbed if found.get(name) != undisturbed[name]]
-    return f"differs in {', '.join(names)}" if found != undisturbed else ""
+    result = result_of(record)
+    names = [name for name in undisturbed if result.get(name) != undisturbed[name]]
+    return f"differs in {', '.join(names)}" if result != undisturbed else ""
 
 
 def _blames(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> Iterator[Violation]:

@@ -57,8 +57,8 @@ def _log(rank: int, rewards: int) -> str:
 def breaches(cluster: SimulatedCluster) -> Iterator[tuple[str, str]]:
     """What was broken of what holds in the field: the invariant, and how."""
     frames = list(read_frames(cluster.capture)) if cluster.capture.exists() else []
-    said = [f for f in frames if f.plane == "data" and f.kind not in _OF_NO_REWARDS]
-    spoke = {frame.source for frame in said}
+    reports = [f for f in frames if f.plane == "data" and f.kind not in _OF_NO_REWARDS]
+    spoke = {frame.source for frame in reports}
     for rank in range(cluster.plan.spec.agents.count):
         path = cluster.folder / f"{_LOG.format(rank=rank)}.ledger"
         runs = read_ledger(path).runs if path.exists() else []

@@ -163,7 +163,7 @@ def test_status_is_published_without_being_asked_for_and_fresh_for_who_asks(
     gathering: Gathering,
 ) -> None:
     gathering.peer().joins(1)
-    until(lambda: gathering.hub.snapshot.told.arrived == 1, "a snapshot with the agent in it")
+    until(lambda: gathering.hub.snapshot.reported.arrived == 1, "a snapshot with the agent in it")
     now = gathering.hub.status()
     assert (now.waiting_for, now.waiting) == ([0], "to join")
     operator = gathering.peer()
@@ -210,7 +210,7 @@ def test_who_ends_by_itself_is_heard_before_its_death_is_known_and_who_was_kille
     monkeypatch.setattr("posse.engines.coordinator.hub._LAST_WORDS", math.inf)
     peer = gathering.peer()
     peer.joins(0)
-    until(lambda: gathering.hub.snapshot.told.arrived == 1, "a snapshot with the agent in it")
+    until(lambda: gathering.hub.snapshot.reported.arrived == 1, "a snapshot with the agent in it")
     looks = itertools.count()
     gathering.hub.on_look = lambda: None if next(looks) < 10 else peer.says(last_words)
     last_words = control.Failed("says why", mistake=False)
