@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from html import escape
 
 from posse.durable.frames import COORDINATOR, Frame
+from posse.printable import printable
 
 _WIDE, _ROW, _TOP, _SIDE = 130, 18, 46, 90
 _STYLE = (
@@ -56,7 +57,7 @@ def picture(
         f'viewBox="0 0 {width} {height}"><style>{_STYLE}</style>',
         '<defs><marker id="h" markerWidth="8" markerHeight="8" refX="7" refY="3" orient="auto">'
         '<path d="M0,0 L7,3 L0,6 z" fill="#2563a8" stroke="none"/></marker></defs>',
-        f'<rect width="{width}" height="{height}"/><text x="8" y="16">{escape(title)}</text>',
+        f'<rect width="{width}" height="{height}"/><text x="8" y="16">{_text(title, 200)}</text>',
     ]
     for process, x in column.items():
         name = "coordinator" if process == COORDINATOR else f"agent {process}"
@@ -70,7 +71,7 @@ def picture(
         x, y = column[mark.process], _height(mark.row)
         kind = ' class="f"' if mark.bad else ""
         parts.append(f'<circle cx="{x}" cy="{y}" r="3" fill="{"#c22" if mark.bad else "#222"}"/>')
-        parts.append(f'<text{kind} x="{x + 6}" y="{y + 4}">{escape(mark.text[:60])}</text>')
+        parts.append(f'<text{kind} x="{x + 6}" y="{y + 4}">{_text(mark.text, 60)}</text>')
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
@@ -88,11 +89,16 @@ def _drawn(arrow: Arrow, column: dict[int, int]) -> list[str]:
     line = f'<line class="{"l" if lost else "m"}" x1="{x}" y1="{y}" x2="{to}" y2="{below}"{head}/>'
     side = 8 if to >= x else -8
     anchor = "start" if to >= x else "end"
-    name = escape(f"{arrow.name}{' (lost)' if lost else ''}"[:40])
+    name = _text(f"{arrow.name}{' (lost)' if lost else ''}", 40)
     return [
         line,
         f'<text class="k" x="{x + side}" y="{y - 3}" text-anchor="{anchor}">{name}</text>',
     ]
+
+
+def _text(words: str, longest: int) -> str:
+    """A frame's words, or a file's name, as text of the picture: a capture may be anybody's."""
+    return escape(printable(words, longest))
 
 
 def of_frames(title: str, frames: Iterable[Frame], most: int = 400) -> str:

@@ -23,8 +23,8 @@ from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import Plan
 from posse.protocol import control
 from posse.protocol.machine import COORDINATOR
-from posse.protocol.message import kind_name
-from posse.protocol.wire import HEADER, MAGIC, VERSION
+from posse.protocol.message import Message, kind_name
+from posse.protocol.wire import HEADER, MAGIC, NO_RUN, VERSION
 
 _SEQUENCE = struct.Struct("<I"), 12
 INTS = [0, 1, 2, 3, 4, 5, 7, 99, -1, -2, 1 << 16, 1 << 31, (1 << 32) - 1, 1 << 53]
@@ -38,6 +38,60 @@ _LONGEST = 5_000
 
 class Seen(PosseError):
     """Enough frames were sent."""
+
+
+class HostileFields:
+    """Values for fields: of the right and of wrong types, at and beyond their bounds."""
+
+    def __init__(self, seed: str) -> None:
+        self.random = random.Random(seed)
+
+    def frame(self, kinds: Sequence[type[Message]]) -> bytes:
+        """A frame of one of these kinds, in anybody's name."""
+        pick = self.random
+        kind = pick.choice(kinds)
+        fields = [self.value(field.type) for field in mi.type_info(kind).fields]  # type: ignore[attr-defined]
+        plane = int(kind.plane) if pick.random() < 0.95 else pick.randrange(4)
+        run, source = pick.choice([0, 1, NO_RUN]), pick.choice([COORDINATOR, 0, 1, 2, -5])
+        head = HEADER.pack(MAGIC, VERSION, plane, run, source, 0, pick.choice(FLOATS), 0)
+        return head + msgspec.msgpack.encode([kind_name(kind), *fields])
+
+    def raw(self, length: int) -> bytes:
+        pick = self.random
+        if length % 8 == 0 and pick.random() < 0.7:
+            return b"".join(struct.pack("<d", pick.choice(NUMBERS)) for _ in range(length // 8))
+        return pick.randbytes(length)
+
+    def value(self, kind: Any) -> Any:
+        """Something of this type, mostly."""
+        pick = self.random
+        if pick.random() < 0.03:
+            return pick.choice([None, "x", [], {}, b"", -1, 1.5, True])
+        many = pick.choice([0, 1, 2, 4, 5])
+        match kind:
+            case mi.IntType():
+                return pick.choice(INTS[:8]) if pick.random() < 0.6 else pick.choice(INTS)
+            case mi.FloatType():
+                return pick.choice(FLOATS)
+            case mi.StrType():
+                return pick.choice(WORDS)
+            case mi.BytesType():
+                return self.raw(pick.choice([0, 1, 8, 16, 24, 30, 32, 48, 56, 64, 80, 160]))
+            case mi.LiteralType(values):
+                return pick.choice([*values, "none"])
+            case mi.UnionType(types):
+                return self.value(pick.choice(types))
+            case mi.ListType(item) | mi.VarTupleType(item):
+                return [self.value(item) for _ in range(many)]
+            case mi.TupleType(items):
+                return [self.value(item) for item in items]
+            case mi.DictType(key, value):
+                keys = [self.value(key) for _ in range(many)]
+                return {k: self.value(value) for k in keys if not isinstance(k, list | dict)}
+            case mi.StructType():
+                return [self.value(field.type) for field in kind.fields]
+            case _:
+                return pick.choice(INTS)
 
 
 class Fuzz:
@@ -55,7 +109,8 @@ class Fuzz:
         self._liar = liar
         self._frames = frames
         self._bursts = bursts
-        self._random = random.Random(seed)
+        self._fields_of = HostileFields(seed)
+        self._random = self._fields_of.random
         self._numbers: Counter[int] = Counter()
         self._said: list[list[Any]] = []
         system = plan.system
@@ -125,7 +180,7 @@ class Fuzz:
                 fields[at] = self._near(fields[at])
         else:
             name = pick.choice(self._names)
-            fields = [self._value(field.type) for field in self._fields[name]]
+            fields = [self._fields_of.value(field.type) for field in self._fields[name]]
         plane = self._planes.get(name, 1) if pick.random() < 0.95 else pick.randrange(4)
         now = pick.choice([0.0, 1.0, 2.0, 50.0, 1e308, -5.0, math.nan])
         run = 0 if pick.random() < 0.97 else pick.choice([1, (1 << 32) - 1])
@@ -144,7 +199,9 @@ class Fuzz:
             case float():
                 return pick.choice([value, -value, pick.choice(FLOATS)])
             case bytes():
-                return pick.choice([value[:-1], value + b"x", self._bytes(len(value)), value[::-1]])
+                return pick.choice(
+                    [value[:-1], value + b"x", self._fields_of.raw(len(value)), value[::-1]]
+                )
             case str():
                 return pick.choice(WORDS)
             case list() if value:
@@ -155,42 +212,5 @@ class Fuzz:
                 key = pick.choice(list(value))
                 others = {k: v for k, v in value.items() if k != key}
                 return pick.choice([others, value | {key: self._near(value[key])}])
-            case _:
-                return pick.choice(INTS)
-
-    def _bytes(self, length: int) -> bytes:
-        pick = self._random
-        if length % 8 == 0 and pick.random() < 0.7:
-            return b"".join(struct.pack("<d", pick.choice(NUMBERS)) for _ in range(length // 8))
-        return pick.randbytes(length)
-
-    def _value(self, kind: Any) -> Any:
-        """Something of this type, mostly."""
-        pick = self._random
-        if pick.random() < 0.03:
-            return pick.choice([None, "x", [], {}, b"", -1, 1.5, True])
-        many = pick.choice([0, 1, 2, 4, 5])
-        match kind:
-            case mi.IntType():
-                return pick.choice(INTS[:8]) if pick.random() < 0.6 else pick.choice(INTS)
-            case mi.FloatType():
-                return pick.choice(FLOATS)
-            case mi.StrType():
-                return pick.choice(WORDS)
-            case mi.BytesType():
-                return self._bytes(pick.choice([0, 1, 8, 16, 24, 30, 32, 48, 56, 64, 80, 160]))
-            case mi.LiteralType(values):
-                return pick.choice([*values, "none"])
-            case mi.UnionType(types):
-                return self._value(pick.choice(types))
-            case mi.ListType(item) | mi.VarTupleType(item):
-                return [self._value(item) for _ in range(many)]
-            case mi.TupleType(items):
-                return [self._value(item) for item in items]
-            case mi.DictType(key, value):
-                keys = [self._value(key) for _ in range(many)]
-                return {k: self._value(value) for k in keys if not isinstance(k, list | dict)}
-            case mi.StructType():
-                return [self._value(field.type) for field in kind.fields]
             case _:
                 return pick.choice(INTS)

@@ -9,12 +9,12 @@ _SVG = "{http://www.w3.org/2000/svg}"
 
 
 def test_processes_are_lines_and_messages_are_arrows_that_are_named() -> None:
-    arrows = [Arrow(-1, 2, 0, 1, "Begin"), Arrow(2, -1, 1, None, "Vote <1>")]
+    arrows = [Arrow(-1, 2, 0, 1, "Begin"), Arrow(2, -1, 1, None, "Vote <1>\x1b[2J")]
     root = ET.fromstring(picture("a run", [0.0, 0.5], arrows, [Mark(2, 1, "killed", bad=True)]))
     texts = [text.text for text in root.iter(f"{_SVG}text")]
     assert texts == [
         *("a run", "coordinator", "agent 2", "0.000000", "0.500000"),
-        *("Begin", "Vote <1> (lost)", "killed"),
+        *("Begin", r"Vote <1>\x1b[2J (lost)", "killed"),
     ]
     assert [line.get("class") for line in root.iter(f"{_SVG}line")] == [None, None, "m", "l"]
 

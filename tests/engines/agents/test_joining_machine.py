@@ -1,5 +1,6 @@
 """An agent's side of joining, over scripted time and without a socket."""
 
+import contextlib
 import logging
 import math
 from typing import Any
@@ -32,6 +33,7 @@ from posse.protocol.machine import COORDINATOR
 from posse.protocol.message import Message
 from posse.protocol.signing import nonce_of
 from posse.protocol.wire import VERSION, encode
+from tests.support.fuzz import HostileFields
 
 WALL = 1e9
 WAIT = 300.0
@@ -535,3 +537,21 @@ def test_what_nothing_else_repeats_is_said_again_until_it_is_answered() -> None:
             (ask,) = effects
             assert isinstance(ask, SendToCoordinator)
     assert effects == [OpenInbox("mase", 4)]  # four round trips, as four were lost
+
+
+def test_whatever_a_coordinator_says_ends_it_by_a_sentence_at_most() -> None:
+    """Every kind with hostile fields, at every stage."""
+    hostile = HostileFields("joining")
+    ended = 0
+    for trial in range(40):
+        script = Script()
+        stage = [JoinState.JOINED, JoinState.LINKING, JoinState.LINKED][trial % 3]
+        if trial % 4:
+            script.comes_to(stage)
+        with contextlib.suppress(PosseError):
+            ended += 1
+            for _ in range(30):
+                script.told(hostile.frame([*control.TO_JOINING, *control.TO_AGENT]))
+                script.now += 0.01
+            ended -= 1
+    assert ended

@@ -8,6 +8,7 @@ import pytest
 from posse.engines.coordinator.lobby import CATCH_UP, Lobby
 from posse.engines.coordinator.roster import RESUMES_AT_ONCE, RESUMES_PER_SECOND, Peer, Roster
 from posse.engines.effects import (
+    Fail,
     LogLine,
     Reply,
     ResendFrames,
@@ -15,6 +16,7 @@ from posse.engines.effects import (
 from posse.protocol import control
 from posse.protocol.message import Message
 from posse.security.keys import CoordinatorKeys, KeyPair
+from tests.support.fuzz import HostileFields
 from tests.support.lobby import (
     DEADLINE,
     ENGINE,
@@ -338,3 +340,25 @@ def test_a_coordinator_whose_journal_is_older_than_its_run_says_so_and_ends_if_m
     script.closes("z")
     effects = script.says("y", control.Resume(1, "", b"y", 1, 9), "l")
     assert failed(effects).startswith(f"{older}: agents 0, 1 took frames that it does not have")
+
+
+@pytest.mark.parametrize("keys", [(), ("key-0", "key-1")])
+def test_whatever_is_said_to_it_raises_nothing_and_ends_no_run_but_by_who_fails(
+    keys: tuple[str, ...],
+) -> None:
+    """Strangers, and agents that joined, say every kind with hostile fields."""
+    hostile = HostileFields(f"lobby {keys}")
+    kinds: set[type[Message]] = {*control.TO_LOBBY, control.Goodbye, *control.TO_COORDINATOR}
+    kinds -= {control.Failed}
+    for trial in range(20):
+        script = Script(keys=keys)
+        if trial % 2:
+            for rank in range(2):
+                script.joins(f"peer-{rank}", rank, key=keys[rank] if keys else "")
+            script.carries(Run(outlives=trial % 4 == 1))
+        for _ in range(60):
+            peer = hostile.random.choice(["peer-0", "peer-1", "new-7", "new-8"])
+            key = hostile.random.choice([*keys, "stranger"]) if keys else ""
+            effects = script.says(peer, hostile.frame(sorted(kinds, key=str)), key)
+            assert not any(isinstance(effect, Fail) for effect in effects)
+            script.now += hostile.random.choice([0.0, 0.01])
