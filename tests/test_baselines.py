@@ -114,6 +114,7 @@ def play(name: str, **changes: Any) -> posse.RunRecord:
     return memory.run(plan, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_each_finds_the_best_arm_and_cooperation_saves_regret(name: str) -> None:
     alone, together = play(name), play(f"COOPERATIVE_{name}")

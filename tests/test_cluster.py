@@ -11,6 +11,7 @@ from tests.support.cluster import SPEC
 from tests.support.runs import assert_same_run
 
 
+@pytest.mark.slow
 @pytest.mark.asyncio
 @pytest.mark.parametrize("kind", ["processes", "memory"])
 async def test_a_cluster_is_awaited_and_runs_again_while_others_go_on(kind: str) -> None:

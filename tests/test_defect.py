@@ -59,6 +59,7 @@ def run(folder, engine, *more, **environment):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["processes", "memory"])
 def test_a_defect_of_the_users_arms_has_its_place(tmp_path, engine):
     (tmp_path / "run.toml").write_text(RUN)
@@ -114,6 +115,7 @@ class Probe:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["processes", "memory"])
 def test_what_the_users_code_prints_ends_no_run(tmp_path, engine):
     (tmp_path / "run.toml").write_text(RUN)
@@ -178,6 +180,7 @@ topology = { kind = "python", target = "talks:links" }
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["processes", "memory"])
 def test_what_a_system_prints_is_not_in_the_result(tmp_path, engine):
     (tmp_path / "run.toml").write_text(TALKING)
@@ -208,6 +211,7 @@ posse.agent.mase.MaseVoter.handle = handle
 """Breaks every agent, as `sitecustomize`, which Python imports when it starts."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["memory", "processes"])
 def test_a_defect_of_every_agents_machine_comes_once_and_without_tracebacks(tmp_path, engine):
     (tmp_path / "run.toml").write_text(RIDE)
@@ -256,6 +260,7 @@ OWN = dataclasses.replace(get_system("mase"), {field}=refuse)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("field", ["check", "claim"])
 @pytest.mark.parametrize(
     ("refuses", "said"),

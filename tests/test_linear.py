@@ -110,6 +110,7 @@ def test_a_run_agrees_with_a_plain_loop(name: str, batch: int, epsilon: float | 
     assert run.regret == pytest.approx(regret, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "variant"),
     [

@@ -84,6 +84,7 @@ def test_a_users_module_that_ours_hides_is_named(folder: Path) -> None:
         own_code.load("posse:SYSTEM", [str(folder)], "posse.systems")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code",
     [

@@ -1,6 +1,7 @@
 """What is kept from slot to slot: nothing comes out otherwise than where it is not kept."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -76,6 +77,7 @@ SLOT = st.tuples(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(SLOT, min_size=1, max_size=16))
 def test_what_is_kept_from_slot_to_slot_changes_nothing(slots) -> None:

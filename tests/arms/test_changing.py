@@ -80,6 +80,7 @@ def test_rewards_that_come_late_cost_each_arm_its_delay_once_and_change_nothing_
     assert late.pulls == at_once.pulls + 2 * 2 * 3  # agents, arms, slots
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("raw", [JUMP, DRIFT, {**DRIFT, "sd": 0.01, "delay": 2}, LATE])
 @pytest.mark.parametrize(
     ("system", "parameters"),

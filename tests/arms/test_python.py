@@ -108,6 +108,7 @@ def test_python_factory_is_told_who_asks(module: Any) -> None:
     assert len(seeds) == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "said"),
     [

@@ -94,6 +94,7 @@ def on_a_wrong_clip(rewards, clip):
     return (np.clip(rewards, low, high + 9 * (high - low)) - low) / (high - low)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_what_is_honest_is_not_accused_and_costs_no_more_than_claimed(system):
     result = found(system)
@@ -141,6 +142,7 @@ def test_who_watches_several_agents_learns_no_more_unless_their_noise_is_alike(m
     assert "noise that another has too" in str(found("dp-mase", 2).violations)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", ["private-ucb", "ddp-mab"])
 def test_noise_reused_over_releases_is_found(monkeypatch, system):
     replaced(monkeypatch, FieldNoise, "noisy", reused)

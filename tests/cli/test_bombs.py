@@ -145,6 +145,7 @@ GENERATORS = {
 RING = 'system = "ddp-mab"\nagents.count = 8\nparameters = { epsilon = 1.0, horizon = 2000 }\n'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", GENERATORS)
 def test_a_generator_is_not_asked_for_more_than_the_agents_are(
     what: str, capsys: pytest.CaptureFixture[str]

@@ -37,6 +37,7 @@ def sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     forget_own_code()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words", ["report sent", "report .", "compare sent other", "check sent/spec.toml"]
 )

@@ -72,6 +72,7 @@ class Arms:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("engine", "jobs"), [("memory", "1"), ("memory", "2"), ("processes", "1")])
 def test_json_is_nothing_else_whatever_the_users_code_prints(
     run_file: Path, engine: str, jobs: str

@@ -107,6 +107,7 @@ def test_a_terminal_of_no_width_shows_the_result(run_file: Path) -> None:
     assert (done.returncode, "found" in done.stdout) == (0, True)
 
 
+@pytest.mark.slow
 def test_a_terminal_that_is_closed_ends_a_run_as_ctrl_c_does(tmp_path: Path) -> None:
     halting.prepare(tmp_path)
     ours, theirs = pty.openpty()
@@ -173,6 +174,7 @@ def test_who_interrupts_a_command_that_loads_is_told_so_too(
     assert not Path("out").exists()
 
 
+@pytest.mark.slow
 def test_a_command_that_loads_without_a_terminal_goes_on(run_file: Path) -> None:
     code = AS_IT_LOADS.format(module="numpy", sent="SIGHUP", start=INSTALLED)
     shell = ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", sys.executable, "-P", "-c", code]

@@ -121,6 +121,7 @@ def test_before_the_run_file_it_does_not_take_that_for_an_address(
     assert "to give no address, put --watch after FILE" in said
 
 
+@pytest.mark.slow
 def test_the_page_of_a_short_run_waits_for_its_first_reader(tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text(RUN)
     command = [*POSSE, "run", "run.toml", "--engine", "memory", "--out", "out", "--watch"]

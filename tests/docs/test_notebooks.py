@@ -26,6 +26,7 @@ def test_first_steps() -> None:
     assert (len(left["runs"]), len(left["agents"])) == (6, 6 * 16)
 
 
+@pytest.mark.slow
 def test_compare(capsys: pytest.CaptureFixture[str]) -> None:
     left = executed("compare.ipynb")
     means = [mean["mean"] for mean in left["regret"].values()]

@@ -37,6 +37,7 @@ def said(frames: list[Frame]) -> Said:
     return links
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
 def test_both_engines_are_heard_saying_the_same(name: str, tmp_path: Path) -> None:
     run = {"seed": 2, "arms": {"kind": "bernoulli", "means": [0.8, 0.2]}, **RUNS[name]}

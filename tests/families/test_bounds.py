@@ -65,6 +65,7 @@ def _raw(system, **changes):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", SMALL)
 def test_runs_stay_below_the_bound(system):
     spec = prepare(_raw(system))
@@ -188,6 +189,7 @@ def test_there_is_no_bound_on_players_whose_targets_are_level(system):
     assert prepare(_raw(system, **told(0.5, 0.5, players=1))).bound(0).label == "Theorem 6"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", ["tdfs-private", "tdfs-private-bound"])
 def test_players_whose_targets_are_level_collide_for_ever(system):
     """Above what Theorem 6 adds up for two level arms, which is 0."""
@@ -234,6 +236,7 @@ def test_the_bound_is_drawn_dashed_and_kept_in_the_table(tmp_path):
     assert told[-1][2] == pytest.approx(float(bound.regret(np.array([told[-1][1]]))[0]))
 
 
+@pytest.mark.slow
 def test_a_bound_far_away_is_said_and_not_drawn(tmp_path):
     near = {"kind": "bernoulli", "means": [0.5, 0.499, 0.498]}
     chart = _report(tmp_path, system="private-ucb", arms=near)
@@ -248,6 +251,7 @@ def test_the_proofs_condition_is_said():
     assert "γ < 1/ε (here γ = 1, 1/ε = 1)" in spec.bound(0).note
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", [n for n in families.names() if families.get_system(n).one_form])
 def test_systems_of_one_form_run_alike_in_both_variants(system):
     extras: dict[str, dict[str, Any]] = {

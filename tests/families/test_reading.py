@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from posse.audit.captured import checks
 from posse.audit.judge import AuditVerdict
@@ -103,6 +104,7 @@ def test_an_own_system_says_what_its_messages_show() -> None:
     assert not any("record" in name for name in numbers)
 
 
+@pytest.mark.slow
 def test_an_audit_of_an_own_system_names_what_gives_it_away() -> None:
     """That honest systems are not refuted: `tests/audit/test_whole.py`."""
     cases = (Neighbours(levels=(1.0, 0.0)),)

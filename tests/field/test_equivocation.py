@@ -57,6 +57,7 @@ def test_its_two_signatures_are_in_the_result_or_in_why_there_is_none(
     assert one != other
 
 
+@pytest.mark.slow
 @pytest.mark.inside
 @pytest.mark.parametrize("system", ["private-ucb", "byzantine-ucb", "robust-private-ucb"])
 def test_where_messages_are_passed_on_the_others_go_on_without_it(

@@ -313,6 +313,7 @@ def test_the_compose_file_gives_each_agent_its_own_volumes() -> None:
     assert command.endswith("--run /etc/posse/run.toml --data /data/rewards.csv")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "status"),
     [

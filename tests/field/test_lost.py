@@ -57,6 +57,7 @@ def test_an_agent_that_is_killed_in_a_run_and_stays_away_is_named(folder: Path) 
     assert "start the run again" in str(c.error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("secured", [True, False])
 def test_an_agent_that_is_killed_before_the_run_is_waited_for_and_replaced(
     secured: bool, folder: Path, capsys: pytest.CaptureFixture[str]

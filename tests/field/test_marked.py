@@ -70,6 +70,7 @@ def test_sums_of_rewards_are_found() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", CASES)
 def test_no_reward_is_in_the_files_and_lines_of_a_run(
     system: str, rewards: Path, tmp_path: Path

@@ -75,6 +75,7 @@ def carries_out(host: AgentHost, run: int = 0) -> None:
             host.step()
 
 
+@pytest.mark.slow
 def test_a_coordinator_that_begins_again_gets_no_second_look(rewards: Path) -> None:
     """Attack a11: 300 noises of one statistic. Here each has other rows, until none is left."""
     run = once("cdp-mab", rewards, parameters={"horizon": 4000, "epsilon": 0.5})

@@ -93,6 +93,7 @@ def test_every_system_runs_in_the_field_or_says_why_not() -> None:
     assert {family_of(name) for name in fit} == FAMILIES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", CASES)
 def test_a_system_sends_what_the_page_lists_and_ends(system: str, rewards: Path) -> None:
     for variation in variations(system):
@@ -141,6 +142,7 @@ LOCKSTEP = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", LOCKSTEP)
 def test_control_messages_do_not_depend_on_rewards(
     system: str, rewards: Path, others: Path
@@ -345,6 +347,7 @@ def test_a_sign_of_life_follows_from_time_alone(system: str, rewards: Path) -> N
         assert [message(f)[0] for to, f in host.outbox if to == COORDINATOR] == ["SlotReached"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", ["dp-mase", "ddp-mab", "private-ucb", "anonymous", "tdfs-ucb"])
 def test_a_result_of_the_field_is_written_and_reported(
     system: str, rewards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

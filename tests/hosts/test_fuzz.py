@@ -36,6 +36,7 @@ def plans(system: str, folder: Path) -> list[Plan]:
 
 
 # a neighbour's 1e308 is a number
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:overflow encountered", "ignore:invalid value encountered")
 @pytest.mark.parametrize("system", CASES)
 def test_no_message_of_a_liar_raises_but_by_name(

@@ -54,6 +54,7 @@ def coordinator() -> CoordinatorHost:
     return host
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [0, MIB])
 def test_frames_of_a_run_that_has_not_begun(size: int) -> None:
     host = agent_on_a_ring()
@@ -106,6 +107,7 @@ def test_frames_that_a_peer_does_not_confirm() -> None:
         session.wrap(b"x")
 
 
+@pytest.mark.slow
 def test_a_report_of_the_largest_size_there_is() -> None:
     """It does not stay: this is the peak, while it is looked at."""
     host = coordinator()

@@ -8,6 +8,8 @@ import tomllib
 from importlib import metadata
 from pathlib import Path
 
+import pytest
+
 from posse.families import names
 from tests.support.patience import PATIENCE
 from tests.support.runs import printed
@@ -89,6 +91,7 @@ for system in names():
 """
 
 
+@pytest.mark.slow
 def test_every_system_runs_by_its_defaults_on_the_default_dependencies() -> None:
     allowed = ",".join(DEFAULT | set(ROOMS))
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -96,6 +99,7 @@ def test_every_system_runs_by_its_defaults_on_the_default_dependencies() -> None
     assert [line.split()[0] for line in said.splitlines()] == names()
 
 
+@pytest.mark.slow
 def test_what_is_imported_is_a_dependency_or_an_extra_that_is_loaded_when_asked_for() -> None:
     """At the top of a file, a dependency; an extra in functions and what is its own."""
     own = (

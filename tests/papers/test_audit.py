@@ -18,6 +18,7 @@ def test_numpys_draws_are_recognised():
     assert not all(bits.numpy_adds(0.0, float(y), 2.0) for y in moved)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("of", "arguments", "more", "over"),
     [
@@ -41,10 +42,12 @@ def test_mechanisms_that_must_pass_and_that_must_fail(of, arguments, more, over)
         assert found["value"] > 0.05
 
 
+@pytest.mark.slow
 def test_the_tree_spends_all_of_its_epsilon() -> None:
     assert tossou.tree(20_000, 1.0, "tree", generator=GENERATOR(4))["found"] > 0.8
 
 
+@pytest.mark.slow
 def test_a_row_that_is_taken_out_costs_more_than_epsilon() -> None:
     """The claim "one per record" of 66a882c held for the value of a row alone."""
 

@@ -33,6 +33,7 @@ def test_each_verdict_is_what_theory_says(line: str) -> None:
     assert found["refuted"] is (line not in HOLD), found["said"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", ["half", "tossou"])
 def test_the_hybrid_mechanism_is_told_apart_quickly(split: str) -> None:
     found = POINTS[f"hybrid mechanism, {'split' if split == 'half' else 'unsplit'}"]("corrected", 1)

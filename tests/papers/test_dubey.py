@@ -68,6 +68,7 @@ def test_the_optimum_pulls_all_arms_of_a_trial_alike():
     assert regret < 50
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("share", "gamma"), [(0.0, 1), (1.0, 2)])
 def test_a_life_of_one_or_two_slots_is_that_of_the_algorithm(share, gamma):
     near = np.zeros((4, 4))

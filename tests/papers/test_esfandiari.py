@@ -186,6 +186,7 @@ def test_algorithm_1_is_the_plain_loop_of_its_pseudo_code(variant):
     alike_on_average(slow, [memory.run(plan, number).regret for number in range(150)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("system", "more"),
     [

@@ -9,6 +9,7 @@ from tests.report.test_browser import CUT_OFF
 from tests.support.browser import CHROMIUM, Browser
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium here: apt-get install chromium")
 @pytest.mark.parametrize("shape", ["points", "bars"])
 def test_an_experiments_page_is_whole(tmp_path, shape):

@@ -254,6 +254,7 @@ def pulls_arm_0_twice(offset: int, sample: float, noise: SeededNoise) -> bool:
     return player.arm == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("offset", "sample"), [(1, 0.0), (1, 1.0), (2, 1.0)])
 def test_the_computed_choices_are_those_of_real_players(offset: int, sample: float) -> None:
     """Wrong once in ten thousand."""

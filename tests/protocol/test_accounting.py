@@ -34,6 +34,7 @@ def test_the_schedule_costs_no_less_than_google_says_and_hardly_more(epsilon, T)
     assert ours <= 1.01 * numerical(costs, DELTA)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [1e-2, 1e-6, 1e-12])
 @pytest.mark.parametrize("cost", [0.01, 0.3, 2.0])
 def test_equal_releases_too(cost, delta):

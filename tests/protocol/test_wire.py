@@ -82,6 +82,7 @@ def test_a_frame_says_when_it_was_sent(now: float, cut: int) -> None:
     assert sent_at(frame[:cut]) == 0.0
 
 
+@pytest.mark.slow
 @given(MESSAGES)
 def test_a_frame_says_its_kind(message: Message) -> None:
     assert kind_of(frame_of(message)) == kind_name(type(message))

@@ -76,6 +76,7 @@ TOO_WIDE = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["report", "compare", "long names"])
 @pytest.mark.parametrize("width", [320, 375, 768, 1440])
 def test_tables_fit(browser, pages, name, width):
@@ -179,6 +180,7 @@ def test_tables_sort_by_a_click(browser, pages):
     assert values == sorted(values, reverse=True)
 
 
+@pytest.mark.slow
 def test_whatever_came_into_a_page_its_own_script_alone_runs(browser, pages, tmp_path):
     """What escapes text is tested elsewhere; this is for the day on which it fails."""
     act = "document.title='owned'"

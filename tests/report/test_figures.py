@@ -36,6 +36,7 @@ def series(folder: Path, system: str, **changes: Any) -> read.Series:
     return read.read(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("system", "names"),
     [
@@ -121,6 +122,7 @@ def own_system(folder: Path) -> dict[str, Any]:
     return {"system": "own:SYSTEM", "path": [str(folder)], "base": str(folder), "repeat": 2}
 
 
+@pytest.mark.slow
 def test_a_system_of_ones_own_is_drawn_like_ours(tmp_path: Path) -> None:
     made = series(tmp_path / "runs", **own_system(tmp_path))
     section = figures.section(made)

@@ -392,6 +392,7 @@ def _logs(path, count):
     return {"kind": "csv", "path": str(path), "count": 2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "found"), [(400, "an arm for each user"), (4, "")])
 def test_what_is_no_arm_for_all_is_an_answer_too(tmp_path, rows, found):
     arms = _logs(tmp_path / "log-{rank}.csv", 0)

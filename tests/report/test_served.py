@@ -51,6 +51,7 @@ def test_another_name_or_another_site_is_refused(page: ServedPage) -> None:
     assert get(page, query, Origin="http://evil.example").status == 403
 
 
+@pytest.mark.slow
 def test_whoever_has_its_address_reads_the_report(page: ServedPage, folder: Path) -> None:
     until = time.monotonic() + PATIENCE
     while (answered := get(page, f"?{urlsplit(page.url).query}")).status == 503:

@@ -53,6 +53,7 @@ def test_it_is_drawn_over_the_swept_number(swept: Path) -> None:
     assert float(drawn[0]["mean"]) == pytest.approx(sum(first) / len(first))
 
 
+@pytest.mark.slow
 def test_of_two_numbers_that_with_more_values_is_the_axis(run_file: Path) -> None:
     over = ["--over", "agents.count=8,12", "--over", "parameters.epsilon=0.5,1,2"]
     assert main(["sweep", str(run_file), *over, "--out", "swept", "--jobs", "1"]) == 0
@@ -161,6 +162,7 @@ def test_curves_that_are_the_same_are_one_line(swept: Path) -> None:
     assert sum(name.startswith("mase") for name in drawn) == 1
 
 
+@pytest.mark.slow
 def test_with_a_network_time_is_shown_against_bytes(run_file: Path) -> None:
     over = ["--over", "network.delay=0.01,0.02", "--over", "parameters.epsilon=1,2"]
     assert main(["sweep", str(run_file), *over, "--out", "swept", "--jobs", "1"]) == 0

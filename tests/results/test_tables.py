@@ -35,6 +35,7 @@ def written(path: Path, plan: Plan, records: list[RunRecord]) -> dict[str, list[
     return tables
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", names())
 def test_every_table_of_the_log_is_written_and_every_column_has_a_name(
     system: str, tmp_path: Path

@@ -20,6 +20,7 @@ from tests.support.lossy import lossy
 from tests.support.runs import assert_same_run, detail
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("system", "parameters"),
     [
@@ -109,6 +110,7 @@ def test_wall_clock(system: str, kind: str) -> None:
     assert detail(record).rewards[-1][0] == 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", ["anonymous", "explore-then-commit"])
 def test_every_user_finds_its_own_arm(system: str) -> None:
     means = [[0.95 if k == n % 3 else 0.05 for k in range(3)] for n in range(21)]
@@ -169,6 +171,7 @@ def test_a_broken_cluster_assumption_is_named_and_the_run_goes_on() -> None:
     assert detail(printed).no_feedback
 
 
+@pytest.mark.slow
 def test_agents_whose_rewards_run_out_vanish_from_a_run_that_goes_on(tmp_path: Path) -> None:
     generator = np.random.default_rng(0)
     for n in range(10):

@@ -99,6 +99,7 @@ def run_under_fire(frames: list[bytes]) -> tuple[RunRecord, int]:
     return record, sent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "strangers", [list(STRANGERS.values()), [LARGE]], ids=["small ones", "100 MB"]
 )

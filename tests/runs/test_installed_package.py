@@ -118,6 +118,7 @@ def ran(package: Path, *more: str) -> Any:
     return json.loads(posse(package, "run", "run.toml", "--json", *more))["runs"][0]
 
 
+@pytest.mark.slow
 def test_a_run_file_says_them_by_name(package: Path) -> None:
     memory, processes = (ran(package, "--engine", kind) for kind in ("memory", "processes"))
     assert memory["answers"] == processes["answers"] == [1] * 5
@@ -126,6 +127,7 @@ def test_a_run_file_says_them_by_name(package: Path) -> None:
     assert memory["communication"]["data"] == processes["communication"]["data"]
 
 
+@pytest.mark.slow
 def test_the_list_and_the_check_know_them(package: Path) -> None:
     assert "neighbourly: ask your neighbours" in posse(package, "list", "neighbourly")
     assert "\n  neighbourly " in posse(package, "list", "systems")

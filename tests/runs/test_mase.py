@@ -17,6 +17,7 @@ from posse.spec.runfile import AgentsSpec
 from tests.support.runs import BEST_ARM_SYSTEMS, spec
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["corrected", "printed"])
 @pytest.mark.parametrize("system", BEST_ARM_SYSTEMS)
 def test_every_system_finds_the_best_arm(system: str, variant: str) -> None:

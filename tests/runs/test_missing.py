@@ -73,6 +73,7 @@ KILLED = ["cooperative-ucb", "anonymous", "ddp-mab"]
 Lose = Callable[[Plan], RunRecord]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("system", "lose"),
     [(s, one_is_lost) for s in FAMILIES] + [(s, one_is_killed) for s in KILLED],
@@ -198,6 +199,7 @@ def end_rightly(raw: dict[str, Any], losses: dict[int, int], seed: int) -> None:
 LOSSES = st.dictionaries(st.integers(0, AGENTS - 1), st.integers(0, 700), max_size=AGENTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", DISORDERS)
 @settings(max_examples=3, deadline=None)
 @given(losses=LOSSES, seed=st.integers(0, 2**32))

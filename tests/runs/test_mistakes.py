@@ -179,6 +179,7 @@ def test_a_mistake_has_its_file_and_line(folder: Path, side: str, mistake: str) 
     assert error.__notes__
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("side", "mistake"),
     [

@@ -67,6 +67,7 @@ def test_in_a_cluster(own: Path, expected: posse.Result) -> None:
     assert other.runs[0].pulls != result.runs[0].pulls
 
 
+@pytest.mark.slow
 def test_with_a_coordinator_and_agents_by_hand(own: Path, expected: posse.Result) -> None:
     run_file = str(own / "run.toml")
     address = f"ipc://{own}/hub"

@@ -101,6 +101,7 @@ def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("system", "transport"), QUICK)
 def test_a_killed_agent_goes_on(system: str, transport: str, tmp_path: Path) -> None:
     check(system, transport, 2, 1, tmp_path)

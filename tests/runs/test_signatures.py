@@ -174,6 +174,7 @@ def test_forged_means_on_their_way_to_a_sink_end_the_run_by_the_relays_name() ->
         with_a_liar("hdp-mab", FEDERATED, sign=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("system", "parameters"),
     [

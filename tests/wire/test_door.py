@@ -290,6 +290,7 @@ def test_who_fills_the_memory_slowly_by_small_parts_is_closed(
     assert (closed, sent) == (["too-much"] if most < 24 else [], most)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keyed", [False, True])
 @pytest.mark.parametrize("size", [0, 50, 300])
 def test_after_many_frames_nobody_seems_ahead_who_is_not(

@@ -44,6 +44,7 @@ print(simulated({"system": "ddp-mab", **SMALL["ddp-mab"], "engine": {"durable": 
 """
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_trace_in_any_process() -> None:
     traces = {
         subprocess.run(

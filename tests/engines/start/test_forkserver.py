@@ -102,6 +102,7 @@ def test_agents_import_from_where_the_script_does_that_starts_them(tmp_path: Pat
     assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["dp-mase", "private-ucb", "tdfs-private", "ddp-mab"])
 def test_agents_that_share_processes_carry_the_same_run(name: str) -> None:
     raw = {key: value for key, value in CASES[name].items() if key != "engine"}

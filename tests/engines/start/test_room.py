@@ -31,6 +31,7 @@ def run(folder: Path, agents: int, files: int) -> "subprocess.CompletedProcess[s
     )
 
 
+@pytest.mark.slow
 def test_few_descriptors_are_enough_or_a_sentence(tmp_path: Path) -> None:
     agents, enough = 8, 32
     done = run(tmp_path, agents, enough)

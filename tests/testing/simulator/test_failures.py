@@ -56,6 +56,7 @@ SEEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SEEN)
 def test_a_run_ends_as_if_it_had_not_been(name: str) -> None:
     plan, *faults = SEEN[name]
