@@ -3,8 +3,6 @@
 #   make test    the test suite
 # Each makes its own environment in .venv when it is missing.
 PYTHON ?= python3
-# at how many moments `make chaos` kills each system
-MOMENTS ?= 1000
 # how long `make fuzz` fuzzes each reader
 SECONDS ?= 600
 VENV   := .venv
@@ -27,7 +25,7 @@ COMPILED := --numprocesses 3 --dist worksteal -m "not slow and not inside" \
 # tests start hundreds of processes: what each imports is compiled once
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo pictures example test test-all test-compiled check fuzz attacks chaos simulate format docs bench compiled lock clean
+.PHONY: demo pictures example test test-all test-compiled check fuzz attacks simulate format docs bench compiled lock clean
 
 demo: $(VENV)/run
 	$(BIN)/posse run examples/first_ride.toml --out runs/demo
@@ -78,11 +76,6 @@ fuzz: $(VENV)/dev
 attacks: $(VENV)/dev
 	grep -o 'tests/[a-z_/]*\.py::[a-z_0-9]*' docs/security.md | sort -u | \
 		xargs $(BIN)/python -m pytest --numprocesses 3 --dist worksteal
-
-chaos: $(VENV)/dev
-	$(BIN)/python -m pytest tests/engines/test_faults.py tests/runs/test_restarts.py \
-		tests/runs/test_killed_command.py tests/engines/test_recovery.py tests/field/test_kills.py \
-		tests/field/test_churn.py tests/field/test_wire.py --chaos $(MOMENTS) --timeout 3600
 
 # the real coordinator and agents under drawn faults, in virtual time
 SEEDS ?= 500

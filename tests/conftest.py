@@ -4,7 +4,6 @@ import logging
 import os
 import signal
 import tempfile
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from multiprocessing import resource_tracker
@@ -95,58 +94,7 @@ def nothing_is_left() -> Iterator[None]:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Options of single tests."""
     parser.addoption("--golden", action="store_true", help="fill in missing golden hashes")
-    parser.addoption(
-        "--chaos",
-        type=int,
-        default=0,
-        metavar="MOMENTS",
-        help="every family through every fault, and each killed at so many moments",
-    )
     parser.addoption("--fuzz", default=0, help="hostile frames of tests/hosts/test_fuzz.py")
-
-
-CHAOS = ("fault", "where", "system", "recovered after", "sent again")
-
-
-def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """What was done to what, and what came of it, in a table (`--chaos`)."""
-    if not config.getoption("--chaos"):
-        return
-    rows = []
-    for outcome in ("passed", "failed"):
-        for report in terminalreporter.stats.get(outcome, []):
-            said = dict(report.user_properties)
-            if "fault" in said:
-                result = "as undisturbed" if outcome == "passed" else "FAILED"
-                rows.append([*(str(said.get(column, "")) for column in CHAOS), result])
-    _write(terminalreporter, [[*CHAOS, "result"], *rows])
-    right = sum(row[-1] == "as undisturbed" for row in rows)
-    again = sum(int(row[4] or 0) for row in rows)
-    terminalreporter.write_line(
-        f"{right} of {len(rows)} runs ended as if undisturbed; {again} frames were sent again"
-    )
-
-    reports = [one for of in terminalreporter.stats.values() for one in of if hasattr(one, "when")]
-    took: Counter[str] = Counter()
-    for one in reports:
-        took[one.location[0]] += one.duration
-    calls = [one for one in reports if one.when == "call"]
-    _write(
-        terminalreporter,
-        [["part", "tests", "failed", "seconds"]]
-        + [
-            [part, str(len(of)), str(sum(one.failed for one in of)), f"{seconds:.0f}"]
-            for part, seconds in took.items()
-            if (of := [one for one in calls if one.location[0] == part])
-        ],
-    )
-
-
-def _write(terminalreporter: Any, table: list[list[str]]) -> None:
-    widths = [max(len(row[at]) for row in table) for at in range(len(table[0]))]
-    for row in table:
-        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        terminalreporter.write_line(line.rstrip())
 
 
 def pytest_configure() -> None:

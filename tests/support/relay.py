@@ -19,8 +19,8 @@ _RESET = struct.pack("ii", 1, 0)  # SO_LINGER: a close loses what was not sent y
 class Relay:
     """Passes on what comes at `endpoint`, a tcp address, to `target`, another.
 
-    `delay`: seconds that each way takes. `rate`: bytes in a second, each way. `lasts`: the first
-    connections are cut after so many bytes from who connected.
+    `delay`: seconds that each way takes. `lasts`: the first connections are cut after so many bytes
+    from who connected.
     """
 
     def __init__(
@@ -28,10 +28,8 @@ class Relay:
         target: str,
         delay: float = 0.0,
         lasts: Iterable[float] = (),
-        rate: float = math.inf,
     ) -> None:
         self._delay = delay
-        self._rate = rate
         self._lasts = iter(lasts)
         host, port = target.removeprefix("tcp://").split(":")
         self._target = (host, int(port))
@@ -43,8 +41,6 @@ class Relay:
         self._through.set()
         self._held: set[str] = set()
         self.cuts = 0
-        self.mended_at = 0.0
-        """When it last was let through after something was done to it; 0 if nothing was."""
         self.turned_away = 0
         self.carried: dict[str, list[bytearray]] = {"there": [], "back": []}
         """What came of each connection, by the way it took."""
@@ -56,7 +52,6 @@ class Relay:
         with self._lock:
             for pair in list(self._open):
                 self._reset(*pair)
-        self.mended_at = time.monotonic()
 
     def _reset(self, *ends: socket.socket) -> None:
         if any(end.fileno() >= 0 for end in ends):
@@ -86,7 +81,6 @@ class Relay:
         """Let connections through again, and on what was held, as TCP does."""
         self._held = set()
         self._through.set()
-        self.mended_at = time.monotonic()
 
     def _accept(self) -> None:
         while True:
@@ -134,7 +128,6 @@ class Relay:
                     while way in self._held and sink.fileno() >= 0:
                         time.sleep(0.02)
                     sink.sendall(data)
-                    time.sleep(len(data) / self._rate)
 
         carrier = threading.Thread(target=deliver, daemon=True)
         carrier.start()
@@ -163,11 +156,9 @@ class Relay:
 
 
 @contextmanager
-def relay(
-    target: str, delay: float = 0.0, lasts: Iterable[float] = (), rate: float = math.inf
-) -> Iterator[Relay]:
+def relay(target: str, delay: float = 0.0, lasts: Iterable[float] = ()) -> Iterator[Relay]:
     """A relay, closed at the end."""
-    way = Relay(target, delay, lasts, rate)
+    way = Relay(target, delay, lasts)
     try:
         yield way
     finally:

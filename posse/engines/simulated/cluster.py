@@ -195,9 +195,9 @@ class SimulatedCluster:
         process.error = None
         self._clear(process)
 
-    def _clear(self, process: Process) -> None:
+    def _clear(self, process: Process, *, silently: bool = False) -> None:
         """Close what a process had open, as the system does when it ends."""
-        self.disks[process.rank].killed(process)
+        self.disks[process.rank].killed(process, silently=silently)
         if self.plan.field:
             gc.collect()  # its ledger's file goes with its objects
 
@@ -211,7 +211,7 @@ class SimulatedCluster:
         process.alive = False
         self.network.killed(process, silently=silently)
         process.kill()
-        self._clear(process)
+        self._clear(process, silently=silently)
 
     def stop(self, rank: int) -> None:
         """Stop a process, as SIGSTOP does."""

@@ -3,6 +3,7 @@
 import random
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,11 @@ WALL = 1_700_000_000.0
 
 _PRAGMAS = ("locking_mode = EXCLUSIVE", "journal_mode = MEMORY", "synchronous = OFF")
 """What a journal's file is opened with here: only a simulated machine loses power."""
+
+_MOST_LOST = 8
+"""Rows that a loss of power may take from a journal that did not wait for the disk."""
+
+_FORGET = "DELETE FROM batches WHERE number > (SELECT max(number) - ? FROM batches)"
 
 _MEMORY = 20 << 20, 5 << 20
 
@@ -51,10 +57,15 @@ class SimulatedDisk(Disk):
         if running is not None and running.alive:
             super().remove(path)
 
-    def killed(self, process: Process) -> None:
-        """The system closes what a process had open."""
+    def killed(self, process: Process, *, silently: bool = False) -> None:
+        """The system closes what a process had open; `silently` with its machine's power."""
         for database in self._open:
             if database.process is process:
+                if silently and not database.waits:
+                    database.connection.rollback()
+                    lost = self._schedule.random.randint(0, _MOST_LOST)
+                    with suppress(sqlite3.OperationalError):  # it has no tables yet
+                        database.connection.execute(_FORGET, (lost,))
                 database.connection.close()
         self._open = [d for d in self._open if d.process is not process]
 
@@ -71,6 +82,8 @@ class SimulatedDatabase:
     ) -> None:
         self.connection = connection
         self.process = of
+        self.waits = False
+        """Whether each row waits for the disk."""
         self._disk, self._schedule = disk, schedule
 
     def execute(self, statement: str, values: Any = ()) -> Any:
@@ -78,6 +91,7 @@ class SimulatedDatabase:
         if not self.process.alive:
             raise Killed
         if statement.startswith("PRAGMA"):
+            self.waits |= statement.endswith("= FULL")
             for pragma in _PRAGMAS:
                 self.connection.execute(f"PRAGMA {pragma}")
             return ()

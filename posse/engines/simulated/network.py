@@ -25,11 +25,15 @@ from typing import Protocol
 import zmq
 
 from posse.engines.simulated.schedule import Process, TurnSchedule
+from posse.protocol.wire import kind_of
 from posse.spec.network import Conditions, lateness
 from posse.wire.session import is_numbered
 
 FIRST_DESCRIPTOR = 1 << 28
 """Far above every descriptor of the real process."""
+
+_REPEATED = {"Join", "Welcome", "Sync", "Synced", "Resume", "Resumed", "Whose", "Unknown"}
+"""Kinds of frames without a number that are asked for again if they, or their answers, are lost."""
 
 _SILENCE = 4.0
 _RETRANSMIT = 0.2
@@ -316,7 +320,7 @@ class SimulatedNetwork:
         """Send data from this end to the other."""
         schedule, other = self.schedule, end.other
         path, chance = self.path(end.rank, other.rank), schedule.random
-        if path.lost and is_numbered(data) and chance.random() < path.lost:
+        if path.lost and _may_be_lost(data) and chance.random() < path.lost:
             self.note("lost", end.rank, other.rank, data)
             return
         self.note("sent", end.rank, other.rank, data)
@@ -475,6 +479,11 @@ class Connector:
         self.until = self.network.schedule.now + (linger if self.waiting else -1.0)
         if self.end is not None and self.end.open:
             self.network.finish(self.end)
+
+
+def _may_be_lost(data: bytes) -> bool:
+    """Whether the ends repeat this: all but subscriptions, and words that end a connection."""
+    return is_numbered(data) or kind_of(data) in _REPEATED
 
 
 def arrived(end: LinkEnd, data: bytes) -> None:

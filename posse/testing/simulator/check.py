@@ -30,7 +30,7 @@ from posse.testing.simulator.field import SYSTEMS as FIELD_SYSTEMS
 from posse.testing.simulator.field import breaches, field_plan, write_logs
 from posse.testing.small import SMALL
 
-AFTER_FAULTS = 60.0
+AFTER_FAULTS = 20.0
 """Seconds, of virtual time, within which a run that survives its faults ends after the last one."""
 
 AT_MOST = 1_500.0
@@ -40,6 +40,7 @@ MOST_EVENTS = 200_000
 """More than that is no run of the small sizes that are tried."""
 
 _MOST_AGENTS = 8
+_SHORT_DEADLINE = 20.0
 _SHOWN = 40
 """Messages in a picture."""
 
@@ -110,15 +111,18 @@ def _cluster(plan: Plan, seed: int) -> SimulatedCluster:
 def own_plan(seed: int) -> Plan:
     """The run of one of posse's own systems whose turn it is.
 
-    Of four rounds one has no journals, two have, and one is of those that can be in the field.
+    Of four rounds one has no journals, two have, and one is of those that can be in the field. In
+    every other four the deadline is shorter than what faults may last.
     """
     names = [name for name, run in SMALL.items() if run["agents"]["count"] <= _MOST_AGENTS]
     turn = seed // len(names)
-    name, durable = names[seed % len(names)], turn % 4 != 0
+    engine: dict[str, Any] = {"kind": "processes"}
+    if turn // 4 % 2:
+        engine["deadline"] = _SHORT_DEADLINE
     if turn % 4 == 3:
-        name = FIELD_SYSTEMS[seed % len(FIELD_SYSTEMS)]
-        return field_plan(name)
-    engine = {"kind": "processes", "durable": durable}
+        return field_plan(FIELD_SYSTEMS[seed % len(FIELD_SYSTEMS)], engine)
+    name = names[seed % len(names)]
+    engine["durable"] = turn % 4 != 0
     return prepare({"system": name, **SMALL[name], "engine": engine})
 
 
@@ -141,7 +145,7 @@ def attempt(
     try:
         nemesis = Nemesis(cluster, faults)
         slow = any(fault.what in ("slow arms", "bandwidth") for fault in faults)
-        soon = AT_MOST if slow or not survives(faults, durable=cluster.durable) else AFTER_FAULTS
+        soon = AT_MOST if slow or not survives(faults, cluster) else AFTER_FAULTS
         soon += 20 * base * frames
 
         def late() -> bool:
@@ -152,7 +156,9 @@ def attempt(
         expected = {
             n: None if plan.field else _undisturbed(encoded, n) for n in range(plan.spec.repeat)
         }
-        violations = list(_violations(cluster, faults, expected, in_time=not late()))
+        violations = list(_violations(cluster, faults, expected))
+        if nemesis.went_back and all(fault.what == "journal older" for fault in faults):
+            violations += _unnamed(cluster, nemesis.went_back)
     finally:
         cluster.close()
     seconds = cluster.schedule.now - START
@@ -161,11 +167,12 @@ def attempt(
     )
 
 
-def survives(faults: Sequence[InjectedFault], *, durable: bool) -> bool:
+def survives(faults: Sequence[InjectedFault], cluster: SimulatedCluster) -> bool:
     """Whether a run must end as if these faults had not been."""
     return not any(
         fault.what in DAMAGES
-        or (fault.what in KILLS and not durable and set(fault.ends) != {COORDINATOR})
+        or (fault.what == "power off" and cluster.durable and not cluster.plan.field)
+        or (fault.what in KILLS and not cluster.durable and set(fault.ends) != {COORDINATOR})
         for fault in faults
     )
 
@@ -174,19 +181,16 @@ def _violations(
     cluster: SimulatedCluster,
     faults: Sequence[InjectedFault],
     expected: dict[int, dict[str, Any] | None],
-    *,
-    in_time: bool,
 ) -> Iterator[Violation]:
     for text in cluster.defects:
         yield Violation("no exception", text)
     if len(cluster.events) > MOST_EVENTS:
         yield Violation("bounded traffic", f"{MOST_EVENTS} events in {cluster.schedule.now:g} s")
-    elif not in_time:
-        up = cluster.up_at_end
+    elif up := cluster.up_at_end:
         yield Violation("ends in time", f"processes {up} were still up after the last fault")
         return
     errors = [ended for ended in cluster.ended if ended.why]
-    must = survives(faults, durable=cluster.durable)
+    must = survives(faults, cluster)
     healthy = all(fault.what in SLOWS for fault in faults)
     for number, record in expected.items():
         if number not in cluster.records:
@@ -205,6 +209,15 @@ def _violations(
     if cluster.plan.field:
         yield from (Violation(*breach) for breach in breaches(cluster))
     yield from _blames(cluster, faults)
+
+
+def _unnamed(cluster: SimulatedCluster, went_back: Sequence[int]) -> Iterator[Violation]:
+    """What an older journal cost is said to be its doing."""
+    lost = any(ended.why for ended in cluster.ended) or any(
+        record.dismissed for record in cluster.records.values()
+    )
+    if lost and not any("journal" in event.detail for event in cluster.events):
+        yield Violation("a loss is said", f"nothing names the journals of {went_back}")
 
 
 def _difference(record: RunRecord, undisturbed: dict[str, Any] | None) -> str:

@@ -6,7 +6,9 @@ many seconds. `ends` are ranks: a process, several, or the two ends of a link.
 
 import random
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -58,7 +60,12 @@ DAMAGES = frozenset({"journal lost", "journal torn", "journal older", "journal f
 _MOST = 4
 _BOOTS = 6.0
 """Seconds that a machine is away at least: longer than its peers need to notice."""
-_SHORTEST, _LONGEST = 0.005, 25.0
+_LONGEST = 100.0
+"""Seconds that all faults last at most, together: less than a run waits for an absent agent."""
+_SHORTEST = 1e-4
+"""What the shortest lasts, as a share of the longest; all magnitudes between are as frequent."""
+_LONG = 0.25
+"""How many, instead, last for any share of that."""
 _AMOUNTS: dict[str, tuple[float, float]] = {
     "delay": (0.001, 0.5),
     "jitter": (0.001, 0.2),
@@ -97,7 +104,8 @@ def draw(
     """The faults of a seed, for a run whose undisturbed course has so many frames."""
     chance = random.Random(f"faults {seed}")
     drawn = []
-    for _ in range(chance.randint(1, _MOST)):
+    number = chance.randint(1, _MOST)
+    for _ in range(number):
         what = chance.choice(list(kinds))
         everybody = [COORDINATOR, *range(agents)]
         ends: tuple[int, ...]
@@ -114,7 +122,7 @@ def draw(
         amount = round(low * (high / low) ** chance.random(), 4) if low else 0.0
         if what == "clock" and chance.random() < 0.5:
             amount = -amount
-        lasts = 0.0 if what == "reset" else _lasts(chance)
+        lasts = 0.0 if what == "reset" else _lasts(chance, _LONGEST / number)
         drawn.append(
             InjectedFault(
                 what=what,  # type: ignore[arg-type]
@@ -127,8 +135,9 @@ def draw(
     return sorted(drawn, key=lambda fault: fault.after)
 
 
-def _lasts(chance: random.Random) -> float:
-    return float(round(_SHORTEST * (_LONGEST / _SHORTEST) ** chance.random(), 3))
+def _lasts(chance: random.Random, longest: float) -> float:
+    long = chance.random() < _LONG
+    return float(round(longest * (chance.random() if long else _SHORTEST ** chance.random()), 3))
 
 
 class Nemesis:
@@ -143,6 +152,8 @@ class Nemesis:
         self._lasting = 0
         self._came = 0
         self._ended_at = cluster.schedule.now
+        self.went_back: list[int] = []
+        """Processes whose journal lost rows of the run that it is of."""
         cluster.watching.append(self._watch)
         self._begin_due()
 
@@ -352,10 +363,27 @@ class Nemesis:
             for rank, path, copy in copies:
                 if self._cluster.is_up(rank) and path.exists():
                     self._cluster.kill(rank)
+                    if _is_older(copy, path):
+                        self.went_back.append(rank)
                     shutil.copyfile(copy, path)
                     self._cluster.start(rank)
 
         return undo
+
+
+def _is_older(copy: Path, path: Path) -> bool:
+    """Whether a copy of a journal begins as the journal does, and lacks rows of it."""
+    begins, rows = zip(*map(_extent, (copy, path)), strict=True)
+    return bool(begins[0]) and begins[0] == begins[1] and rows[0] < rows[1]
+
+
+def _extent(path: Path) -> tuple[bytes, int]:
+    """The beginning of a journal, and how many rows follow."""
+    rows = "SELECT (SELECT value FROM about WHERE name = 'beginning'), count(*) FROM batches"
+    with closing(sqlite3.connect(path)) as database, suppress(sqlite3.Error):
+        begins, number = database.execute(rows).fetchone()
+        return begins or b"", number
+    return b"", 0
 
 
 def touched(faults: Sequence[InjectedFault]) -> Iterator[int]:

@@ -31,11 +31,11 @@ SYSTEMS = ("dp-mase", "private-ucb", "anonymous", "cdp-mab", "ddp-mab")
 """Systems that protect real rewards, with agents that have logs of their own."""
 
 
-def field_plan(name: str) -> Plan:
-    """The small run of a system, in the field and over logs."""
+def field_plan(name: str, engine: dict[str, Any] | None = None) -> Plan:
+    """The small run of a system, in the field and over logs; `engine` are keys of that table."""
     arms = {"kind": "csv", "count": len(_MEANS), "path": _LOG}
-    raw: dict[str, Any] = {**SMALL[name], "arms": arms}
-    return prepare({"system": name, **raw, "mode": "field", "engine": {"kind": "processes"}})
+    raw: dict[str, Any] = {**SMALL[name], "arms": arms, "engine": engine or {}}
+    return prepare({"system": name, **raw, "mode": "field"})
 
 
 def write_logs(cluster: SimulatedCluster) -> None:

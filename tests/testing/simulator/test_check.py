@@ -3,7 +3,7 @@
 import pytest
 
 from posse.plan import prepare
-from posse.testing.simulator.check import attempt, own_plan, shrunk, space_time, survives
+from posse.testing.simulator.check import attempt, own_plan, shrunk, space_time
 from posse.testing.simulator.faults import InjectedFault
 from posse.testing.small import SMALL
 
@@ -23,8 +23,6 @@ def test_without_journals_a_killed_agent_is_said_to_be_lost() -> None:
     plan = prepare({"system": "dp-mase", **SMALL["dp-mase"]})
     trial = attempt(plan, 7, [KILL])
     assert trial.violations == []
-    assert not survives([KILL], durable=False)
-    assert survives([KILL], durable=True)
     assert any("goes on without" in event.detail for event in trial.events)
 
 
@@ -33,7 +31,7 @@ def test_a_failure_is_shrunk_to_the_faults_that_it_takes_and_drawn(
 ) -> None:
     """As if journals were of no use."""
     plan = prepare({"system": "dp-mase", **SMALL["dp-mase"]})
-    monkeypatch.setattr("posse.testing.simulator.check.survives", lambda faults, durable: True)
+    monkeypatch.setattr("posse.testing.simulator.check.survives", lambda faults, cluster: True)
     trial = shrunk(attempt(plan, 7, [SLOW, KILL]), plan)
     assert trial.faults == [KILL]
     assert [violation.invariant for violation in trial.violations] == ["same record"]

@@ -33,6 +33,10 @@ SEEN = {
         durable("cdp-mab"),
         fault("drop", 100, COORDINATOR, 2, lasts=40.0),
     ),
+    "packets were dropped for so long that the system asks for a connection each minute": (
+        durable("independent"),
+        fault("drop", 18, COORDINATOR, 0, lasts=97.5),
+    ),
     "slow arms, so that a run takes longer than its deadline": (
         durable("private-ucb"),
         fault("slow arms", 0, 2, lasts=1.0, amount=2.0),

@@ -12,6 +12,8 @@ def test_the_same_seed_draws_the_same_faults_and_all_kinds_come() -> None:
     assert drawn == [draw(seed, 4, 100, LINKS) for seed in range(300)]
     assert {fault.what for faults in drawn for fault in faults} == set(KINDS)
     assert all(1 <= len(faults) <= 4 for faults in drawn)
+    lasts = [sum(fault.lasts for fault in faults) for faults in drawn]
+    assert 90 < max(lasts) <= 100  # an absence of 120 s is survived
 
 
 def test_only_kinds_that_are_asked_for_are_drawn() -> None:
