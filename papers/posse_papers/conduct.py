@@ -199,6 +199,6 @@ def both_engines(system: str, variant: str) -> Agreement:
     told: list[tuple[str, Callable[[RunRecord], Any]]] = [
         ("status", lambda r: r.status),
         ("answer", lambda r: r.best_arm),
-        *((measure.name.replace("_", " "), measure.of) for measure in TOTALS),
+        *((measure.name.replace("_", " "), measure.read) for measure in TOTALS),
     ]
     return [(f"{system}: {name}", of(runs[0]), of(runs[1])) for name, of in told]

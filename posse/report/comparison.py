@@ -70,7 +70,7 @@ def several_page(series: list[Series], title: str, kicker: str) -> Page:
         ),
         ("ended", [_statuses(s) for s in series]),
         ("arm", [_answers(s) for s in series]),
-        *((label, [mean_cell(s.values(m.of), n) for s in series]) for _, m, label in measured),
+        *((label, [mean_cell(s.values(m.read), n) for s in series]) for _, m, label in measured),
         ("folder", [None if s.at else s.name for s in series]),
     ]
     shown = [(name, values) for name, values in columns if any(map(_has_text, values))]
@@ -192,7 +192,7 @@ def _against(
     """A metric against the number that was varied, one line for each of the rest."""
     lines: dict[str, list[tuple[float, ...]]] = {}
     for s, line in zip(series, apart(series, axis), strict=True):
-        values = s.values(measure.of)
+        values = s.values(measure.read)
         if values:
             lines.setdefault(line, []).append((float(keys_of(s)[axis]), *mean_interval(values)))
     if not lines:
@@ -204,7 +204,7 @@ def _against(
     shades = len(alike) if ordered(list(lines)) else 0
     with canvas() as (figure, axes):
         for index, (means_, called) in enumerate(alike.items()):
-            points(axes, index, together(called), *np.array(means_).T, of=shades)
+            points(axes, index, together(called), *np.array(means_).T, shades=shades)
         places = sorted({point[0] for means in lines.values() for point in means})
         if _geometric(places):
             axes.set_xscale("log")
@@ -231,7 +231,7 @@ def _time_against_bytes(series: list[Series], labels: list[str]) -> Chart | None
     rows = [
         (called, float(np.mean(sizes)), *mean_interval(times))
         for called, s in zip(labels, series, strict=True)
-        if (times := s.values(SECONDS.of)) and (sizes := s.values(DATA_BYTES.of))
+        if (times := s.values(SECONDS.read)) and (sizes := s.values(DATA_BYTES.read))
     ]
     if not rows:
         return None
@@ -242,7 +242,7 @@ def _time_against_bytes(series: list[Series], labels: list[str]) -> Chart | None
     shades = len(alike) if ordered(labels) else 0
     with canvas() as (figure, axes):
         for index, (point_, same) in enumerate(alike.items()):
-            points(axes, index, together(same), *np.array([point_]).T, of=shades)
+            points(axes, index, together(same), *np.array([point_]).T, shades=shades)
         axes.set(xlabel=_SHOWN[-1][2], ylabel=label)
         large_numbers(axes, x=True)
     return Chart(
@@ -262,12 +262,12 @@ def _bars(
     measured = [
         (called, *mean_interval(values))
         for called, s in zip(labels, series, strict=True)
-        if (values := s.values(measure.of))
+        if (values := s.values(measure.read))
     ]
     if not measured or not any(mean for _, mean, *_ in measured):
         return None
     with canvas(1.2 + 0.42 * len(measured)) as (figure, axes):
-        bars(axes, measured, of=len(measured) if ordered(labels) else 0)
+        bars(axes, measured, shades=len(measured) if ordered(labels) else 0)
         axes.set(xlabel=label, xlim=(min(0.0, axes.get_xlim()[0]), None))
     return Chart(
         name=name,

@@ -207,14 +207,14 @@ FEWEST_JOINED = 3
 _FAINTEST = 0.35
 
 
-def look(index: int, of: int = 0) -> dict[str, Any]:
+def look(index: int, shades: int = 0) -> dict[str, Any]:
     """The colour of number `index` of several series.
 
-    If there are `of` in an order, such as that of a number that was varied, shades of one colour.
+    With an order, such as that of a number that was varied, it is one of so many `shades`.
     """
-    if not of:
+    if not shades:
         return {"color": SERIES[index % len(SERIES)]}
-    return {"color": SERIES[0], "alpha": _FAINTEST + (1 - _FAINTEST) * (index + 1) / of}
+    return {"color": SERIES[0], "alpha": _FAINTEST + (1 - _FAINTEST) * (index + 1) / shades}
 
 
 def curve(
@@ -226,13 +226,13 @@ def curve(
     low: FloatArray,
     high: FloatArray,
     *,
-    of: int = 0,
+    shades: int = 0,
 ) -> None:
-    """Line number `index` of several, with its interval where that is not NaN; `of` as `look`."""
-    axes.fill_between(x, low, high, **(look(index, of) | {"alpha": 0.2}), linewidth=0)
+    """Line number `index` of several, with its interval where not NaN; `shades` as `look`."""
+    axes.fill_between(x, low, high, **(look(index, shades) | {"alpha": 0.2}), linewidth=0)
     above = 2 + 1 / (1 + x[-1])  # a short line that a long one begins with would not be seen
-    dashes = DASHES[index // 8 % 4 * (not of)]
-    axes.plot(x, mean, linestyle=dashes, label=label, zorder=above, **look(index, of))
+    dashes = DASHES[index // 8 % 4 * (not shades)]
+    axes.plot(x, mean, linestyle=dashes, label=label, zorder=above, **look(index, shades))
 
 
 def points(
@@ -244,26 +244,26 @@ def points(
     low: FloatArray,
     high: FloatArray,
     *,
-    of: int = 0,
+    shades: int = 0,
 ) -> None:
     """Line number `index` of several: markers with intervals, joined from three places on.
 
-    A line through two would claim a trend. `of` as `look`.
+    A line through two would claim a trend. `shades` as `look`.
     """
     axes.errorbar(
-        x, mean, yerr=(mean - low, high - mean), label=label, **look(index, of),
+        x, mean, yerr=(mean - low, high - mean), label=label, **look(index, shades),
         marker=MARKERS[index % len(MARKERS)], markersize=5, capsize=3,
         linestyle="-" if len(x) >= FEWEST_JOINED else "none",
     )  # fmt: skip
 
 
-def bars(axes: Axes, rows: Sequence[tuple[str, float, float, float]], *, of: int = 0) -> None:
+def bars(axes: Axes, rows: Sequence[tuple[str, float, float, float]], *, shades: int = 0) -> None:
     """A bar for each row, the first one on top: its name, its mean, and its interval's ends.
 
-    `of` as `look`.
+    `shades` as `look`.
     """
     for index, (_, mean, low, high) in enumerate(rows):
-        axes.barh(index, mean, height=0.62, **look(index, of))
+        axes.barh(index, mean, height=0.62, **look(index, shades))
         axes.errorbar(
             [mean], [index], xerr=[[mean - low], [high - mean]], color=COLOUR["ink"], capsize=3
         )

@@ -26,7 +26,7 @@ def headline(series: list[Series], names: list[str]) -> tuple[str, str]:
     they change.
     """
     for measure, praise, sign in _BY:
-        values = [s.values(measure.of) for s in series]
+        values = [s.values(measure.read) for s in series]
         if len(series) > 1 and all(values) and any(map(any, values)):
             if keys := [key for key in varied(series) if _is_of_the_problem(key)]:
                 title, after = _over_problems(series, keys, measure, praise, sign)
@@ -45,14 +45,14 @@ def _best(
     series: list[Series], names: list[str], measure: Measure, praise: str, sign: int
 ) -> tuple[str, str]:
     """Which is the best of series of the same problem, and how surely."""
-    means = [float(np.mean(s.values(measure.of))) for s in series]
+    means = [float(np.mean(s.values(measure.read))) for s in series]
     best, second = sorted(range(len(series)), key=lambda n: sign * means[n])[:2]
-    value = average(series[best].values(measure.of))
+    value = average(series[best].values(measure.read))
     first = [names[n] for n in range(len(series)) if means[n] == means[best]]
     if len(first) > 1:
         return f"{together(first)} have the same {praise.partition(' ')[2]}: {value}", ""
     judged, _ = _difference(series[best], series[second], measure)
-    following = average(series[second].values(measure.of))
+    following = average(series[second].values(measure.read))
     after = f"The next is {names[second]}: {following}; {judged}. "
     return f"{names[best]} has the {praise}: {value}", after
 
@@ -70,7 +70,7 @@ def _over_problems(
     winners: dict[str, list[str]] = {}
     clear = 0
     for problem, group in groups.items():
-        means = [float(np.mean(s.values(measure.of))) for s in group]
+        means = [float(np.mean(s.values(measure.read))) for s in group]
         best, *others = sorted(range(len(group)), key=lambda n: sign * means[n])
         alone = not others or means[others[0]] != means[best]
         called = names_of(group)[best] if len(group) > 1 else group[best].spec.system
@@ -96,7 +96,7 @@ def _change(
     series: list[Series], problems: list[str], keys: list[str], measure: Measure
 ) -> tuple[str, str]:
     """How a measure changes from the first problem to the last."""
-    first, last = ([float(v) for v in s.values(measure.of)] for s in (series[0], series[-1]))
+    first, last = ([float(v) for v in s.values(measure.read)] for s in (series[0], series[-1]))
     title = (
         f"{capital(measure.label)} goes from {average(first)} at {problems[0]} "
         f"to {average(last)} at {problems[-1]}"
@@ -111,7 +111,7 @@ def _change(
 
 def _difference(best: Series, second: Series, measure: Measure) -> tuple[str, bool]:
     """The difference of the means with its interval, what that decides, and whether it is clear."""
-    one, other = (np.array(s.values(measure.of)) for s in (best, second))
+    one, other = (np.array(s.values(measure.read)) for s in (best, second))
     if min(len(one), len(other)) < FEWEST:
         return f"below {FEWEST} runs of each it is not known how surely they differ", False
     if [run.seed for run in best.runs] == [run.seed for run in second.runs]:

@@ -109,9 +109,9 @@ class Series:
         except (ValueError, TypeError) as error:
             raise InputError(f"{path}: is not what posse run wrote ({error})") from None
 
-    def values(self, of: Callable[[RunRecord], float | None]) -> list[float]:
+    def values(self, read: Callable[[RunRecord], float | None]) -> list[float]:
         """One number per run, where the run has it."""
-        return [float(value) for run in self.runs if (value := of(run)) is not None]
+        return [float(value) for run in self.runs if (value := read(run)) is not None]
 
 
 def is_run(path: Path) -> bool:

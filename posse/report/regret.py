@@ -73,7 +73,7 @@ def regret(all_series: list[Series], names: Sequence[str] = ("measured",)) -> Ch
                 for single in curves[:10]:
                     xs, ys = np.array(thin(single, 80), dtype=float)[:, :2].T
                     axes.plot(xs, ys, color=COLOUR["muted"], linewidth=0.6, alpha=0.35)
-            curve(axes, index, name, times, mean, *ends, of=shades)
+            curve(axes, index, name, times, mean, *ends, shades=shades)
             rows += [
                 (name, *(round(float(v), 6) for v in point))
                 for point in zip(times, mean, *ends, strict=True)

@@ -81,7 +81,7 @@ def _headline(series: Series) -> str:
         ends = {run.status for run in series.runs if run.best_arm == arm}
         likely = "likeliest, without consensus" if ends == {"no_consensus"} else "best"
         return f"Arm {arm} is the {likely}, say {_of(hits, total)}"
-    if regret := series.values(REGRET.of):
+    if regret := series.values(REGRET.read):
         return f"Regret {average(regret)} in {counted(total, 'run')}"
     return f"{counted(total, 'run')}, {series.runs[-1].sought or 'no answer'}"
 
@@ -108,7 +108,7 @@ def _tiles(series: Series) -> list[Tile]:
     tiles = [
         _tile(capital(measure.label), values, measure.counts(series.runs[-1]))
         for measure in TOTALS
-        if (values := series.values(measure.of))
+        if (values := series.values(measure.read))
     ]
     ledgers = [run.privacy for run in series.runs if run.privacy is not None]
     if ledgers and (guarantees := ledgers[0].claim.guarantees):
@@ -137,7 +137,7 @@ _RIGHT = {True: "yes", False: "no", None: "–"}
 def _runs(series: Series) -> Section:
     """A row per run; what applies to none of them is left out."""
     measures = (_BEST_ARM, *(measure for measure in MEASURES if measure is not RIGHT))
-    shown = [measure for measure in measures if series.values(measure.of)]
+    shown = [measure for measure in measures if series.values(measure.read)]
     columns: dict[str, Callable[[RunRecord], Any]] = {
         "run": lambda run: run.run,
         "seed": lambda run: str(run.seed),  # a name, not an amount
@@ -147,8 +147,8 @@ def _runs(series: Series) -> Section:
         del columns["seed"]
     if any(run.right is not None for run in series.runs):
         columns["right"] = lambda run: _RIGHT[run.right]
-    columns |= {measure.label: measure.of for measure in shown}
-    rows = [[of(run) for of in columns.values()] for run in series.runs[:MOST_ROWS]]
+    columns |= {measure.label: measure.read for measure in shown}
+    rows = [[read(run) for read in columns.values()] for run in series.runs[:MOST_ROWS]]
     note = "The same numbers are in runs.csv, and those of each agent in agents.csv."
     made = table("", list(columns), rows, note=note)
     return Section(id="runs", title="Every run", tables=[made])

@@ -27,7 +27,7 @@ def section(series: Series) -> Section:
         "Rounds of communication": lambda run: run.communication.rounds,
         "Bytes on the sockets": _kernel_bytes,
     }
-    terms = [(term, series.values(of)) for term, of in costs.items()]
+    terms = [(term, series.values(read)) for term, read in costs.items()]
     kinds = _kinds(series)
     note = "Means per run. Payload: what the codec made; frame: what ZeroMQ was handed."
     tables = [table("By kind of message", ("plane", "kind", *_COUNTS), kinds, note=note)]

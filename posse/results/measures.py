@@ -9,14 +9,14 @@ from posse.results.record import RunRecord
 
 @dataclass(frozen=True)
 class Measure:
-    """One number of a run; `of` gives None if it does not apply or is unknown.
+    """One number of a run; `read` gives None if it does not apply or is unknown.
 
     `called` is its name on pages, by default made from `name`. A `share` is 0 or 1 in each run, so
     its interval is Wilson's.
     """
 
     name: str
-    of: Callable[[RunRecord], float | None]
+    read: Callable[[RunRecord], float | None]
     unit: str = ""
     called: str = ""
     share: bool = False
@@ -60,6 +60,6 @@ def means(runs: Sequence[RunRecord]) -> dict[str, Mean]:
     """The means of all measures, by name, each over the runs that have the measure."""
     summary = {}
     for measure in MEASURES:
-        if values := [float(value) for run in runs if (value := measure.of(run)) is not None]:
+        if values := [float(value) for run in runs if (value := measure.read(run)) is not None]:
             summary[measure.name] = mean_of(values, share=measure.share)
     return summary

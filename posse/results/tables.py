@@ -31,7 +31,7 @@ def tables(records: list[RunRecord], log: Iterable[type[Row]]) -> Iterator[CsvTa
         "runs",
         ("run", "seed", "status", "best_arm", *(measure.name for measure in MEASURES)),
         (
-            (run.run, run.seed, run.status, run.best_arm, *(m.of(run) for m in MEASURES))
+            (run.run, run.seed, run.status, run.best_arm, *(m.read(run) for m in MEASURES))
             for run in records
         ),
     )

@@ -94,6 +94,6 @@ def test_a_short_line_lies_on_the_long_one_that_begins_with_it() -> None:
     with canvas() as (_, axes):
         for index, end in enumerate((1.0, 3.0)):
             times = np.array([0.0, end])
-            curve(axes, index, str(end), times, times, times, times, of=2)
+            curve(axes, index, str(end), times, times, times, times, shades=2)
         short, long = axes.get_lines()
     assert short.get_zorder() > long.get_zorder() >= 2

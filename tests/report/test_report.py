@@ -269,7 +269,7 @@ def test_compare_puts_systems_side_by_side(tmp_path, run_directory):
     assert cli.main(["compare", str(run_directory), str(other), "--out", str(out)]) == 0
     text = out.read_text()
     assert "dp-mase · central" in text
-    means = {s.name: mean_ci(s.values(ROUNDS.of))[0] for s in read.find(tmp_path)}
+    means = {s.name: mean_ci(s.values(ROUNDS.read))[0] for s in read.find(tmp_path)}
     assert f"{means['central']:,.0f}" in text
     rows = list(csv.DictReader((tmp_path / "compare-figures/rounds.csv").read_text().splitlines()))
     assert [row["run"] for row in rows] == ["dp-mase", "central"]
