@@ -62,7 +62,7 @@ ELSEWHERE = [
     (
         "what a simulated run goes through",
         "tests/engines/simulated/test_cluster.py",
-        "posse/engines/simulated: machine network",
+        "posse/engines/simulated: network",
     ),
     (
         "shells around sockets and processes: what they decide is in lobby, joining and links",
