@@ -61,10 +61,11 @@ def read(path: Path, *, secret: bool = False) -> str:
         if error.errno == errno.ELOOP:
             raise InputError(f"{path} is a symbolic link; put the key file itself there") from None
         raise InputError(f"{path} cannot be read: {error.strerror}; {_MAKE}") from None
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise InputError(f"{path} is not a file")
     with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise InputError(f"{path} is not a file")
         _check_owner(path, status)
         ours = not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
         readers = stat.S_IRWXO | (stat.S_IRWXG if ours else 0)
@@ -74,7 +75,7 @@ def read(path: Path, *, secret: bool = False) -> str:
             raise InputError(f"{path} is writable by everybody; run: chmod 644 {path}")
         data = file.read(_LONGEST + 1)
     try:
-        return data.decode()
+        return data.decode("utf-8-sig")  # some editors begin with a byte order mark
     except UnicodeDecodeError:
         raise InputError(f"{path} is not a key file of posse") from None
 

@@ -38,6 +38,7 @@ COORDINATOR = "coordinator"
 OPERATOR = -2
 """The rank of an operator, who holds the coordinator's own secret key."""
 
+_RANK = re.compile("0|[1-9][0-9]*")
 _BYTES = 32
 _WORD = "pk_"
 _IN_REFUSALS = 8 * _BYTES // 6
@@ -361,9 +362,13 @@ def _listed(folder: Path) -> dict[int, Public]:
 
 
 def _read_allowlist(path: Path) -> dict[int, Public]:
-    table = _toml(path, files.read(path), "an allowlist").get("agents", {})
-    if not isinstance(table, dict) or not all(rank.isdecimal() for rank in table):
+    document = _toml(path, files.read(path), "an allowlist")
+    table = document.get("agents", {})
+    if not isinstance(table, dict) or document.keys() - {"agents"}:
         raise InputError(f"{path} is not an allowlist; make it with posse keys")
+    for rank in table:
+        if not _RANK.fullmatch(rank):
+            raise InputError(f"{path}: '{rank}' is no rank of an agent; ranks are 0, 1, 2, …")
     allowed: dict[int, Public] = {}
     for rank, word in sorted((int(rank), str(word)) for rank, word in table.items()):
         public = _public(f"{path}, agent {rank}", word)

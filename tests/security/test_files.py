@@ -90,8 +90,9 @@ def test_of_a_mounted_secret_the_group_may_read(
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(PosseError, match="is not a file"):
-        files.read(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path):
+        with pytest.raises(PosseError, match="is not a file"):
+            files.read(path)
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
     with pytest.raises(PosseError, match="is not a key file of posse"):
         files.read(tmp_path / "bytes")

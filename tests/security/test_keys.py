@@ -180,11 +180,16 @@ def test_what_is_wrong_with_a_folder_is_said(tmp_path: Path) -> None:
     allowlist.write_text(good.replace(second, "short"))
     with pytest.raises(PosseError, match="agent 1: 'short' is not a public key"):
         keys.for_coordinator(tmp_path, 2)
-    for text in ("agents = 3", "[agents]\nx = 'y'", "="):
+    for text in ("agents = 3", "=", f"more = 1\n{good}", f"{good}\n[agent]\n2 = '{first}'"):
         allowlist.write_text(text)
         with pytest.raises(PosseError, match="is not an allowlist"):
             keys.for_coordinator(tmp_path, 2)
-    allowlist.write_text(good)
+    for rank in ("x", "01", "-1", "٢"):  # 01 would take the place of 1
+        allowlist.write_text(f"{good}'{rank}' = '{first}'\n")
+        with pytest.raises(PosseError, match=f"'{rank}' is no rank of an agent"):
+            keys.for_coordinator(tmp_path, 2)
+    allowlist.write_text(f"\ufeff{good}")
+    keys.for_coordinator(tmp_path, 2)
     secret = tmp_path / "coordinator" / "coordinator.key_secret"
     text = secret.read_text()
     # the second has as many characters as a key, which are no bytes
