@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from posse.agent.masking import Masker
+from posse.agent.masking import Asked, Masker
 from posse.protocol.anonymous import (
     Aggregation,
     Assign,
@@ -39,16 +39,15 @@ from posse.protocol.machine import (
 )
 from posse.protocol.masking import (
     WORD_BITS,
+    Confirm,
     Covered,
     Keys,
     Masked,
     PublicKey,
-    Rest,
     Reveal,
-    Share,
+    Settle,
     Survivors,
     Unmask,
-    Unmasked,
     Words,
     pack_words,
     unpack_words,
@@ -110,16 +109,8 @@ class AnonymousPlayer(AgentMachine):
                         return []
                     case Assign() if not self.playing:
                         return self._begin(message)
-                    case Unmask(number) if self.aggregation == "masked":
-                        seed = self.masker.reveal(number)
-                        return [Send(COORDINATOR, Unmasked(number, seed))]
-                    case Survivors(number, ranks) if self.order is not None:
-                        group = self.order.group
-                        rest = self.masker.rest(number, group, ranks, self._width)
-                        return [Send(COORDINATOR, Rest(number, len(ranks), pack_words(rest)))]
-                    case Reveal(number, owner) if self.aggregation == "masked":
-                        share = self.masker.share(number, owner)
-                        return [Send(COORDINATOR, Share(number, owner, share))]
+                    case Unmask() | Survivors() | Settle() | Confirm() | Reveal():
+                        return self._answer(message)
                     case Forwarded() if self.aggregation == "sink":
                         return self._collect(message)
                     case Commit() if not self.playing:
@@ -128,6 +119,11 @@ class AnonymousPlayer(AgentMachine):
                 pass
         message_name = type(event.message if isinstance(event, Received) else event).__name__
         raise RemoteProtocolError("out-of-turn", message_name)
+
+    def _answer(self, asked: Asked) -> AgentEffects:
+        if self.aggregation != "masked":
+            raise RemoteProtocolError("out-of-turn", type(asked).__name__)
+        return [Send(COORDINATOR, self.masker.answer(asked, self._width))]
 
     @property
     def _width(self) -> int:

@@ -25,7 +25,15 @@ other n - 1 are their shares, which both ends of a pair derive from their secret
 the report, are public. So n - d shares find the seed, and fewer tell nothing of it.
 
 An agent gives its masks with another, or its share of the other's seed, and never both in a round:
-the first before, and the second after it revealed its own seed.
+the first before, and the second after it revealed its own seed. That is not enough where the
+coordinator tells one agent that all survived, and the others that this one did not: it would give
+its seed, and they their masks with it. So survivors *settle* once who survived (the consistency
+check of Bonawitz et al.): each has a tag for each other, under the secret of the pair, of the group
+and of the survivors, and gives no masks from then on. An agent reveals its seed only if n - d of
+its group, itself included, have settled for the very survivors that it knows. With 2 (n - d) > n no
+two sets of survivors are settled for, and no mask between two of those n - d is ever told; with
+n > 2d + 1 nobody else's report can be read without one of theirs (one more, as a round may leave a
+member out), also if the coordinator lies. c agents that collude with it count as lost: n - c.
 
 The agent does not trust the coordinator to choose groups. It refuses
 
@@ -34,12 +42,15 @@ The agent does not trust the coordinator to choose groups. It refuses
     repeated names                           the group would be smaller than it looks
     a second unmask, or one of an old round
     survivors that were not there before, or are too few
-    its masks with another after its share of the seed, or the reverse
+    its masks with another after it settled, or its share of the seed before it revealed its own
+    to reveal its seed before enough others have settled for the same survivors
 """
 
+import hashlib
 import struct
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from hmac import compare_digest
 from typing import ClassVar
 
 import numpy as np
@@ -51,11 +62,32 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from posse.protocol.arrays import BoolArray
 from posse.protocol.errors import RemoteProtocolError
-from posse.protocol.masking import Words, check_key, keystream, keystream_bytes, keystreams
+from posse.protocol.masking import (
+    TAG_BYTES,
+    Confirm,
+    Rest,
+    Reveal,
+    Settle,
+    Settled,
+    Share,
+    Survivors,
+    Unmask,
+    Unmasked,
+    Words,
+    check_key,
+    keystream,
+    keystream_bytes,
+    keystreams,
+    pack_words,
+)
 from posse.protocol.sharing import derived, interpolated, pack, place_of, place_of_point
 from posse.protocol.signing import Signer
 
 _SEAL_NONCE = struct.Struct("<QI")
+Asked = Unmask | Survivors | Settle | Confirm | Reveal
+"""What a coordinator asks after the reports."""
+
+_SETTLED = struct.Struct("<QII")
 
 
 def public_key(private: bytes) -> bytes:
@@ -91,6 +123,8 @@ class SumMasker:
     last: int = -1
     reported: int = -1
     revealed: int = -1
+    settled: int = -1
+    members: tuple[int, ...] = ()
     survivors: frozenset[int] = frozenset()
     self_key: bytes = field(init=False, repr=False)
 
@@ -127,7 +161,7 @@ class SumMasker:
             raise RemoteProtocolError("number-not-increasing", f"{number} after {self.last}")
         if group:
             self._join(group)
-        self.last, self.survivors = number, frozenset(group)
+        self.last, self.members, self.survivors = number, group, frozenset(group)
 
     def _check_size(self, group: Collection[int], least: int) -> None:
         if len(set(group)) != len(group):
@@ -169,20 +203,59 @@ class SumMasker:
             values[place_of(peer)] = derived(self.seeds[peer][32:], self.rank, number)
         return pack([interpolated(values, place_of_point(n)) for n in range(self.dropouts)])
 
+    def answer(self, asked: Asked, width: int) -> Rest | Settled | Unmasked | Share:
+        """What the coordinator is told about a report of `width` words."""
+        match asked:
+            case Survivors(number, ranks):
+                rest = self.rest(number, self.members, ranks, width)
+                return Rest(number, len(ranks), pack_words(rest))
+            case Settle(number):
+                return Settled(number, self.settle(number))
+            case Unmask(number):
+                return Unmasked(number, self.reveal(number))
+            case Confirm(number, tags):
+                return Unmasked(number, self.reveal(number, tags))
+            case Reveal(number, owner):
+                return Share(number, owner, self.share(number, owner))
+
     def rest(
         self, number: int, group: tuple[int, ...], survivors: tuple[int, ...], width: int
     ) -> Words:
         """The masks in the last report that it shares with none of these; they may get fewer."""
-        if not self.dropouts or number == self.revealed:
-            raise RemoteProtocolError("second-unmask", f"assignment {number}")
-        if number != self.reported or number != self.last:
-            raise RemoteProtocolError("stale-unmask", f"assignment {number}")
-        self._check_size(survivors, self.group_size - self.dropouts)
+        self._check_open(number)
+        self._check_size(survivors, len(group) - self.left_out - self.dropouts)
         if self.rank not in survivors or not self.survivors.issuperset(survivors):
             raise RemoteProtocolError("wrong-group", f"survivors {survivors}")
         self.survivors = frozenset(survivors)
         lost = np.array([peer not in self.survivors for peer in group if peer != self.rank])
         return self._shared_masks(number, group, lost, width)
+
+    def _check_open(self, number: int) -> None:
+        """Raise `RemoteProtocolError` unless survivors may still be settled."""
+        if not self.dropouts or number == self.settled:
+            raise RemoteProtocolError("second-unmask", f"assignment {number}")
+        if number != self.reported or number != self.last:
+            raise RemoteProtocolError("stale-unmask", f"assignment {number}")
+
+    def settle(self, number: int) -> bytes:
+        """For each other survivor a tag of whom this agent takes for them; allowed once."""
+        self._check_open(number)
+        self.settled = number
+        return b"".join(self._tag(peer, self.rank) for peer in self._others())
+
+    def _others(self) -> list[int]:
+        """The other survivors, in the order of tags."""
+        return sorted(self.survivors - {self.rank})
+
+    def _tag(self, peer: int, sender: int) -> bytes:
+        """The tag between this agent and a peer, of which one is the sender."""
+        about = _SETTLED.pack(self.last, sender, len(self.members)) + _names(self.members)
+        return hashlib.blake2b(
+            about + _names(tuple(sorted(self.survivors))),
+            key=self.seeds[peer][32:],
+            digest_size=TAG_BYTES,
+            person=b"posse survivors",
+        ).digest()
 
     def share(self, number: int, owner: int) -> bytes:
         """This agent's share of the seed of a survivor's self-mask, after it revealed its own."""
@@ -198,12 +271,25 @@ class SumMasker:
             return pack([derived(self.self_key, self.rank, number)])
         return keystream_bytes(self.self_key, number, 32)
 
-    def reveal(self, number: int) -> bytes:
-        """The self-mask's seed; allowed once, for the last round and after its report."""
+    def reveal(self, number: int, tags: bytes = b"") -> bytes:
+        """The self-mask's seed; allowed once, for the last round and after its report.
+
+        With `dropouts` the others' `tags` must show that enough settled for the same survivors.
+        """
         if number == self.revealed:
             raise RemoteProtocolError("second-unmask", f"assignment {number}")
         if number != self.reported or number != self.last:
             raise RemoteProtocolError("stale-unmask", f"assignment {number}")
+        if self.dropouts:
+            if number != self.settled:
+                raise RemoteProtocolError("stale-unmask", f"assignment {number} is not settled")
+            same = [
+                compare_digest(tags[TAG_BYTES * at :][:TAG_BYTES], self._tag(peer, peer))
+                for at, peer in enumerate(self._others())
+            ]
+            agreed, least = 1 + sum(same), len(self.members) - self.dropouts
+            if agreed < least:
+                raise RemoteProtocolError("not-settled", f"{agreed} agree where {least} must")
         self.revealed = number
         return self.own_seed(number)
 

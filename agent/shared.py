@@ -11,16 +11,15 @@ from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.federated import ExploredRow
 from posse.protocol.machine import COORDINATOR, AgentEffects, Disclose, Note, Received, Send
 from posse.protocol.masking import (
+    Confirm,
     Covered,
     Keys,
     Masked,
     PublicKey,
-    Rest,
     Reveal,
-    Share,
+    Settle,
     Survivors,
     Unmask,
-    Unmasked,
     pack_words,
 )
 from posse.protocol.message import Message
@@ -58,14 +57,8 @@ class SharedNoiseAgent(CdpAgent):
                     self.masker.go_on_without(self.shared.agents - len(keys))
                     self.everybody = tuple(sorted(keys))
                     return self._begin_round()
-                case Unmask(number):
-                    return [Send(COORDINATOR, Unmasked(number, self.masker.reveal(number)))]
-                case Survivors(number, ranks):
-                    rest = self.masker.rest(number, self.everybody, ranks, self.width)
-                    return [Send(COORDINATOR, Rest(number, len(ranks), pack_words(rest)))]
-                case Reveal(number, rank):
-                    share = self.masker.share(number, rank)
-                    return [Send(COORDINATOR, Share(number, rank, share))]
+                case Unmask() | Survivors() | Settle() | Confirm() | Reveal() as asked:
+                    return [Send(COORDINATOR, self.masker.answer(asked, self.width))]
                 case _:
                     pass
         return CdpAgent._received(self, event)

@@ -14,7 +14,6 @@ from posse.coordinator.groups import AssignmentRound, UserGroup, form_groups
 from posse.coordinator.learners import AnonymousLearner
 from posse.coordinator.masked_sum import Orders
 from posse.protocol.anonymous import (
-    TAG_BYTES,
     Aggregation,
     Assign,
     Commit,
@@ -48,11 +47,13 @@ from posse.protocol.machine import (
     Started,
 )
 from posse.protocol.masking import (
+    TAG_BYTES,
     Covered,
     Keys,
     Masked,
     PublicKey,
     Rest,
+    Settled,
     Share,
     Unmasked,
     check_key,
@@ -218,14 +219,8 @@ class AnonymousServer(GatheringMachine):
                 return self._masked(current, group, sender, words, b"")
             case Covered(_, words, points) if waiting and masked and group and self.dropouts:
                 return self._masked(current, group, sender, words, points)
-            case Unmasked(_, seed) if group is not None and group.open:
-                group.masked.unmasked(sender, seed)
-                return self._order(current, group, [])
-            case Rest(_, survivors, words) if group is not None and group.open:
-                return self._order(current, group, group.masked.rest(sender, survivors, words))
-            case Share(_, owner, share) if group is not None and group.open:
-                group.masked.share(sender, owner, share)
-                return self._order(current, group, [])
+            case Rest() | Settled() | Unmasked() | Share() if group is not None and group.open:
+                return self._order(current, group, group.masked.take(sender, message))
             case Sealed(_, box) if waiting and not masked and group is not None and not collects:
                 return self._sealed(current, group, sender, box)
             case Sums(_, words) if collects and group is not None and group.open:

@@ -7,7 +7,21 @@ from typing import Literal
 import numpy as np
 
 from posse.protocol.errors import RemoteProtocolError
-from posse.protocol.masking import Reveal, Survivors, Unmask, Words, keystream, unpack_words
+from posse.protocol.masking import (
+    TAG_BYTES,
+    Confirm,
+    Rest,
+    Reveal,
+    Settle,
+    Settled,
+    Share,
+    Survivors,
+    Unmask,
+    Unmasked,
+    Words,
+    keystream,
+    unpack_words,
+)
 from posse.protocol.message import Message
 from posse.protocol.sharing import (
     SHARE_BYTES,
@@ -31,8 +45,9 @@ class MaskedSum:
 
     1. When an agent is lost before all were asked to unmask, the group says which masks its reports
        share with others (`rests`); again, if it gets smaller.
-    2. All of the group are asked for the seeds of their self-masks. Of one that is lost after that
-       the others are asked for `shares`.
+    2. With `dropouts` all of the group settle for it: their `tags` go to the others.
+    3. All of the group are asked for the seeds of their self-masks. Of one that is lost after that,
+       or before it settled, the others are asked for `shares`.
 
     `leaves_out`: the report of the member at position s has no word 1 + s.
     """
@@ -43,10 +58,11 @@ class MaskedSum:
     leaves_out: bool = False
     lost: set[int] = field(default_factory=set)
     group: tuple[int, ...] = ()
-    asks: Literal["reports", "rests", "seeds"] = "reports"
+    asks: Literal["reports", "rests", "tags", "seeds"] = "reports"
     reports: dict[int, Words] = field(default_factory=dict)
     points: dict[int, bytes] = field(default_factory=dict)
     rests: dict[int, Words] = field(default_factory=dict)
+    tags: dict[int, bytes] = field(default_factory=dict)
     seeds: dict[int, bytes] = field(default_factory=dict)
     shares: dict[int, dict[int, int]] = field(default_factory=dict)
 
@@ -56,6 +72,8 @@ class MaskedSum:
             return [n for n in self._present(self.members) if n not in self.reports]
         if self.asks == "rests":
             return [n for n in self.group if n not in self.rests]
+        if self.asks == "tags":
+            return [n for n in self._present(self.group) if n not in self.tags]
         owed: list[Container[int]] = [self.seeds, *self.shares.values()]
         return [n for n in self._present(self.group) if any(n not in senders for senders in owed)]
 
@@ -73,13 +91,34 @@ class MaskedSum:
         self.points[sender] = points
         return self._all_reported()
 
+    def take(self, sender: int, message: Rest | Settled | Unmasked | Share) -> Orders:
+        """Take what an agent says after its report."""
+        match message:
+            case Rest(_, survivors, words):
+                return self.rest(sender, survivors, words)
+            case Settled(_, tags):
+                return self.settled(sender, tags)
+            case Unmasked(_, seed):
+                self.unmasked(sender, seed)
+            case Share(_, owner, share):
+                self.share(sender, owner, share)
+        return []
+
     def rest(self, sender: int, survivors: int, words: bytes) -> Orders:
         """Take the masks that an agent shares with none of so many survivors."""
         if survivors > len(self.group) and sender in self.group:
             return []  # it did not know yet of a loss that came after it was asked
         self._expect(sender, "rests", self.rests)
         self.rests[sender] = unpack_words(words, len(self.reports[sender]))
-        return self._ask_seeds() if len(self.rests) == len(self.group) else []
+        return self._settle() if len(self.rests) == len(self.group) else []
+
+    def settled(self, sender: int, tags: bytes) -> Orders:
+        """Take an agent's tags for all others of the group."""
+        self._expect(sender, "tags", self.tags)
+        if len(tags) != TAG_BYTES * (len(self.group) - 1):
+            raise RemoteProtocolError("wrong-length", f"{len(tags)} bytes of tags")
+        self.tags[sender] = tags
+        return self._all_settled()
 
     def unmasked(self, sender: int, seed: bytes) -> None:
         """Take the seed of an agent's self-mask."""
@@ -102,10 +141,11 @@ class MaskedSum:
             return []
         if self.asks == "rests":
             return self._ask_rests()
+        if self.asks == "tags":
+            return self._all_settled()
         orders: Orders = []
         if agent not in self.seeds:
-            self.shares[agent] = {}
-            orders = [(tuple(self._present(self.group)), Reveal(self.number, agent))]
+            orders = self._ask_shares(agent)
         self._use_shares()
         return orders
 
@@ -135,16 +175,46 @@ class MaskedSum:
         if self.missing():
             return []
         self.group = tuple(self._present(self.members))
-        return self._ask_seeds() if self.group == self.members else self._ask_rests()
+        return self._settle() if self.group == self.members else self._ask_rests()
 
     def _ask_rests(self) -> Orders:
         self.asks, self.rests = "rests", {}
         self.group = tuple(self._present(self.group))
         return [(self.group, Survivors(self.number, self.group))]
 
-    def _ask_seeds(self) -> Orders:
+    def _settle(self) -> Orders:
+        if not self.dropouts:
+            self.asks = "seeds"
+            return [(self.group, Unmask(self.number))]
+        self.asks = "tags"
+        return [(self.group, Settle(self.number))]
+
+    def _all_settled(self) -> Orders:
+        """Once everybody that is there has settled: show each whose tags there are, and unmask."""
+        if self.missing():
+            return []
         self.asks = "seeds"
-        return [(self.group, Unmask(self.number))]
+        present = self._present(self.group)
+        orders: Orders = [((n,), Confirm(self.number, self._tags_for(n))) for n in present]
+        for agent in self.group:
+            if agent in self.lost:
+                orders += self._ask_shares(agent)
+        return orders
+
+    def _tags_for(self, agent: int) -> bytes:
+        """What the others told it, in the order of their ranks; zeros of those that are lost."""
+        order = sorted(self.group)
+        parts = []
+        for sender in order:
+            if sender != agent:
+                place = TAG_BYTES * (order.index(agent) - (agent > sender))
+                tags = self.tags.get(sender, bytes(TAG_BYTES * len(order)))
+                parts.append(tags[place : place + TAG_BYTES])
+        return b"".join(parts)
+
+    def _ask_shares(self, agent: int) -> Orders:
+        self.shares[agent] = {}
+        return [(tuple(self._present(self.group)), Reveal(self.number, agent))]
 
     def _use_shares(self) -> None:
         """Find the seed of each lost agent of which all that are there have sent their share."""

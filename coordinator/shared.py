@@ -24,6 +24,7 @@ from posse.protocol.masking import (
     Masked,
     PublicKey,
     Rest,
+    Settled,
     Share,
     Unmasked,
     check_key,
@@ -58,14 +59,8 @@ class SharedNoiseServer(CdpServer):
                 return self._report(sender, number, words, b"")
             case Received(sender, Covered(number, words, points)) if self.shared.dropouts:
                 return self._report(sender, number, words, points)
-            case Received(sender, Rest(number, survivors, words)):
-                return self._order(self._sums(number).rest(sender, survivors, words))
-            case Received(sender, Unmasked(number, seed)):
-                self._sums(number).unmasked(sender, seed)
-                return self._order([])
-            case Received(sender, Share(number, owner, share)):
-                self._sums(number).share(sender, owner, share)
-                return self._order([])
+            case Received(sender, Rest() | Settled() | Unmasked() | Share() as told):
+                return self._order(self._sums(told.number).take(sender, told))
             case PeerLost(peer) if len(self.active) > 1:
                 self.lost.add(peer)
                 if len(self.lost) > self.shared.dropouts:
@@ -114,7 +109,7 @@ class SharedNoiseServer(CdpServer):
         """Send orders, and decide if the round's sum is complete."""
         effects: list[ServerEffect] = []
         for agents, message in orders:
-            if self.lost:
+            if self.lost or len(agents) < self.agents:
                 effects += [Send(n, message) for n in agents]
             else:
                 effects.append(Broadcast(message))

@@ -26,6 +26,8 @@ from posse.protocol.log import PublicRow, Row
 from posse.protocol.machine import Parameters
 from posse.protocol.masking import (
     MAX_WORDS,
+    TAG_BYTES,
+    Confirm,
     Covered,
     Dropouts,
     Index,
@@ -35,6 +37,8 @@ from posse.protocol.masking import (
     ReportWords,
     Rest,
     Reveal,
+    Settle,
+    Settled,
     Share,
     Survivors,
     Unmask,
@@ -46,9 +50,6 @@ from posse.protocol.message import Message
 
 MAX_GROUP_SIZE = (MAX_WORDS - 2) // 2
 """Largest C: a report has 2C + 2 words."""
-
-TAG_BYTES = 16
-"""Authentication tag that sealing appends to a report."""
 
 Box = Annotated[bytes, Meta(max_length=8 * MAX_WORDS + TAG_BYTES)]
 
@@ -103,9 +104,9 @@ class Commit(Message, frozen=True):
 
 TO_COORDINATOR = (
     *(PublicKey, PlayedUngrouped, Masked, Unmasked, Sealed, Sums),
-    *(Covered, Rest, Share),
+    *(Covered, Rest, Settled, Share),
 )
-TO_AGENT = (Keys, Assign, Unmask, Forwarded, Commit, Survivors, Reveal)
+TO_AGENT = (Keys, Assign, Unmask, Forwarded, Commit, Survivors, Settle, Confirm, Reveal)
 
 Horizon = Annotated[int, Meta(ge=1, le=1 << 40, description="T, rounds that every user plays")]
 GroupSize = Annotated[

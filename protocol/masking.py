@@ -45,11 +45,17 @@ Dropouts = Annotated[
 MAX_WORDS = 2_002
 """Most words of a report: 16 KB, far below the limit of a payload."""
 
+TAG_BYTES = 16
+"""Nobody guesses a tag of so many bytes, and each may be tried once in a round."""
+
 Index = Annotated[int, Meta(ge=0, le=1 << 32)]
 Unsigned48 = Annotated[int, Meta(ge=0, le=1 << 48)]
 Key = Annotated[bytes, Meta(min_length=KEY_BYTES, max_length=KEY_BYTES)]
 SignedKey = Annotated[bytes, Meta(min_length=KEY_BYTES, max_length=KEY_BYTES + SIGNATURE_BYTES)]
 ReportWords = Annotated[bytes, Meta(max_length=8 * MAX_WORDS)]
+
+
+Tags = Annotated[bytes, Meta(max_length=TAG_BYTES << 16)]
 
 
 class PublicKey(Message, frozen=True):
@@ -98,6 +104,35 @@ class Rest(Message, frozen=True):
     number: Unsigned48
     survivors: Index
     words: ReportWords
+
+
+class Settle(Message, frozen=True):
+    """Coordinator to agents: these survivors are the last; tell each other whom you take for them.
+
+    Whoever is lost from now on stays in the sum.
+    """
+
+    number: Unsigned48
+
+
+class Settled(Message, frozen=True):
+    """Agent to coordinator: for each other survivor a tag of the group and of the survivors.
+
+    In the order of their ranks, of 16 bytes each. No more `Rest` follows.
+    """
+
+    number: Unsigned48
+    tags: Tags
+
+
+class Confirm(Message, frozen=True):
+    """Coordinator to an agent, in place of `Unmask` where agents may drop out.
+
+    `tags` has what the other survivors told it in `Settled`, or zeros.
+    """
+
+    number: Unsigned48
+    tags: Tags
 
 
 class Reveal(Message, frozen=True):

@@ -112,7 +112,7 @@ _FORMS: dict[str, list[Form]] = {
     "dp-ucb-int": [("", _RATE, {}), ("printed", _RATE, _PRINTED)],
     "tdfs-private-bound": _PLAYERS,
     "tdfs-private": _PLAYERS,
-    "anonymous": [_PLAIN, _with("aggregation", "sink"), _with("dropouts", 2)],
+    "anonymous": [_PLAIN, _with("aggregation", "sink"), _with("dropouts", 1)],
     "cdp-mab": [_PRINTED_NOISE, _with("participation", 0.5), _PER_AGENT, *_SHARED],
     "ddp-mab": [_PRINTED_NOISE, _PER_AGENT],
     "hdp-mab": [_PRINTED_NOISE, _PER_AGENT],

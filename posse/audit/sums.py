@@ -1,4 +1,4 @@
-"""The sums that masked reports reveal to a coordinator that follows the protocol.
+"""The sums that masked reports reveal to a coordinator.
 
 A report is y_i = x_i + b_i + Σ_j ±m_ij (protocol/masking.py). If all agents that share masks m_ij
 have reported and revealed their own b_i, the sum of their reports less Σ b_i is Σ x_i.

@@ -39,6 +39,7 @@ from posse.protocol.masking import (
     Masked,
     PublicKey,
     Rest,
+    Settled,
     Share,
     Survivors,
     Unmasked,
@@ -176,7 +177,7 @@ class _Server:
                     self._saw(1, f"agent {source}'s report in the clear")
             case Sums(number):
                 rounds[number].sums.append(source)
-            case PublicKey() | PlayedUngrouped():
+            case PublicKey() | PlayedUngrouped() | Settled():
                 pass
             case _:
                 self._saw(1, f"agent {source}'s {type(message).__name__}")

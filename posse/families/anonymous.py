@@ -21,7 +21,7 @@ from posse.coordinator.learners import (
 from posse.errors import SpecError
 from posse.families.anonymity import check
 from posse.families.bounds import Bound, run_gaps, ucb1_regret, undrawn
-from posse.families.claims import ClaimContext, silence
+from posse.families.claims import SERVER, ClaimContext, silence
 from posse.families.context import AgentContext, CoordinatorContext
 from posse.families.reading import Frames, Group, MessageReader
 from posse.families.shapes import AgentRole, Alone, ServerRole, Star
@@ -58,11 +58,13 @@ from posse.protocol.anonymous import (
 from posse.protocol.machine import AgentMachine, ServerMachine
 from posse.protocol.masking import (
     WORD_BITS,
+    Confirm,
     Covered,
     Keys,
     Masked,
     PublicKey,
     Rest,
+    Settled,
     Share,
     Unmasked,
 )
@@ -206,9 +208,9 @@ def _make_explorer(context: CoordinatorContext) -> ServerMachine:
 TRUST = {
     "masked": (
         "No single report can be read, by the coordinator or by other users, unless all other "
-        "members of its sum, at least C - 1, collude. The coordinator passes on the public keys: "
-        "agents with keys sign theirs and believe their own allowlist; without, it is trusted "
-        "not to replace them."
+        "members of its sum, at least C - 1, collude{lying}. The coordinator passes on the public "
+        "keys: agents with keys sign theirs and believe their own allowlist; without, it is "
+        "trusted not to replace them."
     ),
     "sink": (
         "The first member of each group sees every report of its group in the clear, so it is "
@@ -222,24 +224,44 @@ _FORMED = {
     False: "A group has C + 1 to 2C + 1 users and",
     True: "A group has C + d + 1 to 2 (C + d) + 1 users, of whom at most d are lost, and",
 }
+_SETTLED = (
+    ", and no self-mask is told before all of a group but d settled for the same survivors, where "
+    "n > 2d + 1"
+)
 _CLOSING = "; the lab's closing report, which measures every user apart"
+
+
+def _covers_lies(p: AnonymousParameters | ExploreThenCommitParameters) -> bool:
+    """Whether a coordinator that lies about who is lost reads no more than one that does not."""
+    return p.aggregation == "masked" and p.dropouts < p.group_size
+
+
+def trust_in(p: AnonymousParameters | ExploreThenCommitParameters) -> str:
+    """Who is trusted with what."""
+    least = p.group_size - p.dropouts
+    lying = (
+        f", or at least {least} of them if the coordinator lies" if p.dropouts and least > 0 else ""
+    )
+    return TRUST[p.aggregation].format(lying=lying)
 
 
 def claim_sums_over_groups(context: ClaimContext) -> Claim:
     """Every observation covers at least C users."""
     p: AnonymousParameters | ExploreThenCommitParameters = context.parameters
+    lies = _covers_lies(p)
     return Claim(
         mechanism="aggregation",
         unit=f"each report, in sums over at least {p.group_size} users",
-        adversary="the coordinator, which follows the protocol",
+        adversary=f"the coordinator, {SERVER[lies]}",
         sees="coordinator",
-        note=f"Every observation adds up at least {p.group_size} users. {TRUST[p.aggregation]} "
+        note=f"Every observation adds up at least {p.group_size} users. "
+        f"{trust_in(p)} "
         "Syntactic and per round, not differential privacy: a sum of 0 or of the group's size "
         "reveals every member's reward, and the difference of two rounds estimates one member's "
         "mean by design.",
         proof=f"{_FORMED[p.dropouts > 0]} at most one is left out of a round "
         "(Esfandiari et al. 2022, section 3.1); masks cancel in the sum alone (Bonawitz et al. "
-        "2017).",
+        f"2017){_SETTLED if p.dropouts and lies else ''}.",
         uncovered="every estimated mean of every user and arm, which the coordinator learns across "
         f"rounds; which arm a user plays{'' if context.field else _CLOSING}",
     )
@@ -342,7 +364,7 @@ def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
         vanished=[row.user for _, row in VanishedRow.of(log)],
         expelled=[row.user for _, row in ExpelledRow.of(log)],
         rewards=None if spec.mode == "field" else _earned(record, parameters.horizon),
-        trust=TRUST[parameters.aggregation],
+        trust=trust_in(parameters),
     )
 
 
@@ -421,7 +443,10 @@ PARALLEL = Results(
 class AnonymousReader(MessageReader):
     """Knows which bytes masks and seals hide, and whose rewards a sum covers."""
 
-    hidden = (PublicKey, Keys, Masked, Covered, Rest, Unmasked, Share, Sealed, Forwarded)
+    hidden = (
+        *(PublicKey, Keys, Masked, Covered, Rest, Settled, Confirm, Unmasked, Share),
+        *(Sealed, Forwarded),
+    )
     exact = (Sums,)
     grouped = True
 

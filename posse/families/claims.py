@@ -14,6 +14,9 @@ from posse.spec.runfile import RunSpec
 ALL_MESSAGES = "whoever reads all messages of all agents"
 ITS_PULLS = "whoever sees the agent's pulls"
 
+SERVER = {False: "which follows the protocol", True: "even one that lies"}
+"""By whether it may lie: the adversary whom masked sums are told."""
+
 TIMING = "when a message is sent, and so how long the rewards before it took"
 
 released = partial(Claim, mechanism="laplace", uncovered=TIMING)

@@ -24,7 +24,7 @@ from posse.coordinator.shared import SharedNoiseServer
 from posse.errors import SpecError
 from posse.families import federated_theory as theory
 from posse.families.bounds import NoBoundError, mean_gaps, positive
-from posse.families.claims import ALL_MESSAGES, TIMING, ClaimContext, released
+from posse.families.claims import ALL_MESSAGES, SERVER, TIMING, ClaimContext, released
 from posse.families.context import AgentContext, CoordinatorContext
 from posse.families.federated_theory import gis_links, gis_links_paper, sac_links
 from posse.families.network import Network, along
@@ -58,12 +58,15 @@ from posse.protocol.machine import AgentMachine, ServerMachine
 from posse.protocol.masking import (
     MAX_WORDS,
     WORD_BITS,
+    Confirm,
     Covered,
     Keys,
     Masked,
     PublicKey,
     Rest,
     Reveal,
+    Settle,
+    Settled,
     Share,
     Survivors,
     Unmask,
@@ -370,6 +373,10 @@ _LOSS = {
     True: "Of agents that drop out, as many as are declared, sums are over the others, and have "
     "the noise that is claimed without theirs; of one more there is no sum.",
 }
+_SETTLED = (
+    ", and no self-mask is told before all but d agents settled for the same survivors, where more "
+    "than 2d are honest"
+)
 _SIZED = "exactly; the noise is sized for epsilon = {epsilon:g} by Rényi divergence"
 _GAUSSIAN = (
     "have a deviation σ, and Δ / σ costs (ε, δ') (Kairouz, Liu and Steinke 2021, Theorem 1; "
@@ -386,6 +393,8 @@ def _claim_shared(context: ClaimContext, p: CdpParameters) -> Claim:
     laplace = p.noise_law == "laplace"
     formula = "" if laplace else _SIZED.format(epsilon=p.epsilon)
     without = f", of which {p.dropouts} may be lost" if p.dropouts else ""
+    lies = trusted > 2 * p.dropouts
+    settled = _SETTLED if lies and p.dropouts else ""
     if context.alone:
         losses, trusted, enough, without = shared.losses_alone, 1, 1, ""
         formula = "by this agent's own noise alone, as nobody here vouches for the others"
@@ -396,15 +405,16 @@ def _claim_shared(context: ClaimContext, p: CdpParameters) -> Claim:
         losses=losses,
         honest=enough,
         formula=formula,
-        adversary="the server, which follows the protocol, together with all agents but "
-        f"{trusted} honest ones of {context.agents}{without}",
+        adversary=f"the server, {SERVER[lies]}, "
+        f"together with all agents but {trusted} honest ones of {context.agents}{without}",
         sees="coordinator",
         note=f"It reads sums over all agents alone. {_LOSS[p.dropouts > 0]} "
         "The server passes on the public keys: agents with keys sign theirs; without, it is "
         "trusted not to replace them.",
         proof="A reward is in one sum of one round, which it moves by at most Δ words. The honest "
         f"agents' shares alone {_LAPLACE if laplace else _GAUSSIAN}; masks cancel in the "
-        "sum over all agents alone (Bonawitz et al. 2017). All else is a function of the sums.",
+        f"sum over all agents alone (Bonawitz et al. 2017){settled}. All else is a function of the "
+        "sums.",
         uncovered=f"agents that send wrong sums, which spoil the answer; {TIMING}",
     )
 
@@ -585,7 +595,7 @@ FEDERATED = Results(
 class FederatedReader(MessageReader):
     """Tells the means that agents pass on from their signatures; a sink's are averages."""
 
-    hidden = (PublicKey, Keys, Masked, Covered, Rest, Unmasked, Share)
+    hidden = (PublicKey, Keys, Masked, Covered, Rest, Settled, Confirm, Unmasked, Share)
     exact = (SinkMeans,)
 
     def statistics(self, message: Message, source: int | None) -> Iterable[Statistic]:
@@ -621,8 +631,8 @@ _REGROUPED = Loss(
 )
 _over_links = partial(_system, field=PER_AGENT, claim=claim_messages)
 
-_CDP_TO_AGENT = (Active, Keys, Unmask, Survivors, Reveal)
-_CDP_TO_SERVER = (Means, PublicKey, Masked, Unmasked, Covered, Rest, Share)
+_CDP_TO_AGENT = (Active, Keys, Unmask, Survivors, Settle, Confirm, Reveal)
+_CDP_TO_SERVER = (Means, PublicKey, Masked, Unmasked, Covered, Rest, Settled, Share)
 
 SYSTEMS = (
     _over_links(

@@ -1,11 +1,13 @@
 """CDP-MAB with shared noise that can do without agents: what the server reads after losses."""
 
 import random
+from collections import Counter
 
+import networkx as nx
 import numpy as np
 import pytest
 
-from posse.agent.masking import SumMasker
+from posse.agent.masking import Masker, SumMasker
 from posse.agent.noise import SeededNoise
 from posse.agent.shared import SharedNoiseAgent
 from posse.coordinator.shared import SharedNoiseServer
@@ -144,7 +146,7 @@ WHOLE = Link(0, {}).play()
 
 def test_without_losses_the_sum_is_that_over_all_and_only_the_report_is_longer():
     link = Link(2, {})
-    assert link.play() == WHOLE
+    assert link.play() == WHOLE + 2 * AGENTS  # each settles for the survivors
     np.testing.assert_allclose(link.read(range(AGENTS)), link.exact(range(AGENTS)), rtol=1e-12)
     kinds = {type(message) for _, message in link.view}
     assert (Covered in kinds, Masked in kinds, Rest in kinds, Share in kinds) == (
@@ -261,32 +263,176 @@ def maskers(dropouts, agents=5):
 ALL = (0, 1, 2, 3, 4)
 
 
+def settle(agents, survivors=ALL):
+    """Each of these survivors settles; by agent, what the others tell it."""
+    told = {n: agents[n].settle(1) for n in survivors}
+    tags = dict.fromkeys(survivors, b"")
+    for sender, its in told.items():
+        for at, peer in enumerate(n for n in sorted(survivors) if n != sender):
+            tags[peer] += its[16 * at :][:16]
+    return tags
+
+
+def unmask(agents, survivors=ALL):
+    """All of these survivors, as they were told, settle and reveal."""
+    for n, tags in settle(agents, survivors).items():
+        agents[n].reveal(1, tags)
+    return agents[0]
+
+
 @pytest.mark.parametrize(
     ("told", "reason"),
     [
-        (lambda m: m.rest(1, ALL, (0, 1), 2), "small-roster"),
-        (lambda m: m.rest(1, ALL, (1, 2, 3), 2), "wrong-group"),
-        (lambda m: m.rest(1, ALL, (0, 1, 1, 2), 2), "repeated-names"),
-        (lambda m: m.rest(2, ALL, (0, 1, 2), 2), "stale-unmask"),
-        (lambda m: (m.rest(1, ALL, (0, 1, 2), 2), m.rest(1, ALL, (0, 1, 2, 3), 2)), "wrong-group"),
-        (lambda m: (m.reveal(1), m.rest(1, ALL, (0, 1, 2), 2)), "second-unmask"),
-        (lambda m: m.share(1, 1), "stale-unmask"),
-        (lambda m: (m.reveal(1), m.share(1, 0)), "wrong-member"),
-        (lambda m: (m.rest(1, ALL, (0, 1, 2), 2), m.reveal(1), m.share(1, 3)), "wrong-member"),
-        (lambda m: (m.reveal(1), m.share(2, 1)), "stale-unmask"),
+        (lambda m: m[0].rest(1, ALL, (0, 1), 2), "small-roster"),
+        (lambda m: m[0].rest(1, ALL, (1, 2, 3), 2), "wrong-group"),
+        (lambda m: m[0].rest(1, ALL, (0, 1, 1, 2), 2), "repeated-names"),
+        (lambda m: m[0].rest(2, ALL, (0, 1, 2), 2), "stale-unmask"),
+        (lambda m: [m[0].rest(1, ALL, left, 2) for left in ((0, 1, 2), ALL)], "wrong-group"),
+        (lambda m: (m[0].settle(1), m[0].rest(1, ALL, (0, 1, 2), 2)), "second-unmask"),
+        (lambda m: (m[0].settle(1), m[0].settle(1)), "second-unmask"),
+        (lambda m: m[0].settle(2), "stale-unmask"),
+        (lambda m: m[0].reveal(1), "stale-unmask"),
+        (lambda m: (m[0].settle(1), m[0].reveal(1)), "not-settled"),
+        (lambda m: m[0].reveal(1, settle(m)[0][:16]), "not-settled"),
+        (lambda m: m[0].reveal(1, settle(m)[1]), "not-settled"),
+        (lambda m: (settle(m), m[0].share(1, 1)), "stale-unmask"),
+        (lambda m: unmask(m).share(1, 0), "wrong-member"),
+        (lambda m: unmask(m).share(2, 1), "stale-unmask"),
+        (
+            lambda m: (
+                [m[n].rest(1, ALL, (0, 1, 2), 2) for n in (0, 1, 2)],
+                unmask(m, (0, 1, 2)).share(1, 3),
+            ),
+            "wrong-member",
+        ),
     ],
 )
 def test_what_an_agent_refuses(told, reason):
     """Above all, masks with another and a share of the other's seed in the same round."""
     with pytest.raises(RemoteProtocolError) as error:
-        told(maskers(2)[0])
+        told(maskers(2))
     assert error.value.reason == reason
+
+
+def lied_to(agents):
+    """Agent 0 hears that all survived, the others that it did not; what the server then has."""
+    others = (1, 2, 3, 4)
+    rests = [agents[n].rest(1, ALL, others, 2) for n in others]
+    told = [agents[n].settle(1) for n in ALL]
+    to_the_first = b"".join(tags[:16] for tags in told[1:])
+    return agents[0].reveal(1, to_the_first), sum(rests)
+
+
+def test_a_server_that_lies_about_survivors_reads_no_report(monkeypatch):
+    with pytest.raises(RemoteProtocolError, match="not-settled: 1 agree where 3 must"):
+        lied_to(maskers(2))
+    # were it not for the tags
+    monkeypatch.setattr(SumMasker, "_tag", lambda self, peer, sender: bytes(16))
+    agents = maskers(2)
+    everybody = np.ones(4, bool)
+    report = keystream(agents[0].own_seed(1), 1, 2) + agents[0]._shared_masks(1, ALL, everybody, 2)
+    seed, rests = lied_to(agents)
+    assert (report - keystream(seed, 1, 2) + rests).tolist() == [0, 0]
+
+
+class Liar:
+    """A server that tells each agent what it likes, and uses all that it gets.
+
+    Groups may differ in their order, agents hear of ever fewer survivors, or are asked for nothing.
+    """
+
+    def __init__(self, kind, agents, dropouts, seed):
+        chance = self.chance = random.Random(seed)
+        self.ranks, self.dropouts = tuple(range(agents)), dropouts
+        least = agents - kind.left_out
+        self.agents = [kind(n, least, bytes([n + 1] * 32), None, dropouts) for n in self.ranks]
+        keys = {one.rank: one.public for one in self.agents}
+        self.orders, self.told = {}, set()
+        self.shares: dict[int, set[int]] = {n: set() for n in self.ranks}
+        self.left_out = kind.left_out
+        other = chance.sample(self.ranks, agents)
+        for one in self.agents:
+            one.take_keys(keys)
+            self.orders[one.rank] = order = tuple(chance.choice([self.ranks] * 9 + [other]))
+            one.begin(1, order)
+            one.mask(1, order, np.zeros(2 + 2 * least, np.uint64))
+        lost = chance.sample(self.ranks, dropouts)  # by most of its lies, so that some are believed
+        tags = {}
+        for one in chance.sample(self.agents, agents):
+            gone = [
+                n
+                for n in (lost if chance.random() < 0.9 else chance.sample(self.ranks, dropouts))
+                if n != one.rank
+            ]
+            for upto in range(1, len(gone) + 1):
+                if chance.random() < 0.9:
+                    left = tuple(n for n in one.members if n not in gone[:upto])
+                    one.rest(1, one.members, left, 2 + 2 * least)
+            self.told |= {(one.rank, n) for n in set(self.ranks) - one.survivors}
+            if chance.random() < 0.9:
+                told = one.settle(1)
+                for at, peer in enumerate(one._others()):
+                    tags[one.rank, peer] = told[16 * at :][:16]
+        for one in self.agents:
+            its = b"".join(tags.get((n, one.rank), bytes(16)) for n in one._others())
+            try:
+                one.reveal(1, its)
+            except RemoteProtocolError:
+                continue
+            for owner in one._others():
+                self.shares[owner].add(one.rank)
+
+    def read(self, step):
+        """The sets of agents whose reports of this word add up without unknown masks."""
+        masked = {}
+        for n in self.ranks:
+            order = self.orders[n]
+            absent = {order[step - 1]} if self.left_out and 0 < step <= len(order) else set()
+            if n not in absent:
+                masked[n] = {
+                    m for m in self.ranks
+                    if m != n and m not in absent and not {(n, m), (m, n)} & self.told
+                }  # fmt: skip
+        enough = len(self.ranks) - self.dropouts
+        free = {
+            n for n, peers in masked.items()
+            if (self.agents[n].revealed == 1 or len(self.shares[n]) >= enough)
+            and all(n in masked.get(m, ()) for m in peers)
+        }  # fmt: skip
+        graph = nx.Graph({n: {m for m in peers if m in masked} for n, peers in masked.items()})
+        return [part for part in nx.connected_components(graph) if part <= free]
+
+
+@pytest.mark.parametrize(
+    ("kind", "agents", "dropouts"), [(SumMasker, 5, 2), (SumMasker, 7, 3), (Masker, 6, 2)]
+)
+def test_whatever_a_server_says_it_reads_one_sum_over_all_but_the_declared(kind, agents, dropouts):
+    """400 servers, of which some are believed by enough agents to read a sum."""
+    sizes = sizes_read(kind, agents, dropouts)
+    assert min(sizes) >= agents - dropouts - kind.left_out
+    assert sum(sizes.values()) >= 10
+
+
+def sizes_read(kind, agents, dropouts):
+    sizes = Counter[int]()
+    for seed in range(400):
+        liar = Liar(kind, agents, dropouts, seed)
+        for step in range(1 + liar.left_out * agents):
+            sizes.update(map(len, liar.read(step)))
+    return sizes
+
+
+def test_without_tags_such_servers_read_single_reports(monkeypatch):
+    monkeypatch.setattr(SumMasker, "_tag", lambda self, peer, sender: bytes(16))
+    assert min(sizes_read(SumMasker, 5, 2)) == 1
 
 
 def test_without_declared_dropouts_an_agent_tells_neither():
     one = maskers(0)[0]
     with pytest.raises(RemoteProtocolError):
         one.rest(1, ALL, ALL, 2)
+    with pytest.raises(RemoteProtocolError):
+        one.settle(1)
     one.reveal(1)
     with pytest.raises(RemoteProtocolError):
         one.share(1, 1)

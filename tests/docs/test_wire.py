@@ -1,5 +1,6 @@
 """The page of the wire says what the code does."""
 
+import hashlib
 import math
 import re
 import struct
@@ -69,6 +70,12 @@ def share(owner: int, member: int, number: int) -> int:
     return int.from_bytes(wide, "little") % PRIME
 
 
+def tag(i: int, j: int, number: int, sender: int, group: tuple[int, ...]) -> bytes:
+    said = struct.pack("<QII4I4I", number, sender, len(group), *group, *sorted(group))
+    key, who = agreed(i, j)[32:], b"posse survivors"
+    return hashlib.blake2b(said, key=key, digest_size=16, person=who).digest()
+
+
 def at_zero(values: dict[int, int]) -> int:
     total = 0
     for x, value in values.items():
@@ -87,7 +94,10 @@ def test_masks_made_as_the_page_says_are_those_of_ours(kind: type[SumMasker], si
     values = {member + 1: share(me, member, number) for member in (0, 1, 3)}
     values[2**33] = int.from_bytes(ours.points(number, group), "little")
     seed = at_zero(values).to_bytes(32, "little")
-    assert ours.reveal(number) == seed
+    told = ours.settle(number)
+    assert told[16:32] == tag(me, 1, number, me, group)
+    tags = b"".join(tag(me, n, number, n, group) for n in (0, 1, 3))
+    assert ours.reveal(number, tags[:32] + bytes(16)) == seed
     words = np.arange(width, dtype=np.uint64) + stream(seed, number, width)
     for member in (0, 1, 3):
         mask = stream(agreed(me, member)[:32], number, width)

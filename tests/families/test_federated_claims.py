@@ -42,6 +42,10 @@ def test_what_is_claimed_with_dropouts_is_claimed_of_the_shares_that_are_left(la
     assert (found.epsilon, found.delta) == (plain.epsilon, plain.delta)
     assert (plain.honest, found.honest) == (4, 1)
     assert "4 honest ones of 8, of which 3 may be lost" in found.adversary
+    assert found.adversary.startswith("the server, which follows the protocol, together")
+    fewer = claim(noise="shared", honest=0.5, noise_law=law, dropouts=1)  # 4 > 2 · 1
+    for one in (plain, fewer):
+        assert one.adversary.startswith("the server, even one that lies, together")
 
 
 def test_shared_laplace_noise_costs_epsilon_and_no_delta() -> None:

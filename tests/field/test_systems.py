@@ -79,7 +79,7 @@ def variations(system: str) -> range:
 WITH_KEYS = {"Held", "Stated"}
 """Sent only where agents sign; see tests/agent/test_comparison.py."""
 
-WITH_LOSSES = {"Covered", "Survivors", "Rest", "Reveal", "Share"}
+WITH_LOSSES = {"Covered", "Survivors", "Rest", "Settle", "Settled", "Confirm", "Reveal", "Share"}
 """Sent only where masked sums may lose agents; see tests/runs/test_missing.py."""
 
 

@@ -82,6 +82,7 @@ def test_masks_with_members_that_are_there_are_found_if_told(
     def all_of_them(
         self: Masker, number: int, group: tuple[int, ...], survivors: tuple[int, ...], width: int
     ) -> Any:
+        self.survivors = frozenset(survivors)
         words = self._shared_masks(number, group, np.ones(len(group) - 1, dtype=bool), width)
         words[1 + group.index(self.rank)] = 0
         return words
