@@ -5,14 +5,17 @@
 
 import sys
 from collections.abc import Iterator
+from functools import reduce
 from typing import Any
 
 import msgspec
+from dp_accounting.pld import privacy_loss_distribution as pld
 
 from posse.families import get_system, ours
 from posse.families.claims import SEVERAL, TIMING
 from posse.families.system import Field
 from posse.plan import prepare
+from posse.protocol.accounting import Losses
 from posse.protocol.privacy import REWARD, Claim
 from posse.results.record import ILLUSTRATES
 
@@ -36,6 +39,8 @@ The claims are the field's.
 - **Number**: ε, and δ if there is one, against that adversary, over a whole run. A second run over
   the same rewards costs as much again; in the field a row is used in one run only, unless the run
   file says otherwise (`[privacy]`).
+- **Accountant**: the ε for one unit that Google's dp-accounting finds at that δ, by privacy loss
+  distributions on a grid of .001, rounded up. Without a δ both add up the ε of all releases.
 - **Not covered**, in every system: who sends to whom, how much and when, and so how long the
   rewards before a message took; that a run ends because a reward is not a number in [0, 1] and
   `arms.clip` is not set, or because the user's own arms raise; that an agent's log is used up, or
@@ -56,7 +61,15 @@ No reward is covered.
 
 """
 
-_COLUMNS = ("system, form", "protected", "number", "against", "not covered besides", "why")
+_COLUMNS = (
+    "system, form",
+    "protected",
+    "number",
+    "accountant",
+    "against",
+    "not covered besides",
+    "why",
+)
 
 _SHORT = {REWARD: "one reward", "the value of one sample, its arm and place fixed": "one sample"}
 """Units of claims, as the page's head explains them."""
@@ -180,10 +193,21 @@ def _cells(claim: Claim, reasons: dict[str, int]) -> tuple[str, ...]:
     return (
         _SHORT.get(claim.unit, claim.unit),
         number,
+        _accountant(claim.cost, claim.delta) if claim.delta and claim.holds else "–",
         against,
         besides or "–",
         ", ".join(map(str, why)),
     )
+
+
+def _accountant(cost: Losses, delta: float) -> str:
+    """The ε that dp-accounting finds for these losses at `delta`."""
+    grid = {"value_discretization_interval": 1e-3}
+    parts = [pld.from_laplace_mechanism(1 / c, **grid).self_compose(n) for c, n in cost.laplace]
+    if cost.gaussian:
+        parts.append(pld.from_gaussian_mechanism(cost.gaussian**-0.5, **grid))
+    total = reduce(pld.PrivacyLossDistribution.compose, parts)
+    return f"{total.get_epsilon_for_delta(delta):.4g}"
 
 
 def _row(cells: tuple[str, ...]) -> str:
