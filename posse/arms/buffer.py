@@ -45,11 +45,14 @@ class RewardBuffer:
             missing = times - self.held(k)
             if missing > 0:
                 rest = self._drawn[k][self._next[k] :]
-                drawn = np.concatenate([rest, self._draw(k, missing)])
-                self._drawn[k], self._next[k] = drawn.astype(self._type, copy=False), 0
-        width = min(times, min(self.held(k) for k in arms))
-        rewards = np.stack([self._drawn[k][self._next[k] : self._next[k] + width] for k in arms])
-        return rewards.astype(float, copy=False)
+                drawn = np.array(self._draw(k, missing), dtype=self._type)
+                self._drawn[k] = np.concatenate([rest, drawn]) if len(rest) else drawn
+                self._next[k] = 0
+        width = min(times, min([self.held(k) for k in arms]))
+        rewards = np.empty((len(arms), width))
+        for row, k in enumerate(arms):
+            rewards[row] = self._drawn[k][self._next[k] : self._next[k] + width]
+        return rewards
 
     def take(self, arms: tuple[int, ...], times: int) -> FloatArray:
         """Use the next `times` rewards of each arm, shape (len(arms), times)."""

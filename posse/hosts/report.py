@@ -1,10 +1,11 @@
 """Checks of an agent's closing report before it becomes part of a result."""
 
 import math
-from collections.abc import Collection
+import struct
+from collections.abc import Collection, Iterable
+from functools import lru_cache
 
 import msgspec
-import numpy as np
 
 from posse.protocol.control import REWARDS, Report
 from posse.protocol.errors import WORD, RemoteProtocolError
@@ -25,6 +26,16 @@ class BadReport(RemoteProtocolError):
         super().__init__("bad-report", what)
 
 
+@lru_cache(maxsize=1_024)
+def _is_word(text: str) -> bool:
+    return WORD.fullmatch(text) is not None
+
+
+def _are_finite(numbers: Iterable[float]) -> bool:
+    """Whether all are finite, and none is below zero; a NaN fails both comparisons."""
+    return all(0 <= number < math.inf for number in numbers)
+
+
 class ReportForm:
     """The form that the reports of a run must have.
 
@@ -42,20 +53,19 @@ class ReportForm:
 
     def check(self, rank: int, report: Report) -> None:
         """Raise `BadReport` if agent `rank` cannot have measured this."""
-        self._check_sizes(report)
-        pulls = report.pulls
-        if len(pulls) != 8 * self._arms or np.frombuffer(pulls, dtype="<i8").min() < 0:
+        if len(report.pulls) != 8 * self._arms:
             raise BadReport("pulls")
+        self._check_sizes(report)
         known = report.regret.keys() - (() if self._references else {REWARDS})
         if known != self._references or report.curve.keys() != self._references:
             raise BadReport("regret against other means than this run's")
         for curve in report.curve.values():
-            points = np.frombuffer(curve[: 24 * (len(curve) // 24)], dtype="<f8").reshape(-1, 3)
-            whole = len(curve) == 24 * len(points) > 0
-            # a NaN fails both comparisons
-            if not whole or not (points.min() >= 0 and points.max() < math.inf):
+            # in Python: curves are short, or else their agents have long been at work
+            whole = curve and len(curve) % 24 == 0
+            numbers = struct.unpack(f"<{len(curve) // 8}d", curve) if whole else ()
+            if not whole or not _are_finite(numbers):
                 raise BadReport("a curve of regret that is cut off or not finite")
-            if (points[1:, :2] < points[:-1, :2]).any():
+            if any([*column] != sorted(column) for column in (numbers[::3], numbers[1::3])):
                 raise BadReport("a curve of regret that goes back in time")
         for link in report.links:
             if link.source != rank or link.target not in self._targets or link.plane not in _PLANES:
@@ -70,33 +80,36 @@ class ReportForm:
     def _check_sizes(self, report: Report) -> None:
         """Refuse numbers that no run reaches, and that would overflow sums."""
         used = report.resources
-        counts = [report.activations, report.slots]
-        counts += [count for by in report.delays.values() for count in by.values()]
-        counts += [*report.refused.values(), *(release.times for release in report.releases)]
-        counts += [used.peak_bytes, used.proportional_bytes]
-        counts += np.frombuffer(report.pulls[: 8 * (len(report.pulls) // 8)], "<i8").tolist()
+        counts = [report.activations, report.slots, used.peak_bytes, used.proportional_bytes]
+        for by in report.delays.values():
+            counts += by.values()
+        counts += report.refused.values()
+        counts += struct.unpack(f"<{self._arms}q", report.pulls)
         for link in report.links:
-            counts += [link.messages, link.payload_bytes, link.frame_bytes]
-        if any(count > MOST_PULLS for count in counts):
+            counts += (link.messages, link.payload_bytes, link.frame_bytes)
+        numbers = [used.cpu_seconds]
+        for release in report.releases:
+            counts.append(release.times)
+            numbers += (release.sensitivity, release.scale, release.epsilon)
+        if max(counts) > MOST_PULLS or min(counts) < 0:
             raise BadReport("a count that no run reaches")
         if not math.isfinite(report.regret.get(REWARDS, 0.0)):
             raise BadReport("a sum of rewards that is not finite")
-        numbers = [used.cpu_seconds]
         numbers += [value for name, value in report.regret.items() if name != REWARDS]
-        numbers += [second for seconds in report.seconds.values() for second in seconds]
-        for release in report.releases:
-            numbers += [release.sensitivity, release.scale, release.epsilon]
-        if not all(0 <= number < math.inf for number in numbers):
+        for seconds in report.seconds.values():
+            numbers += seconds
+        if not _are_finite(numbers):
             raise BadReport("a number that is not finite, or below zero")
 
     def _check_words(self, report: Report) -> None:
         """Refuse kinds, reasons and names that are not a `WORD`: text of the agent's own."""
-        words = [*report.refused, *report.seconds, *(link.kind for link in report.links)]
-        words += [release.mechanism for release in report.releases]
-        if not all(WORD.fullmatch(word) for word in words):
+        words = [*report.refused, *report.seconds, *[link.kind for link in report.links]]
+        for release in report.releases:
+            words.append(release.mechanism)
+            if len(release.block) >= LONGEST_BLOCK or not release.block.isprintable():
+                raise BadReport("the block of a release")
+        if not all(map(_is_word, words)):
             raise BadReport("a word that posse does not use")
-        if not all(len(r.block) < LONGEST_BLOCK and r.block.isprintable() for r in report.releases):
-            raise BadReport("the block of a release")
 
     def _check_log(self, report: Report) -> None:
         """Refuse unknown tables, rows of a wrong form, and cells that are not finite."""
