@@ -1,7 +1,28 @@
 """What journals and ledgers ask of a disk; a simulated disk is another implementation."""
 
+import re
 import sqlite3
 from pathlib import Path
+
+_CODE = re.compile(r"\b(virtual|as)\b", re.I)
+
+
+def plain(database: sqlite3.Connection) -> sqlite3.Connection:
+    """The same database; `sqlite3.DatabaseError`, and it is closed, if more than tables are in it.
+
+    Views, triggers and computed columns are code of whoever made the file, and may never end.
+    """
+    try:
+        made = database.execute("SELECT type, sql FROM sqlite_master").fetchall()
+        for kind, statement in made:
+            if kind not in ("table", "index") or re.search(
+                r"(?i)\b(virtual|as)\b", statement or ""
+            ):
+                raise sqlite3.DatabaseError(f"it has a {kind} that posse never makes")
+    except BaseException:
+        database.close()
+        raise
+    return database
 
 
 class Disk:

@@ -36,7 +36,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from posse.durable.disk import DISK, Disk
+from posse.durable.disk import DISK, Disk, plain
 from posse.errors import DiskTrouble, PosseError
 
 T = TypeVar("T")
@@ -258,6 +258,7 @@ class Journal:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute(f"PRAGMA synchronous = {self._waits}")
             db.execute("BEGIN IMMEDIATE")
+            plain(db)
             if not db.execute("SELECT 1 FROM sqlite_master").fetchone():
                 for statement in _SCHEMA.split(";"):
                     db.execute(statement)

@@ -28,13 +28,13 @@ from posse.arms import Arms
 from posse.arms.csv import Content, Csv, new_digest
 from posse.arms.persons import NamesPersons, PersonOfRow, Rows
 from posse.durable import persons
+from posse.durable.disk import plain
 from posse.durable.lifetime import (
     SCHEMA,
     SUFFIX,
     UNREADABLE,
     lifetime,
     losses_of,
-    over_arms,
     pieces,
     read_only,
 )
@@ -237,7 +237,8 @@ class Ledger(Spending):
             if arms.usable is not None:
                 allowed = np.isin(np.arange(length), arms.usable[arm])
             if privacy.reuse == "never":
-                allowed &= over_arms(self._db, arm, length)[0, :length] == 0
+                for first, last, runs in pieces(self._db, arm, length):
+                    allowed[first:last] &= not runs
             elif privacy.reuse == "budget":
                 for first, last, runs in pieces(self._db, arm, length):
                     allowed[first:last] &= self._fits(task, runs)
@@ -456,6 +457,7 @@ class Ledger(Spending):
                     self._path, isolation_level=None, check_same_thread=False, timeout=10.0
                 )
                 opened.callback(self._db.close)
+                plain(self._db)
                 for pragma in ("journal_mode = WAL", "synchronous = FULL"):
                     self._db.execute(f"PRAGMA {pragma}")
                 self._db.executescript(SCHEMA)

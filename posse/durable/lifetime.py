@@ -1,17 +1,15 @@
 """What a ledger says about all runs that used an agent's rewards."""
 
-import math
 import sqlite3
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from posse import regular
 from posse.durable import persons
+from posse.durable.disk import plain
 from posse.durable.persons import PersonsCost
 from posse.errors import InputError
 from posse.protocol.accounting import Losses, together
@@ -47,6 +45,9 @@ UNREADABLE = (sqlite3.Error, ValueError, TypeError, OverflowError)
 
 _MOST_ROWS = regular.MOST // 3
 """More rows than the largest log has."""
+
+_MOST_USES = 10_000_000
+"""Most uses of an arm's rows, where each run's use is cut at the ends of the others'."""
 
 
 class LedgerRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,7 +123,7 @@ def read_only(ledger: Path) -> sqlite3.Connection:
     # SQLite's readers leave files beside a ledger that they may not write. A ledger without a
     # write-ahead log is not in use, so it can be read as a file that does not change
     alone = "" if Path(f"{ledger}-wal").exists() else "&immutable=1"
-    return sqlite3.connect(f"{ledger.as_uri()}?mode=ro{alone}", uri=True)
+    return plain(sqlite3.connect(f"{ledger.as_uri()}?mode=ro{alone}", uri=True))
 
 
 def lifetime(connection: sqlite3.Connection, path: Path) -> Lifetime:
@@ -139,11 +140,13 @@ def lifetime(connection: sqlite3.Connection, path: Path) -> Lifetime:
     delta = sum(run.delta or 0.0 for run in unknown)
     rows, exposed, slack = 0, 0.0, 0.0
     losses, patterns = losses_of(connection), {frozenset[int]()}
+    charges = {run.run: (run.epsilon or 0.0, run.delta or 0.0) for run in runs}
     for (arm,) in connection.execute("SELECT DISTINCT arm FROM rows").fetchall():
-        uses, charges, slacks = over_arms(connection, arm, bare=0.0)
-        rows += int(np.count_nonzero(uses))
-        exposed, slack = max(exposed, charges.max(initial=0)), max(slack, slacks.max(initial=0))
-        patterns |= {frozenset(runs) for _, _, runs in pieces(connection, arm)}
+        for first, last, by in pieces(connection, arm):
+            rows += (last - first) * bool(by)
+            exposed = max(exposed, sum(charges[run][0] for run in by))
+            slack = max(slack, sum(charges[run][1] for run in by))
+            patterns.add(frozenset(by))
     always = [run.run for run in unknown]
     costs = {
         tuple(sorted(losses[run] for run in (*always, *pattern) if run in losses))
@@ -191,29 +194,21 @@ def pieces(
     connection: sqlite3.Connection, arm: int, length: int = 0
 ) -> list[tuple[int, int, tuple[int, ...]]]:
     """Rows of an arm from first to last - 1 that the same runs used, and these runs."""
-    uses = connection.execute("SELECT first, last, run FROM rows WHERE arm = ?", (arm,)).fetchall()
-    edges = sorted({0, length, *(edge for first, last, _ in uses for edge in (first, last))})
-    return [
-        (first, last, tuple(run for a, b, run in uses if a <= first < b))
-        for first, last in pairwise(edges)
-    ]
-
-
-def over_arms(
-    connection: sqlite3.Connection, arm: int, length: int = 0, bare: float = math.inf
-) -> NDArray[np.float64]:
-    """For each row of an arm: the number of runs that used it, and the sums of their ε and their δ.
-
-    Shape (3, rows), with `length` rows at least. A use without an ε has no bound and counts `bare`.
-    """
     uses = connection.execute(
-        "SELECT first, last, epsilon, delta FROM rows JOIN runs USING (run) WHERE arm = ?", (arm,)
+        "SELECT first, last, run FROM rows JOIN runs USING (run) WHERE arm = ? ORDER BY first",
+        (arm,),
     ).fetchall()
-    rows = max([length, *(last for _, last, _, _ in uses)])
-    if rows > max(length, _MOST_ROWS):
-        raise ValueError(f"it says that a run used row {rows}, and no log has so many")
-    charged = np.zeros((3, rows))
-    for first, last, epsilon, delta in uses:
-        cost = 1.0, bare if epsilon is None else epsilon, delta or 0.0
-        charged[:, first:last] += np.array(cost)[:, np.newaxis]
-    return charged
+    edges = sorted({0, length, *(edge for first, last, _ in uses for edge in (first, last))})
+    if edges[0] < 0 or edges[-1] > max(length, _MOST_ROWS):
+        raise ValueError(f"it says that a run used row {edges[-1]}, and no log has so many")
+    found, begun, under_way, left = [], 0, list[tuple[int, int, int]](), _MOST_USES
+    for first, last in pairwise(edges):
+        while begun < len(uses) and uses[begun][0] <= first:
+            under_way.append(uses[begun])
+            begun += 1
+        under_way = [use for use in under_way if use[1] > first]
+        left -= len(under_way)
+        if left < 0:
+            raise ValueError("it has more uses of one arm's rows than can be added up")
+        found.append((first, last, tuple(run for _, _, run in under_way)))
+    return found

@@ -20,6 +20,7 @@ import msgspec
 import numpy as np
 
 from posse.arms.persons import PersonOfRow, Rows
+from posse.durable.disk import plain
 from posse.durable.lock import take
 from posse.errors import DiskTrouble, InputError, PosseError
 from posse.hosts.spending import SpendingRequest
@@ -289,7 +290,7 @@ class PersonsLedger:
             flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
             os.close(os.open(self._path, flags, 0o600))
             with closing(
-                sqlite3.connect(self._path, isolation_level=None, timeout=_PATIENCE)
+                plain(sqlite3.connect(self._path, isolation_level=None, timeout=_PATIENCE))
             ) as db:
                 for pragma in ("journal_mode = WAL", "synchronous = FULL"):
                     db.execute(f"PRAGMA {pragma}")
@@ -387,7 +388,7 @@ def summary(ledger: Path) -> PersonsCost | None:
         return None
     alone = "" if Path(f"{path}-wal").exists() else "&immutable=1"
     try:
-        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro{alone}", uri=True)) as db:
+        with closing(plain(sqlite3.connect(f"{path.as_uri()}?mode=ro{alone}", uri=True))) as db:
             costs = _costs(db)
             known, spent = _exposure(db)
             held = {at for (at,) in db.execute("SELECT id FROM runs WHERE held")}
@@ -435,7 +436,7 @@ def _left_behind(ledger: Path, identity: bytes, run: int) -> list[tuple[int, int
         try:
             # while this is locked no agent begins there
             if take(descriptor):
-                with closing(sqlite3.connect(f"{ledger.as_uri()}?mode=rw", uri=True)) as db:
+                with closing(plain(sqlite3.connect(f"{ledger.as_uri()}?mode=rw", uri=True))) as db:
                     if db.execute("SELECT identity FROM identity").fetchall() == [(identity,)]:
                         rows = "SELECT arm, first, last FROM rows WHERE run = ?"
                         return db.execute(rows, (run,)).fetchall()
