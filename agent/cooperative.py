@@ -5,6 +5,7 @@ what to pull and what to send. One learner serves all agents of a process (`poss
 
 `SharedMeans`          `cooperative-ucb`, in this file
 `PrivateMeans`         `private-ucb`; `DoublingMeans` if `releases` is "doubling"
+`TreeMeans`            `private-ucb` if `releases` is "trees", in agent/tree_means.py
 `NoiseAtDestination`   `private-ucb` with the noise of Remark 2, in agent/destination.py
 `SharedRewards`        `byzantine-ucb`, in agent/byzantine.py
 `RobustMeans`          `robust-private-ucb`, in agent/robust.py

@@ -21,7 +21,7 @@ from posse.protocol.machine import Parameters
 from posse.protocol.message import Message
 from posse.protocol.privacy import LEAST_EPSILON, Epsilon
 
-Releases = Literal["intervals", "doubling"]
+Releases = Literal["intervals", "doubling", "trees"]
 SlotNumber = Annotated[int, Meta(ge=0, le=0xFFFF_FFFF)]
 Items = Annotated[bytes, Meta(max_length=1 << 20)]
 
@@ -146,8 +146,9 @@ class PrivateParameters(PrivateAloneParameters, frozen=True, kw_only=True):
     releases: Annotated[
         Releases,
         Meta(
-            description="when an arm's mean is released: at the intervals of Lemma 3.4, or over "
-            "disjoint batches that double, each noised once, which costs ε in all"
+            description="when an arm's mean is released: at the intervals of Lemma 3.4; over "
+            "disjoint batches that double, each noised once, which costs ε in all; or after each "
+            "pull by a binary tree for each agent (section 3.2), which costs ε in all"
         ),
     ] = "intervals"
 

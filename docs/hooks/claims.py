@@ -120,6 +120,7 @@ _FORMS: dict[str, list[Form]] = {
         ("", _RATE, {}),
         ("printed", _RATE, _PRINTED),
         _with("releases", "doubling"),
+        _with("releases", "trees"),
         _with("noise_at", "destination"),
     ],
     "dp-ucb-int": [("", _RATE, {}), ("printed", _RATE, _PRINTED)],

@@ -24,8 +24,10 @@ from posse.agent.cooperative import (
 from posse.agent.corruption import Corruption
 from posse.agent.destination import NoiseAtDestination
 from posse.agent.flooding import CooperativeLearner, Flood, SeenMessages
+from posse.agent.hybrid import HybridNodes, HybridSums
 from posse.agent.lone import AdapUcb, LoneUcb, PrivateLoneUcb
 from posse.agent.robust import RobustMeans
+from posse.agent.tree_means import TreeMeans
 from posse.agent.trimmed import TRIMS_BELOW
 from posse.errors import SpecError
 from posse.families import cooperative_theory as theory
@@ -124,8 +126,14 @@ def _make_sharing(context: AgentContext) -> AgentMachine:
 def _make_private(context: AgentContext) -> AgentMachine:
     p: PrivateParameters = context.parameters
     kind: type[PrivateMeans] = PrivateMeans
+    counts: tuple[int, ...] = ()
+    more: dict[str, Any] = {}
     if p.releases == "doubling":
         kind, counts, widest = DoublingMeans, doubling_counts(p.horizon), 1 / p.epsilon
+    elif p.releases == "trees":
+        # a mean of n has at most 2 log2(n) + 1 numbers of scale 2 max(1, log2 n) / (ε n)
+        kind, widest = TreeMeans, 6 / p.epsilon
+        more["counter"] = HybridNodes if context.field else HybridSums
     else:
         counts = release_counts(p.epsilon, p.v, p.horizon)
         # the first release has the most noise
@@ -141,6 +149,7 @@ def _make_private(context: AgentContext) -> AgentMachine:
         v=p.v,
         variant=context.variant,
         releases=counts,
+        **more,
     )
 
 
@@ -237,11 +246,12 @@ def _check_alone(spec: RunSpec, parameters: PrivateAloneParameters) -> None:
 
 def _check_private(spec: RunSpec, parameters: PrivateParameters) -> None:
     _check_horizon(spec, parameters)
-    if parameters.releases == "doubling":
+    if parameters.releases != "intervals":
         if spec.variant == "printed":
             raise SpecError(
                 "parameters.releases",
-                "is 'doubling', which the paper does not have; it needs variant = \"corrected\"",
+                f"is '{parameters.releases}', for which the paper has no algorithm; it needs "
+                'variant = "corrected"',
             )
         if parameters.noise_at == "destination":
             raise SpecError(
@@ -356,6 +366,12 @@ _ONCE = (
     "means ({source})."
 )
 
+_ONCE_IN_TREES = (
+    "A reward is in one number of its arm's logarithmic mechanism and at most log2(T_0) nodes of "
+    "the binary one, ε/2 each (Chan, Shi and Song 2011). Pulls, counts and the answer are "
+    "functions of noisy sums."
+)
+
 claim_means = unprotected(
     "In every slot each agent's mean reward and number of pulls of every arm are sent as they are. "
     "Two messages of an agent that follow each other give away its reward."
@@ -382,6 +398,10 @@ def claim_private(context: ClaimContext) -> Claim:
         return _claim_destination(context)
     if p.releases == "doubling":
         return claim_robust(context)
+    if p.releases == "trees":
+        return released(
+            mechanism="hybrid", epsilon=p.epsilon, adversary=_MESSAGES, proof=_ONCE_IN_TREES
+        )
     if context.variant == "printed":
         return _claim_refuted(
             context,
@@ -595,7 +615,7 @@ class BundleReader(MessageReader):
         """The means, whoever forwards them; batches that double release twice after one pull."""
         if isinstance(self.parameters, ByzantineParameters) or not isinstance(message, Bundle):
             return
-        doubling = getattr(self.parameters, "releases", "") != "intervals"
+        doubling = getattr(self.parameters, "releases", "doubling") == "doubling"
         for row in self.rows(message.items):
             for arm, (mean, count) in enumerate(zip(row["means"], row["counts"], strict=True)):
                 if math.isfinite(mean):

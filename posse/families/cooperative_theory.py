@@ -121,8 +121,8 @@ def bound_private(spec: RunSpec, parameters: PrivateParameters, run: int) -> Bou
     p, agents = parameters, spec.agents.count
     if p.noise_at == "destination":
         raise NoBoundError("Theorem 3.7 is about noise at the source.")
-    if p.releases == "doubling":
-        raise NoBoundError("none is known of cooperation by doubling batches.")
+    if p.releases != "intervals":
+        raise NoBoundError(f"none is known of cooperation with releases = '{p.releases}'.")
     gaps = shared_gaps(spec, run)
     graph = spec.graph(run)
     gamma = hops(p.gamma, graph.diameter)

@@ -21,9 +21,11 @@ from posse.security.noise import FieldNoise
 pytest.importorskip("pydp")
 
 RING = {"kind": "ring"}
+PATH = {"topology": {"kind": "path"}}
 SYSTEMS: dict[str, tuple[int, dict[str, Any], dict[str, Any]]] = {
     "dp-mase": (5, {"epsilon": 1.0}, {}),
-    "private-ucb": (2, {"epsilon": 0.5, "horizon": 20}, {"topology": {"kind": "path"}}),
+    "private-ucb": (2, {"epsilon": 0.5, "horizon": 20}, PATH),
+    "private-ucb, trees": (2, {"epsilon": 0.5, "horizon": 20, "releases": "trees"}, PATH),
     "adap-ucb": (2, {"epsilon": 1.0, "horizon": 60}, {}),
     "dp-ucb-int": (1, {"epsilon": 0.5, "horizon": 60}, {}),
     "tdfs-private": (2, {"epsilon": 1.0, "horizon": 30, "shared_sample": False}, {}),
@@ -39,7 +41,7 @@ def found(system, watched=0, **parameters):
     """What coupled runs find, and say; `watched`: by who reads so many agents, if any."""
     agents, given, more = SYSTEMS[system]
     plan = prepare({
-        "system": system,
+        "system": system.partition(",")[0],
         "agents": {"count": agents},
         "arms": {"kind": "bernoulli", "means": [0.9, 0.5, 0.1]},
         "parameters": given | parameters,

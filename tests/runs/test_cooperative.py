@@ -52,15 +52,18 @@ def test_with_a_mean_and_no_liars_it_is_private_ucb_by_doubling_batches() -> Non
     assert_same_run(memory.run(one, 0), memory.run(other, 0))
 
 
-def test_doubling_releases_cost_epsilon_and_are_refused_in_the_printed_form() -> None:
-    one = memory.run(spec("private-ucb", parameters={"releases": "doubling"}), 0)
+@pytest.mark.parametrize("releases", ["doubling", "trees"])
+def test_releases_that_the_paper_lacks_cost_epsilon_and_are_refused_as_printed(
+    releases: str,
+) -> None:
+    one = memory.run(spec("private-ucb", parameters={"releases": releases}), 0)
     assert one.privacy.claim.epsilon == 0.5
     assert one.privacy.claim.delta is None
     assert one.privacy.spent_per_agent == [0.5] * 9
     with pytest.raises(SpecError, match=r"parameters.releases: .*variant"):
-        spec("private-ucb", "printed", parameters={"releases": "doubling"})
+        spec("private-ucb", "printed", parameters={"releases": releases})
     with pytest.raises(SpecError, match=r"parameters.noise_at: .*intervals"):
-        spec("private-ucb", parameters={"releases": "doubling", "noise_at": "destination"})
+        spec("private-ucb", parameters={"releases": releases, "noise_at": "destination"})
 
 
 def test_the_record() -> None:

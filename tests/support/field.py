@@ -56,7 +56,7 @@ VARIATIONS: dict[str, list[dict[str, Any]]] = {
     "ddp-mab": [{"exchange": "flooding"}, {"exchange": "gossip"}],
     "anonymous": [{"aggregation": "sink"}],
     "cdp-mab": [{"participation": 0.5}, {"noise": "shared"}],
-    "private-ucb": [{"releases": "doubling"}],
+    "private-ucb": [{"releases": "doubling"}, {"releases": "trees"}],
     "tdfs-private": [{"counter": "tree"}, {"counter": "honaker"}],
     "tdfs-private-bound": [{"counter": "tree"}, {"counter": "honaker"}],
 }
