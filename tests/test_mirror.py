@@ -78,9 +78,9 @@ ELSEWHERE = [
         "posse/audit: judge trials",
     ),
     (
-        "the law of noise is judged where faults are planted in it",
+        "what coupled runs are made of is judged where faults are planted in it",
         "tests/audit/test_coupling.py",
-        "posse/audit: law",
+        "posse/audit: canaries law replay",
     ),
     (
         "verbs that hand over, and tables: every verb is called as users call it",

@@ -1,13 +1,14 @@
 """Whether noise is of the law that was asked for, and drawn anew each time.
 
 Errors are far below those of counting: the faults that matter, such as half of the noise or the
-same noise twice, show in some hundred numbers.
+same noise twice, show in some hundred numbers. Numbers cost microseconds where runs cost
+milliseconds, so the draws of a run are made again by the same code many times.
 """
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,14 @@ _SAME = 1e-11
 _COARSE = 1e4
 """Whole numbers of a smaller deviation may well be the same by chance."""
 
-_TAIL = 6.0
-"""Standard deviations beyond which a correlation is none by chance."""
+_TAIL = 7.0
+"""Standard deviations beyond which a correlation is none by chance: once in 4e10 pairs."""
+
+_LAGS, _PAIRS = 8, 20
+"""How many numbers apart, and of how many pairs of agents, noise is compared."""
+
+_STEP = 2.0**-41
+"""Half of the step of safe noise's grid, at least, in units of the scale."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +45,16 @@ class Draw:
     """
 
     kind: str
-    values: FloatArray
+    values: Any
     sensitivity: float
     scale: float
-    given: Any
+    given: Any = None
     shares: int = 1
+
+    @property
+    def law(self) -> tuple[str, float, int]:
+        """What noise was asked for."""
+        return self.kind, self.scale, self.shares
 
     @property
     def noise(self) -> FloatArray:
@@ -65,9 +77,11 @@ Runs = Sequence[Sequence[Sequence[Draw]]]
 def faults_of_law(runs: Runs) -> list[str]:
     """A sentence for each way in which noise is not what was asked for."""
     found = []
+    off_grid = _off_grid([d for run in runs for draws in run for d in draws])
     runs = [_sums_of_shares(run) for run in runs]
     for kind in _MEAN:
         by_agent: dict[int, list[FloatArray]] = {}
+        first: list[FloatArray] = []
         fine: list[FloatArray] = []
         absolute: list[FloatArray] = []
         grain = _SAME
@@ -76,6 +90,7 @@ def faults_of_law(runs: Runs) -> list[str]:
                 mine = [d for d in draws if d.kind == kind and len(d.given)]
                 by_agent.setdefault(rank, []).extend(d.noise for d in mine)
                 told = [d for d in mine if kind == "laplace" or d.scale > _COARSE]
+                first += [d.noise for d in told[:1]]
                 fine += [d.noise for d in told]
                 absolute += [d.noise * d.scale for d in told]
                 grain = max([grain, *(d.grain for d in told)])
@@ -83,13 +98,41 @@ def faults_of_law(runs: Runs) -> list[str]:
         if not noise:
             continue
         everybody = np.concatenate(list(noise.values()))
-        found += [_of_law(everybody, kind, "all agents")]
-        found += [_of_law(of, kind, f"agent {rank}") for rank, of in noise.items()]
         if fine:
-            found += [_used_twice(np.concatenate(fine), np.concatenate(absolute), grain)]
-        found += [_related(noise, kind)]
+            numbers = np.concatenate(fine)
+            found += [_none(numbers, grain), _used_twice(numbers, np.concatenate(absolute), grain)]
+        found += [_of_law(everybody, kind, "all agents")]
+        if first:
+            found += [_of_law(np.concatenate(first), kind, "agents' first numbers")]
+        found += [_of_law(of, kind, f"agent {rank}") for rank, of in noise.items()]
+        found += [_related(noise)]
+    found.append(off_grid)
     found.append(_coins([d for run in runs for draws in run for d in draws if d.kind == "coins"]))
-    return [said for said in dict.fromkeys(found) if said][:3]
+    return [said for said in dict.fromkeys(found) if said][:4]
+
+
+def _off_grid(draws: list[Draw]) -> str:
+    """A sentence if numbers do not lie on one grid, as safe noise does whatever it is added to."""
+    wrong = many = 0
+    for draw in draws:
+        if draw.kind == "laplace":
+            steps = draw.given / 2.0 ** np.ceil(np.log2(draw.scale * _STEP))
+            wrong += int((steps != np.rint(steps)).sum())
+            many += len(steps)
+    if not wrong:
+        return ""
+    return f"{wrong:,} of {many:,} noisy numbers lie on no grid: their low bits give the value away"
+
+
+def _none(noise: FloatArray, grain: float) -> str:
+    """A sentence if numbers have no noise."""
+    from scipy import special  # noqa: PLC0415
+
+    bare = int((np.abs(noise) <= grain).sum())
+    # the density of a number's size is at most 1
+    if bare and special.pdtrc(bare - 1, len(noise) * grain) < _ERROR:
+        return f"{bare:,} of {len(noise):,} numbers were released without noise"
+    return ""
 
 
 def _of_law(noise: FloatArray, kind: str, whose: str) -> str:
@@ -105,7 +148,8 @@ def _of_law(noise: FloatArray, kind: str, whose: str) -> str:
     else:
         size, shape = (noise**2).sum() / 2, count / 2
         below = np.sort(special.ndtr(noise))
-    # the size has a gamma law; the largest distance from the law is Kolmogorov and Smirnov's
+    # the size has a gamma law; the largest distance from the law is Kolmogorov and Smirnov's; and
+    # the farthest number is seldom much too near
     apart = max(
         (np.arange(1, count + 1) / count - below).max(), (below - np.arange(count) / count).max()
     )
@@ -113,6 +157,7 @@ def _of_law(noise: FloatArray, kind: str, whose: str) -> str:
         2 * special.gammainc(shape, size),
         2 * special.gammaincc(shape, size),
         special.kolmogorov(np.sqrt(count) * apart),
+        (1 - 2 * min(below[0], 1 - below[-1])) ** count,
     )
     if chance > _ERROR:
         return ""
@@ -161,19 +206,22 @@ def _used_twice(noise: FloatArray, absolute: FloatArray, grain: float) -> str:
     return ""
 
 
-def _related(noise: dict[int, FloatArray], kind: str) -> str:
-    """A sentence if noise depends on the noise before it, or on another agent's."""
-    signs = {rank: np.clip(of, -3, 3) for rank, of in noise.items()}
+def _related(noise: dict[int, FloatArray]) -> str:
+    """A sentence if noise depends on noise a little before it, or on another agent's."""
+    cut = {rank: np.clip(of, -3, 3) for rank, of in noise.items()}
     pairs: list[tuple[str, FloatArray, FloatArray]] = [
-        (f"the one before it, at agent {rank}", of[1:], of[:-1]) for rank, of in signs.items()
+        (f"that of {lag} before, at agent {rank}", of[lag:], of[:-lag])
+        for rank, of in cut.items()
+        for lag in range(1, _LAGS + 1)
     ]
-    for (rank, one), (other, two) in pairwise(signs.items()):
-        size = min(len(one), len(two))
-        pairs.append((f"its like at agent {other}, at agent {rank}", one[:size], two[:size]))
+    for rank, other in list(combinations(cut, 2))[:_PAIRS]:
+        size = min(len(cut[rank]), len(cut[other]))
+        pairs.append((f"agent {other}'s, at agent {rank}", cut[rank][:size], cut[other][:size]))
     for which, one, two in pairs:
         if len(one) < _FEWEST:
             continue
         product = one * two
+        # for symmetric noise such a sum exceeds x roots of its squares with e^(-x²/2) at most
         if abs(product.sum()) > _TAIL * np.sqrt((product**2).sum()):
             return f"noise depends on {which}"
     return ""

@@ -1,0 +1,183 @@
+"""What one reward costs by the noise that is asked for: canaries, rewards that are changed alone.
+
+Which rewards to change is searched for. Runs on the same noisy numbers, in which of each arm only
+the first m rewards are 1, say by how much the m-th moves each number; halving the range where it
+moves faster leads to a reward for each number, the one that moves it most where its way is uneven
+(as where it is rounded). What is found so is a guess: only what one reward costs alone is judged.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from posse.audit.replay import CoupledRun, Coupler, Rewards
+from posse.protocol.accounting import Losses, polya_loss
+from posse.protocol.arrays import FloatArray, IntArray
+from posse.protocol.machine import peer_name
+
+_MOST_STEPS, _MOST_ALONE = 50, 20
+"""Runs of a search, and rewards that are then changed one by one."""
+
+Canary = tuple[int, int, int]
+"""A reward by rank, arm and place."""
+
+
+def one_by_one(*canaries: Canary) -> Rewards:
+    """All rewards 0, but these 1."""
+
+    def become(rank: int, arm: int, rewards: FloatArray, places: IntArray) -> FloatArray:
+        own = [place for r, a, place in canaries if (r, a) == (rank, arm)]
+        return np.isin(places, own).astype(float)
+
+    return become
+
+
+def _up_to(m: int, more: Canary | None = None) -> Rewards:
+    def become(rank: int, arm: int, rewards: FloatArray, places: IntArray) -> FloatArray:
+        last = m + (more is not None and more[:2] == (rank, arm))
+        return (places < last).astype(float)
+
+    return become
+
+
+def reward_named(canary: Canary) -> str:
+    """A canary in words."""
+    rank, arm, place = canary
+    return f"{peer_name(rank)}'s reward number {place + 1} of arm {arm}"
+
+
+@dataclass
+class Cost:
+    """What one reward costs at δ, by the scales of the noise that was asked for; what is wrong."""
+
+    epsilon: float
+    fault: str = ""
+
+
+@dataclass
+class Search:
+    """Searches the rewards of a run, of which `none` has only zeros, for those that cost most."""
+
+    coupler: Coupler
+    run: CoupledRun
+    none: CoupledRun
+    steps: dict[int, CoupledRun] = field(default_factory=dict)
+
+    def candidates(self) -> list[Canary]:
+        """Rewards that may cost much, those first that seem to cost most."""
+        most = max((n for used in self.run.used.values() for n in used.values()), default=0)
+        if not most or not self.run.size:
+            return []
+        self.steps[0] = self.none
+        scale = np.concatenate([np.full(len(d.given), d.scale) for d in self.run.draws])
+        owner = self.owner
+        ranges = [(0, most, np.ones(len(scale), dtype=bool))]
+        places: set[int] = set()
+        while ranges:
+            low, high, numbers = ranges.pop(0)
+            numbers = numbers & (self._at(high) != self._at(low))
+            if not numbers.any():
+                continue
+            if high - low == 1:
+                places.add(low)
+                continue
+            middle = (low + high) // 2
+            if middle not in self.steps and len(self.steps) >= _MOST_STEPS:
+                places.add(low)
+                continue
+            one, two = self._speed(low, middle), self._speed(middle, high)
+            ranges += [(low, middle, numbers & (one >= two)), (middle, high, numbers & (one < two))]
+        found: list[tuple[float, Canary]] = []
+        for place in sorted(places):
+            # where there was no room to go on halving, its neighbour is not known
+            after = (
+                place + 1 if place + 1 in self.steps else min(m for m in self.steps if m > place)
+            )
+            speed = self._speed(place, after) / scale
+            for rank, used in self.run.used.items():
+                costs = float(speed[owner == rank].sum())
+                found += [(costs, (rank, arm, place)) for arm in used if place < used[arm]]
+        return [canary for _, canary in sorted(found, key=lambda f: -f[0])]
+
+    @property
+    def owner(self) -> IntArray:
+        """The agent of each number."""
+        of = [sum(len(draw.given) for draw in source.draws) for source in self.run.noise]
+        ranks: IntArray = np.repeat(np.arange(len(of)), of)
+        return ranks
+
+    def _at(self, m: int) -> FloatArray:
+        if m not in self.steps:
+            self.steps[m] = self.coupler.again(self.run, _up_to(m))
+        return self.steps[m].values
+
+    def _speed(self, low: int, high: int) -> FloatArray:
+        speed: FloatArray = np.abs(self._at(high) - self._at(low)) / (high - low)
+        return speed
+
+    def apart(self) -> list[Canary]:
+        """Rewards of which no two move the same number."""
+        found: list[Canary] = []
+        taken: dict[tuple[int, int], bool] = {}
+        used: IntArray = np.full(self.run.size, -1, dtype=np.int64)
+        for rank, arm, place in self.candidates():
+            # rewards of one place and agent are of different arms, and move different numbers
+            if (rank, place) not in taken:
+                step = place + 1 if place + 1 in self.steps else 0
+                moves = (
+                    (self._speed(place, step) != 0) & (self.owner == rank) if step else used == -2
+                )
+                free = bool(moves.any() and (used[moves] == -1).all())
+                taken[rank, place] = free
+                if free:
+                    used[moves] = place
+            if taken[rank, place]:
+                found.append((rank, arm, place))
+        return found
+
+    def alone(self, delta: float, enough: Callable[[Cost], bool]) -> list[tuple[Canary, Cost]]:
+        """What candidates cost when each is changed alone, until one costs enough."""
+        found = []
+        for canary in _varied(self.candidates())[:_MOST_ALONE]:
+            found.append((canary, self._cost(canary, delta)))
+            if enough(found[-1][1]):
+                break
+        return found
+
+    def _cost(self, canary: Canary, delta: float) -> Cost:
+        """What one reward costs, where the rewards of earlier places are 1 and all others 0."""
+        place = canary[2]
+        self._at(place)
+        other = self.coupler.again(self.run, _up_to(place, canary))
+        honest = max(1, self.coupler.plan.claim.honest)
+        laplace: list[tuple[float, int]] = []
+        gaussian, fault = 0.0, ""
+        for one, two in zip(self.steps[place].draws, other.draws, strict=True):
+            moved = float(np.abs(one.values - two.values).sum())
+            if not moved:
+                continue
+            if one.kind == "gaussian":
+                gaussian += moved**2 / one.scale**2 / honest
+            elif one.kind == "polya":
+                shares = min(1.0, honest / one.shares)
+                laplace.append((polya_loss(one.scale, shares, moved), 1))
+            elif one.kind == "laplace":
+                laplace.append((moved / one.scale, 1))
+                if moved > one.sensitivity * (1 + 1e-6):
+                    fault = (
+                        f"{reward_named(canary)} moves what is released by {moved:.4g}, and the "
+                        f"noise is sized for {one.sensitivity:.4g}"
+                    )
+        return Cost(Losses(laplace=tuple(laplace), gaussian=gaussian).epsilon(delta), fault)
+
+
+def _varied(canaries: list[Canary]) -> list[Canary]:
+    """The same in an order in which the first have different places, then agents, then arms."""
+    seen: dict[int, int] = {}
+    turns: list[tuple[int, int, Canary]] = []
+    for order, canary in enumerate(canaries):
+        place = canary[2]
+        seen[place] = seen.get(place, -1) + 1
+        turns.append((seen[place], order, canary))
+    return [canary for _, _, canary in sorted(turns)]

@@ -1,0 +1,242 @@
+"""Runs whose noisy numbers are given again on other rewards: the field's code, in memory.
+
+A first run draws its noise by the field's class, and each noisy number is kept. A second run gets
+the numbers of the first, whatever its rewards are.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from posse.agent.noise import Noise
+from posse.arms import Arms, ArmsContext, ArmsSpec, base
+from posse.audit.law import Draw
+from posse.audit.view import Adversary, EnoughSeen
+from posse.engines import memory
+from posse.engines.sources import of_this_machine
+from posse.errors import PosseError
+from posse.hosts.spending import keep_none
+from posse.plan import Plan
+from posse.protocol.arrays import FloatArray, IntArray
+from posse.protocol.privacy import AdversaryView, Release
+
+_EVERYTHING = 1 << 20
+"""Messages and frames of a run that are compared."""
+
+_FAR = 5.0
+"""How far raw rewards lie beyond `arms.clip`, in widths of it."""
+
+_UNBOUNDED = 1e6
+"""What is added to a reward that has no bound."""
+
+_DECIDE = "raw rewards decide: with the same noisy numbers {} differs"
+_MISSING = -np.inf
+"""Stands for a number that was not seen."""
+
+Rewards = Callable[[int, int, FloatArray, IntArray], FloatArray]
+"""What rewards become: those of an agent, of an arm, as drawn, at their places; all in [0, 1]."""
+
+
+def as_drawn(rank: int, arm: int, rewards: FloatArray, places: IntArray) -> FloatArray:
+    """The run file's own."""
+    return rewards
+
+
+def opposite(rank: int, arm: int, rewards: FloatArray, places: IntArray) -> FloatArray:
+    """Each as far away as can be."""
+    return (rewards <= 0.5).astype(float)
+
+
+def zeros(rank: int, arm: int, rewards: FloatArray, places: IntArray) -> FloatArray:
+    """None."""
+    return np.zeros(len(places))
+
+
+def ones(rank: int, arm: int, rewards: FloatArray, places: IntArray) -> FloatArray:
+    """All of them 1."""
+    return np.ones(len(places))
+
+
+def first_arm(rank: int, arm: int, rewards: FloatArray, places: IntArray) -> FloatArray:
+    """An arm that is much the best, so that one arm's rewards are used as often as can be."""
+    return np.full(len(places), float(arm == 0))
+
+
+def other_arms(rank: int, arm: int, rewards: FloatArray, places: IntArray) -> FloatArray:
+    """The reverse of `first_arm`, for every other agent."""
+    return np.full(len(places), float((arm == 0) == rank % 2))
+
+
+class ApartError(PosseError):
+    """A coupled run differs from the run before although all noisy numbers are the same."""
+
+
+@dataclass
+class CoupledNoise(Noise):
+    """Noise of `inner`, with each draw kept; or the numbers of `before`, given again.
+
+    `bare`: whether noise was asked for by itself, which the field refuses.
+    """
+
+    inner: Noise
+    rank: int
+    before: Sequence[Draw] | None
+    draws: list[Draw] = field(default_factory=list)
+    bare: bool = False
+
+    def _ask(self, asked: Draw) -> Any:
+        number = len(self.draws)
+        if self.before is None:
+            given = np.array(redrawn(self.inner, asked, asked.values).given)
+        else:
+            was = self.before[number] if number < len(self.before) else None
+            if was is None or was.law != asked.law:
+                raise ApartError(_DECIDE.format(f"what agent {self.rank} asks of its noise"))
+            given = was.given
+            if given.shape != np.shape(asked.values):
+                raise ApartError(_DECIDE.format(f"how many numbers agent {self.rank} releases"))
+        self.draws.append(replace(asked, values=np.array(asked.values, float), given=given))
+        return given.copy()
+
+    def noisy(self, values: FloatArray, sensitivity: float, scale: float) -> FloatArray:
+        given: FloatArray = self._ask(Draw("laplace", values, sensitivity, scale))
+        return given
+
+    def laplace(self, scale: float, size: int) -> FloatArray:
+        self.bare = True
+        return self.noisy(np.zeros(size), scale, scale)
+
+    def discrete_gaussian(self, values: IntArray, deviation: float) -> IntArray:
+        given: IntArray = self._ask(Draw("gaussian", values, 0.0, deviation))
+        return given
+
+    def polya(self, values: IntArray, scale: float, shares: int) -> IntArray:
+        given: IntArray = self._ask(Draw("polya", values, 0.0, scale, shares=shares))
+        return given
+
+    def bernoulli(self, probability: float, size: int) -> list[bool]:
+        coins = self._ask(Draw("coins", np.full(size, probability), 0.0, 1.0))
+        return [bool(coin) for coin in coins]
+
+
+def redrawn(noise: Noise, draw: Draw, values: Any) -> Draw:
+    """The same draw for other values, made anew."""
+    if draw.kind == "laplace":
+        given: Any = noise.noisy(values, draw.sensitivity, draw.scale)
+    elif draw.kind == "gaussian":
+        given = noise.discrete_gaussian(values, draw.scale)
+    elif draw.kind == "polya":
+        given = noise.polya(values, draw.scale, draw.shares)
+    else:
+        given = np.array(noise.bernoulli(float(values[0]), len(values)) if len(values) else [])
+    return replace(draw, values=values, given=given)
+
+
+@dataclass
+class _CanaryArms(Arms):
+    """The run file's arms with other rewards, put in before the field's clip."""
+
+    inner: Arms
+    rank: int
+    unit: bool
+    clip: tuple[float, float]
+    become: Rewards
+    used: dict[int, int] = field(default_factory=dict)
+    pulls: list[tuple[int, int]] = field(default_factory=list)
+    simulated = False
+
+    def draw(self, arm: int, count: int) -> FloatArray:
+        drawn = self.inner.draw(arm, count).astype(float)
+        first = self.used.get(arm, 0)
+        self.used[arm] = first + len(drawn)
+        self.pulls.append((arm, count))
+        rewards = self.become(self.rank, arm, drawn, np.arange(first, first + len(drawn)))
+        if not self.unit:
+            return rewards if self.become is as_drawn else drawn + _UNBOUNDED * rewards
+        low, high = self.clip
+        beyond = _FAR * ((rewards == 1).astype(float) - (rewards == 0))
+        return base.rescale(low + (rewards + beyond) * (high - low), self.clip)
+
+    def remaining(self, arm: int) -> int | None:
+        return self.inner.remaining(arm)
+
+
+@dataclass
+class CoupledRun:
+    """One run: what the adversary saw, all draws by agent, who used which rewards, the ledgers."""
+
+    number: int
+    numbers: dict[str, float]
+    noise: list[CoupledNoise]
+    used: dict[int, dict[int, int]]
+    ledgers: list[list[Release]]
+
+    @property
+    def draws(self) -> list[Draw]:
+        """All draws, of one agent after another."""
+        return [draw for source in self.noise for draw in source.draws]
+
+    @property
+    def size(self) -> int:
+        """How many numbers were noised."""
+        return sum(len(draw.given) for draw in self.draws)
+
+    @property
+    def values(self) -> FloatArray:
+        """All values that were noised, one after another."""
+        return np.concatenate([draw.values for draw in self.draws] or [np.zeros(0)])
+
+
+@dataclass(frozen=True)
+class Coupler:
+    """Carries out runs of a plan, seen by an adversary; view "agent" sees `watched` agents."""
+
+    plan: Plan
+    sees: AdversaryView
+    watched: int = 1
+
+    def first(self, number: int, rewards: Rewards = as_drawn) -> CoupledRun:
+        """Run `number`, with new noise."""
+        return self._carry_out(number, None, rewards)
+
+    def again(self, run: CoupledRun, rewards: Rewards) -> CoupledRun:
+        """The same run with the same noisy numbers and other rewards; `ApartError` if it shows."""
+        other = self._carry_out(run.number, run, rewards)
+        one, two = run.numbers, other.numbers
+        for name in {**one, **two}:
+            if not np.array_equal(one.get(name, _MISSING), two.get(name, _MISSING), equal_nan=True):
+                raise ApartError(
+                    f"{name} follows raw rewards: it differs where all noisy numbers are the same"
+                )
+        return other
+
+    def _carry_out(self, number: int, before: CoupledRun | None, rewards: Rewards) -> CoupledRun:
+        adversary = Adversary(self.plan, self.sees, 0, self.watched, most=_EVERYTHING)
+        noise: list[CoupledNoise] = []
+        arms: dict[int, _CanaryArms] = {}
+        here = of_this_machine(lambda: 0)
+
+        def draws() -> Noise:
+            rank = len(noise)
+            kept = None
+            if before is not None:
+                kept = before.noise[rank].draws if rank < len(before.noise) else []
+            noise.append(CoupledNoise(here.noise(), rank, kept))
+            return noise[-1]
+
+        def build(spec: ArmsSpec, context: ArmsContext) -> Arms:
+            clip = getattr(spec, "clip", None) or (0.0, 1.0)
+            inner = spec.build(context)
+            own = _CanaryArms(inner, context.rank, spec.unit_interval, clip, rewards)
+            return arms.setdefault(context.rank, own)
+
+        sources = replace(here, noise=draws, arms=build, real_noise=True, entering=keep_none)
+        ledgers: list[list[Release]] = []
+        with suppress(EnoughSeen):
+            ledgers = memory.run(self.plan, number, tap=adversary, sources=sources).ledgers
+        pulls = {rank: own.pulls for rank, own in arms.items()}
+        used = {rank: own.used for rank, own in arms.items()}
+        return CoupledRun(number, adversary.collect(pulls), noise, used, ledgers)
