@@ -28,10 +28,11 @@ class Guess(msgspec.Struct, frozen=True, kw_only=True):
     """How often a classifier, trained on half of the runs, named the best arm of the others.
 
     It was right in `hits` of `trials` runs. So its probability is at least `found`, which is too
-    large with probability `error`; `claimed` is the claim's upper bound. `words` says what it used.
+    large with probability `error`; `claimed` is the claim's upper bound, None if there is no claim.
+    `words` says what it used.
     """
 
-    claimed: float
+    claimed: float | None
     found: float
     error: float
     hits: int
@@ -41,24 +42,27 @@ class Guess(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def refuted(self) -> bool:
         """Whether the arm is named more often than claimed."""
-        return self.found > self.claimed
+        return self.claimed is not None and self.found > self.claimed
 
     @property
     def word(self) -> str:
-        """The word for it: "refuted" or "not refuted"."""
+        """The word for it: "refuted", "not refuted" or "nothing is claimed"."""
+        if self.claimed is None:
+            return "nothing is claimed"
         return "refuted" if self.refuted else "not refuted"
 
     @property
     def says(self) -> str:
         """The verdict in a sentence."""
+        claimed = "" if self.claimed is None else f", claimed at most {number(self.claimed)}"
         return (
             f"the best arm is named in {self.hits:,} of {self.trials:,} runs: with probability at "
-            f"least {number(self.found)}, claimed at most {number(self.claimed)}; {self.word}"
+            f"least {number(self.found)}{claimed}; {self.word}"
         )
 
 
 def guessed(
-    bench: Bench, claimed: float, sees: AdversaryView, runs: int, error: float = ERROR
+    bench: Bench, claimed: float | None, sees: AdversaryView, runs: int, error: float = ERROR
 ) -> Guess:
     """The verdict on the plan of a bench; `runs` counts both halves.
 

@@ -262,7 +262,9 @@ class Audit(Bench):
         self.require()
         claim, sees, claimed = self.plan.reward_claim, self.view, self.claimed
         if self.guesses and claim.guess is not None:
-            return guessed(self, claim.guess, sees, self.runs, self.error)
+            # the claim is about one agent's messages
+            bound = claim.guess if self.watched == 1 else None
+            return guessed(self, bound, sees, self.runs, self.error)
         sums = claim.mechanism == "aggregation"
         if claimed is None and sums:
             claimed = 0.0  # the claim is that nothing shows who of a sum reported what

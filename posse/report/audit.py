@@ -59,8 +59,9 @@ def audit_page(folder: Path) -> Page:
 
 def _tiles(document: Document) -> list[Tile]:
     if document.guess is not None:
-        at_most = f"claimed at most {number(document.guess.claimed)}"
-        return [Tile(label="best arm named", value=number(document.guess.found), note=at_most)]
+        most = document.guess.claimed
+        note = "nothing is claimed" if most is None else f"claimed at most {number(most)}"
+        return [Tile(label="best arm named", value=number(document.guess.found), note=note)]
     if document.verdict is None:
         assert document.coupling is not None
         cost = number(document.coupling.cost)

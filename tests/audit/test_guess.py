@@ -68,6 +68,14 @@ def test_the_best_arm_is_named_as_often_as_what_is_seen_allows(tell, least, most
     assert found.refuted == (least == 1.0)
 
 
+def test_of_several_agents_nothing_is_claimed():
+    tell = Seen(votes(MEANS), tell=lambda stands: {"`arm`": stands[0]})
+    found = guessed(tell, None, "agent", 100)
+    assert not found.refuted
+    assert found.says.startswith("the best arm is named in 50 of 50 runs")
+    assert found.says.endswith("; nothing is claimed")
+
+
 def test_arms_stand_in_the_order_that_is_known():
     """A note says whether arm 0 gave 1, as the better arm always does."""
     plan = prepare(planted("other") | {"arms": {"kind": "bernoulli", "means": [1.0, 0.0]}})
