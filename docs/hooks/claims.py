@@ -108,6 +108,8 @@ _PLAYERS: list[Form] = [
     ('the same, `split = "tossou"`', {"split": "tossou"}, _FIELD),
 ]
 
+_GROUPS: list[Form] = [_PLAIN, _with("aggregation", "sink"), _with("dropouts", 1)]
+
 _SHARED: list[Form] = [
     ('`noise = "shared"`', {"noise": "shared"}, {}),
     ("the same, `delta_prime = 1e-6`", {"noise": "shared", "delta_prime": 1e-6}, {}),
@@ -126,7 +128,8 @@ _FORMS: dict[str, list[Form]] = {
     "dp-ucb-int": [("", _RATE, {}), ("printed", _RATE, _PRINTED)],
     "tdfs-private-bound": _PLAYERS,
     "tdfs-private": _PLAYERS,
-    "anonymous": [_PLAIN, _with("aggregation", "sink"), _with("dropouts", 1)],
+    "anonymous": _GROUPS,
+    "explore-then-commit": _GROUPS,
     "cdp-mab": [_PRINTED_NOISE, _with("participation", 0.5), _PER_AGENT, *_SHARED],
     "ddp-mab": [_PRINTED_NOISE, _PER_AGENT],
     "hdp-mab": [_PRINTED_NOISE, _PER_AGENT],

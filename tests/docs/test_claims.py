@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from msgspec import inspect
 
 from docs.hooks import claims as page
@@ -15,6 +16,7 @@ from posse.protocol.privacy import Claim
 PAGE = Path(__file__).parents[2] / "docs" / "claims.md"
 
 
+@pytest.mark.slow  # the accountant's figures
 def test_the_page_is_what_the_code_claims() -> None:
     assert PAGE.read_text() == page.text(), "run: make docs"
 

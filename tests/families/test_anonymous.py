@@ -71,3 +71,17 @@ def test_the_provable_constant_is_advised_against() -> None:
 def test_only_the_lab_has_a_closing_report_of_every_user(mode: str, there: bool) -> None:
     claim = plan("anonymous", 8, mode=mode, parameters={"horizon": 100, "group_size": 2}).claim
     assert ("closing report" in claim.uncovered) == there
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({}, "the coordinator, even one that lies"),
+        ({"dropouts": 1}, "the coordinator, even one that lies"),
+        ({"dropouts": 2}, "the coordinator, which follows the protocol"),
+        ({"aggregation": "sink"}, "the coordinator, which follows the protocol"),
+    ],
+)
+def test_against_whom_a_sum_is_claimed(parameters: dict[str, Any], said: str) -> None:
+    asked = {"horizon": 1_000, "group_size": 2, **parameters}
+    assert plan("anonymous", 8, parameters=asked).claim.adversary == said
