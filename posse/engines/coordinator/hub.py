@@ -431,7 +431,7 @@ class Hub:
                     self._publish(self._now())
                     self._reply(peer, control.Status(msgspec.json.encode(self.status())))
                 case effects.ResendFrames(rank, taken):
-                    router.resume(members[rank], taken)
+                    self._replied(members[rank], router.resume(members[rank], taken))
                 case effects.Restart(rank):
                     self.on_restart(rank)
                 case effects.Joined(arrived):
@@ -495,5 +495,12 @@ class Hub:
         """Answer a peer, which may be gone."""
         member = self.lobby.roster.by_identity.get(peer)
         rank = None if member is None else member.rank
-        if not self._router.reply(peer, outside_runs(message), rank):
+        self._replied(member, self._router.reply(peer, outside_runs(message), rank))
+
+    def _replied(self, member: Member | None, trouble: int) -> None:
+        """Note that an answer could not be handed over, if so."""
+        if trouble:
             self._carry_out(self.lobby.rejected("unreachable"))
+        if trouble == zmq.EHOSTUNREACH and member is not None:
+            # the loss of its connection was read before it was known to be this agent's
+            self._carry_out(self.lobby.cut_off(member, self._now()))

@@ -606,8 +606,16 @@ class Lobby:
             return []
         self.refused["connection-dropped"] += 1
         member = self.roster.lost(connection)
-        if member is None:
+        return [] if member is None else self._away(member, now)
+
+    def cut_off(self, member: Member, now: float) -> list[LobbyEffect]:
+        """A member cannot be reached: the connection over which it came is gone."""
+        if member.connection < 0 or not member.incarnation:
             return []
+        member.connection = -1
+        return self._away(member, now)
+
+    def _away(self, member: Member, now: float) -> list[LobbyEffect]:
         then = "waiting for it to join again"
         if self._run is not None and member.rank in self._run.dismissed:
             return []

@@ -148,25 +148,26 @@ class Router:
 
         member.line = Line(member.rank, Session(), transmit, interceptor)
 
-    def resume(self, member: Member, taken: int) -> None:
-        """An agent reconnected after it took `taken` frames: send it the rest."""
+    def resume(self, member: Member, taken: int) -> int:
+        """An agent reconnected after it took `taken` frames: send it the rest; see `reply`."""
         message: Message = control.Resumed(member.session.taken)
         try:
             member.session.resume(taken)
         except SessionBroken:
             message = control.Unknown()
-        self.reply(member.identity, outside_runs(message), member.rank)
+        trouble = self.reply(member.identity, outside_runs(message), member.rank)
         member.line.answer()
+        return trouble
 
-    def reply(self, identity: bytes, frame: bytes, rank: int | None = None) -> bool:
-        """Hand over a frame if that is possible at once; returns whether it was."""
+    def reply(self, identity: bytes, frame: bytes, rank: int | None = None) -> int:
+        """Hand over a frame if that is possible at once; returns ZeroMQ's error, 0 for none."""
         if not self._interceptor.intercept((rank,), frame):
-            return False
+            return int(zmq.EAGAIN)
         try:
             self._socket.send_multipart((identity, frame), zmq.NOBLOCK)
-        except zmq.ZMQError:
-            return False
-        return True
+        except zmq.ZMQError as error:
+            return error.errno or int(zmq.EFAULT)
+        return 0
 
     def connections(self, lobby: Lobby, now: float) -> Iterator[LobbyEffect]:
         """Tell the lobby which connections were lost or never let in; returns its effects."""

@@ -131,11 +131,14 @@ class SimulatedNoise(Noise):
 
 
 class SlowArms(Arms):
-    """Arms that may take time whenever they are asked for rewards; a log never does."""
+    """Arms that may take time whenever they are asked for rewards; a log never does.
 
-    def __init__(self, arms: Arms, wait: Callable[[], None]) -> None:
+    `one_by_one`: rewards are not read ahead, as a user's own are not.
+    """
+
+    def __init__(self, arms: Arms, wait: Callable[[], None], *, one_by_one: bool) -> None:
         self._arms, self._wait = arms, wait
-        self.simulated = arms.simulated
+        self.simulated = not one_by_one
 
     def remaining(self, arm: int) -> int | None:
         return self._arms.remaining(arm)
@@ -178,6 +181,8 @@ class SimulatedWorld(World):
         """Seconds by which the clock on the wall is wrong."""
         self.slow_arms = 0.0
         """Seconds that each look at the arms takes."""
+        self.one_by_one = 0.0
+        """Whether arms are asked for one reward at a time."""
         self.per_turn = 0.01
         """Processor time of a turn, in seconds."""
         self.monotonic = lambda: schedule.now + ahead
@@ -218,7 +223,9 @@ class SimulatedWorld(World):
 
     def arms(self, spec: ArmsSpec, context: ArmsContext) -> Arms:
         arms = super().arms(spec, context)
-        return arms if isinstance(arms, Csv | Timed) else SlowArms(arms, self._pull)
+        if isinstance(arms, Csv | Timed):
+            return arms
+        return SlowArms(arms, self._pull, one_by_one=bool(self.one_by_one))
 
     def _pull(self) -> None:
         if self.slow_arms:

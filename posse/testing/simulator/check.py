@@ -24,6 +24,7 @@ from posse.testing.simulator.faults import (
     InjectedFault,
     Nemesis,
     draw,
+    one_by_one,
     touched,
 )
 from posse.testing.simulator.field import SYSTEMS as FIELD_SYSTEMS
@@ -83,8 +84,18 @@ def result_of(record: RunRecord) -> dict[str, Any]:
 
 
 @functools.lru_cache(maxsize=64)
-def _undisturbed(encoded: bytes, number: int) -> dict[str, Any]:
-    return result_of(memory.run(unpacked(encoded), number))
+def _undisturbed(encoded: bytes, number: int, single: tuple[int, ...] = ()) -> dict[str, Any]:
+    """What a run ends with; the agents `single` draw other rewards, as they draw them singly."""
+    if not single:
+        return result_of(memory.run(unpacked(encoded), number))
+    cluster = _cluster(unpacked(encoded), 0)
+    try:
+        for rank in single:
+            cluster.set(rank, "one_by_one", 1.0)
+        cluster.run(cluster.schedule.now + AT_MOST)
+    finally:
+        cluster.close()
+    return result_of(cluster.records[number])
 
 
 @functools.lru_cache(maxsize=64)
@@ -154,7 +165,8 @@ def attempt(
 
         cluster.run(math.inf, lambda: late() or len(cluster.events) > MOST_EVENTS)
         expected = {
-            n: None if plan.field else _undisturbed(encoded, n) for n in range(plan.spec.repeat)
+            n: None if plan.field else _undisturbed(encoded, n, one_by_one(faults))
+            for n in range(plan.spec.repeat)
         }
         violations = list(_violations(cluster, faults, expected))
         if nemesis.went_back and all(fault.what == "journal older" for fault in faults):

@@ -58,6 +58,8 @@ DAMAGES = frozenset({"journal lost", "journal torn", "journal older", "journal f
 """What costs an agent its part, or all the run: it must be said."""
 
 _MOST = 4
+_MANY = 0.2
+"""How often it is all processes, or all but one, that are killed or stopped."""
 _BOOTS = 6.0
 """Seconds that a machine is away at least: longer than its peers need to notice."""
 _LONGEST = 100.0
@@ -113,9 +115,10 @@ def draw(
             ends = chance.choice(list(links))
             if chance.random() < 0.5:
                 ends = ends[::-1]
-        elif what == "partition" or (what in KILLS | {"stop"} and chance.random() < 0.15):
-            some = agents if what != "partition" else chance.randint(1, agents)
-            ends = tuple(sorted(chance.sample(everybody, min(some, agents))))
+        elif what == "partition" or (what in KILLS | {"stop"} and chance.random() < _MANY):
+            most = agents + (what != "partition")
+            some = chance.randint(1 if what == "partition" else agents, most)
+            ends = tuple(sorted(chance.sample(everybody, some)))
         else:
             ends = (chance.choice(everybody),)
         low, high = _AMOUNTS.get(what, (0.0, 0.0))
@@ -149,6 +152,8 @@ class Nemesis:
     def __init__(self, cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> None:
         self._cluster = cluster
         self._left = sorted(faults, key=lambda fault: -fault.after)
+        for rank in one_by_one(faults):
+            cluster.set(rank, "one_by_one", 1.0)
         self._lasting = 0
         self._came = 0
         self._ended_at = cluster.schedule.now
@@ -290,8 +295,7 @@ class Nemesis:
         return self._setting(fault, "wall_ahead")
 
     def _slow_arms(self, fault: InjectedFault) -> Callable[[], None]:
-        self._setting(fault, "slow_arms")
-        return lambda: None  # arms stay slow
+        return self._setting(fault, "slow_arms")
 
     # --- disks -----------------------------------------------------------------------------------
 
@@ -369,6 +373,12 @@ class Nemesis:
                     self._cluster.start(rank)
 
         return undo
+
+
+def one_by_one(faults: Sequence[InjectedFault]) -> tuple[int, ...]:
+    """The processes whose arms are asked for one reward at a time, as they become slow."""
+    slow = (fault.ends for fault in faults if fault.what == "slow arms")
+    return tuple(sorted({rank for ends in slow for rank in ends}))
 
 
 def _is_older(copy: Path, path: Path) -> bool:

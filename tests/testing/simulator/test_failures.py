@@ -39,7 +39,7 @@ SEEN = {
     ),
     "slow arms, so that a run takes longer than its deadline": (
         durable("private-ucb"),
-        fault("slow arms", 0, 2, lasts=1.0, amount=2.0),
+        fault("slow arms", 0, 2, lasts=100.0, amount=2.0),
     ),
     "an agent's disk is full during a run": (
         durable("private-ucb"),
@@ -72,6 +72,12 @@ def test_a_run_ends_as_if_it_had_not_been(name: str) -> None:
 def test_a_damaged_journal_of_the_field_costs_no_second_run(what: FaultKind, rank: int) -> None:
     """The loss is said, everything ends, and each ledger has one run."""
     trial = attempt(field_plan("cdp-mab"), 150, [fault(what, 150, rank, lasts=1.0)])
+    assert trial.violations == []
+
+
+def test_an_agent_that_was_killed_as_it_asked_to_join_joins_when_it_is_started_again() -> None:
+    """The coordinator read that the connection was lost, then the question that came over it."""
+    trial = attempt(field_plan("cdp-mab"), 200063, [fault("kill", 2, 0, lasts=3.252)])
     assert trial.violations == []
 
 
