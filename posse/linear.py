@@ -160,6 +160,19 @@ def sensitivity(dimensions: int) -> float:
     return float((np.sqrt(dimensions) + 1) ** 2)
 
 
+def to_triangle(sums: FloatArray) -> FloatArray:
+    """The numbers that are noised: the upper triangle of Σ x x' by rows, then Σ x y."""
+    return np.concatenate([sums[:, :-1][np.triu_indices(len(sums))], sums[:, -1]])
+
+
+def from_triangle(numbers: FloatArray, dimensions: int) -> FloatArray:
+    """The sums again, shape (d, d + 1)."""
+    gram = np.zeros((dimensions, dimensions))
+    gram[np.triu_indices(dimensions)] = numbers[:-dimensions]
+    gram += np.triu(gram, 1).T
+    return np.column_stack([gram, numbers[-dimensions:]])
+
+
 def chosen(features: FloatArray, sums: FloatArray, parameters: LinearParameters) -> int:
     """The arm of the largest upper confidence bound; features (K, d), sums (d, d + 1).
 
@@ -232,16 +245,10 @@ class LinearAgent:
         sums, self.own = self.own, np.zeros_like(self.own)
         if self.noise is None:
             return self._tell(sums)
-        size = len(sums)
-        upper = np.triu_indices(size)
-        most, epsilon = sensitivity(size), self.parameters.epsilon
-        values = np.concatenate([sums[:, :-1][upper], sums[:, -1]])
-        noisy = self.noise.noisy(values, most, most / epsilon)
-        gram = np.zeros((size, size))
-        gram[upper] = noisy[:-size]
-        gram += np.triu(gram, 1).T
+        most, epsilon = sensitivity(len(sums)), self.parameters.epsilon
+        noisy = self.noise.noisy(to_triangle(sums), most, most / epsilon)
         release = Release("laplace", most, most / epsilon, epsilon, f"batch {self.batch}")
-        return [Disclose(release), *self._tell(np.column_stack([gram, noisy[-size:]]))]
+        return [Disclose(release), *self._tell(from_triangle(noisy, len(sums)))]
 
     def _tell(self, sums: FloatArray) -> AgentEffects:
         """Tell others the sums of this batch."""
@@ -374,7 +381,7 @@ class LinearServer:
 
 
 def _agent(context: AgentContext, *, shares: bool = True, private: bool = False) -> LinearAgent:
-    assert context.contexts is not None  # `_check` has seen to it
+    assert context.contexts is not None  # `check_features` has seen to it
     printed = private and context.variant == "printed"
     return LinearAgent(
         contexts=context.contexts,
@@ -387,7 +394,7 @@ def _agent(context: AgentContext, *, shares: bool = True, private: bool = False)
 
 
 def _on_graph(context: AgentContext) -> GraphAgent:
-    assert context.contexts is not None  # `_check` has seen to it
+    assert context.contexts is not None  # `check_features` has seen to it
     return GraphAgent(
         contexts=context.contexts,
         parameters=context.parameters,
@@ -412,25 +419,27 @@ def _server(context: CoordinatorContext) -> LinearServer:
     return LinearServer(context.agents)
 
 
-def _check(spec: RunSpec, parameters: LinearParameters) -> None:
-    count = getattr(spec.arms, "feature_count", None)
-    if count is None:
-        raise SpecError("arms.kind", "must be 'linear': this system needs arms with features")
-    if count() > _MOST:
-        raise SpecError("arms.features", f"has {count()} numbers a row; there may be {_MOST}")
-    if isinstance(parameters, FedUcbParameters) and parameters.dimensions != count():
+def check_features(spec: RunSpec, parameters: LinearParameters) -> None:
+    """`SpecError` unless arms have as many features as these parameters are made for."""
+    count: Callable[[], int] = getattr(spec.arms, "feature_count", int)
+    if not (features := count()):
+        needs = "must be 'linear', or 'csv' with arms.features: this system needs features"
+        raise SpecError("arms.kind", needs)
+    if features > _MOST:
+        raise SpecError("arms.features", f"has {features} numbers a row; there may be {_MOST}")
+    if isinstance(parameters, FedUcbParameters) and parameters.dimensions != features:
         raise SpecError(
             "parameters.dimensions",
-            f"is {parameters.dimensions}, but arms have {count()} features",
+            f"is {parameters.dimensions}, but arms have {features} features",
         )
     if isinstance(parameters, GraphParameters):
-        most = _LONGEST // (count() * (count() + 1))
+        most = _LONGEST // (features * (features + 1))
         if parameters.gamma != "diameter" and parameters.gamma < 1:
             raise SpecError("parameters.gamma", f"is {parameters.gamma}; sums travel 1 hop or more")
         if spec.agents.count > most:
             raise SpecError(
                 "agents.count",
-                f"is {spec.agents.count}; with {count()} features a message has room for the sums "
+                f"is {spec.agents.count}; with {features} features a message has room for the sums "
                 f"of {most} agents",
             )
 
@@ -454,7 +463,7 @@ _system = partial(
     System,
     clocks=("slots",),
     unit_interval=UnitInterval(),
-    check=_check,
+    check=check_features,
     field=LabOnly("needs features, which only the lab's arms have"),
 )
 _STAR = ServerRole(_server, (LinearSums, LinearWish))

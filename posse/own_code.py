@@ -46,7 +46,7 @@ class NotTrusted(InputError):
 Stamp = tuple[int, int, int]
 """Change time (ns), size and inode of a file; while they stay the same, so does the content."""
 
-_OURS = {"posse.baselines", "posse.linear"}
+_OURS = {"posse.baselines", "posse.linear", "posse.linear_summed"}
 """Modules of posse whose systems have the names of code."""
 
 _TRUSTED = [Imports.ALL]

@@ -386,6 +386,10 @@ def _check_persons(plan: Plan) -> None:
         raise SpecError(
             "arms.replace", "draws a person's rows any number of times; delete it or privacy.person"
         )
+    if isinstance(arms, CsvArms) and arms.features:
+        raise SpecError(
+            "arms.features", "shows all rows of a slot, of whoever; delete it or privacy.person"
+        )
     if plan.reward_claim.epsilon is None or not plan.reward_claim.holds:
         raise SpecError(
             "privacy.person",
@@ -404,9 +408,11 @@ def _check_persons(plan: Plan) -> None:
 def _check_timed(plan: Plan) -> None:
     """Check that arms whose rewards depend on an agent's slots are pulled in slots."""
     arms, system = plan.spec.arms, plan.system
-    if not isinstance(arms, ChangingMeans | DelayedArms):
+    in_slots = isinstance(arms, CsvArms) and bool(arms.features)
+    if not (in_slots or isinstance(arms, ChangingMeans | DelayedArms)):
         return
-    kind = f"'{type(arms).__struct_config__.tag}' counts the pulls of an agent"
+    tag = f"{arms.__struct_config__.tag}{' with features' * in_slots}"
+    kind = f"'{tag}' counts the pulls of an agent"
     if system.shares_arms:
         raise SpecError("arms.kind", f"{kind}, but the agents of {system.name} share their arms")
     if plan.clock == "virtual":
@@ -466,6 +472,8 @@ def _check_field(plan: Plan) -> None:
         raise SpecError("engine.clock", f"'{plan.clock}' is for the lab only; delete it")
     if not isinstance(spec.arms, CsvArms | PythonArms):
         raise SpecError("arms.kind", "must be csv or python in the field: rewards are real there")
+    if isinstance(spec.arms, CsvArms) and spec.arms.features:
+        raise SpecError("arms.features", "is for the lab: no claim covers what is seen of an arm")
     if isinstance(spec.arms, CsvArms) and spec.arms.replace and spec.privacy.reuse != "unlimited":
         raise SpecError(
             "arms.replace",

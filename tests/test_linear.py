@@ -1,5 +1,6 @@
 """Federated linear bandits: a plain loop, both engines, what the noise covers, and the claims."""
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 import posse
-from posse import linear
+from posse import linear, linear_summed
 from posse.agent.noise import SeededNoise
 from posse.arms import LinearArms
 from posse.audit.coupling import coupled
@@ -25,7 +26,9 @@ from posse.linear import (
     LinearTurn,
     LinearWish,
     sensitivity,
+    to_triangle,
 )
+from posse.linear_summed import SummedParameters
 from posse.protocol.machine import Pulled, Received, Started
 from posse.seeds import generator
 
@@ -348,3 +351,165 @@ def test_sums_of_as_many_features_as_there_may_be_are_sent_and_of_more_refused()
     arms = {"kind": "linear", "features": [[1.0] + 100 * [0.0], 101 * [0.09]]}
     with pytest.raises(SpecError, match="has 101 numbers a row; there may be 100"):
         prepare(_raw("POOLED", arms=arms, parameters=parameters))
+
+
+def _summed(**more: Any) -> dict[str, Any]:
+    given = {"horizon": HORIZON, **WAYS["FEDUCB"], **more}
+    return _raw("", system="posse.linear_summed:FEDUCB_SUMMED", parameters=given)
+
+
+def test_of_masked_sums_both_engines_give_the_same_run() -> None:
+    one, other = (
+        posse.run({**_summed(), "engine": {"kind": kind}}).runs[0]
+        for kind in ("memory", "processes")
+    )
+    assert (one.pulls_per_arm, one.regret_curve) == (other.pulls_per_arm, other.regret_curve)
+    assert one.communication.data == other.communication.data
+    assert one.privacy is not None
+    assert one.privacy.spent_per_agent == [20.0] * AGENTS
+
+
+def test_with_little_noise_masked_sums_give_the_run_of_sums_in_the_open() -> None:
+    open_sums = posse.run(
+        _raw("FEDUCB", parameters={"horizon": HORIZON, **WAYS["FEDUCB"], "epsilon": 1e9})
+    ).runs[0]
+    masked = posse.run(_summed(epsilon=1e9, precision=30)).runs[0]
+    assert masked.pulls_per_arm == open_sums.pulls_per_arm
+    assert masked.regret_curve == open_sums.regret_curve
+
+
+def test_the_sum_over_all_has_the_noise_of_the_honest_agents_and_no_more() -> None:
+    """By the variance of 4,000 sums: 2 b² for each number, times agents over honest ones."""
+    p = SummedParameters(horizon=9, epsilon=1.0, dimensions=2, honest=0.5, precision=8)
+    noises = [SeededNoise(np.random.default_rng([7, rank])) for rank in range(4)]
+    zeros = np.zeros(4000, dtype=np.int64)
+    total = sum(noise.polya(zeros, p.scale, p.enough(4)) for noise in noises)
+    assert np.var(total) / (2 * p.scale**2 * 4 / 2) == pytest.approx(1, abs=0.15)
+
+
+def test_a_pull_moves_the_words_by_no_more_than_is_noised() -> None:
+    draws = np.random.default_rng(3)
+    p = SummedParameters(horizon=9, epsilon=1.0, dimensions=3, precision=2)
+    for _ in range(300):
+        rows = draws.standard_normal((5, 3))
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        tables = [np.outer(x, [*x, 1.0]) for x in rows]
+        words = [np.rint(to_triangle(tables[0] + tables[1] + table) * 4) for table in tables[3:]]
+        assert np.abs(words[0] - words[1]).sum() <= p.most
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("too_small", "found"), [(1.0, 0), (12.0, 1)])
+def test_an_audit_of_masked_sums_finds_noise_that_is_too_small(
+    too_small: float, found: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pydp")
+    of = linear.sensitivity
+    monkeypatch.setattr(linear_summed, "sensitivity", lambda dimensions: of(dimensions) / too_small)
+    parameters = {"horizon": 4, "batch": 2, "epsilon": 1.0, "dimensions": 2, "honest": 1.0}
+    arms = {"kind": "linear", "features": [[1.0, 0.0], [0.0, 1.0]], "theta": [0.5, 0.5]}
+    plan = prepare({**_summed(**parameters), "arms": arms, "agents": {"count": 2}})
+    result = coupled(plan, "coordinator", 1.0, 0.0)
+    assert result is not None
+    assert bool(result.violations) == bool(found)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"agents": {"count": 1}}, "shared among at least two"),
+        ({"arms": {**ARMS, "dimensions": 62}, "d": 62}, "makes 2,015 sums"),
+        ({"p": 32, "e": 1e-9}, "does not fit into 64 bits"),
+    ],
+)
+def test_sums_that_cannot_be_masked_are_refused(change: dict[str, Any], said: str) -> None:
+    given = {"dimensions": change.pop("d", 2), "precision": change.pop("p", 16),
+             "epsilon": change.pop("e", 20.0)}  # fmt: skip
+    with pytest.raises(SpecError, match=said):
+        prepare({**_summed(**given), **change})
+
+
+def _write_logs(folder: Path, agents: int = 2) -> FloatArray:
+    """Of each agent 24 rows of each of 3 arms in mixed order; features (agents, 24, 3, 2)."""
+    draws = np.random.default_rng(11)
+    features = draws.uniform(0, 0.7, (agents, HORIZON, 3, 2)).round(3)
+    for agent in range(agents):
+        lines = ["age,reward,arm,agent,dose"]
+        for slot, arms in enumerate(features[agent]):
+            order = draws.permutation(3)
+            lines += [f"{arms[k][0]},{_reward(slot, k)},{k},{agent},{arms[k][1]}" for k in order]
+        (folder / f"agent-{agent}.csv").write_text("\n".join(lines))
+    return features
+
+
+def _reward(slot: int, arm: int) -> float:
+    return (7 * slot + 3 * arm) % 5 / 4
+
+
+def _replayed(folder: Path, name: str = "LINUCB", **more: Any) -> dict[str, Any]:
+    arms = {"kind": "csv", "path": "agent-{rank}.csv", "count": 3, "features": ["age", "dose"]}
+    given = {"arms": arms, "agents": {"count": 2}, "base": str(folder)}
+    return _raw(name, **{**given, **more})
+
+
+def test_a_log_with_features_is_replayed_slot_by_slot_as_a_plain_loop_does(tmp_path: Path) -> None:
+    features = _write_logs(tmp_path)
+    pulls, earned = [0] * 3, 0.0
+    for rows in features:
+        gram, weighted = np.eye(2), np.zeros(2)
+        for slot, x in enumerate(rows):
+            inverse = np.linalg.inv(gram)
+            bound = x @ inverse @ weighted + np.sqrt(np.einsum("ki,ij,kj->k", x, inverse, x))
+            arm = int(np.round(bound, 9).argmax())
+            gram += np.outer(x[arm], x[arm])
+            weighted += x[arm] * _reward(slot, arm)
+            pulls[arm] += 1
+            earned += _reward(slot, arm)
+    one, other = (
+        posse.run(_replayed(tmp_path, engine={"kind": kind})).runs[0]
+        for kind in ("memory", "processes")
+    )
+    assert one.pulls_per_arm == other.pulls_per_arm == pulls
+    assert one.rewards == other.rewards == pytest.approx(earned)
+    assert one.regret is None
+
+
+def test_federated_systems_replay_a_log_alike_in_both_engines(tmp_path: Path) -> None:
+    _write_logs(tmp_path)
+    parameters = {"horizon": HORIZON, **WAYS["FEDUCB"]}
+    one, other = (
+        posse.run(_replayed(tmp_path, "FEDUCB", parameters=parameters, engine={"kind": kind}))
+        for kind in ("memory", "processes")
+    )
+    assert one.runs[0].pulls_per_arm == other.runs[0].pulls_per_arm
+    assert one.runs[0].rewards == other.runs[0].rewards
+
+
+def test_after_the_last_slot_of_a_log_the_run_is_exhausted(tmp_path: Path) -> None:
+    _write_logs(tmp_path)
+    run = posse.run(_replayed(tmp_path, parameters={"horizon": HORIZON + 1})).runs[0]
+    assert sorted(run.exhausted) == [0, 1]
+    assert run.pulls == 2 * HORIZON
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"features": []}, "'csv' with arms.features"),
+        ({"replace": True}, "rows with features belong to slots"),
+        ({"features": ["age", "age"]}, "names a column twice"),
+        ({"features": ["reward"]}, "the arm or the reward as one"),
+    ],
+)
+def test_tables_of_logs_that_cannot_be_are_refused(
+    tmp_path: Path, change: dict[str, Any], said: str
+) -> None:
+    raw = _replayed(tmp_path)
+    with pytest.raises(SpecError, match=said):
+        prepare({**raw, "arms": {**raw["arms"], **change}})
+
+
+def test_rows_with_features_are_for_the_lab_and_for_nobody_in_particular(tmp_path: Path) -> None:
+    raw = _replayed(tmp_path)
+    with pytest.raises(SpecError, match="shows all rows of a slot"):
+        prepare({**raw, "privacy": {"person": "agent", "rewards_per_person": 1}})

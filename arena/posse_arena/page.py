@@ -16,8 +16,16 @@ from posse.pages import (
     table,
     to_svg,
 )
-from posse_arena.problems import BASE, NETWORKS, TASKS, Task
-from posse_arena.result import Apart, ArenaResult, CellResult, GroupKey, Measured, groups
+from posse_arena.problems import ADVERSARIES, BASE, LINKS, NETWORKS, TASKS, Task
+from posse_arena.result import (
+    Apart,
+    ArenaResult,
+    CellResult,
+    GroupKey,
+    Measured,
+    clearly_less,
+    groups,
+)
 
 Place = Callable[[CellResult], float]
 
@@ -31,8 +39,90 @@ def arena_page(result: ArenaResult) -> Page:
         f"{len(result.cells)} cells · {result.command}",
         lead="Which algorithm to take: the same problems, the same budgets of privacy, the same "
         "count of bytes for all.",
-        sections=[*(_section(result, task) for task in tasks), _conditions(result)],
+        sections=[
+            _best(result, tasks),
+            *(_section(result, task) for task in tasks),
+            _conditions(result),
+        ],
     )
+
+
+KEEPS: tuple[tuple[str, Callable[[CellResult], bool]], ...] = (
+    ("nothing is secret", lambda cell: True),
+    ("messages are read: ε up to 10", lambda cell: _bounded(cell, 10)),
+    ("messages are read: ε up to 1", lambda cell: _bounded(cell, 1)),
+    (
+        "pulls are seen, too: ε up to 1",
+        lambda cell: cell.holds and cell.sees == "pulls" and (cell.budget or 2) <= 1,
+    ),
+)
+"""What is to be kept secret, from the least on, and who keeps it."""
+
+
+def _bounded(cell: CellResult, most: float) -> bool:
+    return cell.epsilon is not None and cell.epsilon <= most
+
+
+def _best(result: ArenaResult, tasks: Sequence[Task]) -> Section:
+    """Who has the fewest errors and then the best score where a task is asked first."""
+    rows: list[tuple[object, ...]] = []
+    entered: list[tuple[object, ...]] = []
+    guests = {one.name for one in result.entrants if one.origin == "entered"}
+    for task in tasks:
+        asked = [c for c in result.cells if c.task == task and c.problem == BASE[task]]
+        base = [
+            c
+            for c in asked
+            if c.links == "near"
+            and (c.network == next(iter(NETWORKS)) or c.network not in NETWORKS)
+        ]
+        for adversary in ADVERSARIES:
+            met = [cell for cell in base if cell.adversary == adversary]
+            for told, keeps in KEEPS if adversary == "none" else KEEPS[::2]:
+                if ranked := sorted(filter(keeps, met), key=_rank):
+                    rows.append(_best_row(task, adversary, told, ranked))
+                    entered += [
+                        (label(cell), task, adversary, told, f"{place} of {len(ranked)}",
+                         mean_cell(cell.score.values))
+                        for place, cell in enumerate(ranked, 1)
+                        if cell.entrant in guests
+                    ]  # fmt: skip
+    header = ("task", "adversary", "what is kept", "best", "score", "bytes", "not clearly worse")
+    return Section(
+        id="best",
+        title="Which to take",
+        text=[
+            "Of each task's first problem, by what is to be kept secret: who erred least, and then "
+            "had the best score. The last column has those whose intervals meet the best one's. "
+            "Who has no neighbours meets no equivocators: its row is that of nobody."
+        ],
+        tables=[table("", header, rows), *_entered(entered)],
+    )
+
+
+def _entered(rows: Sequence[tuple[object, ...]]) -> list[Table]:
+    """Where those stand who were entered beside ours."""
+    header = ("entrant", "task", "adversary", "what is kept", "place", "score")
+    return [table("Where your own stands", header, rows)] if rows else []
+
+
+def _rank(cell: CellResult) -> tuple[float, float]:
+    return 0.0 if cell.wrong is None else cell.wrong.mean, cell.score.mean
+
+
+def _best_row(
+    task: str, adversary: str, told: str, ranked: Sequence[CellResult]
+) -> tuple[object, ...]:
+    best, *others = ranked
+    level = dict.fromkeys(
+        cell.entrant
+        for cell in others
+        if cell.entrant != best.entrant
+        and _rank(cell)[0] == _rank(best)[0]
+        and not clearly_less(best.score, cell.score)
+    )
+    score, sent = mean_cell(best.score.values), f"{best.bytes.mean:,.0f}"
+    return task, adversary, told, label(best), score, sent, ", ".join(level)
 
 
 def label(cell: CellResult) -> str:
@@ -48,8 +138,8 @@ def _section(result: ArenaResult, task: Task) -> Section:
         key=lambda c: (
             c.problem != BASE[task],
             c.problem,
-            c.adversary,
-            c.links,
+            list(ADVERSARIES).index(c.adversary),  # type: ignore[arg-type]
+            list(LINKS).index(c.links),
             c.network,
             c.score.mean,
         ),
@@ -62,11 +152,12 @@ def _section(result: ArenaResult, task: Task) -> Section:
         and key.network in (next(iter(NETWORKS)), "their own")
     ]
     text = (
-        f"{TASKS[task].score}, the smaller the better; means with 95 % intervals. A row on the "
-        "front is clearly beaten by none of its problem, adversary and network in one of score, "
-        "errors, bytes, ε and seconds without being clearly better in another. ε is of one reward, "
-        f"for whoever reads all messages, with δ of at most {result.delta:g}; – is no bound. "
-        "Seconds are of a processor, but over links with delays virtual ones until the answer."
+        f"Scores are {TASKS[task].score}, the smaller the better; means with 95 % intervals. A row "
+        "on the front is clearly beaten by none of its problem, adversary and network in one of "
+        "score, errors, bytes, ε and seconds without being clearly better in another. ε is of one "
+        f"reward, for whoever reads all messages, with δ of at most {result.delta:g}; – is no "
+        "bound. Seconds are of a processor, but over links with delays virtual ones until the "
+        "answer."
     )
     return Section(
         id=task,

@@ -235,7 +235,7 @@ AXES: tuple[Axis, ...] = (
 )
 
 
-def _clearly_less(one: Measured, other: Measured) -> bool:
+def clearly_less(one: Measured, other: Measured) -> bool:
     """Whether the intervals are apart; means count where there are none."""
     high = one.mean if one.high is None else one.high
     return high < (other.mean if other.low is None else other.low)
@@ -244,8 +244,8 @@ def _clearly_less(one: Measured, other: Measured) -> bool:
 def dominates(one: CellResult, other: CellResult) -> bool:
     """Whether `one` is clearly better on an axis of `AXES` and clearly worse on none."""
     pairs = [(axis(one), axis(other)) for axis in AXES]
-    return any(_clearly_less(a, b) for a, b in pairs) and not any(
-        _clearly_less(b, a) for a, b in pairs
+    return any(clearly_less(a, b) for a, b in pairs) and not any(
+        clearly_less(b, a) for a, b in pairs
     )
 
 

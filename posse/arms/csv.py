@@ -1,11 +1,12 @@
 """Arms from a reward log: a file per agent with the columns `arm` and `reward`."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
+import msgspec
 import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from posse.arms.base import (
     check_clip,
     rescale,
 )
-from posse.arms.log_file import Log, read_log, unreadable
+from posse.arms.log_file import Log, LogColumns, read_log, unreadable
 from posse.arms.persons import PersonOfRow, Persons, Rows
 from posse.measure.numbers import listed, named
 from posse.protocol.arrays import FloatArray
@@ -51,17 +52,28 @@ class CsvArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="csv")
     With `replace = true`, rows are drawn at random with replacement. The guarantee then is per
     reward only: a record drawn m times is covered as a person behind m rewards is. `clip` works as
     for Gaussian arms; with it, a NaN counts as lo, and an infinite reward as the end it exceeds.
+
+    `features`: columns of numbers. Then the rows with number s of all arms belong to slot s: an
+    agent sees their features before its pull s and gets the reward of the arm that it pulls; the
+    other rows of the slot are never used.
     """
 
     path: Annotated[str, Meta(description="the reward log; {rank} becomes the agent's rank")]
     count: Annotated[int, Meta(ge=2, le=MOST_ARMS, description="K, arms")]
     replace: Annotated[bool, Meta(description="draw rows at random with replacement")] = False
     clip: Clip = None
+    features: Annotated[
+        list[str], Meta(max_length=1_000, description="columns of numbers seen before a pull")
+    ] = msgspec.field(default_factory=list)
     unit_interval = True
     """Rewards outside [0, 1] are an error unless clipped."""
 
     def __post_init__(self) -> None:
         check_clip(self.clip)
+        if self.features and self.replace:
+            raise ValueError("replace = true draws rows, but rows with features belong to slots")
+        if len({"arm", "reward", *self.features}) < 2 + len(self.features):
+            raise ValueError("features names a column twice, or the arm or the reward as one")
 
     @property
     def records(self) -> str:
@@ -87,6 +99,22 @@ class CsvArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="csv")
         """K."""
         return self.count
 
+    def feature_count(self) -> int:
+        """D, 0 without features."""
+        return len(self.features)
+
+    def contexts(self, base: str, rank: int) -> Callable[[int], FloatArray]:
+        """The features of all arms that agent `rank` sees in a slot, shape (K, d).
+
+        After the last slot they stay as they are: whoever pulls then is told that no row is left.
+        """
+        features = self._load(base, rank, peer_name(rank), None).features
+        slots = min(map(len, features))
+        if not slots:
+            return lambda slot: np.zeros((self.count, len(self.features)))
+        table = np.stack([rows[:slots] for rows in features], axis=1)
+        return lambda slot: table[min(slot, slots - 1)]
+
     def check_agents(self, agents: int) -> None:
         """Raise ValueError if several agents would read one file."""
         if agents > 1 and "{rank}" not in self.path:
@@ -107,9 +135,9 @@ class CsvArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="csv")
                 self._read(path, rank, persons)
 
     def _read(self, path: Path, rank: int, persons: Persons | None) -> Log:
-        column = persons.column if persons is not None else ""
+        columns = _besides(persons, self.features)
         bounded = self.clip is None
-        return read_log(path, self.count, peer_name(rank), bounded=bounded, person=column)
+        return read_log(path, self.count, peer_name(rank), bounded=bounded, columns=columns)
 
     def remarks(self, base: str, ranks: Sequence[int], persons: Persons | None = None) -> list[str]:
         """Sentences about what the logs of these agents on this machine hold that may surprise."""
@@ -119,7 +147,7 @@ class CsvArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="csv")
         for rank in ranks:
             if not (path := self._log(base, rank)).is_file():
                 continue
-            logs, whose = self._read(path, rank, persons)
+            logs, whose, _ = self._read(path, rank, persons)
             if persons is not None and whose is not None:
                 known += len(whose.names)
                 kept += sum(map(len, whose.first(persons.most)))
@@ -148,40 +176,68 @@ class CsvArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="csv")
 
     def build(self, context: ArmsContext) -> "Csv":
         """The arms of one agent."""
-        path = self._log(context.base, context.rank)
+        found = self._load(context.base, context.rank, context.owner, context.persons)
+        if self.features:
+            return CsvInSlots([*found.rewards], False, context.rewards, found.content)
+        return Csv(
+            [*found.rewards],
+            self.replace,
+            context.rewards,
+            found.content,
+            found.persons,
+            found.usable,
+        )
+
+    def _load(self, base: str, rank: int, owner: str, persons: Persons | None) -> "_Loaded":
+        path = self._log(base, rank)
         try:
             state = path.stat()
         except OSError as error:
-            raise unreadable(context.owner, path, error) from None
+            raise unreadable(owner, path, error) from None
         stamp = (state.st_mtime_ns, state.st_size, state.st_ino)
-        logs, content, persons, usable = _rewards(
-            path, stamp, self.count, context.owner, self.clip, context.persons
-        )
-        return Csv([*logs], self.replace, context.rewards, content, persons, usable)
+        return _loaded(path, stamp, self.count, owner, self.clip, persons, tuple(self.features))
+
+
+def _besides(persons: Persons | None, features: Sequence[str]) -> LogColumns:
+    """The columns that are read besides `arm` and `reward`."""
+    return LogColumns(persons.column if persons is not None else "", tuple(features))
+
+
+class _Loaded(NamedTuple):
+    """A log's rewards by arm on the arms' scale, what was read, whose rows are, and which to use.
+
+    And the features of each row, by arm.
+    """
+
+    rewards: tuple[FloatArray, ...]
+    content: Content
+    persons: PersonOfRow | None
+    usable: Rows | None
+    features: list[FloatArray]
 
 
 @lru_cache(maxsize=256)
-def _rewards(
+def _loaded(
     path: Path,
     stamp: tuple[int, ...],
     count: int,
     owner: str,
     clip: Clip,
     persons: Persons | None,
-) -> tuple[tuple[FloatArray, ...], Content, PersonOfRow | None, Rows | None]:
-    """Each arm's rewards on the arms' scale, what was read, whose they are, and the rows to use.
-
-    A file is read again only when its `stamp` differs.
-    """
+    features: tuple[str, ...],
+) -> _Loaded:
+    """Read a log; it is read again only when its `stamp` differs."""
     try:
         data = regular.read(path)
     except OSError as error:
         raise unreadable(owner, path, error) from None
-    column = persons.column if persons is not None else ""
-    rows, whose = read_log(path, count, owner, bounded=clip is None, data=data, person=column)
+    columns = _besides(persons, features)
+    rows, whose, seen = read_log(
+        path, count, owner, bounded=clip is None, data=data, columns=columns
+    )
     usable = None if whose is None or persons is None else whose.first(persons.most)
     content = Content(len(data), new_digest(data).digest())
-    return tuple(rescale(log, clip) for log in rows), content, whose, usable
+    return _Loaded(tuple(rescale(log, clip) for log in rows), content, whose, usable, seen)
 
 
 def _clipped(logs: Sequence[FloatArray], low: float, high: float) -> str:
@@ -256,3 +312,25 @@ class Csv(Arms):
         if self.replace and len(self._logs[arm]):
             return None
         return len(self._logs[arm]) - self._used[arm]
+
+
+class CsvInSlots(Csv):
+    """One agent's log of rows with features: row s of each arm is what can be pulled in slot s."""
+
+    delay = 0
+    slot = 0
+
+    def turns(self, arms: tuple[int, ...], times: int) -> FloatArray:
+        """The rewards of the next `times` turns of pulls of these arms, shape (arms, times)."""
+        slots = np.arange(self.slot, self.slot + times * len(arms))
+        self.slot += len(slots)
+        rewards = [self._logs[arm][slots[place :: len(arms)]] for place, arm in enumerate(arms)]
+        return np.array(rewards)
+
+    def draw(self, arm: int, count: int) -> FloatArray:
+        rewards: FloatArray = self.turns((arm,), count)[0]
+        return rewards
+
+    def remaining(self, arm: int) -> int:
+        """How many slots are left: of as many as the arm with fewest rows has rows."""
+        return min(map(len, self._logs)) - self.slot

@@ -1,6 +1,6 @@
 """Reads a reward log: CSV, plain or compressed, or Parquet, with the columns `arm` and `reward`.
 
-A third column may name the person of each row.
+A further column may name the person of each row, and others may have features of its arm.
 """
 
 import csv
@@ -27,6 +27,14 @@ _LONGEST = 1 << 20
 _MOST_ROWS = 1 << 26
 """Rows of a Parquet file, of which many may take no room in it."""
 
+_LONGEST_FEATURES = 1 + 1e-9
+"""The square of how long a row of features may be: what a pull may cost follows from it."""
+
+_NO_FEATURES = (
+    "needs a number in each column of arms.features, their squares 1 at most in sum; divide each "
+    "column by the same number"
+)
+
 _PARQUET = (".parquet", ".pq")
 
 _NUMBERS = re.compile(r"u?int\d+|halffloat|float|double|decimal.*|bool|null")
@@ -38,10 +46,24 @@ _RANK = re.compile(r"\s*\d{1,9}\s*", re.A)
 
 
 class Log(NamedTuple):
-    """By arm, the rewards in the order of the file; and whose they are, if a column says so."""
+    """By arm, the rewards in the order of the file; whose they are, if a column says so; features.
+
+    `features` are of shape (rows, columns).
+    """
 
     rewards: list[FloatArray]
     persons: PersonOfRow | None
+    features: list[FloatArray]
+
+
+class LogColumns(NamedTuple):
+    """The names of the columns that a log needs besides `arm` and `reward`."""
+
+    person: str = ""
+    features: tuple[str, ...] = ()
+
+
+_NO_MORE = LogColumns()
 
 
 def read_log(
@@ -51,16 +73,16 @@ def read_log(
     *,
     bounded: bool,
     data: bytes | None = None,
-    person: str = "",
+    columns: LogColumns = _NO_MORE,
 ) -> Log:
-    """The log of `count` arms, of whose file `data` was read; `person`: the column of persons.
+    """The log of `count` arms, of whose file `data` was read, with these `columns` besides.
 
     With `bounded`, all must be in [0, 1]. `LogError` names the line, or the row, that is wrong.
     """
     try:
         read = _parquet if path.suffix.lower() in _PARQUET else _csv
         with regular.opened(path, regular.MOST) if data is None else BytesIO(data) as stored:
-            return read(stored, path, count, owner, bounded, person)
+            return read(stored, path, count, owner, bounded, columns)
     except regular.NOT_UNPACKED as error:
         raise unreadable(owner, path, error) from None
 
@@ -83,8 +105,11 @@ def _lines(file: TextIOWrapper, latest: list[str]) -> Iterator[str]:
         yield line
 
 
-def _csv(stored: BinaryIO, path: Path, count: int, owner: str, bounded: bool, person: str) -> Log:
-    logs = [array("d") for _ in range(count)]
+def _csv(
+    stored: BinaryIO, path: Path, count: int, owner: str, bounded: bool, columns: LogColumns
+) -> Log:
+    person = columns.person
+    logs, seen = ([array("d") for _ in range(count)] for _ in "ab")
     numbers, places, known = *([array("q") for _ in range(count)] for _ in "ab"), NumberOfName()
     whole = 0  # the line in which the last whole row ends
     latest: list[str] = []
@@ -96,7 +121,7 @@ def _csv(stored: BinaryIO, path: Path, count: int, owner: str, bounded: bool, pe
             # not strict, an open quote would swallow the rest
             reader = csv.reader(_lines(file, latest), strict=True)
             names = next(reader, [])
-            arms, rewards, whose = _columns(names, person, owner, path)
+            arms, rewards, whose, *places_of_features = _columns(names, columns, owner, path)
             whole = reader.line_num
             latest.clear()
             for row in reader:
@@ -115,6 +140,13 @@ def _csv(stored: BinaryIO, path: Path, count: int, owner: str, bounded: bool, pe
                 if wrong := _wrong(arm, reward, count, bounded):
                     raise LogError(f"{where}: {wrong}")
                 logs[arm].append(float(row[rewards]))
+                if columns.features:
+                    texts = [row[place] for place in places_of_features]
+                    fits = all(map(NUMBER.fullmatch, texts))
+                    features = [float(text) if fits else np.nan for text in texts]
+                    if not sum(x * x for x in features) <= _LONGEST_FEATURES:
+                        raise LogError(f"{where}: {_NO_FEATURES}")
+                    seen[arm].extend(features)
                 if person:
                     if not (name := name_of(row[whose])):
                         raise LogError(f"{where}: names nobody in the column '{person}'")
@@ -125,14 +157,16 @@ def _csv(stored: BinaryIO, path: Path, count: int, owner: str, bounded: bool, pe
     except UnicodeDecodeError as error:
         raise LogError(f"{owner}: {path} is not a CSV file in UTF-8: {error}") from None
     by_arm = [np.array(log, dtype=float) for log in logs]
+    table = [np.reshape(rows, (-1, max(1, len(columns.features)))) for rows in seen]
     if not person:
-        return Log(by_arm, None)
+        return Log(by_arm, None, table)
     number, place = ([np.array(row, dtype=np.int64) for row in of] for of in (numbers, places))
-    return Log(by_arm, PersonOfRow(list(known), number, place))
+    return Log(by_arm, PersonOfRow(list(known), number, place), table)
 
 
-def _columns(names: Sequence[str], person: str, owner: str, path: Path) -> tuple[int, int, int]:
-    """The places of `arm`, `reward` and the person, -1 if no column is asked for."""
+def _columns(names: Sequence[str], columns: LogColumns, owner: str, path: Path) -> list[int]:
+    """The places of `arm`, `reward`, the person, -1 if no column is asked for, and features."""
+    person = columns.person
     first = printable(",".join(names))
     alike = [name.strip().lower() for name in names]  # 'reward' beside 'Reward' would be a guess
     if not all(name in names and alike.count(name) == 1 for name in ("arm", "reward")):
@@ -142,7 +176,15 @@ def _columns(names: Sequence[str], person: str, owner: str, path: Path) -> tuple
             f"{owner}: {path} needs one column '{person}', as [privacy] person says; it has "
             f"'{first}'"
         )
-    return names.index("arm"), names.index("reward"), names.index(person) if person else -1
+    for feature in columns.features:
+        if names.count(feature) != 1:
+            raise LogError(
+                f"{owner}: {path} needs one column '{feature}', as arms.features says; it has "
+                f"'{first}'"
+            )
+    places = map(names.index, columns.features)
+    whose = names.index(person) if person else -1
+    return [names.index("arm"), names.index("reward"), whose, *places]
 
 
 def _is_row(line: str, arms: int, rewards: int, width: int) -> bool:
@@ -166,8 +208,9 @@ def _wrong(arm: int, reward: float | None, count: int, bounded: bool) -> str:
 
 
 def _parquet(
-    stored: BinaryIO, path: Path, count: int, owner: str, bounded: bool, person: str
+    stored: BinaryIO, path: Path, count: int, owner: str, bounded: bool, columns: LogColumns
 ) -> Log:
+    person, numbers_of = columns.person, ("arm", "reward", *columns.features)
     try:
         from pyarrow import ArrowException, float64, int64, parquet  # noqa: PLC0415  (an extra)
     except ImportError:
@@ -175,12 +218,12 @@ def _parquet(
         raise LogError(f"{owner}: {path} is Parquet, which {needed}") from None
     try:
         with parquet.ParquetFile(stored) as file:
-            _columns(file.schema_arrow.names, person, owner, path)
+            _columns(file.schema_arrow.names, columns, owner, path)
             if (rows := file.metadata.num_rows) > _MOST_ROWS:
                 problem = f"it has {rows:,} rows, and at most {_MOST_ROWS:,} are read"
                 raise OSError(errno.EFBIG, problem)
-            table = file.read(["arm", "reward", *([person] if person else [])])
-        for name in ("arm", "reward"):
+            table = file.read([*numbers_of, *([person] if person else [])])
+        for name in numbers_of:
             stored_as = table.schema.field(name).type
             kind = getattr(stored_as, "value_type", stored_as)  # of a category
             if not _NUMBERS.fullmatch(str(kind)):
@@ -190,6 +233,7 @@ def _parquet(
         blank = table["reward"].is_null().to_numpy()
         rewards = table["reward"].cast(float64()).to_numpy()
         whose = table[person].to_pylist() if person else []
+        seen = np.array([table[name].cast(float64()).to_numpy() for name in columns.features])
     except (ArrowException, ValueError) as error:
         raise LogError(f"{owner}: {path} is not Parquet with numbers: {error}") from None
     fits = (arms >= 0) & (arms < count) & ~blank
@@ -199,11 +243,15 @@ def _parquet(
         row = int(fits.argmin())
         wrong = _wrong(int(arms[row]), None if blank[row] else rewards[row], count, bounded)
         raise LogError(f"{owner}: {path}, row {row}: {wrong}")
+    short = (seen**2).sum(axis=0) <= _LONGEST_FEATURES  # False for a null, which is a NaN
+    if columns.features and not short.all():
+        raise LogError(f"{owner}: {path}, row {int(short.argmin())}: {_NO_FEATURES}")
     order = np.argsort(arms, kind="stable")
     ends = np.searchsorted(arms[order], range(1, count))
     by_arm = np.split(rewards[order], ends)
+    features = np.split(seen.T[order], ends) if columns.features else []
     if not person:
-        return Log(by_arm, None)
+        return Log(by_arm, None, features)
     known = NumberOfName()
     names = [name_of(name) for name in whose]
     if "" in names:
@@ -211,6 +259,5 @@ def _parquet(
             f"{owner}: {path}, row {names.index('')}: names nobody in the column '{person}'"
         )
     numbers = np.array([known[name] for name in names], dtype=np.int64)
-    return Log(
-        by_arm, PersonOfRow(list(known), np.split(numbers[order], ends), np.split(order, ends))
-    )
+    whose_rows = PersonOfRow(list(known), np.split(numbers[order], ends), np.split(order, ends))
+    return Log(by_arm, whose_rows, features)

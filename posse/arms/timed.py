@@ -6,6 +6,7 @@ import numpy as np
 
 from posse.arms.buffer import RewardBuffer
 from posse.arms.changing import Timed
+from posse.arms.csv import CsvInSlots
 from posse.protocol.arrays import FloatArray
 from posse.protocol.machine import Pull, Pulled
 
@@ -19,13 +20,20 @@ class TimedBuffer(RewardBuffer):
     the rewards that it would get at once, and each arm costs up to `delay` pulls more, once.
     """
 
-    def __init__(self, arms: Timed, count: int) -> None:
+    def __init__(self, arms: Timed | CsvInSlots, count: int) -> None:
         super().__init__(arms, count)
         self.simulated = False  # nothing is pulled before its slot
         self._timed = arms
         self._queues: list[deque[tuple[int, float]]] = [deque() for _ in range(count)]
         """Of each arm the slots in which rewards come, and the rewards, oldest first."""
         self._ready: FloatArray | None = None
+
+    def shortage(self, arms: tuple[int, ...], times: int) -> str:
+        """Empty if so many turns of these arms are left, else a sentence."""
+        left, needed = self._timed.remaining(arms[0]), times * len(arms)
+        if left is None or needed <= left:
+            return ""
+        return f"the log has {left} slots left and {needed} are needed"
 
     def peek(self, arms: tuple[int, ...], times: int) -> FloatArray:
         """Pull, and keep the rewards for `take`."""

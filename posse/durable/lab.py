@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posse.arms import Arms
-from posse.arms.csv import Content, Csv
+from posse.arms.csv import Content, Csv, CsvInSlots
 from posse.arms.persons import Rows
 from posse.durable.ledger import Ledger
 from posse.errors import DiskTrouble, PosseError
@@ -19,7 +19,7 @@ LOG = logging.getLogger(__name__)
 _ENTERED: dict[tuple[str, str, int], tuple[int, tuple[int, ...]]] = {}
 """By ledger, task and agent: the entry of this process's runs, and the most pulls of each arm."""
 
-_STATE = ("_task", "_usable", "_content", "_replace", "_pulls")
+_STATE = ("_task", "_usable", "_content", "_replace", "_in_slots", "_pulls")
 """What a checkpoint has of it, besides where it is."""
 
 _FAILED: set[Path] = set()
@@ -42,19 +42,21 @@ class LabLedger(Ledger):
     _usable: Rows | None = None
     _content: Content | None = None
     _replace = False
+    _in_slots = False
     _pulls: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
     def begin(self, task: SpendingRequest, arms: Arms) -> tuple[int, RowsByArm]:
         if isinstance(arms, Csv):
             self._task, self._content, self._replace = task, arms.content, arms.replace
-            self._usable = arms.usable
+            self._usable, self._in_slots = arms.usable, isinstance(arms, CsvInSlots)
         return 0, None
 
     def go_on(self, run: int, rows: RowsByArm) -> None:
         """Nothing is held between two runs."""
 
     def uses(self, pulls: NDArray[np.int64]) -> None:
-        self._pulls = pulls.copy()
+        # a slot's rows are used up, whichever of them was pulled
+        self._pulls = np.full_like(pulls, pulls.sum()) if self._in_slots else pulls.copy()
 
     def end(self, spent: float | None) -> str:
         self.leave()

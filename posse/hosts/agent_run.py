@@ -12,6 +12,7 @@ from posse.agent.noise import SeededNoise
 from posse.arms import Arms, LinearArms
 from posse.arms.buffer import RewardBuffer
 from posse.arms.changing import Timed
+from posse.arms.csv import CsvArms, CsvInSlots
 from posse.arms.timed import TimedBuffer
 from posse.clocks.immediate import SlotPace, WallPace
 from posse.clocks.pace import ArmsOrder, Pace, SharedPace
@@ -427,6 +428,8 @@ def _machine(
 
 
 def _contexts(setup: AgentSetup, chance: Chance) -> Callable[[int], FloatArray] | None:
+    if isinstance(setup.arms, CsvArms) and setup.arms.features:
+        return setup.arms.contexts(setup.base, chance.rank)
     if not isinstance(setup.arms, LinearArms):
         return None
     contexts = setup.arms.contexts(chance.common(Purpose.INSTANCE), chance.rank)
@@ -446,7 +449,7 @@ def _pace(
         run._spending.begin(task, arms)
     rewards = (
         TimedBuffer(arms, setup.arm_count)
-        if isinstance(arms, Timed)
+        if isinstance(arms, Timed | CsvInSlots)
         else RewardBuffer(arms, setup.arm_count, chance.sources.acted)
     )
     match setup.clock:

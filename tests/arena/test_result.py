@@ -96,5 +96,25 @@ def test_the_page_has_fronts_tables_and_reasons(whole):
     assert html.count("<svg") == 3
 
 
+def test_the_page_says_first_whom_to_take_by_what_is_kept_secret(whole):
+    page = arena_page(whole)
+    assert page.sections[0].title == "Which to take"
+    rows = page.sections[0].tables[0].rows
+    assert [tuple(cell.text for cell in row[1:4]) for row in rows] == [
+        ("none", "nothing is secret", "cooperative-ucb"),
+        ("none", "messages are read: ε up to 10", "cdp-mab-shared, ε 1"),
+        ("none", "messages are read: ε up to 1", "cdp-mab-shared, ε 1"),
+    ]
+
+
+def test_the_page_says_where_an_entered_system_stands(whole):
+    guest = msgspec.structs.replace(whole.entrants[1], origin="entered")
+    entrants = [one if one.name != guest.name else guest for one in whole.entrants]
+    page = arena_page(msgspec.structs.replace(whole, entrants=entrants))
+    places = [[cell.text for cell in row][:5] for row in page.sections[0].tables[1].rows]
+    assert [row[0] for row in places] == ["cdp-mab, ε 1"] * 3
+    assert [row[4] for row in places] == ["3 of 5", "2 of 4", "2 of 4"]
+
+
 def test_the_line_joins_whom_nobody_is_left_of_and_below():
     assert pareto([(0, 9), (1, 5), (2, 5), (2, 3), (3, 4)]) == {0, 1, 3}

@@ -8,7 +8,7 @@ import pytest
 
 import posse
 from posse.arms.csv import CsvArms
-from posse.arms.log_file import read_log
+from posse.arms.log_file import LogColumns, read_log
 from posse.arms.persons import Persons
 from posse.errors import ArmsError, LogError
 from posse.plan import prepare
@@ -72,30 +72,30 @@ def test_a_parquet_file_names_persons_by_text_or_number(tmp_path: Path) -> None:
     for names in (["b", "a", "b", "a"], [7, 3, 7, 3]):
         columns = {"arm": [1, 0, 0, 1], "reward": [0.1, 0.2, 0.3, 0.4], "patient": names}
         parquet.write_table(pyarrow.table(columns), path)
-        log = read_log(path, 2, "agent 0", bounded=True, person="patient")
+        log = read_log(path, 2, "agent 0", bounded=True, columns=LogColumns("patient"))
         assert log.persons is not None
         assert log.persons.names == [str(name) for name in names[:2]]
         assert [rows.tolist() for rows in log.persons.first(1)] == [[0], [0]]
         assert [rewards.tolist() for rewards in log.rewards] == [[0.2, 0.3], [0.1, 0.4]]
     columns["patient"] = [7.0, 8.5, 7.0, 7.0]
     parquet.write_table(pyarrow.table(columns), path)
-    log = read_log(path, 2, "agent 0", bounded=True, person="patient")
+    log = read_log(path, 2, "agent 0", bounded=True, columns=LogColumns("patient"))
     assert log.persons is not None
     assert log.persons.names == ["7", "8.5"]
     columns["patient"] = pyarrow.array([7.0, float("nan"), 7.0, 7.0])
     parquet.write_table(pyarrow.table(columns), path)
     with pytest.raises(LogError, match="row 1: names nobody"):
-        read_log(path, 2, "agent 0", bounded=True, person="patient")
+        read_log(path, 2, "agent 0", bounded=True, columns=LogColumns("patient"))
     columns["patient"] = ["a", None, "b", "a"]
     parquet.write_table(pyarrow.table(columns), path)
     with pytest.raises(LogError, match="row 1: names nobody"):
-        read_log(path, 2, "agent 0", bounded=True, person="patient")
+        read_log(path, 2, "agent 0", bounded=True, columns=LogColumns("patient"))
 
 
 def test_a_name_is_the_same_however_its_accents_and_quotes_are_written(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text('arm,reward,who\n0,1,Zo\u00eb\n0,0,"Zoe\u0308 "\n0,0,zoe\n', encoding="utf-8")
-    persons = read_log(path, 1, "agent 0", bounded=True, person="who").persons
+    persons = read_log(path, 1, "agent 0", bounded=True, columns=LogColumns("who")).persons
     assert persons is not None
     assert persons.names == ["Zo\u00eb", "zoe"]
 
