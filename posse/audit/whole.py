@@ -13,6 +13,7 @@ from posse.audit.event import ViewTable, aligned, learn, require_scikit
 from posse.audit.guess import Guess, guessed
 from posse.audit.judge import AuditVerdict, judge
 from posse.audit.neighbours import exchanging, proposed
+from posse.audit.one_run import OneRun, estimate, needed
 from posse.audit.trials import SIZE, Bench
 from posse.audit.view import sees_only_ends
 from posse.engines import memory
@@ -44,8 +45,9 @@ AUDIT = "audit.json"
 class Document(msgspec.Struct, frozen=True, kw_only=True):
     """What `posse audit --json` prints: what was audited, and what was found.
 
-    `coupling` is None where coupled runs tell nothing. `verdict` or `guess` is what was counted;
-    neither, if coupled runs refuted the claim or no other runs were asked for.
+    `coupling` is None where coupled runs tell nothing, `one_run` where guessing canaries takes more
+    runs than counting. `verdict` or `guess` is what was counted; neither, unless it was asked for
+    or there is nothing else.
     """
 
     system: str
@@ -61,6 +63,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     hopeless: str = ""
     noise: str = ""
     coupling: Coupling | None = None
+    one_run: OneRun | None = None
 
     @property
     def finding(self) -> bool:
@@ -78,6 +81,9 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
         if self.coupling is not None:
             rows.append(("carried out", self.coupling.says))
             rows += [("violation", said) for said in self.coupling.violations]
+        if (one := self.one_run) is not None:
+            shows = f"twice the claimed ε would show with probability {one.power:.2g}"
+            rows += [("guessed", one.says), ("power", shows)]
         if (v := self.verdict) is None:
             rows += [("verdict", self.word), ("found", self.says)]
             return [*rows, ("event", self.words)] if self.words else rows
@@ -182,18 +188,22 @@ class Audit(Bench):
         """The verdict, with what was audited."""
         plan, coupling = self.plan, self.coupling()
         violations = [] if coupling is None else coupling.violations
-        counts = bool(self.runs) and (self.if_refuted or not violations)
+        one_run = None if coupling is None or violations else self._one_run()
+        enough = bool(violations) or one_run is not None
+        counts = bool(self.runs) and (self.if_refuted or not enough)
         found = self.verdict() if counts else None
+        refuted = bool(violations) or (one_run is not None and one_run.found > (self.claimed or 0))
         if found is not None:
             word, says, words = found.word, found.says, found.words
-            word = "refuted" if violations else word
+            word = "refuted" if refuted else word
         elif coupling is None:
             raise SpecError(
                 "--runs", f"is 0, but coupled runs tell nothing of {plan.spec.system}; leave it out"
             )
         else:
-            word = "refuted" if violations else "not refuted"
-            says, words = (violations or ["nothing, by coupled runs alone"])[0], ""
+            word, words = "refuted" if refuted else "not refuted", ""
+            alone = "nothing, by coupled runs alone" if one_run is None else one_run.says
+            says = (violations or [alone])[0]
         return Document(
             system=plan.spec.system,
             variant=plan.spec.variant,
@@ -205,9 +215,10 @@ class Audit(Bench):
             words=words,
             verdict=found if isinstance(found, AuditVerdict) else None,
             guess=found if isinstance(found, Guess) else None,
-            hopeless=self.hopeless,
+            hopeless=self.hopeless if counts else "",
             noise=self.noise,
             coupling=coupling,
+            one_run=one_run,
         )
 
     def coupling(self) -> Coupling | None:
@@ -216,6 +227,11 @@ class Audit(Bench):
         if not self.noise or self.claimed is None or self.exchanges or self.guesses:
             return None
         return coupled(self.plan, self.view, self.claimed, self.tested_delta, self.watched)
+
+    def _one_run(self) -> OneRun | None:
+        """What guessing canaries finds; None if it takes more runs than counting."""
+        delta, most = self.tested_delta, 2 * self.runs
+        return estimate(self.plan, self.view, self.claimed or 0.0, delta, most, self.error)
 
     @property
     def hopeless(self) -> str:
@@ -229,6 +245,8 @@ class Audit(Bench):
             return ""
         enough = runs_to_refute(claimed, delta, self.error)
         could = f"--runs {enough} could" if enough is not None else "no number of runs could"
+        if self.noise and not self.if_refuted and needed(claimed, delta, self.error):
+            could += ", and guessing canaries may"
         return (
             f"{self.runs:,} runs can never refute this claim: they show at most ε = {most:.3g}, "
             f"and {claimed:.4g} is claimed; {could}"

@@ -41,7 +41,7 @@ def add(parser: Parser) -> None:
     parser.option(
         "--runs N",
         f"runs on each data set (default: {RUNS}, or none if coupled runs, which take seconds, "
-        "refute the claim); 0: coupled runs alone",
+        "refute the claim or guessing canaries takes fewer); 0: coupled runs alone",
         type=number,
     )
     parser.option(

@@ -65,7 +65,11 @@ def _tiles(document: Document) -> list[Tile]:
     if document.verdict is None:
         assert document.coupling is not None
         cost = number(document.coupling.cost)
-        return [Tile(label="ε by noise asked for", value=cost, note="of one reward, at most")]
+        tiles = [Tile(label="ε by noise asked for", value=cost, note="of one reward, at most")]
+        if document.one_run is not None:
+            found = number(document.one_run.found)
+            tiles.append(Tile(label="ε at least", value=found, note="by guessing canaries"))
+        return tiles
     claimed = document.verdict.claimed
     note = "nothing is claimed" if claimed is None else f"claimed {number(claimed)}"
     tiles = [Tile(label="ε at least", value=number(document.verdict.found), note=note)]

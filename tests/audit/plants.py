@@ -38,6 +38,7 @@ MECHANISMS: dict[str, tuple[str, int, dict[str, Any], dict[str, Any]]] = {
     "dp-mase": ("dp-mase", 5, {"epsilon": 1.0}, {}),
     "private-ucb": ("private-ucb", 2, {"epsilon": 0.5, "horizon": 20}, {}),
     "doubling": ("private-ucb", 2, {"epsilon": 1.0, "horizon": 40, "releases": "doubling"}, {}),
+    "trees": ("private-ucb", 2, {"epsilon": 0.5, "horizon": 20, "releases": "trees"}, {}),
     "robust": ("robust-private-ucb", 3, {"epsilon": 1.0, "horizon": 40}, {"topology": RING}),
     "dp-ucb-int": ("dp-ucb-int", 1, {"epsilon": 0.5, "horizon": 60}, {}),
     "adap-ucb": ("adap-ucb", 2, {"epsilon": 1.0, "horizon": 60}, {}),
@@ -323,6 +324,17 @@ def _nodes_twice(patch: Patch, mechanism: str) -> str | None:
     return None
 
 
+def _smaller_nodes(patch: Patch, factor: float) -> None:
+    def begin(old: Any) -> Any:
+        def begun(self: Any) -> None:
+            old(self)
+            self.scale *= factor
+
+        return begun
+
+    _replace(patch, TreeSums, "__post_init__", begin)
+
+
 def sized(factor: float, only: int = 0) -> Plant:
     """Noise that is sized wrong, in machine and ledger alike; `only`: for means of that many."""
 
@@ -338,7 +350,11 @@ def sized(factor: float, only: int = 0) -> Plant:
 
     def plant(patch: Patch, mechanism: str) -> str | None:
         system = MECHANISMS[mechanism][0]
-        if system in ("private-ucb", "robust-private-ucb", "dp-ucb-int", "adap-ucb"):
+        if mechanism == "trees":
+            if only:
+                return "trees know no rounds"
+            _smaller_nodes(patch, factor)
+        elif system in ("private-ucb", "robust-private-ucb", "dp-ucb-int", "adap-ucb"):
             for module in (cooperative, lone):
                 for name in ("mean_release", "batch_release"):
                     if hasattr(module, name):
@@ -367,15 +383,7 @@ def sized(factor: float, only: int = 0) -> Plant:
                     lambda kept: property(lambda self: kept.fget(self) * factor),
                 )
             if mechanism in ("tdfs-tree", "tdfs-honaker"):
-
-                def begin(old: Any) -> Any:
-                    def begun(self: Any) -> None:
-                        old(self)
-                        self.scale *= factor
-
-                    return begun
-
-                _replace(patch, TreeSums, "__post_init__", begin)
+                _smaller_nodes(patch, factor)
         elif mechanism in ("cdp-gauss", "cdp-polya"):
             if only:
                 return "one scale for all rounds"
@@ -431,9 +439,9 @@ def _on_a_wrong_clip(patch: Patch, mechanism: str) -> str | None:
 
 
 def _shallow(patch: Patch, mechanism: str) -> str | None:
-    if not mechanism.startswith("tdfs"):
+    if not mechanism.startswith("tdfs") and mechanism != "trees":
         return "no tree"
-    if mechanism in ("tdfs-tree", "tdfs-honaker"):
+    if mechanism in ("trees", "tdfs-tree", "tdfs-honaker"):
         patch.setattr(TreeSums, "levels", property(lambda self: self.horizon.bit_length() - 1))
         return None
 

@@ -161,6 +161,48 @@ def test_as_many_agents_are_watched_as_there_are(watched, sees, said):
         Audit(plan=plan, sees=sees, watched=watched).require()
 
 
+PRINTED = {
+    "system": "private-ucb",
+    "variant": "printed",
+    "agents": {"count": 6},
+    "arms": {"kind": "bernoulli", "means": [0.9, 0.5, 0.1]},
+    "topology": {"kind": "ring"},
+    "parameters": {"epsilon": 0.5, "horizon": 60},
+    "engine": {"kind": "memory"},
+}
+
+
+def test_an_audit_that_can_never_refute_says_so_before_it_starts():
+    audit = Audit(plan=prepare(PRINTED), runs=2_000)
+    assert audit.hopeless == (
+        "2,000 runs can never refute this claim: they show at most ε = 5.24, and 7.013 is claimed; "
+        "--runs 11840 could"
+    )
+    assert Audit(plan=prepare(PRINTED), runs=11_840).hopeless == ""
+    small = Audit(plan=prepare(PRINTED), runs=60, epsilon=3.0, noise="python-dp")
+    assert small.hopeless.endswith("could, and guessing canaries may")
+
+
+@pytest.mark.slow
+def test_canaries_are_guessed_instead_of_counted_where_that_takes_fewer_runs():
+    pytest.importorskip("pydp")
+    plan = prepare({
+        "system": "cdp-mab",
+        "agents": {"count": 4},
+        "arms": {"kind": "bernoulli", "means": [0.9, 0.5, 0.1]},
+        "parameters": {"epsilon": 1.0, "horizon": 2000, "noise": "per_agent"},
+        "engine": {"kind": "memory"},
+    })  # fmt: skip
+    found = Audit(plan=plan, noise="python-dp").document()
+    assert found.word == "not refuted"
+    assert found.verdict is None
+    assert found.one_run is not None
+    assert found.one_run.runs < 100  # counting takes 8,000 and those that choose the data sets
+    rows = dict(found.rows)
+    assert rows["guessed"].startswith("ε is at least 0.")
+    assert rows["power"].startswith("twice the claimed ε would show with probability ")
+
+
 def test_nothing_is_judged_where_nothing_is_seen():
     with pytest.raises(SpecError, match="--sees: is 'agent', which shows nothing of random-p"):
         Audit(plan=players("random-player"), runs=100, sees="agent").verdict()

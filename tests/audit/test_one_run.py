@@ -1,0 +1,59 @@
+"""Audits by guessing many canaries: the bound is the paper's, and half of the noise is found."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from posse.audit.one_run import chance, estimate, found_at_least, needed, power
+from tests.audit.plants import PLANTS, plan_of
+
+
+def test_right_guesses_are_no_more_than_a_binomial_number():
+    q = 1 / (1 + np.exp(-1.0))
+    assert chance(100, 50, 40, 1.0) == pytest.approx(binom.sf(39, 50, q))
+    assert chance(100, 50, 0, 1.0) == 1.0
+    # with a δ as in the paper's Appendix D
+    sums = np.cumsum(binom.pmf(np.arange(39, -1, -1), 50, q))
+    most = (sums / np.arange(1, 41)).max()
+    assert chance(100, 50, 40, 1.0, 1e-3) == pytest.approx(
+        binom.sf(39, 50, q) + 2 * 100 * 1e-3 * most
+    )
+
+
+def test_the_bound_is_the_largest_epsilon_that_is_too_small():
+    found = found_at_least(2_000, 1_000, 800, error=1e-4)
+    assert chance(2_000, 1_000, 800, found) == pytest.approx(1e-4, rel=1e-3)
+    assert 1.0 < found < np.log(800 / 200)
+    assert found_at_least(2_000, 1_000, 500, error=1e-4) == 0
+    assert found_at_least(2_000, 1_000, 800, 1e-3, 1e-4) < found
+
+
+def test_power_is_that_of_guesses_at_twice_the_epsilon():
+    many = needed(1.0)
+    assert many == 512
+    assert power(many, 1.0, 0.0, 1e-4) > 0.99 > power(many // 2, 1.0, 0.0, 1e-4)
+    assert needed(20.0) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("mechanism", "plant", "refuted"),
+    [
+        ("single-mab", "honest", False),
+        ("cdp-mab", "honest", False),
+        ("cdp-mab", "noise-halved", True),
+        ("doubling", "noise-halved", True),
+    ],
+)
+def test_half_of_the_noise_is_found_by_guessing(mechanism, plant, refuted, monkeypatch):
+    pytest.importorskip("pydp")
+    plan = plan_of(mechanism)
+    epsilon = plan.claim.epsilon
+    assert epsilon is not None
+    if plant != "honest":
+        PLANTS[plant](monkeypatch, mechanism)
+    found = estimate(plan, plan.claim.sees, epsilon, 0.0, 20_000)
+    assert found is not None
+    assert found.power > 0.98
+    assert (found.found > epsilon) == refuted
+    assert found.found > epsilon / 2
