@@ -258,13 +258,13 @@ def _time_against_bytes(series: list[Series], labels: list[str]) -> Chart | None
 def _bars(
     series: list[Series], labels: list[str], name: str, measure: Measure, label: str
 ) -> Chart | None:
-    """A metric as one bar per series."""
+    """A metric as one bar per series; none where the table alone shows that all are equal."""
     measured = [
         (called, *mean_interval(values))
         for called, s in zip(labels, series, strict=True)
         if (values := s.values(measure.read))
     ]
-    if not measured or not any(mean for _, mean, *_ in measured):
+    if len({(*numbers,) for _, *numbers in measured}) < 2:
         return None
     with canvas(1.2 + 0.42 * len(measured)) as (figure, axes):
         bars(axes, measured, shades=len(measured) if ordered(labels) else 0)

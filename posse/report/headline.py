@@ -46,15 +46,19 @@ def _best(
 ) -> tuple[str, str]:
     """Which is the best of series of the same problem, and how surely."""
     means = [float(np.mean(s.values(measure.read))) for s in series]
-    best, second = sorted(range(len(series)), key=lambda n: sign * means[n])[:2]
+    best, *others = sorted(range(len(series)), key=lambda n: sign * means[n])
     value = average(series[best].values(measure.read))
-    first = [names[n] for n in range(len(series)) if means[n] == means[best]]
-    if len(first) > 1:
-        return f"{together(first)} have the same {praise.partition(' ')[2]}: {value}", ""
+    first = together([names[n] for n in range(len(series)) if means[n] == means[best]])
+    others = [n for n in others if means[n] != means[best]]
+    if not others:
+        return f"{first} have the same {praise.partition(' ')[2]}: {value}", ""
+    second = others[0]
     judged, _ = _difference(series[best], series[second], measure)
     following = average(series[second].values(measure.read))
-    after = f"The next is {names[second]}: {following}; {judged}. "
-    return f"{names[best]} has the {praise}: {value}", after
+    behind = together([names[n] for n in others if means[n] == means[second]])
+    has = "has" if len(others) == len(series) - 1 else "have"
+    title = f"{first} {has} the {praise}: {value}"
+    return title, f"The next is {behind}: {following}; {judged}. "
 
 
 def _over_problems(

@@ -49,7 +49,8 @@ def section(series: Series) -> Section:
             )
             for link in heavy[:MOST_ROWS]
         ]
-        title = f"By link (the {min(len(heavy), MOST_ROWS)} heaviest of {len(heavy):,})"
+        heaviest = f"the {MOST_ROWS} heaviest of " * (len(heavy) > MOST_ROWS)
+        title = f"By link ({heaviest}{len(heavy):,})"
         note = "Every link of every run is in links.csv."
         header = ("from", "to", "plane", "kind", *_COUNTS)
         tables.append(table(title, header, by_link, note=note, folded=True))

@@ -49,9 +49,13 @@ def test_what_may_be_chance_is_called_so() -> None:
 
 
 def test_of_two_with_the_same_mean_none_is_called_better() -> None:
-    title, after = headline([series(5, 6), series(6, 5), series(8, 9)], ["a", "b", "c"])
+    two = [series(5, 6), series(6, 5)]
+    title, after = headline(two, ["a", "b"])
     assert title == "a and b have the same regret: 5.5 (n = 2)"
     assert after == "On 2 arms (bernoulli), with 3 agents."
+    title, after = headline([*two, series(8, 9), series(9, 8)], ["a", "b", "c", "d"])
+    assert title == "a and b have the least regret: 5.5 (n = 2)"
+    assert after.startswith("The next is c and d: 8.5 (n = 2); below 5 runs")
 
 
 def test_below_five_runs_nothing_is_sure() -> None:
