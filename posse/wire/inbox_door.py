@@ -50,11 +50,12 @@ class InboxDoor(Door):
         with self._lock:
             self._own[fd] = self._copy(fd)
 
-    def disconnected(self, fd: int) -> None:
-        """An own connection is gone."""
+    def disconnected(self, fd: int) -> bool:
+        """An own connection is gone; returns whether the door closed it."""
         with self._lock:
             if (connection := self._own.pop(fd, None)) is not None:
                 connection.close()
+        return connection is not None and connection.closed
 
     def _refuse(self, reason: str, text: str) -> None:
         super()._refuse(reason, text)

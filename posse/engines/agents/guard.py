@@ -45,6 +45,9 @@ _FIRST_WAIT_MS, _LONGEST_WAIT_MS = 200, 8_000
 """After those failures the link is tried ever less often: a neighbour may have named an inbox that
 is not its own."""
 
+_FLOODS = 2
+"""So often the door closes a link to an inbox before this agent leaves it."""
+
 _MOST_STRANGERS = 1_000
 """Refused keys to remember, so that each is logged only once."""
 
@@ -74,6 +77,7 @@ class Guard:
         self._ranks: dict[str, int] = {}
         self._strangers: set[str] = set()
         self._failures: Counter[str] = Counter()
+        self._floods: Counter[str] = Counter()
         self._slow: set[str] = set()
         """Addresses that are tried less often than at first."""
         self._monitors: dict[zmq.Socket[bytes], zmq.Socket[bytes]] = {}
@@ -158,8 +162,9 @@ class Guard:
                 if self._door is not None:
                     self._door.connected(event.value)
                 continue
-            if event.kind == zmq.EVENT_DISCONNECTED and self._door is not None:
-                self._door.disconnected(event.value)
+            gone = event.kind == zmq.EVENT_DISCONNECTED
+            if gone and self._door is not None and self._door.disconnected(event.value):
+                self._leave(monitor, event.address)
             if event.kind == zmq.EVENT_HANDSHAKE_SUCCEEDED:
                 self._failures.pop(event.address, None)
             if event.kind & HANDSHAKE_FAILURES:
@@ -206,6 +211,24 @@ class Guard:
             socket.connect(address)  # at once, and then after `wait`
             reconnect(socket)
             self._slow.add(address)
+
+    def _leave(self, monitor: zmq.Socket[bytes], address: str) -> None:
+        """Connect no more to an inbox that sent too much twice: its topics all come again at once.
+
+        ZeroMQ takes 50 bytes of memory for each byte of a topic. Once may be a mistake of ours: a
+        descriptor may have become another connection's before it was looked at.
+        """
+        self._floods[address] += 1
+        if self._floods[address] < _FLOODS:
+            return
+        LOG.warning(
+            "this agent does not connect again to the inbox %s of agent %s, which sends too much",
+            address,
+            self._ranks.get(address, "?"),
+        )
+        self._slow.discard(address)
+        with suppress(zmq.ZMQError):  # it was disconnected meanwhile
+            self._monitors[monitor].disconnect(address)
 
     def _at_full_speed(self, monitor: zmq.Socket[bytes], address: str) -> None:
         """Try a lost link at the usual pace again, if it was up."""

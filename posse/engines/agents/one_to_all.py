@@ -1,6 +1,7 @@
 """Links for agents that send the same frames to all their neighbours."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, ClassVar
 
@@ -99,7 +100,8 @@ class OneToAll(NeighbourLinks):
         super()._let_go(neighbour)
 
     def _disconnect(self, neighbour: int) -> None:
-        self.socket.disconnect(self._addresses[neighbour])
+        with suppress(zmq.ZMQError):  # the guard may have left it before
+            self.socket.disconnect(self._addresses[neighbour])
         self._listening.discard(_topic(neighbour))
 
     def changed(self, neighbour: int, *, up: bool) -> None:

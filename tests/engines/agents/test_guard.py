@@ -4,6 +4,7 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -191,3 +192,22 @@ def test_an_inbox_that_is_anothers_is_tried_ever_less_often(
     assert comes(zmq.EVENT_HANDSHAKE_SUCCEEDED) == []
     assert comes(closed) == [0]  # a lost link that was up is tried at the usual pace
     assert comes(closed) == []
+
+
+def test_an_inbox_that_sends_too_much_is_connected_to_no_more(
+    party: Party, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Else its 100,000 topics came again with each connection, for 50 bytes of memory per byte."""
+    at, left = "tcp://127.0.0.1:9", list[str]()
+    link = Recorded()
+    monkeypatch.setattr(Recorded, "disconnect", lambda self, address: left.append(address))
+    monkeypatch.setattr(party._guard, "_door", SimpleNamespace(disconnected=lambda fd: fd == 7))
+    for fd, after in ((6, []), (7, []), (6, []), (7, [at])):
+        gone = MonitorEvent(zmq.EVENT_DISCONNECTED, fd, at)
+        monkeypatch.setattr(guard, "monitor_events", lambda monitor, gone=gone: iter([gone]))
+        party.hears(link, at)
+        assert left == after
+    assert link.waits == []
+    assert caplog.messages == [
+        f"this agent does not connect again to the inbox {at} of agent 1, which sends too much"
+    ]
