@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar
 
+import msgspec
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ from posse.errors import PosseError
 from posse.hosts.spending import RowsByArm, Spending, SpendingRequest
 from posse.protocol.arrays import FloatArray
 from posse.protocol.privacy import Claim
+from posse.spec.privacy import PrivacySpec
 from tests.support.lobby import setup
 
 
@@ -355,6 +357,46 @@ class Counted:
         first, self.came[arm] = self.came[arm], self.came[arm] + count
         return [n / 100 for n in range(first, first + count)]
 """
+
+
+NAMED = COUNTED.replace("Counted", "Named").replace(
+    "return [n / 100 for n in range(first, first + count)]",
+    "came = range(first, first + count)\n"
+    "        return [n / 100 for n in came], [f'p{n // 2}' for n in came]",
+)
+
+
+def test_own_arms_made_anew_leave_out_who_gave_before_and_skip_what_was_left_out(
+    path: Path, tmp_path: Path
+) -> None:
+    """Each person gives two rewards, of which one may be used."""
+    (tmp_path / "named_arms.py").write_text(NAMED)
+    chance = np.random.default_rng(1)
+    persons = PrivacySpec(person="who")
+    context = ArmsContext(0, 1, 0, 1, str(tmp_path), chance, chance, persons=persons.persons)
+    about = msgspec.structs.replace(TASK, run=msgspec.structs.replace(TASK.run, privacy=persons))
+    spec = PythonArms(target="named_arms:Named", count=2)
+
+    def begun(of: Journal) -> tuple[Arms, Spending]:
+        sources = recorded(of, of_this_machine(lambda: 0), field=True)
+        arms, spending = sources.arms(spec, context), sources.spending(spec, str(tmp_path), 3)
+        spending.begin(about, arms)
+        return arms, spending
+
+    one = opened(path)
+    one.begin(b"x")
+    arms, spending = begun(one)
+    assert arms.draw(0, 3).tolist() == [0.0, 0.02, 0.04]
+    one.commit()
+    one.close()
+    spending.leave()
+    two = opened(path)
+    with two.replay():
+        again, spending = begun(two)
+        assert again.draw(0, 3).tolist() == [0.0, 0.02, 0.04]
+    assert again.draw(0, 2).tolist() == [0.06, 0.08]  # after five and without p2's second
+    spending.end(None)
+    two.remove()
 
 
 def test_own_arms_that_are_made_anew_go_on_after_what_they_gave(path: Path, tmp_path: Path) -> None:
