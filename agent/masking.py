@@ -87,7 +87,7 @@ _SEAL_NONCE = struct.Struct("<QI")
 Asked = Unmask | Survivors | Settle | Confirm | Reveal
 """What a coordinator asks after the reports."""
 
-_SETTLED = struct.Struct("<QII")
+_SETTLED = struct.Struct("<QI")
 
 
 def public_key(private: bytes) -> bytes:
@@ -241,17 +241,22 @@ class SumMasker:
         """For each other survivor a tag of whom this agent takes for them; allowed once."""
         self._check_open(number)
         self.settled = number
-        return b"".join(self._tag(peer, self.rank) for peer in self._others())
+        who = self._who()
+        return b"".join(self._tag(peer, self.rank, who) for peer in self._others())
 
     def _others(self) -> list[int]:
         """The other survivors, in the order of tags."""
         return sorted(self.survivors - {self.rank})
 
-    def _tag(self, peer: int, sender: int) -> bytes:
+    def _who(self) -> bytes:
+        """A hash of the group, in its order, and of its survivors."""
+        names = _names((len(self.members), *self.members, *sorted(self.survivors)))
+        return hashlib.blake2b(names, digest_size=32).digest()
+
+    def _tag(self, peer: int, sender: int, who: bytes) -> bytes:
         """The tag between this agent and a peer, of which one is the sender."""
-        about = _SETTLED.pack(self.last, sender, len(self.members)) + _names(self.members)
         return hashlib.blake2b(
-            about + _names(tuple(sorted(self.survivors))),
+            _SETTLED.pack(self.last, sender) + who,
             key=self.seeds[peer][32:],
             digest_size=TAG_BYTES,
             person=b"posse survivors",
@@ -283,8 +288,11 @@ class SumMasker:
         if self.dropouts:
             if number != self.settled:
                 raise RemoteProtocolError("stale-unmask", f"assignment {number} is not settled")
+            who = self._who()
             same = [
-                compare_digest(tags[TAG_BYTES * at :][:TAG_BYTES], self._tag(peer, peer))
+                compare_digest(
+                    tags[TAG_BYTES * at : TAG_BYTES * (at + 1)], self._tag(peer, peer, who)
+                )
                 for at, peer in enumerate(self._others())
             ]
             agreed, least = 1 + sum(same), len(self.members) - self.dropouts

@@ -203,13 +203,13 @@ class MaskedSum:
 
     def _tags_for(self, agent: int) -> bytes:
         """What the others told it, in the order of their ranks; zeros of those that are lost."""
-        order = sorted(self.group)
-        parts = []
-        for sender in order:
+        order, parts = sorted(self.group), []
+        own = order.index(agent)
+        for at, sender in enumerate(order):
             if sender != agent:
-                place = TAG_BYTES * (order.index(agent) - (agent > sender))
-                tags = self.tags.get(sender, bytes(TAG_BYTES * len(order)))
-                parts.append(tags[place : place + TAG_BYTES])
+                place = TAG_BYTES * (own - (own > at))
+                tags = self.tags.get(sender)
+                parts.append(tags[place : place + TAG_BYTES] if tags else bytes(TAG_BYTES))
         return b"".join(parts)
 
     def _ask_shares(self, agent: int) -> Orders:

@@ -71,9 +71,10 @@ def share(owner: int, member: int, number: int) -> int:
 
 
 def tag(i: int, j: int, number: int, sender: int, group: tuple[int, ...]) -> bytes:
-    said = struct.pack("<QII4I4I", number, sender, len(group), *group, *sorted(group))
-    key, who = agreed(i, j)[32:], b"posse survivors"
-    return hashlib.blake2b(said, key=key, digest_size=16, person=who).digest()
+    who = struct.pack("<I4I4I", len(group), *group, *sorted(group))
+    said = struct.pack("<QI", number, sender) + hashlib.blake2b(who, digest_size=32).digest()
+    key, person = agreed(i, j)[32:], b"posse survivors"
+    return hashlib.blake2b(said, key=key, digest_size=16, person=person).digest()
 
 
 def at_zero(values: dict[int, int]) -> int:
