@@ -68,16 +68,15 @@ def _best(result: ArenaResult, tasks: Sequence[Task]) -> Section:
     rows: list[tuple[object, ...]] = []
     entered: list[tuple[object, ...]] = []
     guests = {one.name for one in result.entrants if one.origin == "entered"}
-    for task in tasks:
-        asked = [c for c in result.cells if c.task == task and c.problem == BASE[task]]
-        base = [
-            c
-            for c in asked
-            if c.links == "near"
-            and (c.network == next(iter(NETWORKS)) or c.network not in NETWORKS)
-        ]
-        for adversary in ADVERSARIES:
-            met = [cell for cell in base if cell.adversary == adversary]
+    for adversary in ADVERSARIES:
+        for task in tasks:
+            met = [
+                c
+                for c in result.cells
+                if (c.task, c.problem, c.adversary, c.links)
+                == (task, BASE[task], adversary, "near")
+                and (c.network == next(iter(NETWORKS)) or c.network not in NETWORKS)
+            ]
             for told, keeps in KEEPS if adversary == "none" else KEEPS[::2]:
                 if ranked := sorted(filter(keeps, met), key=_rank):
                     rows.append(_best_row(task, adversary, told, ranked))
