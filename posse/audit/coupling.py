@@ -22,6 +22,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from posse.arms import ArmsContext
+from posse.arms.csv import CsvArms
 from posse.audit.canaries import Cost, Search, reward_named
 from posse.audit.law import Draw, faults_of_law
 from posse.audit.replay import (
@@ -41,7 +43,7 @@ from posse.engines.sources import of_this_machine
 from posse.plan import Plan
 from posse.protocol.privacy import AdversaryView, total_cost
 
-_PAIRS = 4
+_PAIRS = 10
 _CHANGES = (opposite, zeros, ones, first_arm, other_arms)
 """Runs whose rewards are all changed, and how."""
 
@@ -110,7 +112,7 @@ def coupled(
     found += faults_of_law(draws)
     kinds = {draw.kind for run in runs for draw in run.draws}
     if not any(found) and kinds:
-        found.append(_again(kinds))
+        found += [_again(kinds), _cut(plan)]
     sources = {type(source.inner).__name__ for source in runs[0].noise}
     return Coupling(
         noise=", ".join(sorted(sources)),
@@ -238,3 +240,21 @@ def _again(kinds: set[str]) -> str:
     if before == after:
         return ""
     return "an agent that is started again releases what it released before with new noise"
+
+
+def _cut(plan: Plan) -> str:
+    """A sentence if a log's rewards are not cut to `arms.clip`: coupled runs have no log."""
+    if not plan.spec.arms.unit_interval:
+        return ""
+    low, high = getattr(plan.spec.arms, "clip", None) or (0.0, 1.0)
+    rewards = [low - 9 * (high - low), low, high, high + 9 * (high - low)]
+    with tempfile.TemporaryDirectory(prefix="posse-audit-") as folder:
+        rows = "".join(f"{arm},{reward}\n" for arm in (0, 1) for reward in rewards)
+        (Path(folder) / "log.csv").write_text(f"arm,reward\n{rows}")
+        arms = CsvArms(path="log.csv", count=2, clip=(low, high))
+        generator = np.random.default_rng()
+        context = ArmsContext(0, 1, 0, 0, folder, generator, generator)
+        drawn = arms.build(context).draw(0, len(rewards))
+    if drawn.min() >= 0 and drawn.max() <= 1:
+        return ""
+    return f"rewards in a log are not cut to arms.clip: one becomes {np.abs(drawn).max():.4g}"

@@ -18,7 +18,7 @@ from posse.agent.hybrid import HybridSums
 from posse.agent.mase import DpMaseVoter
 from posse.agent.noise import Noise
 from posse.agent.tree import TreeSums
-from posse.arms import base
+from posse.arms import base, csv
 from posse.audit.coupling import Coupling, coupled
 from posse.audit.replay import CoupledNoise
 from posse.durable.recording import RecordedNoise
@@ -438,6 +438,11 @@ def _on_a_wrong_clip(patch: Patch, mechanism: str) -> str | None:
     return None
 
 
+def _logs_uncut(patch: Patch, mechanism: str) -> str | None:
+    patch.setattr(csv, "rescale", lambda rewards, clip: rewards)
+    return None
+
+
 def _shallow(patch: Patch, mechanism: str) -> str | None:
     if not mechanism.startswith("tdfs") and mechanism != "trees":
         return "no tree"
@@ -487,6 +492,7 @@ PLANTS: dict[str, Plant] = {
     "round-2-half": sized(0.5, only=2),
     "scale-of-before": machine(_scale_before),
     "rounded-before": machine(_round_before),
+    "logs-uncut": _logs_uncut,
     "tree-too-shallow": _shallow,
     "last-agent-bare": source(lambda self, v, b, draw: v if self.last else draw(v, b)),
     "last-agent-half": source(lambda self, v, b, draw: draw(v, b / (1 + self.last))),

@@ -19,6 +19,7 @@ FOUND = [
     ("raw-decides", "private-ucb", "raw rewards"),
     ("sized-half", "single-mab", "is claimed"),
     ("first-exact", "single-mab", "released without noise"),
+    ("logs-uncut", "single-mab", "not cut to arms.clip"),
     ("unsafe-floats", "single-mab", "low bits"),
 ]
 """Each is found in a second or two; other pairs are tried as slow tests."""
