@@ -159,7 +159,10 @@ def _rows(told: Iterable[Both], claims: bool) -> list[list[str]]:
             before = _joined([of for of, _ in found])
             said = f"{before}: {rest}" if before else rest
             where = [place] if claims else []
-            told_row = [_cut(said), *where, f"`{small.name}`", earlier, word, found[0][1], power]
+            name = (
+                f"`{small.name}`{'°' if claims and not small.figure.startswith('Figure') else ''}"
+            )
+            told_row = [_cut(said), *where, name, earlier, word, found[0][1], power]
             rows.append(told_row)
     return rows
 

@@ -95,6 +95,11 @@ def test_claims_and_checks_of_our_own_are_told_and_counted_apart():
     assert rows(rest) == ["|it \\| falls|`small`|new|**open**|so||"]
 
 
+def test_a_setting_of_ours_is_marked():
+    text = document(outcome(statement(corrected=found("undecided")), figure="Theorem 1"))
+    assert rows(text) == ["|it \\| falls|4.2|`small`°|new|**open**|so||"]
+
+
 @pytest.mark.parametrize(
     ("power", "named"),
     [
