@@ -448,6 +448,7 @@ class AnonymousReader(MessageReader):
         *(Sealed, Forwarded),
     )
     exact = (Sums,)
+    forwards = (Settled,)
     grouped = True
 
     def group(self, message: Message) -> Group | None:

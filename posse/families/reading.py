@@ -65,7 +65,7 @@ class MessageReader:
 
     - `hidden`: kinds whose bytes are keys, seeds, or hidden by masks and seals
     - `exact`: kinds whose numbers have no noise of their own, such as averages of noisy ones
-    - `forwards`: kinds that carry what others sent, so that their length depends on others
+    - `forwards`: kinds that carry what others sent, or a tag for each, and are as long as that is
     - `grouped`: rewards are added up over the groups that `group` reads
     """
 
