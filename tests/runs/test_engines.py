@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,6 +55,37 @@ def test_same_seed_same_run(name: str, tmp_path: Path, monkeypatch: pytest.Monke
             assert_same_run(one, other)
             assert one.detail == other.detail
             assert one.communication.cost == other.communication.cost
+
+
+THOUSAND: dict[str, dict[str, Any]] = {
+    "dp-mase": {"parameters": {"epsilon": 0.25}},
+    "mase": {},
+    "cdp-mab": {"parameters": {"horizon": 1_000, "epsilon": 0.5}},
+    "cooperative-ucb": {
+        "topology": {"kind": "ring"},
+        "parameters": {"horizon": 6, "gamma": 1},
+    },
+    "tdfs-ucb": {
+        "arms": {"kind": "bernoulli", "means": {"random": "uniform", "count": 1_000}},
+        "parameters": {"horizon": 20},
+    },
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("system", THOUSAND)
+def test_a_thousand_agents_have_the_same_run(system: str) -> None:
+    """In processes of fifty, so that a machine can hold them."""
+    raw = {
+        "system": system,
+        "seed": 3,
+        "agents": {"count": 1_000},
+        "arms": {"kind": "bernoulli", "means": [0.9, 0.3, 0.3, 0.3, 0.3]},
+        "engine": {"agents_per_process": 50, "deadline": PATIENCE},
+    }
+    plan = prepare(raw | THOUSAND[system])
+    with ProcessEngine(plan) as engine:
+        assert_same_run(memory.run(plan, 0), engine.run(plan, 0))
 
 
 def test_every_system_is_held_equal() -> None:
