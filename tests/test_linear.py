@@ -1,5 +1,7 @@
 """Federated linear bandits: a plain loop, both engines, what the noise covers, and the claims."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -490,6 +492,10 @@ def test_after_the_last_slot_of_a_log_the_run_is_exhausted(tmp_path: Path) -> No
     run = posse.run(_replayed(tmp_path, parameters={"horizon": HORIZON + 1})).runs[0]
     assert sorted(run.exhausted) == [0, 1]
     assert run.pulls == 2 * HORIZON
+    # whichever was pulled, all rows of a slot are entered as used, so that the field spares them
+    with closing(sqlite3.connect(tmp_path / "agent-0.csv.ledger")) as ledger:
+        used = ledger.execute("SELECT arm, first, last FROM rows ORDER BY arm").fetchall()
+    assert used == [(arm, 0, HORIZON) for arm in range(3)]
 
 
 @pytest.mark.parametrize(

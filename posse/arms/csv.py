@@ -83,6 +83,11 @@ class CsvArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="csv")
                 "Rows are drawn with replacement: the guarantee is per reward only, and a record "
                 "drawn m times is covered as a person behind m rewards is."
             )
+        if self.features:
+            return (
+                "The rows of a slot are used up together: what is protected is said of the pull, "
+                "where its row stands."
+            )
         return (
             "Each row is used once: its reward is protected where the row stands. Adding a row, "
             "removing it or moving it to another arm shifts all later rows into other statistics, "

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from posse.arms.log_file import read_log
+from posse.arms.log_file import LogColumns, read_log
 from posse.errors import LogError
 
 TEXT = "note,arm,reward\na,1,0.5\nb,0,.25\n,1,1\n"
@@ -167,3 +167,39 @@ def test_with_clip_what_is_no_number_stays_so_in_every_format(tmp_path: Path) ->
     )
     for path in (tmp_path / "log.csv", table):
         assert str(read(path, bounded=False)) == "[[nan, nan, -inf], [99.0]]"
+
+
+FEATURES = LogColumns(features=("age", "dose"))
+
+
+def test_features_are_read_alike_from_csv_and_parquet(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("dose,arm,reward,age\n.5,1,1,0.25\n0,0,0,-1\n1,1,0,0\n")
+    table = parquet(
+        tmp_path / "log.parquet",
+        age=[0.25, -1, 0],
+        arm=[1, 0, 1],
+        reward=[1, 0, 0],
+        dose=[0.5, 0, 1],
+    )
+    for path in (tmp_path / "log.csv", table):
+        found = read_log(path, 2, "agent 0", bounded=True, columns=FEATURES).features
+        assert [rows.tolist() for rows in found] == [[[-1, 0]], [[0.25, 0.5], [0, 1]]]
+
+
+@pytest.mark.parametrize("age", ["", "old", "nan", "inf", "0.9"])
+def test_features_that_are_no_numbers_or_too_long_are_named(tmp_path: Path, age: str) -> None:
+    (tmp_path / "log.csv").write_text(f"arm,reward,age,dose\n0,1,0,0\n1,1,{age},0.5\n")
+    with pytest.raises(LogError, match=r"log\.csv, line 3: needs a number in each column"):
+        read_log(tmp_path / "log.csv", 2, "agent 0", bounded=True, columns=FEATURES)
+    number = float(age) if age not in ("", "old") else None
+    table = parquet(
+        tmp_path / "log.parquet", arm=[0, 1], reward=[1, 1], age=[0.0, number], dose=[0.0, 0.5]
+    )
+    with pytest.raises(LogError, match=r"log\.parquet, row 1: needs a number in each column"):
+        read_log(table, 2, "agent 0", bounded=True, columns=FEATURES)
+
+
+def test_a_column_of_features_that_is_missing_is_named(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("arm,reward,age\n0,1,0\n")
+    with pytest.raises(LogError, match="needs one column 'dose', as arms.features says"):
+        read_log(tmp_path / "log.csv", 2, "agent 0", bounded=True, columns=FEATURES)
