@@ -15,6 +15,7 @@ from posse.engines.simulated.schedule import START
 from posse.plan import Plan, prepare, unpacked
 from posse.protocol.machine import COORDINATOR
 from posse.results.record import RunRecord
+from posse.spec.runfile import EngineSpec, RunSpec
 from posse.testing.picture import Arrow, Mark, picture
 from posse.testing.simulator.faults import (
     DAMAGES,
@@ -83,6 +84,13 @@ def result_of(record: RunRecord) -> dict[str, Any]:
     return document
 
 
+def _plainest(spec: RunSpec) -> bytes:
+    """A specification whose undisturbed run is that of `spec`, encoded: the same of many."""
+    deadline = max(spec.engine.deadline, EngineSpec().deadline)
+    engine = msgspec.structs.replace(spec.engine, deadline=deadline, durable=False, restarts=0)
+    return msgspec.msgpack.encode(msgspec.structs.replace(spec, engine=engine))
+
+
 @functools.lru_cache(maxsize=64)
 def _undisturbed(encoded: bytes, number: int, single: tuple[int, ...] = ()) -> dict[str, Any]:
     """What a run ends with; the agents `single` draw other rewards, as they draw them singly."""
@@ -144,7 +152,7 @@ def attempt(
     kinds: Sequence[str] = KINDS,
 ) -> SimulatedTrial:
     """Try one seed of a plan; `faults` instead of those that the seed draws."""
-    encoded = msgspec.msgpack.encode(plan.spec)
+    encoded = _plainest(plan.spec)
     frames, links = course(encoded)
     agents = plan.spec.agents.count
     if faults is None:

@@ -76,7 +76,7 @@ _AMOUNTS: dict[str, tuple[float, float]] = {
     "duplicate": (0.01, 0.5),
     "slow disk": (0.001, 0.2),
     "clock": (0.1, 14.0),
-    "slow arms": (0.01, 2.0),
+    "slow arms": (0.1, 2.0),
 }
 """Seconds, bytes per second, or shares, from and to."""
 
