@@ -17,7 +17,21 @@ _RUN_FILE = "file"
 _YES, _NO = ("1", "true", "yes"), ("0", "false", "no")
 
 
-class Parser(argparse.ArgumentParser):
+class _Strict(argparse.ArgumentParser):
+    """A parser for which an argument that it does not know is an error."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse `args`; of an unknown option the nearest is named."""
+        options, rest = super().parse_known_args(args, namespace)
+        if rest:
+            name = rest[0].partition("=")[0]
+            hint = did_you_mean(name, self._option_string_actions)
+            wrong = f"is unknown; {hint}" if name.startswith("-") else "is one argument too many; "
+            self.error(f"{name} {wrong}{self.prog} --help lists all options")
+        return options, rest
+
+
+class Parser(_Strict):
     """The parser of a command; after `add_variables`, it also takes options from variables."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -63,14 +77,8 @@ class Parser(argparse.ArgumentParser):
                 action.nargs, action.required, action.default = "?", False, text
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse the variables' options, then `args`; unknown arguments are an error."""
-        words = [*self._read_variables(), *(args or ())]
-        options, rest = super().parse_known_args(words, namespace)
-        if rest:
-            name = rest[0].partition("=")[0]
-            hint = did_you_mean(name, self._option_string_actions)
-            self.error(f"{name} is unknown; {hint}{self.prog} --help lists all options")
-        return options, rest
+        """Parse the variables' options, then `args`."""
+        return super().parse_known_args([*self._read_variables(), *(args or ())], namespace)
 
     def _read_variables(self) -> Iterator[str]:
         for name, action in self.variables.items():
@@ -101,7 +109,7 @@ class Parser(argparse.ArgumentParser):
         return [f"{option}={value}" for value in values]
 
 
-class CommandsParser(argparse.ArgumentParser):
+class CommandsParser(_Strict):
     """The parser of all commands; its help groups them by `purposes`, a title and names each."""
 
     def __init__(self, purposes: Mapping[str, Iterable[str]], **options: Any) -> None:

@@ -146,6 +146,14 @@ def test_help_has_every_verb_once_by_its_purpose_and_ends_with_a_first_command(
         (["rnu"], "posse: error: rnu is not a command; did you mean run? posse --help lists all"),
         (["xyz"], "posse: error: xyz is not a command; posse --help lists all"),
         (
+            ["--hlep"],
+            "posse: error: --hlep is unknown; did you mean --help? posse --help lists all options",
+        ),
+        (
+            ["run", "a.toml", "b.toml"],
+            "posse run: error: b.toml is one argument too many; posse run --help lists all options",
+        ),
+        (
             ["run", "ride.toml", "--egnine=memory"],
             "posse run: error: --egnine is unknown; did you mean --engine? posse run --help lists "
             "all options",
