@@ -14,6 +14,7 @@ from posse.audit.guess import Guess, guessed
 from posse.audit.judge import AuditVerdict, judge
 from posse.audit.neighbours import exchanging, proposed
 from posse.audit.one_run import OneRun, estimate, needed
+from posse.audit.replay import ApartError
 from posse.audit.trials import SIZE, Bench
 from posse.audit.view import sees_only_ends
 from posse.engines import memory
@@ -188,7 +189,13 @@ class Audit(Bench):
         """The verdict, with what was audited."""
         plan, coupling = self.plan, self.coupling()
         violations = [] if coupling is None else coupling.violations
-        one_run = None if coupling is None or violations else self._one_run()
+        one_run = None
+        if coupling is not None and not violations and self.runs:
+            try:
+                one_run = self._one_run()
+            except ApartError as error:  # these are coupled runs, too
+                violations = [str(error)]
+                coupling = msgspec.structs.replace(coupling, violations=violations)
         enough = bool(violations) or one_run is not None
         counts = bool(self.runs) and (self.if_refuted or not enough)
         found = self.verdict() if counts else None
