@@ -18,7 +18,7 @@ from posse.results.record import RunRecord
 from posse.results.words import rows
 from posse.security import keys
 from posse.wire.session import Session
-from tests.support import federated, players
+from tests.support import federated
 from tests.support.relay import Relay, relay
 from tests.support.remote import Agent, Coordinator, coordinator, until
 from tests.support.runs import after, assert_same_run, refused, spec
@@ -26,12 +26,6 @@ from tests.support.runs import after, assert_same_run, refused, spec
 ENGINE: dict[str, Any] = {"deadline": 30.0}
 TWO_ARMS = {"kind": "bernoulli", "means": [0.9, 0.1]}
 """Of a run that is soon over."""
-
-RUNS = {
-    "mase": lambda: spec("mase", 6, engine=ENGINE),
-    "tdfs-ucb": lambda: players.spec("tdfs-ucb", horizon=50),
-}
-"""Of votes and of slots; the simulator resets connections of every system."""
 
 MESHES = {
     "ddp-mab": lambda: federated.spec("ddp-mab", 3, {"kind": "ring"}, engine=ENGINE),
@@ -121,9 +115,9 @@ def run_with(plan: Plan, cuts: set[int], folder: Path | None = None) -> tuple[Ru
     return record, way
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_resets_in_a_run_change_nothing_of_it(name: str) -> None:
-    plan = RUNS[name]()
+def test_resets_in_a_run_change_nothing_of_it() -> None:
+    """On real sockets; the simulator resets connections of every system."""
+    plan = spec("mase", 6, engine=ENGINE)
     record, way = run_with(plan, {1, 5, 6, 20, 40})
     assert way.cuts >= plan.spec.agents.count
     assert_same_run(memory.run(plan, 0), record)
