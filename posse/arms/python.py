@@ -152,6 +152,7 @@ class Python(Arms):
         self._admit: Admit = FirstOfEach(self.persons.most if self.persons is not None else 0)
 
     def admit_by(self, admit: Admit) -> None:
+        """See `posse.arms.persons.NamesPersons`."""
         self._admit = admit
 
     def skip(self, given: NDArray[np.int64]) -> None:

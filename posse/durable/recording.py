@@ -115,6 +115,7 @@ class RecordedArms(Arms):
         self.__init__(*state)  # type: ignore[misc]
 
     def admit_by(self, admit: Admit) -> None:
+        """See `posse.arms.persons.NamesPersons`."""
         self._admit = admit
         self._arms.admit_by(admit)
 

@@ -308,18 +308,13 @@ def test_clocks_are_read_back(path: Path) -> None:
 
 
 OWN = PythonArms(target="own:Arms", count=2)
-TASK = SpendingRequest(
-    run=setup(3),
-    agents=8,
-    rank=3,
-    claim=Claim(mechanism="laplace", epsilon=0.5, delta=None),
-)
+CLAIM = Claim(mechanism="laplace", epsilon=0.5, delta=None)
+TASK = SpendingRequest(run=setup(3), agents=8, rank=3, claim=CLAIM)
 
 
 def spending(one: Journal, folder: Path) -> Spending:
     """The ledger of an agent with arms of its own, as it has it beside this journal."""
-    sources = recorded(one, of_this_machine(lambda: 0), field=True)
-    return sources.spending(OWN, str(folder), 3)
+    return recorded(one, of_this_machine(lambda: 0), field=True).spending(OWN, str(folder), 3)
 
 
 class Drawn(Arms):
@@ -395,7 +390,7 @@ def test_own_arms_made_anew_leave_out_who_gave_before_and_skip_what_was_left_out
         again, spending = begun(two)
         assert again.draw(0, 3).tolist() == [0.0, 0.02, 0.04]
     assert again.draw(0, 2).tolist() == [0.06, 0.08]  # after five and without p2's second
-    spending.end(None)
+    spending.leave()
     two.remove()
 
 

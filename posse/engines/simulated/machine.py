@@ -144,6 +144,7 @@ class SlowArms(Arms):
         return self._arms.remaining(arm)
 
     def admit_by(self, admit: Admit) -> None:
+        """See `posse.arms.persons.NamesPersons`."""
         if isinstance(self._arms, NamesPersons):
             self._arms.admit_by(admit)
 
