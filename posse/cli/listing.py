@@ -10,7 +10,7 @@ from typing import Any, get_args
 import msgspec
 from msgspec import inspect as mi
 
-from posse import baselines, families, linear, own_code
+from posse import baselines, families, linear, linear_summed, own_code
 from posse.arms import ArmsSpec
 from posse.cli.options import add_trust
 from posse.cli.parser import Parser
@@ -124,7 +124,7 @@ def _baselines() -> dict[str, System]:
     """The baselines by what a run file calls them."""
     return {
         f"{module.__name__}:{name}": it
-        for module in (baselines, linear)
+        for module in (baselines, linear, linear_summed)
         for name, it in vars(module).items()
         if isinstance(it, System)
     }
