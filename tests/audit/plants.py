@@ -458,7 +458,7 @@ def _shallow(patch: Patch, mechanism: str) -> str | None:
 
 
 def _round_before(self: Any, values: Any, scale: float, draw: Draw) -> Any:
-    return draw(np.round(values / scale) * scale, scale)
+    return draw(np.round(values / scale / 2) * scale * 2, scale)
 
 
 def _once_for_each_arm(self: Any, values: Any, scale: float, draw: Draw) -> Any:
