@@ -3,6 +3,7 @@ all, or those that are named (`noise-halved`, `dp-mase`, `honest`), and prints w
 """
 
 import contextlib
+import math
 import sys
 import time
 from collections import Counter
@@ -447,11 +448,11 @@ def _shallow(patch: Patch, mechanism: str) -> str | None:
     if not mechanism.startswith("tdfs") and mechanism != "trees":
         return "no tree"
     if mechanism in ("trees", "tdfs-tree", "tdfs-honaker"):
-        patch.setattr(TreeSums, "levels", property(lambda self: self.horizon.bit_length() - 1))
+        _smaller_nodes(patch, 1 - 1 / (MECHANISMS[mechanism][2]["horizon"]).bit_length())
         return None
 
     def node(self: Any) -> float:
-        return 2.0 * max(1.0, np.log2(self.T0) - 1) / self.epsilon
+        return 2.0 * max(1.0, math.log2(self.T0) - 1) / self.epsilon
 
     patch.setattr(HybridSums, "node_scale", property(node))
     return None
