@@ -26,6 +26,11 @@ ELSEWHERE = [
         "posse/families: context network system",
     ),
     (
+        "the form of FedUCB by masked sums, tested beside the one that it equals without noise",
+        "tests/test_linear.py",
+        "posse: linear_summed",
+    ),
+    (
         "how both ends of a run go on after a kill",
         "tests/engines/test_recovery.py",
         "posse/engines/agents: recovery",
