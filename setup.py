@@ -19,6 +19,7 @@ COMPILED = [
     "posse/agent/hybrid",
     "posse/agent/players",
     "posse/agent/robust",
+    "posse/agent/tree_means",
     "posse/agent/trimmed",
     "posse/agent/arrivals",
     "posse/coordinator/players",

@@ -475,6 +475,8 @@ def _price_cdp(spec: RunSpec, p: CdpParameters, record: RunRecord, rounds: int) 
     if p.noise == "shared":
         # one key per agent; then masked sums and a seed in every round
         once, each, formula = n, 2, "c1 M (2 rounds + 1)"
+        if p.dropouts:  # agents settle for the survivors first
+            each, formula = 3, "c1 M (3 rounds + 1)"
     traffic.closed_form = ClosedForm(
         formula, p.c1 * (once + each * n * rounds), exact=not record.without
     )

@@ -147,9 +147,12 @@ def test_what_was_ended_begins_anew_only_when_it_was_given_up(posse: Posse) -> N
 def test_a_revoked_agent_is_dismissed_and_stays_out_after_a_restart(posse: Posse) -> None:
     coordinator, agents = posse.coordinator("--resumable"), posse.agents()
     posse.begun()
+    agents[0].send_signal(signal.SIGSTOP)  # alone it would soon be at the horizon
     ends(posse.posse("revoke", "keys/coordinator", "1"))
     assert "its key was revoked" in ends(agents[1], 1)
     stop(coordinator)
-    assert "missing" in ends(posse.coordinator("--resumable"))
+    again = posse.coordinator("--resumable")
+    agents[0].send_signal(signal.SIGCONT)
+    assert "missing" in ends(again)
     ends(agents[0])
     assert posse.spent() == [1, 1]

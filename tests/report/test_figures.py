@@ -114,7 +114,10 @@ def own_system(folder: Path) -> dict[str, Any]:
         ("import msgspec", imported),
         ("from posse.extend import (", public),
         ("class GreedySums", NOTES.lstrip() + "class GreedySums"),
-        ("return [Broadcast(said)]", "return [Broadcast(said), Note(NamedRow(self.best))]"),
+        (
+            "return [Broadcast(announced)]",
+            "return [Broadcast(announced), Note(NamedRow(self.best))]",
+        ),
     ):
         assert old in source
         source = source.replace(old, new, 1)
