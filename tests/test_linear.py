@@ -14,6 +14,7 @@ from posse import linear, linear_summed
 from posse.agent.noise import SeededNoise
 from posse.arms import LinearArms
 from posse.audit.coupling import coupled
+from posse.engines import memory
 from posse.errors import SpecError
 from posse.experiments import prepare
 from posse.extend import COORDINATOR, FloatArray, Purpose
@@ -387,6 +388,34 @@ def test_the_sum_over_all_has_the_noise_of_the_honest_agents_and_no_more() -> No
     zeros = np.zeros(4000, dtype=np.int64)
     total = sum(noise.polya(zeros, p.scale, p.enough(4)) for noise in noises)
     assert np.var(total) / (2 * p.scale**2 * 4 / 2) == pytest.approx(1, abs=0.15)
+
+
+def test_agents_ask_for_shares_of_the_noise_that_is_claimed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+    polya = SeededNoise.polya
+
+    def recorded(self: SeededNoise, values: Any, scale: float, shares: int) -> Any:
+        asked.append((scale, shares))
+        return polya(self, values, scale, shares)
+
+    monkeypatch.setattr(SeededNoise, "polya", recorded)
+    plan = prepare(_summed(honest=0.5))
+    memory.run(plan, 0)
+    assert {*asked} == {(plan.parameters.scale, -(-AGENTS // 2))}
+
+
+def test_rounding_moves_each_word_by_one_more_at_most() -> None:
+    """By hand, d = 2: x = (1, 0), y = 1 for x = (-.3, .95), y = 1 beside sums that are near .5.
+
+    The five numbers move by .91, .285, .9025, 1.3 and .95, less than 5.83 in all, the words by 6.
+    """
+    p = SummedParameters(horizon=9, epsilon=1.0, dimensions=2, precision=0)
+    one, other = (to_triangle(np.outer(x, [*x, 1.0])) for x in ([1.0, 0.0], [-0.3, 0.95]))
+    beside = 0.5 - np.minimum(one, other) - 1e-6  # so that the smaller number rounds down
+    moved = np.abs(np.rint(one + beside) - np.rint(other + beside)).sum()
+    assert sensitivity(2) < moved == 6 <= p.most
 
 
 def test_a_pull_moves_the_words_by_no_more_than_is_noised() -> None:

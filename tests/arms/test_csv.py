@@ -33,6 +33,19 @@ def test_csv_rows_are_used_once_in_order(tmp_path: Path) -> None:
     assert arms.totals((1,), 1).tolist() == [1.0]
 
 
+def test_arms_of_an_order_are_pulled_in_turn_each_in_its_slot(tmp_path: Path) -> None:
+    """Of two arms twice: arm 1 in slots 0 and 2, arm 0 in slots 1 and 3."""
+    rows = [(slot / 10, arm) for slot in range(5) for arm in (0, 1)]
+    lines = "".join(f"{arm},{reward + arm / 100},0.5\n" for reward, arm in rows)
+    (tmp_path / "log-0.csv").write_text("arm,reward,age\n" + lines)
+    raw = {"kind": "csv", "path": "log-{rank}.csv", "count": 2, "features": ["age"]}
+    arms = build(raw, base=str(tmp_path))
+    assert isinstance(arms, csv.CsvInSlots)
+    assert arms.turns((1, 0), 2).round(9).tolist() == [[0.01, 0.21], [0.1, 0.3]]
+    assert (arms.remaining(0), arms.remaining(1)) == (1, 1)
+    assert arms.draw(1, 1).round(9).tolist() == [0.41]
+
+
 def test_csv_with_replacement_draws_every_row_alike(tmp_path: Path) -> None:
     rows = [(0, r / 10) for r in range(10)]
     arms = build({**log(tmp_path, rows), "replace": True}, base=str(tmp_path))

@@ -136,6 +136,14 @@ def test_a_run_of_which_all_are_lost_or_done_before_a_round_is_over_has_no_answe
     assert server.handle(PeerLost(1), 0.0) == [Finish("missing")]
 
 
+def test_who_is_lost_after_it_was_done_counts_once() -> None:
+    server = server_of(3, 3)
+    assert server.handle(PeerFinished(0), 0.0) == []
+    assert server.handle(PeerLost(0), 0.0) == []
+    assert server.handle(PeerFinished(1), 0.0) == []
+    assert server.handle(PeerFinished(2), 0.0) == [Finish("missing")]
+
+
 def test_a_server_without_any_round_has_no_answer() -> None:
     server = CdpServer(2, 1, Schedule(arms=2, senders=1, horizon=100, epsilon=1.0))
     server.handle(Started(), 0.0)

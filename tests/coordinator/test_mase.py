@@ -95,6 +95,14 @@ def test_a_loss_after_which_all_are_done_is_no_consensus_where_there_was_no_hope
     assert machine.handle(PeerLost(2), 0.0) == [Finish("no_consensus", 1)]
 
 
+def test_who_is_lost_after_it_was_done_counts_once() -> None:
+    machine = tally(arms=3, agents=3, needed=1)
+    assert machine.handle(PeerFinished(0), 0.0) == []
+    assert machine.handle(PeerLost(0), 0.0) == []
+    assert machine.handle(PeerFinished(1), 0.0) == []
+    assert machine.handle(PeerFinished(2), 0.0) == [Finish("no_consensus")]
+
+
 ACTS = st.lists(
     st.tuples(
         st.integers(0, 4), st.sampled_from(["votes", "ends", "is lost"]), st.sets(st.integers(0, 3))
