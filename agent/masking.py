@@ -83,11 +83,10 @@ from posse.protocol.masking import (
 from posse.protocol.sharing import derived, interpolated, pack, place_of, place_of_point
 from posse.protocol.signing import Signer
 
-_SEAL_NONCE = struct.Struct("<QI")
 Asked = Unmask | Survivors | Settle | Confirm | Reveal
 """What a coordinator asks after the reports."""
 
-_SETTLED = struct.Struct("<QI")
+_SEAL_NONCE = _SETTLED = struct.Struct("<QI")
 
 
 def public_key(private: bytes) -> bytes:

@@ -163,12 +163,9 @@ class SummedServer(LinearServer):
 
     def missing(self) -> list[int]:
         """The agents that it waits for."""
-        waits = len(self.keys) == self.agents
-        return (
-            self.sums.missing()
-            if waits
-            else [agent for agent in range(self.agents) if agent not in self.keys]
-        )
+        if len(self.keys) < self.agents:
+            return [agent for agent in range(self.agents) if agent not in self.keys]
+        return self.sums.missing()
 
     def _order(self, orders: Orders) -> ServerEffects:
         if not self.sums.complete:

@@ -403,7 +403,9 @@ def test_agents_ask_for_shares_of_the_noise_that_is_claimed(
     monkeypatch.setattr(SeededNoise, "polya", recorded)
     plan = prepare(_summed(honest=0.5))
     memory.run(plan, 0)
-    assert {*asked} == {(plan.parameters.scale, -(-AGENTS // 2))}
+    p = plan.parameters
+    assert isinstance(p, SummedParameters)
+    assert {*asked} == {(p.scale, -(-AGENTS // 2))}
 
 
 def test_rounding_moves_each_word_by_one_more_at_most() -> None:

@@ -120,18 +120,18 @@ class Search:
         """Rewards of which no two move the same number."""
         found: list[Canary] = []
         taken: dict[tuple[int, int], bool] = {}
-        used: IntArray = np.full(self.run.size, -1, dtype=np.int64)
+        used = np.zeros(self.run.size, dtype=bool)
         for rank, arm, place in self.candidates():
             # rewards of one place and agent are of different arms, and move different numbers
             if (rank, place) not in taken:
-                step = place + 1 if place + 1 in self.steps else 0
-                moves = (
-                    (self._speed(place, step) != 0) & (self.owner == rank) if step else used == -2
-                )
-                free = bool(moves.any() and (used[moves] == -1).all())
+                # which numbers it moves is not known where halving ended before
+                moves = np.zeros(self.run.size, dtype=bool)
+                if place + 1 in self.steps:
+                    moves = (self._speed(place, place + 1) != 0) & (self.owner == rank)
+                free = bool(moves.any() and not used[moves].any())
                 taken[rank, place] = free
                 if free:
-                    used[moves] = place
+                    used |= moves
             if taken[rank, place]:
                 found.append((rank, arm, place))
         return found

@@ -31,7 +31,7 @@ def _is_word(text: str) -> bool:
     return WORD.fullmatch(text) is not None
 
 
-def _are_finite(numbers: Iterable[float]) -> bool:
+def _are_amounts(numbers: Iterable[float]) -> bool:
     """Whether all are finite, and none is below zero; a NaN fails both comparisons."""
     return all(0 <= number < math.inf for number in numbers)
 
@@ -63,7 +63,7 @@ class ReportForm:
             # in Python: curves are short, or else their agents have long been at work
             whole = curve and len(curve) % 24 == 0
             numbers = struct.unpack(f"<{len(curve) // 8}d", curve) if whole else ()
-            if not whole or not _are_finite(numbers):
+            if not whole or not _are_amounts(numbers):
                 raise BadReport("a curve of regret that is cut off or not finite")
             if any([*column] != sorted(column) for column in (numbers[::3], numbers[1::3])):
                 raise BadReport("a curve of regret that goes back in time")
@@ -98,7 +98,7 @@ class ReportForm:
         numbers += [value for name, value in report.regret.items() if name != REWARDS]
         for seconds in report.seconds.values():
             numbers += seconds
-        if not _are_finite(numbers):
+        if not _are_amounts(numbers):
             raise BadReport("a number that is not finite, or below zero")
 
     def _check_words(self, report: Report) -> None:
