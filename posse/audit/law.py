@@ -8,6 +8,7 @@ milliseconds, so the draws of a run are made again by the same code many times.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import combinations
 from typing import Any
 
@@ -78,7 +79,7 @@ def faults_of_law(runs: Runs) -> list[str]:
     """A sentence for each way in which noise is not what was asked for."""
     found = []
     off_grid = _off_grid([d for run in runs for draws in run for d in draws])
-    runs = [_sums_of_shares(run) for run in runs]
+    runs = [_with_shares(run) for run in runs]
     for kind in _MEAN:
         by_agent: dict[int, list[FloatArray]] = {}
         first: list[FloatArray] = []
@@ -90,7 +91,7 @@ def faults_of_law(runs: Runs) -> list[str]:
                 mine = [d for d in draws if d.kind == kind and len(d.given)]
                 by_agent.setdefault(rank, []).extend(d.noise for d in mine)
                 told = [d for d in mine if kind == "laplace" or d.scale > _COARSE]
-                first += [d.noise for d in told[:1]]
+                first += [d.noise for d in (mine if kind == "share" else told)[:1]]
                 fine += [d.noise for d in told]
                 absolute += [d.noise * d.scale for d in told]
                 grain = max([grain, *(d.grain for d in told)])
@@ -168,14 +169,44 @@ def _of_law(noise: FloatArray, kind: str, whose: str) -> str:
     )
 
 
-_MEAN = {"laplace": 1.0, "gaussian": float(np.sqrt(2 / np.pi)), "polya": 1.0}
+_MEAN = {"laplace": 1.0, "gaussian": float(np.sqrt(2 / np.pi)), "polya": 1.0, "share": 1.0}
 """The mean size of a number of scale 1; of "polya", of its shares' sum."""
 
+_REFERENCE = 1 << 20
+"""Shares that numpy draws, by whose order others become Laplace numbers."""
 
-def _sums_of_shares(run: Sequence[Sequence[Draw]]) -> list[list[Draw]]:
-    """The draws by agent; instead of "polya" shares sums that are close to Laplace numbers."""
+
+@lru_cache(maxsize=4)
+def _reference(scale: float, shares: int) -> FloatArray:
+    """Shares of discrete Laplace noise in order."""
+    stop = -np.expm1(-1 / scale)
+    generator = np.random.default_rng(0)
+    drawn = generator.negative_binomial(1 / shares, stop, (2, _REFERENCE))
+    ordered: FloatArray = np.sort((drawn[0] - drawn[1]).astype(float))
+    return ordered
+
+
+def _as_laplace(share: Draw) -> Draw:
+    """For each share the Laplace number of scale 1 with the same probability of smaller ones."""
+    ordered = _reference(share.scale, share.shares)
+    numbers = np.asarray(share.given, float) - np.asarray(share.values, float)
+    below, up_to = (np.searchsorted(ordered, numbers, side) for side in ("left", "right"))
+    # among equal ones any, so that the probability is uniform
+    chance = np.random.default_rng(len(numbers)).uniform(below, up_to + 1) / (_REFERENCE + 1)
+    tail = 2 * np.minimum(chance, 1 - chance)
+    given = np.sign(chance - 0.5) * -np.log(np.maximum(tail, 1 / _REFERENCE))
+    return Draw("share", np.zeros(len(given)), 0.0, 1.0, given)
+
+
+def _with_shares(run: Sequence[Sequence[Draw]]) -> list[list[Draw]]:
+    """The draws by agent; instead of "polya" shares sums that are close to Laplace numbers.
+
+    And each share by itself.
+    """
     kept = [[draw for draw in draws if draw.kind != "polya"] for draws in run]
     shares = [[draw for draw in draws if draw.kind == "polya"] for draws in run]
+    for own, draws in zip(kept, shares, strict=True):
+        own += [_as_laplace(draw) for draw in draws if draw.scale >= _COARSE and draw.shares > 1]
     for rank in range(len(run)):
         for number, first in enumerate(shares[rank]):
             group = [of[number] for of in shares[rank : rank + first.shares] if number < len(of)]
