@@ -274,7 +274,7 @@ def make_placed_engine(
         bind=on.bind or address.join(own_address(worker), "*"),
         token="",
         starter=partial(OnWorkers, client, plan, on.per_worker),
-        way=lambda who, whom, at: reachable_address(at, worker),
+        way=lambda who, whom, port: reachable_address(port, worker),
         **options,
     )
 

@@ -199,7 +199,7 @@ class Plan:
             )
         with defect.in_system(self.spec.system):
             more = self.system.advise(self.spec, self.parameters)
-        if not isinstance(more, list | tuple) or not all(isinstance(one, str) for one in more):
+        if not isinstance(more, list | tuple) or not all(isinstance(name, str) for name in more):
             must = "it must be a list of sentences"
             raise SpecError("system", f"'{self.spec.system}' advises {more!r:.80}; {must}")
         return [*advice, *more]

@@ -181,16 +181,16 @@ class CsvArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="csv")
 
     def build(self, context: ArmsContext) -> "Csv":
         """The arms of one agent."""
-        found = self._load(context.base, context.rank, context.owner, context.persons)
+        loaded = self._load(context.base, context.rank, context.owner, context.persons)
         if self.features:
-            return CsvInSlots([*found.rewards], False, context.rewards, found.content)
+            return CsvInSlots([*loaded.rewards], False, context.rewards, loaded.content)
         return Csv(
-            [*found.rewards],
+            [*loaded.rewards],
             self.replace,
             context.rewards,
-            found.content,
-            found.persons,
-            found.usable,
+            loaded.content,
+            loaded.persons,
+            loaded.usable,
         )
 
     def _load(self, base: str, rank: int, owner: str, persons: Persons | None) -> "_Loaded":

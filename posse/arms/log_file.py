@@ -160,7 +160,9 @@ def _csv(
     table = [np.reshape(rows, (-1, max(1, len(columns.features)))) for rows in seen]
     if not person:
         return Log(by_arm, None, table)
-    number, place = ([np.array(row, dtype=np.int64) for row in of] for of in (numbers, places))
+    number, place = (
+        [np.array(row, dtype=np.int64) for row in columns] for columns in (numbers, places)
+    )
     return Log(by_arm, PersonOfRow(list(known), number, place), table)
 
 

@@ -86,9 +86,12 @@ class Search:
             if middle not in self.steps and len(self.steps) >= _MOST_STEPS:
                 places.add(low)
                 continue
-            one, two = self._speed(low, middle), self._speed(middle, high)
-            ranges += [(low, middle, numbers & (one >= two)), (middle, high, numbers & (one < two))]
-        found: list[tuple[float, Canary]] = []
+            earlier, later = self._speed(low, middle), self._speed(middle, high)
+            ranges += [
+                (low, middle, numbers & (earlier >= later)),
+                (middle, high, numbers & (earlier < later)),
+            ]
+        candidates: list[tuple[float, Canary]] = []
         for place in sorted(places):
             # where there was no room to go on halving, its neighbour is not known
             after = (
@@ -97,14 +100,14 @@ class Search:
             speed = self._speed(place, after) / scale
             for rank, used in self.run.used.items():
                 costs = float(speed[owner == rank].sum())
-                found += [(costs, (rank, arm, place)) for arm in used if place < used[arm]]
-        return [canary for _, canary in sorted(found, key=lambda f: -f[0])]
+                candidates += [(costs, (rank, arm, place)) for arm in used if place < used[arm]]
+        return [canary for _, canary in sorted(candidates, key=lambda candidate: -candidate[0])]
 
     @property
     def owner(self) -> IntArray:
         """The agent of each number."""
-        of = [sum(len(draw.given) for draw in source.draws) for source in self.run.noise]
-        ranks: IntArray = np.repeat(np.arange(len(of)), of)
+        counts = [sum(len(draw.given) for draw in source.draws) for source in self.run.noise]
+        ranks: IntArray = np.repeat(np.arange(len(counts)), counts)
         return ranks
 
     def _at(self, m: int) -> FloatArray:
@@ -118,7 +121,7 @@ class Search:
 
     def apart(self) -> list[Canary]:
         """Rewards of which no two move the same number."""
-        found: list[Canary] = []
+        canaries: list[Canary] = []
         taken: dict[tuple[int, int], bool] = {}
         used = np.zeros(self.run.size, dtype=bool)
         for rank, arm, place in self.candidates():
@@ -133,17 +136,17 @@ class Search:
                 if free:
                     used |= moves
             if taken[rank, place]:
-                found.append((rank, arm, place))
-        return found
+                canaries.append((rank, arm, place))
+        return canaries
 
     def alone(self, delta: float, enough: Callable[[Cost], bool]) -> list[tuple[Canary, Cost]]:
         """What candidates cost when each is changed alone, until one costs enough."""
-        found = []
+        costs = []
         for canary in _varied(self.candidates())[:_MOST_ALONE]:
-            found.append((canary, self._cost(canary, delta)))
-            if enough(found[-1][1]):
+            costs.append((canary, self._cost(canary, delta)))
+            if enough(costs[-1][1]):
                 break
-        return found
+        return costs
 
     def _cost(self, canary: Canary, delta: float) -> Cost:
         """What one reward costs, where the rewards of earlier places are 1 and all others 0."""
@@ -153,21 +156,21 @@ class Search:
         honest = max(1, self.coupler.plan.claim.honest)
         laplace: list[tuple[float, int]] = []
         gaussian, fault = 0.0, ""
-        for one, two in zip(self.steps[place].draws, other.draws, strict=True):
-            moved = float(np.abs(one.values - two.values).sum())
+        for draw, moved_draw in zip(self.steps[place].draws, other.draws, strict=True):
+            moved = float(np.abs(draw.values - moved_draw.values).sum())
             if not moved:
                 continue
-            if one.kind == "gaussian":
-                gaussian += moved**2 / one.scale**2 / honest
-            elif one.kind == "polya":
-                shares = min(1.0, honest / one.shares)
-                laplace.append((polya_loss(one.scale, shares, moved), 1))
-            elif one.kind == "laplace":
-                laplace.append((moved / one.scale, 1))
-                if moved > one.sensitivity * (1 + 1e-6):
+            if draw.kind == "gaussian":
+                gaussian += moved**2 / draw.scale**2 / honest
+            elif draw.kind == "polya":
+                shares = min(1.0, honest / draw.shares)
+                laplace.append((polya_loss(draw.scale, shares, moved), 1))
+            elif draw.kind == "laplace":
+                laplace.append((moved / draw.scale, 1))
+                if moved > draw.sensitivity * (1 + 1e-6):
                     fault = (
                         f"{reward_named(canary)} moves what is released by {moved:.4g}, and the "
-                        f"noise is sized for {one.sensitivity:.4g}"
+                        f"noise is sized for {draw.sensitivity:.4g}"
                     )
         return Cost(Losses(laplace=tuple(laplace), gaussian=gaussian).epsilon(delta), fault)
 

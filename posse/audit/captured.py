@@ -124,9 +124,9 @@ def _check_kinds(heard: list[Frame], plan: Plan | None, reader: MessageReader) -
     if plan is not None and not plan.field:
         known = known | _LABS
     wrong = (
-        f"{_all(of)} sent `{kind or 'bytes that are no message'}`"
+        f"{_all(who)} sent `{kind or 'bytes that are no message'}`"
         + ", as only the lab does" * (kind in _LABS)
-        for kind, of in sorted(senders.items())
+        for kind, who in sorted(senders.items())
         if not kind or kind not in known
     )
     return _check("nothing is sent but the kinds that the system has", len(heard), wrong)
@@ -134,8 +134,8 @@ def _check_kinds(heard: list[Frame], plan: Plan | None, reader: MessageReader) -
 
 def _all(sources: set[int | None]) -> str:
     """Those who sent something, by name."""
-    agents = sorted(one for one in sources if one is not None and one != COORDINATOR)
-    others = [peer_name(one) for one in sources if one is None or one == COORDINATOR]
+    agents = sorted(source for source in sources if source is not None and source != COORDINATOR)
+    others = [peer_name(source) for source in sources if source is None or source == COORDINATOR]
     return ", ".join([*sorted(others), *([named(agents)] if agents else [])])
 
 

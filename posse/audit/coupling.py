@@ -92,34 +92,34 @@ def coupled(
         return None
     # what is found is a proof, so the rest need not be done
     costs: list[Cost] = []
-    found = []
+    faults = []
     try:
         for run in runs:
             for rewards in _CHANGES:
                 coupler.again(run, rewards)
         # one arm's rewards are used most often where that arm is the best
         for run in (runs[0], coupler.first(_MOST_RUNS, first_arm)):
-            found += _dearest(coupler, run, claimed, delta, costs)
+            faults += _dearest(coupler, run, claimed, delta, costs)
     except ApartError as error:
-        found.append(str(error))
-    found += [said for run in runs for said in _books(run, claimed, delta)]
+        faults.append(str(error))
+    faults += [fault for run in runs for fault in _books(run, claimed, delta)]
     more: list[list[list[Draw]]] = []
-    if not any(found):
+    if not any(faults):
         while runs[0].size and len(runs) < _MOST_RUNS and sum(r.size for r in runs) < _ENOUGH:
             runs.append(coupler.first(len(runs)))
         more = [draws for run in runs for draws in _drawn_again(run, len(runs))]
     draws = [[source.draws for source in run.noise] for run in runs] + more
-    found += faults_of_law(draws)
+    faults += faults_of_law(draws)
     kinds = {draw.kind for run in runs for draw in run.draws}
-    if not any(found) and kinds:
-        found += [_again(kinds), _cut(plan)]
+    if not any(faults) and kinds:
+        faults += [_again(kinds), _cut(plan)]
     sources = {type(source.inner).__name__ for source in runs[0].noise}
     return Coupling(
         noise=", ".join(sorted(sources)),
         draws=sum(len(d.given) for run in draws for own in run for d in own),
         canaries=len(costs),
         cost=max((cost.epsilon for cost in costs), default=0.0),
-        violations=list(dict.fromkeys(filter(None, found))),
+        violations=list(dict.fromkeys(filter(None, faults))),
     )
 
 
@@ -128,20 +128,20 @@ def _dearest(
 ) -> list[str]:
     """Sentences on rewards that cost more than is claimed or entered; their costs join `costs`."""
     search = Search(coupler, run, coupler.again(run, zeros))
-    found = []
+    faults = []
     entered = {
         rank: total_cost(ledger, delta or None) if _is_laplace(run, rank) else np.inf
         for rank, ledger in enumerate(run.ledgers)
     }
     for canary, cost in search.alone(delta, lambda cost: cost.epsilon > claimed * _CLOSE):
         costs.append(cost)
-        found.append(cost.fault)
+        faults.append(cost.fault)
         price = f"by the noise that is asked for, {reward_named(canary)} costs {cost.epsilon:.4g}"
         if cost.epsilon > claimed * _CLOSE:
-            found.append(f"{price}, and ε = {claimed:.4g} is claimed")
+            faults.append(f"{price}, and ε = {claimed:.4g} is claimed")
         elif cost.epsilon > entered.get(canary[0], np.inf) * (1 + 1e-6):
-            found.append(f"{price}, and its agent's ledger has {entered[canary[0]]:.4g}")
-    return found
+            faults.append(f"{price}, and its agent's ledger has {entered[canary[0]]:.4g}")
+    return faults
 
 
 def _is_laplace(run: CoupledRun, rank: int) -> bool:
@@ -151,11 +151,11 @@ def _is_laplace(run: CoupledRun, rank: int) -> bool:
 
 def _books(run: CoupledRun, claimed: float, delta: float) -> list[str]:
     """A sentence for each agent whose ledger lacks a release, or has more than is claimed."""
-    found = []
+    faults = []
     for source, ledger in zip(run.noise, run.ledgers, strict=False):
         spent = total_cost(ledger, delta or None)
         if spent > claimed * (1 + 1e-6):
-            found.append(
+            faults.append(
                 f"agent {source.rank}'s ledger has ε = {spent:.4g}, and {claimed:.4g} is claimed"
             )
         asked = [(draw.scale, draw.sensitivity) for draw in source.draws if draw.kind == "laplace"]
@@ -164,7 +164,7 @@ def _books(run: CoupledRun, claimed: float, delta: float) -> list[str]:
             single = all(np.isclose(r.sensitivity, sensitivity, atol=0) for r in entered)
             times = sum(r.times for r in entered)
             if not entered or (single and times < asked.count((scale, sensitivity))):
-                found.append(
+                faults.append(
                     f"agent {source.rank}'s ledger lacks a release: noise of scale {scale:.4g} was "
                     f"asked for {asked.count((scale, sensitivity))} times, entered {times}"
                 )
@@ -173,11 +173,11 @@ def _books(run: CoupledRun, claimed: float, delta: float) -> list[str]:
         shared = [draw.scale for draw in source.draws if draw.kind in ("gaussian", "polya")]
         times = sum(r.times for r in ledger)
         if shared and (asked_for := shared.count(shared[-1])) > times:
-            found.append(
+            faults.append(
                 f"agent {source.rank}'s ledger lacks a release: a share of noise was asked for "
                 f"{asked_for} times, entered {times}"
             )
-    return found
+    return faults
 
 
 def _drawn_again(run: CoupledRun, runs: int) -> Iterator[list[list[Draw]]]:
@@ -213,13 +213,13 @@ def _values(draw: Draw, which: int) -> Any:
 
 def _again(kinds: set[str]) -> str:
     """A sentence if a process that is started again draws noise anew that it drew before."""
-    one = np.zeros(1)
+    zero = np.zeros(1)
     whole = np.zeros(1, dtype=np.int64)
 
     def drawn(journal: Journal) -> list[list[float]]:
         noise = recorded(journal, of_this_machine(lambda: 0), field=True).noise()
         draws: dict[str, Callable[[], Iterable[float]]] = {
-            "laplace": lambda: noise.noisy(one, 1.0, 1.0),
+            "laplace": lambda: noise.noisy(zero, 1.0, 1.0),
             "gaussian": lambda: noise.discrete_gaussian(whole, 1e6),
             "polya": lambda: noise.polya(whole, 1e6, 2),
             "coins": lambda: noise.bernoulli(0.5, 40),

@@ -62,8 +62,8 @@ class ViewTable:
         out = np.full((len(self.values), len(names)), np.nan)
         present = [(i, place[name]) for i, name in enumerate(names) if name in place]
         if present:
-            to, of = map(list, zip(*present, strict=True))
-            out[:, to] = self.values[:, of]
+            target, source = map(list, zip(*present, strict=True))
+            out[:, target] = self.values[:, source]
         return out
 
 
@@ -154,8 +154,8 @@ def learn(tables: Sequence[ViewTable], delta: float = 0.0) -> tuple[Event, float
     """
     columns = [*_columns(tables), *_regression(tables)]
     best, bound, most = NOTHING, 0.0, 0.0
-    for first, found, of in _unlike(_scan(columns, tables, NOTHING, delta)):
-        event, so_far = Event(conditions=(first,), of=of), found
+    for first, epsilon, of in _unlike(_scan(columns, tables, NOTHING, delta)):
+        event, so_far = Event(conditions=(first,), of=of), epsilon
         for _ in range(_DEPTH - 1):
             further = _scan(columns, tables, event, delta, of)
             if not further or further[0][1] < so_far * _WORTH:
@@ -170,14 +170,16 @@ def learn(tables: Sequence[ViewTable], delta: float = 0.0) -> tuple[Event, float
 
 def _columns(tables: Sequence[ViewTable]) -> list[_Column]:
     """Every number, and every difference of two unless there are too many."""
-    names, (one, other) = aligned(tables)
-    singly = [_Column({name: 1.0}, {}, (one[:, i], other[:, i])) for i, name in enumerate(names)]
-    wide = [i for i in range(len(names)) if len(np.unique(one[:, i])) > _FINE]
+    names, (left, right) = aligned(tables)
+    singly = [_Column({name: 1.0}, {}, (left[:, i], right[:, i])) for i, name in enumerate(names)]
+    wide = [i for i in range(len(names)) if len(np.unique(left[:, i])) > _FINE]
     if len(wide) > _DIFFERENCES:
         return singly
     return singly + [
         _Column(
-            {names[i]: 1.0, names[j]: -1.0}, {}, (one[:, i] - one[:, j], other[:, i] - other[:, j])
+            {names[i]: 1.0, names[j]: -1.0},
+            {},
+            (left[:, i] - left[:, j], right[:, i] - right[:, j]),
         )
         for i, j in itertools.combinations(wide, 2)
     ]
@@ -266,7 +268,7 @@ def _scan(
                     threshold=threshold,
                 )
                 best[place] = (condition, float(bounds[i]), side)
-    return sorted(best.values(), key=lambda found: -found[1] * _readable(found[0]))
+    return sorted(best.values(), key=lambda hit: -hit[1] * _readable(hit[0]))
 
 
 def _readable(condition: Condition) -> float:
@@ -274,11 +276,11 @@ def _readable(condition: Condition) -> float:
     return (1.0, 0.95, 0.9)[min(len(condition.weights), 3) - 1]
 
 
-def _unlike(found: list[tuple[Condition, float, int]]) -> list[tuple[Condition, float, int]]:
+def _unlike(hits: list[tuple[Condition, float, int]]) -> list[tuple[Condition, float, int]]:
     """The first conditions with distinct bounds: equal ones are often a number with two names."""
     different: dict[float, tuple[Condition, float, int]] = {}
-    for one in found:
-        different.setdefault(round(one[1], 6), one)
+    for hit in hits:
+        different.setdefault(round(hit[1], 6), hit)
     return list(different.values())[:_FIRST]
 
 

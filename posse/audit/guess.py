@@ -77,10 +77,10 @@ def guessed(
     (learned,) = bench.tables(None, sees, 0, half)
     (tested,) = bench.tables(None, sees, half, half)
     names = [name for name in learned.names if len(np.unique(learned.columns((name,)))) > 1][:_MOST]
-    told, x = _of_arms(learned, tuple(names), len(means))
-    model.fit(x.reshape(-1, len(told)), _is_best(means, 0, half).ravel())
+    entries, x = _of_arms(learned, tuple(names), len(means))
+    model.fit(x.reshape(-1, len(entries)), _is_best(means, 0, half).ravel())
     _, x = _of_arms(tested, tuple(names), len(means))
-    likely = model.predict_proba(x.reshape(-1, len(told)))[:, -1].reshape(half, -1)
+    likely = model.predict_proba(x.reshape(-1, len(entries)))[:, -1].reshape(half, -1)
     hits = int(_is_best(means, half, half)[np.arange(half), likely.argmax(axis=1)].sum())
     first = np.argsort(-model.feature_importances_)[:3]
     return Guess(
@@ -89,8 +89,8 @@ def guessed(
         error=error,
         hits=hits,
         trials=half,
-        words=f"a random forest over {len(told)} numbers of each arm, first of them "
-        + ", ".join(told[i] for i in first),
+        words=f"a random forest over {len(entries)} numbers of each arm, first of them "
+        + ", ".join(entries[i] for i in first),
     )
 
 
@@ -124,9 +124,9 @@ def _of_arms(
     seen = np.nan_to_num(table.columns(names), nan=-1.0).astype(np.float32)
     lists: dict[str, dict[int, int]] = {}
     for column, name in enumerate(names):
-        for found in re.finditer(_PLACE, name):
-            entry = f"{name[: found.start()]}[the arm]{name[found.end() :]}"
-            lists.setdefault(entry, {})[int(found[1])] = column
+        for match in re.finditer(_PLACE, name):
+            entry = f"{name[: match.start()]}[the arm]{name[match.end() :]}"
+            lists.setdefault(entry, {})[int(match[1])] = column
     alike = _sent_alike(names)
     features = ["the arm", *names, *(f"{name} is the arm" for name in names), *lists, *alike]
     x = np.full((len(seen), arms, len(features)), -1.0, dtype=np.float32)
@@ -147,8 +147,8 @@ def _sent_alike(names: tuple[str, ...]) -> dict[str, list[int]]:
     columns: dict[str, list[int]] = {}
     senders: dict[str, set[str]] = {}
     for column, name in enumerate(names):
-        if found := re.fullmatch(r"(.+) of agent (\d+)'s \w+ (`\w+`)", name):
-            entry = f"how many {re.sub(_PLACE, '[…]', found[1])} of {found[3]} are the arm"
+        if match := re.fullmatch(r"(.+) of agent (\d+)'s \w+ (`\w+`)", name):
+            entry = f"how many {re.sub(_PLACE, '[…]', match[1])} of {match[3]} are the arm"
             columns.setdefault(entry, []).append(column)
-            senders.setdefault(entry, set()).add(found[2])
-    return {entry: of for entry, of in columns.items() if len(senders[entry]) > 1}
+            senders.setdefault(entry, set()).add(match[2])
+    return {entry: column for entry, column in columns.items() if len(senders[entry]) > 1}

@@ -143,8 +143,8 @@ class AuditedArms:
         pulls = self.pulls.setdefault(context.rank, [])
         ahead = inner.simulated and not self.watched
         most = math.inf if self.horizon else _MOST_DRAWS
-        one, other, place = case.values[self.side], case.values[1 - self.side], case.place
-        values = {case.exchanged: other, COORDINATOR: one, case.agent: one}
+        ours, neighbour, place = case.values[self.side], case.values[1 - self.side], case.place
+        values = {case.exchanged: neighbour, COORDINATOR: ours, case.agent: ours}
         if case.grouped:
             values, place = {}, 0  # `hear` finds out whose reward is which
         value = values.get(context.rank)

@@ -188,11 +188,11 @@ def _likely(coupler: Coupler, run: int, canaries: list[Canary], thrown: BoolArra
         moved = np.where(np.abs(by) > np.abs(moved), by, moved)
     given = np.concatenate([np.asarray(d.given, float) for d in none] or [np.zeros(0)])
     scale = np.concatenate([np.full(len(d.given), d.scale) for d in none] or [np.zeros(0)])
-    zero, one = (given - at_none) / scale, (given - at_none - moved) / scale
+    without, with_canary = (given - at_none) / scale, (given - at_none - moved) / scale
     if none and none[0].kind == "gaussian":
-        likelier = (zero**2 - one**2) / 2
+        likelier = (without**2 - with_canary**2) / 2
     else:
-        likelier = np.abs(zero) - np.abs(one)
+        likelier = np.abs(without) - np.abs(with_canary)
     sums: FloatArray = np.bincount(code, likelier, len(canaries) + 1).astype(float)
     return sums[1 : len(canaries) + 1]
 

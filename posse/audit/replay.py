@@ -205,9 +205,11 @@ class Coupler:
     def again(self, run: CoupledRun, rewards: Rewards) -> CoupledRun:
         """The same run with the same noisy numbers and other rewards; `ApartError` if it shows."""
         other = self._carry_out(run.number, run, rewards)
-        one, two = run.numbers, other.numbers
-        for name in {**one, **two}:
-            if not np.array_equal(one.get(name, _MISSING), two.get(name, _MISSING), equal_nan=True):
+        ours, theirs = run.numbers, other.numbers
+        for name in {**ours, **theirs}:
+            if not np.array_equal(
+                ours.get(name, _MISSING), theirs.get(name, _MISSING), equal_nan=True
+            ):
                 raise ApartError(
                     f"{name} follows raw rewards: it differs where all noisy numbers are the same"
                 )

@@ -157,5 +157,5 @@ class Bench:
             store = Store(self.folder, made_by(self.plan), _encode, _decode)
         pieces = [Piece(trial, trial.name, store) for trial in trials]
         work = partial(on_all_cores, carry_out, jobs=self.jobs)
-        found, each = outcomes(pieces, work, self.done), len(trials) // len(sides)
-        return [joined(found[start : start + each]) for start in range(0, len(trials), each)]
+        tables, each = outcomes(pieces, work, self.done), len(trials) // len(sides)
+        return [joined(tables[start : start + each]) for start in range(0, len(trials), each)]

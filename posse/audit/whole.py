@@ -81,10 +81,10 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
         rows = [("claim", self.claim), ("seen", seen), ("noise", noise)]
         if self.coupling is not None:
             rows.append(("carried out", self.coupling.says))
-            rows += [("violation", said) for said in self.coupling.violations]
-        if (one := self.one_run) is not None:
-            shows = f"twice the claimed ε would show with probability {one.power:.2g}"
-            rows += [("guessed", one.says), ("power", shows)]
+            rows += [("violation", violation) for violation in self.coupling.violations]
+        if (guessed := self.one_run) is not None:
+            shows = f"twice the claimed ε would show with probability {guessed.power:.2g}"
+            rows += [("guessed", guessed.says), ("power", shows)]
         if (v := self.verdict) is None:
             rows += [("verdict", self.word), ("found", self.says)]
             return [*rows, ("event", self.words)] if self.words else rows
@@ -107,7 +107,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
         if v.spent is not None and v.claimed is not None:
             over = f", more than {number(v.claimed)}" if v.overspent else ""
             rows.append(("ledger", f"ε = {number(v.spent)} in the run that spent most{over}"))
-        rows += [("violation", said) for said in v.violations]
+        rows += [("violation", violation) for violation in v.violations]
         if v.case is not None:
             rows.append(("data", v.case.says))
         return rows
@@ -198,10 +198,10 @@ class Audit(Bench):
                 coupling = msgspec.structs.replace(coupling, violations=violations)
         enough = bool(violations) or one_run is not None
         counts = bool(self.runs) and (self.if_refuted or not enough)
-        found = self.verdict() if counts else None
+        verdict = self.verdict() if counts else None
         refuted = bool(violations) or (one_run is not None and one_run.found > (self.claimed or 0))
-        if found is not None:
-            word, says, words = found.word, found.says, found.words
+        if verdict is not None:
+            word, says, words = verdict.word, verdict.says, verdict.words
             word = "refuted" if refuted else word
         elif coupling is None:
             raise SpecError(
@@ -220,8 +220,8 @@ class Audit(Bench):
             word=word,
             says=says,
             words=words,
-            verdict=found if isinstance(found, AuditVerdict) else None,
-            guess=found if isinstance(found, Guess) else None,
+            verdict=verdict if isinstance(verdict, AuditVerdict) else None,
+            guess=verdict if isinstance(verdict, Guess) else None,
             hopeless=self.hopeless if counts else "",
             noise=self.noise,
             coupling=coupling,
@@ -326,14 +326,14 @@ def telling(pair: Sequence[ViewTable]) -> tuple[str, ...]:
 
     If there are more, those whose means differ most between the data sets.
     """
-    names, (one, other) = aligned(pair)
-    both = np.concatenate([one, other])
+    names, (left, right) = aligned(pair)
+    both = np.concatenate([left, right])
     different = {column.tobytes(): i for i, column in reversed(list(enumerate(both.T)))}
     kept = sorted(i for i in different.values() if len(np.unique(both[:, i], equal_nan=True)) > 1)
     if len(kept) > _MOST_NUMBERS:
         filled = np.nan_to_num(both)
         spread = filled.std(axis=0) + 1e-300
-        apart = np.abs(filled[: len(one)].mean(axis=0) - filled[len(one) :].mean(axis=0)) / spread
+        apart = np.abs(filled[: len(left)].mean(axis=0) - filled[len(left) :].mean(axis=0)) / spread
         kept = sorted(sorted(kept, key=lambda i: -apart[i])[:_MOST_NUMBERS])
     return tuple(names[i] for i in kept)
 

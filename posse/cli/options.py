@@ -104,7 +104,9 @@ def changes(options: argparse.Namespace) -> list[str]:
     options_given = {path: value for path, value in options_given.items() if value is not None}
     for option in ("set", "over"):
         changed = [changed for changed in vars(options).get(option, ()) if isinstance(changed, str)]
-        for path in {one.partition("=")[0].strip() for one in changed} & options_given.keys():
+        for path in {
+            setting.partition("=")[0].strip() for setting in changed
+        } & options_given.keys():
             own = path.partition(".")[0]
             raise SpecError(path, f"is given by --{own} and by --{option}; leave one of them out")
     return [f"{path}={value}" for path, value in options_given.items()]
@@ -230,10 +232,10 @@ def console_of(options: argparse.Namespace) -> Console:
     return Console(quiet=options.quiet, markup=False, emoji=False)
 
 
-def print_json(result: Any) -> None:
+def print_json(document: Any) -> None:
     import msgspec
 
-    print(json.dumps(msgspec.to_builtins(result)))
+    print(json.dumps(msgspec.to_builtins(document)))
 
 
 def plan(options: argparse.Namespace, *overrides: Override) -> Plan:

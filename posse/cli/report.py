@@ -99,9 +99,13 @@ def _say_what_is_passed_over(directory: Path) -> None:
     from posse.report import read
 
     inner = [child for child in sorted(directory.iterdir()) if child.is_dir()]
-    passed = [one for one in inner if not read.is_run(one) and any(map(read.is_run, one.iterdir()))]
+    passed = [
+        folder
+        for folder in inner
+        if not read.is_run(folder) and any(map(read.is_run, folder.iterdir()))
+    ]
     if passed:
-        names = listed([one.name for one in passed])
+        names = listed([folder.name for folder in passed])
         remark(f"not in this page: {names}; posse report draws each, posse compare several")
 
 

@@ -113,14 +113,14 @@ def carry_out(
 
 
 def _ended_early(
-    directory: RunDirectory, error: BaseException, found: dict[int, RunRecord], repeat: int
+    directory: RunDirectory, error: BaseException, kept: dict[int, RunRecord], repeat: int
 ) -> None:
     """Write the reason to the folder, and tell the user how to continue."""
-    records = [found[number] for number in sorted(found)]
+    records = [kept[number] for number in sorted(kept)]
     directory.fail(str(error) or "interrupted", records, getattr(error, "__notes__", ()))
-    if found:
+    if kept:
         remark(
-            f"{len(found)} of {repeat} runs are kept in {directory.path}; the same command with "
+            f"{len(kept)} of {repeat} runs are kept in {directory.path}; the same command with "
             f"--out {directory.path} resumes from them"
         )
 

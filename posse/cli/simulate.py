@@ -50,11 +50,11 @@ def run(options: argparse.Namespace) -> None:
             faults = msgspec.json.decode(options.faults, type=list[InjectedFault])
         except msgspec.MsgspecError as error:
             raise InputError(f"--faults cannot be read: {error}") from None
-    found = tried = 0
+    failed = tried = 0
     over = math.inf if options.within is None else time.monotonic() + options.within
     drawn = {"kinds": kinds, "faults": faults, "jobs": options.jobs}
     for trial in testing.simulate(source, seeds=seeds, **drawn):
-        found, tried = found + bool(trial.violations), tried + 1
+        failed, tried = failed + bool(trial.violations), tried + 1
         if file is not None and (trial.violations or options.seed is not None):
             file.write_text(space_time(trial))
             file = None
@@ -62,8 +62,8 @@ def run(options: argparse.Namespace) -> None:
             print(told(trial, options.file))
         if time.monotonic() > over:
             break
-    if found:
-        raise RunFailed(f"{found} of {tried} seeds violate something that must hold")
+    if failed:
+        raise RunFailed(f"{failed} of {tried} seeds violate something that must hold")
     print(f"{tried} seeds, and nothing that must hold was violated")
 
 

@@ -72,9 +72,9 @@ def run(options: argparse.Namespace) -> int:
         print_json(results)
     else:
         _show(results, sweep, options)
-    failed = [result for result in results if result.failure is not None]
-    for result in failed:
-        complain(f"{result.directory}: {result.failure}")
+    failed = [point for point in results if point.failure is not None]
+    for point in failed:
+        complain(f"{point.directory}: {point.failure}")
     if failed:
         complain(
             f"{len(failed)} of {len(results)} points failed; the same command with --out {folder} "
@@ -153,15 +153,15 @@ _ONCE = ("n", "answer", "status")
 
 def _show(results: list[PointResult], sweep: SweepDirectory, options: argparse.Namespace) -> None:
     measures = ("rounds", "slots", "regret", "rewards", "data_messages")
-    shown = [m for m in measures if any(m in result.summary for result in results)]
+    shown = [m for m in measures if any(m in point.summary for point in results)]
     axes = [key.rpartition(".")[2] for key in results[0].at]
     heads = (name.removeprefix("data_") for name in shown)
     columns = [*axes, "n", "answer", "right", "status", *heads]
     rows = []
-    for result in results:
-        means = [result.summary.get(name) for name in shown]
-        cells = ["" if mean is None else with_interval(mean, result.runs) for mean in means]
-        rows.append([*map(str, result.at.values()), str(result.runs), *_answer(result), *cells])
+    for point in results:
+        means = [point.summary.get(name) for name in shown]
+        cells = ["" if mean is None else with_interval(mean, point.runs) for mean in means]
+        rows.append([*map(str, point.at.values()), str(point.runs), *_answer(point), *cells])
     # what is the same in all rows is said once, and leaves room for the intervals
     same = [
         place
@@ -184,18 +184,18 @@ def _show(results: list[PointResult], sweep: SweepDirectory, options: argparse.N
     console.print(message, soft_wrap=True, highlight=False)
 
 
-def _answer(result: PointResult) -> tuple[str, str, str]:
+def _answer(point: PointResult) -> tuple[str, str, str]:
     """The commonest answer, how often it was right, and how the runs ended."""
-    arms = Counter(arm for arm in result.best_arms if arm is not None).most_common(1)
+    arms = Counter(arm for arm in point.best_arms if arm is not None).most_common(1)
     answers = ", ".join(
-        f"arm {arm}" + f" in {n} of {result.runs}" * (n < result.runs) for arm, n in arms
+        f"arm {arm}" + f" in {n} of {point.runs}" * (n < point.runs) for arm, n in arms
     )
-    right = result.summary.get("right")
-    statuses = Counter(result.statuses).most_common()
+    right = point.summary.get("right")
+    statuses = Counter(point.statuses).most_common()
     ended = ", ".join(f"{status} {n}" if len(statuses) > 1 else status for status, n in statuses)
-    failed = f"failed after {result.runs} runs" if result.runs else "failed"
+    failed = f"failed after {point.runs} runs" if point.runs else "failed"
     return (
         answers or "–",
         f"{right.mean * right.n:.0f} of {right.n}" if right is not None else "–",
-        ended if result.failure is None else failed,
+        ended if point.failure is None else failed,
     )

@@ -198,7 +198,7 @@ class _Writer:
         if isinstance(thing, Enum):
             return [name, thing.value]
         if isinstance(thing, msgspec.Struct):
-            return [name, *(self.write(getattr(thing, at)) for at in thing.__struct_fields__)]
+            return [name, *(self.write(getattr(thing, field)) for field in thing.__struct_fields__)]
         if isinstance(thing, tuple):
             return [name, *map(self.write, thing)]
         made_by, given, *state = thing.__reduce_ex__(4)

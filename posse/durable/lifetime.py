@@ -153,8 +153,8 @@ def lifetime(connection: sqlite3.Connection, path: Path) -> Lifetime:
         for pattern in patterns
         if not any(pattern < other for other in patterns)
     }
-    at = float(delta + slack) or LEAST_DELTA
-    exact = max((together(list(cost)).epsilon(at) for cost in costs), default=0.0)
+    least_delta = float(delta + slack) or LEAST_DELTA
+    exact = max((together(list(cost)).epsilon(least_delta) for cost in costs), default=0.0)
     return Lifetime(
         ledger=str(path),
         runs=runs,
@@ -162,7 +162,7 @@ def lifetime(connection: sqlite3.Connection, path: Path) -> Lifetime:
         epsilon=float(epsilon + exposed),
         delta=float(delta + slack),
         unprotected=sum(run.rewards for run in used if run.epsilon is None),
-        exact=Guarantee(adversary="", epsilon=exact, delta=at)
+        exact=Guarantee(adversary="", epsilon=exact, delta=least_delta)
         if exact < 0.99 * (epsilon + exposed)
         else None,
         persons=persons.summary(path),
@@ -201,7 +201,7 @@ def pieces(
     edges = sorted({0, length, *(edge for first, last, _ in uses for edge in (first, last))})
     if edges[0] < 0 or edges[-1] > max(length, _MOST_ROWS):
         raise ValueError(f"it says that a run used row {edges[-1]}, and no log has so many")
-    found, begun, under_way, left = [], 0, list[tuple[int, int, int]](), _MOST_USES
+    spans, begun, under_way, left = [], 0, list[tuple[int, int, int]](), _MOST_USES
     for first, last in pairwise(edges):
         while begun < len(uses) and uses[begun][0] <= first:
             under_way.append(uses[begun])
@@ -210,5 +210,5 @@ def pieces(
         left -= len(under_way)
         if left < 0:
             raise ValueError("it has more uses of one arm's rows than can be added up")
-        found.append((first, last, tuple(run for _, _, run in under_way)))
-    return found
+        spans.append((first, last, tuple(run for _, _, run in under_way)))
+    return spans

@@ -119,10 +119,10 @@ class PersonsLedger:
         with self._opened() as db:
             names = self._hashes(db, persons.names)
             self._enter_earlier(db, before, persons, names)
-            one = RunCost(task.claim.cost, task.claim.delta or 0.0, task.shared)
-            self._take_back(db, one.shared)
+            cost = RunCost(task.claim.cost, task.claim.delta or 0.0, task.shared)
+            self._take_back(db, cost.shared)
             known, spent = _exposure(db)
-            limits = _Limits(task.run.privacy, one, _costs(db))
+            limits = _Limits(task.run.privacy, cost, _costs(db))
             wanted: defaultdict[bytes, list[tuple[int, int, int]]] = defaultdict(list)
             for arm, rows in enumerate(allowed):
                 places, numbers = persons.places[arm][rows], persons.numbers[arm][rows]
@@ -137,7 +137,7 @@ class PersonsLedger:
                         mine.append((person, arm, row))
                         new -= not again
                 taken += mine[: limits.rows(spent[person], len(mine))]
-            number = self._enter(db, run, one, held=True)
+            number = self._enter(db, run, cost, held=True)
             db.executemany(
                 "INSERT INTO uses VALUES (?, ?, ?, ?)", [(number, *use) for use in taken]
             )
@@ -149,11 +149,11 @@ class PersonsLedger:
 
     def of_own_arms(self, task: SpendingRequest, run: int) -> "OwnArmsPersons":
         """Enter run `run` of the user's own arms, and return what admits their rewards."""
-        one = RunCost(task.claim.cost, task.claim.delta or 0.0, task.shared)
+        cost = RunCost(task.claim.cost, task.claim.delta or 0.0, task.shared)
         with self._opened() as db:
-            self._take_back(db, one.shared)
+            self._take_back(db, cost.shared)
             if self._number(db, run) is None:
-                self._enter(db, run, one)
+                self._enter(db, run, cost)
         return OwnArmsPersons(str(self._path), *self._source, run, task.run.privacy)
 
     def admit(self, run: int, privacy: PrivacySpec, names: Sequence[str]) -> list[bool]:
@@ -209,11 +209,11 @@ class PersonsLedger:
         return has >= {(arm, row) for arm, some in enumerate(rows) for row in some.tolist()}
 
     def _number(self, db: sqlite3.Connection, run: int) -> int | None:
-        found = db.execute(
+        row = db.execute(
             "SELECT id FROM runs WHERE ledger = ? AND identity = ? AND run = ?",
             (*self._source, run),
         ).fetchone()
-        return None if found is None else int(found[0])
+        return None if row is None else int(row[0])
 
     def _take_back(self, db: sqlite3.Connection, shared: bytes) -> None:
         """Take back what other runs hold whose agent is gone; it may not go on with it then.
@@ -323,9 +323,9 @@ class OwnArmsPersons(msgspec.Struct, frozen=True):
 class _Limits:
     """How many rows of a person a run may use."""
 
-    def __init__(self, privacy: PrivacySpec, one: RunCost, costs: dict[int, RunCost]) -> None:
+    def __init__(self, privacy: PrivacySpec, cost: RunCost, costs: dict[int, RunCost]) -> None:
         self._privacy = privacy
-        self._one = one
+        self._cost = cost
         self._costs = costs
         self._found: dict[tuple[tuple[tuple[int, int], ...], int], int] = {}
         self.most = self._privacy.rewards_per_person
@@ -344,7 +344,7 @@ class _Limits:
         fits, beyond = 0, wanted + 1
         while beyond - fits > 1:
             middle = wanted if beyond > wanted and not fits else (fits + beyond) // 2
-            if self._allowed([*before, (self._one, middle)]):
+            if self._allowed([*before, (self._cost, middle)]):
                 fits = middle
             else:
                 beyond = middle
@@ -367,16 +367,16 @@ def person_cost(used: list[tuple[RunCost, int]], slack: float = 0.0) -> Guarante
     run has no ε.
     """
     rows_of: dict[RunCost | int, int] = {}
-    for place, (one, rows) in enumerate(used):
-        key = one if one.shared else place
+    for place, (cost, rows) in enumerate(used):
+        key = cost if cost.shared else place
         rows_of[key] = rows_of.get(key, 0) + rows
     losses, sums = [], 0.0
     for key, rows in rows_of.items():
-        one = used[key][0] if isinstance(key, int) else key
-        if one.losses is None:
+        cost = used[key][0] if isinstance(key, int) else key
+        if cost.losses is None:
             return None
-        losses.append(one.losses.of_rewards(rows))
-        sums += max(one.delta, losses[-1].delta)
+        losses.append(cost.losses.of_rewards(rows))
+        sums += max(cost.delta, losses[-1].delta)
     total, delta = together(losses), max(sums, slack)
     return Guarantee(adversary="", epsilon=total.epsilon(delta or None), delta=delta or None)
 
@@ -391,19 +391,19 @@ def summary(ledger: Path) -> PersonsCost | None:
         with closing(plain(sqlite3.connect(f"{path.as_uri()}?mode=ro{alone}", uri=True))) as db:
             costs = _costs(db)
             known, spent = _exposure(db)
-            held = {at for (at,) in db.execute("SELECT id FROM runs WHERE held")}
+            held = {run for (run,) in db.execute("SELECT id FROM runs WHERE held")}
     except (sqlite3.Error, ValueError, TypeError, OverflowError, msgspec.MsgspecError) as error:
         raise InputError(f"{path} cannot be read as a ledger of persons: {error}") from None
     if not spent:
         return None
     patterns = {tuple(sorted(runs.items())) for runs in spent.values()}
-    found = [person_cost([(costs[at], rows) for at, rows in pattern]) for pattern in patterns]
-    sums = [one for one in found if one is not None]
+    prices = [person_cost([(costs[run], rows) for run, rows in pattern]) for pattern in patterns]
+    sums = [price for price in prices if price is not None]
     return PersonsCost(
         persons=len(spent),
         rows=max(map(len, known.values())),
-        cost=None if len(sums) < len(found) else max(sums, key=lambda one: one.epsilon),
-        held=sum(rows for runs in spent.values() for at, rows in runs.items() if at in held),
+        cost=None if len(sums) < len(prices) else max(sums, key=lambda price: price.epsilon),
+        held=sum(rows for runs in spent.values() for run, rows in runs.items() if run in held),
     )
 
 
@@ -413,18 +413,18 @@ def _exposure(
     """By person, the different rows that runs used or hold, and how many each run does."""
     known: defaultdict[bytes, set[tuple[str, bytes, int, int]]] = defaultdict(set)
     spent: defaultdict[bytes, Counter[int]] = defaultdict(Counter)
-    for person, at, *row in db.execute(
+    for person, run, *row in db.execute(
         "SELECT person, id, ledger, identity, arm, row FROM uses JOIN runs USING (id)"
     ):
         known[person].add(tuple(row))
-        spent[person][at] += 1
+        spent[person][run] += 1
     return known, spent
 
 
 def _give_back(db: sqlite3.Connection, number: int, used: Iterable[tuple[int, int, int]]) -> None:
     rows = {(arm, row) for arm, first, last in used for row in range(first, last)}
     entered = db.execute("SELECT rowid, arm, row FROM uses WHERE id = ?", (number,)).fetchall()
-    unused = [(at,) for at, arm, row in entered if (arm, row) not in rows]
+    unused = [(run,) for run, arm, row in entered if (arm, row) not in rows]
     db.executemany("DELETE FROM uses WHERE rowid = ?", unused)
     db.execute("UPDATE runs SET held = 0 WHERE id = ?", (number,))
 
@@ -448,8 +448,8 @@ def _left_behind(ledger: Path, identity: bytes, run: int) -> list[tuple[int, int
 def _costs(db: sqlite3.Connection) -> dict[int, RunCost]:
     read = msgspec.msgpack.Decoder(Losses).decode
     return {
-        at: RunCost(None if losses is None else read(losses), delta or 0.0, shared)
-        for at, losses, delta, shared in db.execute("SELECT id, losses, delta, shared FROM runs")
+        run: RunCost(None if losses is None else read(losses), delta or 0.0, shared)
+        for run, losses, delta, shared in db.execute("SELECT id, losses, delta, shared FROM runs")
     }
 
 

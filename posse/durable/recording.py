@@ -43,7 +43,7 @@ def recorded(journal: Journal, sources: Sources, *, field: bool) -> Sources:
         signer=functools.cache(sources.signer),
         noted=journal.add,
         stepped=journal.stepped,
-        arrived=journal.asked(lambda at: at, int),
+        arrived=journal.asked(lambda when: when, int),
     )
     if not field:
         return clocks

@@ -144,10 +144,10 @@ def _points(plan: Plan, runs: Sequence[RunRecord]) -> _Bound:
 
 
 def _bound(points: _Bound) -> Bound:
-    at, limits = np.array(points.regret or [(0.0, 0.0)]).T
+    bound_times, limits = np.array(points.regret or [(0.0, 0.0)]).T
 
     def curve(times: FloatArray) -> FloatArray:
-        limit: FloatArray = np.interp(times, at, limits)
+        limit: FloatArray = np.interp(times, bound_times, limits)
         return limit
 
     regret = curve if points.regret else None

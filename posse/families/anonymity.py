@@ -254,6 +254,6 @@ def _plain(values: Words, group_size: int, one: int) -> list[tuple[int, ...]]:
         chosen = np.array(list(combinations(range(len(values)), size)))
         sums = values[chosen].sum(axis=1, dtype=np.uint64)
         positions += [
-            tuple(int(p) for p in chosen[at]) for at in np.flatnonzero(sums <= size * one)
+            tuple(int(p) for p in chosen[index]) for index in np.flatnonzero(sums <= size * one)
         ]
     return positions

@@ -385,7 +385,7 @@ def _earned(record: RunRecord, horizon: int) -> list[list[float]]:
         total += np.interp(
             t, [0.0, *(row.round for row in earned)], [0.0, *(row.total for row in earned)]
         )
-    return [[float(at), float(sum_)] for at, sum_ in zip(t, total, strict=True)]
+    return [[float(time), float(sum_)] for time, sum_ in zip(t, total, strict=True)]
 
 
 def _show_rounds(standing: Standing) -> Sequence[str]:

@@ -522,7 +522,7 @@ class CooperativeDetail(Detail, omit_defaults=True):
         lines = [("answers", run.answers_said())]
         if self.delay_by_hops:
             far = self.delay_by_hops.items()
-            slots = [f"{one.mean_slots:g} over {counted(int(hops), 'hop')}" for hops, one in far]
+            slots = [f"{link.mean_slots:g} over {counted(int(hops), 'hop')}" for hops, link in far]
             lines.append(("delay in slots", ", ".join(slots)))
         return lines
 

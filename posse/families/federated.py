@@ -248,8 +248,8 @@ def _lay_ddp(spec: RunSpec, parameters: DdpParameters, run: int) -> Network:
 def _regroup_ddp(graph: Graph, present: Collection[int]) -> Network:
     """The network after a loss: each part of the graph goes on by itself."""
     knowledge: list[dict[str, Any]] = []
-    for of in graph.component_of:
-        part = graph.components[of]
+    for component in graph.component_of:
+        part = graph.components[component]
         knowledge.append({"diameter": max(graph.eccentricities[i] for i in part), "members": part})
     return along(graph, knowledge)
 

@@ -192,17 +192,17 @@ def claim_private_sums(context: ClaimContext) -> Claim:
     enters up to M players' sums (Corollary 3). It is ε if each player has a sample of its own.
     """
     p: PrivateTdfsParameters = context.parameters
-    one, formula, notes = p.epsilon, "", [_ARMS]
+    per_arm, formula, notes = p.epsilon, "", [_ARMS]
     parts = _PARTS["tree" if p.counter != "hybrid" else p.split]
     if p.split == "tossou":
-        one, formula = _TOSSOU * p.epsilon, "(1 + 1/ln 2) ε"
+        per_arm, formula = _TOSSOU * p.epsilon, "(1 + 1/ln 2) ε"
         notes.append(f"With this split the sums cost {_TOSSOU:.3f} ε, not the ε claimed.")
-    number = one
+    number = per_arm
     if not one_sample(p, field=context.field):
         shown = "each sample is one player's, and players learn of the others' choices alone"
     else:
         shown = "a shared sample is in the sums of up to M players (Corollary 3)"
-        number, formula = context.agents * one, f"M {formula or 'ε'}"
+        number, formula = context.agents * per_arm, f"M {formula or 'ε'}"
         by = "its collisions" if p.offsets == "found" else "which samples of an arm are left"
         notes.append(
             f"One player's choices alone are no better protected: by {by} they depend on the "

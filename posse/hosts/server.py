@@ -178,8 +178,8 @@ class Server:
             elif type(effect) is Timer:
                 self._wait(effect)
             elif type(effect) is Note:
-                row, at = effect.row, effect.at
-                line = self._system.results.line(row, self.clock.now if at is None else at)
+                row, moment = effect.row, effect.at
+                line = self._system.results.line(row, self.clock.now if moment is None else moment)
                 if not self._field or isinstance(row, PublicRow):
                     self.log[row.table].append(line)
             elif type(effect) is Broadcast:

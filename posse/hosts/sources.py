@@ -84,7 +84,7 @@ class Sources:
     near: Near | None = None
     real_noise: bool = False
     at_once: Callable[[], None] | None = None
-    noted: Callable[[str, int, bytes], object] = lambda what, whom, said: None
+    noted: Callable[[str, int, bytes], object] = lambda what, whom, payload: None
     stepped: Callable[[], None] | None = None
     acted: Callable[[], None] | None = None
     arrived: Callable[[int], int] | None = None

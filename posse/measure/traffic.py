@@ -92,8 +92,8 @@ class Meter:
         for (source, target, kind), row in self._counted.items():
             payload = row.size - row.messages * HEADER.size
             plane, name = int(kind.plane), kind_name(kind)
-            for one in target if isinstance(target, tuple) else (target,):
-                add((source, one, plane, name), row.messages, payload, row.size)
+            for receiver in target if isinstance(target, tuple) else (target,):
+                add((source, receiver, plane, name), row.messages, payload, row.size)
         for link in self._told:
             key = link.source, link.target, link.plane, link.kind
             add(key, link.messages, link.payload_bytes, link.frame_bytes)

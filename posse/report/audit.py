@@ -67,8 +67,8 @@ def _tiles(document: Document) -> list[Tile]:
         cost = number(document.coupling.cost)
         tiles = [Tile(label="ε by noise asked for", value=cost, note="of one reward, at most")]
         if document.one_run is not None:
-            found = number(document.one_run.found)
-            tiles.append(Tile(label="ε at least", value=found, note="by guessing canaries"))
+            epsilon = number(document.one_run.found)
+            tiles.append(Tile(label="ε at least", value=epsilon, note="by guessing canaries"))
         return tiles
     claimed = document.verdict.claimed
     note = "nothing is claimed" if claimed is None else f"claimed {number(claimed)}"

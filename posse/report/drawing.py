@@ -194,11 +194,11 @@ def _legend(figure: Figure, axes: Axes) -> None:
 
 
 def note(
-    axes: Axes, text: str, at: tuple[float, float], away: tuple[float, float], **more: Any
+    axes: Axes, text: str, point: tuple[float, float], away: tuple[float, float], **more: Any
 ) -> None:
     """A few small letters, so many points `away` from a place."""
     look = {"va": "center", "fontsize": 9.5, "color": COLOUR["muted"], **more}
-    axes.annotate(text, at, xytext=away, textcoords="offset points", **look)
+    axes.annotate(text, point, xytext=away, textcoords="offset points", **look)
 
 
 FEWEST_JOINED = 3

@@ -106,10 +106,10 @@ def _grid(graph: nx.Graph) -> dict[int, Any]:
         rows, rest = divmod(len(nodes), columns)
         lattice = nx.grid_2d_graph(rows, columns)
         if not rest and lattice.number_of_edges() == graph.number_of_edges():
-            at = {node: divmod(index, columns) for index, node in enumerate(nodes)}
-            if all(lattice.has_edge(at[i], at[j]) for i, j in graph.edges):
+            cell_of = {node: divmod(index, columns) for index, node in enumerate(nodes)}
+            if all(lattice.has_edge(cell_of[i], cell_of[j]) for i, j in graph.edges):
                 far = max(rows, columns) - 1
-                return {n: (2 * x / far - 1, 1 - 2 * y / far) for n, (y, x) in at.items()}
+                return {n: (2 * x / far - 1, 1 - 2 * y / far) for n, (y, x) in cell_of.items()}
     return {}
 
 

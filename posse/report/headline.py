@@ -115,16 +115,16 @@ def _change(
 
 def _difference(best: Series, second: Series, measure: Measure) -> tuple[str, bool]:
     """The difference of the means with its interval, what that decides, and whether it is clear."""
-    one, other = (np.array(s.values(measure.read)) for s in (best, second))
-    if min(len(one), len(other)) < FEWEST:
+    of_best, of_second = (np.array(s.values(measure.read)) for s in (best, second))
+    if min(len(of_best), len(of_second)) < FEWEST:
         return f"below {FEWEST} runs of each it is not known how surely they differ", False
     if [run.seed for run in best.runs] == [run.seed for run in second.runs]:
-        mean, half = mean_ci((other - one).tolist())
+        mean, half = mean_ci((of_second - of_best).tolist())
         how = "run by run"
     else:
-        mean = float(other.mean() - one.mean())
-        spread = one.var(ddof=1) / len(one) + other.var(ddof=1) / len(other)
-        half = student(min(len(one), len(other)) - 1) * float(spread) ** 0.5
+        mean = float(of_second.mean() - of_best.mean())
+        spread = of_best.var(ddof=1) / len(of_best) + of_second.var(ddof=1) / len(of_second)
+        half = student(min(len(of_best), len(of_second)) - 1) * float(spread) ** 0.5
         how = "of separate runs"
     is_clear = abs(mean) > (half or 0.0)
     judged = "which is clear" if is_clear else "which may be chance"
@@ -134,8 +134,8 @@ def _difference(best: Series, second: Series, measure: Measure) -> tuple[str, bo
 def _rights(series: list[Series], names: list[str]) -> str:
     """In how many runs each named the best arm, where that is known."""
     answers: dict[str, list[str]] = {}
-    for one, name in zip(series, names, strict=True):
-        if known := [run.right for run in one.runs if run.right is not None]:
+    for entry, name in zip(series, names, strict=True):
+        if known := [run.right for run in entry.runs if run.right is not None]:
             answers.setdefault(f"{sum(known)} of {len(known)}", []).append(name)
     if len(answers) == 1 and len(series) > 1:
         return f"Right: each in {next(iter(answers))}. "

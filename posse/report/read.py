@@ -136,10 +136,10 @@ def find(path: Path, *, trust: bool = False) -> list[Series]:
             f"{path}: is not a run: it has no {SPECIFICATION}, and no directory in it has one; "
             "posse run FILE --out DIR makes a run directory"
         )
-    at = _swept(path)
-    order = list(at)
-    runs.sort(key=lambda run: order.index(run.name) if run.name in at else len(order))
-    return [replace(read(run, trust=trust), at=at.get(run.name, {})) for run in runs]
+    settings = _swept(path)
+    order = list(settings)
+    runs.sort(key=lambda run: order.index(run.name) if run.name in settings else len(order))
+    return [replace(read(run, trust=trust), at=settings.get(run.name, {})) for run in runs]
 
 
 def _swept(path: Path) -> dict[str, dict[str, Any]]:

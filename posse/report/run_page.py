@@ -113,7 +113,7 @@ def _tiles(series: Series) -> list[Tile]:
     ledgers = [run.privacy for run in series.runs if run.privacy is not None]
     if ledgers and (guarantees := ledgers[0].claim.guarantees):
         promised = f"{guarantees[0].number} promised"
-        if spent := [epsilon for one in ledgers for epsilon in one.spent_per_agent or ()]:
+        if spent := [epsilon for ledger in ledgers for epsilon in ledger.spent_per_agent or ()]:
             after = ", after the fact" if ledgers[0].claim.delta else ""
             note = f"of one reward, by the ledger of the agent that spent most{after}; {promised}"
             tiles.append(Tile(label="ε spent", value=number(max(spent)), note=note))

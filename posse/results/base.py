@@ -93,7 +93,7 @@ class Results:
         given: Any = self.progress(standing)
         many = isinstance(given, Iterable) and not isinstance(given, str)
         sentences: list[Any] = [*given] if many else [None]
-        if not all(isinstance(one, str) for one in sentences):
+        if not all(isinstance(sentence, str) for sentence in sentences):
             raise RunFailed(
                 f"the progress of its system is {given!r:.80}; it must be a list of sentences"
             )

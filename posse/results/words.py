@@ -54,7 +54,7 @@ def rows(runs: Sequence[RunRecord], warnings: Sequence[str]) -> list[tuple[str, 
         pairs.append(
             ("used up", f"{counted(len(exhausted), 'agent')} ran out of rewards. {loss}".rstrip())
         )
-    if missing := sorted({(one.agent, one.why) for run in runs for one in run.missing}):
+    if missing := sorted({(absence.agent, absence.why) for run in runs for absence in run.missing}):
         gone = ", ".join(f"agent {n} ({why})" for n, why in missing)
         loss = next(run.loss for run in runs if run.missing)
         pairs.append(("missing", f"{gone}. {loss}".rstrip()))

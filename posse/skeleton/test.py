@@ -20,10 +20,10 @@ def test_it_finds_the_best_arm(memory: posse.Result) -> None:
 
 def test_processes_give_the_same_runs(memory: posse.Result) -> None:
     processes = posse.run(RUN, engine="processes")
-    for one, other in zip(memory.runs, processes.runs, strict=True):
-        assert (one.best_arm, one.pulls, one.regret_curve) == (
-            other.best_arm,
-            other.pulls,
-            other.regret_curve,
+    for first, second in zip(memory.runs, processes.runs, strict=True):
+        assert (first.best_arm, first.pulls, first.regret_curve) == (
+            second.best_arm,
+            second.pulls,
+            second.regret_curve,
         )
-        assert one.communication.data == other.communication.data
+        assert first.communication.data == second.communication.data

@@ -124,8 +124,8 @@ def _attributes(drawn: Any, rank: dict[Any, int]) -> Iterator[tuple[tuple[int, i
     NaN stands for a number that differs between edges of the same two nodes.
     """
     edges: dict[tuple[int, int], dict[str, float]] = {}
-    for one, other, data in drawn.edges(data=True):
-        i, j = sorted((rank[one], rank[other]))
+    for node, neighbour, data in drawn.edges(data=True):
+        i, j = sorted((rank[node], rank[neighbour]))
         known = edges.setdefault((i, j), {})
         for name, value in data.items():
             if not isinstance(value, bool) and NUMBER.fullmatch(str(value)):

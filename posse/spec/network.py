@@ -126,11 +126,11 @@ class NetworkSpec(LinkConditions, frozen=True, kw_only=True):
         if self.regions and (missing := [r for r in range(-1, agents) if r not in places]):
             raise SpecError("network.regions", f"{_named(missing[0])} is in none of them")
         for link in self.links:
-            one, other = (_require(end, agents, "network.links") for end in link.ends)
-            if len(one) != 1 or len(other) != 1:
+            source, target = (_require(end, agents, "network.links") for end in link.ends)
+            if len(source) != 1 or len(target) != 1:
                 raise SpecError("network.links", "ends are single: coordinator, or a rank")
-            if one == other:
-                raise SpecError("network.links", f"{_named(one[0])} is both ends")
+            if source == target:
+                raise SpecError("network.links", f"{_named(source[0])} is both ends")
 
     def of_edges(self, graph: Graph) -> dict[tuple[int, int], LinkConditions]:
         """What `edges` gives each edge (i, j), i < j; `SpecError` if one lacks it."""

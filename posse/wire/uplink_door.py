@@ -45,7 +45,7 @@ class UplinkDoor:
     def look(self) -> None:
         """Close the connection if far more came than was taken."""
         life = int(PER_SECOND * (self._world.monotonic() - self._since))
-        ours = [(*found, found[1].counts()[1] - self.taken - life) for found in self._connections()]
+        ours = [(*entry, entry[1].counts()[1] - self.taken - life) for entry in self._connections()]
         most = self._growth.allowed(sum(max(0, ahead) for *_, ahead in ours))
         for fd, connection, ahead in ours:
             if ahead > most:

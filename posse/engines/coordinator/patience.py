@@ -191,7 +191,7 @@ class Patience:
         self._parted += seconds
         self._away_since += seconds
         for times in (self._absent, self._left):
-            times.update({rank: at + seconds for rank, at in times.items()})
+            times.update({rank: called + seconds for rank, called in times.items()})
 
     # --- time ------------------------------------------------------------------------------------
 
@@ -225,9 +225,9 @@ class Patience:
             self._called = now
         self._call_at = now + _CALL_AGAIN
 
-    def answered(self, at: float) -> bool:
+    def answered(self, moment: float) -> bool:
         """Whether an agent that was last heard at this time has answered the roll."""
-        return at >= self._called
+        return moment >= self._called
 
     @property
     def somebody_is_away(self) -> bool:

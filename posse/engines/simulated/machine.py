@@ -78,10 +78,10 @@ class SimulatedDatabase:
         connection: sqlite3.Connection,
         disk: SimulatedDisk,
         schedule: TurnSchedule,
-        of: Process,
+        process: Process,
     ) -> None:
         self.connection = connection
-        self.process = of
+        self.process = process
         self.waits = False
         """Whether each row waits for the disk."""
         self._disk, self._schedule = disk, schedule
