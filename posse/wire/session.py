@@ -81,9 +81,17 @@ lockstep a lost frame holds everybody up; a link with few frames is not asked mo
 A question or its answer may be lost too: it is asked again after `SOON` calls, then twice as late
 each time up to `LATE`, and so on from `SOON`. On a link that loses frames the first question comes
 after `SOON` calls as well, and the oldest frame goes with each, which so takes one way instead of
-three. A link is taken for such a one from a loss until `CALM` frames in a row were not lost."""
+three. A link is taken for such a one from a loss until `CALM` frames in a row were not lost.
+
+Who hears no answer at all does not know of the loss, as when frames of both directions are lost. So
+from the second unanswered question on the oldest frame goes with them on any link (but every fourth
+time), as TCP's retransmission timer sends it without being asked (RFC 6298, 5.4)."""
 
 CALM = 256
+
+SMALL = 1_400
+"""Bytes of a frame that goes again unasked on a link that is not known to lose frames: one packet,
+as the question is. On a slow link a large one would only queue behind itself."""
 
 
 class SessionState(NamedTuple):
@@ -238,10 +246,10 @@ class Session:
         late = self._silent >= self._wait
         if late:
             self._silent = 0
+            if lossy or self._wait < LATE:
+                self._send_oldest(MOST_BYTES if lossy else SMALL)
             self._wait = SOON if self._wait == LATE else min(2 * self._wait, LATE)
             self._repeated = -1
-            if lossy:
-                self._send_oldest()
         if late or (self._silent == SOON and self.sent - self._asked_at >= SOON_AFTER):
             self._asked_at = self.sent
             self.ask()
@@ -271,9 +279,11 @@ class Session:
         self._asked = -1
         self.resent += self.sent - self.confirmed
 
-    def _send_oldest(self) -> None:
-        """Send the oldest frame again that is not confirmed."""
+    def _send_oldest(self, most: int) -> None:
+        """Send the oldest frame again that is not confirmed, if it has at most so many bytes."""
         for frame in islice(self._unconfirmed(), 1):
+            if len(frame) > most:
+                return
             self.replies.append(enveloped(frame, self.confirmed + 1, self.taken))
             self._told = self.taken
             self.resent += 1

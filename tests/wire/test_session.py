@@ -10,6 +10,7 @@ from posse.wire.session import (
     CONFIRM_EVERY,
     ENVELOPE_BYTES,
     LATE,
+    SMALL,
     SOON,
     SOON_AFTER,
     Session,
@@ -254,11 +255,11 @@ def test_a_peer_that_asks_again_and_again_is_answered_once_between_two_probes() 
 
 
 def asked(session: Session, looks: int) -> list[int]:
-    """At which of so many looks the other end was asked."""
+    """At which of so many looks the other end was asked, and each -1 for a frame behind that."""
     at = []
     for look in range(1, looks + 1):
         session.probe()
-        at += [look] * len(session.replies)
+        at += [-1 if content(data) else look for data in session.replies]
         session.replies.clear()
     return at
 
@@ -277,13 +278,21 @@ def test_who_confirms_nothing_is_asked_soon_where_much_went_and_late_where_littl
     first = 1 + LATE  # at the first look it is known that something was confirmed before
     lost = says(1)
     again = [first + SOON, first + 3 * SOON, first + 7 * SOON, first + 7 * SOON + LATE]
-    assert asked(session, again[-1] + 1) == [first, *again]  # a question may be lost as well
+    looks = asked(session, again[-1] + SOON)  # a question may be lost as well
+    assert [look for look in looks if look > 0] == [first, *again, again[-1] + SOON]
+    assert looks[:8] == [first, -1, again[0], -1, again[1], -1, again[2], again[3]]
     other.take(lost)
     lost = says(SOON_AFTER)  # as in lockstep, where each frame confirms one
     assert asked(session, first) == [1 + SOON, first]
     other.take(lost)
     says(1)
     assert asked(session, LATE) == []
+
+
+def test_a_large_frame_goes_again_only_when_it_is_known_to_be_lost() -> None:
+    session = Session()
+    session.wrap(b"x" * (SMALL + 1))
+    assert -1 not in asked(session, 10 * LATE)
 
 
 def test_on_a_link_that_loses_frames_the_oldest_goes_again_soon_then_later_and_soon_again() -> None:

@@ -1,7 +1,7 @@
 """The simulated network: connections between sockets, and what becomes of what is under way.
 
-What it assumes about TCP and ZeroMQ (`tests/testing/simulator/test_assumptions.py` shows some of it
-with real sockets):
+What it assumes about TCP and ZeroMQ (`tests/engines/simulated/test_sockets.py` shows some with real
+ones):
 
 - A connection is a stream: what arrives is in order; between connections nothing is.
 - What is under way is lost with its connection. What a connecting socket was handed while it had

@@ -67,6 +67,16 @@ def test_a_run_ends_as_if_it_had_not_been(name: str) -> None:
     assert attempt(plan, 0, faults).violations == []
 
 
+@pytest.mark.slow
+def test_no_agent_is_lost_on_a_star_where_half_of_all_frames_are() -> None:
+    name = "byzantine-ucb"
+    longer = {"parameters": {"horizon": 300}, "engine": {"deadline": 10.0}}
+    plan = prepare({"system": name, **SMALL[name], "topology": {"kind": "star"}, **longer})
+    links = [(0, rank) for rank in range(1, 6)] + [(COORDINATOR, rank) for rank in range(6)]
+    lost = [fault("lose", 0, *ends, lasts=1e4, amount=0.49) for ends in links]
+    assert attempt(plan, 1, lost).violations == []
+
+
 @pytest.mark.parametrize("what", ["journal lost", "journal torn", "journal older"])
 @pytest.mark.parametrize("rank", [COORDINATOR, 1])
 def test_a_damaged_journal_of_the_field_costs_no_second_run(what: FaultKind, rank: int) -> None:
