@@ -38,7 +38,7 @@ pictures: $(VENV)/run
 	rm -rf build/pictures && mkdir -p build/pictures docs/pictures
 	$(BIN)/posse run examples/first_ride.toml --engine memory --out build/pictures/demo
 	$(BIN)/posse report build/pictures/demo
-	for system in cooperative-ucb ucb1 posse.baselines:COOPERATIVE_MOSS; do \
+	for system in cooperative-ucb ucb1 posse_arena.baselines:COOPERATIVE_MOSS; do \
 		$(BIN)/posse run $(GRID) --set system=$$system --out build/pictures/$${system##*:} || exit 1; done
 	$(BIN)/posse report build/pictures/cooperative-ucb
 	cd build/pictures && $(CURDIR)/$(BIN)/posse compare cooperative-ucb ucb1 COOPERATIVE_MOSS --out compare.html

@@ -7,8 +7,10 @@ takes events, each with its time, and answers with effects: `handle(event, now) 
 Machines exchange `Message`s, read `[parameters]` as a `Parameters`, and note `Row`s for tables.
 """
 
+from posse.agent.masking import SumMasker
 from posse.agent.noise import Noise
 from posse.arms.base import ArmsContext
+from posse.coordinator.masked_sum import MaskedSum
 from posse.errors import SpecError
 from posse.families.bounds import Bound
 from posse.families.claims import ClaimContext, unprotected
@@ -26,6 +28,7 @@ from posse.families.shapes import (
     Wiring,
 )
 from posse.families.system import Field, LabOnly, Loss, System, UnitInterval
+from posse.protocol import masking
 from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.log import PublicRow, Row
@@ -91,6 +94,7 @@ __all__ = [
     "Guarantee",
     "LabOnly",
     "Loss",
+    "MaskedSum",
     "Mesh",
     "MeshWithServer",
     "Message",
@@ -125,6 +129,7 @@ __all__ = [
     "Star",
     "Started",
     "Statistic",
+    "SumMasker",
     "System",
     "Timer",
     "TimerFired",
@@ -133,5 +138,6 @@ __all__ = [
     "Wiring",
     "along",
     "from_edges",
+    "masking",
     "unprotected",
 ]

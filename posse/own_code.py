@@ -46,9 +46,6 @@ class NotTrusted(InputError):
 Stamp = tuple[int, int, int]
 """Change time (ns), size and inode of a file; while they stay the same, so does the content."""
 
-_OURS = {"posse.baselines", "posse.linear", "posse.linear_summed"}
-"""Modules of posse whose systems have the names of code."""
-
 _TRUSTED = [Imports.ALL]
 """The last counts. Whoever calls posse from Python names the code, too."""
 _MOST_BYTES = 16 << 20
@@ -144,10 +141,7 @@ def load(target: str, folders: Sequence[str], group: str) -> Any:
 
     Raises `NotTrusted`, `AttributeError`, or whatever the module raises.
     """
-    if _is_ours(target):
-        folders = ()
-    else:
-        _require_trust(target, folders, group)
+    _require_trust(target, folders, group)
     if ":" not in target:
         with aside():
             return installed(group)[target].load()
@@ -171,12 +165,6 @@ def trusting(imports: Imports) -> Iterator[None]:
         yield
     finally:
         _TRUSTED.pop()
-
-
-def _is_ours(target: str) -> bool:
-    """Whether this names a system of posse's, which can be imported without a user's word."""
-    module, _, name = target.partition(":")
-    return module in _OURS and name.isupper()
 
 
 def _require_trust(target: str, folders: Sequence[str], group: str) -> None:

@@ -26,11 +26,6 @@ ELSEWHERE = [
         "posse/families: context network system",
     ),
     (
-        "the form of FedUCB by masked sums, tested beside the one that it equals without noise",
-        "tests/test_linear.py",
-        "posse: linear_summed",
-    ),
-    (
         "how both ends of a run go on after a kill",
         "tests/engines/test_recovery.py",
         "posse/engines/agents: recovery",
@@ -113,6 +108,11 @@ ELSEWHERE = [
         "parts of an arena, which is held as a whole",
         "tests/arena/test_verb.py",
         "arena/posse_arena: apart arena entrants page rewards",
+    ),
+    (
+        "FedUCB by masked sums, tested beside the form that it equals without noise",
+        "tests/arena/test_linear.py",
+        "arena/posse_arena: linear_summed",
     ),
     (
         "what posse new writes",

@@ -77,7 +77,7 @@ def _printed(system: str) -> dict[str, Any]:
 
 
 def _baseline(name: str, tune: Tunes | None = None) -> dict[str, Any]:
-    return {"system": f"posse.baselines:{name}", "tune": tune or {}}
+    return {"system": f"posse_arena.baselines:{name}", "tune": tune or {}}
 
 
 def _private_lone(name: str) -> dict[str, Any]:

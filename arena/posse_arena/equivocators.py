@@ -131,7 +131,7 @@ def two_faced(system: System) -> System:
 
 
 class _Of:
-    """Systems by their names as attributes; one of `posse.module:NAME` takes several."""
+    """Systems by their names as attributes; one of `posse_arena.module:NAME` takes several."""
 
     def __init__(self, said: tuple[str, ...] = ()) -> None:
         self._said = said
@@ -143,7 +143,7 @@ class _Of:
 
 def _ends(said: tuple[str, ...]) -> bool:
     """Whether a name is whole."""
-    return ":" in said[-1] or (len(said) == 1 and said[0] != "posse")
+    return ":" in said[-1] or (len(said) == 1 and said[0] != "posse_arena")
 
 
 of = _Of()

@@ -10,14 +10,14 @@ from typing import Any, get_args
 import msgspec
 from msgspec import inspect as mi
 
-from posse import baselines, families, linear, linear_summed, own_code
+from posse import families, own_code
 from posse.arms import ArmsSpec
 from posse.cli.options import add_trust
 from posse.cli.parser import Parser
 from posse.cli.streams import wrapped
 from posse.errors import SpecError
 from posse.families import get_system
-from posse.families.system import LabOnly, System
+from posse.families.system import LabOnly
 from posse.spec.activity import ActivitySpec
 from posse.spec.explain import nearest
 from posse.spec.topology import TopologySpec
@@ -28,12 +28,11 @@ _ARMS, _TOPOLOGIES = (
 )
 _SECTIONS = {
     "systems": "SYSTEMS  (system = …)",
-    "baselines": "BASELINES  (system = …; to compare with)",
     "arms": "ARMS  ([arms] kind = …)",
     "topologies": "TOPOLOGIES  ([topology] kind = …)",
     "activity": "ACTIVITY  ([agents] activity = { … })",
 }
-_NAMED = ("systems", "baselines", "arms", "topologies")
+_NAMED = ("systems", "arms", "topologies")
 """Sections of which there is a table of names."""
 
 _HANG = 22
@@ -46,7 +45,7 @@ def add(parser: Parser) -> None:
     parser.option(
         "what",
         "the name of one system, kind of arms or topology, or your own system as MODULE:NAME, to "
-        "see its keys; systems, baselines, arms or topologies to see all names; activity; or all, "
+        "see its keys; systems, arms or topologies to see all names; activity; or all, "
         "for all keys of all",
         nargs="?",
         default="",
@@ -69,7 +68,7 @@ def run(options: argparse.Namespace) -> None:
     elif name and name not in names():
         raise SpecError(
             f"posse list {name}",
-            f"not known; {nearest(name, [*names(), *_baselines()], 'posse list')}",
+            f"not known; {nearest(name, names(), 'posse list')}",
         )
     elif name in ("", *_NAMED):
         _print_names([name] if name else _NAMED)
@@ -81,7 +80,6 @@ def _print_names(sections: Sequence[str]) -> None:
     """Print a table for each section: its names, and what each of them is."""
     titles = {
         "systems": {name: _title_of(name) for name in families.names()},
-        "baselines": {name: system.title for name, system in _baselines().items()},
         "arms": {name: _purpose_of(kind) for name, kind in _ARMS.items()},
         "topologies": {name: _purpose_of(kind) for name, kind in _TOPOLOGIES.items()},
     }
@@ -98,7 +96,6 @@ def _print_keys(what: str) -> None:
     """Print with all keys what has this name, or everything."""
     asked = {
         "systems": [name for name in families.names() if what in ("all", name)],
-        "baselines": [*_baselines()] if what == "all" else [],
         "arms": [name for name in _ARMS if what in ("all", name)],
         "topologies": [name for name in _TOPOLOGIES if what in ("all", name)],
         "activity": ["activity"] * (what in ("all", "activity")),
@@ -109,25 +106,12 @@ def _print_keys(what: str) -> None:
         for name in chosen:
             if section == "systems":
                 _print_system(name, alone=what == name)
-            elif section == "baselines":
-                families.find_system(name, [])
-                _print_system(name)
             elif section == "activity":
                 _print_table(ActivitySpec)
             else:
                 kind = (_ARMS if section == "arms" else _TOPOLOGIES)[name]
                 print("\n" + wrapped(f"  {name}: {_purpose_of(kind)}", 4))
                 _print_table(kind)
-
-
-def _baselines() -> dict[str, System]:
-    """The baselines by what a run file calls them."""
-    return {
-        f"{module.__name__}:{name}": it
-        for module in (baselines, linear, linear_summed)
-        for name, it in vars(module).items()
-        if isinstance(it, System)
-    }
 
 
 def _purpose_of(kind: Any) -> str:

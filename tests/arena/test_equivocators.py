@@ -72,6 +72,6 @@ def test_who_tells_lies_costs_the_others_regret():
 
 def test_systems_are_found_by_name_and_need_neighbours():
     assert getattr(of, "private-ucb").name == "private-ucb"
-    assert of.posse.__getattr__("baselines:COOPERATIVE_MOSS").title.startswith("MOSS")
+    assert of.posse_arena.__getattr__("baselines:COOPERATIVE_MOSS").title.startswith("MOSS")
     with pytest.raises(SpecError, match="ucb1 has no neighbours"):
         two_faced(find_system("ucb1", []))

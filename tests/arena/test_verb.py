@@ -21,7 +21,7 @@ if "arena" not in cli.added_verbs():
     pytest.skip("posse-arena is not installed: pip install -e arena", allow_module_level=True)
 
 MINE = """\
-system = "posse.baselines:EPSILON_GREEDY"
+system = "posse_arena.baselines:EPSILON_GREEDY"
 
 [agents]
 count = 2

@@ -2,7 +2,6 @@
 
 import os
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -104,23 +103,3 @@ def test_a_run_imports_nothing_that_others_can_write(
     main(["run", str(run), "--out", str(tmp_path / "out"), "--trust"])
     assert (tmp_path / "imported").exists()
     forget_own_code()
-
-
-@pytest.mark.parametrize("name", ["posse.baselines:THOMPSON", "posse.linear:LINUCB"])
-def test_systems_of_posse_with_the_names_of_code_need_no_trust(
-    name: str, sent: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """And no folder that a run file names is imported from, then or later."""
-    arms = "features = [[0.3, 0.4], [0.1, 0.2]]" if "linear" in name else "means = [0.9, 0.5]"
-    kind = "linear" if "linear" in name else "bernoulli"
-    Path("ours.toml").write_text(
-        f'system = "{name}"\npath = ["sent"]\nagents.count = 2\nparameters.horizon = 10\n'
-        f'[arms]\nkind = "{kind}"\n{arms}\n'
-    )
-    before = sys.path[:]
-    assert main(["check", "ours.toml"]) == 0
-    assert "every agent alone" in " ".join(capsys.readouterr().out.split())
-    assert sys.path == before
-    Path("ours.toml").write_text(Path("ours.toml").read_text().replace(name, f"{name}.title"))
-    assert main(["check", "ours.toml"]) == 2
-    assert "is not imported to read a file" in capsys.readouterr().err

@@ -92,15 +92,6 @@ def test_every_system_is_held_equal() -> None:
     assert set(names()) <= set(HELD)
 
 
-@pytest.mark.parametrize("name", ["THOMPSON", "COOPERATIVE_KL_UCB"])
-def test_baselines_are_the_same_in_both(name: str) -> None:
-    graph = {"topology": {"kind": "path"}} if name != "THOMPSON" else {}
-    parameters = {"horizon": 30} | ({"gamma": 2} if graph else {})
-    run = spec(f"posse.baselines:{name}", agents=3, parameters=parameters, **graph)
-    with ProcessEngine(run) as engine:
-        assert_same_run(memory.run(run, 0), engine.run(run, 0))
-
-
 def test_repeated_runs_differ_and_agents_are_reused() -> None:
     run = spec("dp-mase", agents=6)
     with ProcessEngine(run) as engine:

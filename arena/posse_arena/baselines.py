@@ -1,6 +1,6 @@
 """Baselines that bandits are compared with, alone and cooperating without privacy.
 
-Named in a run file as `system = "posse.baselines:MOSS"`. They are made by what `posse.extend`
+Named in a run file as `system = "posse_arena.baselines:MOSS"`. They are made by what `posse.extend`
 offers to everybody: one agent, and for each baseline a function that gives every arm an index.
 """
 

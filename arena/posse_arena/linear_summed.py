@@ -1,4 +1,4 @@
-"""FedUCB whose server reads sums over all agents and nothing else (see `posse.linear`).
+"""FedUCB whose server reads sums over all agents and nothing else (see `posse_arena.linear`).
 
 Zhou and Chowdhury (arXiv 2302.13945) propose a distributed form, in which silos trust no server and
 the sum of all has little more noise than a trusted server would add. Only their abstract could be
@@ -14,8 +14,6 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta
 
-from posse.agent.masking import SumMasker
-from posse.coordinator.masked_sum import MaskedSum, Orders
 from posse.extend import (
     COORDINATOR,
     AgentContext,
@@ -29,6 +27,8 @@ from posse.extend import (
     Disclose,
     FloatArray,
     LabOnly,
+    MaskedSum,
+    Message,
     MessageReader,
     Purpose,
     Received,
@@ -42,10 +42,12 @@ from posse.extend import (
     SpecError,
     Star,
     Started,
+    SumMasker,
     System,
     UnitInterval,
+    masking,
 )
-from posse.linear import (
+from posse_arena.linear import (
     FedUcbParameters,
     LinearAgent,
     LinearServer,
@@ -54,17 +56,6 @@ from posse.linear import (
     from_triangle,
     sensitivity,
     to_triangle,
-)
-from posse.protocol.masking import (
-    MAX_WORDS,
-    WORD_BITS,
-    Keys,
-    Masked,
-    PublicKey,
-    Unmask,
-    Unmasked,
-    check_key,
-    pack_words,
 )
 
 
@@ -103,14 +94,14 @@ class SummedAgent(LinearAgent):
         """Take one event, and return the effects to carry out."""
         match event:
             case Started():
-                return [Send(COORDINATOR, PublicKey(self.masker.public))]
-            case Received(_, Keys(keys)) if not self.masker.keys:
+                return [Send(COORDINATOR, masking.PublicKey(self.masker.public))]
+            case Received(_, masking.Keys(keys)) if not self.masker.keys:
                 if {*keys} != {*range(self.agents)}:
                     raise RemoteProtocolError("wrong-keys", f"{len(keys)} keys")
                 self.masker.take_keys(keys)
                 return self._next()
-            case Received(_, Unmask(number)):
-                return [Send(COORDINATOR, Unmasked(number, self.masker.reveal(number)))]
+            case Received(_, masking.Unmask(number)):
+                return [Send(COORDINATOR, masking.Unmasked(number, self.masker.reveal(number)))]
             case _:
                 return super().handle(event, now)
 
@@ -128,7 +119,10 @@ class SummedAgent(LinearAgent):
         release = Release(
             "discrete-laplace", p.most / unit, p.scale / unit, p.epsilon, f"batch {self.batch}"
         )
-        return [Disclose(release), Send(COORDINATOR, Masked(self.batch, pack_words(hidden)))]
+        return [
+            Disclose(release),
+            Send(COORDINATOR, masking.Masked(self.batch, masking.pack_words(hidden))),
+        ]
 
 
 @dataclass(kw_only=True)
@@ -148,12 +142,12 @@ class SummedServer(LinearServer):
     def handle(self, event: ServerEvent, now: float) -> ServerEffects:
         """Take one event, and return the effects to carry out."""
         match event:
-            case Received(sender, PublicKey(key)) if sender not in self.keys:
-                self.keys[sender] = check_key(sender, key, None)
-                return [Broadcast(Keys(self.keys))] if len(self.keys) == self.agents else []
-            case Received(sender, Masked(number, words)) if number == self.sums.number:
+            case Received(sender, masking.PublicKey(key)) if sender not in self.keys:
+                self.keys[sender] = masking.check_key(sender, key, None)
+                return [Broadcast(masking.Keys(self.keys))] if len(self.keys) == self.agents else []
+            case Received(sender, masking.Masked(number, words)) if number == self.sums.number:
                 return self._order(self.sums.report(sender, words, b"", len(self.known)))
-            case Received(sender, Unmasked(number, seed)) if number == self.sums.number:
+            case Received(sender, masking.Unmasked(number, seed)) if number == self.sums.number:
                 self.sums.unmasked(sender, seed)
                 return self._order([])
             case Received(_, message):
@@ -167,7 +161,7 @@ class SummedServer(LinearServer):
             return [agent for agent in range(self.agents) if agent not in self.keys]
         return self.sums.missing()
 
-    def _order(self, orders: Orders) -> ServerEffects:
+    def _order(self, orders: list[tuple[tuple[int, ...], Message]]) -> ServerEffects:
         if not self.sums.complete:
             return [Broadcast(message) for _, message in orders]
         unit = float(1 << self.parameters.precision)
@@ -180,7 +174,7 @@ class SummedServer(LinearServer):
 class SummedReader(MessageReader):
     """Reads no numbers out of masked reports."""
 
-    hidden = (PublicKey, Keys, Masked, Unmasked)
+    hidden = (masking.PublicKey, masking.Keys, masking.Masked, masking.Unmasked)
 
 
 def _agent(context: AgentContext) -> SummedAgent:
@@ -206,19 +200,20 @@ def _check(spec: RunSpec, parameters: SummedParameters) -> None:
     agents, d = spec.agents.count, parameters.dimensions
     if agents < 2:
         raise SpecError("agents.count", "is 1, but noise is shared among at least two agents")
-    if (words := d * (d + 3) // 2) > MAX_WORDS:
+    if (words := d * (d + 3) // 2) > masking.MAX_WORDS:
         raise SpecError(
             "parameters.dimensions",
-            f"is {d}, which makes {words:,} sums; a masked report holds at most {MAX_WORDS:,}",
+            f"is {d}, which makes {words:,} sums; a masked report holds at most "
+            f"{masking.MAX_WORDS:,}",
         )
     unit = 2.0**parameters.precision
     # the shares of all agents together have a tail of at most so many scales of the claimed noise
     noise = 40 * parameters.scale / unit * agents / parameters.enough(agents)
-    if (agents * parameters.batch + noise) * unit >= 2.0 ** (WORD_BITS - 1):
+    if (agents * parameters.batch + noise) * unit >= 2.0 ** (masking.WORD_BITS - 1):
         raise SpecError(
             "parameters.precision",
-            f"is {parameters.precision}: a sum over {agents} agents does not fit into {WORD_BITS} "
-            "bits; use fewer",
+            f"is {parameters.precision}: a sum over {agents} agents does not fit into "
+            f"{masking.WORD_BITS} bits; use fewer",
         )
 
 
@@ -247,8 +242,8 @@ FEDUCB_SUMMED = System(
     paper="Dubey and Pentland 2020; Zhou and Chowdhury 2023",
     parameters=SummedParameters,
     shape=Star(
-        AgentRole(_agent, (Keys, Unmask, LinearTotal)),
-        ServerRole(_server, (PublicKey, Masked, Unmasked)),
+        AgentRole(_agent, (masking.Keys, masking.Unmask, LinearTotal)),
+        ServerRole(_server, (masking.PublicKey, masking.Masked, masking.Unmasked)),
     ),
     clocks=("slots",),
     unit_interval=UnitInterval(),

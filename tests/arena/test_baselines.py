@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 import posse
-from posse import baselines
-from posse.baselines import BaselineAgent, Known, KnownSums, SharedHorizon
 from posse.engines import memory
+from posse.engines.processes import ProcessEngine
 from posse.extend import Broadcast, Finish, Pull, Pulled, Received, RemoteProtocolError, Started
 from posse.plan import prepare
+from posse_arena import baselines
+from posse_arena.baselines import BaselineAgent, Known, KnownSums, SharedHorizon
+from tests.support.runs import assert_same_run, spec
 
 NAMES = ("THOMPSON", "KL_UCB", "MOSS", "EPSILON_GREEDY")
 
@@ -103,7 +105,7 @@ def play(name: str, **changes: Any) -> posse.RunRecord:
     graph = {"topology": {"kind": "ring"}} if name.startswith("COOP") else {}
     plan = prepare(
         {
-            "system": f"posse.baselines:{name}",
+            "system": f"posse_arena.baselines:{name}",
             "agents": {"count": 4},
             "arms": {"kind": "bernoulli", "means": [0.9, 0.5, 0.2]},
             "parameters": {"horizon": 150},
@@ -122,3 +124,12 @@ def test_each_finds_the_best_arm_and_cooperation_saves_regret(name: str) -> None
     assert alone.communication.data.messages == 0
     assert together.communication.data.messages == 4 * 2 * 150
     assert together.regret < alone.regret
+
+
+@pytest.mark.parametrize("name", ["THOMPSON", "COOPERATIVE_KL_UCB"])
+def test_baselines_are_the_same_in_both(name: str) -> None:
+    graph = {"topology": {"kind": "path"}} if name != "THOMPSON" else {}
+    parameters = {"horizon": 30} | ({"gamma": 2} if graph else {})
+    run = spec(f"posse_arena.baselines:{name}", agents=3, parameters=parameters, **graph)
+    with ProcessEngine(run) as engine:
+        assert_same_run(memory.run(run, 0), engine.run(run, 0))

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import posse
-from posse import linear, linear_summed
 from posse.agent.noise import SeededNoise
 from posse.arms import LinearArms
 from posse.audit.coupling import coupled
@@ -18,7 +17,10 @@ from posse.engines import memory
 from posse.errors import SpecError
 from posse.experiments import prepare
 from posse.extend import COORDINATOR, FloatArray, Purpose
-from posse.linear import (
+from posse.protocol.machine import Pulled, Received, Started
+from posse.seeds import generator
+from posse_arena import linear, linear_summed
+from posse_arena.linear import (
     FedUcbParameters,
     GraphAgent,
     LinearAgent,
@@ -31,9 +33,7 @@ from posse.linear import (
     sensitivity,
     to_triangle,
 )
-from posse.linear_summed import SummedParameters
-from posse.protocol.machine import Pulled, Received, Started
-from posse.seeds import generator
+from posse_arena.linear_summed import SummedParameters
 
 ARMS = {"kind": "linear", "count": 4, "dimensions": 2}
 AGENTS, HORIZON, BATCH, SEED = 3, 24, 6, 5
@@ -46,7 +46,7 @@ WAYS: dict[str, dict[str, Any]] = {
 
 def _raw(name: str, **more: Any) -> dict[str, Any]:
     return {
-        "system": f"posse.linear:{name}",
+        "system": f"posse_arena.linear:{name}",
         "seed": SEED,
         "agents": {"count": AGENTS},
         "arms": ARMS,
@@ -358,7 +358,7 @@ def test_sums_of_as_many_features_as_there_may_be_are_sent_and_of_more_refused()
 
 def _summed(**more: Any) -> dict[str, Any]:
     given = {"horizon": HORIZON, **WAYS["FEDUCB"], **more}
-    return _raw("", system="posse.linear_summed:FEDUCB_SUMMED", parameters=given)
+    return _raw("", system="posse_arena.linear_summed:FEDUCB_SUMMED", parameters=given)
 
 
 def test_of_masked_sums_both_engines_give_the_same_run() -> None:
