@@ -1,11 +1,8 @@
 """docs/reproduction.md from the outcomes of the experiments: a row for each verdict."""
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from functools import cache
-from importlib import resources
 from pathlib import Path
 
 import jinja2
@@ -129,10 +126,10 @@ def _tally(outcomes: Iterable[Told], claims: bool) -> str:
 
 
 def _rows(told: Iterable[Both], claims: bool) -> list[list[str]]:
-    """Rows of what is said, where, by which experiment, the verdicts, the figure and its power.
+    """Rows of what is said, where, by which experiment, the verdicts and the figure.
 
     Statements of an experiment that differ in what stands before their colon share a row if the
-    verdicts and the power are the same.
+    verdicts are the same.
     """
     rows = []
     for small, large in told:
@@ -148,21 +145,19 @@ def _rows(told: Iterable[Both], claims: bool) -> list[list[str]]:
             key: tuple[str, ...] = (
                 rest,
                 statement.place,
-                _before().get(small.name, {}).get(statement.text, "new"),
                 _word(statement, same),
-                _power(same),
             )
             if of in (name for name, _ in told_apart.get(key, [])):
                 key = (*key, str(number))
             told_apart.setdefault(key, []).append((of, _figure(same)))
-        for (rest, place, earlier, word, power, *_), found in told_apart.items():
-            before = _joined([of for of, _ in found])
-            said = f"{before}: {rest}" if before else rest
+        for (rest, place, word, *_), found in told_apart.items():
+            start = _joined([of for of, _ in found])
+            said = f"{start}: {rest}" if start else rest
             where = [place] if claims else []
             name = (
                 f"`{small.name}`{'°' if claims and not small.figure.startswith('Figure') else ''}"
             )
-            told_row = [_cut(said), *where, name, earlier, word, found[0][1], power]
+            told_row = [_cut(said), *where, name, word, found[0][1]]
             rows.append(told_row)
     return rows
 
@@ -181,7 +176,9 @@ def _joined(names: list[str]) -> str:
 
 
 def _figure(statement: Judged) -> str:
-    """What was measured, by form if forms differ in their verdict, without what can be left out."""
+    """What was measured, by form if forms differ in their verdict; of what holds nothing."""
+    if statement.verdict in ("borne out", "says nothing here"):
+        return ""
     found = {variant: _short(finding.said) for variant, finding in statement.judging.items()}
     if statement.verdict == DEPENDS:
         return "; ".join(f"{variant} {said}" for variant, said in found.items())
@@ -200,22 +197,6 @@ def _cut(said: str) -> str:
     """As many words as a statement may have."""
     words = said.split()
     return said if len(words) <= _LONGEST else f"{' '.join(words[:_LONGEST])}…"
-
-
-@cache
-def _before() -> dict[str, dict[str, str]]:
-    """By experiment and statement the verdict before every verdict had a power."""
-    found: dict[str, dict[str, str]] = json.loads(
-        (resources.files("posse_papers") / "before.json").read_text(encoding="utf-8")
-    )
-    return found
-
-
-def _power(statement: Judged) -> str:
-    """What the claim excludes and the same test was made on, without its figure."""
-    powers = (finding.power.removeprefix("not refuted: ") for finding in statement.judging.values())
-    names = (re.split(r" \(not refuted\)|:|, by what", power)[0] for power in powers if power)
-    return "; ".join(dict.fromkeys(names))
 
 
 def _row(cells: Iterable[str]) -> str:

@@ -32,17 +32,6 @@ def test_what_somebody_cannot_do_has_its_test(heading: str) -> None:
         assert can or re.search(r"`tests/[\w/]+\.py::\w+`", test), tries
 
 
-def test_every_attack_that_the_project_was_tried_by_has_its_test() -> None:
-    numbers = []
-    for number, _, comes, test in rows("Attacks"):
-        assert comes
-        assert re.fullmatch(r"`tests/[\w/]+\.py::\w+`", test), number
-        numbers += number.split(", ")
-    old, new = [f"a{n:02}" for n in range(1, 33)], [f"n{n:02}" for n in range(1, 16)]
-    variants = ["a05b", "a14b", "a16b", "a17x", "a24b", "n02b", "n05b"]
-    assert sorted(numbers) == sorted(old + new + variants)
-
-
 @pytest.mark.slow
 def test_every_test_of_an_attack_is_collected() -> None:
     """By `make attacks`, and with no word against it by `make test-all`, which .ci/run calls."""

@@ -88,56 +88,22 @@ def test_claims_and_checks_of_our_own_are_told_and_counted_apart():
     assert "Checks of our own: 1 undecided." in text
     claims, _, rest = text.partition("## Checks of our own")
     assert rows(claims) == [
-        "|it \\| falls|4.2|`small`|new|**yes**|so|chance|",
-        "|it \\| falls|4.2|`small`|new|corrected **yes**, printed **no**"
-        "|corrected so; printed so||",
+        "|it \\| falls|4.2|`small`|**yes**||",
+        "|it \\| falls|4.2|`small`|corrected **yes**, printed **no**|corrected so; printed so|",
     ]
-    assert rows(rest) == ["|it \\| falls|`small`|new|**open**|so||"]
+    assert rows(rest) == ["|it \\| falls|`small`|**open**|so|"]
 
 
 def test_a_setting_of_ours_is_marked():
     text = document(outcome(statement(corrected=found("undecided")), figure="Theorem 1"))
-    assert rows(text) == ["|it \\| falls|4.2|`small`°|new|**open**|so||"]
-
-
-@pytest.mark.parametrize(
-    ("power", "named"),
-    [
-        ("no difference", "no difference"),
-        ("half the rounds (not refuted): 3 of 4", "half the rounds"),
-        ("half the noise, by what was found: 2.1, claimed 1", "half the noise"),
-        ("not refuted: half the noise, by what was found: .8, claimed 1", "half the noise"),
-    ],
-)
-def test_the_power_of_a_verdict_is_named_without_its_figure(power, named):
-    text = document(outcome(statement(corrected=found("borne out", power))))
-    assert rows(text) == [f"|it \\| falls|4.2|`small`|new|**yes**|so|{named}|"]
-
-
-def test_the_verdict_of_before_stands_beside_the_one_of_now():
-    text = "scales with 1/p*: one waits for the M-th most frequent agent"
-    one = Judged(text=text, place="4.2", by="both", found={"corrected": found("undecided")})
-    told = outcome(one, name="rio-active")
-    document = reproduction.text({"rio-active": told}, {}, ["rio-active"])
-    assert rows(document, "scales") == [f"|{text}|4.2|`rio-active`|yes|**open**|so||"]
-
-
-def test_what_was_said_before_is_of_statements_that_there_are():
-    there = {
-        name: {statement.text for statement in experiment.statements}
-        for name, experiment in catalogue.experiments().items()
-    }
-    before = reproduction._before()
-    assert {(n, t) for n, said in before.items() for t in said if t not in there[n]} == set()
+    assert rows(text) == ["|it \\| falls|4.2|`small`°|**open**|so|"]
 
 
 def test_the_paper_size_stands_beside_the_quick_form_where_it_differs():
     quick = outcome(statement(corrected=found("undecided")))
     full = outcome(statement(corrected=found("borne out", "half the noise: 2")), form="full")
     text = document(quick, full)
-    assert rows(text) == [
-        "|it \\| falls|4.2|`small`|new|**open**; paper size: **yes**|so|half the noise|"
-    ]
+    assert rows(text) == ["|it \\| falls|4.2|`small`|**open**; paper size: **yes**||"]
     assert "Claims of the papers: 1 undecided." in text
     assert "Claims of the papers, paper size: 1 borne out." in text
     assert "Not run here: `other`" in text
@@ -153,8 +119,8 @@ def test_statements_that_differ_before_their_colon_share_a_row():
         for xi, answer in answers
     ]  # fmt: skip
     assert rows(document(outcome(*said)), "ξ") == [
-        "|ξ = 0, 0.1: it falls|4.2|`small`|new|**no**|so||",
-        "|ξ = 0.2: it falls|4.2|`small`|new|**open**|so||",
+        "|ξ = 0, 0.1: it falls|4.2|`small`|**no**|so|",
+        "|ξ = 0.2: it falls|4.2|`small`|**open**|so|",
     ]
 
 
@@ -177,4 +143,4 @@ def test_equal_statements_have_a_row_each():
 )  # fmt: skip
 def test_a_figure_is_short(said, short):
     one = statement(corrected=Finding(answer="undecided", said=said))
-    assert rows(document(outcome(one))) == [f"|it \\| falls|4.2|`small`|new|**open**|{short}||"]
+    assert rows(document(outcome(one))) == [f"|it \\| falls|4.2|`small`|**open**|{short}|"]
