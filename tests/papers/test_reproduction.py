@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from posse_papers import catalogue, reproduction
+from posse_papers import reproduction
 from posse_papers.outcome import Judged, PointMean, Told
 from posse_papers.statements import Answer, Finding
 
