@@ -17,9 +17,11 @@ import base64
 import binascii
 import os
 import re
+import secrets
 import struct
 import time
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
@@ -37,6 +39,9 @@ ALLOWLIST = "allowlist.toml"
 COORDINATOR = "coordinator"
 OPERATOR = -2
 """The rank of an operator, who holds the coordinator's own secret key."""
+
+Draw = Callable[[int], bytes]
+"""Draws so many bytes of secrets."""
 
 _RANK = re.compile("0|[1-9][0-9]*")
 _BYTES = 32
@@ -147,35 +152,37 @@ class AgentKeys:
         return Signer(self.own.signing, self.signers, name)
 
 
-def make_ephemeral_keys(agents: int) -> tuple[CoordinatorKeys, tuple[KeyPair, ...]]:
+def make_ephemeral_keys(
+    agents: int, draw: Draw = secrets.token_bytes
+) -> tuple[CoordinatorKeys, tuple[KeyPair, ...]]:
     """Keys that live as long as their processes: a coordinator's, and each agent's by rank.
 
     For agents that one command starts: over this machine's loopback, which every local user can
     reach, or on other machines.
     """
-    own, *pairs = (_fresh() for _ in range(agents + 1))
+    own, *pairs = (_fresh(draw) for _ in range(agents + 1))
     signers = {rank: pair.public_keys.signs for rank, pair in enumerate(pairs)}
     return CoordinatorKeys(own, tuple(pair.public for pair in pairs), signers), tuple(pairs)
 
 
-def _fresh() -> KeyPair:
-    public, secret = zmq.curve_keypair()
-    signing = Ed25519PrivateKey.generate().private_bytes_raw()
-    return KeyPair(public.decode(), secret.decode(), signing=signing)
+def _fresh(draw: Draw = secrets.token_bytes) -> KeyPair:
+    secret = z85.encode(draw(_BYTES))
+    return KeyPair(zmq.curve_public(secret).decode(), secret.decode(), signing=draw(_BYTES))
 
 
 # --- making --------------------------------------------------------------------------------------
 
 
-def create(folder: Path, agents: int) -> int:
+def create(folder: Path, agents: int, draw: Draw = secrets.token_bytes) -> int:
     """Make the folders that `folder` lacks for a coordinator and `agents` agents.
 
-    Returns how many parties got new pairs. Each party's folder has its own secret and no other. A
-    list of who is trusted that is there already gains new pairs alone: what was revoked stays so.
+    Returns how many parties got new pairs; `draw` draws them. Each party's folder has its own
+    secret and no other. A list of who is trusted that is there already gains new pairs alone: what
+    was revoked stays so.
     """
     files.open_folder(folder, of_folders=True)
     parties = [COORDINATOR, *(f"agent-{rank}" for rank in range(agents))]
-    made = {party for party in parties if make(folder / party, party)}
+    made = {party for party in parties if make(folder / party, party, draw)}
     public = {party: _pair(folder / party / f"{party}.key_secret").public_keys for party in parties}
     known = {rank: public[f"agent-{rank}"] for rank in range(agents)}
     new = {rank: keys for rank, keys in known.items() if f"agent-{rank}" in made}
@@ -187,13 +194,13 @@ def create(folder: Path, agents: int) -> int:
     return len(made)
 
 
-def make(folder: Path, party: str) -> bool:
+def make(folder: Path, party: str, draw: Draw = secrets.token_bytes) -> bool:
     """Make the pairs of one party in its own folder; False if it has them already."""
     files.open_folder(folder)
     path = folder / f"{party}.key_secret"
     if path.exists() or path.is_symlink():
         return False
-    pair = _fresh()
+    pair = _fresh(draw)
     signing = z85.encode(pair.signing).decode()
     written = {"public": pair.public, "secret": pair.secret, "signing": signing}
     files.write(path, f"# Secret: only for {party}.\n{tomli_w.dumps(written)}")

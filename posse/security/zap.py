@@ -25,7 +25,8 @@ PATIENCE = 10.0
 MOST_KEPT = 1_000
 """Questions kept at once. Beyond that *not yet* is answered at once."""
 
-_LOOK_MS = 10
+LOOK_MS = 10
+"""Milliseconds between looks at questions that are kept."""
 
 
 class ZapStatus(Enum):
@@ -37,22 +38,27 @@ class ZapStatus(Enum):
 
 
 class Authenticator:
-    """Answers for all server sockets of one context, in a thread of its own.
+    """Answers over a `socket` for all server sockets of its context.
 
     `decide(key)` is called for every connection, perhaps repeatedly, and `refused(address, key)`
-    for each that is refused or must wait. Both run in the thread, which ends with its context.
+    for each that is refused or must wait.
     """
 
     def __init__(
         self,
-        context: zmq.Context[zmq.Socket[bytes]],
+        socket: zmq.Socket[bytes],
         decide: Callable[[str], ZapStatus],
         refused: Callable[[str, str], None],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._decide = decide
         self._refused = refused
-        self._socket: zmq.Socket[bytes] = context.socket(zmq.ROUTER)
+        self._socket = socket
+        self._clock = clock
         self._kept: list[tuple[float, list[bytes]]] = []
+
+    def start(self) -> None:
+        """Answer in a thread of its own, which ends with the context."""
         self._socket.setsockopt(zmq.LINGER, 0)
         self._socket.bind(ZAP)
         threading.Thread(target=self._serve, name="zap", daemon=True).start()
@@ -60,23 +66,29 @@ class Authenticator:
     def _serve(self) -> None:
         try:
             while True:
-                if self._socket.poll(_LOOK_MS if self._kept else None):
-                    self._ask(self._socket.recv_multipart())
-                now = time.monotonic()
-                self._kept = [
-                    (until, request)
-                    for until, request in self._kept
-                    if not self._settled(request, patient=now < until)
-                ]
+                asked = self._socket.poll(LOOK_MS if self._kept else None)
+                self.attend(asked=bool(asked))
         except zmq.ContextTerminated:
             self._socket.close()
+
+    def attend(self, *, asked: bool) -> bool:
+        """Take a question if one was `asked`, and answer what can be; whether any are kept."""
+        if asked:
+            self._ask(self._socket.recv_multipart())
+        now = self._clock()
+        self._kept = [
+            (until, request)
+            for until, request in self._kept
+            if not self._settled(request, patient=now < until)
+        ]
+        return bool(self._kept)
 
     def _ask(self, request: list[bytes]) -> None:
         """Answer a new question, or keep it."""
         if not self._settled(request, patient=len(self._kept) < MOST_KEPT):
             address, key = _who(request)
             self._refused(address, key)
-            self._kept.append((time.monotonic() + PATIENCE, request))
+            self._kept.append((self._clock() + PATIENCE, request))
 
     def _settled(self, request: list[bytes], *, patient: bool) -> bool:
         """Answer a question, but not with *not yet* while `patient`; returns whether it did."""

@@ -23,6 +23,7 @@ from posse.agent.noise import Noise
 from posse.arms import Arms, ArmsContext, ArmsSpec
 from posse.durable.disk import DISK, Disk
 from posse.security.noise import FieldNoise
+from posse.security.zap import Authenticator, ZapStatus
 from posse.wire.sockets import end
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
@@ -95,6 +96,15 @@ class World:
             # frames of a slot in one turn; where few share a core that would only cost waiting
             made.set(zmq.THREAD_SCHED_POLICY, os.SCHED_BATCH)
         return made
+
+    def authenticate(
+        self,
+        context: zmq.Context[zmq.Socket[bytes]],
+        decide: Callable[[str], ZapStatus],
+        refused: Callable[[str, str], None],
+    ) -> None:
+        """Let a thread say which keys may connect to this context's server sockets."""
+        Authenticator(context.socket(zmq.ROUTER), decide, refused).start()
 
     def poller(self) -> zmq.Poller:
         """A poller of sockets and file descriptors."""

@@ -22,7 +22,8 @@ class Door:
         self._context = zmq.Context()
         self.socket = self._context.socket(zmq.PULL)
         self.public, secret = (key.decode() for key in zmq.curve_keypair())
-        Authenticator(self._context, self._decide, lambda address, key: self.refused.append(key))
+        refused = lambda address, key: self.refused.append(key)  # noqa: E731
+        Authenticator(self._context.socket(zmq.ROUTER), self._decide, refused).start()
         serve_with(self.socket, secret)
         self.socket.bind("tcp://127.0.0.1:*")
         self.address = self.socket.getsockopt_string(zmq.LAST_ENDPOINT)

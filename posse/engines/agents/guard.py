@@ -12,7 +12,7 @@ import zmq
 from posse.hosts.agent_setup import AgentSetup
 from posse.log import LOG
 from posse.security.keys import KeyPair, beginning
-from posse.security.zap import Authenticator, ZapStatus, connect_with, serve_with
+from posse.security.zap import ZapStatus, connect_with, serve_with
 from posse.wire.door import AROUND, AROUND_WITH_KEYS, WATCHED
 from posse.wire.inbox_door import InboxDoor
 from posse.wire.sockets import (
@@ -106,7 +106,7 @@ class Guard:
         socket.setsockopt(zmq.RCVHWM, 0)  # see `posse.wire.door`
         if self._own is not None:
             if self._inbox is None:  # one answers for all inboxes of the context
-                Authenticator(self._context, self._decide, self._refused)
+                self._world.authenticate(self._context, self._decide, self._refused)
             serve_with(socket, self._own.secret)
         self._inbox = monitored(socket, WATCHED)
         keyed = self._own is not None

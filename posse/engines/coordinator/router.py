@@ -16,7 +16,7 @@ from posse.protocol import control
 from posse.protocol.message import Message
 from posse.security.address import split
 from posse.security.keys import CoordinatorKeys, beginning
-from posse.security.zap import Authenticator, ZapStatus, host_of, key_of, serve_with
+from posse.security.zap import ZapStatus, host_of, key_of, serve_with
 from posse.wire.door import WATCHED, Door
 from posse.wire.line import Interceptor, Line
 from posse.wire.links import outside_runs, sender
@@ -102,7 +102,7 @@ class Router:
             do = "belongs here, add it by posse allow (its own log has it whole) and start again"
             self._refused.append(("stranger-key", text + do))
 
-        Authenticator(self._context, decide, refused)
+        self._world.authenticate(self._context, decide, refused)
         serve_with(self._socket, keys.own.secret)
 
     def next(self) -> tuple[bytes, zmq.Frame] | None:

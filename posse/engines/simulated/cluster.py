@@ -2,10 +2,12 @@
 
 import gc
 import logging
+import random
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +25,15 @@ from posse.plan import Plan, prepare
 from posse.protocol.machine import COORDINATOR, peer_name
 from posse.protocol.wire import kind_of
 from posse.results.record import RunRecord
+from posse.security import keys
+from posse.security.keys import AgentKeys
 from posse.wire.links import without_topic
 from posse.wire.session import content, is_numbered
 
 ADDRESS = "tcp://127.0.0.1:39999"
 COORDINATORS_JOURNAL = "coordinator.journal"
+FIRST_STRANGER = 1_000
+"""The rank of the first stranger; all agents are below."""
 
 _SHM = Path("/dev/shm")
 
@@ -65,7 +71,7 @@ class SimulatedCluster:
 
     `records` are the runs that are safe, by number; `ended` the processes that ended by themselves,
     `defects` the tracebacks of those that should not have. `numbers`: the runs that are made, by
-    default all of the plan.
+    default all of the plan. `keyed`: all have keys, in a folder each, as `posse keys` makes them.
 
     Above 20 attributes: all processes with what each has, and all that happened.
     """
@@ -79,6 +85,7 @@ class SimulatedCluster:
         numbers: Sequence[int] | None = None,
         wait: float = 300.0,
         tap: Tap | None = None,
+        keyed: bool = False,
     ) -> None:
         self.folder = Path(
             tempfile.mkdtemp("", "posse-simulated-", _SHM if _SHM.is_dir() else None)
@@ -112,10 +119,15 @@ class SimulatedCluster:
         """Processes that were still up when time was up."""
         self.coming = 0
         """Faults that are not over; they may start processes again."""
+        self._strangers: list[tuple[int, AgentKeys | None]] = []
         self._starts: dict[int, int] = {}
         self._boots: dict[int, int] = {}
         spec = plan.spec
         self.durable = plan.field or spec.engine.durable or spec.engine.restarts > 0
+        self.keys = self.folder / "keys" if keyed else None
+        """The folder of all key folders; None without keys."""
+        if self.keys is not None:
+            keys.create(self.keys, spec.agents.count, random.Random(f"keys {seed}").randbytes)
 
     # --- processes -------------------------------------------------------------------------------
 
@@ -148,6 +160,7 @@ class SimulatedCluster:
             setattr(world, setting, value)
         self._tell("starts", rank)
         main = self._coordinate if rank == COORDINATOR else self._take_part
+        main = main if rank < FIRST_STRANGER else self._intrude
         process = Process(self.schedule, rank, lambda: main(rank, world))
         world.process = process
         process.on_end = lambda: self._has_ended(process)
@@ -156,7 +169,13 @@ class SimulatedCluster:
     def _coordinate(self, rank: int, world: SimulatedWorld) -> int:
         left = [n for n in self.numbers if n not in self.records]
         journal = self.journal(rank) if self.durable else None
-        kept = {"capture": self.capture} if self.plan.field else {}
+        kept: dict[str, Any] = {"capture": self.capture} if self.plan.field else {}
+        if self.keys is not None:
+            agents = self.plan.spec.agents.count
+            resumes = journal is not None and journal.exists()
+            kept["keys"] = keys.for_coordinator(self.keys, agents, resumes=resumes)
+            revoked = partial(keys.revoked, self.keys, agents)
+            kept["on_hub"] = lambda hub: setattr(hub, "revoked", revoked)
         with self._serve(self.plan, bind=ADDRESS, journal=journal, world=world, **kept) as make:
             for place, outcome in make(left):
                 if isinstance(outcome, PosseError):
@@ -169,6 +188,7 @@ class SimulatedCluster:
             agent = remote_agent(
                 ADDRESS,
                 rank,
+                keys=None if self.keys is None else keys.for_agent(self.keys, rank),
                 plan=self.plan,
                 lab=True,
                 wait=self.wait,
@@ -177,6 +197,17 @@ class SimulatedCluster:
                 world=world,
             )
             return agent.serve()
+
+    def intrude(self, claimed: int, shown: AgentKeys | None) -> int:
+        """Start an agent that claims this rank with these keys; returns its rank here."""
+        self._strangers.append((claimed, shown))
+        rank = FIRST_STRANGER + len(self._strangers) - 1
+        self.start(rank)
+        return rank
+
+    def _intrude(self, rank: int, world: SimulatedWorld) -> int:
+        claimed, shown = self._strangers[rank - FIRST_STRANGER]
+        return remote_agent(ADDRESS, claimed, keys=shown, lab=True, world=world).serve()
 
     def _has_ended(self, process: Process) -> None:
         rank, error = process.rank, process.error

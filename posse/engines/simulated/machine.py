@@ -19,6 +19,7 @@ from posse.engines.simulated.network import SimulatedNetwork
 from posse.engines.simulated.schedule import Killed, Process, TurnSchedule
 from posse.engines.simulated.sockets import SimulatedContext, SimulatedPoller
 from posse.protocol.arrays import FloatArray, IntArray
+from posse.security.zap import ZapStatus
 from posse.wire.world import World
 
 WALL = 1_700_000_000.0
@@ -206,6 +207,14 @@ class SimulatedWorld(World):
 
     def context(self, *, many: bool = False) -> Any:
         return SimulatedContext(self.process, self._network)
+
+    def authenticate(
+        self,
+        context: Any,
+        decide: Callable[[str], ZapStatus],
+        refused: Callable[[str, str], None],
+    ) -> None:
+        context.guard(decide, refused, self.monotonic)
 
     def poller(self) -> Any:
         return SimulatedPoller(self.process, self._network)

@@ -24,6 +24,7 @@ from typing import Protocol
 
 import zmq
 
+from posse.engines.simulated.handshake import Credentials, SimulatedGate, shake_hands
 from posse.engines.simulated.schedule import Process, TurnSchedule
 from posse.protocol.wire import kind_of
 from posse.spec.network import Conditions, lateness
@@ -49,6 +50,14 @@ class Socket(Protocol):
     """What the network asks of a socket; see `posse.engines.simulated.sockets`."""
 
     process: Process
+
+    @property
+    def secret(self) -> bytes | None:
+        """The secret key with which it listens."""
+
+    @property
+    def credentials(self) -> Credentials | None:
+        """The keys with which it connects next."""
 
     @property
     def heartbeat(self) -> bool:
@@ -113,6 +122,7 @@ class LinkEnd:
     descriptor: int
     address: str
     name: bytes = b""
+    key: str = ""
     open: bool = True
     due: float = 0.0
     free_at: float = 0.0
@@ -134,6 +144,8 @@ class SimulatedNetwork:
         self.schedule = schedule
         self.note = note
         self.listening: dict[str, Socket] = {}
+        self.gates: dict[Process, SimulatedGate] = {}
+        """What decides whom the sockets of a process with keys let in."""
         self.base = Path()
         self.declared: Conditions | None = None
         """What a run file says of the link between two ranks."""
@@ -230,6 +242,8 @@ class SimulatedNetwork:
 
     def killed(self, process: Process, *, silently: bool = False) -> None:
         """The ends of a process go: in order, or with its machine, of which nobody hears."""
+        if (gate := self.gates.pop(process, None)) is not None:
+            gate.close()
         chance = self.schedule.random
         for end in self.of(process):
             other = end.other
@@ -288,16 +302,20 @@ class SimulatedNetwork:
         used.add(number)
         return number
 
+    def free(self, process: Process, descriptor: int) -> None:
+        """A process closed this descriptor."""
+        self._used[id(process)].discard(descriptor)
+
     def _release(self, end: LinkEnd) -> None:
         end.open = False
-        self._used[id(end.socket.process)].discard(end.descriptor)
+        self.free(end.socket.process, end.descriptor)
         if not end.other.open and not end.held and not end.other.held:
             for gone in (end, end.other):
                 if gone in self._ends:
                     self._ends.remove(gone)
 
-    def establish(self, connector: "Connector", listener: Socket) -> None:
-        """Two sockets are connected."""
+    def establish(self, connector: "Connector", listener: Socket, key: str) -> None:
+        """Two sockets are connected, the first of which has shown this key."""
         client = LinkEnd(
             connector.socket, self.descriptor(connector.socket.process), connector.address
         )
@@ -307,6 +325,7 @@ class SimulatedNetwork:
             self.descriptor(listener.process),
             connector.address,
             b"\0" + number.to_bytes(4, "big"),
+            key,
         )
         client.other, server.other = server, client
         client.connector = connector
@@ -384,6 +403,7 @@ class Connector:
 
     def __init__(self, network: SimulatedNetwork, socket: Socket, address: str) -> None:
         self.network, self.socket, self.address = network, socket, address
+        self.credentials = socket.credentials
         self.end: LinkEnd | None = None
         self.closed = False
         self.until = math.inf
@@ -391,12 +411,12 @@ class Connector:
         self.waiting: list[bytes] = []
         self.topics: set[bytes] = set()
         self._interval = 0.0
-        self._attempt = 0
+        self.attempt = 0
         self._begin(0.0)
 
     def _begin(self, after: float) -> None:
-        self._attempt += 1
-        number = self._attempt
+        self.attempt += 1
+        number = self.attempt
         schedule = self.network.schedule
         schedule.after(after, lambda: self._try(number, schedule.now, _ASK_AGAIN))
 
@@ -409,7 +429,7 @@ class Connector:
     def _try(self, number: int, since: float, wait: float) -> None:
         network, socket = self.network, self.socket
         schedule, process = network.schedule, socket.process
-        if number != self._attempt or schedule.now > self.until or not process.alive:
+        if number != self.attempt or schedule.now > self.until or not process.alive:
             return
         if process.stopped_at is not None:
             schedule.after(0.05, lambda: self._try(number, since, wait))
@@ -435,20 +455,60 @@ class Connector:
                 schedule.after(0.1, lambda: self._try(number, since, wait))
             return
         trip = network.path(near, target).delay + network.path(target, near).delay
-        schedule.after(2 * trip, lambda: self._establish(number, listener))
+        trip *= 2 if self.credentials is None else 4
 
-    def _establish(self, number: int, listener: Socket) -> None:
+        def shake() -> None:
+            if self._may_go_on(number, listener):
+                self._interval = 0.0
+                shake_hands(self, listener, let_in)
+
+        def let_in(key: str) -> None:
+            if self._may_go_on(number, listener):
+                network.establish(self, listener, key)
+
+        schedule.after(trip, shake)
+
+    def _may_go_on(self, number: int, listener: Socket) -> bool:
+        """Whether this attempt can succeed; if it cannot now, there will be another."""
         network, process = self.network, self.socket.process
-        if number != self._attempt or network.schedule.now > self.until or not process.alive:
-            return
+        if number != self.attempt or network.schedule.now > self.until or not process.alive:
+            return False
         near, far = process.rank, listener.process.rank
         up = network.listening.get(self.address) is listener and listener.process.alive
         running = listener.process.stopped_at is None and process.stopped_at is None
         if not up or not running or network.path(near, far).cut or not network.passes(near, far):
             self._again()
-            return
-        self._interval = 0.0
-        network.establish(self, listener)
+            return False
+        return True
+
+    def refused(
+        self,
+        listener: Socket,
+        there: tuple[int, int],
+        here: tuple[int, int],
+        *,
+        for_good: bool = False,
+    ) -> None:
+        """The handshake failed, with these events at both ends; there is another unless `for_good`.
+
+        What the monitors say of it comes at once, although an end may notice it later.
+        """
+        network, own = self.network, self.socket
+        self.attempt += 1
+        what = "refused" if for_good else "not let in"
+        network.note(what, own.process.rank, listener.process.rank, b"")
+        for socket, (event, value), first in (
+            (listener, there, zmq.EVENT_ACCEPTED),
+            (own, here, zmq.EVENT_CONNECTED),
+        ):
+            if socket.process.alive:
+                descriptor = network.descriptor(socket.process)
+                socket.monitor_says(first, descriptor, self.address)
+                socket.monitor_says(event, value, self.address)
+                socket.monitor_says(zmq.EVENT_DISCONNECTED, descriptor, self.address)
+                network.free(socket.process, descriptor)
+        if not for_good and not self.closed and own.process.alive:
+            self._again()
 
     def connected(self, end: LinkEnd) -> None:
         """There is a connection: what waited goes."""

@@ -2,12 +2,15 @@
 
 import struct
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import zmq
 
+from posse.engines.simulated.handshake import Credentials, SimulatedGate
 from posse.engines.simulated.network import Connector, LinkEnd, SimulatedNetwork
 from posse.engines.simulated.schedule import Killed, Process
+from posse.security.zap import ZapStatus
 
 _EVENT = struct.Struct("=hi")
 _NOBLOCK, _SNDMORE = int(zmq.NOBLOCK), int(zmq.SNDMORE)
@@ -25,9 +28,9 @@ class SimulatedFrame:
 
     more = False
 
-    def __init__(self, data: bytes, descriptor: int) -> None:
+    def __init__(self, data: bytes, end: LinkEnd) -> None:
         self.bytes = data
-        self._descriptor = descriptor
+        self._end = end
 
     def __len__(self) -> int:
         return len(self.bytes)
@@ -35,9 +38,11 @@ class SimulatedFrame:
     def get(self, what: int | str) -> int | str:
         """A property of its connection; `zmq.ZMQError` if it has none."""
         if what == zmq.SRCFD:
-            return self._descriptor
+            return self._end.descriptor
         if what == "Peer-Address":
             return "127.0.0.1"
+        if what == "User-Id" and self._end.key:
+            return self._end.key
         raise zmq.ZMQError(zmq.EINVAL)
 
 
@@ -134,7 +139,7 @@ class SimulatedSocket(Readable):
         self._monitor: SimulatedMonitor | None = None
         self._endpoint = ""
         self._to: LinkEnd | None = None
-        self._half: tuple[bytes, int] | None = None
+        self._half: tuple[bytes, LinkEnd] | None = None
 
     # --- options ---------------------------------------------------------------------------------
 
@@ -183,6 +188,17 @@ class SimulatedSocket(Readable):
     def handshake(self) -> float:
         """Seconds that a handshake may take."""
         return float(self._options.get(zmq.HANDSHAKE_IVL, 30_000)) / 1000
+
+    @property
+    def secret(self) -> bytes | None:
+        """The secret key with which it listens; None without keys."""
+        return self._options[zmq.CURVE_SECRETKEY] if zmq.CURVE_SERVER in self._options else None
+
+    @property
+    def credentials(self) -> Credentials | None:
+        """The keys with which it connects next; None without keys."""
+        server = self._options.get(zmq.CURVE_SERVERKEY)
+        return server and Credentials(self._options[zmq.CURVE_PUBLICKEY], server)
 
     # --- connections -----------------------------------------------------------------------------
 
@@ -268,13 +284,13 @@ class SimulatedSocket(Readable):
 
     def arrived(self, end: LinkEnd, data: bytes) -> None:
         """A message came."""
-        self.arrives((end.name, data, end.descriptor))
+        self.arrives((end.name, data, end))
 
     def recv(self, flags: int = 0, copy: bool = True) -> Any:
         """The next part; `zmq.Again` if none comes in time."""
         if self._half is not None:  # the content after the routing id
-            (data, descriptor), self._half = self._half, None
-            return data if copy else SimulatedFrame(data, descriptor)
+            (data, end), self._half = self._half, None
+            return data if copy else SimulatedFrame(data, end)
         if not self.came:
             if flags & _NOBLOCK:
                 if not self.process.alive:
@@ -286,11 +302,11 @@ class SimulatedSocket(Readable):
         message = self.came.popleft()
         if self._kind == zmq.XPUB:
             return message
-        name, data, descriptor = message
+        name, data, end = message
         if self._kind == zmq.ROUTER:
-            self._half = data, descriptor
+            self._half = data, end
             return name
-        return data if copy else SimulatedFrame(data, descriptor)
+        return data if copy else SimulatedFrame(data, end)
 
     def send(self, data: bytes, flags: int = 0) -> None:
         """Send a part; to a peer that is gone it raises `zmq.ZMQError`."""
@@ -329,6 +345,16 @@ class SimulatedContext:
 
     def __init__(self, process: Process, network: SimulatedNetwork) -> None:
         self._process, self._network = process, network
+
+    def guard(
+        self,
+        decide: Callable[[str], ZapStatus],
+        refused: Callable[[str, str], None],
+        clock: Callable[[], float],
+    ) -> None:
+        """See `World.authenticate`."""
+        gate = SimulatedGate(self._process, self._network.schedule, decide, refused, clock)
+        self._network.gates[self._process] = gate
 
     def socket(self, kind: int) -> SimulatedSocket:
         """A new socket."""

@@ -4,13 +4,13 @@ import functools
 import math
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from posse import api
 from posse.engines import memory
-from posse.engines.simulated.cluster import SimulatedCluster, TraceEvent
+from posse.engines.simulated.cluster import FIRST_STRANGER, SimulatedCluster, TraceEvent
 from posse.engines.simulated.schedule import START
 from posse.plan import Plan, prepare, unpacked
 from posse.protocol.machine import COORDINATOR
@@ -22,9 +22,12 @@ from posse.testing.simulator.faults import (
     KILLS,
     KINDS,
     SLOWS,
+    STRANGERS,
     InjectedFault,
+    KeyFault,
     Nemesis,
     draw,
+    draw_of_keys,
     one_by_one,
     touched,
 )
@@ -47,6 +50,9 @@ _SHOWN = 40
 """Messages in a picture."""
 
 _NAMED = re.compile(r"\bagents? ((?:\d+(?:, | and )?)+)|\blinks? (\d+)–(\d+)")
+_REVOKED = re.compile(r"the key of agent (\d+) was revoked")
+_OF_JOINING = {"Refused", "Whose", "Unknown", "subscription"}
+"""What anybody may be told: nothing of the run."""
 _OPTIONAL = ("elapsed_seconds", "resources", "delay", "restarts", "refused")
 
 
@@ -119,8 +125,8 @@ def course(encoded: bytes) -> tuple[int, tuple[tuple[int, int], ...]]:
     return len(came), tuple(sorted(links))
 
 
-def _cluster(plan: Plan, seed: int) -> SimulatedCluster:
-    cluster = SimulatedCluster(plan, seed, api.serve)
+def _cluster(plan: Plan, seed: int, *, keyed: bool = False) -> SimulatedCluster:
+    cluster = SimulatedCluster(plan, seed, api.serve, keyed=keyed)
     if plan.field:
         write_logs(cluster)
     return cluster
@@ -151,13 +157,19 @@ def attempt(
     faults: Sequence[InjectedFault] | None = None,
     kinds: Sequence[str] = KINDS,
 ) -> SimulatedTrial:
-    """Try one seed of a plan; `faults` instead of those that the seed draws."""
+    """Try one seed of a plan; `faults` instead of those that the seed draws.
+
+    The seed draws whether there are keys; faults that need them are drawn with all `kinds` only.
+    """
     encoded = _plainest(plan.spec)
     frames, links = course(encoded)
     agents = plan.spec.agents.count
+    of_keys = draw_of_keys(seed, agents, frames)
     if faults is None:
         faults = draw(seed, agents, frames, links, kinds)
-    cluster = _cluster(plan, seed)
+        faults += of_keys or () if kinds == KINDS else ()
+    need_keys = any(fault.what in get_args(KeyFault) for fault in faults)
+    cluster = _cluster(plan, seed, keyed=need_keys or of_keys is not None)
     base = cluster.schedule.random.choice((1e-4, 1e-3, 2e-2))
     cluster.network.base.delay = base
     cluster.network.base.jitter = base / 2
@@ -190,7 +202,7 @@ def attempt(
 def survives(faults: Sequence[InjectedFault], cluster: SimulatedCluster) -> bool:
     """Whether a run must end as if these faults had not been."""
     return not any(
-        fault.what in DAMAGES
+        fault.what in DAMAGES | {"revoked key"}
         or (fault.what == "power off" and cluster.durable and not cluster.plan.field)
         or (fault.what in KILLS and not cluster.durable and set(fault.ends) != {COORDINATOR})
         for fault in faults
@@ -209,9 +221,9 @@ def _violations(
     elif up := cluster.up_at_end:
         yield Violation("ends in time", f"processes {up} were still up after the last fault")
         return
-    errors = [ended for ended in cluster.ended if ended.why]
+    errors = [ended for ended in cluster.ended if ended.why and ended.rank < FIRST_STRANGER]
     must = survives(faults, cluster)
-    healthy = all(fault.what in SLOWS for fault in faults)
+    healthy = all(fault.what in SLOWS | STRANGERS for fault in faults)
     for number, record in expected.items():
         if number not in cluster.records:
             if must:
@@ -229,6 +241,25 @@ def _violations(
     if cluster.plan.field:
         yield from (Violation(*breach) for breach in breaches(cluster))
     yield from _blames(cluster, faults)
+    if cluster.keys is not None:
+        yield from _admissions(cluster, faults)
+
+
+def _admissions(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> Iterator[Violation]:
+    """Whom keys let in: all that are listed, and nobody else."""
+    revoked = {rank for fault in faults if fault.what == "revoked key" for rank in fault.ends}
+    expelled: set[int] = set()
+    for event in cluster.events:
+        if event.what == "starts" and event.source == COORDINATOR:
+            expelled.clear()  # it reads the list again
+        elif event.what == "logs" and (gone := _REVOKED.match(event.detail)):
+            expelled.add(int(gone[1]))
+        elif event.what == "refused" and event.source in {*cluster.ranks} - revoked:
+            yield Violation("who is listed is let in", str(event))
+        elif event.what == "sent" and event.detail not in _OF_JOINING:
+            told = event.target >= FIRST_STRANGER
+            if told or (event.source == COORDINATOR and event.target in expelled):
+                yield Violation("who is not listed is told nothing", str(event))
 
 
 def _unnamed(cluster: SimulatedCluster, went_back: Sequence[int]) -> Iterator[Violation]:

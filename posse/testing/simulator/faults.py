@@ -15,7 +15,9 @@ from typing import Literal, get_args
 import msgspec
 
 from posse.engines.simulated.cluster import SimulatedCluster
+from posse.errors import InputError
 from posse.protocol.machine import COORDINATOR
+from posse.security import keys
 
 FaultKind = Literal[
     "delay",
@@ -44,6 +46,12 @@ FaultKind = Literal[
 
 KINDS: tuple[str, ...] = get_args(FaultKind)
 
+KeyFault = Literal["unlisted key", "no key", "key of another", "revoked key"]
+"""What goes wrong only where there are keys: who comes with which, and one that is revoked."""
+
+STRANGERS = frozenset({"unlisted key", "no key", "key of another"})
+"""Who comes as the agent that is named, with other keys than its own."""
+
 SLOWS = frozenset({"delay", "jitter", "bandwidth", "duplicate", "slow disk", "clock", "slow arms"})
 """What makes a run no worse than slow."""
 
@@ -57,6 +65,8 @@ KILLS = frozenset({"kill", "power off"})
 DAMAGES = frozenset({"journal lost", "journal torn", "journal older", "journal flipped"})
 """What costs an agent its part, or all the run: it must be said."""
 
+_KEYED = 0.25
+"""How many seeds have keys."""
 _MOST = 4
 _MANY = 0.2
 """How often it is all processes, or all but one, that are killed or stopped."""
@@ -84,7 +94,7 @@ _AMOUNTS: dict[str, tuple[float, float]] = {
 class InjectedFault(msgspec.Struct, frozen=True, kw_only=True):
     """See the module's text. `amount` is in seconds, bytes per second, or a share of frames."""
 
-    what: FaultKind
+    what: FaultKind | KeyFault
     after: int
     ends: tuple[int, ...]
     lasts: float = 0.0
@@ -136,6 +146,22 @@ def draw(
             )
         )
     return sorted(drawn, key=lambda fault: fault.after)
+
+
+def draw_of_keys(seed: int, agents: int, frames: int) -> list[InjectedFault] | None:
+    """The faults of a seed that have to do with keys; None if nobody has any."""
+    chance = random.Random(f"keys {seed}")
+    if chance.random() >= _KEYED:
+        return None
+    return [
+        InjectedFault(
+            what=chance.choice(get_args(KeyFault)),
+            after=chance.randrange(frames + 1),
+            ends=(chance.randrange(agents),),
+            lasts=_lasts(chance, _LONGEST / 4),
+        )
+        for _ in range(chance.randint(0, 2))
+    ]
 
 
 def _lasts(chance: random.Random, longest: float) -> float:
@@ -297,6 +323,48 @@ class Nemesis:
     def _slow_arms(self, fault: InjectedFault) -> Callable[[], None]:
         return self._setting(fault, "slow_arms")
 
+    # --- keys ------------------------------------------------------------------------------------
+
+    def _unlisted_key(self, fault: InjectedFault) -> Callable[[], None]:
+        return self._intruder(fault, keys.make_ephemeral_keys(1, self._randbytes)[1][0])
+
+    def _no_key(self, fault: InjectedFault) -> Callable[[], None]:
+        return self._intruder(fault, None)
+
+    def _key_of_another(self, fault: InjectedFault) -> Callable[[], None]:
+        other = (fault.ends[0] + 1) % self._cluster.plan.spec.agents.count
+        return self._intruder(fault, keys.for_agent(self._key_folder, other).own)
+
+    def _intruder(self, fault: InjectedFault, shown: keys.KeyPair | None) -> Callable[[], None]:
+        cluster, (rank,) = self._cluster, fault.ends
+        known = keys.for_agent(self._key_folder, rank)
+        as_rank = None if shown is None else keys.AgentKeys(rank, shown, known.coordinator)
+        stranger = cluster.intrude(rank, as_rank)
+        return lambda: cluster.kill(stranger)
+
+    def _revoked_key(self, fault: InjectedFault) -> Callable[[], None]:
+        """When it is listed again, the agent is started again, but not the coordinator."""
+        cluster, (rank,) = self._cluster, fault.ends
+        folder = self._key_folder / "coordinator"
+        public = keys.for_agent(self._key_folder, rank).own.public_keys
+        with suppress(InputError):  # it was revoked before
+            keys.revoke(folder, rank)
+
+        def undo() -> None:
+            keys.allow(folder, str(rank), public)
+            if any(ended.rank == rank and ended.code for ended in cluster.ended):
+                cluster.start(rank)
+
+        return undo
+
+    @property
+    def _key_folder(self) -> Path:
+        assert self._cluster.keys is not None
+        return self._cluster.keys
+
+    def _randbytes(self, number: int) -> bytes:
+        return self._cluster.schedule.random.randbytes(number)
+
     # --- disks -----------------------------------------------------------------------------------
 
     def _disks(
@@ -399,4 +467,5 @@ def _extent(path: Path) -> tuple[bytes, int]:
 def touched(faults: Sequence[InjectedFault]) -> Iterator[int]:
     """The processes that any of these faults touches."""
     for fault in faults:
-        yield from fault.ends
+        if fault.what not in STRANGERS:
+            yield from fault.ends

@@ -1,10 +1,13 @@
 """Trials: seeds, faults, what must hold, and what is shown of a failure."""
 
+from typing import get_args
+
 import pytest
 
 from posse.plan import prepare
+from posse.security.keys import CoordinatorKeys
 from posse.testing.simulator.check import attempt, own_plan, shrunk, space_time
-from posse.testing.simulator.faults import InjectedFault
+from posse.testing.simulator.faults import InjectedFault, KeyFault
 from posse.testing.small import SMALL
 
 KILL = InjectedFault(what="kill", after=200, ends=(1,), lasts=1.0)
@@ -24,6 +27,33 @@ def test_without_journals_a_killed_agent_is_said_to_be_lost() -> None:
     trial = attempt(plan, 7, [KILL])
     assert trial.violations == []
     assert any("goes on without" in event.detail for event in trial.events)
+
+
+def test_strangers_are_told_nothing_and_a_revoked_agent_takes_no_part() -> None:
+    plan = prepare({"system": "dp-mase", **SMALL["dp-mase"]})
+    strangers = [
+        InjectedFault(what=what, after=after, ends=(1,), lasts=2.0)
+        for after, what in enumerate(get_args(KeyFault)[:3])
+    ]
+    revoked = InjectedFault(what="revoked key", after=100, ends=(1,), lasts=2.0)
+    trial = attempt(plan, 7, strangers)
+    assert trial.violations == []
+    refused = [event for event in trial.events if event.what == "refused"]
+    assert [event.source for event in refused] == [1_000, 1_001]
+    assert any("cannot join as agent 1" in event.detail for event in trial.events)
+    trial = attempt(plan, 7, [revoked])
+    assert trial.violations == []
+    assert any("the key of agent 1 was revoked" in event.detail for event in trial.events)
+
+
+def test_who_is_let_in_without_being_listed_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = CoordinatorKeys.rank_of
+    all_known = lambda keys, public: 1 if (rank := listed(keys, public)) is None else rank  # noqa: E731
+    monkeypatch.setattr(CoordinatorKeys, "rank_of", all_known)
+    plan = prepare({"system": "dp-mase", **SMALL["dp-mase"]})
+    stranger = InjectedFault(what="unlisted key", after=1, ends=(1,), lasts=9.0)
+    found = {violation.invariant for violation in attempt(plan, 7, [stranger]).violations}
+    assert "who is not listed is told nothing" in found
 
 
 def test_a_failure_is_shrunk_to_the_faults_that_it_takes_and_drawn(

@@ -1,8 +1,16 @@
 """Faults: drawn from a seed, as plain data."""
 
+from typing import get_args
+
 import msgspec
 
-from posse.testing.simulator.faults import KINDS, InjectedFault, draw
+from posse.testing.simulator.faults import (
+    KINDS,
+    InjectedFault,
+    KeyFault,
+    draw,
+    draw_of_keys,
+)
 
 LINKS = [(-1, 0), (0, 1)]
 
@@ -19,6 +27,13 @@ def test_the_same_seed_draws_the_same_faults_and_all_kinds_come() -> None:
 def test_only_kinds_that_are_asked_for_are_drawn() -> None:
     faults = [fault for seed in range(20) for fault in draw(seed, 4, 9, LINKS, ["cut", "stop"])]
     assert {fault.what for fault in faults} == {"cut", "stop"}
+
+
+def test_a_quarter_of_the_seeds_have_keys_and_all_that_goes_wrong_with_them_comes() -> None:
+    drawn = [draw_of_keys(seed, 4, 100) for seed in range(400)]
+    keyed = [faults for faults in drawn if faults is not None]
+    assert len(keyed) == 97
+    assert {fault.what for faults in keyed for fault in faults} == {*get_args(KeyFault)}
 
 
 def test_a_fault_is_written_as_json_and_told_in_a_line() -> None:
