@@ -1,6 +1,7 @@
 """The agents of best-arm identification with private communications (Rio et al. 2023)."""
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
@@ -39,11 +40,34 @@ from posse.protocol.mase import (
 from posse.protocol.privacy import Release
 from posse.protocol.wire import pack_floats
 
+_NEAR = 192
+"""An agent looks at so many activations first: it mostly acts within these."""
+
+_FIRST = 1 << 12
+"""So many radii are computed once for all agents."""
+
 _TOO_LONG = (
     "epoch {} would take it beyond 2^53 pulls: the means of the {} arms left cannot be told apart "
     "at this epsilon, their gap is too small or zero; give arms that differ more, or a larger "
     "epsilon"
 )
+
+
+def _radii(t: int, count: int, arms: int, failure: float) -> FloatArray:
+    """`successive_elimination_radius` of the `count` samples after `t`."""
+    if t + count <= _FIRST:
+        return _first_radii(arms, failure)[t : t + count]
+    radii: FloatArray = successive_elimination_radius(
+        np.arange(t + 1, t + count + 1), arms, failure
+    )
+    return radii
+
+
+@lru_cache(maxsize=8)
+def _first_radii(arms: int, failure: float) -> FloatArray:
+    """The radii of the first samples, which all agents need."""
+    radii: FloatArray = successive_elimination_radius(np.arange(1, _FIRST + 1), arms, failure)
+    return radii
 
 
 def _eliminated(event: Received, arms: int) -> frozenset[int]:
@@ -101,12 +125,16 @@ class MaseVoter(ExploringMachine):
     def lookahead(self, rewards: FloatArray) -> int:
         if not self.eager and self._due:
             return 0
-        t = self.t + np.arange(1, rewards.shape[1] + 1)
-        means = (self.sums[list(self.local), None] + np.cumsum(rewards, axis=1)) / t
-        spread = means.max(axis=0) - means.min(axis=0)
-        fires = spread >= 2 * successive_elimination_radius(t, self.arms, self.failure)
-        first: int = fires.argmax() if fires.any() else rewards.shape[1]
-        return int(first)
+        width: int = rewards.shape[1]
+        for ahead in (min(width, _NEAR), width):
+            means = self.sums[list(self.local), None] + np.cumsum(rewards[:, :ahead], axis=1)
+            means /= np.arange(self.t + 1, self.t + ahead + 1)
+            radii = _radii(self.t, ahead, self.arms, self.failure)
+            fires = means.max(axis=0) - means.min(axis=0) >= 2 * radii
+            first = int(fires.argmax())
+            if fires[first]:
+                return first
+        return width
 
     def _test(self, arms: tuple[int, ...], rewards: FloatArray) -> AgentEffects:
         # a cumulative sum as in `lookahead`, so that both round alike

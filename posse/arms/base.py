@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, Any, ClassVar, Protocol
 
 import msgspec
@@ -25,9 +24,10 @@ NO_NUMBER = (
 class ArmsContext:
     """For whom arms are built: agent `rank` of `agents`, in run `run`.
 
-    Rank -1 is the coordinator, which keeps shared arms. `base` is the run file's folder. `once`
-    makes what is the same for all agents of a run, once if they share this process. `persons`
-    says who is behind each reward, and how many of one person are used.
+    Rank -1 is the coordinator, which keeps shared arms. `base` is the run file's folder. `instance`
+    makes the stream that all agents of a run share, anew at each call; `once` makes what is the
+    same for them, once if they share this process. `persons` says who is behind each reward, and
+    how many of one person are used.
     """
 
     rank: int
@@ -36,7 +36,7 @@ class ArmsContext:
     seed: int
     base: str
     rewards: np.random.Generator
-    instance: np.random.Generator
+    instance: Callable[[], np.random.Generator]
     once: Callable[[str, Callable[[], Any]], Any] | None = None
     persons: Persons | None = None
 
@@ -220,7 +220,10 @@ class LabMeans(ArmsTable, frozen=True, kw_only=True):
 
     def own(self, context: ArmsContext) -> FloatArray:
         """The means of one agent, shape (K,)."""
-        make = partial(self.table, context.agents, context.instance)
+
+        def make() -> FloatArray:
+            return self.table(context.agents, context.instance())
+
         table: FloatArray = make() if context.once is None else context.once("means", make)
         means: FloatArray = table[context.rank]
         return means

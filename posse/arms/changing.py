@@ -46,7 +46,7 @@ class ChangingMeans(ArmsTable, frozen=True, kw_only=True):
 
     def build(self, context: ArmsContext) -> "Timed":
         """The arms of one agent."""
-        return Timed(self.means_at(context.instance, context.rank), self.delay, context.rewards)
+        return Timed(self.means_at(context.instance(), context.rank), self.delay, context.rewards)
 
 
 class PiecewiseArms(ChangingMeans, frozen=True, kw_only=True, tag_field="kind", tag="piecewise"):

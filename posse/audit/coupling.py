@@ -253,7 +253,7 @@ def _cut(plan: Plan) -> str:
         (Path(folder) / "log.csv").write_text(f"arm,reward\n{rows}")
         arms = CsvArms(path="log.csv", count=2, clip=(low, high))
         generator = np.random.default_rng()
-        context = ArmsContext(0, 1, 0, 0, folder, generator, generator)
+        context = ArmsContext(0, 1, 0, 0, folder, generator, lambda: generator)
         drawn = arms.build(context).draw(0, len(rewards))
     if drawn.min() >= 0 and drawn.max() <= 1:
         return ""

@@ -138,7 +138,10 @@ class AuditedArms:
             inner = Gaussian(levels, sd=0.0, clip=None, generator=context.rewards)
         else:
             rewards = generator(context.seed, 0, context.rank, Purpose.REWARDS)
-            instance = generator(context.seed, 0, COORDINATOR, Purpose.INSTANCE)
+
+            def instance() -> np.random.Generator:
+                return generator(context.seed, 0, COORDINATOR, Purpose.INSTANCE)
+
             inner = spec.build(replace(context, run=0, rewards=rewards, instance=instance))
         pulls = self.pulls.setdefault(context.rank, [])
         ahead = inner.simulated and not self.watched

@@ -58,8 +58,11 @@ def run(
     families.know(plan.system, plan.spec.system)
     with own_code.aside(), _collecting_seldom():
         coordinator = CoordinatorHost(plan, network, number, sources, observe, serial)
+        encoded, carried = b"", None
         for rank, setup in enumerate(agent_setups(plan, network)):
-            carried = msgspec.msgpack.decode(msgspec.msgpack.encode(setup), type=AgentSetup)
+            before, encoded = encoded, msgspec.msgpack.encode(setup)
+            if carried is None or encoded != before:  # one object for agents that are told the same
+                carried = msgspec.msgpack.decode(encoded, type=AgentSetup)
             agents.append(AgentHost(carried, rank, sources))
             agents[-1].outbox.clear()  # `Ready`, which only joining needs
         _Run(plan, network, coordinator, agents, tap, wire).carry_on()

@@ -108,7 +108,7 @@ class AgentRun:
         self.over = False
         self.gone: list[int] = []
         self._losses = 0
-        self._ordered: set[tuple[int, ...]] = set()
+        self._ordered: set[tuple[int, ...]] = chance.once("ordered", set)
         self._setup = setup
         self._system = system
         self._broadcasts = system.broadcasts
@@ -133,7 +133,8 @@ class AgentRun:
             against = system.shape.regret_against
             regret = chance.regret(setup.arms, setup.agents, against)
             self._spending = chance.spending(setup.arms, setup.base)
-        self.account = Account(setup.arm_count, regret)
+        self._count = setup.arm_count
+        self.account = Account(self._count, regret)
         if not isinstance(setup.arms, int) and not regret and not self.field:
             self.account.rewards = 0.0
         self.pace = _pace(self, setup, system, chance, arms)
@@ -266,7 +267,7 @@ class AgentRun:
             elif type(effect) is Finish:
                 if order is not None:
                     raise two_orders_error(effect, order)
-                require_answer(effect, self._setup.arm_count)
+                require_answer(effect, self._count)
                 order = effect
                 self.account.answer = effect.arm
                 self._end(control.Finished(effect.arm))
@@ -296,7 +297,7 @@ class AgentRun:
             or not 0 < times <= MOST_PULLS
             or type(untyped.arms[0]) is not int  # bools equal ints, but index as a mask
         ):
-            require_arms(order, self._setup.arm_count)
+            require_arms(order, self._count)
             if len(set(order.arms)) < len(order.arms):  # both would get the same rewards
                 raise LocalProtocolError(
                     f"{order} cannot be carried out: an agent names each of its own arms once"
@@ -449,7 +450,7 @@ def _pace(
         run._spending.begin(task, arms)
     rewards = (
         TimedBuffer(arms, setup.arm_count)
-        if isinstance(arms, Timed | CsvInSlots)
+        if type(arms) is Timed or type(arms) is CsvInSlots  # of a `Protocol` `isinstance` is slow
         else RewardBuffer(arms, setup.arm_count, chance.sources.acted)
     )
     match setup.clock:

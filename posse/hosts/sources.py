@@ -19,7 +19,7 @@ from posse.arms import Arms, ArmsContext, ArmsSpec, ChangingMeans, known_means
 from posse.arms.persons import Persons
 from posse.hosts.endpoint import Near
 from posse.hosts.spending import Spending, keep_none
-from posse.measure.regret import MovingRegret, Regret
+from posse.measure.regret import Costs, MovingRegret, Regret
 from posse.protocol.arrays import FloatArray
 from posse.protocol.control import LinkCount, ResourceUse
 from posse.protocol.machine import COORDINATOR
@@ -153,8 +153,8 @@ class Chance:
             seed=self.seed,
             base=base,
             rewards=self.generator(Purpose.REWARDS),
-            instance=self.common(Purpose.INSTANCE),
-            once=self._once,
+            instance=lambda: self.common(Purpose.INSTANCE),
+            once=self.once,
             persons=persons,
         )
         return self.sources.arms(spec, context)
@@ -169,7 +169,7 @@ class Chance:
         known = known_means(spec)
         if known is None:
             return None
-        return self._once("means", lambda: known.table(agents, self.common(Purpose.INSTANCE)))
+        return self.once("means", lambda: known.table(agents, self.common(Purpose.INSTANCE)))
 
     def regret(
         self, spec: ArmsSpec, agents: int, against: Literal["average", "own"]
@@ -187,12 +187,14 @@ class Chance:
             return {}
         own = table[self.rank]
         if against == "own":
-            return {"regret": Regret(own)}
-        average = self._once("average of means", lambda: table.mean(axis=0))
-        differ = self._once("means differ", lambda: bool((table != table[0]).any()))
-        return {"regret": Regret(average)} | ({"regret_local": Regret(own)} if differ else {})
+            return {"regret": Regret(Costs(own))}
+        average = self.once("average of means", lambda: Costs(table.mean(axis=0)))
+        differ = self.once("means differ", lambda: bool((table != table[0]).any()))
+        return {"regret": Regret(average)} | (
+            {"regret_local": Regret(Costs(own))} if differ else {}
+        )
 
-    def _once(self, name: str, make: Callable[[], Same]) -> Same:
+    def once(self, name: str, make: Callable[[], Same]) -> Same:
         """Make what all agents of a run compute alike, once if they share this process."""
         cohort = self.sources.cohort
         return make() if cohort is None else cohort.once(name, make)

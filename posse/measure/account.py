@@ -12,7 +12,7 @@ from posse.protocol.privacy import Release
 
 @dataclass
 class Account:
-    """Pulls per arm, activations and slots so far, regret by reference, privacy ledger.
+    """Activations and slots so far, regret by reference, privacy ledger.
 
     At the end `answer` is the agent's own arm, or `exhausted` says which arm has no rewards left;
     in the field `lifetime` says what all runs over these rewards cost.
@@ -24,7 +24,6 @@ class Account:
 
     arms: int
     regret: dict[str, Regret]
-    pulls: NDArray[np.int64] = field(init=False)
     activations: int = 0
     slots: int = 0
     answer: int | None = None
@@ -32,11 +31,17 @@ class Account:
     lifetime: str = ""
     rewards: float | None = None
     _releases: dict[Release, int] = field(default_factory=dict)
+    _pulls: list[int] = field(init=False)
     _costs: dict[str, float] = field(default_factory=dict)
     log: dict[str, list[list[float]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.pulls = np.zeros(self.arms, dtype=np.int64)
+        self._pulls = [0] * self.arms
+
+    @property
+    def pulls(self) -> NDArray[np.int64]:
+        """How often each arm was pulled."""
+        return np.array(self._pulls, dtype=np.int64)
 
     def disclosed(self, release: Release) -> None:
         """Enter a release; equal releases share a row, to keep a long run's report small."""
@@ -61,10 +66,8 @@ class Account:
 
     def pulled(self, arms: tuple[int, ...], times: int, now: float) -> None:
         """Count `times` activations that ended at `now`, each a pull of every arm in `arms`."""
-        if len(arms) == 1:
-            self.pulls[arms[0]] += times
-        else:
-            self.pulls[list(arms)] += times
+        for arm in arms:
+            self._pulls[arm] += times
         self.activations += times
         self.slots += times * len(arms)
         for regret in self.regret.values():

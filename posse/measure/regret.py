@@ -11,6 +11,27 @@ from posse.protocol.arrays import FloatArray
 _MOST_POINTS = 2_000
 
 
+_MOST_KEPT = 1_024
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Costs:
+    """What one pull of each of some arms costs; agents with equal means may share this."""
+
+    def __init__(self, means: FloatArray) -> None:
+        self._gaps = means.max() - means
+        self._kept: dict[tuple[int, ...], float] = {}
+
+    def of(self, arms: tuple[int, ...]) -> float:
+        """The cost of one pull of each."""
+        cost = self._kept.get(arms)
+        if cost is None:
+            cost = float(self._gaps[list(arms)].sum())
+            if len(self._kept) < _MOST_KEPT:
+                self._kept[arms] = cost
+        return cost
+
+
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Regret:
     """Cumulative regret: each pull of arm k costs μ* - μ_k, μ* = max μ.
@@ -19,8 +40,8 @@ class Regret:
     its arms in turn, so within an order regret is linear up to less than one turn.
     """
 
-    def __init__(self, means: FloatArray) -> None:
-        self._gaps = means.max() - means
+    def __init__(self, costs: Costs) -> None:
+        self._costs = costs
         self.total = 0.0
         self._activations = 0
         self._points: list[tuple[float, float, float]] = [(0.0, 0.0, 0.0)]
@@ -28,9 +49,7 @@ class Regret:
 
     def pulled(self, arms: tuple[int, ...], times: int, activations: int, now: float) -> None:
         """Add `times` pulls of each arm, which ended at `now`."""
-        gaps = self._gaps
-        cost = float(gaps[arms[0]]) if len(arms) == 1 else float(gaps[list(arms)].sum())
-        self.add(times * cost, activations, now)
+        self.add(times * self._costs.of(arms), activations, now)
 
     def add(self, cost: float, activations: int, now: float) -> None:
         """Add the total cost of `activations` that ended at `now`."""
@@ -62,7 +81,7 @@ class MovingRegret(Regret):
     """
 
     def __init__(self, means_at: Callable[[NDArray[np.int64]], FloatArray]) -> None:
-        super().__init__(np.zeros(1))
+        super().__init__(Costs(np.zeros(1)))
         self._means_at = means_at
         self._slot = 0
 

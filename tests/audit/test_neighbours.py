@@ -24,7 +24,7 @@ def arms_of(world, rank, run=0):
     plan = prepare(planted("none"))
     drawn = np.random.default_rng(run)
     context = ArmsContext(
-        rank=rank, agents=4, run=run, seed=3, base=".", rewards=drawn, instance=drawn
+        rank=rank, agents=4, run=run, seed=3, base=".", rewards=drawn, instance=lambda: drawn
     )
     return world.arms(plan.spec.arms, context)
 

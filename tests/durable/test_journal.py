@@ -368,7 +368,9 @@ def test_own_arms_made_anew_leave_out_who_gave_before_and_skip_what_was_left_out
     (tmp_path / "named_arms.py").write_text(NAMED)
     chance = np.random.default_rng(1)
     persons = PrivacySpec(person="who")
-    context = ArmsContext(0, 1, 0, 1, str(tmp_path), chance, chance, persons=persons.persons)
+    context = ArmsContext(
+        0, 1, 0, 1, str(tmp_path), chance, lambda: chance, persons=persons.persons
+    )
     about = msgspec.structs.replace(TASK, run=msgspec.structs.replace(TASK.run, privacy=persons))
     spec = PythonArms(target="named_arms:Named", count=2)
 
@@ -397,7 +399,7 @@ def test_own_arms_made_anew_leave_out_who_gave_before_and_skip_what_was_left_out
 def test_own_arms_that_are_made_anew_go_on_after_what_they_gave(path: Path, tmp_path: Path) -> None:
     (tmp_path / "counted_arms.py").write_text(COUNTED)
     chance = np.random.default_rng(1)
-    context = ArmsContext(0, 1, 0, 1, str(tmp_path), chance, chance)
+    context = ArmsContext(0, 1, 0, 1, str(tmp_path), chance, lambda: chance)
 
     def arms(of: Journal) -> Arms:
         spec = PythonArms(target="counted_arms:Counted", count=2)

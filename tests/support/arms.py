@@ -25,7 +25,7 @@ def context(
         seed=seed,
         base=base,
         rewards=np.random.default_rng([seed, 1]),
-        instance=np.random.default_rng([seed, 2]),
+        instance=lambda: np.random.default_rng([seed, 2]),
     )
 
 
