@@ -96,51 +96,72 @@ def run(
     The warnings of `posse check` go to the logger "posse" and to the result's `warnings`. Raises
     `SpecError` before anything starts, `RunFailed` or `ArmsError` if a run fails.
     """
-    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
-        raise InputError(f"jobs = {jobs!r:.60}: must be a whole number, 1 or more")
-    if on is not None and not isinstance(on, str | DaskPlacement):
-        raise InputError(f"on = {on!r:.60}: must be 'dask://HOST:PORT' or a DaskPlacement")
+    placement = _placement(on, jobs)
     keys = {"seed": seed, "repeat": repeat, "agents.count": agents, "engine.kind": engine}
     plan = changed(source, keys, parameters)
-    placement = DaskPlacement(on) if isinstance(on, str) else on
     plan.require(None if placement is None else 0)
     for sentence in plan.advice():  # before the runs: a warning may say that they never end
         LOG.warning("%s", sentence)
     directory = None if out is None else RunDirectory(Path(out), plan).open()
-    pieces: list[Piece[int, RunRecord]] = [
-        Piece(number, str(number)) for number in range(plan.spec.repeat)
-    ]
     screen = of_notebook()
     with ExitStack() as held, RunProgress(plan, screen) as progress:
         if directory is not None:
             held.enter_context(lock.held(directory.path))
-            pieces = directory.pieces()
-        if observe is silent and screen.every < math.inf:
-            observe = progress.observe
-        arguments: dict[str, Any] = {"on_join": on_join, "jobs": jobs, "capture": capture}
+        observe = progress.observe if observe is silent and screen.every < math.inf else observe
+        make = partial(make_runs, plan, on_join=on_join, jobs=jobs, capture=capture, on=placement)
 
         def work(numbers: Sequence[int]) -> Outcomes:
-            made = make_runs(plan, numbers, observe=observe, on=placement, **arguments)
-            return held.enter_context(closing(made))
+            return held.enter_context(closing(make(numbers, observe=observe)))
 
-        records: dict[int, RunRecord] = {}
-        try:
-            for done in carry_out(pieces, work):
-                if isinstance(done.outcome, PosseError):
-                    raise done.outcome
-                records[done.place] = done.outcome
-                progress.done(before=done.before)
-                on_record(done.outcome)
-        except (PosseError, KeyboardInterrupt) as error:
-            if directory is not None:
-                reason = str(error) or "interrupted"
-                ended = [records[number] for number in sorted(records)]
-                directory.fail(reason, ended, getattr(error, "__notes__", ()))
-            raise
-        result = plan.result([records[n] for n in sorted(records)], links_of(plan, placement))
+        def ended(record: RunRecord, before: bool) -> None:
+            progress.done(before=before)
+            on_record(record)
+
+        result = plan.result(make_series(plan, directory, work, ended), links_of(plan, placement))
         if directory is not None:
             directory.complete(result)
     return result
+
+
+def _placement(on: str | DaskPlacement | None, jobs: int) -> DaskPlacement | None:
+    """Where agents are placed; `InputError` for what is no place, or no number of processes."""
+    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
+        raise InputError(f"jobs = {jobs!r:.60}: must be a whole number, 1 or more")
+    if on is not None and not isinstance(on, str | DaskPlacement):
+        raise InputError(f"on = {on!r:.60}: must be 'dask://HOST:PORT' or a DaskPlacement")
+    return DaskPlacement(on) if isinstance(on, str) else on
+
+
+def make_series(
+    plan: Plan,
+    directory: RunDirectory | None,
+    work: RunMaker,
+    ended: Callable[[RunRecord, bool], None],
+) -> list[RunRecord]:
+    """Make the runs that a directory lacks; the records of all, in order.
+
+    `ended` is called after each, with whether it was there before. If one fails, or the series is
+    interrupted, the directory says why.
+    """
+    pieces = (
+        directory.pieces()
+        if directory is not None
+        else [Piece[int, RunRecord](number, str(number)) for number in range(plan.spec.repeat)]
+    )
+    records: dict[int, RunRecord] = {}
+    try:
+        for done in carry_out(pieces, work):
+            if isinstance(done.outcome, PosseError):
+                raise done.outcome
+            records[done.place] = done.outcome
+            ended(done.outcome, done.before)
+    except (PosseError, KeyboardInterrupt) as error:
+        if directory is not None:
+            ordered = [records[number] for number in sorted(records)]
+            reason = str(error) or "interrupted"
+            directory.fail(reason, ordered, getattr(error, "__notes__", ()))
+        raise
+    return [records[number] for number in sorted(records)]
 
 
 def links_of(plan: Plan, on: DaskPlacement | None) -> Links:
@@ -333,34 +354,17 @@ def serve(
     if plan.spec.network is not None and world is None:
         _refuse_network()
     with ExitStack() as opened:
-        disk = DISK if world is None else world.disk
-        kept = (
-            None
-            if journal is None
-            else Journal(journal, _run_of(plan), synchronous=plan.field, disk=disk)
-        )
+        kept = None if journal is None else _journal(journal, plan, world, over=over)
         if kept is not None:
             opened.callback(kept.close)
-            if kept.ended and not over:
-                raise InputError(
-                    f"the run in {journal} was ended ({kept.ended}), and the rewards that it used "
-                    "are spent; name another --out to begin a new one, or give this one up with: "
-                    f"posse abandon {kept.path.parent}"
-                )
         goes_on = kept is not None and bool(kept.beginning)
         tap = opened.enter_context(writing(capture, goes_on=goes_on))
         ended = opened.enter_context(ExitStack())
+        own_world = {} if world is None else {"world": world}
         engine = make_process_engine(
-            plan,
-            bind=bind,
-            token="",
-            spawn=0,
-            keys=keys,
-            on_join=on_join,
-            capture=tap,
-            journal=kept,
-            **({} if world is None else {"world": world}),
-        )
+            plan, bind=bind, token="", spawn=0, keys=keys, on_join=on_join, capture=tap,
+            journal=kept, **own_world,
+        )  # fmt: skip
         opened.push(engine)  # also if `on_hub` raises
         on_hub(engine.hub)
         if kept is not None:  # not earlier: if the address is taken, nothing continued from it
@@ -377,6 +381,20 @@ def serve(
             return on_engine(engine, plan, numbers, observe)
 
         yield made
+
+
+def _journal(path: Path, plan: Plan, world: "World | None", *, over: bool) -> Journal:
+    """The coordinator's journal; `InputError` if its run was ended, unless that is `over`."""
+    disk = DISK if world is None else world.disk
+    journal = Journal(path, _run_of(plan), synchronous=plan.field, disk=disk)
+    if journal.ended and not over:
+        journal.close()
+        raise InputError(
+            f"the run in {path} was ended ({journal.ended}), and the rewards that it used are "
+            "spent; name another --out to begin a new one, or give this one up with: posse abandon "
+            f"{journal.path.parent}"
+        )
+    return journal
 
 
 def _put_away(

@@ -22,7 +22,7 @@ from posse.cli.options import add_runs, changes, console_of, is_resumable, place
 from posse.cli.options import plan as plan_of
 from posse.cli.parser import Parser
 from posse.cli.progress import screen
-from posse.durable import batch, lock, whole
+from posse.durable import lock, whole
 from posse.durable.directory import RunDirectory
 from posse.errors import PosseError, RunFailed
 from posse.log import complain, remark
@@ -67,8 +67,9 @@ def carry_out(
     """
     directory = RunDirectory(paths.result(options.out, options.file.stem), plan)
     options.folder = directory.path
-    records: dict[int, RunRecord] = {}
-    kept = 0
+    kept: list[bool] = []
+    """Of each run that has ended whether it was there before."""
+    repeat = plan.spec.repeat
     with lock.held(directory.path), ExitStack() as running:
         whole.require_room(directory.path)
         directory.open()
@@ -84,18 +85,20 @@ def carry_out(
                 runs = running.enter_context(opened(plan, on_hub=live.follow, **observers))
                 return running.enter_context(contextlib.closing(runs(numbers)))
 
+            def ended(record: RunRecord, before: bool) -> None:
+                kept.append(before)
+                progress.done(before=before)
+                if options.verbose and not before:
+                    shown.say(f"run {record.run + 1} of {repeat}: {words.line(record)}")
+
             try:
-                for done in batch.carry_out(directory.pieces(), work):
-                    if isinstance(done.outcome, PosseError):
-                        raise done.outcome
-                    records[done.place] = done.outcome
-                    kept += done.before
-                    progress.done(before=done.before)
-                    if options.verbose and not done.before:
-                        line = words.line(done.outcome)
-                        shown.say(f"run {done.place + 1} of {plan.spec.repeat}: {line}")
+                records = api.make_series(plan, directory, work, ended)
             except (PosseError, KeyboardInterrupt) as error:
-                _ended_early(directory, error, records, plan.spec.repeat)
+                if kept:
+                    remark(
+                        f"{len(kept)} of {repeat} runs are kept in {directory.path}; the same "
+                        f"command with --out {directory.path} resumes from them"
+                    )
                 interrupted = isinstance(error, KeyboardInterrupt)
                 if interrupted and (directory.path / journal).is_file() and is_resumable(options):
                     remark(
@@ -103,26 +106,13 @@ def carry_out(
                         f"posse abandon {directory.path} gives the run up"
                     )
                 raise
-            result = plan.result([records[number] for number in sorted(records)], links)
-        code = _close(directory, result, options, kept)
+            result = plan.result(records, links)
+        code = _close(directory, result, options, sum(kept))
         waited_for = journal and (is_resumable(options) or (directory.path / journal).exists())
-        if kept == plan.spec.repeat and waited_for:
+        if all(kept) and waited_for:
             with opened(plan, over=True) as runs:
                 list(runs(()))
         return code
-
-
-def _ended_early(
-    directory: RunDirectory, error: BaseException, kept: dict[int, RunRecord], repeat: int
-) -> None:
-    """Write the reason to the folder, and tell the user how to continue."""
-    records = [kept[number] for number in sorted(kept)]
-    directory.fail(str(error) or "interrupted", records, getattr(error, "__notes__", ()))
-    if kept:
-        remark(
-            f"{len(kept)} of {repeat} runs are kept in {directory.path}; the same command with "
-            f"--out {directory.path} resumes from them"
-        )
 
 
 def _close(directory: RunDirectory, result: Result, options: argparse.Namespace, kept: int) -> int:
