@@ -10,6 +10,7 @@ import zmq
 from posse.durable.frames import COORDINATOR
 from posse.wire.relay import Relays
 from posse.wire.session import Session
+from posse.wire.sockets import heartbeat, monitor_events
 
 PATIENCE_MS = 30_000
 
@@ -136,3 +137,21 @@ def test_connections_that_come_at_the_end_are_closed_with_the_others() -> None:
             for client in clients:
                 client.close()
     gc.collect()  # what was left open warns when it is collected, and a warning is an error
+
+
+@pytest.mark.slow
+def test_a_heartbeat_that_is_not_answered_ends_the_connection_where_nothing_else_comes(
+    relays: Relays, pair: Pair
+) -> None:
+    """The simulated network assumes it; the other end sends no heartbeat of its own."""
+    out = pair.context.socket(zmq.PUSH)
+    heartbeat(out)
+    monitor = out.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED)
+    out.connect(pair.address)
+    for event in (zmq.EVENT_HANDSHAKE_SUCCEEDED, zmq.EVENT_DISCONNECTED):
+        assert monitor.poll(PATIENCE_MS)
+        assert [seen.kind for seen in monitor_events(monitor)] == [event]
+        relays.change(0, 1, silent=frozenset({0}))
+    out.disable_monitor()
+    monitor.close(0)
+    out.close(0)

@@ -8,9 +8,10 @@ ones):
   none is sent over the next one; a listening socket keeps nothing for a connection that is gone.
 - What came stays readable after its connection is gone.
 - A process that is killed: the system still sends what it had taken, then closes.
-- Where packets are dropped nothing is noticed, except by a heartbeat: then the connection is
-  closed at that end after 4 to 5 s, and the other end hears of it once packets pass. The system
-  sends again at ever longer intervals, and asks for a connection after 1, 3, 7, 15, 31 … s.
+- Where packets are dropped nothing is noticed, except by a heartbeat: an end to which nothing
+  comes for 4 to 5 s, not even an answer, is closed, and the other end hears of it once packets
+  pass. The system sends again at ever longer intervals, and asks for a connection after 1, 3, 7,
+  15, 31 … s.
 - A closed socket still tries to send what waits, until its linger is over or its process ends.
 - A subscription goes out at once; a real one waits until its process looks at the socket.
 - A monitor speaks before what comes over a new connection, and after what came over an old one.
@@ -116,7 +117,7 @@ class Path:
 
 @dataclass(eq=False)
 class LinkEnd:
-    """One end of a connection. `due`: when the last of what was sent to it arrives."""
+    """One end of a connection. The last of what was sent to it is `due` then, and last `came`."""
 
     socket: Socket
     descriptor: int
@@ -125,6 +126,7 @@ class LinkEnd:
     key: str = ""
     open: bool = True
     due: float = 0.0
+    came: float = 0.0
     free_at: float = 0.0
     cutoff: float = math.inf
     held: list[Callable[[], None]] = field(default_factory=list)
@@ -198,7 +200,8 @@ class SimulatedNetwork:
         if path.passes:
             path.dropped_since = since = self.schedule.now
             for end in self._between(source, target):
-                if end.rank == target:
+                # a source's heartbeats are not answered; the other end's own ones still come
+                if end.rank == target or not end.other.socket.heartbeat:
                     self._watch(end, lambda: path.dropped_since == since)
 
     def deliver_again(self, source: int, target: int) -> None:
@@ -230,7 +233,11 @@ class SimulatedNetwork:
         """Close this end if it is still silent after the heartbeat's patience."""
 
         def look() -> None:
-            if end.open and silent() and end.socket.process.stopped_at is None:
+            if not end.open or not silent() or end.socket.process.stopped_at is not None:
+                return
+            if (rest := end.came + _SILENCE - self.schedule.now) > 0:
+                self.schedule.after(rest, look)
+            else:
                 self.note("silence", end.other.rank, end.rank, b"")
                 self.finish(end)
                 self.lose(end)
@@ -346,6 +353,7 @@ class SimulatedNetwork:
 
         def land() -> None:
             if other.open and schedule.now <= other.cutoff:
+                other.came = schedule.now
                 self.note("came", end.rank, other.rank, data)
                 arrive(other, data)
 

@@ -378,7 +378,8 @@ class Nemesis:
         def undo() -> None:
             for rank in fault.ends:
                 cluster.disks[rank].trouble, cluster.disks[rank].slow = "", 0.0
-                if any(ended.rank == rank and ended.code for ended in cluster.ended):
+                codes = [ended.code for ended in cluster.ended if ended.rank == rank]
+                if codes and codes[-1]:
                     cluster.start(rank)
 
         return undo

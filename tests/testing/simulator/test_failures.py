@@ -4,7 +4,7 @@ import pytest
 
 from posse.plan import Plan, prepare
 from posse.protocol.machine import COORDINATOR
-from posse.testing.simulator.check import attempt
+from posse.testing.simulator.check import attempt, own_plan
 from posse.testing.simulator.faults import FaultKind, InjectedFault
 from posse.testing.simulator.field import field_plan
 from posse.testing.small import SMALL
@@ -58,6 +58,28 @@ SEEN = {
         fault("lose", 0, 1, 2, lasts=1e4, amount=0.3),
     ),
 }
+
+
+OF_SEEDS = {
+    "packets of one direction were dropped, and no heartbeat there was answered": (
+        302386,
+        [fault("drop one way", 243, 4, 5, lasts=87.422)],
+    ),
+    "a full disk ended the coordinator once, and a slow one outlasted the run": (
+        302060,
+        [
+            fault("slow disk", 95, COORDINATOR, lasts=23.576, amount=0.0071),
+            fault("disk full", 150, COORDINATOR, lasts=8.703),
+        ],
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OF_SEEDS)
+def test_a_seed_that_failed_once(name: str) -> None:
+    seed, faults = OF_SEEDS[name]
+    assert attempt(own_plan(seed), seed, faults).violations == []
 
 
 @pytest.mark.slow
