@@ -16,6 +16,10 @@ Sessions = Callable[[], Iterable[tuple[int, Session]]]
 _SHARED_BY = [1]
 """How many agents share this process: each one's part of what it uses is even."""
 
+_FRESH = 1.0
+"""Seconds for which its agents share a reading of its memory, which takes a millisecond."""
+_read: tuple[float, tuple[int, int]] = -_FRESH, (0, 0)
+
 _CONTROL = int(Plane.CONTROL)
 _Counts = tuple[int, int, int]
 
@@ -60,9 +64,17 @@ class ProcessResources(ResourceMeter):
     def used(self) -> ResourceUse:
         """See `ResourceMeter`. Shared memory counts in proportion (Pss) where Linux tells it."""
         agents = _SHARED_BY[0]
-        peak, proportional = self._world.memory()
+        peak, proportional = self._memory() if agents > 1 else self._world.memory()
         seconds = (self._world.process_time() - self._cpu) / agents
         return ResourceUse(seconds, peak // agents, proportional // agents)
+
+    def _memory(self) -> tuple[int, int]:
+        """The memory of a process of several agents."""
+        global _read  # noqa: PLW0603
+        now = self._world.monotonic()
+        if now >= _read[0] + _FRESH:
+            _read = now, self._world.memory()
+        return _read[1]
 
 
 def _counts(session: Session) -> _Counts:

@@ -146,4 +146,16 @@ class World:
         return spec.build(context)
 
 
+class SharedWorld(World):
+    """This machine, for agents of one process that share a context; who made it ends it."""
+
+    end = staticmethod(lambda context: None)
+
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]]) -> None:
+        self._shared = context
+
+    def context(self, *, many: bool = False) -> zmq.Context[zmq.Socket[bytes]]:
+        return self._shared
+
+
 HERE = World()

@@ -32,6 +32,7 @@ from pathlib import Path
 import msgspec
 import numpy.ma  # loaded lazily otherwise, once in every agent, as numpy.random is
 import numpy.random  # noqa: F401
+import zmq
 
 from posse import log, own_code
 from posse.durable.capture import Capture
@@ -50,7 +51,7 @@ from posse.plan import Plan, prepare
 from posse.protocol import control
 from posse.security.keys import AgentKeys
 from posse.wire.sockets import Selector
-from posse.wire.world import HERE, World
+from posse.wire.world import HERE, SharedWorld, World
 
 _DEATH = struct.Struct("<ii")
 """Rank and exit code of an agent that died."""
@@ -65,6 +66,9 @@ _CROWD = 32
 """From so many agents on it pays to look at all objects once: that takes a tenth of a second."""
 _BEHIND = 5
 """Niceness added to agents: the coordinator then gets three times the core time of an agent."""
+
+_ROUND = 10.0
+"""Seconds in which each agent of a process has its turn, even if all calculate."""
 
 LEASH = 0
 
@@ -200,10 +204,11 @@ def _fork(crew: Crew) -> dict[int, list[int]]:
 def _serve(crew: Crew, ranks: list[int], plan: Plan | None, *, many: bool) -> int:
     """Carry the agents of one process, each in a thread if there are several; an exit code."""
     codes = dict.fromkeys(ranks, _DEFECT)
+    world: World = HERE
 
     def serve(rank: int) -> None:
         try:
-            codes[rank] = _agent(crew, rank, plan, many=many).serve()
+            codes[rank] = _agent(crew, rank, plan, world, many=many).serve()
         except Exception:
             traceback.print_exc()
 
@@ -211,19 +216,28 @@ def _serve(crew: Crew, ranks: list[int], plan: Plan | None, *, many: bool) -> in
         serve(ranks[0])
     else:
         share(len(ranks))
+        # each thread that waits for the interpreter wakes up to ask for it, by default every 5 ms:
+        # with 50 of them that took most of the time. One that blocks gives it up at once.
+        sys.setswitchinterval(min(1.0, _ROUND / len(ranks)))
+        if not crew.coordinator:  # one answer to keys is all that a context can have
+            context = HERE.context(many=many)
+            context.set(zmq.MAX_SOCKETS, context.get(zmq.SOCKET_LIMIT))
+            world = SharedWorld(context)
         threads = [threading.Thread(target=serve, args=(rank,)) for rank in ranks]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
+        if world is not HERE:
+            HERE.end(world.context())
     return max(codes.values())
 
 
-def _agent(crew: Crew, rank: int, plan: Plan | None, *, many: bool) -> AgentProcess:
+def _agent(crew: Crew, rank: int, plan: Plan | None, world: World, *, many: bool) -> AgentProcess:
     endpoint, own = crew.agents[rank]
     keys = AgentKeys(rank, own, crew.coordinator, crew.signers) if own else None
     if plan is None:
-        return local_agent(crew, endpoint, rank, keys, many=many)
+        return local_agent(crew, endpoint, rank, keys, many=many, world=world)
     return _elsewhere(crew, endpoint, rank, keys, plan, many=many)
 
 

@@ -27,7 +27,7 @@ _ENOUGH = 512
 """Least limit of open files of which some are kept for files alone."""
 
 _THREADS = 3
-"""Threads of an agent: its own and ZeroMQ's two."""
+"""Threads of a process, its own and ZeroMQ's two; companions have one each."""
 
 _PROC = Path("/proc")
 _CGROUP = Path("/sys/fs/cgroup")
@@ -52,6 +52,8 @@ def require(agents: int, spawn: int, together: int = 1, *, ipc: bool = False) ->
     import resource  # noqa: PLC0415  (Windows has none)
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    processes = -(-spawn // together)
+    threads = _THREADS * processes + (spawn if together > 1 else 0)
     reserve = RESERVE if hard >= _ENOUGH else 0
     if soft != hard - reserve:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard - reserve, hard))
@@ -62,7 +64,7 @@ def require(agents: int, spawn: int, together: int = 1, *, ipc: bool = False) ->
             hard,
             "ulimit -Hn",
         ),
-        ("threads and processes", _THREADS * spawn, free_tasks(), "the container's pids limit"),
+        ("threads and processes", threads, free_tasks(), "the container's pids limit"),
     )
     for what, needed, allowed, limit in needs:
         if 0 <= allowed < needed:
@@ -71,7 +73,7 @@ def require(agents: int, spawn: int, together: int = 1, *, ipc: bool = False) ->
                 f"that ({limit}), use fewer agents, or run in memory: --engine memory"
             )
     free = free_memory()
-    needed = _MEMORY * -(-spawn // together) + (_OF_AN_AGENT * spawn if together > 1 else 0)
+    needed = _MEMORY * processes + (_OF_AN_AGENT * spawn if together > 1 else 0)
     if free is not None and needed > free:
         raise PosseError(
             f"{spawn} agents need at least {needed >> 20:,} MB of memory, and "

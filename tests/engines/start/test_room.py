@@ -85,3 +85,6 @@ def test_few_tasks_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     room.require(10, 10)
     with pytest.raises(PosseError, match="11 agents need 33 threads and processes, and 32 are"):
         room.require(11, 11)
+    room.require(20, 20, together=10)
+    with pytest.raises(PosseError, match="24 agents need 33 threads and processes, and 32 are"):
+        room.require(24, 24, together=8)
