@@ -24,6 +24,7 @@ from posse.arms import Arms, ArmsContext, ArmsSpec
 from posse.durable.disk import DISK, Disk
 from posse.security.noise import FieldNoise
 from posse.security.zap import Authenticator, ZapStatus
+from posse.wire import lookup
 from posse.wire.sockets import end
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
@@ -125,6 +126,10 @@ class World:
                 its_own.shutdown(socket.SHUT_RDWR)
             finally:
                 its_own.detach()
+
+    def own_address(self, endpoint: str) -> str:
+        """This machine's own address on the route to `endpoint`."""
+        return lookup.own_address(endpoint)
 
     def memory(self) -> tuple[int, int]:
         """This process's memory in bytes: its peak, and with what it shares in proportion (Pss)."""

@@ -34,7 +34,7 @@ from posse.security.keys import AgentKeys, beginning
 from posse.spec.fingerprint import fingerprint
 from posse.spec.privacy import ALONE, PrivacySpec
 from posse.wire.line import Interceptor
-from posse.wire.lookup import own_address, reachable_address, unresolved
+from posse.wire.lookup import reachable_address, unresolved
 from posse.wire.sockets import Selector
 from posse.wire.world import HERE, World
 
@@ -46,9 +46,16 @@ class RemoteSite(AgentSite):
     """The place of an agent on a machine of its own, whose people read its log."""
 
     def __init__(
-        self, guard: Guard, endpoint: str, inbox: str, wait: float, keys: AgentKeys | None
+        self,
+        guard: Guard,
+        endpoint: str,
+        inbox: str,
+        wait: float,
+        keys: AgentKeys | None,
+        world: World = HERE,
     ) -> None:
         super().__init__(guard, inbox)
+        self._world = world
         self._keys = keys
         self._endpoint = endpoint
         self._wait = wait
@@ -56,10 +63,10 @@ class RemoteSite(AgentSite):
     def bind(self, system: str) -> str:
         if get_system(system).wiring is None:
             return ""
-        return self._inbox or address.join(own_address(self._endpoint), "*")
+        return self._inbox or address.join(self._world.own_address(self._endpoint), "*")
 
     def elsewhere(self, bound: str) -> str:
-        own = own_address(self._endpoint)
+        own = self._world.own_address(self._endpoint)
         return "" if self._inbox or address.split(bound)[0] == own else address.join(own, "*")
 
     def address_for_neighbours(self, bound: str) -> str:
@@ -167,7 +174,7 @@ def remote_agent(
     )
     context = world.context(many=many)
     selector = Selector(world.poller())
-    site = RemoteSite(Guard(context, selector, own, world), endpoint, inbox, wait, keys)
+    site = RemoteSite(Guard(context, selector, own, world), endpoint, inbox, wait, keys, world)
 
     def connect(interceptor: Interceptor) -> Uplink:
         return Uplink(context, endpoint, interceptor, keys, guarded=True, world=world)
@@ -183,7 +190,7 @@ def _await_way(endpoint: str, wait: float, world: World) -> None:
     until = world.monotonic() + wait
     while True:
         try:
-            own_address(endpoint)
+            world.own_address(endpoint)
             return
         except OSError as error:
             if world.monotonic() >= until:

@@ -120,6 +120,10 @@ class SimulatedCluster:
         self.coming = 0
         """Faults that are not over; they may start processes again."""
         self._strangers: list[tuple[int, AgentKeys | None]] = []
+        self.rivals: list[Process] = []
+        """Other coordinators that were started, at the same address."""
+        self.not_refused = 0
+        """Those of them that did not end by themselves beside one that was up."""
         self._starts: dict[int, int] = {}
         self._boots: dict[int, int] = {}
         spec = plan.spec
@@ -167,9 +171,12 @@ class SimulatedCluster:
         self.processes[rank], self.worlds[rank] = process, world
 
     def _coordinate(self, rank: int, world: SimulatedWorld) -> int:
-        left = [n for n in self.numbers if n not in self.records]
-        journal = self.journal(rank) if self.durable else None
-        kept: dict[str, Any] = {"capture": self.capture} if self.plan.field else {}
+        return self._make_runs(world, self.folder, self.records)
+
+    def _make_runs(self, world: SimulatedWorld, folder: Path, records: dict[int, RunRecord]) -> int:
+        left = [n for n in self.numbers if n not in records]
+        journal = folder / COORDINATORS_JOURNAL if self.durable else None
+        kept: dict[str, Any] = {"capture": folder / self.capture.name} if self.plan.field else {}
         if self.keys is not None:
             agents = self.plan.spec.agents.count
             resumes = journal is not None and journal.exists()
@@ -180,8 +187,50 @@ class SimulatedCluster:
             for place, outcome in make(left):
                 if isinstance(outcome, PosseError):
                     raise outcome
-                self.records[left[place]] = outcome
+                records[left[place]] = outcome
         return 0
+
+    def start_rivals(self, *, same: bool = False, other: bool = False) -> Callable[[], None]:
+        """Start more coordinators at the same address; returns what kills them.
+
+        `same`: by the same command; `other`: with a folder of its own. How they end is no end of
+        the coordinator's.
+        """
+        folders = [self.folder] * same
+        if other:
+            folders.append(Path(tempfile.mkdtemp(prefix="other-", dir=self.folder)))
+        started = [self._rival(folder) for folder in folders]
+        beside = self.is_up(COORDINATOR)
+
+        def kill() -> None:
+            for process in started:
+                self.not_refused += beside and not isinstance(process.error, PosseError)
+                if process.alive:
+                    process.alive = False
+                    self.network.killed(process)
+                    process.kill()
+                    self._clear(process)
+
+        return kill
+
+    def _rival(self, folder: Path) -> Process:
+        disk = self.disks[COORDINATOR]
+        name = f"process {self.seed} rival {len(self.rivals)}"
+        world = SimulatedWorld(self.schedule, self.network, disk, COORDINATOR, name)
+        main = partial(self._make_runs, world, folder, {})
+        process = world.process = Process(self.schedule, COORDINATOR, main)
+
+        def ends() -> None:
+            error = process.error
+            if error is not None and not isinstance(error, PosseError):
+                self.defects.append(defect.report("a second coordinator", error))
+            self._tell("a second ends", COORDINATOR, str(error or ""))
+            self.network.killed(process)
+            self._clear(process)
+
+        process.on_end = ends
+        self.rivals.append(process)
+        return process
 
     def _take_part(self, rank: int, world: SimulatedWorld) -> int:
         with writing(self.capture if self.plan.field else None, goes_on=True) as capture:
@@ -272,7 +321,7 @@ class SimulatedCluster:
     @property
     def over(self) -> bool:
         """Whether no process is up, and none is to be started again."""
-        return not (self.coming or any(p.alive for p in self.processes.values()))
+        return not (self.coming or any(p.alive for p in [*self.processes.values(), *self.rivals]))
 
     def remark(self, what: str, ends: Sequence[int]) -> None:
         """Write into the trace that something begins, or ends, to be wrong."""
@@ -296,7 +345,7 @@ class SimulatedCluster:
             self.schedule.carry_on(lambda: self.over or enough(), until)
         finally:
             self.up_at_end = [rank for rank in self.ranks if self.is_up(rank)]
-            for process in self.processes.values():
+            for process in [*self.processes.values(), *self.rivals]:
                 if process.alive:
                     process.alive = False
                     process.kill()

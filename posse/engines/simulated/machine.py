@@ -225,6 +225,9 @@ class SimulatedWorld(World):
     def shut(self, descriptor: int, copy: object) -> None:
         self._network.shut(self.process, descriptor)
 
+    def own_address(self, endpoint: str) -> str:
+        return self._network.host(self.process.rank)
+
     def memory(self) -> tuple[int, int]:
         return _MEMORY
 

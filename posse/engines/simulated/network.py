@@ -12,6 +12,8 @@ ones):
   comes for 4 to 5 s, not even an answer, is closed, and the other end hears of it once packets
   pass. The system sends again at ever longer intervals, and asks for a connection after 1, 3, 7,
   15, 31 … s.
+- A machine that has another address has the old one no more: nothing that is sent to it or from it
+  arrives, which is noticed as silence is, and what listened there is reached no more.
 - A closed socket still tries to send what waits, until its linger is over or its process ends.
 - A subscription goes out at once; a real one waits until its process looks at the socket.
 - A monitor speaks before what comes over a new connection, and after what came over an old one.
@@ -28,8 +30,11 @@ import zmq
 from posse.engines.simulated.handshake import Credentials, SimulatedGate, shake_hands
 from posse.engines.simulated.schedule import Process, TurnSchedule
 from posse.protocol.wire import kind_of
+from posse.security.address import split
 from posse.spec.network import Conditions, lateness
 from posse.wire.session import is_numbered
+
+_HOST = "127.0.0.1"
 
 FIRST_DESCRIPTOR = 1 << 28
 """Far above every descriptor of the real process."""
@@ -125,6 +130,10 @@ class LinkEnd:
     name: bytes = b""
     key: str = ""
     open: bool = True
+    peer: str = _HOST
+    """The address from which the other end connected."""
+    severed: bool = False
+    """Whether an end's machine has the address no more over which it was connected."""
     due: float = 0.0
     came: float = 0.0
     free_at: float = 0.0
@@ -157,6 +166,9 @@ class SimulatedNetwork:
         self._names = itertools.count(1)
         self._used: dict[int, set[int]] = {}
         self._places: dict[str, int] = {}
+        self._hosts: dict[int, str] = {}
+        self._nowhere: set[str] = set()
+        """Addresses that no machine has any more."""
 
     # --- paths -----------------------------------------------------------------------------------
 
@@ -265,6 +277,21 @@ class SimulatedNetwork:
         for socket in [s for s in self.listening.values() if s.process is process]:
             self.silence(socket)
 
+    def host(self, rank: int) -> str:
+        """The address of a process's machine."""
+        return self._hosts.get(rank, _HOST)
+
+    def move(self, rank: int) -> None:
+        """The machine of a process has another address from now on."""
+        self._hosts[rank] = f"127.1.{rank}.{next(self._names) % 250 + 1}"
+        for address in [a for a, s in self.listening.items() if s.process.rank == rank]:
+            del self.listening[address]
+        self._nowhere.update(address for address, place in self._places.items() if place == rank)
+        for end in [*self._ends]:
+            if rank in (end.rank, end.other.rank):
+                end.severed, end.cutoff = True, self.schedule.now
+                self._watch(end, lambda: True)
+
     def stopped(self, process: Process) -> None:
         """A process was stopped: its ends say nothing any more."""
         since = process.stopped_at
@@ -283,6 +310,8 @@ class SimulatedNetwork:
 
     def listen(self, socket: Socket, address: str) -> str:
         """Listen at an address; returns it, with the port. `zmq.ZMQError` if it is taken."""
+        if split(address)[0] != self.host(socket.process.rank):
+            raise zmq.ZMQError(zmq.EADDRNOTAVAIL)
         if address.endswith(":*"):
             address = f"{address[:-1]}{next(self._ports)}"
         if address in self.listening:
@@ -294,6 +323,11 @@ class SimulatedNetwork:
     def rank_at(self, address: str) -> int | None:
         """Whose process listened last at an address."""
         return self._places.get(address)
+
+    def reaches(self, rank: int, address: str) -> bool:
+        """Whether packets of a process reach this address, and their answers the process."""
+        target = self.rank_at(address)
+        return address not in self._nowhere and (target is None or self.passes(rank, target))
 
     def silence(self, socket: Socket) -> None:
         """Listen no more."""
@@ -336,6 +370,7 @@ class SimulatedNetwork:
         )
         client.other, server.other = server, client
         client.connector = connector
+        server.peer = self.host(client.rank)
         client.due = server.due = self.schedule.now
         self._ends += (client, server)
         self.note("connected", client.rank, server.rank, b"")
@@ -378,6 +413,8 @@ class SimulatedNetwork:
             if other.open:
                 self.lose(other)
 
+        if other.severed:
+            return
         if not path.passes:
             other.held.append(lose)
             return
@@ -446,7 +483,7 @@ class Connector:
         target = network.rank_at(self.address)
         near = process.rank
         limit = socket.connect_timeout
-        if target is not None and not network.passes(near, target):
+        if not network.reaches(near, self.address):
             if schedule.now + wait > since + limit:
                 schedule.at(since + limit, self._again)
             else:

@@ -40,7 +40,7 @@ class SimulatedFrame:
         if what == zmq.SRCFD:
             return self._end.descriptor
         if what == "Peer-Address":
-            return "127.0.0.1"
+            return self._end.peer
         if what == "User-Id" and self._end.key:
             return self._end.key
         raise zmq.ZMQError(zmq.EINVAL)

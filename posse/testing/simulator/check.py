@@ -221,6 +221,8 @@ def _violations(
     elif up := cluster.up_at_end:
         yield Violation("ends in time", f"processes {up} were still up after the last fault")
         return
+    second = Violation("one run a run", "a second coordinator was not refused")
+    yield from [second] * cluster.not_refused
     errors = [ended for ended in cluster.ended if ended.why and ended.rank < FIRST_STRANGER]
     must = survives(faults, cluster)
     healthy = all(fault.what in SLOWS | STRANGERS for fault in faults)

@@ -30,8 +30,12 @@ FaultKind = Literal[
     "drop",
     "drop one way",
     "partition",
+    "move",
     "kill",
+    "restart elsewhere",
     "power off",
+    "second coordinator",
+    "coordinator replaced",
     "stop",
     "disk full",
     "disk error",
@@ -60,13 +64,19 @@ LINKS = frozenset(
 )
 """What happens to a link."""
 
-KILLS = frozenset({"kill", "power off"})
+KILLS = frozenset({"kill", "restart elsewhere", "power off"})
 
-DAMAGES = frozenset({"journal lost", "journal torn", "journal older", "journal flipped"})
+DAMAGES = frozenset(
+    {"journal lost", "journal torn", "journal older", "journal flipped", "coordinator replaced"}
+)
 """What costs an agent its part, or all the run: it must be said."""
 
 _KEYED = 0.25
 """How many seeds have keys."""
+
+_AT_ONCE = frozenset({"reset", "move"})
+"""What does not last."""
+
 _MOST = 4
 _MANY = 0.2
 """How often it is all processes, or all but one, that are killed or stopped."""
@@ -125,17 +135,22 @@ def draw(
             ends = chance.choice(list(links))
             if chance.random() < 0.5:
                 ends = ends[::-1]
-        elif what == "partition" or (what in KILLS | {"stop"} and chance.random() < _MANY):
+        elif what == "partition" or (
+            what in {"kill", "power off", "stop"} and chance.random() < _MANY
+        ):
             most = agents + (what != "partition")
             some = chance.randint(1 if what == "partition" else agents, most)
             ends = tuple(sorted(chance.sample(everybody, some)))
-        else:
-            ends = (chance.choice(everybody),)
+        elif what.endswith("coordinator") or what == "coordinator replaced":
+            ends = (COORDINATOR,)
+        else:  # the coordinator is told by its address, which so does not change
+            moves = what in ("move", "restart elsewhere")
+            ends = (chance.choice(everybody[moves:]),)
         low, high = _AMOUNTS.get(what, (0.0, 0.0))
         amount = round(low * (high / low) ** chance.random(), 4) if low else 0.0
         if what == "clock" and chance.random() < 0.5:
             amount = -amount
-        lasts = 0.0 if what == "reset" else _lasts(chance, _LONGEST / number)
+        lasts = 0.0 if what in _AT_ONCE else _lasts(chance, _LONGEST / number)
         drawn.append(
             InjectedFault(
                 what=what,  # type: ignore[arg-type]
@@ -181,6 +196,7 @@ class Nemesis:
         for rank in one_by_one(faults):
             cluster.set(rank, "one_by_one", 1.0)
         self._lasting = 0
+        self._moved: dict[int, float] = {}
         self._came = 0
         self._ended_at = cluster.schedule.now
         self.went_back: list[int] = []
@@ -217,7 +233,9 @@ class Nemesis:
             undo()
             cluster.coming -= 1
 
-        cluster.schedule.after(fault.lasts, end)
+        # as after a loss of power, none is back before its peers noticed that its address is gone
+        noticed = max(self._moved.get(rank, 0.0) + _BOOTS for rank in fault.ends)
+        cluster.schedule.at(max(cluster.schedule.now + fault.lasts, noticed), end)
 
     # --- links -----------------------------------------------------------------------------------
 
@@ -294,6 +312,34 @@ class Nemesis:
         def undo() -> None:
             for rank in killed:
                 self._cluster.start(rank)
+
+        return undo
+
+    def _move(self, fault: InjectedFault) -> Callable[[], None]:
+        (rank,) = fault.ends
+        self._cluster.network.move(rank)
+        self._moved[rank] = self._cluster.schedule.now
+        return lambda: None
+
+    def _restart_elsewhere(self, fault: InjectedFault) -> Callable[[], None]:
+        start = self._kill_all(fault, silently=False)
+        self._cluster.network.move(*fault.ends)
+        return start
+
+    def _second_coordinator(self, fault: InjectedFault) -> Callable[[], None]:
+        """The same command again, and one with another folder, beside a coordinator that is up."""
+        if not self._cluster.is_up(COORDINATOR):
+            return lambda: None
+        return self._cluster.start_rivals(same=True, other=True)
+
+    def _coordinator_replaced(self, fault: InjectedFault) -> Callable[[], None]:
+        """It is killed, and one that knows nothing has its address until it is started again."""
+        start = self._kill_all(fault, silently=False)
+        stop = self._cluster.start_rivals(other=True)
+
+        def undo() -> None:
+            stop()
+            start()
 
         return undo
 

@@ -14,35 +14,29 @@ class Waiting(World):
     """A world in which sleeping takes no time."""
 
     def __init__(self) -> None:
-        self.now = 0.0
+        self.now = self.way_after = 0.0
         self.monotonic = lambda: self.now
         self.sleep = self._slept
+
+    def own_address(self, endpoint: str) -> str:
+        if self.now < self.way_after:
+            raise socket.gaierror(-2, "Name or service not known")
+        return "10.0.0.9"
 
     def _slept(self, seconds: float) -> None:
         self.now += seconds
 
 
-def way_after(seconds: float, world: Waiting, monkeypatch: pytest.MonkeyPatch) -> None:
-    def own_address(endpoint: str) -> str:
-        if world.now < seconds:
-            raise socket.gaierror(-2, "Name or service not known")
-        return "127.0.0.1"
-
-    monkeypatch.setattr(remote, "own_address", own_address)
-
-
-def test_an_agent_that_resumes_waits_for_the_network_and_its_coordinators_name(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_agent_that_resumes_waits_for_the_network_and_its_coordinators_name() -> None:
     world = Waiting()
-    way_after(20.0, world, monkeypatch)
+    world.way_after = 20.0
     remote._await_way("tcp://coordinator:7000", 300.0, world)
     assert world.now == 20.0
 
 
-def test_it_gives_up_after_its_wait_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_gives_up_after_its_wait_in_a_sentence() -> None:
     world = Waiting()
-    way_after(400.0, world, monkeypatch)
+    world.way_after = 400.0
     with pytest.raises(RunFailed, match=r"no way to tcp://coordinator:7000 for 300 s \(Name or"):
         remote._await_way("tcp://coordinator:7000", 300.0, world)
     assert world.now == 300.0
@@ -57,9 +51,8 @@ def test_it_gives_up_after_its_wait_in_a_sentence(monkeypatch: pytest.MonkeyPatc
     ],
 )
 def test_an_agent_that_resumes_opens_its_inbox_where_its_machine_is_now(
-    given: str, journal: str, binds: str, monkeypatch: pytest.MonkeyPatch
+    given: str, journal: str, binds: str
 ) -> None:
-    monkeypatch.setattr(remote, "own_address", lambda _: "10.0.0.9")
     guard: Any = None
-    site = remote.RemoteSite(guard, "tcp://10.0.0.1:7000", given, 300.0, None)
+    site = remote.RemoteSite(guard, "tcp://10.0.0.1:7000", given, 300.0, None, Waiting())
     assert site.elsewhere(journal) == binds

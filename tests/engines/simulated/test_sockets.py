@@ -118,11 +118,24 @@ def a_new_listener_subscribes_again_and_is_heard(context: Any, address: str) -> 
     publisher.close()
 
 
+def an_address_is_bound_once_and_by_a_machine_that_has_it(context: Any, address: str) -> Any:
+    first, second = made(context, zmq.ROUTER), made(context, zmq.ROUTER)
+    first.bind("tcp://127.0.0.1:*")
+    taken = first.getsockopt_string(zmq.LAST_ENDPOINT)
+    for at in (taken, "tcp://192.0.2.1:5555"):  # no machine has that (RFC 5737)
+        with pytest.raises(zmq.ZMQError) as failed:
+            second.bind(at)
+        yield failed.value.errno
+    first.close()
+    second.close()
+
+
 SCENARIOS: list[Scenario] = [
     what_was_sent_before_there_was_a_listener_comes,
     what_was_sent_without_a_connection_goes_over_the_next,
     what_came_stays_readable_and_nobody_is_there_to_answer,
     a_new_listener_subscribes_again_and_is_heard,
+    an_address_is_bound_once_and_by_a_machine_that_has_it,
 ]
 
 

@@ -99,6 +99,32 @@ def test_no_agent_is_lost_on_a_star_where_half_of_all_frames_are() -> None:
     assert attempt(plan, 1, lost).violations == []
 
 
+@pytest.mark.parametrize("what", ["move", "restart elsewhere"])
+def test_neighbours_learn_the_new_address_of_an_agent(what: FaultKind) -> None:
+    trial = attempt(durable("private-ucb"), 0, [fault(what, 300, 2, lasts=7.0)])
+    assert trial.violations == []
+    told = {
+        event.source
+        for event in trial.events
+        if "agent 2 is now reached at tcp://127.1.2." in event.detail
+    }
+    assert told == {COORDINATOR, 1, 3}
+
+
+def test_a_second_coordinator_is_refused_twice_and_the_run_goes_on() -> None:
+    trial = attempt(field_plan("cdp-mab"), 1, [fault("second coordinator", 60, -1, lasts=3.0)])
+    assert trial.violations == []
+    said = sorted(e.detail for e in trial.events if e.what == "a second ends")
+    assert len(said) == 2
+    assert "is in use" in said[0] + said[1]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_coordinator_that_knows_nothing_begins_no_second_run_of_the_field(seed: int) -> None:
+    replaced = fault("coordinator replaced", 60, COORDINATOR, lasts=30.0)
+    assert attempt(field_plan("cdp-mab"), seed, [replaced]).violations == []
+
+
 @pytest.mark.parametrize("what", ["journal lost", "journal torn", "journal older"])
 @pytest.mark.parametrize("rank", [COORDINATOR, 1])
 def test_a_damaged_journal_of_the_field_costs_no_second_run(what: FaultKind, rank: int) -> None:
