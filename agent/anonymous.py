@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from posse.agent.masking import Asked, Masker
+from posse.agent.masking import Masker
 from posse.protocol.anonymous import (
     Aggregation,
     Assign,
@@ -39,15 +39,11 @@ from posse.protocol.machine import (
 )
 from posse.protocol.masking import (
     WORD_BITS,
-    Confirm,
     Covered,
     Keys,
     Masked,
     PublicKey,
-    Reveal,
-    Settle,
-    Survivors,
-    Unmask,
+    Question,
     Words,
     pack_words,
     unpack_words,
@@ -109,7 +105,7 @@ class AnonymousPlayer(AgentMachine):
                         return []
                     case Assign() if not self.playing:
                         return self._begin(message)
-                    case Unmask() | Survivors() | Settle() | Confirm() | Reveal():
+                    case _ if isinstance(message, Question):
                         return self._answer(message)
                     case Forwarded() if self.aggregation == "sink":
                         return self._collect(message)
@@ -120,7 +116,7 @@ class AnonymousPlayer(AgentMachine):
         message_name = type(event.message if isinstance(event, Received) else event).__name__
         raise RemoteProtocolError("out-of-turn", message_name)
 
-    def _answer(self, asked: Asked) -> AgentEffects:
+    def _answer(self, asked: Question) -> AgentEffects:
         if self.aggregation != "masked":
             raise RemoteProtocolError("out-of-turn", type(asked).__name__)
         return [Send(COORDINATOR, self.masker.answer(asked, self._width))]

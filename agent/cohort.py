@@ -31,7 +31,7 @@ class Cohort:
         same: SharedState = self.kept[name]
         return same
 
-    def of(self, make: Callable[[int], SharedState]) -> SharedState:
+    def join(self, make: Callable[[int], SharedState]) -> SharedState:
         """The shared state; the first of every `size` callers makes it, with `size` rows."""
         if self.taken % self.size == 0:
             self.common = make(self.size)

@@ -51,6 +51,7 @@ import struct
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from hmac import compare_digest
+from itertools import count
 from typing import ClassVar
 
 import numpy as np
@@ -64,7 +65,9 @@ from posse.protocol.arrays import BoolArray
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.masking import (
     TAG_BYTES,
+    Answer,
     Confirm,
+    Question,
     Rest,
     Reveal,
     Settle,
@@ -82,9 +85,6 @@ from posse.protocol.masking import (
 )
 from posse.protocol.sharing import derived, interpolated, pack, place_of, place_of_point
 from posse.protocol.signing import Signer
-
-Asked = Unmask | Survivors | Settle | Confirm | Reveal
-"""What a coordinator asks after the reports."""
 
 _SEAL_NONCE = _SETTLED = struct.Struct("<QI")
 
@@ -202,7 +202,7 @@ class SumMasker:
             values[place_of(peer)] = derived(self.seeds[peer][32:], self.rank, number)
         return pack([interpolated(values, place_of_point(n)) for n in range(self.dropouts)])
 
-    def answer(self, asked: Asked, width: int) -> Rest | Settled | Unmasked | Share:
+    def answer(self, asked: Question, width: int) -> Answer:
         """What the coordinator is told about a report of `width` words."""
         match asked:
             case Survivors(number, ranks):
@@ -289,10 +289,8 @@ class SumMasker:
                 raise RemoteProtocolError("stale-unmask", f"assignment {number} is not settled")
             who = self._who()
             same = [
-                compare_digest(
-                    tags[TAG_BYTES * at : TAG_BYTES * (at + 1)], self._tag(peer, peer, who)
-                )
-                for at, peer in enumerate(self._others())
+                compare_digest(tags[start : start + TAG_BYTES], self._tag(peer, peer, who))
+                for start, peer in zip(count(0, TAG_BYTES), self._others(), strict=False)
             ]
             agreed, least = 1 + sum(same), len(self.members) - self.dropouts
             if agreed < least:

@@ -10,18 +10,7 @@ from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.federated import ExploredRow
 from posse.protocol.machine import COORDINATOR, AgentEffects, Disclose, Note, Received, Send
-from posse.protocol.masking import (
-    Confirm,
-    Covered,
-    Keys,
-    Masked,
-    PublicKey,
-    Reveal,
-    Settle,
-    Survivors,
-    Unmask,
-    pack_words,
-)
+from posse.protocol.masking import Covered, Keys, Masked, PublicKey, Question, pack_words
 from posse.protocol.message import Message
 from posse.protocol.privacy import Release
 from posse.protocol.shared import SharedLaplace, SharedNoise
@@ -57,7 +46,7 @@ class SharedNoiseAgent(CdpAgent):
                     self.masker.go_on_without(self.shared.agents - len(keys))
                     self.everybody = tuple(sorted(keys))
                     return self._begin_round()
-                case Unmask() | Survivors() | Settle() | Confirm() | Reveal() as asked:
+                case asked if isinstance(asked, Question):
                     return [Send(COORDINATOR, self.masker.answer(asked, self.width))]
                 case _:
                     pass

@@ -48,14 +48,11 @@ from posse.protocol.machine import (
 )
 from posse.protocol.masking import (
     TAG_BYTES,
+    Answer,
     Covered,
     Keys,
     Masked,
     PublicKey,
-    Rest,
-    Settled,
-    Share,
-    Unmasked,
     check_key,
     unpack_words,
 )
@@ -219,7 +216,7 @@ class AnonymousServer(GatheringMachine):
                 return self._masked(current, group, sender, words, b"")
             case Covered(_, words, points) if waiting and masked and group and self.dropouts:
                 return self._masked(current, group, sender, words, points)
-            case Rest() | Settled() | Unmasked() | Share() if group is not None and group.open:
+            case _ if isinstance(message, Answer) and group is not None and group.open:
                 return self._order(current, group, group.masked.take(sender, message))
             case Sealed(_, box) if waiting and not masked and group is not None and not collects:
                 return self._sealed(current, group, sender, box)

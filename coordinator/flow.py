@@ -75,9 +75,9 @@ def _point_on_face(allowed: NDArray[np.bool_], least: IntArray, most: IntArray) 
         [np.ones(users + len(i)), least, most - least, [users - least.sum()]]
     ).astype(np.int32)
     graph = csr_array((capacity, (tails, heads)), shape=(sink + 1, sink + 1))
-    result = maximum_flow(graph, source, sink)
-    if result.flow_value != users:
+    maximum = maximum_flow(graph, source, sink)
+    if maximum.flow_value != users:
         raise ValueError("this face has no whole assignment")
-    flow = result.flow[:users, users : users + arms].toarray()
+    flow = maximum.flow[:users, users : users + arms].toarray()
     chosen: IntArray = flow.argmax(axis=1).astype(np.int64)
     return chosen

@@ -9,6 +9,7 @@ import numpy as np
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.masking import (
     TAG_BYTES,
+    Answer,
     Confirm,
     Rest,
     Reveal,
@@ -91,7 +92,7 @@ class MaskedSum:
         self.points[sender] = points
         return self._all_reported()
 
-    def take(self, sender: int, message: Rest | Settled | Unmasked | Share) -> Orders:
+    def take(self, sender: int, message: Answer) -> Orders:
         """Take what an agent says after its report."""
         match message:
             case Rest(_, survivors, words):
@@ -205,9 +206,9 @@ class MaskedSum:
         """What the others told it, in the order of their ranks; zeros of those that are lost."""
         order, parts = sorted(self.group), []
         own = order.index(agent)
-        for at, sender in enumerate(order):
+        for index, sender in enumerate(order):
             if sender != agent:
-                place = TAG_BYTES * (own - (own > at))
+                place = TAG_BYTES * (own - (own > index))
                 tags = self.tags.get(sender)
                 parts.append(tags[place : place + TAG_BYTES] if tags else bytes(TAG_BYTES))
         return b"".join(parts)

@@ -18,17 +18,7 @@ from posse.protocol.machine import (
     ServerEffects,
     ServerEvent,
 )
-from posse.protocol.masking import (
-    Covered,
-    Keys,
-    Masked,
-    PublicKey,
-    Rest,
-    Settled,
-    Share,
-    Unmasked,
-    check_key,
-)
+from posse.protocol.masking import Answer, Covered, Keys, Masked, PublicKey, check_key
 from posse.protocol.shared import SharedNoise
 from posse.protocol.signing import Signer
 
@@ -59,8 +49,8 @@ class SharedNoiseServer(CdpServer):
                 return self._report(sender, number, words, b"")
             case Received(sender, Covered(number, words, points)) if self.shared.dropouts:
                 return self._report(sender, number, words, points)
-            case Received(sender, Rest() | Settled() | Unmasked() | Share() as told):
-                return self._order(self._sums(told.number).take(sender, told))
+            case Received(sender, message) if isinstance(message, Answer):
+                return self._order(self._sums(message.number).take(sender, message))
             case PeerLost(peer) if len(self.active) > 1:
                 self.lost.add(peer)
                 if len(self.lost) > self.shared.dropouts:

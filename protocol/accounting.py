@@ -170,10 +170,10 @@ NO_LOSSES = Losses()
 def together(losses: "list[Losses]") -> Losses:
     """What several runs cost the same reward."""
     return Losses(
-        laplace=_merged([costs for one in losses for costs in one.laplace]),
-        pure=_merged([costs for one in losses for costs in one.pure]),
-        gaussian=math.fsum(one.gaussian for one in losses),
-        delta=math.fsum(one.delta for one in losses),
+        laplace=_merged([costs for run in losses for costs in run.laplace]),
+        pure=_merged([costs for run in losses for costs in run.pure]),
+        gaussian=math.fsum(run.gaussian for run in losses),
+        delta=math.fsum(run.delta for run in losses),
     )
 
 
@@ -241,8 +241,8 @@ def _exact(delta: float, total: _Total, line: float, most: float) -> float:
         if exponents[0] > _FAR:
             return float(exponents[0])
         turns = moments.imag - z.imag * epsilon
-        found = float((weights * np.exp(exponents + 1j * turns)).real.sum())
-        return math.log(max(found, 0.0) + total.beyond(line, width * points, epsilon)) - math.log(
+        mass = float((weights * np.exp(exponents + 1j * turns)).real.sum())
+        return math.log(max(mass, 0.0) + total.beyond(line, width * points, epsilon)) - math.log(
             delta
         )
 

@@ -25,24 +25,13 @@ from posse.protocol.arrays import FloatArray
 from posse.protocol.log import PublicRow, Row
 from posse.protocol.machine import Parameters
 from posse.protocol.masking import (
+    MASKED_TO_AGENT,
+    MASKED_TO_COORDINATOR,
     MAX_WORDS,
     TAG_BYTES,
-    Confirm,
-    Covered,
     Dropouts,
     Index,
-    Keys,
-    Masked,
-    PublicKey,
     ReportWords,
-    Rest,
-    Reveal,
-    Settle,
-    Settled,
-    Share,
-    Survivors,
-    Unmask,
-    Unmasked,
     Unsigned48,
     Words,
 )
@@ -102,11 +91,8 @@ class Commit(Message, frozen=True):
     rounds: Unsigned48
 
 
-TO_COORDINATOR = (
-    *(PublicKey, PlayedUngrouped, Masked, Unmasked, Sealed, Sums),
-    *(Covered, Rest, Settled, Share),
-)
-TO_AGENT = (Keys, Assign, Unmask, Forwarded, Commit, Survivors, Settle, Confirm, Reveal)
+TO_COORDINATOR = (*MASKED_TO_COORDINATOR, PlayedUngrouped, Sealed, Sums)
+TO_AGENT = (*MASKED_TO_AGENT, Assign, Forwarded, Commit)
 
 Horizon = Annotated[int, Meta(ge=1, le=1 << 40, description="T, rounds that every user plays")]
 GroupSize = Annotated[

@@ -64,14 +64,14 @@ class Row(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, log: LogTables) -> list[tuple[float, Self]]:
         """The rows of this table, each with its time."""
-        names, is_open, found = cls.__struct_fields__, _is_open(cls), []
+        names, is_open, rows = cls.__struct_fields__, _is_open(cls), []
         for now, *cells in log.get(cls.table, []):
             if is_open:
                 cells[len(names) - 1 :] = [cells[len(names) - 1 :]]  # type: ignore[list-item]
             plain = dict(zip(names, cells, strict=True))
             # not as one list[cls], of which msgspec would make a decoder each time
-            found.append((now, msgspec.convert(plain, cls, strict=False)))
-        return found
+            rows.append((now, msgspec.convert(plain, cls, strict=False)))
+        return rows
 
     @classmethod
     def columns(cls, log: LogTables) -> list[str]:

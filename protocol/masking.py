@@ -10,7 +10,7 @@ the tag is dropped. A pair (seed, number) gives one stream, so numbers must not 
 
 import struct
 from functools import lru_cache
-from typing import Annotated
+from typing import Annotated, get_args
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
@@ -161,6 +161,19 @@ class Unmasked(Message, frozen=True):
 
     number: Unsigned48
     seed: Key
+
+
+Question = Unmask | Survivors | Settle | Confirm | Reveal
+"""What a coordinator asks after the reports."""
+
+Answer = Rest | Settled | Unmasked | Share
+"""What an agent answers to it."""
+
+MASKED_TO_AGENT = (Keys, *get_args(Question))
+MASKED_TO_COORDINATOR = (PublicKey, Masked, Covered, *get_args(Answer))
+
+UNREADABLE = (*MASKED_TO_COORDINATOR, Keys, Confirm)
+"""Messages of keys, masked words and shares, which tell no numbers."""
 
 
 def check_key(rank: int, word: bytes, signer: Signer | None) -> bytes:

@@ -202,13 +202,13 @@ class Claim(Promise, frozen=True, kw_only=True):
         `LocalProtocolError` if the claim has no ε.
         """
         person = self.of_person(rewards)
-        one = format_cost(self.epsilon or 0.0, self.delta)
+        cost = format_cost(self.epsilon or 0.0, self.delta)
         rest = "rewards of the same person at other agents"
         return msgspec.structs.replace(
             self,
             epsilon=person.epsilon,
             delta=person.delta,
-            formula=f"one reward: {one}{f', {self.formula}' * bool(self.formula)}",
+            formula=f"one reward: {cost}{f', {self.formula}' * bool(self.formula)}",
             unit=f"{PERSON}, at most {rewards}, with arm and place fixed",
             besides=tuple(
                 Claim(

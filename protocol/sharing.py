@@ -35,13 +35,13 @@ def _weights(places: tuple[int, ...], place: int) -> tuple[int, ...]:
     """Lagrange's weights of the values at `places`."""
     above = math.prod(place - other for other in places)
     parts = zip(places, _inverses(places), strict=True)
-    return tuple(above // (place - one) * inverse % ORDER for one, inverse in parts)
+    return tuple(above // (place - own) * inverse % ORDER for own, inverse in parts)
 
 
 @lru_cache(maxsize=512)
 def _inverses(places: tuple[int, ...]) -> tuple[int, ...]:
     """Of the product of each place's distances from the others."""
-    distances = (math.prod(one - other for other in places if other != one) for one in places)
+    distances = (math.prod(own - other for other in places if other != own) for own in places)
     return tuple(pow(distance, -1, ORDER) for distance in distances)
 
 
@@ -59,8 +59,8 @@ def pack(values: list[int]) -> bytes:
 
 def unpack(data: bytes) -> list[int]:
     """The numbers in bytes."""
-    places = range(0, len(data), SHARE_BYTES)
-    return [int.from_bytes(data[at : at + SHARE_BYTES], "little") for at in places]
+    starts = range(0, len(data), SHARE_BYTES)
+    return [int.from_bytes(data[start : start + SHARE_BYTES], "little") for start in starts]
 
 
 def place_of(rank: int) -> int:

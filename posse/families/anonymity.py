@@ -245,15 +245,15 @@ def _components(
     return sorted(tuple(sorted(part)) for part in parts if part <= free)
 
 
-def _plain(values: Words, group_size: int, one: int) -> list[tuple[int, ...]]:
-    """Sets of fewer than C positions whose values add up to a sum of rewards up to `one` each."""
+def _plain(values: Words, group_size: int, most: int) -> list[tuple[int, ...]]:
+    """Sets of fewer than C positions whose values add up to a sum of rewards up to `most` each."""
     positions = []
     for size in range(1, min(group_size, len(values) + 1)):
-        if size * one >= 1 << (WORD_BITS - 16):
+        if size * most >= 1 << (WORD_BITS - 16):
             continue  # too many of all words are possible sums
         chosen = np.array(list(combinations(range(len(values)), size)))
         sums = values[chosen].sum(axis=1, dtype=np.uint64)
         positions += [
-            tuple(int(p) for p in chosen[index]) for index in np.flatnonzero(sums <= size * one)
+            tuple(int(p) for p in chosen[index]) for index in np.flatnonzero(sums <= size * most)
         ]
     return positions

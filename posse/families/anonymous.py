@@ -56,18 +56,7 @@ from posse.protocol.anonymous import (
     sweeps,
 )
 from posse.protocol.machine import AgentMachine, ServerMachine
-from posse.protocol.masking import (
-    WORD_BITS,
-    Confirm,
-    Covered,
-    Keys,
-    Masked,
-    PublicKey,
-    Rest,
-    Settled,
-    Share,
-    Unmasked,
-)
+from posse.protocol.masking import UNREADABLE, WORD_BITS, Settled
 from posse.protocol.message import Message
 from posse.protocol.privacy import Claim
 from posse.results.base import Results, Standing
@@ -443,10 +432,7 @@ PARALLEL = Results(
 class AnonymousReader(MessageReader):
     """Knows which bytes masks and seals hide, and whose rewards a sum covers."""
 
-    hidden = (
-        *(PublicKey, Keys, Masked, Covered, Rest, Settled, Confirm, Unmasked, Share),
-        *(Sealed, Forwarded),
-    )
+    hidden = (*UNREADABLE, Sealed, Forwarded)
     exact = (Sums,)
     forwards = (Settled,)
     grouped = True

@@ -87,9 +87,7 @@ def require_law(spec: RunSpec, deviation: float = DEVIATION) -> None:
 def run_gaps(spec: RunSpec, run: int) -> FloatArray:
     """Each agent's Δ_k in run `run`, shape (M, K)."""
     require_law(spec)
-    means = means_table(spec, run)
-    gaps: FloatArray = means.max(axis=1, keepdims=True) - means
-    return gaps
+    return gaps_of(means_table(spec, run))
 
 
 def run_means(spec: RunSpec, run: int) -> FloatArray:
@@ -101,9 +99,7 @@ def run_means(spec: RunSpec, run: int) -> FloatArray:
 def mean_gaps(spec: RunSpec, run: int) -> FloatArray:
     """Δ_k of the means averaged over the agents in run `run`, shape (K,)."""
     require_law(spec)
-    means = run_means(spec, run)
-    gaps: FloatArray = means.max() - means
-    return gaps
+    return gaps_of(run_means(spec, run))
 
 
 def shared_gaps(spec: RunSpec, run: int, deviation: float = DEVIATION) -> FloatArray:
@@ -119,7 +115,12 @@ def shared_gaps(spec: RunSpec, run: int, deviation: float = DEVIATION) -> FloatA
             "what is known is about agents that have the same means, and here each may take an arm "
             "for the best that is not so on average, which is what regret is against."
         )
-    gaps: FloatArray = means[0].max() - means[0]
+    return gaps_of(means[0])
+
+
+def gaps_of(means: FloatArray) -> FloatArray:
+    """Δ_k of means μ_k, shape (…, K)."""
+    gaps: FloatArray = means.max(axis=-1, keepdims=True) - means
     return gaps
 
 

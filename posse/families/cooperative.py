@@ -95,7 +95,7 @@ def _make_agent(
         known = SeenMessages(context.agents, gamma, learner.message.dtype, rows, signed)
         return Cooperation(learner, known)
 
-    cohort = context.cohort.of(common)
+    cohort = context.cohort.join(common)
     cohort.learner.ties.append(context.generator(Purpose.TIES))
     if isinstance(cohort.learner, PrivateMeans):
         cohort.learner.noise.append(context.noise)

@@ -49,6 +49,7 @@ from posse.protocol.federated import (
     Quiet,
     Req,
     RoundRow,
+    Schedule,
     SingleParameters,
     SinkMeans,
     Stated,
@@ -56,21 +57,11 @@ from posse.protocol.federated import (
 )
 from posse.protocol.machine import AgentMachine, ServerMachine
 from posse.protocol.masking import (
+    MASKED_TO_AGENT,
+    MASKED_TO_COORDINATOR,
     MAX_WORDS,
+    UNREADABLE,
     WORD_BITS,
-    Confirm,
-    Covered,
-    Keys,
-    Masked,
-    PublicKey,
-    Rest,
-    Reveal,
-    Settle,
-    Settled,
-    Share,
-    Survivors,
-    Unmask,
-    Unmasked,
 )
 from posse.protocol.message import Message
 from posse.protocol.privacy import Claim
@@ -167,10 +158,13 @@ def _check_cdp(spec: RunSpec, parameters: CdpParameters) -> None:
         )
 
 
+def _schedule(context: AgentContext | CoordinatorContext) -> Schedule:
+    return theory.make_schedule(context.parameters, context.agents, context.arms)
+
+
 def _make_lone(context: AgentContext) -> AgentMachine:
-    return context.make(
-        LoneEliminator, schedule=theory.make_schedule(context.parameters, 1, context.arms)
-    )
+    schedule = theory.make_schedule(context.parameters, 1, context.arms)
+    return context.make(LoneEliminator, schedule=schedule)
 
 
 def _load_noise(p: CdpParameters, noise: Noise) -> None:
@@ -181,7 +175,7 @@ def _load_noise(p: CdpParameters, noise: Noise) -> None:
 
 def _make_cdp(context: AgentContext) -> AgentMachine:
     p: CdpParameters = context.parameters
-    schedule = theory.make_schedule(context.parameters, context.agents, context.arms)
+    schedule = _schedule(context)
     if p.noise == "shared":
         # if the noise's library is missing, this fails before a reward is used
         _load_noise(p, context.noise)
@@ -193,17 +187,16 @@ def _make_cdp(context: AgentContext) -> AgentMachine:
 
 
 def _make_over_a_graph(
-    context: AgentContext, kind: type[Eliminator], exchange: Callable[..., Exchange], **given: Any
+    context: AgentContext, kind: type[Eliminator], exchange: Callable[..., Exchange]
 ) -> AgentMachine:
     """An agent whose means travel by this exchange."""
     where = context.rank, context.agents, context.neighbours, context.knowledge
     return context.make(
         kind,
-        schedule=theory.make_schedule(context.parameters, context.agents, context.arms),
+        schedule=_schedule(context),
         exchange=exchange(*where, signer=context.signer),
         t_delay=context.parameters.t_delay,
         plausible=context.field,
-        **given,
     )
 
 
@@ -214,27 +207,18 @@ def _make_ddp(context: AgentContext) -> AgentMachine:
     return _make_over_a_graph(context, DdpAgent, Gis if p.exchange == "gis" else Flooding)
 
 
-def _make_hdp(context: AgentContext) -> AgentMachine:
-    return _make_over_a_graph(context, HdpAgent, Relay)
-
-
 def _make_cdp_server(context: CoordinatorContext) -> ServerMachine:
     p: CdpParameters = context.parameters
-    schedule, field = (
-        theory.make_schedule(context.parameters, context.agents, context.arms),
-        context.field,
-    )
+    given: dict[str, Any] = {"schedule": _schedule(context)}
     if p.noise == "shared":
-        shared, signer = noise_of(p, context.agents), context.signer
-        return context.make(SharedNoiseServer, schedule=schedule, shared=shared, signer=signer)
-    return context.make(CdpServer, schedule=schedule, choice=context.draws, plausible=field)
+        shared = noise_of(p, context.agents)
+        return context.make(SharedNoiseServer, shared=shared, signer=context.signer, **given)
+    return context.make(CdpServer, choice=context.draws, plausible=context.field, **given)
 
 
 def _make_hdp_server(context: CoordinatorContext) -> ServerMachine:
-    schedule, sinks = (
-        theory.make_schedule(context.parameters, context.agents, context.arms),
-        tuple(context.knowledge["sinks"]),
-    )
+    sinks = tuple(context.knowledge["sinks"])
+    schedule = _schedule(context)
     return context.make(HdpServer, schedule=schedule, sinks=sinks, plausible=context.field)
 
 
@@ -597,7 +581,7 @@ FEDERATED = Results(
 class FederatedReader(MessageReader):
     """Tells the means that agents pass on from their signatures; a sink's are averages."""
 
-    hidden = (PublicKey, Keys, Masked, Covered, Rest, Settled, Confirm, Unmasked, Share)
+    hidden = UNREADABLE
     exact = (SinkMeans,)
 
     def statistics(self, message: Message, source: int | None) -> Iterable[Statistic]:
@@ -633,9 +617,6 @@ _REGROUPED = Loss(
 )
 _over_links = partial(_system, field=PER_AGENT, claim=claim_messages)
 
-_CDP_TO_AGENT = (Active, Keys, Unmask, Survivors, Settle, Confirm, Reveal)
-_CDP_TO_SERVER = (Means, PublicKey, Masked, Unmasked, Covered, Rest, Settled, Share)
-
 SYSTEMS = (
     _over_links(
         name="cdp-mab",
@@ -643,8 +624,8 @@ SYSTEMS = (
         paper=f"{PAPER}, Algorithm 1",
         parameters=CdpParameters,
         shape=Star(
-            AgentRole(_make_cdp, _CDP_TO_AGENT, signs=True, load=_load_noise),
-            ServerRole(_make_cdp_server, _CDP_TO_SERVER),
+            AgentRole(_make_cdp, (Active, *MASKED_TO_AGENT), signs=True, load=_load_noise),
+            ServerRole(_make_cdp_server, (Means, *MASKED_TO_COORDINATOR)),
         ),
         one_form=True,
         check=_check_cdp,
@@ -668,7 +649,11 @@ SYSTEMS = (
         paper=f"{PAPER}, Algorithm 5",
         parameters=HdpParameters,
         shape=MeshWithServer(
-            AgentRole(_make_hdp, (Active, Hop), signs=True),
+            AgentRole(
+                partial(_make_over_a_graph, kind=HdpAgent, exchange=Relay),
+                (Active, Hop),
+                signs=True,
+            ),
             Wiring(_lay_hdp, components=True, regroup=_regroup_hdp),
             ServerRole(_make_hdp_server, (SinkMeans,)),
         ),

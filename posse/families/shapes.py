@@ -58,13 +58,6 @@ def _require_maker(make: object) -> None:
         raise TypeError(f"make = {make!r:.80}: must be a function that makes a machine")
 
 
-def _require(shape: object, **kinds: type) -> None:
-    """`TypeError` unless each named part of a shape is of its kind."""
-    for name, kind in kinds.items():
-        if not isinstance(part := getattr(shape, name), kind):
-            raise TypeError(f"{name} = {part!r:.80}: must be of type {kind.__name__}")
-
-
 def _require_messages(hears: object) -> None:
     if not isinstance(hears, tuple) or not all(
         isinstance(kind, type) and issubclass(kind, Message) for kind in hears
@@ -105,8 +98,18 @@ class Wiring:
             )
 
 
+@dataclass(frozen=True)
+class _Parts:
+    """A shape whose parts are of their kinds, else `TypeError`."""
+
+    def __post_init__(self) -> None:
+        for name, kind in {"agent": AgentRole, "wiring": Wiring, "server": ServerRole}.items():
+            if name in self.__dict__ and not isinstance(part := getattr(self, name), kind):
+                raise TypeError(f"{name} = {part!r:.80}: must be of type {kind.__name__}")
+
+
 @dataclass(frozen=True, kw_only=True)
-class _OwnArms:
+class _OwnArms(_Parts):
     """Every agent pulls its own arms.
 
     `regret_against`: `regret` is against the means averaged over the agents ("average", with
@@ -143,9 +146,6 @@ class Star(_OwnArms):
     server: ServerRole
     wiring: ClassVar[None] = None
 
-    def __post_init__(self) -> None:
-        _require(self, agent=AgentRole, server=ServerRole)
-
 
 @dataclass(frozen=True)
 class Mesh(_OwnArms):
@@ -154,9 +154,6 @@ class Mesh(_OwnArms):
     agent: AgentRole
     wiring: Wiring
     server: ClassVar[None] = None
-
-    def __post_init__(self) -> None:
-        _require(self, agent=AgentRole, wiring=Wiring)
 
 
 @dataclass(frozen=True)
@@ -167,21 +164,15 @@ class MeshWithServer(_OwnArms):
     wiring: Wiring
     server: ServerRole
 
-    def __post_init__(self) -> None:
-        _require(self, agent=AgentRole, wiring=Wiring, server=ServerRole)
-
 
 @dataclass(frozen=True)
-class SharedArms:
+class SharedArms(_Parts):
     """Agents and a server that pulls the one set of arms they all share."""
 
     agent: AgentRole
     server: ServerRole
     wiring: ClassVar[None] = None
     regret_against: ClassVar[Literal["average"]] = "average"
-
-    def __post_init__(self) -> None:
-        _require(self, agent=AgentRole, server=ServerRole)
 
 
 Shape = Alone | Star | Mesh | MeshWithServer | SharedArms

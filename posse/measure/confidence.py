@@ -89,12 +89,12 @@ def mean_of(values: Sequence[float], *, share: bool = False) -> Mean:
     """The mean of at least one value; a `share` is of values that are 0 or 1."""
     mean, half = mean_ci(values)
     count = len(values)
-    result = Mean(mean, None, count, None if share else float(np.median(values)))
+    summary = Mean(mean, None, count, None if share else float(np.median(values)))
     if count >= FEWEST:
-        result.ci95 = None if share else half
+        summary.ci95 = None if share else half
         low, high = wilson(round(sum(values)), count) if share else interval(values)
-        result.low, result.high = float(low), float(high)
-    return result
+        summary.low, summary.high = float(low), float(high)
+    return summary
 
 
 def wilson(hits: int, trials: int) -> tuple[float, float]:

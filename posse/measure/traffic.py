@@ -41,7 +41,7 @@ class Meter:
     def __init__(self) -> None:
         self._counted: defaultdict[_Row, _Count] = defaultdict(_Count)
         self._handed: defaultdict[_Row, list[Message]] = defaultdict(list)
-        self._told: list[LinkCount] = []
+        self._added: list[LinkCount] = []
 
     def count(
         self, source: int, target: int | tuple[int, ...], kind: type[Message], frame: bytes
@@ -67,7 +67,7 @@ class Meter:
 
     def add(self, links: Iterable[LinkCount]) -> None:
         """Add counts from elsewhere."""
-        self._told += links
+        self._added += links
 
     def counted(self) -> Iterator[tuple[int, int | tuple[int, ...], type[Message], int]]:
         """Source, target or targets, kind and number of messages counted here, without `add`."""
@@ -94,7 +94,7 @@ class Meter:
             plane, name = int(kind.plane), kind_name(kind)
             for receiver in target if isinstance(target, tuple) else (target,):
                 add((source, receiver, plane, name), row.messages, payload, row.size)
-        for link in self._told:
+        for link in self._added:
             key = link.source, link.target, link.plane, link.kind
             add(key, link.messages, link.payload_bytes, link.frame_bytes)
         return [LinkCount(*key, *rows[key]) for key in sorted(rows)]

@@ -10,7 +10,7 @@ def test_every_so_many_share_what_the_first_of_them_makes() -> None:
         made.append([rows])
         return made[-1]
 
-    one, other, again = (cohort.of(make) for _ in range(3))
+    one, other, again = (cohort.join(make) for _ in range(3))
     assert one is other
     assert again is not one
     assert made == [[2], [2]]
