@@ -11,6 +11,7 @@ counted.
 """
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -73,16 +74,7 @@ def runs_to_refute(epsilon: float, delta: float = 0.0, error: float = ERROR) -> 
 
     None if no number that can be counted would.
     """
-    most = fewest(error)
-    while most_shown(most, delta, error) <= epsilon:
-        most *= 2
-        if most > _MOST:
-            return None
-    low = most // 2
-    while most - low > max(1, most // 100):
-        middle = (low + most) // 2
-        low, most = (low, middle) if most_shown(middle, delta, error) > epsilon else (middle, most)
-    return most
+    return _least(lambda runs: most_shown(runs, delta, error) > epsilon, fewest(error))
 
 
 def runs_needed(share: float, epsilon: float, delta: float, error: float = ERROR) -> int | None:
@@ -98,7 +90,13 @@ def runs_needed(share: float, epsilon: float, delta: float, error: float = ERROR
     def shows(n: int) -> bool:
         return bool(epsilon_at_least(n * share, n * other, n, delta, error) > epsilon)
 
-    n = 8
+    half = _least(shows, 8)
+    return None if half is None else 2 * half
+
+
+def _least(shows: Callable[[int], bool], first: int) -> int | None:
+    """The least number, to one in 100, for which this holds; it is doubled from the first on."""
+    n = first
     while not shows(n):
         n *= 2
         if n > _MOST:
@@ -107,4 +105,4 @@ def runs_needed(share: float, epsilon: float, delta: float, error: float = ERROR
     while n - low > max(1, n // 100):
         middle = (low + n) // 2
         low, n = (low, middle) if shows(middle) else (middle, n)
-    return 2 * n
+    return n

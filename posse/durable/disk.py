@@ -23,6 +23,14 @@ def plain(database: sqlite3.Connection) -> sqlite3.Connection:
     return database
 
 
+def read_only(path: Path) -> sqlite3.Connection:
+    """A connection to a database by which nothing is written; see `plain`."""
+    # SQLite's readers leave files beside a database that they may not write. One without a
+    # write-ahead log is not in use, so it can be read as a file that does not change
+    alone = "" if Path(f"{path}-wal").exists() else "&immutable=1"
+    return plain(sqlite3.connect(f"{path.as_uri()}?mode=ro{alone}", uri=True))
+
+
 class Disk:
     """This machine's disk."""
 

@@ -28,7 +28,7 @@ from posse.arms import Arms
 from posse.arms.csv import Content, Csv, new_digest
 from posse.arms.persons import NamesPersons, PersonOfRow, Rows
 from posse.durable import persons
-from posse.durable.disk import plain
+from posse.durable.disk import plain, read_only
 from posse.durable.lifetime import (
     SCHEMA,
     SUFFIX,
@@ -36,7 +36,6 @@ from posse.durable.lifetime import (
     lifetime,
     losses_of,
     pieces,
-    read_only,
 )
 from posse.durable.lock import take
 from posse.durable.persons import PersonsLedger, RunCost

@@ -9,7 +9,7 @@ import msgspec
 
 from posse import regular
 from posse.durable import persons
-from posse.durable.disk import plain
+from posse.durable.disk import read_only
 from posse.durable.persons import PersonsCost
 from posse.errors import InputError
 from posse.protocol.accounting import Losses, together
@@ -116,14 +116,6 @@ def read(path: Path) -> Lifetime:
             return lifetime(connection, ledger)
     except UNREADABLE as error:
         raise InputError(f"{ledger} cannot be read as a ledger: {error}") from None
-
-
-def read_only(ledger: Path) -> sqlite3.Connection:
-    """A connection by which nothing is written."""
-    # SQLite's readers leave files beside a ledger that they may not write. A ledger without a
-    # write-ahead log is not in use, so it can be read as a file that does not change
-    alone = "" if Path(f"{ledger}-wal").exists() else "&immutable=1"
-    return plain(sqlite3.connect(f"{ledger.as_uri()}?mode=ro{alone}", uri=True))
 
 
 def lifetime(connection: sqlite3.Connection, path: Path) -> Lifetime:

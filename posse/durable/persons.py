@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 
 from posse.arms.persons import PersonOfRow, Rows
-from posse.durable.disk import plain
+from posse.durable.disk import plain, read_only
 from posse.durable.lock import take
 from posse.errors import DiskTrouble, InputError, PosseError
 from posse.hosts.spending import SpendingRequest
@@ -386,9 +386,8 @@ def summary(ledger: Path) -> PersonsCost | None:
     path = ledger.with_name(NAME)
     if not path.exists():
         return None
-    alone = "" if Path(f"{path}-wal").exists() else "&immutable=1"
     try:
-        with closing(plain(sqlite3.connect(f"{path.as_uri()}?mode=ro{alone}", uri=True))) as db:
+        with closing(read_only(path)) as db:
             costs = _costs(db)
             known, spent = _exposure(db)
             held = {run for (run,) in db.execute("SELECT id FROM runs WHERE held")}

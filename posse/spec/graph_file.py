@@ -16,7 +16,7 @@ from typing import Any
 from posse import regular
 from posse.arms.log_file import NUMBER
 from posse.measure.numbers import counted
-from posse.spec.graph_formats import checked
+from posse.spec.graph_formats import count_nodes
 from posse.topologies.graphs import Graph, GraphError, from_edges
 
 _MOST_BYTES = 64 << 20
@@ -32,8 +32,6 @@ _READERS: dict[str, str] = {
     ".graphml": "read_graphml",
     ".xml": "read_graphml",
     ".gexf": "read_gexf",
-    ".adjlist": "read_adjlist",
-    ".net": "read_pajek",
     ".g6": "read_graph6",
     ".s6": "read_sparse6",
 }
@@ -41,7 +39,7 @@ _READERS: dict[str, str] = {
 
 FORMATS = (
     "an edge list has two ranks a line, counted from 0, and # or % begins a comment; .graphml, "
-    ".gexf, .gml, .adjlist, .net (Pajek), .g6, .s6 and .json (node-link) are read by networkx"
+    ".gexf, .gml, .g6, .s6 and .json (node-link) are read by networkx"
 )
 
 _GENERATORS = ("networkx.generators", "networkx.algorithms.bipartite.generators")
@@ -68,7 +66,7 @@ def read_graph(path: Path, agents: int) -> Graph:
     import networkx  # noqa: PLC0415  (costs 0.2 s; few need it)
 
     try:
-        content, listed = checked(content, ending)
+        listed = count_nodes(content, ending)
         if ending == ".json":
             document = json.loads(content)
             links = "edges" if "edges" in document else "links"  # as networkx 3.4 called them

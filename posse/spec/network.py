@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from posse.errors import SpecError
-from posse.protocol.machine import COORDINATOR
+from posse.protocol.machine import COORDINATOR, peer_name
 from posse.topologies.graphs import Graph
 
 _Key = Literal["delay", "jitter", "loss", "bandwidth"]
@@ -113,7 +113,7 @@ class NetworkSpec(LinkConditions, frozen=True, kw_only=True):
             for rank in chain(*(_require(m, agents, "network.regions") for m in members)):
                 if rank in places:
                     both = " and ".join(sorted({places[rank], region}))
-                    raise SpecError("network.regions", f"{_named(rank)} is in {both} twice")
+                    raise SpecError("network.regions", f"{peer_name(rank)} is in {both} twice")
                 places[rank] = region
         size = len(self.regions)
         if self.delays and any(len(row) != size for row in (self.delays, *self.delays)):
@@ -124,13 +124,13 @@ class NetworkSpec(LinkConditions, frozen=True, kw_only=True):
         if self.regions and not self.delays:
             raise SpecError("network.delays", "is missing; it has a row for each of the regions")
         if self.regions and (missing := [r for r in range(-1, agents) if r not in places]):
-            raise SpecError("network.regions", f"{_named(missing[0])} is in none of them")
+            raise SpecError("network.regions", f"{peer_name(missing[0])} is in none of them")
         for link in self.links:
             source, target = (_require(end, agents, "network.links") for end in link.ends)
             if len(source) != 1 or len(target) != 1:
                 raise SpecError("network.links", "ends are single: coordinator, or a rank")
             if source == target:
-                raise SpecError("network.links", f"{_named(source[0])} is both ends")
+                raise SpecError("network.links", f"{peer_name(source[0])} is both ends")
 
     def of_edges(self, graph: Graph) -> dict[tuple[int, int], LinkConditions]:
         """What `edges` gives each edge (i, j), i < j; `SpecError` if one lacks it."""
@@ -191,7 +191,3 @@ def _require(member: EndOfLink, agents: int, key: str) -> range:
     if ranks[-1] >= agents:
         raise SpecError(key, f"there is no agent {ranks[-1]}; the last one is {agents - 1}")
     return ranks
-
-
-def _named(rank: int) -> str:
-    return "the coordinator" if rank == COORDINATOR else f"agent {rank}"

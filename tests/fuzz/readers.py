@@ -157,7 +157,6 @@ READERS: dict[str, Read] = {
     "gml": _graph(".gml"),
     "graph.json": _graph(".json"),
     "graph6": _graph(".g6"),
-    "pajek": _graph(".net"),
     "result.json": _result("result.json"),
     "spec.toml": _result("spec.toml"),
     "links.csv": _result("links.csv"),

@@ -15,8 +15,6 @@ from posse.topologies import graphs
 from tests.support.graphs import laid
 
 PATH = graphs.from_edges(3, [(0, 1), (1, 2)])
-ABC = graphs.from_edges(3, [(0, 1), (1, 2)], names=("a", "b", "c"))
-NET = '*Vertices 3\n1 "a"\n2 "b"\n3 "c"\n'
 XML = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
 GRAPH = '<graph edgedefault="undirected">'
 
@@ -63,18 +61,6 @@ def links(ids: list[object], pairs: list[tuple[object, object]]) -> str:
             graphml(nodes("abc"), edges("ab", "bc"), f"</graph>{GRAPH}{nodes('abc')}"),
             "has 2 graphs",
         ),
-        ("g.adjlist", "a,b\nb,c\nc\n", "line 1 has ','"),
-        ("g.adjlist", "a b\nb: c\n", "line 2 has ':'"),
-        ("g.adjlist", "a 1\nb {}\nb 1\n", "line 2 has '{'"),  # as write_multiline_adjlist has it
-        ("g.net", f"{NET}*Arcslist\n1 2 3\n", r"line 5 is not read: '\*Arcslist'"),
-        ("g.net", f'{NET}*Edges :1 "x"\n1 2\n2 3\n', "line 5 is not read"),
-        ("g.net", f"{NET}*Edges\n1 2 3 2\n", r"line 6 does not fit \*edges"),
-        ("g.net", f"{NET}*Edges\n1 2\n3\n", "line 7 does not fit"),
-        ("g.net", f"{NET}*Edges\n1 2\n2 4\n", "line 7 does not fit"),
-        ("g.net", f"{NET}*Matrix\n0 1\n1 0 1\n0 1 0\n", r"line 6 does not fit \*matrix"),
-        ("g.net", f"{NET}*Matrix\n0 1 1\n1 0 0\n", r"\*matrix has 2 of 3 lines"),
-        ("g.net", "*Vertices 3\n*Edges :1\n1 2\n2 3\n3 1\n", r"\*vertices has 0 of 3 lines"),
-        ("g.net", f"{NET.replace('b', 'a')}*Edges\n1 3\n", "lists 3 nodes, of which 2"),
         ("g.g6", "BW\nBW\n", "has 2 graphs"),
         ("g.json", links(["a"], [(0, 1)]), "lists 1 node, of which 3"),
         ("g.json", links([1, 2, 1, 3], [(1, 2), (2, 3)]), "two nodes named '1'"),
@@ -91,9 +77,6 @@ def test_what_would_be_read_as_another_graph_is_refused(tmp_path, name, text, sa
 @pytest.mark.parametrize(
     ("name", "text", "graph"),
     [
-        ("g.net", f"*Network x\n{NET}% all\n*Arcs\n1 2 1 c Red\n*Edges\n2 3 .5\n", ABC),
-        ("g.net", f"{NET}*Matrix\n0 1 0\n1 0 1\n0 1 0\n", ABC),
-        ("g.adjlist", "% names\na b\n  \nb c  # the last\nc\n", ABC),
         ("g.csv", "0 , 1\n1,2\n", PATH),
     ],
 )
