@@ -83,48 +83,59 @@ def test_every_effect_is_somebodys() -> None:
     assert ours - theirs == {type(effect) for effect in AGENT_ONLY}
 
 
-@pytest.mark.parametrize("effect", SERVER_ONLY + NEITHER, ids=repr)
-def test_an_agents_machine_may_ask_for_its_own_effects_only(effect: Any) -> None:
-    with pytest.raises(RunFailed, match=r"defect: .* agent \d's machine Answers asked for .*Pull"):
-        run_with("central", agent=lambda context: Answers(effect))
-
-
-@pytest.mark.parametrize("effect", AGENT_ONLY + NEITHER, ids=repr)
-def test_a_coordinators_machine_may_ask_for_its_own_effects_only(effect: Any) -> None:
-    with pytest.raises(RunFailed, match=r"coordinator's machine Answers asked for .*Pull"):
-        run_with("central", server=lambda context: Answers(effect))
-
-
-@pytest.mark.parametrize("rank", [-1, 2])
-def test_a_coordinator_dismisses_agents_that_there_are(rank: int) -> None:
-    with pytest.raises(RunFailed, match=r"coordinator has a defect: .*there is no agent"):
-        run_with("central", server=lambda context: Answers(Dismiss(rank, "silent")))
-
-
-@pytest.mark.parametrize("effect", [Pull((0,), 1), Played((0,), (1.0,))], ids=repr)
-def test_a_coordinator_pulls_only_arms_that_all_share(effect: Any) -> None:
-    with pytest.raises(RunFailed, match="own has no arms that all agents share"):
-        run_with("central", server=lambda context: Answers(effect))
+NO_RELEASES: list[Any] = [
+    *("a release", Release("laplace", 1.0, 1.0, math.nan, "")),
+    *(Release("laplace", 1.0, np.float64(1), 1.0, ""), Release("laplace", -1.0, 1.0, 1.0, "")),
+    *(Release("mine!", 1.0, 1.0, 1.0, ""), Release("laplace", 1.0, 1.0, 1.0, "a\nb")),
+    *(Release(cast(Any, None), 1.0, 1.0, 1.0, ""), Release("mine", 1.0, 1 << 64, 1.0, "")),
+    Release("laplace", 1.0, 1.0, 1.0, cast(Any, None)),
+]
+NO_ORDERS: list[Any] = [
+    *(Pull((-1,), 1), Pull((99,), 1), Pull((), 1), Pull((0,), 0), Pull((0,), HALF)),
+    *(Pull((np.argmax([1.0]),), 1), Pull((0,), np.int64(1))),  # type: ignore[arg-type]
+    *(Pull([0, 1], 1), Pull(0, 1), Explore([0])),  # type: ignore[arg-type]
+]
+NO_ARM: list[Any] = [-1, 99, "x", 0.0]
+NO_RANK: list[Any] = [0.0, -1.0, np.int64(0), np.int64(-1), "0", 99, True, None]
+NO_STATUS: list[Any] = ["", "x" * 65, "two\nlines", 3, None]
+NO_TIME: list[Any] = ["soon", math.nan, -1.0]
+ELIMINATED = Eliminated((1,))
+LINK = r"has no link to .*; the receiver must be COORDINATOR or a rank, an int"
+NEIGHBOURS = r"own broadcasts, but its agents have no neighbours; use Send\(COORDINATOR, …\)"
+SHARE = "own has no arms that all agents share"
+CARRIED = "cannot be carried out: arms"
+REFUSED: list[tuple[str, str, list[Any], str]] = [
+    ("central", "agent", SERVER_ONLY + NEITHER, "machine Answers asked for .*Pull"),
+    ("central", "server", AGENT_ONLY + NEITHER, "machine Answers asked for .*Pull"),
+    ("central", "agent", [Finish], "asked for the class Finish"),
+    ("central", "server", [Dismiss(-1, "silent"), Dismiss(2, "silent")], "there is no agent"),
+    ("central", "server", [Pull((0,), 1), Played((0,), (1.0,))], SHARE),
+    ("central", "agent", NO_ORDERS, CARRIED),
+    ("tdfs-ucb", "server", [Pull((-1,), 1), Pull((99,), 1), Pull((0,), 0)], CARRIED),
+    ("central", "agent", [Pull((0, 1, 0), 2), Explore((1, 1))], "names each of its own arms"),
+    ("central", "agent", [*map(Disclose, NO_RELEASES)], "cannot be disclosed: it must be a Rel"),
+    ("central", "server", [*map(Timer, NO_TIME)], "after must be a number of seconds, 0 or more"),
+    ("central", "server", [*map(Finish, NO_STATUS)], "status must be a str, a word"),
+    ("central", "agent", [Abort(""), Abort(cast(Any, None))], "Abort.*reason must be a sente"),
+    ("central", "agent", [Finish("done", arm) for arm in NO_ARM], "arm must be None or an int"),
+    ("central", "server", [Finish("done", arm) for arm in NO_ARM], "arm must be None or a"),
+    ("mase", "agent", [Send(to, ELIMINATED) for to in NO_RANK], LINK),
+    ("mase", "server", [Send(to, ELIMINATED) for to in NO_RANK], LINK),
+    ("mase", "agent", [Broadcast(ELIMINATED)], NEIGHBOURS),
+]
 
 
 @pytest.mark.parametrize(
-    "order",
-    [
-        *(Pull((-1,), 1), Pull((99,), 1), Pull((), 1), Pull((0,), 0), Pull((0,), HALF)),
-        *(Pull((np.argmax([1.0]),), 1), Pull((0,), np.int64(1))),  # type: ignore[arg-type]
-        *(Pull([0, 1], 1), Pull(0, 1), Explore([0])),  # type: ignore[arg-type]
-    ],
+    ("system", "role", "effect", "why"),
+    [(system, role, effect, why) for system, role, many, why in REFUSED for effect in many],
     ids=repr,
 )
-def test_an_order_is_for_arms_that_there_are(order: Any) -> None:
-    with pytest.raises(RunFailed, match=r"agent 0 has a defect: .* cannot be carried out: arms"):
-        run_with("central", agent=lambda context: Answers(order))
-
-
-@pytest.mark.parametrize("order", [Pull((0, 1, 0), 2), Explore((1, 1))], ids=repr)
-def test_an_order_names_each_of_an_agents_own_arms_once(order: Any) -> None:
-    with pytest.raises(RunFailed, match=r"agent 0 has a defect: .*names each of its own arms"):
-        run_with("central", agent=lambda context: Answers(order))
+def test_what_cannot_be_done_is_refused_with_a_sentence(
+    system: str, role: str, effect: Any, why: str
+) -> None:
+    who = {"agent": r"agent \d", "server": "coordinator"}[role]
+    with pytest.raises(RunFailed, match=rf"{who}.* has a defect: .*{why}"):
+        run_with(system, **{role: lambda context: Answers(effect)})
 
 
 NO_TIMES: list[Any] = [0, -3, HALF, np.int64(2), 1 << 55, True]
@@ -148,32 +159,6 @@ def test_an_order_for_arms_that_were_ordered_before_is_checked_all_the_same(orde
 
     with pytest.raises(RunFailed, match=r"agent 0 has a defect: .* cannot be carried out: arms"):
         run_with("central", agent=lambda context: Twice(order))
-
-
-@pytest.mark.parametrize("order", [Pull((-1,), 1), Pull((99,), 1), Pull((0,), 0)], ids=repr)
-def test_a_servers_order_is_for_arms_that_there_are(order: Any) -> None:
-    with pytest.raises(
-        RunFailed, match=r"coordinator has a defect: .* cannot be carried out: arms"
-    ):
-        run_with("tdfs-ucb", server=lambda context: Answers(order))
-
-
-@pytest.mark.parametrize(
-    "release",
-    [
-        *("a release", Release("laplace", 1.0, 1.0, math.nan, "")),
-        *(Release("laplace", 1.0, np.float64(1), 1.0, ""), Release("laplace", -1.0, 1.0, 1.0, "")),
-        *(Release("mine!", 1.0, 1.0, 1.0, ""), Release("laplace", 1.0, 1.0, 1.0, "a\nb")),
-        *(Release(cast(Any, None), 1.0, 1.0, 1.0, ""), Release("mine", 1.0, 1 << 64, 1.0, "")),
-        Release("laplace", 1.0, 1.0, 1.0, cast(Any, None)),
-    ],
-    ids=repr,
-)
-def test_what_is_disclosed_is_a_release(release: Any) -> None:
-    with pytest.raises(
-        RunFailed, match=r"agent 0 has a defect: .* cannot be disclosed: it must be a Rel"
-    ):
-        run_with("central", agent=lambda context: Answers(Disclose(release)))
 
 
 def test_a_server_may_end_a_run_before_anybody_has_begun() -> None:
@@ -202,14 +187,6 @@ def test_whom_a_server_waits_for_is_a_list(missing: Any) -> None:
     Waits.missing = missing  # type: ignore[attr-defined]
     with pytest.raises(RunFailed, match=r"coordinator has a defect: \w+: .*\(.*test_effects.py"):
         run_with("central", agent=Waits, server=Waits)
-
-
-@pytest.mark.parametrize("after", ["soon", math.nan, -1.0])
-def test_a_timer_is_for_later(after: Any) -> None:
-    with pytest.raises(
-        RunFailed, match=r"Timer\(.*\): after must be a number of seconds, 0 or more"
-    ):
-        run_with("central", server=lambda context: Answers(Timer(after)))
 
 
 @pytest.mark.parametrize("made", [None, Answers])
@@ -278,48 +255,3 @@ def test_an_order_beside_the_end_is_not_forgotten_either(first: Any) -> None:
 
     with pytest.raises(RunFailed, match=r"Finish\(.* comes beside .*; return only one of them"):
         run_with("central", agent=lambda context: Ends())
-
-
-@pytest.mark.parametrize("status", ["", "x" * 65, "two\nlines", 3, None], ids=repr)
-def test_a_status_is_a_word_or_a_few(status: Any) -> None:
-    with pytest.raises(
-        RunFailed, match=r"coordinator has a defect: .*status must be a str, a word"
-    ):
-        run_with("central", server=lambda context: Answers(Finish(status)))
-
-
-@pytest.mark.parametrize("reason", ["", None], ids=repr)
-def test_who_cannot_go_on_says_why(reason: Any) -> None:
-    with pytest.raises(RunFailed, match=r"agent 0 has a defect: .*Abort.*reason must be a sente"):
-        run_with("central", agent=lambda context: Answers(Abort(reason)))
-
-
-@pytest.mark.parametrize(
-    "to", [0.0, -1.0, np.int64(0), np.int64(-1), "0", 99, True, None], ids=repr
-)
-def test_a_message_is_for_a_rank(to: Any) -> None:
-    said = r"has no link to .*; the receiver must be COORDINATOR or a rank, an int"
-    with pytest.raises(RunFailed, match=f"the coordinator has a defect: .* {said}"):
-        run_with("mase", server=lambda context: Answers(Send(to, Eliminated((1,)))))
-    with pytest.raises(RunFailed, match=f"agent 0 has a defect: .* {said}"):
-        run_with("mase", agent=lambda context: Answers(Send(to, Eliminated((1,)))))
-
-
-def test_who_has_no_neighbours_cannot_broadcast() -> None:
-    said = r"own broadcasts, but its agents have no neighbours; use Send\(COORDINATOR, …\)"
-    with pytest.raises(RunFailed, match=f"agent 0 has a defect: .*{said}"):
-        run_with("mase", agent=lambda context: Answers(Broadcast(Eliminated((1,)))))
-
-
-@pytest.mark.parametrize("arm", [-1, 99, "x", 0.0], ids=repr)
-def test_the_answer_is_an_arm_that_there_is(arm: Any) -> None:
-    answers = Answers(Finish("done", arm))
-    with pytest.raises(RunFailed, match=r"agent 0 has a defect: .*arm must be None or an int"):
-        run_with("central", agent=lambda context: answers)
-    with pytest.raises(RunFailed, match=r"the coordinator has a defect: .*arm must be None or a"):
-        run_with("central", server=lambda context: answers)
-
-
-def test_a_kind_is_not_taken_for_an_effect() -> None:
-    with pytest.raises(RunFailed, match="asked for the class Finish"):
-        run_with("central", agent=lambda context: Answers(Finish))
