@@ -3,6 +3,7 @@
 `make docs` writes the page; a test holds that it is up to date.
 """
 
+import re
 import sys
 from collections.abc import Iterator
 from functools import reduce
@@ -45,7 +46,7 @@ The claims are the field's.
   rewards before a message took; that a run ends because a reward is not a number in [0, 1] and
   `arms.clip` is not set, or because the user's own arms raise; that an agent's log is used up, or
   has a line that cannot be read. The table has what is not covered besides.
-- **Why**: by number, [below](#why).
+- **Why**: by number of a sentence [below](#why).
 
 """
 
@@ -185,14 +186,15 @@ def _table(head: tuple[str, ...], rows: Rows) -> str:
 
 
 def _cells(claim: Claim, reasons: dict[str, int]) -> tuple[str, ...]:
-    """The cells after the first; a reason that `reasons` has not yet gets the next number."""
+    """The cells after the first; a sentence that `reasons` has not yet gets the next number."""
     against = "<br>".join(g.adversary for g in claim.guarantees) or claim.adversary
     number = "<br>".join(g.number for g in claim.guarantees) or "no ε"
     if claim.delta and claim.holds:
         number += "".join(f"<br>{m} rewards: {claim.of_person(m).number}" for m in SEVERAL)
     if not claim.holds:
         number = f"**does not hold**: {number}"
-    why = [reasons.setdefault(r, len(reasons) + 1) for r in (claim.proof, claim.note) if r]
+    sentences = re.split(r"(?<=\.) (?=[A-Z])", f"{claim.proof} {claim.note}".strip())
+    why = [reasons.setdefault(sentence, len(reasons) + 1) for sentence in sentences if sentence]
     besides = claim.uncovered.removesuffix(TIMING).removesuffix("; ")
     return (
         _SHORT.get(claim.unit, claim.unit),

@@ -14,7 +14,6 @@ NOT_RUN = {
     "README.md": 2,
     "docs/api-experiments.md": 1,
     "docs/arena.md": 3,
-    "docs/arms.md": 1,
     "docs/audit.md": 1,
     "docs/dask.md": 2,
     "docs/field.md": 4,
