@@ -97,7 +97,7 @@ class AnonymousPlayer(AgentMachine):
             case Started():
                 return [Send(COORDINATOR, PublicKey(self.masker.public))]
             case Pulled(_, times, sums, rewards):
-                return self._played(times, sums, rewards)
+                return self._finish_playing(times, sums, rewards)
             case Received(sender, message) if sender == COORDINATOR:
                 match message:
                     case Keys(keys) if not self.masker.keys:
@@ -148,7 +148,9 @@ class AnonymousPlayer(AgentMachine):
         self.committed, self.playing = order, True
         return [Pull((order.arm,), order.rounds)]
 
-    def _played(self, times: int, sums: FloatArray, rewards: FloatArray | None) -> AgentEffects:
+    def _finish_playing(
+        self, times: int, sums: FloatArray, rewards: FloatArray | None
+    ) -> AgentEffects:
         self.played += times
         noted = self.earnings.add(float(sums[0]), self.played)
         if self.committed is not None:

@@ -31,11 +31,11 @@ class Comparison:
     def open(self, exchange: Exchange) -> AgentEffects:
         """Send every neighbour the hash of what this agent holds."""
         self._turn_to(exchange)
-        self.own = hash_of(_digests(_held(exchange)))
+        self.own = hash_of(_digest(_gather(exchange)))
         self.over = self._agrees(exchange)
         held = Held(self.round, self.own)
         differ = [j for j in sorted(self.heard) if self.heard[j] != self.own]
-        shown = [Send(j, Stated(self.round, _held(exchange))) for j in differ]
+        shown = [Send(j, Stated(self.round, _gather(exchange))) for j in differ]
         return [*(Send(j, held) for j in exchange.neighbours), *shown]
 
     def receive(self, event: Received, exchange: Exchange) -> AgentEffects:
@@ -51,7 +51,7 @@ class Comparison:
             self.heard[sender] = message.digest
             self.over = bool(self.own) and self._agrees(exchange)
             return (
-                [Send(sender, Stated(self.round, _held(exchange)))]
+                [Send(sender, Stated(self.round, _gather(exchange)))]
                 if self.own not in (b"", message.digest)
                 else []
             )
@@ -70,17 +70,17 @@ class Comparison:
     def _judge(self, digest: bytes, statements: bytes, exchange: Exchange) -> None:
         """Refuse a neighbour's statements that prove an origin's guilt, or the neighbour's own."""
         size = STATEMENT_BYTES
-        if len(statements) != size * len(exchange.has) or hash_of(_digests(statements)) != digest:
+        if len(statements) != size * len(exchange.has) or hash_of(_digest(statements)) != digest:
             raise RemoteProtocolError("conflict", "statements that do not fit their hash")
         for i, origin in enumerate(sorted(exchange.has)):
             exchange.believe(origin, statements[i * size : (i + 1) * size])
         raise RemoteProtocolError("conflict", "another hash of the same statements")
 
 
-def _held(exchange: Exchange) -> bytes:
+def _gather(exchange: Exchange) -> bytes:
     return b"".join(exchange.statements[origin] for origin in sorted(exchange.has))
 
 
-def _digests(statements: bytes) -> bytes:
+def _digest(statements: bytes) -> bytes:
     starts = range(0, len(statements), STATEMENT_BYTES)
     return b"".join(statements[start : start + HASH_BYTES] for start in starts)

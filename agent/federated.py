@@ -109,9 +109,9 @@ class Eliminator(AgentMachine):
             case Started():
                 self.active = tuple(range(self.arms))
                 self.mean = np.zeros(self.arms)
-                return self._started()
+                return self._start()
             case Pulled(_, _, sums) if self.stage == "explore":
-                return self._explored(sums)
+                return self._finish_exploring(sums)
             case Pulled() if self.stage == "wait" or (self.stage == "delay" and self.stands):
                 self.stage = "wait"  # the delay belonged to an exchange that was given up
                 return []
@@ -120,7 +120,7 @@ class Eliminator(AgentMachine):
             case Pulled():
                 return self._play_on()
             case Received():
-                return self._of_this_view(event)
+                return self._take_of_view(event)
             case PeerLost():
                 return self._stand_still()
             case Regrouped():
@@ -129,11 +129,11 @@ class Eliminator(AgentMachine):
             case _:
                 raise RemoteProtocolError("out-of-turn", type(event).__name__)
 
-    def _of_this_view(self, event: Received) -> AgentEffects:
+    def _take_of_view(self, event: Received) -> AgentEffects:
         """Take a message, unless a neighbour sent it before the last loss: then it is obsolete."""
         number = getattr(event.message, "round", 0) // EXCHANGES
         if event.sender == COORDINATOR or (number == self.view and not self.stands):
-            return self._received(event)
+            return self._take(event)
         if number >= self.view and len(self.ahead) < 4 * self.arms + 1_000:
             self.ahead.append(event)
         return []
@@ -184,7 +184,7 @@ class Eliminator(AgentMachine):
         elif self.stage in ("wait", "delay"):
             effects += self._share()
         ahead, self.ahead = self.ahead, []
-        effects += take_each(ahead, self._of_this_view)
+        effects += take_each(ahead, self._take_of_view)
         return effects
 
     def _decided_otherwise(self, event: Regrouped) -> bool:
@@ -196,7 +196,7 @@ class Eliminator(AgentMachine):
         same = event.view == self.view and self.present == event.round and self.stage != "tail"
         return same and event.arms != self.active and bool(self.undecided[1])
 
-    def _started(self) -> AgentEffects:
+    def _start(self) -> AgentEffects:
         return self._begin_round()
 
     def _begin_round(self) -> AgentEffects:
@@ -213,7 +213,7 @@ class Eliminator(AgentMachine):
         self.stage = "explore"
         return [Pull(self.active, new)]
 
-    def _explored(self, sums: FloatArray) -> AgentEffects:
+    def _finish_exploring(self, sums: FloatArray) -> AgentEffects:
         scale = self.schedule.scale(self.new)
         self.latest = self.noise.noisy(sums / self.new, 1 / self.new, scale)
         before = self.observed - self.new
@@ -247,9 +247,9 @@ class Eliminator(AgentMachine):
         number = EXCHANGES * self.view + self.round
         exchange.begin(number, self._row(), margin if self.plausible else math.inf)
         if exchange.over:
-            return self._shared()
+            return self._finish_exchange()
         at_once = self.t_delay == "diameter-1" or resumption is not None
-        first = self._open() if at_once else self._delay()
+        first = self._open() if at_once else self._spend_delay()
         return [Stopwatch("exchange", True), *first]
 
     @property
@@ -262,7 +262,7 @@ class Eliminator(AgentMachine):
         """The means that this agent shares."""
         return self.mean
 
-    def _delay(self) -> AgentEffects:
+    def _spend_delay(self) -> AgentEffects:
         """Spend one slot of the delay: pull the arm of the largest ȳ once."""
         if self.t >= self.schedule.horizon:
             return self._play_on()
@@ -274,28 +274,28 @@ class Eliminator(AgentMachine):
     def _open(self) -> AgentEffects:
         self.stage = "wait"
         effects = self.exchange.open()
-        return [*effects, *self._slot_over()] if self.exchange.idle else effects
+        return [*effects, *self._end_slot()] if self.exchange.idle else effects
 
-    def _received(self, event: Received) -> AgentEffects:
+    def _take(self, event: Received) -> AgentEffects:
         exchange = self.exchange
         if event.sender == COORDINATOR:
             raise RemoteProtocolError("out-of-turn", type(event.message).__name__)
         closed = exchange.idle
         effects = exchange.receive(event)
-        return [*effects, *self._slot_over()] if exchange.idle and not closed else effects
+        return [*effects, *self._end_slot()] if exchange.idle and not closed else effects
 
-    def _slot_over(self) -> AgentEffects:
+    def _end_slot(self) -> AgentEffects:
         exchange = self.exchange
         if not exchange.over:
-            return self._delay() if self._resumption is None else self._open()
+            return self._spend_delay() if self._resumption is None else self._open()
         row = ExchangedRow(self.round, exchange.slot, exchange.links)
-        return [Stopwatch("exchange", False), Note(row), *self._shared()]
+        return [Stopwatch("exchange", False), Note(row), *self._finish_exchange()]
 
-    def _shared(self) -> AgentEffects:
+    def _finish_exchange(self) -> AgentEffects:
         """Go on after the exchange of a round."""
         raise NotImplementedError
 
-    def _lack_of(self, origins: Collection[int], how: str) -> AgentEffects:
+    def _abort_without(self, origins: Collection[int], how: str) -> AgentEffects:
         """Abort the run if the means of any of these agents did not arrive."""
         missing = [n for n in origins if n not in self.exchange.has]
         if not missing:
@@ -341,7 +341,7 @@ class Eliminator(AgentMachine):
 class LoneEliminator(Eliminator):
     """`single-mab`: CDP-MAB with M = 1 and without messages."""
 
-    def _shared(self) -> AgentEffects:
+    def _finish_exchange(self) -> AgentEffects:
         self._decide(self.mean, 1)
         return self._begin_round()
 
@@ -361,25 +361,25 @@ class DdpAgent(Eliminator):
     def _row(self) -> FloatArray:
         return self.mean if self.variant == "corrected" else self.latest
 
-    def _shared(self) -> AgentEffects:
+    def _finish_exchange(self) -> AgentEffects:
         exchange, members = self.exchange, self.exchange.members
-        if lack := self._lack_of(members, "are missing"):
+        if lack := self._abort_without(members, "are missing"):
             return lack
         if exchange.signer is not None and exchange.neighbours:
-            return self._compared(self.comparison.open(exchange))
-        return self._agreed()
+            return self._agree_if_equal(self.comparison.open(exchange))
+        return self._decide_alike()
 
-    def _received(self, event: Received) -> AgentEffects:
+    def _take(self, event: Received) -> AgentEffects:
         if not isinstance(event.message, (Held, Stated)):
-            return Eliminator._received(self, event)
+            return Eliminator._take(self, event)
         was = self.comparison.over
         effects = self.comparison.receive(event, self.exchange)
-        return effects if was else self._compared(effects)
+        return effects if was else self._agree_if_equal(effects)
 
-    def _compared(self, effects: AgentEffects) -> AgentEffects:
-        return [*effects, *self._agreed()] if self.comparison.over else effects
+    def _agree_if_equal(self, effects: AgentEffects) -> AgentEffects:
+        return [*effects, *self._decide_alike()] if self.comparison.over else effects
 
-    def _agreed(self) -> AgentEffects:
+    def _decide_alike(self) -> AgentEffects:
         """Decide once it is sure that the neighbours average the same means."""
         exchange, members = self.exchange, self.exchange.members
         self._decide(exchange.rows[list(members)].mean(axis=0), len(members))
@@ -400,9 +400,9 @@ class _Served(Eliminator):
 
     decisions: list[Active] = field(default_factory=list)
 
-    def _received(self, event: Received) -> AgentEffects:
+    def _take(self, event: Received) -> AgentEffects:
         if event.sender != COORDINATOR:
-            return Eliminator._received(self, event)
+            return Eliminator._take(self, event)
         decision = event.message
         waiting = self.decisions
         if isinstance(decision, Active) and self.round < decision.round <= self.round + len(
@@ -448,10 +448,10 @@ class CdpAgent(_Served):
     partial: bool = False
     upload: bool = True
 
-    def _started(self) -> AgentEffects:
+    def _start(self) -> AgentEffects:
         return [] if self.partial else self._begin_round()
 
-    def _received(self, event: Received) -> AgentEffects:
+    def _take(self, event: Received) -> AgentEffects:
         order = event.message
         latest = self.decisions[-1] if self.decisions else None
         if self.partial and isinstance(order, Active) and order.upload:
@@ -460,20 +460,20 @@ class CdpAgent(_Served):
                 return []
             if latest is None and order.round == self.round and not self.upload:
                 self.upload = True
-                return [self._means()] if self.stage == "wait" else []
-        return _Served._received(self, event)
+                return [self._make_means()] if self.stage == "wait" else []
+        return _Served._take(self, event)
 
     def _go_on(self) -> AgentEffects:
         if self.decisions:
             self.upload = self.decisions[0].upload
         return _Served._go_on(self)
 
-    def _shared(self) -> AgentEffects:
+    def _finish_exchange(self) -> AgentEffects:
         if not self.upload:
             return self._go_on()
-        return [self._means(), *self._go_on()]
+        return [self._make_means(), *self._go_on()]
 
-    def _means(self) -> Send:
+    def _make_means(self) -> Send:
         return Send(COORDINATOR, Means(self.round, pack_floats(self.mean)))
 
 
@@ -488,12 +488,12 @@ class HdpAgent(_Served):
             self.decisions.clear()
         return _Served._regroup(self, event)
 
-    def _shared(self) -> AgentEffects:
+    def _finish_exchange(self) -> AgentEffects:
         exchange = self.exchange
         component = list(exchange.knowledge["component"])
         if not component:
             return self._go_on()
-        if lack := self._lack_of(component, f"did not reach sink {exchange.rank}"):
+        if lack := self._abort_without(component, f"did not reach sink {exchange.rank}"):
             return lack
         average = exchange.rows[component].mean(axis=0)
         return [Send(COORDINATOR, SinkMeans(self.round, pack_floats(average))), *self._go_on()]

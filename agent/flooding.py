@@ -350,6 +350,8 @@ class SeenMessages:
         created = records["created"].astype(np.int64)
         life = records["life"].astype(np.int64)
         age = slot - created
+        # Two questions to each arrival: did this link bring as new a message of the origin before
+        # (then it is a replay), and did any link (then it is a duplicate, which is no fault)?
         came_created, behind = created.take(index), slot - self.latest.take(arrivals.cell)
         replayed = came_created <= self.last_on_stream.take(stream)
         if arrivals.duplicated is not None:

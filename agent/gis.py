@@ -54,20 +54,20 @@ class Gis(Exchange):
     def receive(self, event: Received) -> AgentEffects:
         match event.message:
             case Adv(round_, slot, origins):
-                self._advertised(event.sender, (round_, slot), origins)
+                self._take_adv(event.sender, (round_, slot), origins)
             case Quiet(round_, slot, "adv"):
-                self._advertised(event.sender, (round_, slot), ())
+                self._take_adv(event.sender, (round_, slot), ())
             case Req(round_, slot, origins):
-                self._requested(event.sender, (round_, slot), origins)
+                self._take_req(event.sender, (round_, slot), origins)
             case Quiet(round_, slot, "req"):
-                self._requested(event.sender, (round_, slot), ())
+                self._take_req(event.sender, (round_, slot), ())
             case Data(round_, slot, origins, means):
-                self._delivered(event.sender, (round_, slot), origins, means)
+                self._take_data(event.sender, (round_, slot), origins, means)
             case other:
                 raise RemoteProtocolError("out-of-turn", type(other).__name__)
         return self._advance()
 
-    def _advertised(self, sender: int, place: tuple[int, int], origins: Origins) -> None:
+    def _take_adv(self, sender: int, place: tuple[int, int], origins: Origins) -> None:
         following = (self.round, self.slot + 1) if not self.over else (self.round + 1, 1)
         if not self.idle and place == (self.round, self.slot):
             into = self.advertised
@@ -87,7 +87,7 @@ class Gis(Exchange):
             self.known[sender].update(origins)
         into[sender] = origins
 
-    def _requested(self, sender: int, place: tuple[int, int], origins: Origins) -> None:
+    def _take_req(self, sender: int, place: tuple[int, int], origins: Origins) -> None:
         if self.stage not in ("adv", "req") or place != (self.round, self.slot) or not self.fresh:
             raise RemoteProtocolError("out-of-turn", f"a request of round, slot {place}")
         if sender in self.requests:
@@ -98,7 +98,7 @@ class Gis(Exchange):
                 raise RemoteProtocolError("not-advertised", "a request for what was not offered")
         self.requests[sender] = origins
 
-    def _delivered(
+    def _take_data(
         self, sender: int, place: tuple[int, int], origins: Origins, means: bytes
     ) -> None:
         if place != (self.round, self.slot) or self.wanted.get(sender) != origins:

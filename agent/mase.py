@@ -53,10 +53,10 @@ _TOO_LONG = (
 )
 
 
-def _radii(t: int, count: int, arms: int, failure: float) -> FloatArray:
+def _compute_radii(t: int, count: int, arms: int, failure: float) -> FloatArray:
     """`successive_elimination_radius` of the `count` samples after `t`."""
     if t + count <= _FIRST:
-        return _first_radii(arms, failure)[t : t + count]
+        return _compute_first_radii(arms, failure)[t : t + count]
     radii: FloatArray = successive_elimination_radius(
         np.arange(t + 1, t + count + 1), arms, failure
     )
@@ -64,13 +64,13 @@ def _radii(t: int, count: int, arms: int, failure: float) -> FloatArray:
 
 
 @lru_cache(maxsize=8)
-def _first_radii(arms: int, failure: float) -> FloatArray:
+def _compute_first_radii(arms: int, failure: float) -> FloatArray:
     """The radii of the first samples, which all agents need."""
     radii: FloatArray = successive_elimination_radius(np.arange(1, _FIRST + 1), arms, failure)
     return radii
 
 
-def _eliminated(event: Received, arms: int) -> frozenset[int]:
+def _read_eliminated(event: Received, arms: int) -> frozenset[int]:
     """The arms in a coordinator's `Eliminated`, checked."""
     if event.sender != COORDINATOR or not isinstance(event.message, Eliminated):
         raise RemoteProtocolError("out-of-turn", type(event.message).__name__)
@@ -115,7 +115,7 @@ class MaseVoter(ExploringMachine):
             case Observed(arms, rewards):
                 return self._test(arms, rewards)
             case Received():
-                self.dead |= _eliminated(event, self.arms)
+                self.dead |= _read_eliminated(event, self.arms)
                 if self.eager:
                     return self._go_on([], without=self.dead)
                 return [Explore(self.local)] if self._due else []
@@ -129,7 +129,7 @@ class MaseVoter(ExploringMachine):
         for ahead in (min(width, _NEAR), width):
             means = self.sums[list(self.local), None] + np.cumsum(rewards[:, :ahead], axis=1)
             means /= np.arange(self.t + 1, self.t + ahead + 1)
-            radii = _radii(self.t, ahead, self.arms, self.failure)
+            radii = _compute_radii(self.t, ahead, self.arms, self.failure)
             fires = means.max(axis=0) - means.min(axis=0) >= 2 * radii
             first = int(fires.argmax())
             if fires[first]:
@@ -203,7 +203,7 @@ class DpMaseVoter(AgentMachine):
             case Pulled(_, _, sums):
                 return self._end_epoch(sums)
             case Received():
-                self.dead |= _eliminated(event, self.arms)
+                self.dead |= _read_eliminated(event, self.arms)
                 return []
             case _:
                 raise RemoteProtocolError("out-of-turn", type(event).__name__)
@@ -255,7 +255,7 @@ class RawSender(AgentMachine):
                 sample = Sample(arms, pack_floats(sums))
                 return [Send(COORDINATOR, sample), Pull(self.local, 1)]
             case Received():
-                gone = _eliminated(event, self.arms)
+                gone = _read_eliminated(event, self.arms)
                 self.local = tuple(k for k in self.local if k not in gone)
                 return [Pull(self.local, 1)] if self.local else [Finish("done")]
             case _:

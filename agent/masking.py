@@ -240,19 +240,19 @@ class SumMasker:
         """For each other survivor a tag of whom this agent takes for them; allowed once."""
         self._check_open(number)
         self.settled = number
-        who = self._who()
-        return b"".join(self._tag(peer, self.rank, who) for peer in self._others())
+        who = self._hash_survivors()
+        return b"".join(self._make_tag(peer, self.rank, who) for peer in self._others())
 
     def _others(self) -> list[int]:
         """The other survivors, in the order of tags."""
         return sorted(self.survivors - {self.rank})
 
-    def _who(self) -> bytes:
+    def _hash_survivors(self) -> bytes:
         """A hash of the group, in its order, and of its survivors."""
-        names = _names((len(self.members), *self.members, *sorted(self.survivors)))
+        names = _pack_names((len(self.members), *self.members, *sorted(self.survivors)))
         return hashlib.blake2b(names, digest_size=32).digest()
 
-    def _tag(self, peer: int, sender: int, who: bytes) -> bytes:
+    def _make_tag(self, peer: int, sender: int, who: bytes) -> bytes:
         """The tag between this agent and a peer, of which one is the sender."""
         return hashlib.blake2b(
             _SETTLED.pack(self.last, sender) + who,
@@ -287,9 +287,9 @@ class SumMasker:
         if self.dropouts:
             if number != self.settled:
                 raise RemoteProtocolError("stale-unmask", f"assignment {number} is not settled")
-            who = self._who()
+            who = self._hash_survivors()
             same = [
-                compare_digest(tags[start : start + TAG_BYTES], self._tag(peer, peer, who))
+                compare_digest(tags[start : start + TAG_BYTES], self._make_tag(peer, peer, who))
                 for start, peer in zip(count(0, TAG_BYTES), self._others(), strict=False)
             ]
             agreed, least = 1 + sum(same), len(self.members) - self.dropouts
@@ -356,16 +356,18 @@ class Masker(SumMasker):
         """Encrypt a report for the group's first member, bound to the assignment and the group."""
         self._report(number)
         nonce = _SEAL_NONCE.pack(number, self.rank)
-        return ChaCha20Poly1305(self.seeds[group[0]][32:]).encrypt(nonce, report, _names(group))
+        return ChaCha20Poly1305(self.seeds[group[0]][32:]).encrypt(
+            nonce, report, _pack_names(group)
+        )
 
     def open(self, number: int, group: tuple[int, ...], sender: int, box: bytes) -> bytes:
         """Decrypt what `sender` sealed; `RemoteProtocolError` if it is not authentic."""
         nonce = _SEAL_NONCE.pack(number, sender)
         try:
-            return ChaCha20Poly1305(self.seeds[sender][32:]).decrypt(nonce, box, _names(group))
+            return ChaCha20Poly1305(self.seeds[sender][32:]).decrypt(nonce, box, _pack_names(group))
         except InvalidTag:
             raise RemoteProtocolError("bad-seal", f"from agent {sender}") from None
 
 
-def _names(group: tuple[int, ...]) -> bytes:
+def _pack_names(group: tuple[int, ...]) -> bytes:
     return np.array(group, dtype="<u4").tobytes()

@@ -146,7 +146,7 @@ class UcbPrivate(Ucb):
         return [s[a] * share[a] + weight * w for a, w in enumerate(self.width)]
 
 
-def ranked(index: list[float], j: int) -> int:
+def find_ranked(index: list[float], j: int) -> int:
     """The arm with the j-th largest index, j from 1; equal indices rank in the order of arms."""
     if j == 1:
         return index.index(max(index))
@@ -158,7 +158,7 @@ def ranked(index: list[float], j: int) -> int:
     return arm
 
 
-def _outcome(event: AgentEvent, slot: int) -> Outcome:
+def _check_outcome(event: AgentEvent, slot: int) -> Outcome:
     """The medium's answer to the choice of `slot`, checked."""
     if type(event) is not Received:
         raise RemoteProtocolError("out-of-turn", type(event).__name__)
@@ -199,7 +199,7 @@ class TdfsPlayer:
         """Choose the first arm at `Started`, and the next at each of the medium's answers."""
         if type(event) is Started:
             return [self._choose()] if self.offset else [self._draw_offset(), self._choose()]
-        outcome = _outcome(event, self.slot)
+        outcome = _check_outcome(event, self.slot)
         effects: list[AgentEffect] = []
         if releases := self.index.observe(self.arm, outcome.sample):
             effects += map(Disclose, releases)
@@ -220,7 +220,7 @@ class TdfsPlayer:
             self.arm = first_arm(slot, self.offset, self.arms)
         else:
             j = target_rank(slot, self.offset, self.players)
-            self.arm = ranked(self.index.value(slot), j)
+            self.arm = find_ranked(self.index.value(slot), j)
         return Send(COORDINATOR, Choice(slot, self.arm))
 
     def _draw_offset(self) -> Note:
@@ -242,7 +242,7 @@ class RandomPlayer:
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
         """Choose an arm at `Started` and at each of the medium's answers."""
         if type(event) is not Started:
-            _outcome(event, self.slot)
+            _check_outcome(event, self.slot)
             self.slot += 1
         if self.slot > self.horizon:
             return []

@@ -32,10 +32,10 @@ class SharedNoiseAgent(CdpAgent):
     def __post_init__(self) -> None:
         self.everybody = tuple(range(self.shared.agents))
 
-    def _started(self) -> AgentEffects:
+    def _start(self) -> AgentEffects:
         return [Send(COORDINATOR, PublicKey(self.masker.public))]
 
-    def _received(self, event: Received) -> AgentEffects:
+    def _take(self, event: Received) -> AgentEffects:
         if event.sender == COORDINATOR:
             match event.message:
                 case Keys(keys) if not self.masker.keys:
@@ -50,9 +50,9 @@ class SharedNoiseAgent(CdpAgent):
                     return [Send(COORDINATOR, self.masker.answer(asked, self.width))]
                 case _:
                     pass
-        return CdpAgent._received(self, event)
+        return CdpAgent._take(self, event)
 
-    def _explored(self, sums: FloatArray) -> AgentEffects:
+    def _finish_exploring(self, sums: FloatArray) -> AgentEffects:
         if (sums < 0).any() or (sums > self.new).any():
             raise LocalProtocolError("a shared reward must lie in [0, 1]")
         shared = self.shared

@@ -32,6 +32,7 @@ class TreeMeans(PrivateMeans):
         return -1  # its bonus differs
 
     def bonus(self, log: float | FloatArray, N: FloatArray, rows: list[int]) -> FloatArray:
+        # deviations are added, though trees err independently: so the index errs upwards alone
         n = np.concatenate([self.released_counts[None], self.counts])[:, rows]
         deviations = np.where(n > 0, 2 * np.log2(np.maximum(n, 2)) ** 1.5, 0) / self.epsilon
         private: FloatArray = deviations.sum(axis=0) / N
@@ -43,6 +44,7 @@ class TreeMeans(PrivateMeans):
         counter = self.counters[row, arm]
         total, n = counter.insert(0, reward).item(), counter.t
         self.pulls[row, arm] = self.released_counts[row, arm] = self.sent_counts[row, arm] = n
+        # a tree's sum is of all rewards so far, and replaces the one before
         self.released_sums[row, arm], self.sent_means[row, arm] = total, total / n
         return [
             Disclose(msgspec.structs.replace(release, block=f"arm {arm}, {release.block}"))

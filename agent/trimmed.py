@@ -150,7 +150,7 @@ class TrimmedMeans:
         log_1, log_4 = (np.array([[math.log(c / d)] for d in delta]) for c in (1, 4))
         alpha = np.maximum(epsilon, log_1 / safe)
         if self.winsor:
-            clipped = self._winsorised(x, y, x_sums, N, np.minimum(alpha, 0.5))
+            clipped = self._winsorise(x, y, x_sums, N, np.minimum(alpha, 0.5))
             return np.where((N > 0) & (alpha < 0.5), clipped, plain)
         spread = log_4 / safe
         q = 1 - 2 * alpha - np.sqrt(2 * alpha * spread) - spread
@@ -159,14 +159,14 @@ class TrimmedMeans:
         usable = (N > 0) & (need >= np.maximum(least, 1.0))
         if not usable.any():
             return plain
-        low, high = self._shortest(y, np.where(usable, need, 1.0))
+        low, high = self._find_shortest(y, np.where(usable, need, 1.0))
         index = np.arange(len(self.cells))[:, None, None]
         inside = (index >= low) & (index <= high)
         points = (x * inside).sum(axis=0)
         trimmed = (x_sums * inside).sum(axis=0) / np.maximum(points, 1.0)
         return np.where(usable & (points > 0), trimmed, plain)
 
-    def _shortest(self, y: FloatArray, need: FloatArray) -> tuple[IntArray, IntArray]:
+    def _find_shortest(self, y: FloatArray, need: FloatArray) -> tuple[IntArray, IntArray]:
         """First and last cell of Z for every arm: the shortest interval with `need` points of Y."""
         # For each cell that may begin the interval, one binary search in the cumulated counts finds
         # the first cell that ends it: D log D instead of all D² pairs.
@@ -188,7 +188,7 @@ class TrimmedMeans:
             first = np.where(length == length.min(axis=0), held, -1.0).argmax(axis=0)
         return first, np.take_along_axis(last, first[None], axis=0)[0]
 
-    def _winsorised(
+    def _winsorise(
         self, x: FloatArray, y: FloatArray, x_sums: FloatArray, N: IntArray, alpha: FloatArray
     ) -> FloatArray:
         """The mean of X clipped to the α and 1 - α quantiles of Y (Lugosi and Mendelson 2021)."""

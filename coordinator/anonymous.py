@@ -103,10 +103,10 @@ class AnonymousServer(GatheringMachine):
                 self.active = np.ones(self.agents, dtype=bool)
                 return []
             case PeerFinished(sender):
-                return self._finished(sender, now)
+                return self._part_with(sender, now)
             case PeerLost(peer):
                 self.lost.add(peer)
-                return self._finished(peer, now)
+                return self._part_with(peer, now)
             case Received(sender, PublicKey(key)):
                 if sender in self.keys or not self.active[sender]:
                     raise RemoteProtocolError("duplicate-key", f"agent {sender}")
@@ -121,7 +121,7 @@ class AnonymousServer(GatheringMachine):
         try:
             check_key(sender, key, self.signer)
         except RemoteProtocolError as error:
-            return [Dismiss(sender, error.reason), *self._finished(sender, now)]
+            return [Dismiss(sender, error.reason), *self._part_with(sender, now)]
         self.keys[sender] = key
         return self._begin()
 
@@ -213,13 +213,13 @@ class AnonymousServer(GatheringMachine):
                 current.unanswered.remove(sender)
                 return self._go_on(current, [])
             case Masked(_, words) if waiting and masked and group and not self.dropouts:
-                return self._masked(current, group, sender, words, b"")
+                return self._take_masked(current, group, sender, words, b"")
             case Covered(_, words, points) if waiting and masked and group and self.dropouts:
-                return self._masked(current, group, sender, words, points)
+                return self._take_masked(current, group, sender, words, points)
             case _ if isinstance(message, Answer) and group is not None and group.open:
                 return self._order(current, group, group.masked.take(sender, message))
             case Sealed(_, box) if waiting and not masked and group is not None and not collects:
-                return self._sealed(current, group, sender, box)
+                return self._pass_sealed(current, group, sender, box)
             case Sums(_, words) if collects and group is not None and group.open:
                 if len(words) != 8 * self._width:
                     return self._expel(current, sender)
@@ -233,7 +233,7 @@ class AnonymousServer(GatheringMachine):
         """The number of words in a report, and of rounds in one copy of an assignment."""
         return schedule_length(self.group_size)
 
-    def _masked(
+    def _take_masked(
         self, current: AssignmentRound, group: UserGroup, sender: int, words: bytes, points: bytes
     ) -> ServerEffects:
         if len(words) != 8 * self._width or len(points) != SHARE_BYTES * self.dropouts:
@@ -247,9 +247,9 @@ class AnonymousServer(GatheringMachine):
     def _order(self, current: AssignmentRound, group: UserGroup, orders: Orders) -> ServerEffects:
         """Send a group's orders, and go on if its sums were the last that were missing."""
         group.add_up()
-        return self._go_on(current, _sends(orders))
+        return self._go_on(current, _make_sends(orders))
 
-    def _sealed(
+    def _pass_sealed(
         self, current: AssignmentRound, group: UserGroup, sender: int, box: bytes
     ) -> ServerEffects:
         if len(box) != 8 * self._width + TAG_BYTES:
@@ -282,7 +282,7 @@ class AnonymousServer(GatheringMachine):
 
     # drop-outs
 
-    def _finished(self, sender: int, now: float) -> ServerEffects:
+    def _part_with(self, sender: int, now: float) -> ServerEffects:
         self.finished.add(sender)
         if len(self.finished) == self.agents:
             return [Finish("horizon" if self.committed else "exhausted")]
@@ -309,7 +309,7 @@ class AnonymousServer(GatheringMachine):
             return []
         current.unanswered.discard(user)
         group = current.group_of.get(user)
-        return [] if group is None else _sends(group.lose(user))
+        return [] if group is None else _make_sends(group.lose(user))
 
     def _repeat(self, current: AssignmentRound, broken: set[int]) -> Assignment | None:
         """The assignment for the users that are left; None if no broken arm can form a group."""
@@ -317,13 +317,13 @@ class AnonymousServer(GatheringMachine):
         possible = False
         for arm in sorted(broken):
             users = int((arms == arm).sum())
-            if users == self.group_size and (user := self._spare(arms, arm)) is not None:
+            if users == self.group_size and (user := self._find_spare(arms, arm)) is not None:
                 arms[user] = arm
                 users += 1
             possible |= users > self.group_size
         return Assignment(arms, current.copies) if possible else None
 
-    def _spare(self, arms: IntArray, arm: int) -> int | None:
+    def _find_spare(self, arms: IntArray, arm: int) -> int | None:
         """A user that can move to `arm` without leaving another arm too few for a group."""
         others = self.active & (arms != arm) & self.learner.alive[:, arm]
         crowd = np.bincount(arms[arms >= 0], minlength=self.learner.arms)[arms]
@@ -331,5 +331,5 @@ class AnonymousServer(GatheringMachine):
         return int(free.argmax()) if free.any() else None
 
 
-def _sends(orders: Orders) -> list[ServerEffect]:
+def _make_sends(orders: Orders) -> list[ServerEffect]:
     return [Send(user, message) for users, message in orders for user in sorted(users)]

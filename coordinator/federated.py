@@ -54,7 +54,7 @@ class _Server(ServerMachine):
         match event:
             case Started():
                 self.active = tuple(range(self.arms))
-                return self._started()
+                return self._start()
             case Received(sender, message):
                 return self._take(sender, message)
             case PeerFinished(sender):
@@ -78,7 +78,7 @@ class _Server(ServerMachine):
                 return [*self._decide(), *self._finish()]
         return self._finish()
 
-    def _started(self) -> ServerEffects:
+    def _start(self) -> ServerEffects:
         raise NotImplementedError
 
     def _average(self) -> FloatArray:
@@ -109,13 +109,13 @@ class _Server(ServerMachine):
         self.observed = self.schedule.observations(r, len(active), self.observed)
         average = self._average()
         self.best = active[int(average.argmax())]
-        self.active = self.schedule.survivors(r, active, self.observed, average, self._averaged())
+        self.active = self.schedule.survivors(r, active, self.observed, average, self._count())
         self.means = {}
         note = Note(RoundRow(self.round, len(self.active), self.observed, len(self.asked)))
         self.round += 1
         return [note, *self._announce()]
 
-    def _averaged(self) -> int:
+    def _count(self) -> int:
         """The number of agents whose means enter the round's average."""
         return len(self.asked)
 
@@ -145,7 +145,7 @@ class CdpServer(_Server):
     choice: np.random.Generator = field(default_factory=np.random.default_rng)
     spare: list[int] | None = None
 
-    def _started(self) -> ServerEffects:
+    def _start(self) -> ServerEffects:
         if self.schedule.senders < self.agents:
             return self._announce()
         self.asked = dict.fromkeys(range(self.agents))
@@ -208,23 +208,23 @@ class HdpServer(_Server):
     def handle(self, event: ServerEvent, now: float) -> ServerEffects:
         if isinstance(event, Regrouped):
             self.sinks = tuple((int(sink), int(size)) for sink, size in event.knowledge["sinks"])
-            return self._started()
+            return self._start()
         return _Server.handle(self, event, now)
 
     def _go_on_without(self, peer: int) -> ServerEffects:
         self.asked, self.means = {}, {}
         return self._finish()
 
-    def _started(self) -> ServerEffects:
+    def _start(self) -> ServerEffects:
         self.asked = dict.fromkeys(sink for sink, _ in sorted(self.sinks))
         return []
 
     def _average(self) -> FloatArray:
         total: FloatArray = np.zeros(len(self.active))
         for sink, size in sorted(self.sinks):
-            weight = size / self._averaged() if self.variant == "corrected" else 1 / len(self.sinks)
+            weight = size / self._count() if self.variant == "corrected" else 1 / len(self.sinks)
             total += weight * self.means[sink]
         return total
 
-    def _averaged(self) -> int:
+    def _count(self) -> int:
         return sum(size for _, size in self.sinks)

@@ -31,7 +31,7 @@ from posse.protocol.mase import (
 from posse.protocol.wire import unpack_floats
 
 
-def _eliminated(gone: tuple[int, ...], alive: tuple[int, ...]) -> list[ServerEffect]:
+def _announce(gone: tuple[int, ...], alive: tuple[int, ...]) -> list[ServerEffect]:
     """Announce the arms that have left G; if one arm is left in G, it is the answer."""
     if not gone:
         return []
@@ -84,13 +84,13 @@ class MaseTally(ServerMachine):
                 raise RemoteProtocolError("out-of-turn", type(event).__name__)
 
     def _go_on_without(self, peer: int) -> ServerEffects:
-        hoped = self._consensus_may_come()
+        hoped = self._may_agree()
         self.lost.add(peer)
-        if hoped and not self._consensus_may_come():
+        if hoped and not self._may_agree():
             return [Finish("missing")]
         return self._end_if_all_are_done()
 
-    def _consensus_may_come(self) -> bool:
+    def _may_agree(self) -> bool:
         """Whether the agents that can still vote can bring all arms of G but one to `needed`."""
         voting = set(range(self.agents)) - self.done - self.lost
         may_leave = [len(voting | self.voters[k]) >= self.needed for k in self.alive]
@@ -109,7 +109,7 @@ class MaseTally(ServerMachine):
             if k in self.alive and len(self.alive) > 1 and len(self.voters[k]) >= self.needed:
                 self.alive = tuple(a for a in self.alive if a != k)
                 removed.append(k)
-        return [*(Note(VoteRow(sender, k)) for k in arms), *_eliminated(tuple(removed), self.alive)]
+        return [*(Note(VoteRow(sender, k)) for k in arms), *_announce(tuple(removed), self.alive)]
 
     def _end_if_all_are_done(self) -> ServerEffects:
         # each agent that ends asks: to join the two sets then would take N² steps
@@ -165,7 +165,7 @@ class CentralEliminator(ServerMachine):
         radius = successive_elimination_radius(float(self.t), self.arms, self.delta)
         losers = eliminable(self.alive, means, 2 * float(radius))
         self.alive = tuple(k for k in self.alive if k not in losers)
-        return _eliminated(losers, self.alive)
+        return _announce(losers, self.alive)
 
     def _no_consensus(self) -> ServerEffects:
         if not self.t:

@@ -90,7 +90,7 @@ class MaskedSum:
             raise RemoteProtocolError("wrong-length", f"{len(points)} bytes of points")
         self.reports[sender] = unpack_words(words, width)
         self.points[sender] = points
-        return self._all_reported()
+        return self._end_reports()
 
     def take(self, sender: int, message: Answer) -> Orders:
         """Take what an agent says after its report."""
@@ -119,7 +119,7 @@ class MaskedSum:
         if len(tags) != TAG_BYTES * (len(self.group) - 1):
             raise RemoteProtocolError("wrong-length", f"{len(tags)} bytes of tags")
         self.tags[sender] = tags
-        return self._all_settled()
+        return self._end_settling()
 
     def unmasked(self, sender: int, seed: bytes) -> None:
         """Take the seed of an agent's self-mask."""
@@ -137,13 +137,15 @@ class MaskedSum:
         """Go on without an agent; it is for the caller that no more than `dropouts` are lost."""
         self.lost.add(agent)
         if self.asks == "reports":
-            return self._all_reported()
+            return self._end_reports()
         if agent not in self.group:
             return []
         if self.asks == "rests":
             return self._ask_rests()
         if self.asks == "tags":
-            return self._all_settled()
+            return self._end_settling()
+        # Its report stays in the sum: the others settled for it, and their masks with it are gone
+        # from what they may still tell. So its self-mask must be found without it.
         orders: Orders = []
         if agent not in self.seeds:
             orders = self._ask_shares(agent)
@@ -152,6 +154,8 @@ class MaskedSum:
 
     def total(self) -> Words:
         """The sum of the group's reports without all masks that do not cancel."""
+        # Masks between two of the group cancel by themselves. What is left in its reports are the
+        # self-masks, whose seeds are known now, and masks shared with those that sent no report.
         total = np.zeros_like(self.reports[self.group[0]])
         for agent in self.group:
             own = keystream(self.seeds[agent], self.number, len(total))
@@ -171,7 +175,7 @@ class MaskedSum:
         if sender in senders:
             raise RemoteProtocolError("duplicate", f"agent {sender} sent its {asks} twice")
 
-    def _all_reported(self) -> Orders:
+    def _end_reports(self) -> Orders:
         """Once everybody that is there has reported: unmask, if nobody else takes part."""
         if self.missing():
             return []
@@ -190,20 +194,21 @@ class MaskedSum:
         self.asks = "tags"
         return [(self.group, Settle(self.number))]
 
-    def _all_settled(self) -> Orders:
+    def _end_settling(self) -> Orders:
         """Once everybody that is there has settled: show each whose tags there are, and unmask."""
         if self.missing():
             return []
         self.asks = "seeds"
         present = self._present(self.group)
-        orders: Orders = [((n,), Confirm(self.number, self._tags_for(n))) for n in present]
+        orders: Orders = [((n,), Confirm(self.number, self._collect_tags(n))) for n in present]
         for agent in self.group:
             if agent in self.lost:
                 orders += self._ask_shares(agent)
         return orders
 
-    def _tags_for(self, agent: int) -> bytes:
+    def _collect_tags(self, agent: int) -> bytes:
         """What the others told it, in the order of their ranks; zeros of those that are lost."""
+        # a sender's tags leave itself out, so that those behind it stand one place further left
         order, parts = sorted(self.group), []
         own = order.index(agent)
         for index, sender in enumerate(order):

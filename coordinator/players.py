@@ -75,7 +75,7 @@ class Medium:
     def handle(self, event: ServerEvent, now: float) -> ServerEffects:
         """Take a player's choice, the arms' samples, or word that a player is gone."""
         if type(event) is Received and isinstance(event.message, Choice):
-            return self._choice(event.sender, event.message)
+            return self._take_choice(event.sender, event.message)
         if type(event) is Pulled:
             return self._resolve(event)
         match event:
@@ -113,7 +113,7 @@ class Medium:
         self.waiting -= chosen.keys()
         return True
 
-    def _choice(self, player: int, choice: Choice) -> ServerEffects:
+    def _take_choice(self, player: int, choice: Choice) -> ServerEffects:
         slot, arm = choice.slot, choice.arm
         if slot > self.slot:
             raise RemoteProtocolError("out-of-turn", f"slot {slot} in slot {self.slot}")
@@ -133,7 +133,7 @@ class Medium:
 
     def _resolve(self, pulled: Pulled) -> ServerEffects:
         slot = self.slot
-        samples = payoffs = self._samples(pulled)
+        samples = payoffs = self._deal_samples(pulled)
         meeting: set[int] = set()
         winners: tuple[int, ...] = ()
         if self.met:
@@ -153,7 +153,7 @@ class Medium:
         effects.append(self.timer if slot < self.horizon else Finish("horizon"))
         return effects
 
-    def _samples(self, pulled: Pulled) -> list[float]:
+    def _deal_samples(self, pulled: Pulled) -> list[float]:
         """The sample that each player sees; 0 for a player that is absent."""
         values = pulled.sums.tolist()
         if self.shared_sample:

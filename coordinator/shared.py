@@ -50,7 +50,7 @@ class SharedNoiseServer(CdpServer):
             case Received(sender, Covered(number, words, points)) if self.shared.dropouts:
                 return self._report(sender, number, words, points)
             case Received(sender, message) if isinstance(message, Answer):
-                return self._order(self._sums(message.number).take(sender, message))
+                return self._order(self._require_sums(message.number).take(sender, message))
             case PeerLost(peer) if len(self.active) > 1:
                 self.lost.add(peer)
                 if len(self.lost) > self.shared.dropouts:
@@ -66,9 +66,9 @@ class SharedNoiseServer(CdpServer):
             return [n for n in range(self.agents) if n not in self.keys and n not in self.lost]
         return self.sums.missing()
 
-    def _started(self) -> ServerEffects:
+    def _start(self) -> ServerEffects:
         self.average = np.zeros(self.arms)
-        return CdpServer._started(self)
+        return CdpServer._start(self)
 
     def _meet(self, sender: int, key: bytes) -> ServerEffects:
         if sender in self.keys:
@@ -86,14 +86,14 @@ class SharedNoiseServer(CdpServer):
         self.sums = MaskedSum(self.round, present, dropouts)
         return self._order([(present, Keys({n: self.keys[n] for n in present}))])
 
-    def _sums(self, number: int) -> MaskedSum:
+    def _require_sums(self, number: int) -> MaskedSum:
         if self.sums is None or number != self.round or len(self.active) == 1:
             raise RemoteProtocolError("out-of-turn", f"a message of round {number}")
         return self.sums
 
     def _report(self, sender: int, number: int, words: bytes, points: bytes) -> ServerEffects:
         width = len(self.active)
-        return self._order(self._sums(number).report(sender, words, points, width))
+        return self._order(self._require_sums(number).report(sender, words, points, width))
 
     def _order(self, orders: Orders) -> ServerEffects:
         """Send orders, and decide if the round's sum is complete."""

@@ -54,7 +54,7 @@ def find_system(name: str, folders: Sequence[str]) -> System:
         return get_system(name)
     if problem := own_code.missing(name, folders, _GROUP):
         raise SpecError("system", f"'{name}': {problem}")
-    return _known(name, partial(own_code.load, name, folders, _GROUP))
+    return _load(name, partial(own_code.load, name, folders, _GROUP))
 
 
 def know(system: System, name: str) -> None:
@@ -73,7 +73,7 @@ def get_system(name: str) -> System:
         return _LOADED[name]
     for family, members in _FAMILIES.items():
         if name in members:
-            return _systems(family)[name]
+            return _load_family(family)[name]
     if own_code.is_target(name):
         raise SpecError(
             "system",
@@ -81,18 +81,18 @@ def get_system(name: str) -> System:
             "RUN.toml, a run file on its own machine that names it too",
         )
     if name in own_code.installed(_GROUP):
-        return _known(name, partial(own_code.load, name, (), _GROUP))
+        return _load(name, partial(own_code.load, name, (), _GROUP))
     raise SpecError("system", f"'{name}' is not known; {nearest(name, names())}")
 
 
 @cache
-def _systems(family: str) -> dict[str, System]:
+def _load_family(family: str) -> dict[str, System]:
     """The systems of one of our families, by name."""
     module = importlib.import_module(f"posse.families.{family}")
     return {system.name: system for system in module.SYSTEMS}
 
 
-def _known(name: str, load: Callable[[], Any]) -> System:
+def _load(name: str, load: Callable[[], Any]) -> System:
     try:
         system = load()
     except NotTrusted as error:

@@ -118,7 +118,7 @@ class _Server:
         self._width = schedule_length(group_size + dropouts)
         self._to_agent, self._to_coordinator = Codec(TO_AGENT), Codec(TO_COORDINATOR)
 
-    def _saw(self, covers: int, what: str) -> None:
+    def _note(self, covers: int, what: str) -> None:
         """Count an observation that the server could form."""
         seen = self.observations
         seen.count += 1
@@ -136,7 +136,7 @@ class _Server:
             message = codec.decode(header.plane, frame)
         except RemoteProtocolError as error:
             if target == COORDINATOR:
-                self._saw(1, f"agent {source}'s unknown message ({error})")
+                self._note(1, f"agent {source}'s unknown message ({error})")
             return
         if isinstance(message, Assign):
             self.rounds[message.number].orders[target] = message
@@ -164,7 +164,7 @@ class _Server:
                 self.observations.violations.append(short)
             case Masked(number, data):
                 if source in rounds[number].reports:
-                    self._saw(1, f"agent {source}'s second report in {number}")
+                    self._note(1, f"agent {source}'s second report in {number}")
                 words = np.frombuffer(data, dtype="<u8")[: self._width].astype(np.uint64)
                 rounds[number].reports[source] = words
             case Unmasked(number, seed):
@@ -174,13 +174,13 @@ class _Server:
                 words = np.frombuffer(box[: len(box) // 8 * 8], dtype="<u8")
                 most = rounds[number].copies(source) << self._precision
                 if (words <= most).mean() > 0.5:
-                    self._saw(1, f"agent {source}'s report in the clear")
+                    self._note(1, f"agent {source}'s report in the clear")
             case Sums(number):
                 rounds[number].sums.append(source)
             case PublicKey() | PlayedUngrouped() | Settled():
                 pass
             case _:
-                self._saw(1, f"agent {source}'s {type(message).__name__}")
+                self._note(1, f"agent {source}'s {type(message).__name__}")
 
     def masked(self, number: int, seen: _Round) -> None:
         """Find observations and leaks in one assignment's masked reports."""
@@ -200,7 +200,7 @@ class _Server:
             absent = {user for user in groups if removed_in(step, groups[user]) == user}
             for user in groups:
                 if user in absent and reports[user][step]:
-                    self._saw(1, f"agent {user}'s word in a round without it")
+                    self._note(1, f"agent {user}'s word in a round without it")
             heard = [user for user in groups if user not in absent]
             rosters = {
                 user: tuple(
@@ -211,16 +211,16 @@ class _Server:
                 for user in heard
             }
             for members in _components(rosters, seen.seeds):
-                self._saw(len(members), f"{where}: {members}")
+                self._note(len(members), f"{where}: {members}")
             for members in {tuple(u for u in heard if u in rosters[user]) for user in heard}:
                 largest = max(map(seen.copies, members)) << self._precision
                 # as sent, and without what was revealed
                 sent = np.array([reports[u][step] for u in members], dtype=np.uint64)
                 values = np.array([unmasked[u][step] for u in members], dtype=np.uint64)
                 size = self._group_size
-                for few in {*_plain(sent, size, largest), *_plain(values, size, largest)}:
+                for few in {*_find_plain(sent, size, largest), *_find_plain(values, size, largest)}:
                     names = tuple(members[position] for position in few)
-                    self._saw(len(few), f"{where}: unhidden {names}")
+                    self._note(len(few), f"{where}: unhidden {names}")
 
     def summed(self, number: int, seen: _Round) -> None:
         """Count the sums over each round's roster that the first members of groups passed on."""
@@ -229,7 +229,7 @@ class _Server:
             same = [u for u in group if u in seen.orders and seen.orders[u].group == group]
             for step in range(self._width):
                 covers = len(set(roster(step, tuple(same))))
-                self._saw(covers, f"assignment {number}, round {step}: sums of {sink}")
+                self._note(covers, f"assignment {number}, round {step}: sums of {sink}")
 
 
 def _components(
@@ -245,7 +245,7 @@ def _components(
     return sorted(tuple(sorted(part)) for part in parts if part <= free)
 
 
-def _plain(values: Words, group_size: int, most: int) -> list[tuple[int, ...]]:
+def _find_plain(values: Words, group_size: int, most: int) -> list[tuple[int, ...]]:
     """Sets of fewer than C positions whose values add up to a sum of rewards up to `most` each."""
     positions = []
     for size in range(1, min(group_size, len(values) + 1)):

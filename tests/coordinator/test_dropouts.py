@@ -327,7 +327,7 @@ def test_a_server_that_lies_about_survivors_reads_no_report(monkeypatch):
     with pytest.raises(RemoteProtocolError, match="not-settled: 1 agree where 3 must"):
         lied_to(maskers(2))
     # were it not for the tags
-    monkeypatch.setattr(SumMasker, "_tag", lambda self, peer, sender, who: bytes(16))
+    monkeypatch.setattr(SumMasker, "_make_tag", lambda self, peer, sender, who: bytes(16))
     agents = maskers(2)
     everybody = np.ones(4, bool)
     report = keystream(agents[0].own_seed(1), 1, 2) + agents[0]._shared_masks(1, ALL, everybody, 2)
@@ -423,7 +423,7 @@ def sizes_read(kind, agents, dropouts):
 
 
 def test_without_tags_such_servers_read_single_reports(monkeypatch):
-    monkeypatch.setattr(SumMasker, "_tag", lambda self, peer, sender, who: bytes(16))
+    monkeypatch.setattr(SumMasker, "_make_tag", lambda self, peer, sender, who: bytes(16))
     assert min(sizes_read(SumMasker, 5, 2)) == 1
 
 
