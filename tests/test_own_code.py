@@ -21,6 +21,7 @@ from posse.errors import InputError, PosseError
 from posse.plan import Source, prepare
 from tests.support.own_code import forget_own_code
 from tests.support.packages import offer
+from tests.support.runfile import describe_run
 
 
 @pytest.fixture
@@ -164,12 +165,7 @@ def spec(base: Path, arm: int) -> dict[str, Any]:
     helper.write_text(f"ARM = {arm}")
     # each in the same second, so that Python takes what it compiled before for this
     os.utime(helper, ns=(moment := 10**18 + next(MOMENTS), moment))
-    return {
-        "base": str(base),
-        "system": "own_bandits:SYSTEM",
-        "agents": {"count": 2},
-        "arms": {"kind": "bernoulli", "means": [0.8, 0.5]},
-    }
+    return describe_run("own_bandits:SYSTEM", 2, [0.8, 0.5], base=str(base))
 
 
 def answers(source: Source) -> list[int | None]:

@@ -9,15 +9,11 @@ import pytest
 
 import posse
 from posse.plan import changed, prepare
+from tests.support.runfile import describe_run
 
-SPEC: dict[str, Any] = {
-    "system": "dp-mase",
-    "seed": 1,
-    "agents": {"count": 8},
-    "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
-    "parameters": {"epsilon": 0.5, "delta": 0.1},
-    "engine": {"kind": "memory"},
-}
+SPEC: dict[str, Any] = describe_run(
+    "dp-mase", 8, [0.9, 0.1], seed=1, parameters={"epsilon": 0.5, "delta": 0.1}, engine="memory"
+)
 
 
 def test_what_is_given_anew_is_changed_and_nothing_else():
@@ -103,12 +99,9 @@ def test_help_and_completion_show_what_there_is():
     [("mase", {}, False), ("cdp-mab", {"horizon": 500, "epsilon": 1.0}, True)],
 )
 def test_an_activity_that_counts_for_nothing_is_said(system, parameters, said):
-    raw = {
-        "system": system,
-        "agents": {"count": 5, "activity": {"kind": "power"}},
-        "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
-        "parameters": parameters,
-    }
+    raw = describe_run(
+        system, {"count": 5, "activity": {"kind": "power"}}, [0.9, 0.1], parameters=parameters
+    )
     advice = prepare(raw).advice()
     assert any("agents.activity has no effect" in sentence for sentence in advice) is said
     assert not prepare({**raw, "agents": {"count": 5}}).advice()
@@ -122,15 +115,15 @@ def test_a_graph_that_a_later_run_cannot_have_is_refused_before_the_first(tmp_pa
         "    if len(calls) == 8: raise ValueError('no graph in run 7')\n"
         "    return [(i, (i + 1) % agents) for i in range(agents)]\n"
     )
-    run = {
-        "system": "cooperative-ucb",
-        "agents": {"count": 4},
-        "repeat": 12,
-        "base": str(tmp_path),
-        "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
-        "topology": {"kind": "python", "target": "failing_later:ring"},
-        "parameters": {"horizon": 10},
-    }
+    run = describe_run(
+        "cooperative-ucb",
+        4,
+        [0.9, 0.1],
+        repeat=12,
+        base=str(tmp_path),
+        topology={"kind": "python", "target": "failing_later:ring"},
+        parameters={"horizon": 10},
+    )
     with pytest.raises(posse.SpecError, match="no graph in run 7"):
         prepare(run)
     assert prepare({**run, "repeat": 3}).spec.repeat == 3

@@ -14,6 +14,7 @@ from posse.plan import prepare
 from posse.progress import Notebook, Progress, RunProgress, Screen, duration, of_notebook
 from tests.support.cluster import SPEC
 from tests.support.remote import until
+from tests.support.runfile import describe_run
 
 
 class Clock:
@@ -63,13 +64,7 @@ def test_of_unequal_pieces_the_first_tell_nothing_of_the_time_left(clock: Clock)
 
 
 def test_a_single_run_says_what_is_left_where_its_horizon_is_known(clock: Clock) -> None:
-    spec = {
-        "system": "tdfs-ucb",
-        "agents": {"count": 2},
-        "arms": SPEC["arms"],
-        "parameters": {"horizon": 400},
-        "engine": {"kind": "memory"},
-    }
+    spec = describe_run("tdfs-ucb", 2, SPEC["arms"], parameters={"horizon": 400}, engine="memory")
     lines = []
     plan = prepare(spec)
     watch = RunProgress(plan, Screen())

@@ -13,6 +13,7 @@ from posse.arms.changing import Timed, Walk
 from posse.errors import SpecError
 from posse.experiments import prepare
 from tests.support.arms import ERROR_RATE, build
+from tests.support.runfile import describe_run
 
 JUMP = {"kind": "piecewise", "pieces": [[1.0, 0.0], [0.0, 1.0]], "changes": [5]}
 DRIFT = {"kind": "drift", "means": [0.9, 0.2], "speed": [0.1, -0.1]}
@@ -52,14 +53,7 @@ def test_an_order_pulls_its_arms_in_turn_each_in_a_slot_of_its_own() -> None:
 
 
 def _run(raw: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {
-        "system": "ucb1",
-        "agents": {"count": 2},
-        "arms": raw,
-        "parameters": {"horizon": 40},
-        "engine": {"kind": "memory"},
-        "seed": 4,
-    } | more
+    return describe_run("ucb1", 2, raw, parameters={"horizon": 40}, engine="memory", seed=4) | more
 
 
 def test_regret_is_against_the_arm_that_is_best_in_each_slot() -> None:

@@ -14,6 +14,7 @@ from posse.engines import memory
 from posse.errors import ArmsError
 from posse.plan import prepare
 from tests.support.arms import ERROR_RATE, PYTHON, build
+from tests.support.runfile import describe_run
 
 
 def log(folder: Path, rows: list[tuple[int, float]], rank: int = 0) -> dict[str, Any]:
@@ -161,15 +162,7 @@ def test_an_agent_whose_rows_are_used_up_says_so_and_stops(tmp_path: Path) -> No
         rows = [(arm, float(arm == 0)) for _ in range(3 if rank == 2 else 400) for arm in (0, 1)]
         raw = log(tmp_path, rows, rank)
     record = memory.run(
-        prepare(
-            {
-                "system": "mase",
-                "agents": {"count": 5},
-                "arms": raw,
-                "parameters": {},
-                "base": str(tmp_path),
-            }
-        ),
+        prepare(describe_run("mase", 5, raw, parameters={}, base=str(tmp_path))),
         0,
     )
     assert set(record.exhausted) == {2}

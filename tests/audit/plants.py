@@ -31,6 +31,7 @@ from posse.protocol.federated import Schedule
 from posse.protocol.machine import Send
 from posse.protocol.shared import SharedLaplace, SharedNoise
 from posse.security.noise import FieldNoise
+from tests.support.runfile import describe_run
 
 RING = {"kind": "ring"}
 _PLAYERS = {"epsilon": 1.0, "horizon": 40, "shared_sample": False}
@@ -66,14 +67,9 @@ def plan_of(mechanism: str) -> Plan:
     system, agents, given, more = MECHANISMS[mechanism]
     if system == "private-ucb":
         more = more | {"topology": {"kind": "path"}}
-    return prepare({
-        "system": system,
-        "agents": {"count": agents},
-        "arms": {"kind": "bernoulli", "means": [0.9, 0.8, 0.1]},
-        "parameters": given,
-        "engine": {"kind": "memory"},
-        **more,
-    })  # fmt: skip
+    return prepare(
+        describe_run(system, agents, [0.9, 0.8, 0.1], parameters=given, engine="memory") | more
+    )
 
 
 def find(mechanism: str, watched: int = 0) -> Coupling:

@@ -16,23 +16,24 @@ from posse.protocol.players import Choice, Outcome
 from posse.protocol.privacy import Neighbours
 from posse.protocol.wire import HEADER, encode
 from tests.support.planted import Told, planted
+from tests.support.runfile import describe_run
 
-COOPERATION = {
-    "system": "private-ucb",
-    "agents": {"count": 2},
-    "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
-    "topology": {"kind": "path"},
-    "parameters": {"epsilon": 1.0, "horizon": 4},
-    "engine": {"kind": "memory"},
-}
+COOPERATION = describe_run(
+    "private-ucb",
+    2,
+    [0.9, 0.1],
+    topology="path",
+    parameters={"epsilon": 1.0, "horizon": 4},
+    engine="memory",
+)
 
-PLAYERS = {
-    "system": "tdfs-private",
-    "agents": {"count": 3},
-    "arms": {"kind": "bernoulli", "means": [0.9, 0.1, 0.5, 0.2]},
-    "parameters": {"epsilon": 1.0, "horizon": 20},
-    "engine": {"kind": "memory"},
-}
+PLAYERS = describe_run(
+    "tdfs-private",
+    3,
+    [0.9, 0.1, 0.5, 0.2],
+    parameters={"epsilon": 1.0, "horizon": 20},
+    engine="memory",
+)
 
 
 def seen(raw, sees, agent=0, watched=1):
@@ -73,13 +74,7 @@ def test_a_bundle_is_read_as_its_senders_own_message(sign):
 
 
 def test_pulls_are_told_by_their_slots():
-    alone = {
-        "system": "ucb1",
-        "agents": {"count": 1},
-        "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
-        "parameters": {"horizon": 5},
-        "engine": {"kind": "memory"},
-    }
+    alone = describe_run("ucb1", 1, [0.9, 0.1], parameters={"horizon": 5}, engine="memory")
     found = seen(alone, "pulls")
     assert found["slot of agent 0's first turn to arm 0"] == 1
     assert found["slot of agent 0's first turn to arm 1"] == 2
@@ -145,13 +140,9 @@ def test_each_player_has_an_outcome_in_each_slot():
 
 
 def test_what_a_coordinator_says_to_all_is_the_same_in_all_numbers():
-    asked = {
-        "system": "cdp-mab",
-        "agents": {"count": 4},
-        "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
-        "parameters": {"epsilon": 1.0, "horizon": 400},
-        "engine": {"kind": "memory"},
-    }
+    asked = describe_run(
+        "cdp-mab", 4, [0.9, 0.1], parameters={"epsilon": 1.0, "horizon": 400}, engine="memory"
+    )
     found = seen(asked, "messages")
     first, *others = [
         {

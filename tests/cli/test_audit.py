@@ -10,13 +10,9 @@ import tomli_w
 from posse.audit.whole import Audit
 from posse.cli.main import main
 from tests.support.planted import planted
+from tests.support.runfile import describe_run
 
-VOTES = {
-    "system": "corrupted-elimination",
-    "agents": {"count": 26},
-    "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
-    "parameters": {"eta": 0.9, "xi": 0.1},
-}
+VOTES = describe_run("corrupted-elimination", 26, [0.9, 0.1], parameters={"eta": 0.9, "xi": 0.1})
 
 
 @pytest.fixture

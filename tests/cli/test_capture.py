@@ -12,6 +12,7 @@ from posse.durable.frames import COORDINATOR, read
 from posse.plan import prepare
 from posse.results.record import RunRecord
 from tests.support.remote import free_port
+from tests.support.runfile import describe_run
 
 
 @pytest.fixture
@@ -55,12 +56,7 @@ def test_frames_are_printed_for_programs(frames: str, capsys: pytest.CaptureFixt
 
 
 def test_each_process_of_a_run_on_several_machines_writes_what_it_sends(tmp_path: Path) -> None:
-    run = {
-        "system": "ucb1",
-        "agents": {"count": 1},
-        "arms": {"kind": "bernoulli", "means": [0.8, 0.2]},
-        "parameters": {"horizon": 50},
-    }
+    run = describe_run("ucb1", 1, [0.8, 0.2], parameters={"horizon": 50})
     endpoint = f"tcp://127.0.0.1:{free_port()}"
     ours, theirs = tmp_path / "coordinator", tmp_path / "agent"
 

@@ -14,13 +14,9 @@ from posse.plan import prepare
 from posse.results.base import Results
 from posse.results.figures import Figure
 from posse.results.record import Detail, RunRecord
+from tests.support.runfile import describe_run
 
-RAW: dict[str, Any] = {
-    "system": "ucb1",
-    "agents": {"count": 1},
-    "parameters": {"horizon": 50},
-    "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
-}
+RAW: dict[str, Any] = describe_run("ucb1", 1, [0.9, 0.1], parameters={"horizon": 50})
 
 
 class Parrots(Detail):
@@ -30,14 +26,7 @@ class Parrots(Detail):
 
 def written(folder: Path, *figures: Figure) -> shown.ShownSystem:
     results = Results(detail=Parrots, figures=figures)
-    plan = prepare(
-        {
-            "system": "ucb1",
-            "agents": {"count": 1},
-            "parameters": {"horizon": 50},
-            "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
-        }
-    )
+    plan = prepare(describe_run("ucb1", 1, [0.9, 0.1], parameters={"horizon": 50}))
     own = replace(get_system("ucb1"), title="mine", results=results)
     curve = [[1.0, 0.1], [50.0, 2.0]]
     runs = [
@@ -86,14 +75,7 @@ def test_a_figure_that_failed_is_read_back_as_its_failure(tmp_path: Path) -> Non
 def test_systems_of_ours_need_none(tmp_path: Path) -> None:
     shown.write(
         tmp_path,
-        prepare(
-            {
-                "system": "ucb1",
-                "agents": {"count": 1},
-                "parameters": {"horizon": 50},
-                "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
-            }
-        ),
+        prepare(describe_run("ucb1", 1, [0.9, 0.1], parameters={"horizon": 50})),
         [],
     )
     assert list(tmp_path.iterdir()) == []

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from tests.support.patience import PATIENCE
+from tests.support.runfile import describe_run
 
 ELSEWHERE = """
 import os, sys
@@ -14,12 +15,7 @@ for name in ("fcntl", "resource", "pwd", "grp", "termios"):
     sys.modules[name] = None
 del os.fork
 """
-SPEC = {
-    "system": "mase",
-    "agents": {"count": 8},
-    "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
-    "engine": {"kind": "memory"},
-}
+SPEC = describe_run("mase", 8, [0.9, 0.1], engine="memory")
 
 
 def elsewhere(program, folder):

@@ -14,6 +14,7 @@ from posse.families.system import NO_THEORY
 from posse.plan import prepare
 from posse.report import read
 from posse.report.regret import regret
+from tests.support.runfile import describe_run
 
 GAPS = np.array([0.0, 0.5, 0.25])
 
@@ -53,16 +54,11 @@ SMALL: dict[str, dict[str, Any]] = {
 
 
 def _raw(system, **changes):
-    return {
-        "system": system,
-        "seed": 3,
-        "repeat": 3,
-        "agents": {"count": 6},
-        "arms": {"kind": "bernoulli", "means": [0.9, 0.5, 0.1]},
-        "engine": {"kind": "memory"},
-        **SMALL.get(system, {}),
-        **changes,
-    }
+    return (
+        describe_run(system, 6, [0.9, 0.5, 0.1], seed=3, repeat=3, engine="memory")
+        | SMALL.get(system, {})
+        | changes
+    )
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from posse.protocol.federated import (
 from posse.protocol.shared import SharedSchedule, noise_of
 from posse.topologies import graphs
 from posse.topologies.graphs import Graph, side_by_side
+from tests.support.runfile import describe_run
 
 GAPS = np.array([0.0, 0.5, 0.25])
 
@@ -89,17 +90,14 @@ def test_there_is_no_bound_by_equal_weights_of_unequal_components(variant, sizes
     """Eight like arm 0, two arm 1: each component weighs half, and arm 1 is found."""
     first, others = [0.6, 0.4], [0.05, 0.95] if apart else [0.6, 0.4]
     large, small = sizes
-    bound = prepare({
-        "system": "hdp-mab",
-        "variant": variant,
-        "agents": {"count": 10},
-        "topology": {
-            "kind": "components",
-            "components": [{"kind": "complete", "count": count} for count in sizes],
-        },
-        "arms": {"kind": "bernoulli", "means": [first] * large + [others] * small},
-        "parameters": {"horizon": 20_000, "epsilon": 1.0},
-    }).bound(0)  # fmt: skip
+    means = [first] * large + [others] * small
+    parts = [{"kind": "complete", "count": count} for count in sizes]
+    topology = {"kind": "components", "components": parts}
+    parameters = {"horizon": 20_000, "epsilon": 1.0}
+    run = describe_run(
+        "hdp-mab", 10, means, variant=variant, topology=topology, parameters=parameters
+    )
+    bound = prepare(run).bound(0)
     assert (bound.regret is not None) == drawn
     assert drawn or "a small component weighs as much as a large one" in bound.note
 

@@ -24,6 +24,7 @@ from posse_papers.sample import regret, value
 from posse_papers.statements import Finding, claim, ours
 from tests.support.papers import measured
 from tests.support.patience import PATIENCE
+from tests.support.runfile import describe_run
 
 
 @pytest.mark.parametrize("name", list(catalogue.experiments()))
@@ -64,12 +65,7 @@ def test_the_small_runs_are_valid_and_small(system):
 def lines(quick):
     return {
         f"ε={epsilon}": {
-            agents: {
-                "system": "dp-mase",
-                "agents": {"count": agents},
-                "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
-                "parameters": {"epsilon": epsilon},
-            }
+            agents: describe_run("dp-mase", agents, [0.9, 0.1], parameters={"epsilon": epsilon})
             for agents in (6, 12)
         }
         for epsilon in (0.1, 0.5)

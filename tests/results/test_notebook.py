@@ -6,14 +6,9 @@ import pandas as pd
 import pytest
 
 import posse
+from tests.support.runfile import describe_run
 
-SPEC = {
-    "system": "mase",
-    "repeat": 2,
-    "agents": {"count": 8},
-    "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
-    "engine": {"kind": "memory"},
-}
+SPEC = describe_run("mase", 8, [0.9, 0.1], repeat=2, engine="memory")
 
 
 @pytest.fixture(scope="module")

@@ -6,14 +6,9 @@ import posse
 from posse.measure.numbers import number, total
 from posse.results import words
 from posse.results.record import RunRecord
+from tests.support.runfile import describe_run
 
-SPEC = {
-    "system": "dp-mase",
-    "agents": {"count": 8},
-    "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
-    "parameters": {"epsilon": 0.5},
-    "engine": {"kind": "memory"},
-}
+SPEC = describe_run("dp-mase", 8, [0.9, 0.1], parameters={"epsilon": 0.5}, engine="memory")
 
 
 def test_a_prompt_shows_a_few_lines():

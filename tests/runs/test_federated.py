@@ -13,6 +13,7 @@ from posse.protocol.federated import Schedule
 from posse.results.record import RunRecord
 from posse.spec.runfile import read
 from tests.support.federated import RUNS, named, spec
+from tests.support.runfile import describe_run
 from tests.support.runs import detail
 
 
@@ -200,13 +201,8 @@ def test_time_and_memory_do_not_grow_with_the_horizon() -> None:
 def test_the_rounds_of_who_is_alone_are_counted(system: str) -> None:
     record = memory.run(
         prepare(
-            {
-                "system": system,
-                "agents": {"count": 1},
-                "arms": {"kind": "bernoulli", "means": [1.0, 0.0]},
-                "parameters": {"horizon": 10_000, "epsilon": 1.0},
-                **({} if system == "cdp-mab" else {"topology": {"kind": "single"}}),
-            }
+            describe_run(system, 1, [1.0, 0.0], parameters={"horizon": 10_000, "epsilon": 1.0})
+            | ({} if system == "cdp-mab" else {"topology": {"kind": "single"}})
         ),
         0,
     )

@@ -9,15 +9,11 @@ from posse.errors import SpecError
 from posse.plan import prepare
 from posse.protocol.machine import COORDINATOR
 from posse.spec.network import IDEAL, LinkConditions, lateness
+from tests.support.runfile import describe_run
 
 REGIONS = {"europe": ["coordinator", "0-1"], "asia": [2, 3, 4]}
 DELAYS = [[0.001, 0.09], [0.09, 0.002]]
-RUN = {
-    "system": "mase",
-    "agents": {"count": 5},
-    "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
-    "engine": {"kind": "memory"},
-}
+RUN = describe_run("mase", 5, [0.9, 0.1], engine="memory")
 
 
 def conditions(network: dict[str, Any], a: int, b: int) -> LinkConditions:

@@ -27,6 +27,7 @@ from markdown_it import MarkdownIt
 
 from posse.cli import main as cli
 from tests.support.patience import PATIENCE
+from tests.support.runfile import describe_run
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -36,12 +37,7 @@ PAGES = [
 
 _MARK = re.compile(r"<!-- (file|not run): (.+?) -->\s*")
 _SAME = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-_WHOLE: dict[str, Any] = {
-    "system": "ucb1",
-    "parameters": {"horizon": 100},
-    "agents": {"count": 3},
-    "arms": {"kind": "bernoulli", "means": [0.7, 0.3]},
-}
+_WHOLE: dict[str, Any] = describe_run("ucb1", 3, [0.7, 0.3], parameters={"horizon": 100})
 """What makes a run file of a block that has only some keys of one."""
 
 

@@ -13,6 +13,7 @@ from posse.protocol.machine import Received, Send
 from posse.protocol.wire import pack_floats
 from posse.topologies import graphs
 from posse.topologies.graphs import Graph
+from tests.support.runfile import describe_run
 
 MEANS = [0.9, 0.7, 0.5, 0.2, 0.1]
 
@@ -25,14 +26,9 @@ COMPONENTS = {"kind": "components", "components": PARTS}
 
 def spec(system: str, agents: int, topology: dict[str, Any] | None = None, **changes: Any):
     parameters = {"horizon": 20_000, "epsilon": 1.0} | changes.pop("parameters", {})
-    raw: dict[str, Any] = {
-        "system": system,
-        "seed": 5,
-        "agents": {"count": agents},
-        "arms": {"kind": "bernoulli", "means": MEANS},
-        "parameters": parameters,
-        "engine": {"deadline": 20.0},
-    }
+    raw: dict[str, Any] = describe_run(
+        system, agents, MEANS, seed=5, parameters=parameters, engine={"deadline": 20.0}
+    )
     if topology is not None:
         raw["topology"] = topology
     return prepare(raw | changes)

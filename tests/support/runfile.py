@@ -1,13 +1,25 @@
-"""A run file that is right, and changes to it."""
+"""Run files: what makes them, one that is right, and changes to it."""
 
 from typing import Any
 
-GOOD: dict[str, Any] = {
-    "system": "dp-mase",
-    "agents": {"count": 8},
-    "arms": {"kind": "bernoulli", "means": [0.7, 0.5]},
-    "parameters": {"epsilon": 0.1},
-}
+
+def describe_run(system: str, agents: Any, arms: Any, **tables: Any) -> dict[str, Any]:
+    """A run file of so many agents and of Bernoulli arms of these means, or of these two tables.
+
+    A topology and an engine may be given by their kinds alone.
+    """
+    for name in ("topology", "engine"):
+        if isinstance(tables.get(name), str):
+            tables[name] = {"kind": tables[name]}
+    return {
+        "system": system,
+        "agents": agents if isinstance(agents, dict) else {"count": agents},
+        "arms": arms if isinstance(arms, dict) else {"kind": "bernoulli", "means": arms},
+        **tables,
+    }
+
+
+GOOD = describe_run("dp-mase", 8, [0.7, 0.5], parameters={"epsilon": 0.1})
 
 
 def changed(path: str, value: Any) -> dict[str, Any]:

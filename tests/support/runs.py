@@ -17,6 +17,7 @@ from posse.protocol.control import LinkCount
 from posse.protocol.message import Plane
 from posse.results.record import RunRecord
 from tests.conftest import PROBLEM_1
+from tests.support.runfile import describe_run
 
 BEST_ARM_SYSTEMS: dict[str, dict[str, Any]] = {
     "mase": {},
@@ -29,16 +30,10 @@ BEST_ARM_SYSTEMS: dict[str, dict[str, Any]] = {
 
 def spec(system: str, agents: int = 16, **changes: Any) -> Plan:
     """A specification on Problem 1, with changes."""
-    raw: dict[str, Any] = {
-        "system": system,
-        "seed": 3,
-        "agents": {"count": agents},
-        "arms": {"kind": "bernoulli", "means": PROBLEM_1},
-        "parameters": BEST_ARM_SYSTEMS.get(system, {}),
-        "engine": {"deadline": 20.0},
-    }
-    raw.update(changes)
-    return prepare(raw)
+    parameters = BEST_ARM_SYSTEMS.get(system, {})
+    engine = {"deadline": 20.0}
+    raw = describe_run(system, agents, PROBLEM_1, seed=3, parameters=parameters, engine=engine)
+    return prepare(raw | changes)
 
 
 def certain_logs(folder: Path, agents: int, arms: int, rows: int) -> None:
