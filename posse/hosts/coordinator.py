@@ -257,6 +257,9 @@ class CoordinatorHost:
             self._server.end(Finish("missing"))
         elif acts:
             self._go_on_without(rank)
+        elif self._regrouping is None:  # its last messages may have been lost with it
+            neighbours = {*self.network.neighbours[rank]} - attendance.finished
+            self._say_gone(rank, neighbours)
         self._regroup()
         self._server.next_turn()
 
@@ -267,10 +270,13 @@ class CoordinatorHost:
         if self._regrouping is not None:
             self._regrouping.note_loss()
             must_know = range(self.attendance.agents)
+        self._say_gone(rank, must_know, exhausted=exhausted)
+        self._gone(PeerLost(rank))
+
+    def _say_gone(self, rank: int, must_know: Collection[int], *, exhausted: bool = False) -> None:
         for other in self.attendance.expected():
             if other in must_know:
                 self._server.send(other, control.Gone(rank, exhausted))
-        self._gone(PeerLost(rank))
 
     def _regroup(self) -> None:
         """Let the agents that are left go on together, once all have said where they stand."""

@@ -169,6 +169,18 @@ def test_nothing_more_is_taken_from_whoever_was_dismissed() -> None:
     assert told.host.record.dismissed == {1: "lost"}
 
 
+def test_neighbours_that_go_on_hear_that_one_was_lost_after_it_was_done() -> None:
+    """Its last messages may have been lost with it, and they would wait for ever."""
+    graph = {"topology": {"kind": "ring"}, "parameters": {"horizon": 500}}
+    told = Told(spec("cooperative-ucb", 4, **graph))
+    assert told.host.outlives_agents
+    for rank in (1, 2):
+        told.say(rank, control.Finished(0), now=9.0)
+    told.sent()
+    told.host.lose(1)
+    assert told.sent() == [(0, "Gone")]
+
+
 def test_time_passes_with_the_slots_of_arms_that_all_share() -> None:
     told = Told(players(players=2))
     for slot in (1, 2):
