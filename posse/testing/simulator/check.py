@@ -51,6 +51,8 @@ _SHOWN = 40
 
 _NAMED = re.compile(r"\bagents? ((?:\d+(?:, | and )?)+)|\blinks? (\d+)–(\d+)")
 _REVOKED = re.compile(r"the key of agent (\d+) was revoked")
+_READ_WITHIN = 5.0
+"""Seconds, of virtual time, within which a coordinator that runs reads the allowlist again."""
 _OF_JOINING = {"Refused", "Whose", "Unknown", "subscription"}
 """What anybody may be told: nothing of the run."""
 _OPTIONAL = ("elapsed_seconds", "resources", "delay", "restarts", "refused")
@@ -251,16 +253,23 @@ def _admissions(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> I
     """Whom keys let in: all that are listed, and nobody else."""
     revoked = {rank for fault in faults if fault.what == "revoked key" for rank in fault.ends}
     expelled: set[int] = set()
+    due: dict[int, float] = {}
     for event in cluster.events:
-        if event.what == "starts" and event.source == COORDINATOR:
+        if event.what == "revoked key":
+            due[event.source] = event.when + _READ_WITHIN
+        elif event.what == "end of revoked key":
+            due.pop(event.source, None)
+        elif event.what in ("starts", "goes on") and event.source == COORDINATOR:
             expelled.clear()  # it reads the list again
+            due = dict.fromkeys(due, event.when + _READ_WITHIN)
         elif event.what == "logs" and (gone := _REVOKED.match(event.detail)):
             expelled.add(int(gone[1]))
         elif event.what == "refused" and event.source in {*cluster.ranks} - revoked:
             yield Violation("who is listed is let in", str(event))
         elif event.what == "sent" and event.detail not in _OF_JOINING:
             told = event.target >= FIRST_STRANGER
-            if told or (event.source == COORDINATOR and event.target in expelled):
+            late = event.when > due.get(event.target, math.inf)
+            if told or (event.source == COORDINATOR and (event.target in expelled or late)):
                 yield Violation("who is not listed is told nothing", str(event))
 
 

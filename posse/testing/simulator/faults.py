@@ -386,6 +386,8 @@ class Nemesis:
         known = keys.for_agent(self._key_folder, rank)
         as_rank = None if shown is None else keys.AgentKeys(rank, shown, known.coordinator)
         stranger = cluster.intrude(rank, as_rank)
+        again = cluster.schedule.now + fault.lasts / 2  # as by a supervisor, if it ended
+        cluster.schedule.at(again, lambda: cluster.start(stranger))
         return lambda: cluster.kill(stranger)
 
     def _revoked_key(self, fault: InjectedFault) -> Callable[[], None]:
