@@ -5,7 +5,7 @@ import logging
 import random
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
@@ -127,6 +127,8 @@ class SimulatedCluster:
         self._starts: dict[int, int] = {}
         self._boots: dict[int, int] = {}
         spec = plan.spec
+        self.per_process = 1
+        """Agents that share a process, and are killed, stopped and started together."""
         self.durable = plan.field or spec.engine.durable or spec.engine.restarts > 0
         self.keys = self.folder / "keys" if keyed else None
         """The folder of all key folders; None without keys."""
@@ -326,6 +328,12 @@ class SimulatedCluster:
     def remark(self, what: str, ends: Sequence[int]) -> None:
         """Write into the trace that something begins, or ends, to be wrong."""
         self._tell(what, ends[0], " ".join(map(str, ends[1:])), ends[-1])
+
+    def mates(self, ranks: Iterable[int]) -> list[int]:
+        """These, and all agents that share a process with one of them."""
+        agents, shared = range(self.plan.spec.agents.count), self.per_process
+        own = {r // shared for r in ranks if r in agents}
+        return sorted({*ranks} | {rank for rank in agents if rank // shared in own})
 
     def is_up(self, rank: int) -> bool:
         """Whether a process is up, running or stopped."""

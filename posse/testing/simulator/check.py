@@ -28,6 +28,7 @@ from posse.testing.simulator.faults import (
     Nemesis,
     draw,
     draw_of_keys,
+    draw_per_process,
     one_by_one,
     touched,
 )
@@ -172,6 +173,7 @@ def attempt(
         faults += of_keys or () if kinds == KINDS else ()
     need_keys = any(fault.what in get_args(KeyFault) for fault in faults)
     cluster = _cluster(plan, seed, keyed=need_keys or of_keys is not None)
+    cluster.per_process = draw_per_process(seed, agents)
     base = cluster.schedule.random.choice((1e-4, 1e-3, 2e-2))
     cluster.network.base.delay = base
     cluster.network.base.jitter = base / 2
@@ -294,7 +296,7 @@ def _difference(record: RunRecord, undisturbed: dict[str, Any] | None) -> str:
 
 def _blames(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> Iterator[Violation]:
     """Whoever a final error names is at fault."""
-    at_fault = set(touched(faults))
+    at_fault = {*cluster.mates([*touched(faults)])}
     if COORDINATOR in at_fault:
         return  # what the coordinator's own trouble looks like from there
     for ended in cluster.ended:

@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -71,6 +72,8 @@ DAMAGES = frozenset(
 )
 """What costs an agent its part, or all the run: it must be said."""
 
+_SHARED = 0.15
+"""How many seeds have several agents in a process."""
 _KEYED = 0.25
 """How many seeds have keys."""
 
@@ -161,6 +164,12 @@ def draw(
             )
         )
     return sorted(drawn, key=lambda fault: fault.after)
+
+
+def draw_per_process(seed: int, agents: int) -> int:
+    """How many agents share a process, in a run of so many."""
+    chance = random.Random(f"processes {seed}")
+    return chance.randint(2, agents) if agents > 1 and chance.random() < _SHARED else 1
 
 
 def draw_of_keys(seed: int, agents: int, frames: int) -> list[InjectedFault] | None:
@@ -305,7 +314,7 @@ class Nemesis:
         return self._kill_all(fault, silently=True)
 
     def _kill_all(self, fault: InjectedFault, *, silently: bool) -> Callable[[], None]:
-        killed = [rank for rank in fault.ends if self._cluster.is_up(rank)]
+        killed = [rank for rank in self._cluster.mates(fault.ends) if self._cluster.is_up(rank)]
         for rank in killed:
             self._cluster.kill(rank, silently=silently)
 
@@ -323,7 +332,8 @@ class Nemesis:
 
     def _restart_elsewhere(self, fault: InjectedFault) -> Callable[[], None]:
         start = self._kill_all(fault, silently=False)
-        self._cluster.network.move(*fault.ends)
+        for rank in self._cluster.mates(fault.ends):
+            self._cluster.network.move(rank)
         return start
 
     def _second_coordinator(self, fault: InjectedFault) -> Callable[[], None]:
@@ -344,11 +354,12 @@ class Nemesis:
         return undo
 
     def _stop(self, fault: InjectedFault) -> Callable[[], None]:
-        for rank in fault.ends:
+        stopped = self._cluster.mates(fault.ends)
+        for rank in stopped:
             self._cluster.stop(rank)
 
         def undo() -> None:
-            for rank in fault.ends:
+            for rank in stopped:
                 self._cluster.go_on(rank)
 
         return undo
@@ -392,7 +403,7 @@ class Nemesis:
 
     def _revoked_key(self, fault: InjectedFault) -> Callable[[], None]:
         """When it is listed again, the agent is started again, but not the coordinator."""
-        cluster, (rank,) = self._cluster, fault.ends
+        (rank,) = fault.ends
         folder = self._key_folder / "coordinator"
         public = keys.for_agent(self._key_folder, rank).own.public_keys
         with suppress(InputError):  # it was revoked before
@@ -400,8 +411,7 @@ class Nemesis:
 
         def undo() -> None:
             keys.allow(folder, str(rank), public)
-            if any(ended.rank == rank and ended.code for ended in cluster.ended):
-                cluster.start(rank)
+            self._start_if_failed(rank)
 
         return undo
 
@@ -420,17 +430,33 @@ class Nemesis:
     ) -> Callable[[], None]:
         """Trouble with disks; who ended because of it is started again when it is over."""
         cluster = self._cluster
-        for rank in fault.ends:
+        of_disk = cluster.mates(fault.ends)
+        for rank in of_disk:
             cluster.disks[rank].trouble, cluster.disks[rank].slow = trouble, slow
 
         def undo() -> None:
-            for rank in fault.ends:
+            for rank in of_disk:
                 cluster.disks[rank].trouble, cluster.disks[rank].slow = "", 0.0
-                codes = [ended.code for ended in cluster.ended if ended.rank == rank]
-                if codes and codes[-1]:
-                    cluster.start(rank)
+            for rank in of_disk:
+                self._start_if_failed(rank)
 
         return undo
+
+    def _start_if_failed(self, rank: int) -> None:
+        """Start an agent that ended with an error; its process, and all in it, again with it."""
+        codes = [ended.code for ended in self._cluster.ended if ended.rank == rank]
+        if codes and codes[-1] and not self._cluster.is_up(rank):
+            self._start_anew(rank)
+
+    def _start_anew(self, rank: int, before: Callable[[], None] = lambda: None) -> None:
+        """Kill a process, do something `before` it is started again, and start it."""
+        mates = self._cluster.mates([rank])
+        up = [mate for mate in mates if self._cluster.is_up(mate)]
+        for mate in up:
+            self._cluster.kill(mate)
+        before()
+        for mate in sorted({*up, rank}):
+            self._cluster.start(mate)
 
     def _disk_full(self, fault: InjectedFault) -> Callable[[], None]:
         return self._disks(fault, "database or disk is full")
@@ -470,6 +496,12 @@ class Nemesis:
 
         return self._damaged(fault, flip)
 
+    def _go_back(self, rank: int, path: Path, copy: Path) -> None:
+        """Put an older journal in the place of a process's own."""
+        if _is_older(copy, path):
+            self.went_back.append(rank)
+        shutil.copyfile(copy, path)
+
     def _journal_older(self, fault: InjectedFault) -> Callable[[], None]:
         """A copy is made now; when the fault ends the process is killed, and has the copy."""
         copies: list[tuple[int, Path, Path]] = []
@@ -483,11 +515,7 @@ class Nemesis:
         def undo() -> None:
             for rank, path, copy in copies:
                 if self._cluster.is_up(rank) and path.exists():
-                    self._cluster.kill(rank)
-                    if _is_older(copy, path):
-                        self.went_back.append(rank)
-                    shutil.copyfile(copy, path)
-                    self._cluster.start(rank)
+                    self._start_anew(rank, partial(self._go_back, rank, path, copy))
 
         return undo
 

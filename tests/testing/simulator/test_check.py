@@ -7,7 +7,7 @@ import pytest
 from posse.plan import prepare
 from posse.security.keys import CoordinatorKeys
 from posse.testing.simulator.check import attempt, own_plan, shrunk, space_time
-from posse.testing.simulator.faults import InjectedFault, KeyFault
+from posse.testing.simulator.faults import InjectedFault, KeyFault, draw_per_process
 from posse.testing.small import SMALL
 
 KILL = InjectedFault(what="kill", after=200, ends=(1,), lasts=1.0)
@@ -39,7 +39,7 @@ def test_strangers_are_told_nothing_and_a_revoked_agent_takes_no_part() -> None:
     trial = attempt(plan, 7, strangers)
     assert trial.violations == []
     refused = [event for event in trial.events if event.what == "refused"]
-    assert [event.source for event in refused] == [1_000, 1_001]
+    assert [event.source for event in refused] == [1_000, 1_001] * 2
     assert any("cannot join as agent 1" in event.detail for event in trial.events)
     trial = attempt(plan, 7, [revoked])
     assert trial.violations == []
@@ -54,6 +54,17 @@ def test_who_is_let_in_without_being_listed_is_found(monkeypatch: pytest.MonkeyP
     stranger = InjectedFault(what="unlisted key", after=1, ends=(1,), lasts=9.0)
     found = {violation.invariant for violation in attempt(plan, 7, [stranger]).violations}
     assert "who is not listed is told nothing" in found
+
+
+def test_a_process_is_killed_and_started_again_with_all_its_agents() -> None:
+    plan = prepare({"system": "dp-mase", **SMALL["dp-mase"], "engine": {"durable": True}})
+    seed = next(n for n in range(100) if draw_per_process(n, 8) in (2, 3))
+    together = draw_per_process(seed, 8)
+    assert plan.spec.agents.count == 8
+    trial = attempt(plan, seed, [InjectedFault(what="kill", after=150, ends=(1,), lasts=0.5)])
+    assert trial.violations == []
+    for what, ranks in (("killed", range(together)), ("starts", range(-1, 8))):
+        assert {event.source for event in trial.events if event.what == what} == {*ranks}
 
 
 def test_a_failure_is_shrunk_to_the_faults_that_it_takes_and_drawn(
