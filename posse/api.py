@@ -26,7 +26,7 @@ from posse.engines.start.pool import on_all_cores
 from posse.engines.start.room import require_processes
 from posse.errors import InputError, PosseError, SpecError
 from posse.log import LOG
-from posse.plan import NOT_IMPORTABLE, Plan, Source, changed, prepare, unpacked
+from posse.plan import NOT_IMPORTABLE, Plan, Source, changed, decode_plan, prepare
 from posse.progress import RunProgress, of_notebook
 from posse.results.record import RunRecord
 from posse.results.result import Links, Result
@@ -261,7 +261,7 @@ def encode_run(plan: Plan, number: int) -> EncodedRun:
 def make_encoded_run(task: EncodedRun) -> RunRecord:
     """Make one run in memory; any process that has posse installed can call it."""
     document, number = task
-    return run_in_memory(unpacked(document), number)
+    return run_in_memory(decode_plan(document), number)
 
 
 def run_in_memory(
@@ -305,7 +305,7 @@ def make_placed_run(on: DaskPlacement, leash: str, task: EncodedRun) -> RunRecor
     from distributed import worker_client  # noqa: PLC0415
 
     document, number = task
-    plan = unpacked(document)
+    plan = decode_plan(document)
     with (
         worker_client() as client,
         make_placed_engine(plan, client, on) as up,

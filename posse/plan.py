@@ -240,14 +240,14 @@ def prepare(source: Source) -> Plan:
     return plan
 
 
-def unpacked(document: bytes) -> Plan:
+def decode_plan(document: bytes) -> Plan:
     """The plan of a specification that another process encoded in msgpack."""
     own_code.require_unchanged()
-    return _unpacked(document)
+    return _decode_plan(document)
 
 
 @lru_cache(maxsize=8)
-def _unpacked(document: bytes) -> Plan:
+def _decode_plan(document: bytes) -> Plan:
     return prepare(msgspec.msgpack.decode(document, type=RunSpec))
 
 

@@ -34,11 +34,11 @@ from posse.audit.replay import (
     ones,
     opposite,
     other_arms,
-    redrawn,
+    redraw,
     zeros,
 )
 from posse.durable.journal import Journal
-from posse.durable.recording import recorded
+from posse.durable.recording import record_sources
 from posse.engines.sources import of_this_machine
 from posse.plan import Plan
 from posse.protocol.privacy import AdversaryView, total_cost
@@ -77,7 +77,7 @@ class Coupling(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def coupled(
+def run_coupled(
     plan: Plan, sees: AdversaryView, claimed: float, delta: float, watched: int = 1
 ) -> Coupling | None:
     """Carry out coupled runs against a claim of (claimed, delta); None if they tell nothing.
@@ -195,7 +195,7 @@ def _drawn_again(run: CoupledRun, runs: int) -> Iterator[list[list[Draw]]]:
         sources = [here.noise() if fresh else source.inner for source in run.noise]
         yield [
             [
-                redrawn(noise, draw, _values(draw, turn // 2 % 3))
+                redraw(noise, draw, _values(draw, turn // 2 % 3))
                 for draw in source.draws
                 if turn < share[draw.kind]
             ]
@@ -217,7 +217,7 @@ def _again(kinds: set[str]) -> str:
     whole = np.zeros(1, dtype=np.int64)
 
     def drawn(journal: Journal) -> list[list[float]]:
-        noise = recorded(journal, of_this_machine(lambda: 0), field=True).noise()
+        noise = record_sources(journal, of_this_machine(lambda: 0), field=True).noise()
         draws: dict[str, Callable[[], Iterable[float]]] = {
             "laplace": lambda: noise.noisy(zero, 1.0, 1.0),
             "gaussian": lambda: noise.discrete_gaussian(whole, 1e6),

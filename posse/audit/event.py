@@ -67,15 +67,15 @@ class ViewTable:
         return out
 
 
-def aligned(tables: Sequence[ViewTable]) -> tuple[tuple[str, ...], list[FloatArray]]:
+def align(tables: Sequence[ViewTable]) -> tuple[tuple[str, ...], list[FloatArray]]:
     """All names of the tables, and each table's columns by these names."""
     names = tuple(dict.fromkeys(name for table in tables for name in table.names))
     return names, [table.columns(names) for table in tables]
 
 
-def joined(tables: list[ViewTable]) -> ViewTable:
+def join_tables(tables: list[ViewTable]) -> ViewTable:
     """The rows of all tables in one."""
-    names, values = aligned(tables)
+    names, values = align(tables)
     spent = [table.spent for table in tables if table.spent is not None]
     return ViewTable(names, np.concatenate(values), max(spent, default=None))
 
@@ -170,7 +170,7 @@ def learn(tables: Sequence[ViewTable], delta: float = 0.0) -> tuple[Event, float
 
 def _columns(tables: Sequence[ViewTable]) -> list[_Column]:
     """Every number, and every difference of two unless there are too many."""
-    names, (left, right) = aligned(tables)
+    names, (left, right) = align(tables)
     singly = [_Column({name: 1.0}, {}, (left[:, i], right[:, i])) for i, name in enumerate(names)]
     wide = [i for i in range(len(names)) if len(np.unique(left[:, i])) > _FINE]
     if len(wide) > _DIFFERENCES:
@@ -205,7 +205,7 @@ def _regression(tables: Sequence[ViewTable]) -> list[_Column]:
     A missing number is replaced by its mean.
     """
     regression = scikit("linear_model").LogisticRegression(max_iter=200)
-    names, both = aligned(tables)
+    names, both = align(tables)
     x = np.concatenate(both)
     known = ~np.isnan(x)
     counts = known.sum(axis=0)

@@ -61,7 +61,7 @@ class Guess(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def guessed(
+def guess_best_arm(
     bench: Bench, claimed: float | None, sees: AdversaryView, runs: int, error: float = ERROR
 ) -> Guess:
     """The verdict on the plan of a bench; `runs` counts both halves.

@@ -156,7 +156,7 @@ class AuditedArms:
         return own
 
 
-def exchanging(plan: Plan, case: Neighbours) -> Neighbours:
+def exchange_rewards(plan: Plan, case: Neighbours) -> Neighbours:
     """The case for a claim about sums: two agents exchange rewards, and nothing else differs.
 
     Where there are groups, both are of one; else they are the case's agent and agent 0 or 1.
@@ -168,7 +168,7 @@ def exchanging(plan: Plan, case: Neighbours) -> Neighbours:
     return msgspec.structs.replace(case, exchanged=int(case.agent == 0))
 
 
-def proposed(plan: Plan) -> list[Neighbours]:
+def propose_cases(plan: Plan) -> list[Neighbours]:
     """The data sets to try: those of the claim, and some that are bad for many systems.
 
     In the latter, the first reward that agent 0 gets from arm 0 differs as much as rewards can.
@@ -176,5 +176,5 @@ def proposed(plan: Plan) -> list[Neighbours]:
     values = (1.0, 0.0) if plan.spec.arms.unit_interval else (FAR, 0.0)
     general = [Neighbours(levels=levels, values=values) for levels in _LEVELS]
     if plan.claim.mechanism == "aggregation":
-        general = [exchanging(plan, case) for case in general]
+        general = [exchange_rewards(plan, case) for case in general]
     return [*plan.claim.worst, *general]

@@ -90,7 +90,7 @@ class CoupledNoise(Noise):
     def _ask(self, asked: Draw) -> Any:
         number = len(self.draws)
         if self.before is None:
-            given = np.array(redrawn(self.inner, asked, asked.values).given)
+            given = np.array(redraw(self.inner, asked, asked.values).given)
         else:
             was = self.before[number] if number < len(self.before) else None
             if was is None or was.law != asked.law:
@@ -122,7 +122,7 @@ class CoupledNoise(Noise):
         return [bool(coin) for coin in coins]
 
 
-def redrawn(noise: Noise, draw: Draw, values: Any) -> Draw:
+def redraw(noise: Noise, draw: Draw, values: Any) -> Draw:
     """The same draw for other values, made anew."""
     if draw.kind == "laplace":
         given: Any = noise.noisy(values, draw.sensitivity, draw.scale)

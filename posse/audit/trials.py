@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from posse.audit.event import ViewTable, joined
+from posse.audit.event import ViewTable, join_tables
 from posse.audit.neighbours import AuditedArms
 from posse.audit.view import Adversary, EnoughSeen
 from posse.durable.batch import Piece, Store, outcomes
@@ -18,7 +18,7 @@ from posse.engines import memory
 from posse.engines.sources import of_this_machine
 from posse.engines.start.pool import on_all_cores
 from posse.hosts.spending import keep_none
-from posse.plan import Plan, unpacked
+from posse.plan import Plan, decode_plan
 from posse.protocol.privacy import AdversaryView, Neighbours
 from posse.security.noise import AuditedNoise
 
@@ -69,7 +69,7 @@ def run_of(number: int, side: int = 0) -> int:
 
 def carry_out(trial: Trial) -> ViewTable:
     """Carry out a trial: a row for each run."""
-    plan = unpacked(trial.document)
+    plan = decode_plan(trial.document)
     rows: list[dict[str, float]] = []
     spent: list[float] = []
     for number in range(trial.first, trial.first + trial.count):
@@ -158,4 +158,4 @@ class Bench:
         pieces = [Piece(trial, trial.name, store) for trial in trials]
         work = partial(on_all_cores, carry_out, jobs=self.jobs)
         tables, each = outcomes(pieces, work, self.done), len(trials) // len(sides)
-        return [joined(tables[start : start + each]) for start in range(0, len(trials), each)]
+        return [join_tables(tables[start : start + each]) for start in range(0, len(trials), each)]

@@ -8,11 +8,11 @@ import msgspec
 import numpy as np
 
 from posse.audit.bounds import ERROR, most_shown, runs_to_refute
-from posse.audit.coupling import Coupling, coupled
-from posse.audit.event import ViewTable, aligned, learn, require_scikit
-from posse.audit.guess import Guess, guessed
+from posse.audit.coupling import Coupling, run_coupled
+from posse.audit.event import ViewTable, align, learn, require_scikit
+from posse.audit.guess import Guess, guess_best_arm
 from posse.audit.judge import AuditVerdict, judge
-from posse.audit.neighbours import exchanging, proposed
+from posse.audit.neighbours import exchange_rewards, propose_cases
 from posse.audit.one_run import OneRun, estimate, needed
 from posse.audit.replay import ApartError
 from posse.audit.trials import SIZE, Bench
@@ -166,9 +166,9 @@ class Audit(Bench):
     def tried(self) -> list[Neighbours]:
         """The data sets to try."""
         if not self.cases:
-            return proposed(self.plan)
+            return propose_cases(self.plan)
         if self.exchanges:
-            return [exchanging(self.plan, case) for case in self.cases]
+            return [exchange_rewards(self.plan, case) for case in self.cases]
         return list(self.cases)
 
     @property
@@ -233,7 +233,7 @@ class Audit(Bench):
         self.require()
         if not self.noise or self.claimed is None or self.exchanges or self.guesses:
             return None
-        return coupled(self.plan, self.view, self.claimed, self.tested_delta, self.watched)
+        return run_coupled(self.plan, self.view, self.claimed, self.tested_delta, self.watched)
 
     def _one_run(self) -> OneRun | None:
         """What guessing canaries finds; None if it takes more runs than counting."""
@@ -289,7 +289,7 @@ class Audit(Bench):
         if self.guesses and claim.guess is not None:
             # the claim is about one agent's messages
             bound = claim.guess if self.watched == 1 else None
-            return guessed(self, bound, sees, self.runs, self.error)
+            return guess_best_arm(self, bound, sees, self.runs, self.error)
         sums = claim.mechanism == "aggregation"
         if claimed is None and sums:
             claimed = 0.0  # the claim is that nothing shows who of a sum reported what
@@ -299,7 +299,7 @@ class Audit(Bench):
         learned = self.tables(case, sees, _FIRST, half, keep)
         tested = self.tables(case, sees, _FIRST + half, half, keep)
         verdict = judge(learned, tested, claimed, delta, self.error)
-        violations = observed_alone(self.plan) if sums else []
+        violations = find_readable_sums(self.plan) if sums else []
         return msgspec.structs.replace(verdict, case=case, violations=violations)
 
     def _worst(self, delta: float) -> tuple[Neighbours, tuple[str, ...]]:
@@ -312,7 +312,7 @@ class Audit(Bench):
             except RunFailed as error:  # some algorithms never end when all arms are alike
                 failed.append(error)
             else:
-                keep = telling(pair)
+                keep = choose_numbers(pair)
                 few = [ViewTable(keep, table.columns(keep)) for table in pair]
                 tried.append((learn(few, delta)[1], case, keep))
         if not tried:
@@ -321,12 +321,12 @@ class Audit(Bench):
         return worst, keep
 
 
-def telling(pair: Sequence[ViewTable]) -> tuple[str, ...]:
+def choose_numbers(pair: Sequence[ViewTable]) -> tuple[str, ...]:
     """The names of numbers that vary and do not duplicate another, at most `_MOST_NUMBERS`.
 
     If there are more, those whose means differ most between the data sets.
     """
-    names, (left, right) = aligned(pair)
+    names, (left, right) = align(pair)
     both = np.concatenate([left, right])
     different = {column.tobytes(): i for i, column in reversed(list(enumerate(both.T)))}
     kept = sorted(i for i in different.values() if len(np.unique(both[:, i], equal_nan=True)) > 1)
@@ -338,7 +338,7 @@ def telling(pair: Sequence[ViewTable]) -> tuple[str, ...]:
     return tuple(names[i] for i in kept)
 
 
-def observed_alone(plan: Plan) -> list[str]:
+def find_readable_sums(plan: Plan) -> list[str]:
     """Sums over fewer agents than claimed that a coordinator could read in a few runs."""
     reader = plan.system.make_reader(plan.spec, plan.parameters)
     violations: list[str] = []

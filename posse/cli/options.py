@@ -244,12 +244,12 @@ def plan(options: argparse.Namespace, *overrides: Override) -> Plan:
     If they name another system, keys of the file that it does not know are left out, with a remark.
     """
     from posse.plan import no_place_for, prepare
-    from posse.spec.runfile import overridden, put, read
+    from posse.spec.runfile import override, put, read
 
     if "given" not in options:
         options.given = read(options.file)  # once, because a pipe can be read only once
     original = options.given
-    raw = overridden(original, [*options.set, *overrides])
+    raw = override(original, [*options.set, *overrides])
     if raw.get("system") not in (None, original.get("system")):
         for path in no_place_for(raw, original):
             put(raw, path, None)

@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> None:
             file.write_text(space_time(trial))
             file = None
         if trial.violations or options.seed is not None:
-            print(told(trial, options.file))
+            print(describe(trial, options.file))
         if time.monotonic() > over:
             break
     if failed:
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> None:
     print(f"{tried} seeds, and nothing that must hold was violated")
 
 
-def told(trial: SimulatedTrial, file: Path | None) -> str:
+def describe(trial: SimulatedTrial, file: Path | None) -> str:
     """A trial in a few lines, the last of which replays it."""
     lines = [f"seed {trial.seed}: {trial.system}{', with journals' * trial.durable}"]
     lines += [f"  {violation.invariant}: {violation.how}" for violation in trial.violations]

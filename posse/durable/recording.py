@@ -18,7 +18,7 @@ from posse.hosts.spending import NOT_KEPT, RowsByArm, Spending, SpendingRequest
 from posse.protocol.arrays import FloatArray, IntArray
 
 
-def recorded(journal: Journal, sources: Sources, *, field: bool) -> Sources:
+def record_sources(journal: Journal, sources: Sources, *, field: bool) -> Sources:
     """These sources, as a process with a journal hands them to its host.
 
     In the lab only clocks and the user's own arms are recorded: all else follows from the seed. In

@@ -9,7 +9,7 @@ from typing import Self
 
 from posse.durable.capture import Capture
 from posse.durable.journal import Input, Journal
-from posse.durable.recording import recorded
+from posse.durable.recording import record_sources
 from posse.durable.scratch import Scratch
 from posse.engines.base import Observer, Way, agent_setups, silent, straight
 from posse.engines.coordinator.hub import Hub
@@ -241,7 +241,7 @@ class ProcessEngine:
         if self._journal is None:
             sources = replace(sources, at_once=self.hub.send)
         else:  # which commits once for all frames of an input
-            sources = recorded(self._journal, sources, field=plan.field)
+            sources = record_sources(self._journal, sources, field=plan.field)
             if state:
                 return restored_host(self._journal, plan, sources, observe, state)
         serial = self._first_serial + self._serial

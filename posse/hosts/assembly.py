@@ -25,7 +25,7 @@ _SAME = 1e-12
 _UNFINISHED = ("missing", "exhausted")
 
 
-def completed(
+def complete_record(
     plan: Plan,
     record: RunRecord,
     endpoint: Endpoint,

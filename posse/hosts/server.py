@@ -15,7 +15,7 @@ from posse.clocks.run_clock import Conductor, RunClock, SharedClock, SlotClock, 
 from posse.errors import PosseError, RunFailed
 from posse.families.context import CoordinatorContext
 from posse.families.network import Network
-from posse.hosts.assembly import completed
+from posse.hosts.assembly import complete_record
 from posse.hosts.attendance import Attendance
 from posse.hosts.endpoint import NEIGHBOURS, Endpoint, no_link_error, unheard_error
 from posse.hosts.sources import Chance, Sources
@@ -245,7 +245,7 @@ class Server:
             network=self._network.facts,
             elapsed_seconds=attendance.elapsed,
         )
-        self.record = completed(plan, record, self._endpoint, self.arms, attendance.reports)
+        self.record = complete_record(plan, record, self._endpoint, self.arms, attendance.reports)
 
     def _send(self, effect: Any) -> None:
         # `effect` is a Send; typed, compiled code would take bools for ints

@@ -32,11 +32,11 @@ _FEWEST_STEPS = 4
 
 def section(series: Series) -> Section | None:
     """Regret, and what the system declares: votes, arms left, collisions, rewards."""
-    charts = some(regret([series]), *declared(series))
+    charts = some(regret([series]), *draw_declared(series))
     return Section(id="figures", title="How it went", charts=charts) if charts else None
 
 
-def declared(series: Series) -> list[Chart]:
+def draw_declared(series: Series) -> list[Chart]:
     """The figures that the system of a series declares, as far as its runs have their values.
 
     Raises `PosseError` if a system's code fails.

@@ -33,7 +33,7 @@ def section(series: Series) -> Section | None:
         terms += [(f"Messages {kind}", number(n)) for kind, n in sorted(run.messages.items())]
         so_far = RunRecord(run=run.run, seed=series.spec.seed, log=run.log)
         charts = [
-            *figures.declared(replace(series, runs=[so_far])),
+            *figures.draw_declared(replace(series, runs=[so_far])),
             *some(_network(state)),
         ]
     trouble = [f"{capital(sentence)}." for sentence in state.trouble()]

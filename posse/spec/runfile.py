@@ -165,7 +165,7 @@ def read(path: str | Path, overrides: Sequence[Override] = ()) -> dict[str, Any]
         base.encode()
     except UnicodeEncodeError:  # the folder appears in documents, which are UTF-8
         raise SpecError(printable(str(path)), "is in a folder whose name is not UTF-8") from None
-    return overridden({"base": base} | raw, overrides)
+    return override({"base": base} | raw, overrides)
 
 
 def _read_toml(text: str) -> dict[str, Any]:
@@ -178,7 +178,7 @@ def _read_toml(text: str) -> dict[str, Any]:
         raise
 
 
-def overridden(raw: dict[str, Any], overrides: Sequence[Override]) -> dict[str, Any]:
+def override(raw: dict[str, Any], overrides: Sequence[Override]) -> dict[str, Any]:
     """A copy with these keys changed."""
     copy = dict(raw)
     for override in overrides:

@@ -12,7 +12,7 @@ import pytest
 import posse
 from posse.agent.noise import SeededNoise
 from posse.arms import LinearArms
-from posse.audit.coupling import coupled
+from posse.audit.coupling import run_coupled
 from posse.engines import memory
 from posse.errors import SpecError
 from posse.experiments import prepare
@@ -337,7 +337,7 @@ def test_an_audit_finds_noise_that_does_not_cover_a_reward_and_none_that_does(
     parameters = {"horizon": 4, "batch": 2, "epsilon": 1.0, "dimensions": 2}
     arms = {"kind": "linear", "features": [[1.0, 0.0], [0.0, 1.0]], "theta": [0.5, 0.5]}
     plan = prepare(_raw("FEDUCB", parameters=parameters, arms=arms, agents={"count": 2}))
-    result = coupled(plan, "messages", 1.0, 0.0)
+    result = run_coupled(plan, "messages", 1.0, 0.0)
     assert result is not None
     assert result.cost == pytest.approx(too_small / sensitivity(2), rel=1e-3)
     assert bool(result.violations) == bool(found)
@@ -442,7 +442,7 @@ def test_an_audit_of_masked_sums_finds_noise_that_is_too_small(
     parameters = {"horizon": 4, "batch": 2, "epsilon": 1.0, "dimensions": 2, "honest": 1.0}
     arms = {"kind": "linear", "features": [[1.0, 0.0], [0.0, 1.0]], "theta": [0.5, 0.5]}
     plan = prepare({**_summed(**parameters), "arms": arms, "agents": {"count": 2}})
-    result = coupled(plan, "coordinator", 1.0, 0.0)
+    result = run_coupled(plan, "coordinator", 1.0, 0.0)
     assert result is not None
     assert bool(result.violations) == bool(found)
 

@@ -6,7 +6,7 @@ import pytest
 import posse
 from posse.arms.bernoulli import Bernoulli
 from posse.arms.buffer import RewardBuffer
-from posse.audit.coupling import coupled
+from posse.audit.coupling import run_coupled
 from posse.experiments import prepare
 from posse.extend import Purpose
 from posse.seeds import generator
@@ -99,6 +99,6 @@ def test_an_audit_finds_noise_that_is_too_small(scale, found, monkeypatch):
 
     monkeypatch.setattr(lone.BatchedAgent, "_learn", learn)
     plan = prepare(raw("DP_IMED", epsilon=1.0, horizon=20))
-    result = coupled(plan, "pulls", 1.0, 0.0)
+    result = run_coupled(plan, "pulls", 1.0, 0.0)
     assert result is not None
     assert bool(result.violations) == bool(found)

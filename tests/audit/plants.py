@@ -20,7 +20,7 @@ from posse.agent.mase import DpMaseVoter
 from posse.agent.noise import Noise
 from posse.agent.tree import TreeSums
 from posse.arms import base, csv
-from posse.audit.coupling import Coupling, coupled
+from posse.audit.coupling import Coupling, run_coupled
 from posse.audit.replay import CoupledNoise
 from posse.durable.recording import RecordedNoise
 from posse.errors import RunFailed
@@ -78,7 +78,7 @@ def find(mechanism: str, watched: int = 0) -> Coupling:
     claim = plan.claim
     assert claim.epsilon is not None
     sees = "agent" if watched else claim.sees
-    result = coupled(plan, sees, claim.epsilon, claim.delta or 0.0, watched or 1)
+    result = run_coupled(plan, sees, claim.epsilon, claim.delta or 0.0, watched or 1)
     assert result is not None
     return result
 

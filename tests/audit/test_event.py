@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from posse.audit.event import NOTHING, Condition, Event, ViewTable, joined, learn
+from posse.audit.event import NOTHING, Condition, Event, ViewTable, join_tables, learn
 
 N = 2000
 
@@ -55,6 +55,6 @@ def test_a_weighted_sum_takes_what_stands_for_an_absent_number():
 
 
 def test_tables_are_joined_by_name():
-    both = joined([table(a=np.array([1.0])), table(b=np.array([2.0]))])
+    both = join_tables([table(a=np.array([1.0])), table(b=np.array([2.0]))])
     assert both.names == ("a", "b")
     assert both.values == pytest.approx(np.array([[1, np.nan], [np.nan, 2]]), nan_ok=True)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from posse.audit.event import ViewTable
-from posse.audit.guess import guessed
+from posse.audit.guess import guess_best_arm
 from posse.audit.neighbours import order
 from posse.audit.trials import Bench, run_of
 from posse.errors import SpecError
@@ -63,14 +63,14 @@ class Seen(Bench):
     ids=["named", "in a list", "scaled", "the worst", "nothing", "by several"],
 )  # four standard deviations about 1/3 and 1/4 of 400
 def test_the_best_arm_is_named_as_often_as_what_is_seen_allows(tell, least, most):
-    found = guessed(Seen(votes(MEANS), tell=tell), 0.5, "messages", RUNS)
+    found = guess_best_arm(Seen(votes(MEANS), tell=tell), 0.5, "messages", RUNS)
     assert least <= found.hits / found.trials <= most
     assert found.refuted == (least == 1.0)
 
 
 def test_of_several_agents_nothing_is_claimed():
     tell = Seen(votes(MEANS), tell=lambda stands: {"`arm`": stands[0]})
-    found = guessed(tell, None, "agent", 100)
+    found = guess_best_arm(tell, None, "agent", 100)
     assert not found.refuted
     assert found.says.startswith("the best arm is named in 50 of 50 runs")
     assert found.says.endswith("; nothing is claimed")
@@ -89,4 +89,4 @@ def test_arms_stand_in_the_order_that_is_known():
 
 def test_means_must_be_one_list():
     with pytest.raises(SpecError, match="one list"):
-        guessed(Bench(votes({"random": "uniform", "count": 4})), 0.5, "messages", 100)
+        guess_best_arm(Bench(votes({"random": "uniform", "count": 4})), 0.5, "messages", 100)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from posse.arms import ArmsContext
-from posse.audit.neighbours import FAR, AuditedArms, exchanging, proposed
+from posse.audit.neighbours import FAR, AuditedArms, exchange_rewards, propose_cases
 from posse.errors import RunFailed
 from posse.families import get_system
 from posse.plan import prepare
@@ -89,9 +89,9 @@ def test_two_of_one_group_exchange_the_first_rewards_of_its_first_round():
 
 def test_who_exchanges_where_a_system_does_not_say_whose_rewards_are_in_a_sum():
     plan = prepare(planted("none"))
-    assert exchanging(plan, Neighbours()).exchanged == 1
-    assert exchanging(plan, Neighbours(agent=2)).exchanged == 0
-    assert exchanging(plan, Neighbours(exchanged=3)).exchanged == 3
+    assert exchange_rewards(plan, Neighbours()).exchanged == 1
+    assert exchange_rewards(plan, Neighbours(agent=2)).exchanged == 0
+    assert exchange_rewards(plan, Neighbours(exchanged=3)).exchanged == 3
 
 
 def test_the_run_files_own_rewards_are_drawn_once():
@@ -113,8 +113,8 @@ def test_pulls_are_written_down_and_not_drawn_ahead_where_they_are_watched():
 
 def test_what_is_proposed_goes_as_far_as_rewards_do():
     plan = prepare(planted("none"))
-    assert {case.values for case in proposed(plan)} == {(1.0, 0.0)}
+    assert {case.values for case in propose_cases(plan)} == {(1.0, 0.0)}
     wide = prepare({**planted("none"), "arms": {"kind": "gaussian", "means": [0.5, 0.5]}})
-    assert {case.values for case in proposed(wide)} == {(FAR, 0.0)}
+    assert {case.values for case in propose_cases(wide)} == {(FAR, 0.0)}
     votes = {**planted("none"), "system": "dp-mase", "parameters": {"epsilon": 1, "delta": 0.5}}
-    assert prepare(votes).claim.worst[0] in proposed(prepare(votes))
+    assert prepare(votes).claim.worst[0] in propose_cases(prepare(votes))

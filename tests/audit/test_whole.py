@@ -8,8 +8,8 @@ import pytest
 from posse.audit import trials
 from posse.audit.event import ViewTable
 from posse.audit.judge import AuditVerdict
-from posse.audit.neighbours import proposed
-from posse.audit.whole import Audit, telling
+from posse.audit.neighbours import propose_cases
+from posse.audit.whole import Audit, choose_numbers
 from posse.errors import SpecError
 from posse.plan import prepare
 from posse.protocol.privacy import Neighbours
@@ -29,14 +29,14 @@ def test_what_is_always_the_same_or_a_copy_tells_nothing_more():
     names = ("said to 0", "said to 1", "always", "other")
     one = ViewTable(names, np.array([[1.0, 1, 7, 3], [np.nan, np.nan, 7, 3]]))
     two = ViewTable(names, np.array([[2.0, 2, 7, 4], [1, 1, 7, np.nan]]))
-    assert telling((one, two)) == ("said to 0", "other")
+    assert choose_numbers((one, two)) == ("said to 0", "other")
 
 
 def test_of_too_many_numbers_those_are_kept_whose_means_differ_most():
     names = tuple(map(str, range(300)))
     rows = np.random.default_rng(0).normal(size=(2, 50, 300))
     rows[1, :, 299] += 5
-    kept = telling((ViewTable(names, rows[0]), ViewTable(names, rows[1])))
+    kept = choose_numbers((ViewTable(names, rows[0]), ViewTable(names, rows[1])))
     assert len(kept) == 256
     assert "299" in kept
 
@@ -105,7 +105,7 @@ def anonymous(system, agents, **parameters):
 def test_honest_sums_over_groups_are_not_refuted_wherever_users_are_grouped(aggregation, runs):
     # 6 users on two arms, so that users 0 and 1 are often in two groups
     plan = anonymous("explore-then-commit", 6, aggregation=aggregation)
-    found = Audit(plan=plan, runs=runs, jobs=1, cases=proposed(plan)[:1]).verdict()
+    found = Audit(plan=plan, runs=runs, jobs=1, cases=propose_cases(plan)[:1]).verdict()
     assert isinstance(found, AuditVerdict)
     assert not found.refuted
     assert found.claimed == 0

@@ -23,7 +23,7 @@ from posse.clocks.virtual import Activity, VirtualPace
 from posse.durable.checkpoint import NotPlain, read, written
 from posse.durable.journal import Journal
 from posse.durable.ledger import Ledger
-from posse.durable.recording import RecordedSpending, recorded
+from posse.durable.recording import RecordedSpending, record_sources
 from posse.engines import memory
 from posse.engines.agents.recovery import outside_agent
 from posse.engines.coordinator.recovery import outside_coordinator, restored_host
@@ -57,7 +57,7 @@ class BroughtBack:
     def __init__(self, setup: AgentSetup, rank: int, sources: Sources) -> None:
         field = setup.mode == "field"
         self._journal = Journal(Path("none"), "")
-        sources = recorded(self._journal, replace(sources, cohort=None), field=field)
+        sources = record_sources(self._journal, replace(sources, cohort=None), field=field)
         self._host = AgentHost(setup, rank, sources)
         self._setup = setup
         self._sources = sources.coarse() if field else sources
@@ -89,7 +89,9 @@ class CoordinatorBroughtBack:
         self, plan: Plan, network: Network, run: int, sources: Sources, *given: Any, **named: Any
     ) -> None:
         self._journal = Journal(Path("none"), "")
-        self._sources = recorded(self._journal, replace(sources, cohort=None), field=plan.field)
+        self._sources = record_sources(
+            self._journal, replace(sources, cohort=None), field=plan.field
+        )
         self._host = CoordinatorHost(plan, network, run, self._sources, *given, **named)
         self._inputs = 0
 
@@ -172,7 +174,7 @@ def test_nothing_but_plain_data_is_written(thing: Any) -> None:
     "name",
     [
         *("os.system", "subprocess.Popen", "builtins.eval", "posse.durable.journal.Journal"),
-        *("posse.durable.capture.Capture", "posse.durable.recording.recorded", "type"),
+        *("posse.durable.capture.Capture", "posse.durable.recording.record_sources", "type"),
         *("posse.arms.python.PythonArms", "posse.durable.journal.sqlite3.connect"),
         "posse.hosts.agent.os.system",
     ],

@@ -22,7 +22,7 @@ from posse.arms.base import ArmsContext
 from posse.arms.python import PythonArms
 from posse.durable.journal import FRAME, STEPS, Journal, is_held
 from posse.durable.lifetime import read as lifetime
-from posse.durable.recording import RecordedNoise, RecordedSpending, recorded
+from posse.durable.recording import RecordedNoise, RecordedSpending, record_sources
 from posse.engines.sources import of_this_machine
 from posse.errors import PosseError
 from posse.hosts.spending import RowsByArm, Spending, SpendingRequest
@@ -296,12 +296,12 @@ def test_clocks_are_read_back(path: Path) -> None:
     ticks = iter(range(100, 200))
     one = opened(path)
     one.begin(b"x")
-    sources = recorded(one, of_this_machine(lambda: next(ticks)), field=False)
+    sources = record_sources(one, of_this_machine(lambda: next(ticks)), field=False)
     told = [sources.stamp(), sources.clock(), sources.stamp()]
     one.commit()
     one.close()
     two = opened(path)
-    again = recorded(two, of_this_machine(lambda: next(ticks)), field=False)
+    again = record_sources(two, of_this_machine(lambda: next(ticks)), field=False)
     with two.replay():
         assert [again.stamp(), again.clock(), again.stamp()] == told
         assert again.stamp() == 102
@@ -314,7 +314,7 @@ TASK = SpendingRequest(run=setup(3), agents=8, rank=3, claim=CLAIM)
 
 def spending(one: Journal, folder: Path) -> Spending:
     """The ledger of an agent with arms of its own, as it has it beside this journal."""
-    return recorded(one, of_this_machine(lambda: 0), field=True).spending(OWN, str(folder), 3)
+    return record_sources(one, of_this_machine(lambda: 0), field=True).spending(OWN, str(folder), 3)
 
 
 class Drawn(Arms):
@@ -375,7 +375,7 @@ def test_own_arms_made_anew_leave_out_who_gave_before_and_skip_what_was_left_out
     spec = PythonArms(target="named_arms:Named", count=2)
 
     def begun(of: Journal) -> tuple[Arms, Spending]:
-        sources = recorded(of, of_this_machine(lambda: 0), field=True)
+        sources = record_sources(of, of_this_machine(lambda: 0), field=True)
         arms, spending = sources.arms(spec, context), sources.spending(spec, str(tmp_path), 3)
         spending.begin(about, arms)
         return arms, spending
@@ -403,7 +403,7 @@ def test_own_arms_that_are_made_anew_go_on_after_what_they_gave(path: Path, tmp_
 
     def arms(of: Journal) -> Arms:
         spec = PythonArms(target="counted_arms:Counted", count=2)
-        return recorded(of, of_this_machine(lambda: 0), field=False).arms(spec, context)
+        return record_sources(of, of_this_machine(lambda: 0), field=False).arms(spec, context)
 
     one = opened(path)
     one.begin(b"x")
@@ -486,17 +486,17 @@ def test_what_is_closed_or_removed_is_written_no_more(path: Path) -> None:
 def test_an_answer_of_another_kind_is_named_and_not_given(path: Path) -> None:
     one = opened(path)
     one.begin(b"x")
-    sources = recorded(one, of_this_machine(lambda: 7), field=True)
+    sources = record_sources(one, of_this_machine(lambda: 7), field=True)
     sources.stamp()
     one.commit()
     one.close()
     two = opened(path)
-    again = recorded(two, of_this_machine(lambda: 7), field=True)
+    again = record_sources(two, of_this_machine(lambda: 7), field=True)
     with two.replay(), pytest.raises(PosseError, match="does not match the course of this run"):
         RecordedNoise(two, SeededNoise(np.random.default_rng(0))).noisy(np.zeros(2), 1.0, 1.0)
     two.close()
     three = opened(path)
-    again = recorded(three, of_this_machine(lambda: 8), field=True)
+    again = record_sources(three, of_this_machine(lambda: 8), field=True)
     with three.replay():
         assert again.stamp() == 7
 

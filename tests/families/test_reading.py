@@ -12,7 +12,7 @@ import pytest
 from posse.audit.captured import checks
 from posse.audit.judge import AuditVerdict
 from posse.audit.view import Adversary
-from posse.audit.whole import Audit, observed_alone
+from posse.audit.whole import Audit, find_readable_sums
 from posse.durable.frames import Frame
 from posse.engines import memory
 from posse.extend import (
@@ -118,7 +118,7 @@ def test_sums_that_an_own_system_finds_are_violations() -> None:
     plan = prepare(own())
     frames = Recorder()
     memory.run(plan, 0, tap=frames)
-    assert observed_alone(plan) == [f"{len(frames)} frames of 1"] * 3
+    assert find_readable_sums(plan) == [f"{len(frames)} frames of 1"] * 3
 
 
 def test_captured_frames_of_an_own_system_are_checked_by_its_own_statistics() -> None:

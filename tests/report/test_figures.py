@@ -147,4 +147,4 @@ def test_a_figure_that_fails_is_named(tmp_path: Path) -> None:
     assert made.system is not None
     system = replace(made.system, figures=(Figure(name="x", style="line", **about),))
     with pytest.raises(PosseError, match="the figure x of ucb1 cannot be drawn: ZeroDivisionErr"):
-        figures.declared(replace(made, system=system))
+        figures.draw_declared(replace(made, system=system))

@@ -381,7 +381,7 @@ def test_delays_by_distance_are_those_of_all_runs(tmp_path, runs):
         parameters={"horizon": 20},
         repeat=runs,
     )
-    (chart,) = figures.declared(read.read(tmp_path / "ring"))
+    (chart,) = figures.draw_declared(read.read(tmp_path / "ring"))
     assert chart.header == ("hops", "mean delay (slots)", "runs")
     assert chart.rows[0] == (1.0, 1.0, runs)
 

@@ -12,7 +12,7 @@ from posse import defect
 from posse.durable.capture import Tap
 from posse.durable.checkpoint import Checkpoints, read
 from posse.durable.journal import Journal
-from posse.durable.recording import recorded
+from posse.durable.recording import record_sources
 from posse.engines import effects
 from posse.engines.agents.each_link import EachLink
 from posse.engines.agents.joining import Joining
@@ -475,7 +475,7 @@ class AgentProcess:
             if not journal.beginning:
                 journal.name(rank)
                 journal.begin(self._beginning(setup))
-            sources = recorded(journal, sources, field=self._field)
+            sources = record_sources(journal, sources, field=self._field)
         self.host = AgentHost(setup, rank, sources)
         self._flush(self.host)
 
@@ -535,7 +535,7 @@ class AgentProcess:
     def _restore(self, journal: Journal, before: Beginning) -> None:
         """Load the last checkpoint; the caller replays later inputs."""
         own = self._sources(before.setup)
-        sources = recorded(journal, own, field=self._field)
+        sources = record_sources(journal, own, field=self._field)
         sources = sources.coarse() if self._field else sources
         self.host, links = read(before.state, outside_agent(journal, sources, before.setup))
         self._show_life_at = 0.0

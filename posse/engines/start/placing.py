@@ -31,7 +31,7 @@ from posse.engines.start import room
 from posse.engines.start.crew import Crew, Died, Starter
 from posse.engines.start.forkserver import ForkServer
 from posse.errors import PosseError, RunFailed
-from posse.plan import Plan, unpacked
+from posse.plan import Plan, decode_plan
 from posse.security import noise
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _survey(version: str, document: bytes) -> list[int] | str:
     if version != posse.__version__:
         return f"it has posse {posse.__version__}, and this machine has {version}"
     try:
-        plan = unpacked(document)
+        plan = decode_plan(document)
     except PosseError as error:
         return str(error)
     if plan.field and not noise.is_here():

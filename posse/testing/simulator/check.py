@@ -12,7 +12,7 @@ from posse import api
 from posse.engines import memory
 from posse.engines.simulated.cluster import FIRST_STRANGER, SimulatedCluster, TraceEvent
 from posse.engines.simulated.schedule import START
-from posse.plan import Plan, prepare, unpacked
+from posse.plan import Plan, decode_plan, prepare
 from posse.protocol.machine import COORDINATOR
 from posse.results.record import RunRecord
 from posse.spec.runfile import EngineSpec, RunSpec
@@ -104,8 +104,8 @@ def _plainest(spec: RunSpec) -> bytes:
 def _undisturbed(encoded: bytes, number: int, single: tuple[int, ...] = ()) -> dict[str, Any]:
     """What a run ends with; the agents `single` draw other rewards, as they draw them singly."""
     if not single:
-        return result_of(memory.run(unpacked(encoded), number))
-    cluster = _cluster(unpacked(encoded), 0)
+        return result_of(memory.run(decode_plan(encoded), number))
+    cluster = _cluster(decode_plan(encoded), 0)
     try:
         for rank in single:
             cluster.set(rank, "one_by_one", 1.0)
@@ -118,7 +118,7 @@ def _undisturbed(encoded: bytes, number: int, single: tuple[int, ...] = ()) -> d
 @functools.lru_cache(maxsize=64)
 def course(encoded: bytes) -> tuple[int, tuple[tuple[int, int], ...]]:
     """The undisturbed run: how many frames come, and over which links."""
-    cluster = _cluster(unpacked(encoded), 0)
+    cluster = _cluster(decode_plan(encoded), 0)
     try:
         cluster.run(cluster.schedule.now + AT_MOST)
     finally:

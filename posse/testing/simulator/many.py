@@ -6,7 +6,7 @@ import msgspec
 
 from posse.engines.start.pool import on_all_cores
 from posse.errors import PosseError, SpecError
-from posse.plan import Plan, Source, changed, unpacked
+from posse.plan import Plan, Source, changed, decode_plan
 from posse.testing.simulator.check import SimulatedTrial, attempt, own_plan, shrunk
 from posse.testing.simulator.faults import KINDS, InjectedFault
 
@@ -53,7 +53,7 @@ def simulate(
 
 def _try(task: _Task) -> list[SimulatedTrial]:
     encoded, seeds, kinds, faults = task
-    plan: Plan | None = unpacked(encoded) if encoded else None
+    plan: Plan | None = decode_plan(encoded) if encoded else None
     trials = []
     for seed in seeds:
         of_seed = own_plan(seed) if plan is None else plan
