@@ -217,7 +217,7 @@ def _accountant(cost: Losses, delta: float) -> str:
 
 
 def _row(cells: tuple[str, ...]) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+    return f"|{'|'.join(cell.replace('|', chr(92) + '|') for cell in cells)}|"
 
 
 if __name__ == "__main__":

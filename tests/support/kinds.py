@@ -17,7 +17,7 @@ from posse.protocol.message import Message, kind_name
 from tests.support.blocks import ROOT
 
 PAGE = ROOT / "docs" / "wire.md"
-_TABLE = re.compile(r"^(#+ [^\n]*`protocol/(\w+)\.py`\n.*?)^\| kind \|.*?\n(?=\n)", re.M | re.S)
+_TABLE = re.compile(r"^(#+ [^\n]*`protocol/(\w+)\.py`\n.*?)^\|kind\|.*?\n(?=\n)", re.M | re.S)
 _PLAIN: dict[Any, str] = {
     types.IntType: "int",
     types.FloatType: "float",
@@ -105,7 +105,7 @@ def row(kind: type[Message]) -> str:
     fields = types.type_info(kind).fields  # type: ignore[attr-defined]
     parts = ", ".join(f"`{f.name}` {shown(f.type)}{default(f)}" for f in fields) or "none"
     said = " ".join(inspect.getdoc(kind).split("\n\n")[0].split())
-    return f"| `{kind_name(kind)}` | {parts} | {said} |\n"
+    return f"|`{kind_name(kind)}`|{parts}|{said}|\n"
 
 
 def written(page: str) -> str:
@@ -113,7 +113,7 @@ def written(page: str) -> str:
     rows: dict[str, str] = {}
     for kind in kinds():
         file = kind.__module__.rpartition(".")[2]
-        rows[file] = rows.get(file, "| kind | fields | |\n|---|---|---|\n") + row(kind)
+        rows[file] = rows.get(file, "|kind|fields||\n|-|-|-|\n") + row(kind)
     page = _TABLE.sub(lambda found: found[1] + rows.pop(found[2]), page)
     assert rows.keys() == set(), "the page has no table for these files of protocol/"
     return page
