@@ -408,7 +408,7 @@ class Lobby:
         match message:
             case control.Ready():
                 self._ready.add(member.rank)
-                self._moved(now)
+                self.patience.counted(now, len(self._ready))
             case control.Resume() if message.incarnation == member.incarnation:
                 # sent twice: frames before the first `Resume` were answered `Whose`
                 member.resumed = max(member.resumed, message.connection)
@@ -443,8 +443,11 @@ class Lobby:
         if self._run is None and self._steps[rank] <= _MOST_SYNCS:
             self.patience.heard = now
 
-    def _moved(self, now: float) -> None:
-        self.patience.counted(now, len(self._ready), self.roster.arrived())
+    def _moved(self, now: float) -> int:
+        """Extend the wait if more agents are here than before; returns how many."""
+        here = self.roster.arrived()
+        self.patience.counted(now, len(self._ready), here)
+        return here
 
     def _arrived(self, member: Member, inbox: str, now: float) -> list[LobbyEffect]:
         trouble = self.roster.inbox_trouble(member, inbox)
@@ -457,8 +460,7 @@ class Lobby:
         member.inbox = inbox
         member.takes_part = True
         self._came.add(member.rank)
-        self._moved(now)
-        arrived = self.roster.arrived()
+        arrived = self._moved(now)
         text = f"agent {member.rank} joined ({arrived} of {self.roster.agents})"
         effects: list[LobbyEffect] = [
             LogLine(logging.INFO, text, f"agent {member.rank}"),
@@ -489,7 +491,7 @@ class Lobby:
         (self._came.add if member.arrived else self._came.discard)(member.rank)
         if old is None:
             self._joins(member.rank, now)
-        self._moved(now)
+        here = self._moved(now)
         self.changed = True
         effects = self._replace(member, old, now) if old is not None else []
         if effects and isinstance(effects[-1], Fail):
@@ -501,7 +503,7 @@ class Lobby:
                 effects.append(LogLine(logging.WARNING, text, "versions"))
             welcome = control.Welcome(member.rank, self._system)
             return [*effects, Reply(peer.identity, welcome)]
-        return [*effects, Joined(self.roster.arrived())]
+        return [*effects, Joined(here)]
 
     def _resumed(self, peer: Peer, asked: control.Resume, now: float) -> list[LobbyEffect]:
         member = self.roster.resume(asked, peer, now)

@@ -120,7 +120,7 @@ class Patience:
         if self._parted != math.inf:
             self._parted = now if self.outages else math.inf
 
-    def counted(self, now: float, ready: int, here: int) -> None:
+    def counted(self, now: float, ready: int, here: int = 0) -> None:
         """Extend the wait if more agents are ready, or here, than ever before in it."""
         best = self._best
         if ready > best[0] or here > best[1]:

@@ -166,7 +166,8 @@ class Roster:
 
     def arrived(self) -> int:
         """How many agents are here."""
-        return sum(member.arrived for member in self.members.values())
+        # not by `Member.arrived`: each agent that joins asks for this
+        return sum(m.takes_part and m.connection >= 0 for m in self.members.values())
 
     def lost(self, connection: int) -> Member | None:
         """Mark the agent that lost this connection as away, and return it; it may come back.
