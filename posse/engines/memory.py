@@ -56,7 +56,7 @@ def run(
     sources = replace(sources or of_this_machine(stamp), cohort=cohort, near=near)
     agents: list[AgentHost] = []
     families.know(plan.system, plan.spec.system)
-    with own_code.aside(), _collecting_seldom():
+    with own_code.aside(), _collecting_seldom(cohort.size):
         coordinator = CoordinatorHost(plan, network, number, sources, observe, serial)
         encoded, carried = b"", None
         for rank, setup in enumerate(agent_setups(plan, network)):
@@ -70,15 +70,15 @@ def run(
     return coordinator.record
 
 
-_YOUNG = 50_000
-"""Objects made between two searches for garbage in cycles. A run makes a hundred for each agent, of
-which none is garbage; by Python's own number the searches took a third of a run's time."""
+_YOUNG, _OF_AN_AGENT = 50_000, 200
+"""Objects made between two searches for garbage in cycles, at least and for each agent. A run makes
+fewer, of which none is garbage: by Python's own number the searches took a third of its time."""
 
 
 @contextmanager
-def _collecting_seldom() -> Iterator[None]:
+def _collecting_seldom(agents: int) -> Iterator[None]:
     young, *older = before = gc.get_threshold()
-    gc.set_threshold(max(young, _YOUNG) if young else 0, *older)
+    gc.set_threshold(max(young, _YOUNG, _OF_AN_AGENT * agents) if young else 0, *older)
     try:
         yield
     finally:
