@@ -122,6 +122,8 @@ class SimulatedCluster:
         self._strangers: list[tuple[int, AgentKeys | None]] = []
         self.rivals: list[Process] = []
         """Other coordinators that were started, at the same address."""
+        self.replaced = 0
+        """How often one of them had its place, and may have begun a run of its own."""
         self.not_refused = 0
         """Those of them that did not end by themselves beside one that was up."""
         self._starts: dict[int, int] = {}
@@ -203,6 +205,7 @@ class SimulatedCluster:
             folders.append(Path(tempfile.mkdtemp(prefix="other-", dir=self.folder)))
         started = [self._rival(folder) for folder in folders]
         beside = self.is_up(COORDINATOR)
+        self.replaced += not beside
 
         def kill() -> None:
             for process in started:

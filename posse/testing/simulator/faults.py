@@ -38,6 +38,7 @@ FaultKind = Literal[
     "second coordinator",
     "coordinator replaced",
     "stop",
+    "stand still",
     "disk full",
     "disk error",
     "slow disk",
@@ -138,6 +139,8 @@ def draw(
             ends = chance.choice(list(links))
             if chance.random() < 0.5:
                 ends = ends[::-1]
+        elif what == "stand still":
+            ends = tuple(everybody)
         elif what == "partition" or (
             what in {"kill", "power off", "stop"} and chance.random() < _MANY
         ):
@@ -154,6 +157,8 @@ def draw(
         if what == "clock" and chance.random() < 0.5:
             amount = -amount
         lasts = 0.0 if what in _AT_ONCE else _lasts(chance, _LONGEST / number)
+        if what == "stand still":  # only longer than a deadline it is more than a delay
+            lasts = round(_LONGEST / number * chance.uniform(0.25, 1.0), 3)
         drawn.append(
             InjectedFault(
                 what=what,  # type: ignore[arg-type]
@@ -363,6 +368,8 @@ class Nemesis:
                 self._cluster.go_on(rank)
 
         return undo
+
+    _stand_still = _stop
 
     def _setting(self, fault: InjectedFault, name: str) -> Callable[[], None]:
         for rank in fault.ends:

@@ -2,11 +2,14 @@
 
 import functools
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from posse.audit.captured import checks
+from posse.durable.disk import read_only
 from posse.durable.frames import read as read_frames
 from posse.durable.lifetime import read as read_ledger
 from posse.engines.simulated.cluster import SimulatedCluster
@@ -54,6 +57,13 @@ def _log(rank: int, rewards: int) -> str:
     return "\n".join(["arm,reward", *rows]) + "\n"
 
 
+def _booked_amiss(path: Path) -> list[int]:
+    """The runs in a ledger whose rows are not as many as the rewards that they used."""
+    rows = "(SELECT TOTAL(last - first) FROM rows WHERE rows.run = runs.run)"
+    with closing(read_only(path)) as ledger:
+        return [run for (run,) in ledger.execute(f"SELECT run FROM runs WHERE rewards != {rows}")]
+
+
 def breaches(cluster: SimulatedCluster) -> Iterator[tuple[str, str]]:
     """What was broken of what holds in the field: the invariant, and how."""
     frames = list(read_frames(cluster.capture)) if cluster.capture.exists() else []
@@ -62,10 +72,12 @@ def breaches(cluster: SimulatedCluster) -> Iterator[tuple[str, str]]:
     for rank in range(cluster.plan.spec.agents.count):
         path = cluster.folder / f"{_LOG.format(rank=rank)}.ledger"
         runs = read_ledger(path).runs if path.exists() else []
-        if len(runs) > cluster.plan.spec.repeat:
+        if len(runs) > cluster.plan.spec.repeat + cluster.replaced:
             yield "one run a run", f"the ledger of agent {rank} has {len(runs)} runs"
         if rank in spoke and not any(run.rewards for run in runs):
             yield "a ledger has what was spent", f"agent {rank} spoke of rewards that it lacks"
+        for run in _booked_amiss(path) if path.exists() else ():
+            yield "a ledger has what was spent", f"run {run} of agent {rank} has a row not once"
     for check in checks(frames, cluster.plan) if spoke else ():
         for text in check.violations if check.name in _ONCE else ():
             yield "no statistic is noised twice", text
