@@ -139,8 +139,7 @@ class Guard:
 
     def link(self, socket: zmq.Socket[bytes], rank: int) -> None:
         """Prepare a socket for its next connection, to this neighbour."""
-        if self._own is not None:
-            connect_with(socket, self._own.public, self._own.secret, self._keys[rank])
+        self._show_keys(socket, rank)
         reconnect(socket)
         heartbeat(socket)
         socket.setsockopt(zmq.RCVHWM, 0)  # see `posse.wire.door`
@@ -207,8 +206,7 @@ class Guard:
         with suppress(zmq.ZMQError):  # it was disconnected meanwhile
             socket.disconnect(address)
             socket.setsockopt(zmq.RECONNECT_IVL, wait)
-            know_family(socket, address)
-            socket.connect(address)  # at once, and then after `wait`
+            self._connect(socket, address)  # at once, and then after `wait`
             reconnect(socket)
             self._slow.add(address)
 
@@ -237,8 +235,17 @@ class Guard:
             socket = self._monitors[monitor]
             with suppress(zmq.ZMQError):
                 socket.disconnect(address)
-                know_family(socket, address)
-                socket.connect(address)
+                self._connect(socket, address)
+
+    def _connect(self, socket: zmq.Socket[bytes], address: str) -> None:
+        """Connect a socket again; it may lead to several neighbours, each with its key."""
+        self._show_keys(socket, self._ranks[address])
+        know_family(socket, address)
+        socket.connect(address)
+
+    def _show_keys(self, socket: zmq.Socket[bytes], rank: int) -> None:
+        if self._own is not None:
+            connect_with(socket, self._own.public, self._own.secret, self._keys[rank])
 
     def close(self) -> None:
         """Close the monitors and the inbox's door."""

@@ -5,7 +5,7 @@ import pytest
 from posse.plan import Plan, prepare
 from posse.protocol.machine import COORDINATOR
 from posse.testing.simulator.check import attempt, own_plan
-from posse.testing.simulator.faults import FaultKind, InjectedFault
+from posse.testing.simulator.faults import FaultKind, InjectedFault, draw_of_keys
 from posse.testing.simulator.field import field_plan
 from posse.testing.small import SMALL
 
@@ -144,3 +144,13 @@ def test_a_coordinator_s_older_journal_is_named() -> None:
     assert trial.violations == []
     texts = " ".join(event.detail for event in trial.events)
     assert "the coordinator's journal is a copy of an earlier one, or torn" in texts
+
+
+def test_an_agent_that_stood_still_for_three_handshakes_is_let_in_by_its_own_key_again() -> None:
+    """The next attempts were made with the key of another neighbour, for ever."""
+    seed = 2
+    assert draw_of_keys(seed, 6, 100) is not None
+    stop = fault("stop", 418, 2, lasts=40.0)
+    trial = attempt(durable("cooperative-ucb"), seed, [stop])
+    assert trial.violations == []
+    assert any("tries ever less often" in event.detail for event in trial.events)
