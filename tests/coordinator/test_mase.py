@@ -19,25 +19,6 @@ def tally(arms: int = 3, agents: int = 4, needed: int = 2) -> MaseTally:
     return machine
 
 
-def test_an_arm_leaves_with_its_last_needed_vote() -> None:
-    machine = tally()
-    assert of(Broadcast, machine.handle(Received(0, Vote((2,))), 0.0)) == []
-    effects = machine.handle(Received(1, Vote((2,))), 0.0)
-    assert of(Broadcast, effects) == [Broadcast(Eliminated((2,)))]
-    assert of(Finish, effects) == []
-    machine.handle(Received(2, Vote((0,))), 0.0)
-    effects = machine.handle(Received(3, Vote((0,))), 0.0)
-    assert of(Broadcast, effects) == [Broadcast(Eliminated((0,)))]
-    assert of(Finish, effects) == [Finish("identified", 1)]
-
-
-def test_the_last_arm_of_g_never_leaves() -> None:
-    machine = tally(arms=3, needed=1)
-    effects = machine.handle(Received(0, Vote((0, 1, 2))), 0.0)
-    assert of(Broadcast, effects) == [Broadcast(Eliminated((0, 1)))]
-    assert of(Finish, effects) == [Finish("identified", 2)]
-
-
 def test_no_consensus_gives_the_least_voted_arm_of_g() -> None:
     machine = tally(arms=3, agents=3, needed=3)
     machine.handle(Received(0, Vote((0, 2))), 0.0)
@@ -157,14 +138,6 @@ def test_bad_votes_are_refused_and_change_nothing(arms: tuple[int, ...], reason:
         machine.handle(Received(0, Vote(arms)), 0.0)
     assert refusal.value.reason == reason
     assert not any(machine.voters)
-
-
-def test_a_second_vote_of_the_same_agent_is_refused() -> None:
-    machine = tally()
-    machine.handle(Received(0, Vote((2,))), 0.0)
-    with pytest.raises(RemoteProtocolError, match="duplicate-vote"):
-        machine.handle(Received(0, Vote((1, 2))), 0.0)
-    assert list(map(len, machine.voters)) == [0, 0, 1]
 
 
 def test_central_equals_the_slow_form() -> None:

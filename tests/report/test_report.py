@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -224,17 +223,6 @@ def test_not_a_run(capsys, tmp_path):
     assert "does not exist" in refusal(capsys, "report", tmp_path / "nowhere")
     (tmp_path / "file").write_text("")
     assert "is a file" in refusal(capsys, "report", tmp_path / "file")
-
-
-@pytest.mark.parametrize(
-    "broken",
-    ["{", "[" * 5000, "[]", '{"runs": 3}', '{"runs": [{}]}', '{"runs": [{"status": "x"}]}'],
-)
-def test_a_result_that_posse_did_not_write(capsys, tmp_path, run_directory, broken):
-    copy = tmp_path / "copy"
-    shutil.copytree(run_directory, copy)
-    (copy / "result.json").write_text(broken)
-    assert "is not what posse run wrote" in refusal(capsys, "report", copy)
 
 
 def test_an_unfinished_run_shows_what_there_is(tmp_path):

@@ -1,7 +1,5 @@
 """Sessions over a link that loses, repeats, reorders and breaks, all of it scripted."""
 
-import random
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -109,22 +107,6 @@ def test_every_frame_arrives_once_and_in_order_whatever_happens_to_the_connectio
     link.settle()
     assert link.got == (link.sent[1], link.sent[0])
     assert [end.unconfirmed for end in link.ends] == [0, 0]
-
-
-def test_five_per_cent_of_all_lost_and_as_much_repeated() -> None:
-    chance = random.Random(1)
-    link = Ends()
-    for _ in range(2_000):
-        for end in (0, 1):
-            link.send(end)
-            if chance.random() < 0.05:
-                link.lose(end, -1)
-            if chance.random() < 0.05:
-                link.repeat(end, 0)
-            link.deliver(end)
-    link.settle()
-    assert link.got == (link.sent[1], link.sent[0])
-    assert all(end.resent > 0 for end in link.ends)
 
 
 def test_a_new_connection_brings_what_is_missing_byte_for_byte_and_nothing_else() -> None:
