@@ -205,14 +205,7 @@ def test_a_failure_so_rare_that_no_radius_is_finite_is_refused(
     key: str, run_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """K t² / 1e-300 overflows at t = 10^4, before an arm can leave: the run would never end."""
-    rare = [
-        "--set",
-        "system=mase",
-        "--set",
-        "agents.count=400",
-        "--set",
-        f"parameters.{key}=1e-300",
-    ]
+    rare = ["--set=system=mase", "--set=agents.count=400", f"--set=parameters.{key}=1e-300"]
     assert main(["check", str(run_file), *rare]) == 2
     assert f"parameters.{key}: is 1e-300; it must be a number >= 1e-100" in capsys.readouterr().err
 

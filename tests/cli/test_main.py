@@ -1,7 +1,6 @@
 """The command line as a whole: verbs, help, version, mistakes."""
 
 import importlib
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 from posse.cli.main import VERBS, main, parser
 from posse.hosts import endpoint
 from tests.support.packages import offer
-from tests.support.patience import PATIENCE
+from tests.support.runs import printed
 
 
 @pytest.mark.parametrize(
@@ -19,6 +18,12 @@ from tests.support.patience import PATIENCE
         (["run", "absent.toml"], 2, "absent.toml: cannot be read"),
         (["run", "ride.toml", "--set", "parameters.epsilon=-1"], 2, "parameters.epsilon: is -1"),
         (["check", "ride.toml", "--set", "agents.count=2"], 2, "agents.count: is 2"),
+        (["check", "ride.toml", "--set", "system="], 2, "posse: system: is required but missing\n"),
+        (
+            ["sweep", "ride.toml", "--over", "topology.kind=ring,star"],
+            2,
+            "topology: is not used by",
+        ),
         (["list", "dp-mse"], 2, "did you mean 'dp-mase'? see posse list\n"),
         (["coordinator", "ride.toml", "--bind", "tcp://0.0.0.0:0"], 2, "add --insecure"),
         (["agent", "--join", "tcp://10.0.0.1:7000"], 2, "add --insecure"),
@@ -58,26 +63,12 @@ def test_help_loads_nothing_heavy() -> None:
         "try: main(['--help'])\nexcept SystemExit: pass\n"
         "print(sorted({'numpy', 'zmq', 'msgspec', 'rich', 'networkx'} & set(sys.modules)))"
     )
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=PATIENCE,
-    )
-    assert done.stdout.splitlines()[-1] == "[]"
+    assert printed([sys.executable, "-P", "-c", code]).splitlines()[-1] == "[]"
 
 
 def test_processes_run_the_build_that_is_tested() -> None:
     code = "from posse.hosts import endpoint; print(endpoint.__file__)"
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=PATIENCE,
-    )
-    assert done.stdout.strip() == endpoint.__file__
+    assert printed([sys.executable, "-P", "-c", code]).strip() == endpoint.__file__
 
 
 def test_alone_it_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,13 +27,6 @@ def test_a_run_file_may_come_from_a_pipe(words: str, pipe: str) -> None:
     assert main([verb, pipe, *rest]) == 0
 
 
-def test_a_system_that_is_taken_away_is_missing(
-    run_file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["check", str(run_file), "--set", "system="]) == 2
-    assert capsys.readouterr().err == "posse: system: is required but missing\n"
-
-
 @pytest.mark.parametrize("words", [["run", "ride.toml", "--out", ""], ["keys", "", "--agents=2"]])
 def test_no_name_is_not_the_working_directory(
     words: list[str], run_file: Path, capsys: pytest.CaptureFixture[str]
@@ -67,10 +60,3 @@ def test_jobs_says_where_it_has_no_effect(
 ) -> None:
     assert main(["run", str(run_file), "--engine", engine, "--jobs", "1", "--out", "out"]) == 0
     assert ("--jobs has no effect" in capsys.readouterr().err) == (engine == "processes")
-
-
-def test_a_table_that_only_an_option_named_is_left_out(
-    run_file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["sweep", str(run_file), "--over", "topology.kind=ring,star"]) == 2
-    assert "topology: is not used by dp-mase; leave it out" in capsys.readouterr().err

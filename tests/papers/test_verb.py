@@ -2,7 +2,6 @@
 
 import argparse
 import re
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -14,7 +13,7 @@ import posse
 import posse_papers
 from posse.cli import main as cli
 from tests.cli.test_exit_codes import SENTENCE
-from tests.support.patience import PATIENCE
+from tests.support.runs import printed
 
 PACKAGE = Path(__file__).parents[2] / "papers"
 
@@ -71,14 +70,7 @@ def without(*modules: str) -> str:
 
 def test_the_papers_experiments_are_listed_without_what_draws_them() -> None:
     code = without("matplotlib", "jinja2") + "sys.exit(main(['paper']))"
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=PATIENCE,
-    )
-    assert "rio-1 " in done.stdout
+    assert "rio-1 " in printed([sys.executable, "-P", "-c", code])
 
 
 def test_the_package_has_the_version_of_posse_and_needs_it() -> None:
