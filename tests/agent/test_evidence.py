@@ -16,7 +16,7 @@ from posse.protocol.cooperative import Bundle
 from posse.protocol.errors import Contradiction
 from posse.protocol.signing import HASH_BYTES, Signer
 from posse.results.record import RunRecord
-from tests.support.signing import signers
+from tests.support.signing import require_proof, signers
 
 RING = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 0]]
 SYSTEMS: dict[str, dict[str, Any]] = {
@@ -90,12 +90,7 @@ def test_the_origin_is_dismissed_by_proof_and_the_others_go_on(
     record = run(system)
     assert record.dismissed == {0: "equivocation"}
     assert record.refused.keys() == {"equivocation"}
-    # anybody with the origin's key can check what is kept
-    proof = record.document()["proofs"][0]
-    place, (one, other) = bytes.fromhex(proof["place"]), proof["statements"]
-    for statement in (one, other):
-        liar.signer.check_statement(0, KIND, place, bytes.fromhex(statement))
-    assert one[: 2 * HASH_BYTES] != other[: 2 * HASH_BYTES]
+    require_proof(record, liar.signer, KIND)
 
 
 @pytest.mark.inside

@@ -7,29 +7,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posse.arms.buffer import RewardBuffer
+from tests.support.paced import Rising
 
 
-class Counting:
-    """Arm k gives k + 0, k + 1, …; optionally `limit` of them."""
+class Counting(Rising):
+    """Arm k gives 100 k, 100 k + 1, …, and it is counted how often totals are asked for."""
 
     def __init__(self, limit: int | None = None, simulated: bool = True) -> None:
+        super().__init__(limit)
         self.simulated = simulated
-        self.limit = limit
-        self.drawn: dict[int, int] = {}
         self.totalled = 0
 
     def draw(self, arm: int, count: int) -> Any:
-        first = self.drawn.get(arm, 0)
-        last = first + count if self.limit is None else min(first + count, self.limit)
-        self.drawn[arm] = last
-        return 100.0 * arm + np.arange(first, last)
+        return 99.0 * arm + super().draw(arm, count)
 
     def totals(self, arms: tuple[int, ...], times: int) -> Any:
         self.totalled += 1
-        return np.array([self.draw(k, times).sum() for k in arms])
-
-    def remaining(self, arm: int) -> int | None:
-        return None if self.limit is None else self.limit - self.drawn.get(arm, 0)
+        return super().totals(arms, times)
 
 
 OPERATIONS = st.lists(

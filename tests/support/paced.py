@@ -21,19 +21,19 @@ class Rising:
 
     def __init__(self, limit: int | None = None) -> None:
         self._limit = limit
-        self._drawn: dict[int, int] = {}
+        self.drawn: dict[int, int] = {}
 
     def draw(self, arm: int, count: int) -> FloatArray:
-        first = self._drawn.get(arm, 0)
+        first = self.drawn.get(arm, 0)
         last = first + count if self._limit is None else min(first + count, self._limit)
-        self._drawn[arm] = last
+        self.drawn[arm] = last
         return arm + np.arange(first, last, dtype=float)
 
     def totals(self, arms: tuple[int, ...], times: int) -> FloatArray:
         return np.array([self.draw(k, times).sum() for k in arms])
 
     def remaining(self, arm: int) -> int | None:
-        return None if self._limit is None else self._limit - self._drawn.get(arm, 0)
+        return None if self._limit is None else self._limit - self.drawn.get(arm, 0)
 
 
 class Run:
