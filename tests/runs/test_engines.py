@@ -69,6 +69,8 @@ THOUSAND: dict[str, dict[str, Any]] = {
         "arms": {"kind": "bernoulli", "means": {"random": "uniform", "count": 1_000}},
         "parameters": {"horizon": 20},
     },
+    # each sends to all others: 1,000 would have a million links
+    "anonymous": {"agents": {"count": 100}, "parameters": {"horizon": 200}},
 }
 
 

@@ -123,12 +123,12 @@ class ForkServer(Starter):
     def close(self) -> None:
         """Close the leash, and kill what is left after ten seconds."""
         self._asked.close()
+        self._deaths.close()  # nobody reads it any more, and a full pipe would hold the fork server
         try:
             self._process.wait(timeout=10)
         except subprocess.TimeoutExpired:
             os.killpg(self.pid, signal.SIGKILL)
             self._process.wait()
-        self._deaths.close()
 
 
 # --- the fork server's own side -------------------------------------------------------------------
