@@ -39,9 +39,7 @@ from posse.protocol.machine import (
 )
 from posse.protocol.masking import (
     WORD_BITS,
-    Covered,
     Keys,
-    Masked,
     PublicKey,
     Question,
     Words,
@@ -171,11 +169,7 @@ class AnonymousPlayer(AgentMachine):
     def _report(self, order: Assign, words: Words) -> list[AgentEffect]:
         number, group = order.number, order.group
         if self.aggregation == "masked":
-            hidden = self.masker.mask(number, group, words)
-            if not self.masker.dropouts:
-                return [Send(COORDINATOR, Masked(number, pack_words(hidden)))]
-            points = self.masker.points(number, group)
-            return [Send(COORDINATOR, Covered(number, pack_words(hidden), points))]
+            return [Send(COORDINATOR, self.masker.make_report(number, words))]
         if group[0] != self.rank:
             box = self.masker.seal(number, group, pack_words(words))
             return [Send(COORDINATOR, Sealed(number, box))]

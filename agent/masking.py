@@ -67,6 +67,8 @@ from posse.protocol.masking import (
     TAG_BYTES,
     Answer,
     Confirm,
+    Covered,
+    Masked,
     Question,
     Rest,
     Reveal,
@@ -125,9 +127,11 @@ class SumMasker:
     settled: int = -1
     members: tuple[int, ...] = ()
     survivors: frozenset[int] = frozenset()
+    covers: bool = field(init=False)
     self_key: bytes = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        self.covers = self.dropouts > 0  # also where all that may be lost were lost before round 1
         self.self_key = _derive(self.private, b"posse self-mask")[:32]
 
     @property
@@ -184,6 +188,13 @@ class SumMasker:
         everybody = np.ones(len(group) - 1, dtype=bool)
         masked += self._shared_masks(number, group, everybody, len(words))
         return masked
+
+    def make_report(self, number: int, words: Words) -> Masked | Covered:
+        """The masked report of the last round begun, which may leave once."""
+        packed = pack_words(self.mask(number, self.members, words))
+        if not self.covers:
+            return Masked(number, packed)
+        return Covered(number, packed, self.points(number, self.members))
 
     def _shared_masks(
         self, number: int, group: tuple[int, ...], which: BoolArray, width: int

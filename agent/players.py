@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 
 from posse.agent.hybrid import HybridSums
@@ -109,8 +110,8 @@ class UcbPrivateBound(Ucb):
         else:
             self.factors[arm] = privacy_factor(n, self.variant)
         return [
-            Release(r.mechanism, r.sensitivity, r.scale, r.epsilon, f"arm {arm}, {r.block}")
-            for r in counter.new_releases()
+            msgspec.structs.replace(release, block=f"arm {arm}, {release.block}")
+            for release in counter.new_releases()
         ]
 
     def value(self, slot: int) -> list[float]:

@@ -10,8 +10,7 @@ from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.federated import ExploredRow
 from posse.protocol.machine import COORDINATOR, AgentEffects, Disclose, Note, Received, Send
-from posse.protocol.masking import Covered, Keys, Masked, PublicKey, Question, pack_words
-from posse.protocol.message import Message
+from posse.protocol.masking import Keys, PublicKey, Question
 from posse.protocol.privacy import Release
 from posse.protocol.shared import SharedLaplace, SharedNoise
 
@@ -62,11 +61,8 @@ class SharedNoiseAgent(CdpAgent):
         else:
             noisy = self.noise.discrete_gaussian(words, shared.share)
         self.masker.begin(self.round, self.everybody)
-        hidden = self.masker.mask(self.round, self.everybody, noisy.view(np.uint64))
-        self.width, packed = len(hidden), pack_words(hidden)
-        report: Message = Masked(self.round, packed)
-        if shared.dropouts:
-            report = Covered(self.round, packed, self.masker.points(self.round, self.everybody))
+        report = self.masker.make_report(self.round, noisy.view(np.uint64))
+        self.width = len(noisy)
         row = ExploredRow(self.round, len(self.active), self.observed, self.new)
         return [
             Disclose(self._release()),

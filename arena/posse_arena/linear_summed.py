@@ -112,17 +112,13 @@ class SummedAgent(LinearAgent):
         words = np.rint(to_triangle(sums) * float(1 << p.precision)).astype(np.int64)
         assert self.noise is not None
         noisy = self.noise.polya(words, p.scale, p.enough(self.agents))
-        everybody = tuple(range(self.agents))
-        self.masker.begin(self.batch, everybody)
-        hidden = self.masker.mask(self.batch, everybody, noisy.view(np.uint64))
+        self.masker.begin(self.batch, tuple(range(self.agents)))
+        report = self.masker.make_report(self.batch, noisy.view(np.uint64))
         unit = float(1 << p.precision)
         release = Release(
             "discrete-laplace", p.most / unit, p.scale / unit, p.epsilon, f"batch {self.batch}"
         )
-        return [
-            Disclose(release),
-            Send(COORDINATOR, masking.Masked(self.batch, masking.pack_words(hidden))),
-        ]
+        return [Disclose(release), Send(COORDINATOR, report)]
 
 
 @dataclass(kw_only=True)

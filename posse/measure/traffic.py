@@ -77,16 +77,10 @@ class Meter:
 
     def links(self) -> list[LinkCount]:
         """The counts so far, sorted."""
-        rows: dict[tuple[int, int, int, str], tuple[int, int, int]] = {}
+        rows: defaultdict[tuple[int, int, int, str], list[int]] = defaultdict(lambda: [0, 0, 0])
 
-        def add(key: tuple[int, int, int, str], messages: int, payload: int, frame: int) -> None:
-            if before := rows.get(key):
-                messages, payload, frame = (
-                    messages + before[0],
-                    payload + before[1],
-                    frame + before[2],
-                )
-            rows[key] = messages, payload, frame
+        def add(key: tuple[int, int, int, str], *counts: int) -> None:
+            rows[key] = [sum(both) for both in zip(rows[key], counts, strict=True)]
 
         self._count_handed()
         for (source, target, kind), row in self._counted.items():
