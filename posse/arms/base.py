@@ -165,7 +165,23 @@ class ArmsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """The table `[arms]` of a run file: a subclass per kind, with its keys as fields."""
 
 
-class LabMeans(ArmsTable, frozen=True, kw_only=True):
+class SimulatedArms(ArmsTable, frozen=True, kw_only=True):
+    """Arms whose rewards the lab draws: no record is behind them, and they need no file."""
+
+    records: ClassVar[str] = ""
+    """The meaning of a guarantee per reward for a record; empty, as rewards are simulated."""
+    ends: ClassVar[str] = ""
+    """What the end of a run may reveal of rewards; nothing here."""
+
+    def missing(self, base: str, ranks: Sequence[int]) -> str:
+        """What these agents lack on this machine; nothing."""
+        return ""
+
+    def check_agents(self, agents: int) -> None:
+        """Raise ValueError if the arms are not those of so many agents; they are."""
+
+
+class LabMeans(SimulatedArms, frozen=True, kw_only=True):
     """Arms with known means: one list for all agents, one list per agent, or `RandomMeans`."""
 
     means: Annotated[
@@ -173,10 +189,6 @@ class LabMeans(ArmsTable, frozen=True, kw_only=True):
         Meta(description="one list for all agents, one list per agent, or drawn at random"),
     ]
 
-    records: ClassVar[str] = ""
-    """The meaning of a guarantee per reward for a record; empty, as rewards are simulated."""
-    ends: ClassVar[str] = ""
-    """What the end of a run may reveal of rewards; nothing here."""
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     """The interval in which means may lie."""
 
@@ -227,10 +239,6 @@ class LabMeans(ArmsTable, frozen=True, kw_only=True):
         table: FloatArray = make() if context.once is None else context.once("means", make)
         means: FloatArray = table[context.rank]
         return means
-
-    def missing(self, base: str, ranks: Sequence[int]) -> str:
-        """What these agents lack on this machine; nothing, because means need no file."""
-        return ""
 
     def check_agents(self, agents: int) -> None:
         """Raise ValueError if the means are given by agent, but not for each agent."""

@@ -5,14 +5,14 @@ A slot is one pull of an agent, over all its arms, numbered from 0. An order pul
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import msgspec
 import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from posse.arms.base import Arms, ArmsContext, ArmsTable, LabMeans
+from posse.arms.base import Arms, ArmsContext, LabMeans, SimulatedArms
 from posse.protocol.arrays import FloatArray
 
 MeansAt = Callable[[NDArray[np.int64]], FloatArray]
@@ -23,22 +23,11 @@ _Mean = Annotated[float, Meta(ge=0, le=1)]
 _MeansOfArms = Annotated[list[_Mean], Meta(min_length=2)]
 
 
-class ChangingMeans(ArmsTable, frozen=True, kw_only=True):
+class ChangingMeans(SimulatedArms, frozen=True, kw_only=True):
     """Arms whose means change from slot to slot."""
 
     delay: DelaySlots = 0
     unit_interval = True
-    records: ClassVar[str] = ""
-    """The meaning of a guarantee per reward for a record; empty, as rewards are simulated."""
-    ends: ClassVar[str] = ""
-    """What the end of a run may reveal of rewards; nothing here."""
-
-    def missing(self, base: str, ranks: object) -> str:
-        """What agents lack on this machine; nothing."""
-        return ""
-
-    def check_agents(self, agents: int) -> None:
-        """Nothing: all agents have the same means."""
 
     def means_at(self, instance: np.random.Generator, rank: int) -> MeansAt:
         """The law of agent `rank`'s means; `instance` draws what is random about it."""
@@ -79,7 +68,6 @@ class PiecewiseArms(ChangingMeans, frozen=True, kw_only=True, tag_field="kind", 
         return len(self.pieces[0])
 
     def means_at(self, instance: np.random.Generator, rank: int) -> MeansAt:
-        """See `ChangingMeans`."""
         pieces, changes = np.array(self.pieces), np.array(self.changes, dtype=np.int64)
         return lambda slots: pieces[np.searchsorted(changes, slots, side="right")]
 
@@ -109,7 +97,6 @@ class DriftingArms(ChangingMeans, frozen=True, kw_only=True, tag_field="kind", t
         return len(self.means)
 
     def means_at(self, instance: np.random.Generator, rank: int) -> MeansAt:
-        """See `ChangingMeans`."""
         start, speed = np.array(self.means), np.array(self.speed or [0.0] * len(self.means))
         walk = Walk(instance, len(self.means), self.sd) if self.sd else None
 

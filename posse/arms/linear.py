@@ -91,7 +91,6 @@ class LinearArms(ChangingMeans, frozen=True, kw_only=True, tag_field="kind", tag
         return contexts
 
     def means_at(self, instance: np.random.Generator, rank: int) -> MeansAt:
-        """See `ChangingMeans`."""
         contexts = self.contexts(instance, rank)
         drawn = _directions(instance, (self.feature_count(),))
         theta = np.array(self.theta) if self.theta else drawn

@@ -147,6 +147,7 @@ class _Writer:
         if kind is tuple or kind is frozenset:
             # never a number: the hash of one that is twice in itself, again and again, has no end
             return [kind.__name__, *map(self.write, thing)]
+        # before its parts, of which one may be, or refer to, the thing itself
         self._numbers[id(thing)] = len(self._kept)
         self._kept.append(thing)
         if kind is list and _are_values(thing):
@@ -225,6 +226,7 @@ class _Reader:
             return int(rest[0], 16)
         if kind in {"tuple", "frozenset"}:
             return _FROZEN[kind](map(self.read, rest))
+        # the place is taken before the parts are read, as the writer counted
         number = len(self._seen)
         self._seen.append(None)
         if kind in _LIBRARIES:
@@ -316,14 +318,9 @@ class _Reader:
 
 def _name(kind: type) -> str:
     name = f"{kind.__module__}.{kind.__qualname__}"
-    if not _is_of_hosts(kind):
+    if name in _OUTSIDE or not f"{kind.__module__}.".startswith(_OF_HOSTS):
         raise TypeError(f"{name} is not plain data")
     return name
-
-
-def _is_of_hosts(kind: type) -> bool:
-    name = f"{kind.__module__}.{kind.__qualname__}"
-    return f"{kind.__module__}.".startswith(_OF_HOSTS) and name not in _OUTSIDE
 
 
 def _are_values(things: list[Any]) -> bool:

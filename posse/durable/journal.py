@@ -208,6 +208,7 @@ class Journal:
     def replay(self) -> Iterator[Iterator[Input]]:
         """The inputs of the process before it was killed, to be replayed within this context."""
         rows = self._rows()
+        # of all rows at once: `repeats` holds as long as an answer is left, of whichever row
         for _, answers in rows:
             self._given.extend(answers)
         self.replaying = True

@@ -18,7 +18,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -318,8 +317,13 @@ class Ledger(Spending):
             "SELECT TOTAL(epsilon), TOTAL(delta) FROM runs"
             f" WHERE run IN ({', '.join(map(str, map(int, runs)))})"
         ).fetchone()
-        if _within(task, *spent):
+        rounding = 1 + 1e-12
+        if (
+            spent[0] + (task.epsilon or 0.0) <= privacy.budget * rounding
+            and spent[1] + (task.claim.delta or 0.0) <= privacy.delta * rounding
+        ):
             return True
+        # the sums exceed the budget; composed at some δ, the losses may not
         slack = max(spent[1] + (task.claim.delta or 0.0), privacy.slack)
         total = together([losses[run] for run in runs] + [task.claim.cost])
         return 0 < slack <= privacy.delta and total.epsilon(slack) <= privacy.budget
@@ -472,13 +476,6 @@ class Ledger(Spending):
             f"{self._path} cannot be written: {why}; an agent records there what its rewards "
             "cost before it sends any result, so their folder must be writable"
         )
-
-
-def _within(task: SpendingRequest, epsilon: Any, delta: Any) -> Any:
-    """Whether rewards that have cost so much, numbers or arrays, may be used in this run too."""
-    allowed, rounding = task.run.privacy, 1 + 1e-12
-    fits = epsilon + (task.epsilon or 0.0) <= allowed.budget * rounding
-    return fits & (delta + (task.claim.delta or 0.0) <= allowed.delta * rounding)
 
 
 def _contents(path: Path, sizes: Sequence[int]) -> dict[int, bytes]:
