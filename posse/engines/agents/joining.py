@@ -117,7 +117,7 @@ class Joining:
         self._own_run = own_run
         self._wait = wait
         self._closed_in_a_row = 0
-        self._wall = 0.0
+        self._wall = self._connected_at = 0.0
         self._connections = 0
         self._online = False
         self._until = math.inf
@@ -201,20 +201,19 @@ class Joining:
 
     def _say_again(self, now: float) -> list[JoiningEffect]:
         if self.state is JoinState.JOINING:
-            return [self._ask_to_join()]
+            return [self._ask_to_join(now)]
         self._needed = max(_FEWEST_TRIPS, self._needed - 1)
         return [_ask(now)] if len(self._trips) < self._needed else self._synchronised()
 
-    def _ask_to_join(self) -> SendToCoordinator:
-        return SendToCoordinator(
-            msgspec.structs.replace(self._join, rank=self.rank, wall=self._wall)
-        )
+    def _ask_to_join(self, now: float) -> SendToCoordinator:
+        wall = self._wall + now - self._connected_at  # the connection may be old
+        return SendToCoordinator(msgspec.structs.replace(self._join, rank=self.rank, wall=wall))
 
     def connected(self, wall: float, now: float) -> list[JoiningEffect]:
         """The connection to the coordinator is up; `wall` is this machine's clock in seconds."""
         self._connections += 1
         self._online = True
-        self._wall = wall
+        self._wall, self._connected_at = wall, now
         if self._may_be_known:
             self._resume(now)
             return self._ask_to_resume(now)
@@ -246,7 +245,7 @@ class Joining:
             return [BeginSession(), DropHost(), OpenInbox(self._system, self.rank)]
         self._until = now + self._wait
         self._repeat_at(now)
-        return [BeginSession(), DropHost(), self._ask_to_join()]
+        return [BeginSession(), DropHost(), self._ask_to_join(now)]
 
     def _resume(self, now: float) -> None:
         if self.state is not JoinState.RESUMING:

@@ -104,6 +104,7 @@ class Hub:
         self._publish_at = 0.0
         self._loses_frames = not bind.startswith("ipc:")
         self._probe_at = 0.0
+        self._look_at, self._late_from = math.inf, -math.inf
         self._deaths: list[Died] = []
         self._report_deaths_at = math.inf
         self._host: CoordinatorHost | None = None
@@ -267,17 +268,14 @@ class Hub:
         """Carry frames until `done`; raises if the lobby ends the wait."""
         lobby = self.lobby
         self._publish(self._now())
-        look, late_from = self._now(), -math.inf
+        self._look_at = self._now()
         while not done():
             now = self._receive()
             if self._deaths:
                 self._report_deaths(now)
-            if now < look:
+            if now < self._look_at:
                 continue
-            if now >= look + _STOOD_STILL:
-                late_from = now + CATCH_UP
-                lobby.stood_still(now, now - look)
-            look = now + _LOOK
+            self._look_at, late_from = now + _LOOK, self._late_from
             if self.interrupted.is_set():
                 self.interrupted.clear()
                 raise RunFailed("the run was interrupted")
@@ -298,6 +296,10 @@ class Hub:
         """Handle one frame, if one comes within `_LOOK` seconds; returns the time."""
         received = self._router.next()
         now = self._now()
+        if now >= self._look_at + _STOOD_STILL:  # known before what waited meanwhile is read
+            self._late_from = now + CATCH_UP
+            self.lobby.stood_still(now, now - self._look_at)
+            self._look_at = now
         if received is None:
             if self._deaths and all(death.killed for death in self._deaths):
                 self._report_deaths_at = now

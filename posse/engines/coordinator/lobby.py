@@ -114,6 +114,8 @@ class Lobby:
         self._wanted: set[int] = set()
         """Agents that `gather` waits for."""
         self._came: set[int] = set()
+        self._late_until = -math.inf
+        """Until when what comes may have waited while this machine stood still."""
         """Agents that were here at some time since `gather`, and may still come back."""
         self._ready: set[int] = set()
         self._steps: Counter[int] = Counter()
@@ -240,6 +242,7 @@ class Lobby:
     def stood_still(self, now: float, seconds: float) -> None:
         """The coordinator itself did nothing for so many seconds until now."""
         self.patience.stood_still(now, seconds)
+        self._late_until = now + CATCH_UP
         if self._run is not None:
             self._run.put_off(seconds, now + CATCH_UP)
 
@@ -486,6 +489,8 @@ class Lobby:
         try:
             member, old = self.roster.admit(message, peer, now, wall)
         except NotAdmitted as error:
+            if error.kind == "clock" and now < self._late_until:
+                return []  # it asked before this machine stood still, and will ask again
             self.refused[error.kind] += 1
             return _refuse(message.rank, error.reason, peer.identity, peer.host)
         (self._came.add if member.arrived else self._came.discard)(member.rank)

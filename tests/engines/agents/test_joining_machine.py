@@ -524,7 +524,8 @@ def test_what_nothing_else_repeats_is_said_again_until_it_is_answered() -> None:
     (*_, join) = script.machine.connected(WALL, script.now)
     for now in (1002.0, 1004.0):
         assert script.machine.timer == now
-        assert script.machine.fire(now) == [join]
+        later = msgspec.structs.replace(join.message, wall=WALL + now - 1000.0)
+        assert script.machine.fire(now) == [SendToCoordinator(later)]
     script.machine.disconnected(1004.5)
     assert script.machine.fire(1006.0) == []  # no connection: ZeroMQ would keep it for the next
     script.machine.connected(WALL, 1007.0)

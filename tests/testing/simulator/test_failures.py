@@ -25,6 +25,10 @@ SEEN = {
         durable("private-ucb"),
         fault("stop", 300, COORDINATOR, *range(6), lasts=200.0),
     ),
+    "everything stood still while agents asked to join, and their clocks in that are old": (
+        durable("private-ucb"),
+        fault("stand still", 3, COORDINATOR, *range(6), lasts=98.4),
+    ),
     "a link comes back in the second in which the run would end": (
         durable("private-ucb"),
         fault("drop", 300, 1, 2, lasts=59.5),
