@@ -7,7 +7,7 @@ from mypy_extensions import mypyc_attr
 from numpy.typing import NDArray
 
 from posse.arms.buffer import RewardBuffer
-from posse.measure.regret import Costs, Regret
+from posse.measure.regret import ArmCosts, Regret
 from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import LocalProtocolError
 from posse.protocol.machine import Played, Pull, Pulled
@@ -38,7 +38,7 @@ class GroupArms:
         self._optimum = 0.0
         self._scale = scale
         if means is not None:
-            self.regret = Regret(Costs(means))
+            self.regret = Regret(ArmCosts(means))
             self._optimum = float(np.sort(means)[::-1][:agents].sum())
         self.slots = 0
         self.earned = 0.0

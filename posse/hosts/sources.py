@@ -19,7 +19,7 @@ from posse.arms import Arms, ArmsContext, ArmsSpec, ChangingMeans, known_means
 from posse.arms.persons import Persons
 from posse.hosts.endpoint import Near
 from posse.hosts.spending import Spending, keep_none
-from posse.measure.regret import Costs, MovingRegret, Regret
+from posse.measure.regret import ArmCosts, MovingRegret, Regret
 from posse.protocol.arrays import FloatArray
 from posse.protocol.control import LinkCount, ResourceUse
 from posse.protocol.machine import COORDINATOR
@@ -187,11 +187,11 @@ class Chance:
             return {}
         own = table[self.rank]
         if against == "own":
-            return {"regret": Regret(Costs(own))}
-        average = self.once("average of means", lambda: Costs(table.mean(axis=0)))
+            return {"regret": Regret(ArmCosts(own))}
+        average = self.once("average of means", lambda: ArmCosts(table.mean(axis=0)))
         differ = self.once("means differ", lambda: bool((table != table[0]).any()))
         return {"regret": Regret(average)} | (
-            {"regret_local": Regret(Costs(own))} if differ else {}
+            {"regret_local": Regret(ArmCosts(own))} if differ else {}
         )
 
     def once(self, name: str, make: Callable[[], Same]) -> Same:

@@ -15,14 +15,14 @@ _MOST_KEPT = 1_024
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Costs:
+class ArmCosts:
     """What one pull of each of some arms costs; agents with equal means may share this."""
 
     def __init__(self, means: FloatArray) -> None:
         self._gaps = means.max() - means
         self._kept: dict[tuple[int, ...], float] = {}
 
-    def of(self, arms: tuple[int, ...]) -> float:
+    def sum_of(self, arms: tuple[int, ...]) -> float:
         """The cost of one pull of each."""
         cost = self._kept.get(arms)
         if cost is None:
@@ -40,7 +40,7 @@ class Regret:
     its arms in turn, so within an order regret is linear up to less than one turn.
     """
 
-    def __init__(self, costs: Costs) -> None:
+    def __init__(self, costs: ArmCosts) -> None:
         self._costs = costs
         self.total = 0.0
         self._activations = 0
@@ -49,7 +49,7 @@ class Regret:
 
     def pulled(self, arms: tuple[int, ...], times: int, activations: int, now: float) -> None:
         """Add `times` pulls of each arm, which ended at `now`."""
-        self.add(times * self._costs.of(arms), activations, now)
+        self.add(times * self._costs.sum_of(arms), activations, now)
 
     def add(self, cost: float, activations: int, now: float) -> None:
         """Add the total cost of `activations` that ended at `now`."""
@@ -81,7 +81,7 @@ class MovingRegret(Regret):
     """
 
     def __init__(self, means_at: Callable[[NDArray[np.int64]], FloatArray]) -> None:
-        super().__init__(Costs(np.zeros(1)))
+        super().__init__(ArmCosts(np.zeros(1)))
         self._means_at = means_at
         self._slot = 0
 

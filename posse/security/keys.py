@@ -40,7 +40,7 @@ COORDINATOR = "coordinator"
 OPERATOR = -2
 """The rank of an operator, who holds the coordinator's own secret key."""
 
-Draw = Callable[[int], bytes]
+RandomBytes = Callable[[int], bytes]
 """Draws so many bytes of secrets."""
 
 _RANK = re.compile("0|[1-9][0-9]*")
@@ -153,7 +153,7 @@ class AgentKeys:
 
 
 def make_ephemeral_keys(
-    agents: int, draw: Draw = secrets.token_bytes
+    agents: int, draw: RandomBytes = secrets.token_bytes
 ) -> tuple[CoordinatorKeys, tuple[KeyPair, ...]]:
     """Keys that live as long as their processes: a coordinator's, and each agent's by rank.
 
@@ -165,7 +165,7 @@ def make_ephemeral_keys(
     return CoordinatorKeys(own, tuple(pair.public for pair in pairs), signers), tuple(pairs)
 
 
-def _fresh(draw: Draw = secrets.token_bytes) -> KeyPair:
+def _fresh(draw: RandomBytes = secrets.token_bytes) -> KeyPair:
     secret = z85.encode(draw(_BYTES))
     return KeyPair(zmq.curve_public(secret).decode(), secret.decode(), signing=draw(_BYTES))
 
@@ -173,7 +173,7 @@ def _fresh(draw: Draw = secrets.token_bytes) -> KeyPair:
 # --- making --------------------------------------------------------------------------------------
 
 
-def create(folder: Path, agents: int, draw: Draw = secrets.token_bytes) -> int:
+def create(folder: Path, agents: int, draw: RandomBytes = secrets.token_bytes) -> int:
     """Make the folders that `folder` lacks for a coordinator and `agents` agents.
 
     Returns how many parties got new pairs; `draw` draws them. Each party's folder has its own
@@ -194,7 +194,7 @@ def create(folder: Path, agents: int, draw: Draw = secrets.token_bytes) -> int:
     return len(made)
 
 
-def make(folder: Path, party: str, draw: Draw = secrets.token_bytes) -> bool:
+def make(folder: Path, party: str, draw: RandomBytes = secrets.token_bytes) -> bool:
     """Make the pairs of one party in its own folder; False if it has them already."""
     files.open_folder(folder)
     path = folder / f"{party}.key_secret"

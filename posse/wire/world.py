@@ -154,13 +154,14 @@ class World:
 class SharedWorld(World):
     """This machine, for agents of one process that share a context; who made it ends it."""
 
-    end = staticmethod(lambda context: None)
-
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]]) -> None:
         self._shared = context
 
     def context(self, *, many: bool = False) -> zmq.Context[zmq.Socket[bytes]]:
         return self._shared
+
+    def end(self, context: zmq.Context[zmq.Socket[bytes]]) -> None:
+        """Leave the context to the process that made it."""
 
 
 HERE = World()

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posse.measure.regret import _MOST_POINTS, Costs, Regret, merge
+from posse.measure.regret import _MOST_POINTS, ArmCosts, Regret, merge
 
 MEANS = np.array([0.2, 0.9, 0.5])
 
@@ -20,7 +20,7 @@ ORDERS = st.lists(
 
 @given(ORDERS)
 def test_the_total_is_the_sum_over_pulls(orders: list[tuple[tuple[int, ...], int]]) -> None:
-    regret = Regret(Costs(MEANS))
+    regret = Regret(ArmCosts(MEANS))
     slow, activations = 0.0, 0
     for number, (arms, times) in enumerate(orders, 1):
         regret.pulled(arms, times, times, float(number))
@@ -36,13 +36,13 @@ def test_the_total_is_the_sum_over_pulls(orders: list[tuple[tuple[int, ...], int
 
 
 def test_the_best_arm_costs_nothing() -> None:
-    regret = Regret(Costs(MEANS))
+    regret = Regret(ArmCosts(MEANS))
     regret.pulled((1,), 1000, 1000, 5.0)
     assert regret.total == 0.0
 
 
 def test_a_long_curve_stays_short_and_near_the_truth() -> None:
-    regret = Regret(Costs(MEANS))
+    regret = Regret(ArmCosts(MEANS))
     truth = [(0.0, 0.0)]
     pulls = np.random.default_rng(1).integers(0, 3, 40_000)
     for now, arm in enumerate(pulls, 1):

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -19,7 +18,7 @@ from posse.engines.processes import ProcessEngine
 from posse.errors import PosseError
 from posse.plan import Plan, prepare
 from posse.security import keys
-from posse.security.zap import Authenticator, ZapStatus
+from posse.security.zap import ZapStatus
 from tests.support.patience import PATIENCE
 from tests.support.remote import Agent, Coordinator, free_port, until
 from tests.support.runs import spec
@@ -326,15 +325,13 @@ def test_a_neighbour_that_was_not_told_of_us_yet_is_asked_again(
     monkeypatch.setattr(guard, "HANDSHAKE_MS", 200)
     asked: list[ZapStatus] = []
 
-    class Slow(Authenticator):
-        def __init__(self, context: Any, decide: Any, refused: Any) -> None:
-            def late(key: str) -> ZapStatus:
-                asked.append(decide(key) if asked else ZapStatus.NOT_YET)
-                return asked[-1]
+    decide = guard.Guard._decide
 
-            super().__init__(context, late, refused)
+    def decide_late(self: guard.Guard, key: str) -> ZapStatus:
+        asked.append(decide(self, key) if asked else ZapStatus.NOT_YET)
+        return asked[-1]
 
-    monkeypatch.setattr(guard, "Authenticator", Slow)
+    monkeypatch.setattr(guard.Guard, "_decide", decide_late)
     c = Coordinator(mesh(deadline=10.0), "tcp://127.0.0.1:*", folder)
     agents = [Agent(c.endpoint, keys=keys.for_agent(folder, rank)) for rank in range(2)]
     assert c.ended().status == "horizon"
