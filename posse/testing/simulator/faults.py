@@ -202,6 +202,8 @@ class Nemesis:
     """Lets faults happen to a cluster, and ends each after its time.
 
     `quiet_at` is when the last one ended, None while any is to come or lasts.
+
+    Above 300 lines: a short method for each kind of fault.
     """
 
     def __init__(self, cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> None:
