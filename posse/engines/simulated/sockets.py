@@ -121,6 +121,9 @@ class SimulatedMonitor(Readable):
         event: list[bytes] = self.came.popleft()
         return event
 
+    def setsockopt(self, option: int, value: int) -> None:
+        """Any option is set already: there is room for every event."""
+
     def close(self, linger: int = 0) -> None:
         """Listen no more."""
         self.closed = True
