@@ -124,6 +124,8 @@ class SimulatedCluster:
         """Other coordinators that were started, at the same address."""
         self.replaced = 0
         """How often one of them had its place, and may have begun a run of its own."""
+        self.went_back: list[int] = []
+        """Processes whose journal lost rows of the run that it is of."""
         self.not_refused = 0
         """Those of them that did not end by themselves beside one that was up."""
         self._starts: dict[int, int] = {}

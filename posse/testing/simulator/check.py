@@ -184,7 +184,9 @@ def attempt(
         soon += 20 * base * frames
 
         def late() -> bool:
-            within = soon if cluster.is_up(COORDINATOR) else AT_MOST
+            # a coordinator that was started again after the end waits for agents to join
+            joined = any(cluster.is_up(rank) for rank in range(agents))
+            within = soon if cluster.is_up(COORDINATOR) and joined else AT_MOST
             return cluster.schedule.now > nemesis.quiet_at + within
 
         cluster.run(math.inf, lambda: late() or len(cluster.events) > MOST_EVENTS)
@@ -193,8 +195,8 @@ def attempt(
             for n in range(plan.spec.repeat)
         }
         violations = list(_violations(cluster, faults, expected))
-        if nemesis.went_back and all(fault.what == "journal older" for fault in faults):
-            violations += _unnamed(cluster, nemesis.went_back)
+        if cluster.went_back and all(fault.what == "journal older" for fault in faults):
+            violations += _unnamed(cluster, cluster.went_back)
     finally:
         cluster.close()
     seconds = cluster.schedule.now - START

@@ -215,8 +215,6 @@ class Nemesis:
         self._moved: dict[int, float] = {}
         self._came = 0
         self._ended_at = cluster.schedule.now
-        self.went_back: list[int] = []
-        """Processes whose journal lost rows of the run that it is of."""
         cluster.watching.append(self._watch)
         self._begin_due()
 
@@ -508,7 +506,7 @@ class Nemesis:
     def _go_back(self, rank: int, path: Path, copy: Path) -> None:
         """Put an older journal in the place of a process's own."""
         if _is_older(copy, path):
-            self.went_back.append(rank)
+            self._cluster.went_back.append(rank)
         shutil.copyfile(copy, path)
 
     def _journal_older(self, fault: InjectedFault) -> Callable[[], None]:

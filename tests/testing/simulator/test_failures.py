@@ -76,6 +76,18 @@ OF_SEEDS = {
             fault("disk full", 150, COORDINATOR, lasts=8.703),
         ],
     ),
+    "the coordinator's machine lost its power when all agents had been let go": (
+        311531,
+        [fault("power off", 450, COORDINATOR, lasts=20.712)],
+    ),
+    "an older journal said again, to the byte, what the newer one had said": (
+        311747,
+        [
+            fault("duplicate", 314, COORDINATOR, 5, lasts=2.104, amount=0.0406),
+            fault("disk error", 369, 3, lasts=23.321),
+            fault("journal older", 500, 1, lasts=0.005),
+        ],
+    ),
 }
 
 
