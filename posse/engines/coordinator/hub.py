@@ -239,16 +239,20 @@ class Hub:
     def _await_goodbyes(self) -> bool:
         """Wait for agents on other machines to confirm their Goodbye; whether there are any."""
         roster, left, deadline = self.lobby.roster, math.inf, math.inf
-        while waiting := [m.rank for m in roster.members.values() if m.to_see_off]:
+        waiting = {m.rank for m in roster.members.values() if m.to_see_off}
+        while waiting:
             now = self._now()
             if len(waiting) < left:
                 left, deadline = float(len(waiting)), now + _FAREWELL
             if now >= min(deadline, self._leave_by):
-                LOG.warning("%s did not confirm the goodbye, and may still wait", named(waiting))
+                LOG.warning(
+                    "%s did not confirm the goodbye, and may still wait", named(sorted(waiting))
+                )
                 break
             for _ in self._router.connections(self.lobby, now):
                 pass  # only so that the lobby notes lost connections
             if (received := self._router.next()) is None:
+                waiting = {m.rank for m in roster.members.values() if m.to_see_off}
                 continue
             identity, part = received
             member = roster.by_identity.get(identity)
@@ -257,6 +261,8 @@ class Hub:
             data = part.bytes
             if member is not None:
                 member.ended |= kind_of(member.line.receive(data) or b"") == _FAILED
+                if not member.to_see_off:
+                    waiting.discard(member.rank)
             elif kind_of(data) == _RESUME:
                 peer = self._router.peer(identity, part)
                 self._carry_out(self.lobby.receive(peer, data, now, self._world.wall()))

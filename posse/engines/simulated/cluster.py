@@ -32,7 +32,7 @@ from posse.wire.session import content, is_numbered
 
 ADDRESS = "tcp://127.0.0.1:39999"
 COORDINATORS_JOURNAL = "coordinator.journal"
-FIRST_STRANGER = 1_000
+FIRST_STRANGER = 1_000_000
 """The rank of the first stranger; all agents are below."""
 
 _SHM = Path("/dev/shm")
@@ -124,6 +124,7 @@ class SimulatedCluster:
         """Other coordinators that were started, at the same address."""
         self.replaced = 0
         """How often one of them had its place, and may have begun a run of its own."""
+        self._last_up: Process | None = None
         self.went_back: list[int] = []
         """Processes whose journal lost rows of the run that it is of."""
         self.not_refused = 0
@@ -206,12 +207,15 @@ class SimulatedCluster:
         if other:
             folders.append(Path(tempfile.mkdtemp(prefix="other-", dir=self.folder)))
         started = [self._rival(folder) for folder in folders]
-        beside = self.is_up(COORDINATOR)
+        first = self.processes[COORDINATOR]
+        beside = first.alive
         self.replaced += not beside
 
         def kill() -> None:
+            stayed = beside and first.alive
+            self.replaced += beside and not stayed
             for process in started:
-                self.not_refused += beside and not isinstance(process.error, PosseError)
+                self.not_refused += stayed and not isinstance(process.error, PosseError)
                 if process.alive:
                     process.alive = False
                     self.network.killed(process)
@@ -328,7 +332,12 @@ class SimulatedCluster:
     @property
     def over(self) -> bool:
         """Whether no process is up, and none is to be started again."""
-        return not (self.coming or any(p.alive for p in [*self.processes.values(), *self.rivals]))
+        if self.coming:
+            return False
+        if self._last_up is None or not self._last_up.alive:
+            everybody = [*self.processes.values(), *self.rivals]
+            self._last_up = next((process for process in everybody if process.alive), None)
+        return self._last_up is None
 
     def remark(self, what: str, ends: Sequence[int]) -> None:
         """Write into the trace that something begins, or ends, to be wrong."""

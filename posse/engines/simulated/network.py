@@ -161,7 +161,7 @@ class SimulatedNetwork:
         self.declared: Conditions | None = None
         """What a run file says of the link between two ranks."""
         self._paths: dict[tuple[int, int], Path] = {}
-        self._ends: list[LinkEnd] = []
+        self._ends: dict[LinkEnd, None] = {}
         self._ports = itertools.count(40_000)
         self._names = itertools.count(1)
         self._used: dict[int, set[int]] = {}
@@ -353,7 +353,7 @@ class SimulatedNetwork:
         if not end.other.open and not end.held and not end.other.held:
             for gone in (end, end.other):
                 if gone in self._ends:
-                    self._ends.remove(gone)
+                    del self._ends[gone]
 
     def establish(self, connector: "Connector", listener: Socket, key: str) -> None:
         """Two sockets are connected, the first of which has shown this key."""
@@ -372,7 +372,7 @@ class SimulatedNetwork:
         client.connector = connector
         server.peer = self.host(client.rank)
         client.due = server.due = self.schedule.now
-        self._ends += (client, server)
+        self._ends |= {client: None, server: None}
         self.note("connected", client.rank, server.rank, b"")
         listener.accepted(server)
         connector.connected(client)

@@ -345,7 +345,13 @@ class Nemesis:
         """The same command again, and one with another folder, beside a coordinator that is up."""
         if not self._cluster.is_up(COORDINATOR):
             return lambda: None
-        return self._cluster.start_rivals(same=True, other=True)
+        stop = self._cluster.start_rivals(same=True, other=True)
+
+        def undo() -> None:
+            stop()
+            self._start_if_failed(COORDINATOR)  # it was killed, and its place taken
+
+        return undo
 
     def _coordinator_replaced(self, fault: InjectedFault) -> Callable[[], None]:
         """It is killed, and one that knows nothing has its address until it is started again."""

@@ -4,6 +4,7 @@ from typing import get_args
 
 import pytest
 
+from posse.engines.simulated.cluster import FIRST_STRANGER
 from posse.plan import prepare
 from posse.security.keys import CoordinatorKeys
 from posse.testing.simulator.check import attempt, own_plan, shrunk, space_time
@@ -39,7 +40,7 @@ def test_strangers_are_told_nothing_and_a_revoked_agent_takes_no_part() -> None:
     trial = attempt(plan, 7, strangers)
     assert trial.violations == []
     refused = [event for event in trial.events if event.what == "refused"]
-    assert [event.source for event in refused] == [1_000, 1_001] * 2
+    assert [event.source for event in refused] == [FIRST_STRANGER, FIRST_STRANGER + 1] * 2
     assert any("cannot join as agent 1" in event.detail for event in trial.events)
     trial = attempt(plan, 7, [revoked])
     assert trial.violations == []

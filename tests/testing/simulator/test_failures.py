@@ -80,6 +80,13 @@ OF_SEEDS = {
         311531,
         [fault("power off", 450, COORDINATOR, lasts=20.712)],
     ),
+    "a coordinator was killed just after a second one was started": (
+        190,
+        [
+            fault("kill", 85, COORDINATOR, 0, 1, 2, lasts=0.193),
+            fault("second coordinator", 85, COORDINATOR, lasts=0.011),
+        ],
+    ),
     "an older journal said again, to the byte, what the newer one had said": (
         311747,
         [
