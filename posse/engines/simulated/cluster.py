@@ -125,6 +125,8 @@ class SimulatedCluster:
         self.replaced = 0
         """How often one of them had its place, and may have begun a run of its own."""
         self._last_up: Process | None = None
+        self.came_late = False
+        """Whether the coordinator was started when agents had been let go already."""
         self.went_back: list[int] = []
         """Processes whose journal lost rows of the run that it is of."""
         self.not_refused = 0
@@ -169,6 +171,8 @@ class SimulatedCluster:
         world.per_turn = self.per_turn
         for setting, value in self.settings.get(rank, {}).items():
             setattr(world, setting, value)
+        if rank == COORDINATOR:
+            self.came_late = any(end.code == 0 for end in self.ended if end.rank != COORDINATOR)
         self._tell("starts", rank)
         main = self._coordinate if rank == COORDINATOR else self._take_part
         main = main if rank < FIRST_STRANGER else self._intrude

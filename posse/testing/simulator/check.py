@@ -184,9 +184,9 @@ def attempt(
         soon += 20 * base * frames
 
         def late() -> bool:
-            # a coordinator that was started again after the end waits for agents to join
-            joined = any(cluster.is_up(rank) for rank in range(agents))
-            within = soon if cluster.is_up(COORDINATOR) and joined else AT_MOST
+            # a coordinator that came late waits for agents to join, and the others for it
+            waits = cluster.came_late or not cluster.is_up(COORDINATOR)
+            within = AT_MOST if waits else soon
             return cluster.schedule.now > nemesis.quiet_at + within
 
         cluster.run(math.inf, lambda: late() or len(cluster.events) > MOST_EVENTS)

@@ -87,6 +87,10 @@ OF_SEEDS = {
             fault("second coordinator", 85, COORDINATOR, lasts=0.011),
         ],
     ),
+    "the coordinator's machine lost its power when some agents had been let go": (
+        320498,
+        [fault("power off", 177, COORDINATOR, lasts=6.0)],
+    ),
     "an older journal said again, to the byte, what the newer one had said": (
         311747,
         [
