@@ -80,6 +80,10 @@ class RecordedNoise(Noise):
         return self._journal.asked(self._noise.bernoulli, list)(probability, size)
 
 
+_DATA = ("rank", "agents", "run", "seed", "base", "rewards", "persons")
+"""What of an `ArmsContext` is data; the rest makes what agents of a run share."""
+
+
 class RecordedArms(Arms):
     """The user's own arms; a restart does not ask them again for rewards that they gave.
 
@@ -95,7 +99,7 @@ class RecordedArms(Arms):
         given: NDArray[np.int64] | None = None,
         admit: Admit | None = None,
     ) -> None:
-        self._made_of = journal, spec, replace(context, once=None)  # which is no data
+        self._made_of = journal, spec, context
         self._given = np.zeros(spec.count, dtype=np.int64) if given is None else given
         self._arms = spec.build(context)
         self._before = self._given
@@ -109,10 +113,14 @@ class RecordedArms(Arms):
         self._gave = journal.asked(lambda: self._before + self._arms.given, np.ndarray)
 
     def __getstate__(self) -> tuple[Any, ...]:
-        return (*self._made_of, self._given, self._admit)
+        journal, spec, context = self._made_of
+        data = {name: getattr(context, name) for name in _DATA}
+        return journal, spec, data, self._given, self._admit
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self.__init__(*state)  # type: ignore[misc]
+        journal, spec, data, *rest = state
+        context = ArmsContext(instance=np.random.default_rng, **data)  # arms of one's own need none
+        self.__init__(journal, spec, context, *rest)  # type: ignore[misc]
 
     def admit_by(self, admit: Admit) -> None:
         """See `posse.arms.persons.NamesPersons`."""

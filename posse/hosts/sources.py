@@ -121,6 +121,10 @@ class Chance:
         """A stream that is the same for all hosts of a run in the lab."""
         return self._generator(COORDINATOR, purpose)
 
+    def instance(self) -> np.random.Generator:
+        """The stream that all agents of a run draw its means from, anew at each call."""
+        return self.common(Purpose.INSTANCE)
+
     def secret(self, purpose: Purpose) -> bytes:
         """32 bytes for a key."""
         if self.field:
@@ -153,7 +157,7 @@ class Chance:
             seed=self.seed,
             base=base,
             rewards=self.generator(Purpose.REWARDS),
-            instance=lambda: self.common(Purpose.INSTANCE),
+            instance=self.instance,
             once=self.once,
             persons=persons,
         )
@@ -169,7 +173,7 @@ class Chance:
         known = known_means(spec)
         if known is None:
             return None
-        return self.once("means", lambda: known.table(agents, self.common(Purpose.INSTANCE)))
+        return self.once("means", lambda: known.table(agents, self.instance()))
 
     def regret(
         self, spec: ArmsSpec, agents: int, against: Literal["average", "own"]

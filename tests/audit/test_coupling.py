@@ -38,7 +38,6 @@ MORE = [
     ("last-agent-half", "dp-mase", "agent 4 is not of the law"),
     ("two-coarse-draws", "single-mab", "not of the law"),
     ("last-agent-half", "cdp-polya", "agent 3 is not of the law"),
-    ("two-coarse-draws", "cdp-polya", "not of the law"),
     ("between-two-agents", "dp-mase", "noise that another has too"),
     ("depends-on-before", "single-mab", "noise depends on"),
     ("cut-at-five-scales", "single-mab", "not of the law"),

@@ -144,7 +144,7 @@ def test_an_experiment_from_the_command_line(tmp_path, capsys, monkeypatch):
     assert cli.main(arguments) == 0
     assert (tmp_path / "small/quick/report.html").is_file()
     assert "engines agree" in capsys.readouterr().out
-    assert "more agents, more rounds" in document.read_text()
+    assert "|it costs|`small`|**no**|" in document.read_text()
 
 
 def test_what_cannot_be_written_is_said_and_told(tmp_path, capsys, monkeypatch):

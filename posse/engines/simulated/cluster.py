@@ -76,6 +76,10 @@ class SimulatedCluster:
     Above 20 attributes: all processes with what each has, and all that happened.
     """
 
+    came_late = False
+    """Whether the coordinator was started when agents had been let go already."""
+    _last_up: Process | None = None
+
     def __init__(
         self,
         plan: Plan,
@@ -124,9 +128,6 @@ class SimulatedCluster:
         """Other coordinators that were started, at the same address."""
         self.replaced = 0
         """How often one of them had its place, and may have begun a run of its own."""
-        self._last_up: Process | None = None
-        self.came_late = False
-        """Whether the coordinator was started when agents had been let go already."""
         self.went_back: list[int] = []
         """Processes whose journal lost rows of the run that it is of."""
         self.not_refused = 0
