@@ -126,7 +126,7 @@ class MaseVoter(ExploringMachine):
         if not self.eager and self._due:
             return 0
         width: int = rewards.shape[1]
-        for ahead in (min(width, _NEAR), width):
+        for ahead in sorted({min(width, _NEAR), width}):
             means = self.sums[list(self.local), None] + np.cumsum(rewards[:, :ahead], axis=1)
             means /= np.arange(self.t + 1, self.t + ahead + 1)
             radii = _compute_radii(self.t, ahead, self.arms, self.failure)

@@ -362,9 +362,16 @@ def serve(
         ended = opened.enter_context(ExitStack())
         own_world = {} if world is None else {"world": world}
         engine = make_process_engine(
-            plan, bind=bind, token="", spawn=0, keys=keys, on_join=on_join, capture=tap,
-            journal=kept, **own_world,
-        )  # fmt: skip
+            plan,
+            bind=bind,
+            token="",
+            spawn=0,
+            keys=keys,
+            on_join=on_join,
+            capture=tap,
+            journal=kept,
+            **own_world,
+        )
         opened.push(engine)  # also if `on_hub` raises
         on_hub(engine.hub)
         if kept is not None:  # not earlier: if the address is taken, nothing continued from it

@@ -98,7 +98,8 @@ class ProcessEngine:
         self._mesh = plan.system.wiring is not None
         self._durable = bool(local and (spec.engine.durable or spec.engine.restarts))
         self._ipc = spec.engine.transport == "ipc" and bind is None
-        room.require(spec.agents.count, local, spec.engine.agents_per_process, ipc=self._ipc)
+        if not world.is_simulated:
+            room.require(spec.agents.count, local, spec.engine.agents_per_process, ipc=self._ipc)
         self._scratch = Scratch() if self._ipc or self._durable else None
         if bind is None:
             bind = f"ipc://{self._folder}/hub" if self._ipc else "tcp://127.0.0.1:*"

@@ -79,8 +79,11 @@ class Meter:
         """The counts so far, sorted."""
         rows: defaultdict[tuple[int, int, int, str], list[int]] = defaultdict(lambda: [0, 0, 0])
 
-        def add(key: tuple[int, int, int, str], *counts: int) -> None:
-            rows[key] = [sum(both) for both in zip(rows[key], counts, strict=True)]
+        def add(key: tuple[int, int, int, str], messages: int, payload: int, frame: int) -> None:
+            row = rows[key]
+            row[0] += messages
+            row[1] += payload
+            row[2] += frame
 
         self._count_handed()
         for (source, target, kind), row in self._counted.items():

@@ -46,6 +46,8 @@ class ClockReading(msgspec.Struct, frozen=True):
 class World:
     """This machine. All times are in seconds, except those in `_ns`."""
 
+    is_simulated = False
+    """Whether sockets and processes take nothing of this machine's limits."""
     ahead: int = 0
     """Nanoseconds by which the steady clocks are ahead of the machine's."""
     disk: Disk = DISK

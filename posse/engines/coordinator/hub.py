@@ -239,7 +239,7 @@ class Hub:
     def _await_goodbyes(self) -> bool:
         """Wait for agents on other machines to confirm their Goodbye; whether there are any."""
         roster, left, deadline = self.lobby.roster, math.inf, math.inf
-        waiting = {m.rank for m in roster.members.values() if m.to_see_off}
+        waiting = roster.to_see_off()
         while waiting:
             now = self._now()
             if len(waiting) < left:
@@ -252,7 +252,7 @@ class Hub:
             for _ in self._router.connections(self.lobby, now):
                 pass  # only so that the lobby notes lost connections
             if (received := self._router.next()) is None:
-                waiting = {m.rank for m in roster.members.values() if m.to_see_off}
+                waiting = roster.to_see_off()
                 continue
             identity, part = received
             member = roster.by_identity.get(identity)

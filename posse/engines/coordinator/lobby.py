@@ -114,9 +114,9 @@ class Lobby:
         self._wanted: set[int] = set()
         """Agents that `gather` waits for."""
         self._came: set[int] = set()
+        """Agents that were here at some time since `gather`, and may still come back."""
         self._late_until = -math.inf
         """Until when what comes may have waited while this machine stood still."""
-        """Agents that were here at some time since `gather`, and may still come back."""
         self._ready: set[int] = set()
         self._steps: Counter[int] = Counter()
         """In this wait: how often each agent asked to join, or for the time."""

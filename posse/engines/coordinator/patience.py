@@ -191,7 +191,7 @@ class Patience:
         self._parted += seconds
         self._away_since += seconds
         for times in (self._absent, self._left):
-            times.update({rank: called + seconds for rank, called in times.items()})
+            times.update({rank: moment + seconds for rank, moment in times.items()})
 
     # --- time ------------------------------------------------------------------------------------
 

@@ -169,6 +169,10 @@ class Roster:
         # not by `Member.arrived`: each agent that joins asks for this
         return sum(m.takes_part and m.connection >= 0 for m in self.members.values())
 
+    def to_see_off(self) -> set[int]:
+        """The agents that may not know yet that they may leave."""
+        return {member.rank for member in self.members.values() if member.to_see_off}
+
     def lost(self, connection: int) -> Member | None:
         """Mark the agent that lost this connection as away, and return it; it may come back.
 

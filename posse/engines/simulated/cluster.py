@@ -22,6 +22,7 @@ from posse.engines.simulated.schedule import Process, TurnSchedule
 from posse.errors import PosseError
 from posse.log import LOG
 from posse.plan import Plan, prepare
+from posse.protocol.control import MOST_AGENTS
 from posse.protocol.machine import COORDINATOR, peer_name
 from posse.protocol.wire import kind_of
 from posse.results.record import RunRecord
@@ -32,7 +33,7 @@ from posse.wire.session import content, is_numbered
 
 ADDRESS = "tcp://127.0.0.1:39999"
 COORDINATORS_JOURNAL = "coordinator.journal"
-FIRST_STRANGER = 1_000_000
+FIRST_STRANGER = MOST_AGENTS
 """The rank of the first stranger; all agents are below."""
 
 _SHM = Path("/dev/shm")
@@ -128,10 +129,10 @@ class SimulatedCluster:
         """Other coordinators that were started, at the same address."""
         self.replaced = 0
         """How often one of them had its place, and may have begun a run of its own."""
+        self.not_refused = 0
+        """How many of them did not end by themselves beside one that stayed up."""
         self.went_back: list[int] = []
         """Processes whose journal lost rows of the run that it is of."""
-        self.not_refused = 0
-        """Those of them that did not end by themselves beside one that was up."""
         self._starts: dict[int, int] = {}
         self._boots: dict[int, int] = {}
         spec = plan.spec

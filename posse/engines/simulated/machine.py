@@ -164,6 +164,8 @@ class SimulatedWorld(World):
     `boots`: how often its machine lost power before.
     """
 
+    is_simulated = True
+
     def __init__(
         self,
         schedule: TurnSchedule,
