@@ -245,10 +245,11 @@ class SimulatedNetwork:
         """Close this end if it is still silent after the heartbeat's patience."""
 
         def look() -> None:
-            if not end.open or not silent() or end.socket.process.stopped_at is not None:
+            if not end.open or not silent():
                 return
-            if (rest := end.came + _SILENCE - self.schedule.now) > 0:
-                self.schedule.after(rest, look)
+            rest = end.came + _SILENCE - self.schedule.now
+            if rest > 0 or end.socket.process.stopped_at is not None:  # it notices when it goes on
+                self.schedule.after(max(rest, 1.0), look)
             else:
                 self.note("silence", end.other.rank, end.rank, b"")
                 self.finish(end)

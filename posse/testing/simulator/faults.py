@@ -90,6 +90,8 @@ _LONGEST = 100.0
 """Seconds that all faults last at most, together: less than a run waits for an absent agent."""
 _SHORTEST = 1e-4
 """What the shortest lasts, as a share of the longest; all magnitudes between are as frequent."""
+_ENDING = 1.0
+"""Seconds within which a process that a broken disk ends has ended."""
 _LONG = 0.25
 """How many, instead, last for any share of that."""
 _AMOUNTS: dict[str, tuple[float, float]] = {
@@ -442,7 +444,7 @@ class Nemesis:
         self, fault: InjectedFault, trouble: str = "", slow: float = 0.0
     ) -> Callable[[], None]:
         """Trouble with disks; who ended because of it is started again when it is over."""
-        cluster = self._cluster
+        cluster, schedule = self._cluster, self._cluster.schedule
         of_disk = cluster.mates(fault.ends)
         for rank in of_disk:
             cluster.disks[rank].trouble, cluster.disks[rank].slow = trouble, slow
@@ -452,6 +454,7 @@ class Nemesis:
                 cluster.disks[rank].trouble, cluster.disks[rank].slow = "", 0.0
             for rank in of_disk:
                 self._start_if_failed(rank)
+                schedule.after(_ENDING, partial(self._start_if_failed, rank))  # it may be ending
 
         return undo
 

@@ -91,6 +91,18 @@ OF_SEEDS = {
         320498,
         [fault("power off", 177, COORDINATOR, lasts=6.0)],
     ),
+    "a severed connection should have been noticed while its machine stood still": (
+        321288,
+        [
+            fault("move", 12, 1, lasts=0.0),
+            fault("drop", 41, 0, COORDINATOR, lasts=0.003),
+            fault("stand still", 42, COORDINATOR, 0, 1, 2, lasts=10.382),
+        ],
+    ),
+    "a disk was full for a shorter time than the coordinator took to end of it": (
+        320667,
+        [fault("disk full", 21, COORDINATOR, lasts=0.005)],
+    ),
     "an older journal said again, to the byte, what the newer one had said": (
         311747,
         [
