@@ -1,7 +1,7 @@
 """Sources that record each answer in a journal and replay it after a restart."""
 
 import functools
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -80,7 +80,7 @@ class RecordedNoise(Noise):
         return self._journal.asked(self._noise.bernoulli, list)(probability, size)
 
 
-_DATA = ("rank", "agents", "run", "seed", "base", "rewards", "persons")
+_DATA = [part.name for part in fields(ArmsContext) if part.name not in ("instance", "once")]
 """What of an `ArmsContext` is data; the rest makes what agents of a run share."""
 
 

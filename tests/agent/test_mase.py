@@ -23,7 +23,13 @@ from posse.protocol.machine import (
     Started,
     Variant,
 )
-from posse.protocol.mase import Eliminated, Vote, epoch_length, epoch_radius
+from posse.protocol.mase import (
+    Eliminated,
+    Vote,
+    epoch_length,
+    epoch_radius,
+    successive_elimination_radius,
+)
 from tests.support.mase import Told, of, slow_elimination
 
 
@@ -42,6 +48,20 @@ def test_local_test_equals_the_slow_form(seed: int) -> None:
     effects = voter.handle(Observed((0, 1, 2), rewards[:, silent : silent + 1]), 2.0)
     assert of(Send, effects) == [Send(COORDINATOR, Vote(tuple(losers)))]
     assert of(Explore, effects) == [Explore(tuple(k for k in range(3) if k not in losers))]
+
+
+@pytest.mark.parametrize("index", [0, 5, 191, 192, 399, 400])
+def test_lookahead_finds_the_first_activation_that_fires(index: int) -> None:
+    """Two means that differ by twice the radius of so many samples, and by nothing but that."""
+    voter = MaseVoter(2, 0.5, Told())
+    voter.handle(Started(), 0.0)
+    radius = successive_elimination_radius(np.array([index + 1]), 2, voter.failure)
+    rewards = np.array([[2.000001 * float(radius[0])] * 400, [0.0] * 400])
+    assert voter.lookahead(rewards) == index
+    assert voter.lookahead(rewards[:, :100]) == min(index, 100)
+    if index > 0:
+        voter.handle(Observed((0, 1), rewards[:, :1]), 1.0)
+        assert voter.lookahead(rewards[:, 1:]) == index - 1
 
 
 def test_a_withheld_vote_still_leaves_the_local_set() -> None:

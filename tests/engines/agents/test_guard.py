@@ -18,6 +18,7 @@ from posse.engines.agents.mesh import NeighbourLinks
 from posse.engines.agents.one_to_all import OneToAll
 from posse.hosts.endpoint import NEIGHBOURS
 from posse.protocol import control
+from posse.security.keys import make_ephemeral_keys
 from posse.wire.line import Interceptor
 from posse.wire.links import outside_runs
 from posse.wire.sockets import MonitorEvent, Selector, end
@@ -192,6 +193,34 @@ def test_an_inbox_that_is_anothers_is_tried_ever_less_often(
     assert comes(zmq.EVENT_HANDSHAKE_SUCCEEDED) == []
     assert comes(closed) == [0]  # a lost link that was up is tried at the usual pace
     assert comes(closed) == []
+
+
+def test_who_is_tried_again_over_a_socket_of_all_is_shown_its_own_key(
+    party: Party, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last one that was linked has another key."""
+    first, last = "tcp://127.0.0.1:9", "tcp://127.0.0.1:10"
+    own, server = make_ephemeral_keys(2)[1], []
+    known = {1: own[0].public, 2: own[1].public}
+    monkeypatch.setattr(party._guard, "_own", own[0])
+    monkeypatch.setattr(party._guard, "_keys", known)
+    monkeypatch.setattr(party._guard, "_ranks", {first: 1, last: 2})
+    link = Recorded()
+
+    def note(self: Recorded, option: int, value: Any) -> None:
+        if option == zmq.CURVE_SERVERKEY:
+            server.append(value.decode())
+
+    monkeypatch.setattr(Recorded, "setsockopt", note)
+    shut_out = MonitorEvent(zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL, 0, first)
+    monkeypatch.setattr(guard, "monitor_events", lambda monitor: iter([shut_out] * 3))
+    party.hears(link, first)
+    assert server == [known[1]]  # tried less often
+    came = MonitorEvent(zmq.EVENT_HANDSHAKE_SUCCEEDED, 0, first)
+    gone = MonitorEvent(zmq.EVENT_DISCONNECTED, 0, first)
+    monkeypatch.setattr(guard, "monitor_events", lambda monitor: iter([came, gone]))
+    party.hears(link, first)
+    assert server == [known[1]] * 2  # at the usual pace
 
 
 def test_an_inbox_that_sends_too_much_is_connected_to_no_more(
