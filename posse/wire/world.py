@@ -25,7 +25,7 @@ from posse.durable.disk import DISK, Disk
 from posse.security.noise import FieldNoise
 from posse.security.zap import Authenticator, ZapStatus
 from posse.wire import lookup
-from posse.wire.sockets import end
+from posse.wire.sockets import HIGH_WATER, end
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 """A new id each time that the machine boots (Linux)."""
@@ -94,6 +94,9 @@ class World:
     def context(self, *, many: bool = False) -> zmq.Context[zmq.Socket[bytes]]:
         """A ZeroMQ context; `many`: many processes share this one's core."""
         made: zmq.Context[zmq.Socket[bytes]] = zmq.Context(io_threads=1)
+        # a monitor's room too: at the end ZeroMQ tells of each lost connection, and waits for room
+        # for ever where nobody reads any more
+        made.setsockopt(zmq.RCVHWM, HIGH_WATER)
         if many:
             # ZeroMQ's thread then does not interrupt the process for each frame, but sends all
             # frames of a slot in one turn; where few share a core that would only cost waiting

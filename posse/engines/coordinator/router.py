@@ -28,7 +28,6 @@ from posse.wire.sockets import (
     bound,
     configure,
     heartbeat,
-    monitor_events,
     monitored,
     why_failed,
 )
@@ -213,10 +212,6 @@ class Router:
         if not flush:
             self.door.hang_up()
         self.door.close()
-        # else ZeroMQ waits for room to tell of thousands of lost connections, and nobody reads
-        self._monitor.setsockopt(zmq.RCVHWM, 0)
-        for _ in monitor_events(self._monitor):
-            pass
         self._socket.disable_monitor()
         self._monitor.close()
         self._socket.close(linger=_LINGER if flush else 0)

@@ -1,7 +1,10 @@
 """The coordinator's socket: what its monitor tells."""
 
 import contextlib
+import resource
 import socket
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -86,3 +89,34 @@ def test_an_address_without_a_file_takes_none_with_it(
     (short / f"@{short.name}").touch()
     router.close(flush=False)
     assert len(list(short.iterdir())) == 2
+
+
+LOST_BY_THE_THOUSAND = """
+import resource, sys, time
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+import zmq
+from posse.engines.coordinator.router import Router
+from posse.wire.line import Interceptor
+
+router = Router(sys.argv[1], 5.0, 0.02, None, 1, dict, Interceptor())
+contexts = [zmq.Context() for _ in range(3)]
+peers = [context.socket(zmq.DEALER) for context in contexts for _ in range(800)]
+for peer in peers:
+    peer.connect(sys.argv[1])
+    peer.send(b"")
+for _ in peers:
+    router._socket.poll(30_000)
+    router._socket.recv_multipart()
+for peer in peers:
+    peer.close(0)
+time.sleep(0.5)
+router.close(flush=False)
+"""
+
+
+def test_it_ends_beside_thousands_of_lost_connections_that_nobody_read_of(short: Path) -> None:
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 8_000:
+        pytest.skip("2,400 connections need 8,000 descriptors")
+    command = [sys.executable, "-c", LOST_BY_THE_THOUSAND, f"ipc://{short / 'at'}"]
+    subprocess.run(command, check=True, timeout=60)
