@@ -168,8 +168,8 @@ def kinds(captured: list[bytearray]) -> set[str]:
 def documented(heading: str) -> dict[str, set[str]]:
     """The kinds of the page's table below a heading, by direction."""
     section = PAGE.read_text().partition(f"## {heading}\n")[2].partition("\n## ")[0]
-    rows = re.findall(r"^\| `(\w+)` \| (\w+) → (\w+) \|", section, re.MULTILINE)
+    rows = re.findall(r"^\|`(\w+)`\|(agent|coordinator|operator)\b", section, re.MULTILINE)
     out: dict[str, set[str]] = {"agent": set(), "coordinator": set(), "operator": set()}
-    for kind, source, _ in rows:
+    for kind, source in rows:
         out[source].add(kind)
     return out

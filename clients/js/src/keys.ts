@@ -1,4 +1,4 @@
-/** An agent's folder of keys, as `posse keys` makes it: "Keys" in docs/wire.md. */
+/** An agent's folder of keys, as `posse keys` makes it: "Sockets" in docs/wire.md. */
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

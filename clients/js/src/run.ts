@@ -5,7 +5,7 @@ import {
   COORDINATOR, encodeFrame, HEADER_BYTES, packFloats, packIntegers, Plane, type Frame,
 } from "./codec.js";
 
-/** What an agent decides: "Three systems" in docs/wire.md. */
+/** What an agent decides: clients/README.md. */
 export interface Machine {
   begin(): void;
   /** A message of the coordinator or of a neighbour that belongs to the run. */
@@ -103,7 +103,7 @@ export class Run {
     }
   }
 
-  /** A row of a table of the log; see the tables in docs/wire.md. */
+  /** A row of a table of the log; see the tables in clients/README.md. */
   note(table: string, ...row: number[]): void {
     (this.log[table] ??= []).push([this.now, ...row]);
   }

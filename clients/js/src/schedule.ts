@@ -1,4 +1,4 @@
-/** S(r), C(r) and the noise of federated elimination: "cdp-mab and ddp-mab" in docs/wire.md. */
+/** S(r), C(r) and the noise of federated elimination: clients/README.md. */
 
 export class Schedule {
   /** `senders`: the number of agents whose means are averaged, M or ⌈pM⌉. */
