@@ -34,6 +34,7 @@ from posse_arena.linear import (
     to_triangle,
 )
 from posse_arena.linear_summed import SummedParameters
+from tests.support.runs import assert_same_run
 
 ARMS = {"kind": "linear", "count": 4, "dimensions": 2}
 AGENTS, HORIZON, BATCH, SEED = 3, 24, 6, 5
@@ -116,33 +117,28 @@ def test_a_run_agrees_with_a_plain_loop(name: str, batch: int, epsilon: float | 
     assert run.regret == pytest.approx(regret, abs=1e-9)
 
 
+def _summed(**more: Any) -> dict[str, Any]:
+    given = {"horizon": HORIZON, **WAYS["FEDUCB"], **more}
+    return _raw("", system="posse_arena.linear_summed:FEDUCB_SUMMED", parameters=given)
+
+
+def _in_both(raw: dict[str, Any]) -> posse.RunRecord:
+    """The run in memory, which is that of processes."""
+    one, other = (
+        posse.run({**raw, "engine": {"kind": kind}}).runs[0] for kind in ("memory", "processes")
+    )
+    assert_same_run(one, other)
+    return one
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "variant"),
-    [
-        ("LINUCB", "corrected"),
-        ("POOLED", "corrected"),
-        ("FEDUCB", "corrected"),
-        ("FEDUCB", "printed"),
-    ],
+    "raw",
+    [_raw("POOLED"), _raw("FEDUCB", variant="printed"), _summed()],
+    ids=["pooled", "printed", "summed"],
 )
-def test_both_engines_give_the_same_run(name: str, variant: str) -> None:
-    one, other = (
-        posse.run(_raw(name, variant=variant, engine={"kind": kind})).runs[0]
-        for kind in ("memory", "processes")
-    )
-    assert (one.pulls_per_arm, one.regret_curve) == (other.pulls_per_arm, other.regret_curve)
-    assert one.communication.data == other.communication.data
-
-
-def test_sharing_pays_and_noise_costs() -> None:
-    more = {"agents": {"count": 8}, "arms": {**ARMS, "count": 8, "dimensions": 3}}
-    regret = {}
-    for name, parameters in WAYS.items():
-        given = {**parameters, "horizon": 200} | ({"dimensions": 3} if name == "FEDUCB" else {})
-        regret[name] = posse.run(_raw(name, parameters=given, **more)).runs[0].regret
-    assert None not in regret.values()
-    assert regret["POOLED"] < regret["LINUCB"] < regret["FEDUCB"]
+def test_both_engines_give_the_same_run(raw: dict[str, Any]) -> None:
+    _in_both(raw)
 
 
 def test_no_two_pulls_are_further_apart_than_the_sensitivity_and_some_come_near() -> None:
@@ -160,8 +156,9 @@ def test_no_two_pulls_are_further_apart_than_the_sensitivity_and_some_come_near(
     assert own == sensitivity(4) / 2 == 4.5
 
 
-def test_each_pull_is_in_one_release_and_the_account_says_so() -> None:
-    privacy = posse.run(_raw("FEDUCB")).runs[0].privacy
+@pytest.mark.parametrize("raw", [_raw("FEDUCB"), _summed()], ids=["open", "summed"])
+def test_each_pull_is_in_one_release_and_the_account_says_so(raw: dict[str, Any]) -> None:
+    privacy = posse.run(raw).runs[0].privacy
     assert privacy is not None
     assert privacy.spent_per_agent == [20.0] * AGENTS
     assert privacy.releases_per_agent == [HORIZON // BATCH - 1] * AGENTS
@@ -175,20 +172,15 @@ def test_only_the_corrected_claim_holds() -> None:
 def test_one_reward_decides_when_the_printed_form_shares_but_not_the_corrected() -> None:
     """Of two arms at right angles: a first reward of 0 sends the agent to the other arm."""
     rows = np.eye(2)
-    given: dict[str, Any] = {
-        "horizon": 9,
-        "epsilon": 1.0,
-        "dimensions": 2,
-        "width": 0.2,
-        "growth": 1.2,
-        "batch": 2,
-    }
+    parameters = FedUcbParameters(
+        horizon=9, epsilon=1.0, dimensions=2, width=0.2, growth=1.2, batch=2
+    )
     said: dict[tuple[bool, float], list[Any]] = {}
     for printed in (True, False):
         for reward in (0.0, 1.0):
             agent = LinearAgent(
                 contexts=lambda slot: rows,
-                parameters=FedUcbParameters(**given),
+                parameters=parameters,
                 noise=SeededNoise(np.random.default_rng(1)),
                 shares=True,
                 local=printed,
@@ -258,13 +250,6 @@ def test_on_a_graph_slow_links_give_the_same_run() -> None:
     assert near.communication.data == far.communication.data
 
 
-def test_an_agent_without_neighbours_goes_on_by_its_own_sums() -> None:
-    one = {"agents": {"count": 1}}
-    alone = posse.run({**_graph(), **one, "topology": {"kind": "path"}}).runs[0]
-    server = posse.run(_raw("FEDUCB", **one)).runs[0]
-    assert alone.pulls_per_arm == server.pulls_per_arm
-
-
 @pytest.mark.parametrize(
     ("batch", "hop", "origins", "sums"),
     [(1, 2, [0], 6), (2, 0, [0], 6), (3, 1, [0], 6), (1, 1, [0], 5), (1, 1, [3], 6)],
@@ -272,11 +257,10 @@ def test_an_agent_without_neighbours_goes_on_by_its_own_sums() -> None:
 def test_what_a_neighbour_may_not_say_is_refused_and_changes_nothing(
     batch: int, hop: int, origins: list[int], sums: int
 ) -> None:
+    parameters = FedUcbParameters(horizon=9, epsilon=1.0, dimensions=2)
     agent = GraphAgent(
-        lambda slot: np.eye(2),
-        FedUcbParameters(horizon=9, epsilon=1.0, dimensions=2),
-        None, True, False, False, neighbours=(0,), agents=2,
-    )  # fmt: skip
+        lambda slot: np.eye(2), parameters, None, True, False, False, neighbours=(0,), agents=2
+    )
     agent.batch = agent.hop = 1
     with pytest.raises(posse.extend.RemoteProtocolError):
         agent.handle(Received(0, LinearHeard(batch, hop, origins, [0.5] * sums)), 0)
@@ -326,50 +310,41 @@ def test_the_dearest_exchange_of_a_pull_costs_three_quarters_of_the_claim(
     assert _cost(agent, first, other) > 0.5
 
 
-@pytest.mark.parametrize(("too_small", "found"), [(1.0, 0), (5.8, 0), (5.9, 1)])
+@pytest.mark.parametrize(
+    ("summed", "too_small", "found"),
+    [
+        (False, 1.0, False),
+        (False, 5.8, False),
+        (False, 5.9, True),
+        pytest.param(True, 1.0, False, marks=pytest.mark.slow),
+        pytest.param(True, 12.0, True, marks=pytest.mark.slow),
+    ],
+)
 def test_an_audit_finds_noise_that_does_not_cover_a_reward_and_none_that_does(
-    too_small: float, found: int, monkeypatch: pytest.MonkeyPatch
+    summed: bool, too_small: float, found: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One reward moves the sums by 1 of the (√2 + 1)² = 5.83 that a pull may."""
     pytest.importorskip("pydp")
-    of = linear.sensitivity
-    monkeypatch.setattr(linear, "sensitivity", lambda dimensions: of(dimensions) / too_small)
+    for module in (linear, linear_summed):
+        monkeypatch.setattr(module, "sensitivity", lambda d: sensitivity(d) / too_small)
     parameters = {"horizon": 4, "batch": 2, "epsilon": 1.0, "dimensions": 2}
     arms = {"kind": "linear", "features": [[1.0, 0.0], [0.0, 1.0]], "theta": [0.5, 0.5]}
-    plan = prepare(_raw("FEDUCB", parameters=parameters, arms=arms, agents={"count": 2}))
-    result = run_coupled(plan, "messages", 1.0, 0.0)
+    raw = _summed(**parameters, honest=1.0) if summed else _raw("FEDUCB", parameters=parameters)
+    plan = prepare({**raw, "arms": arms, "agents": {"count": 2}})
+    result = run_coupled(plan, "coordinator" if summed else "messages", 1.0, 0.0)
     assert result is not None
-    assert result.cost == pytest.approx(too_small / sensitivity(2), rel=1e-3)
-    assert bool(result.violations) == bool(found)
+    assert summed or result.cost == pytest.approx(too_small / sensitivity(2), rel=1e-3)
+    assert bool(result.violations) == found
 
 
 def test_sums_of_as_many_features_as_there_may_be_are_sent_and_of_more_refused() -> None:
     arms = {"kind": "linear", "features": [[1.0] + 99 * [0.0], 100 * [0.1]], "theta": 100 * [0.1]}
     parameters = {"horizon": 2, "batch": 1}
-    for engine in ("memory", "processes"):
-        run = posse.run(
-            _raw("POOLED", arms=arms, parameters=parameters, engine={"kind": engine})
-        ).runs[0]
-        assert run.pulls == 2 * AGENTS
+    run = posse.run(_raw("POOLED", arms=arms, parameters=parameters)).runs[0]
+    assert run.pulls == 2 * AGENTS
     arms = {"kind": "linear", "features": [[1.0] + 100 * [0.0], 101 * [0.09]]}
     with pytest.raises(SpecError, match="has 101 numbers a row; there may be 100"):
         prepare(_raw("POOLED", arms=arms, parameters=parameters))
-
-
-def _summed(**more: Any) -> dict[str, Any]:
-    given = {"horizon": HORIZON, **WAYS["FEDUCB"], **more}
-    return _raw("", system="posse_arena.linear_summed:FEDUCB_SUMMED", parameters=given)
-
-
-def test_of_masked_sums_both_engines_give_the_same_run() -> None:
-    one, other = (
-        posse.run({**_summed(), "engine": {"kind": kind}}).runs[0]
-        for kind in ("memory", "processes")
-    )
-    assert (one.pulls_per_arm, one.regret_curve) == (other.pulls_per_arm, other.regret_curve)
-    assert one.communication.data == other.communication.data
-    assert one.privacy is not None
-    assert one.privacy.spent_per_agent == [20.0] * AGENTS
 
 
 def test_with_little_noise_masked_sums_give_the_run_of_sums_in_the_open() -> None:
@@ -379,15 +354,6 @@ def test_with_little_noise_masked_sums_give_the_run_of_sums_in_the_open() -> Non
     masked = posse.run(_summed(epsilon=1e9, precision=30)).runs[0]
     assert masked.pulls_per_arm == open_sums.pulls_per_arm
     assert masked.regret_curve == open_sums.regret_curve
-
-
-def test_the_sum_over_all_has_the_noise_of_the_honest_agents_and_no_more() -> None:
-    """By the variance of 4,000 sums: 2 b² for each number, times agents over honest ones."""
-    p = SummedParameters(horizon=9, epsilon=1.0, dimensions=2, honest=0.5, precision=8)
-    noises = [SeededNoise(np.random.default_rng([7, rank])) for rank in range(4)]
-    zeros = np.zeros(4000, dtype=np.int64)
-    total = sum(noise.polya(zeros, p.scale, p.enough(4)) for noise in noises)
-    assert np.var(total) / (2 * p.scale**2 * 4 / 2) == pytest.approx(1, abs=0.15)
 
 
 def test_agents_ask_for_shares_of_the_noise_that_is_claimed(
@@ -429,22 +395,6 @@ def test_a_pull_moves_the_words_by_no_more_than_is_noised() -> None:
         tables = [np.outer(x, [*x, 1.0]) for x in rows]
         words = [np.rint(to_triangle(tables[0] + tables[1] + table) * 4) for table in tables[3:]]
         assert np.abs(words[0] - words[1]).sum() <= p.most
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("too_small", "found"), [(1.0, 0), (12.0, 1)])
-def test_an_audit_of_masked_sums_finds_noise_that_is_too_small(
-    too_small: float, found: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("pydp")
-    of = linear.sensitivity
-    monkeypatch.setattr(linear_summed, "sensitivity", lambda dimensions: of(dimensions) / too_small)
-    parameters = {"horizon": 4, "batch": 2, "epsilon": 1.0, "dimensions": 2, "honest": 1.0}
-    arms = {"kind": "linear", "features": [[1.0, 0.0], [0.0, 1.0]], "theta": [0.5, 0.5]}
-    plan = prepare({**_summed(**parameters), "arms": arms, "agents": {"count": 2}})
-    result = run_coupled(plan, "coordinator", 1.0, 0.0)
-    assert result is not None
-    assert bool(result.violations) == bool(found)
 
 
 @pytest.mark.parametrize(
@@ -498,24 +448,10 @@ def test_a_log_with_features_is_replayed_slot_by_slot_as_a_plain_loop_does(tmp_p
             weighted += x[arm] * _reward(slot, arm)
             pulls[arm] += 1
             earned += _reward(slot, arm)
-    one, other = (
-        posse.run(_replayed(tmp_path, engine={"kind": kind})).runs[0]
-        for kind in ("memory", "processes")
-    )
-    assert one.pulls_per_arm == other.pulls_per_arm == pulls
-    assert one.rewards == other.rewards == pytest.approx(earned)
-    assert one.regret is None
-
-
-def test_federated_systems_replay_a_log_alike_in_both_engines(tmp_path: Path) -> None:
-    _write_logs(tmp_path)
-    parameters = {"horizon": HORIZON, **WAYS["FEDUCB"]}
-    one, other = (
-        posse.run(_replayed(tmp_path, "FEDUCB", parameters=parameters, engine={"kind": kind}))
-        for kind in ("memory", "processes")
-    )
-    assert one.runs[0].pulls_per_arm == other.runs[0].pulls_per_arm
-    assert one.runs[0].rewards == other.runs[0].rewards
+    run = _in_both(_replayed(tmp_path))
+    assert run.pulls_per_arm == pulls
+    assert run.rewards == pytest.approx(earned)
+    assert run.regret is None
 
 
 def test_after_the_last_slot_of_a_log_the_run_is_exhausted(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from posse.extend import Purpose
 from posse.seeds import generator
 from posse_arena import lone
 from posse_arena.lone import dp_imed, dp_klucb, private_divergence
+from tests.support.runs import assert_same_run
 
 
 def raw(name, **parameters):
@@ -29,18 +30,12 @@ def kl(z, y):
     return z * np.log(z / y) + (1 - z) * np.log((1 - z) / (1 - y))
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 10.0, 50.0])
 def test_the_divergence_is_the_least_over_all_that_lies_between(epsilon):
     for x, y in [(0.2, 0.7), (0.7, 0.2), (0.5, 0.5), (0.05, 0.95), (0.45, 0.5)]:
         z = np.linspace(x, y, 20_001)
         least = (epsilon * np.abs(z - x) + kl(z, y)).min()
         assert private_divergence(np.array(x), np.array(y), epsilon) == pytest.approx(least, 1e-6)
-
-
-def test_without_privacy_it_is_kl_and_with_much_of_it_the_distance():
-    x, y = np.array([0.2]), np.array([0.7])
-    assert private_divergence(x, y, 50.0) == pytest.approx(kl(0.2, 0.7))
-    assert private_divergence(x, y, 1e-6) == pytest.approx(1e-6 * 0.5)
 
 
 @pytest.mark.parametrize(("name", "index"), [("DP_KLUCB", dp_klucb), ("DP_IMED", dp_imed)])
@@ -72,17 +67,8 @@ def test_both_engines_give_the_same_run_and_each_reward_costs_epsilon_once():
         posse.run({**raw("DP_IMED", horizon=50), "engine": {"kind": kind}}).runs[0]
         for kind in ("memory", "processes")
     )
-    assert (one.pulls_per_arm, one.regret_curve) == (other.pulls_per_arm, other.regret_curve)
+    assert_same_run(one, other)
     assert one.privacy.spent_per_agent == [2.0, 2.0]
-
-
-@pytest.mark.parametrize("name", ["DP_KLUCB", "DP_IMED"])
-def test_less_noise_costs_less_regret(name):
-    regret = [
-        np.mean([run.regret for run in posse.run({**raw(name, epsilon=e), "repeat": 3}).runs])
-        for e in (0.1, 100.0)
-    ]
-    assert regret[1] < regret[0] / 3
 
 
 @pytest.mark.slow

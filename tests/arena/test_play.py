@@ -87,7 +87,3 @@ def test_a_cell_with_a_failed_run_is_left_out():
 def test_failures_count_before_errors_and_errors_before_scores(failed):
     worse = play._rank([Score(score=1, wrong=True), Score(failed="x" * failed)])
     assert play._rank([Score(score=9, wrong=False)] * 2) < worse
-
-
-def test_entrants_of_the_arena_are_known_systems():
-    assert all(entrant.record.parameters for entrant in BY_NAME.values())

@@ -22,11 +22,6 @@ def test_every_problem_has_means_for_each_agent(problem):
     assert bool((table == table[0]).all()) == problem.shared
 
 
-def test_arms_number_from_2_to_1000():
-    counts = {problem.table(2, 0).shape[1] for problem in PROBLEMS.values()}
-    assert (min(counts), max(counts)) == (2, 1_000)
-
-
 def test_agents_that_differ_have_their_offsets_centred():
     table = PROBLEMS["spread"].table(50, 1)
     assert table.std(axis=0).max() < 0.1
