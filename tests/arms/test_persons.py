@@ -13,6 +13,7 @@ from posse.arms.persons import Persons
 from posse.errors import ArmsError, LogError
 from posse.plan import prepare
 from tests.support.arms import context
+from tests.support.runs import assert_same_run
 
 ROWS = "arm,reward,patient\n0,0.1,eva\n1,0.2,eva\n0,0.3,adam\n0,0.4, eva\n1,0.5,adam\n0,0.6,eva\n"
 
@@ -69,27 +70,22 @@ def test_a_parquet_file_names_persons_by_text_or_number(tmp_path: Path) -> None:
     from pyarrow import parquet  # noqa: PLC0415
 
     path = tmp_path / "log.parquet"
-    for names in (["b", "a", "b", "a"], [7, 3, 7, 3]):
+    for names, said in (
+        (["b", "a", "b", "a"], ["b", "a"]),
+        ([7, 3, 7, 3], ["7", "3"]),
+        ([7.0, 8.5, 7.0, 8.5], ["7", "8.5"]),
+    ):
         columns = {"arm": [1, 0, 0, 1], "reward": [0.1, 0.2, 0.3, 0.4], "patient": names}
         parquet.write_table(pyarrow.table(columns), path)
         log = read_log(path, 2, "agent 0", bounded=True, columns=LogColumns("patient"))
         assert log.persons is not None
-        assert log.persons.names == [str(name) for name in names[:2]]
+        assert log.persons.names == said
         assert [rows.tolist() for rows in log.persons.first(1)] == [[0], [0]]
         assert [rewards.tolist() for rewards in log.rewards] == [[0.2, 0.3], [0.1, 0.4]]
-    columns["patient"] = [7.0, 8.5, 7.0, 7.0]
-    parquet.write_table(pyarrow.table(columns), path)
-    log = read_log(path, 2, "agent 0", bounded=True, columns=LogColumns("patient"))
-    assert log.persons is not None
-    assert log.persons.names == ["7", "8.5"]
-    columns["patient"] = pyarrow.array([7.0, float("nan"), 7.0, 7.0])
-    parquet.write_table(pyarrow.table(columns), path)
-    with pytest.raises(LogError, match="row 1: names nobody"):
-        read_log(path, 2, "agent 0", bounded=True, columns=LogColumns("patient"))
-    columns["patient"] = ["a", None, "b", "a"]
-    parquet.write_table(pyarrow.table(columns), path)
-    with pytest.raises(LogError, match="row 1: names nobody"):
-        read_log(path, 2, "agent 0", bounded=True, columns=LogColumns("patient"))
+    for nobody in (pyarrow.array([7.0, float("nan"), 7.0, 7.0]), ["a", None, "b", "a"]):
+        parquet.write_table(pyarrow.table({**columns, "patient": nobody}), path)
+        with pytest.raises(LogError, match="row 1: names nobody"):
+            read_log(path, 2, "agent 0", bounded=True, columns=LogColumns("patient"))
 
 
 def test_a_name_is_the_same_however_its_accents_and_quotes_are_written(tmp_path: Path) -> None:
@@ -112,46 +108,33 @@ class Ward:
 """
 
 
-def test_both_engines_leave_out_the_same_rewards_of_own_arms(tmp_path: Path) -> None:
-    """Every second patient is new, and the others are six who give three rewards each."""
+@pytest.mark.parametrize(
+    ("arms", "most"),
+    [
+        # every second patient is new, and the others are six who give three rewards each
+        ({"kind": "python", "target": "wards:Ward"}, 3),
+        # 300 rows of 7 persons, of whom 20 rows are used
+        ({"kind": "csv", "path": "log-{rank}.csv"}, 20),
+    ],
+    ids=["python", "csv"],
+)
+def test_both_engines_use_the_same_rewards_of_the_same_persons(
+    arms: dict[str, Any], most: int, tmp_path: Path
+) -> None:
     (tmp_path / "wards.py").write_text(WARD)
-    run: dict[str, Any] = {
-        "system": "adap-ucb",
-        "base": str(tmp_path),
-        "agents": {"count": 2},
-        "arms": {"kind": "python", "target": "wards:Ward", "count": 2},
-        "parameters": {"epsilon": 1.0, "horizon": 100},
-        "privacy": {"person": "patient", "rewards_per_person": 3},
-    }
-    found = []
-    for engine in ("memory", "processes"):
-        plan = prepare({**run, "engine": {"kind": engine}})
-        assert plan.claim.epsilon == 3.0
-        record = posse.run(plan).runs[0]
-        found.append((record.pulls_per_arm, record.pulls_per_agent, record.rewards, record.status))
-    assert found[0] == found[1]
-    assert found[0][1] == [100, 100]
-
-
-def test_both_engines_use_the_same_rows_of_the_same_persons(tmp_path: Path) -> None:
-    """Two agents with 300 rows of 7 persons each, of whom 20 rows are used."""
     for rank in range(2):
         rows = [f"{n % 2},{(n + rank) % 3 / 2},p{n * n % 13 % 12}" for n in range(300)]
         (tmp_path / f"log-{rank}.csv").write_text("\n".join(["arm,reward,who", *rows, ""]))
-    run: dict[str, Any] = {
+    run = {
         "system": "adap-ucb",
         "base": str(tmp_path),
         "agents": {"count": 2},
-        "arms": {"kind": "csv", "path": "log-{rank}.csv", "count": 2},
+        "arms": {**arms, "count": 2},
         "parameters": {"epsilon": 1.0, "horizon": 100},
-        "privacy": {"person": "who", "rewards_per_person": 20},
+        "privacy": {"person": "who", "rewards_per_person": most},
     }
-    found = []
-    for engine in ("memory", "processes"):
-        plan = prepare({**run, "engine": {"kind": engine}})
-        assert plan.claim.epsilon == 20.0
-        record = posse.run(plan).runs[0]
-        found.append((record.pulls_per_arm, record.pulls_per_agent, record.rewards, record.status))
-    assert found[0] == found[1]
-    assert found[0][0] is not None
-    assert sum(found[0][0]) > 0
+    one, other = (prepare({**run, "engine": {"kind": kind}}) for kind in ("memory", "processes"))
+    assert one.claim.epsilon == most
+    record = posse.run(one).runs[0]
+    assert_same_run(record, posse.run(other).runs[0])
+    assert sum(record.pulls_per_agent) == (200 if arms["kind"] == "python" else 128)

@@ -13,24 +13,13 @@ from posse.plan import prepare
 from posse.protocol.machine import COORDINATOR, Received, Started
 from posse.protocol.players import Outcome
 from posse_papers.checks import at_most
-from posse_papers.sample import Sample, of_run, regret
+from posse_papers.sample import Sample, regret
 from posse_papers.statements import Measured
 from posse_papers.tossou import compared, figures, theory
 from posse_papers.tossou.figures import RANDOM_PACE
 from tests.support.claims import plan
 from tests.support.noise import deviation
 from tests.support.papers import GENERATOR, alike_on_average, measured
-
-
-def test_the_random_players_pace_by_hand():
-    # means .55, .2 and eight times .1: .55 - 1.55 / 10
-    assert pytest.approx(0.395) == RANDOM_PACE
-
-
-def test_divergence_by_hand():
-    assert compared.divergence(0.5, 0.75) == pytest.approx(0.5 * math.log(4 / 3))
-    assert compared.divergence(0.0, 0.5) == pytest.approx(math.log(2))
-    assert compared.divergence(0.5, 1.0) == math.inf
 
 
 def test_lai_and_robbins_leave_a_bad_arm_until_its_bound_exceeds_the_leader():
@@ -108,12 +97,6 @@ def test_what_begins_late_has_not_begun_at_five_times_the_time(late, answer):
     assert figures.begins_late("a")(runs).answer == answer
 
 
-def test_starving_by_hand():
-    # e^(-(.9 + 4) / 2) / 2 of t with log t = 8
-    t = math.exp(8)
-    assert theory.starving(t, 1.0) == pytest.approx(t * math.exp(-2.45) / 2)
-
-
 def plays_of_player_8(horizon: int, draw: random.Random) -> int:
     """UCB1 that pulls the arm of rank j, in plain numbers: what is left of it without noise."""
     n, won, plays = [0] * 9, [0.0] * 9, 0
@@ -155,12 +138,6 @@ def test_how_far_beyond_its_own_delta_by_hand():
     # 20 rewards: one node of scale 8, beyond x on one side with e^(-x/8) / 2
     found = theory.over_delta(20)
     assert found == pytest.approx(math.exp(-4 * math.log(20) ** 2.5 / 8) / 2 * 20**4)
-
-
-def test_lemma_5_counts_both_sides():
-    found = theory.wrong_targets(300, variant="corrected", generator=GENERATOR(1))
-    assert found["value"] == found["left"] - found["right"]
-    assert found["left"] > 0
 
 
 MEANS, EPSILON, T = [0.2, 0.9, 0.5], 4.0, 150
@@ -296,15 +273,3 @@ def test_a_bound_above_all_there_can_be_decides_nothing(share, answer):
     decided = theory.telling("a", lambda line, variant: share, at_most("a", 2.0))(runs)
     assert decided.answer == answer
     assert ("no run could fail" in decided.said) == (answer == "undecided")
-
-
-def test_after_twenty_thousand_slots_all_bounds_are_above_what_there_can_be():
-    (plays,) = (one for one in theory.EXPERIMENTS if one.name == "tossou-plays")
-    runs = Measured("printed", plays.metric)
-    for line, raw in plays.lines.items():
-        run = memory.run(prepare({**raw, "seed": 1, "variant": "printed"}), 0)
-        runs.runs[line, 0.0], runs.settings[line, 0.0] = (
-            [of_run(run, keep_log=False, seconds=0.0)],
-            raw,
-        )
-    assert [said.check(runs).answer for said in plays.statements] == ["undecided"] * 4
