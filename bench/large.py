@@ -298,7 +298,7 @@ def _count(record: RunRecord) -> float:
     """What the yardstick counts: votes, the observations of each arm, pulls of the best, regret."""
     if "votes" in record.log:
         return len(record.log["votes"])
-    if rows := RoundRow.of(record.log):
+    if rows := RoundRow.select(record.log):
         return rows[-1][1].observations
     if "commit" in record.log:
         return record.regret or 0.0

@@ -288,7 +288,7 @@ class AnonymousServer(GatheringMachine):
             return [Finish("horizon" if self.committed else "exhausted")]
         if self.committed or not self.active[sender]:
             return []
-        vanished = Note(VanishedRow(sender), at=now)
+        vanished = Note(VanishedRow(sender), time=now)
         orders = self._drop(self.current, sender)
         if self.current is None:
             return [vanished, *self._begin()]

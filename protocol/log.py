@@ -62,7 +62,7 @@ class Row(msgspec.Struct, frozen=True):
         return values
 
     @classmethod
-    def of(cls, log: LogTables) -> list[tuple[float, Self]]:
+    def select(cls, log: LogTables) -> list[tuple[float, Self]]:
         """The rows of this table, each with its time."""
         names, is_open, rows = cls.__struct_fields__, _is_open(cls), []
         for now, *cells in log.get(cls.table, []):

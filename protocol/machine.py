@@ -206,11 +206,11 @@ class Disclose(msgspec.Struct, frozen=True):
 class Note(msgspec.Struct, frozen=True):
     """Enter a row into the log of the run; this sends nothing.
 
-    `at` is the time of the row if it is not now.
+    `time` is the time of the row if it is not now.
     """
 
     row: Row
-    at: float | None = None
+    time: float | None = None
 
 
 @final

@@ -20,8 +20,8 @@ def found(run: posse.RunRecord, agents: int) -> None:
     truth = [correct(shard, public) for shard in shards]
     records = sum(len(shard) for shard in shards)
     accuracy = sum(table.sum(axis=1) for table in truth) / records
-    gone = {row.arm: number for number, (_, row) in enumerate(EliminationRow.of(run.log), 1)}
-    votes = Counter(row.arm for _, row in VoteRow.of(run.log))
+    gone = {row.arm: number for number, (_, row) in enumerate(EliminationRow.select(run.log), 1)}
+    votes = Counter(row.arm for _, row in VoteRow.select(run.log))
     print(f"\nFound: {run.status}", end="")
     print("" if run.best_arm is None else f", arm {run.best_arm}: {NAMES[run.best_arm]}")
     print(f"  {'':4}{'candidate':<30}{'votes against':>14}{'left as':>9}{'accuracy*':>11}")

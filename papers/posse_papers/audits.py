@@ -72,7 +72,7 @@ def audited(
 def _told(found: AuditVerdict | Guess) -> dict[str, Any]:
     """The numbers of a verdict."""
     said = f"{found.says}: {found.words}"
-    return numbers_of(found.found, found.claimed or 0.0, found.refuted, said)
+    return numbers_of(found.lower_bound, found.claimed or 0.0, found.refuted, said)
 
 
 def hybrid(trials: int, split: Any, *, generator: np.random.Generator) -> dict[str, Any]:

@@ -116,10 +116,10 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
-    """All `conditions` hold; `of` is the data set, 0 or 1, on which that is likelier."""
+    """All `conditions` hold; `likelier_on` is the data set, 0 or 1, on which that is likelier."""
 
     conditions: tuple[Condition, ...]
-    of: int
+    likelier_on: int
 
     def holds(self, table: ViewTable) -> Mask:
         """For which runs it holds."""
@@ -134,7 +134,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
         return ", and ".join(condition.says for condition in self.conditions)
 
 
-NOTHING = Event(conditions=(), of=0)
+NOTHING = Event(conditions=(), likelier_on=0)
 """The event that always holds: nothing in the views tells the two data sets apart."""
 
 
@@ -154,14 +154,14 @@ def learn(tables: Sequence[ViewTable], delta: float = 0.0) -> tuple[Event, float
     """
     columns = [*_columns(tables), *_regression(tables)]
     best, bound, most = NOTHING, 0.0, 0.0
-    for first, epsilon, of in _unlike(_scan(columns, tables, NOTHING, delta)):
-        event, so_far = Event(conditions=(first,), of=of), epsilon
+    for first, epsilon, side in _unlike(_scan(columns, tables, NOTHING, delta)):
+        event, so_far = Event(conditions=(first,), likelier_on=side), epsilon
         for _ in range(_DEPTH - 1):
-            further = _scan(columns, tables, event, delta, of)
+            further = _scan(columns, tables, event, delta, side)
             if not further or further[0][1] < so_far * _WORTH:
                 break
             condition, so_far, _ = further[0]
-            event = Event(conditions=(*event.conditions, condition), of=of)
+            event = Event(conditions=(*event.conditions, condition), likelier_on=side)
         worth = min(map(_readable, event.conditions))
         if so_far * worth > most:
             best, bound, most = event, so_far, so_far * worth
@@ -234,11 +234,12 @@ def _scan(
     tables: Sequence[ViewTable],
     within: Event,
     delta: float,
-    of: int | None = None,
+    likelier_on: int | None = None,
 ) -> list[tuple[Condition, float, int]]:
     """The best condition of each column within an event: (condition, bound, likelier data set).
 
-    The best first; conditions without a bound are left out. `of`: the likelier data set, if given.
+    The best first; conditions without a bound are left out. `likelier_on`: the likelier data set,
+    if given.
     """
     inside = [within.holds(table) for table in tables]
     counts: list[NDArray[Any]] = [np.zeros((2, 0))]
@@ -252,7 +253,7 @@ def _scan(
             where += [(place, above, step) for step in steps.tolist()]
     counted = np.concatenate(counts, axis=1)
     best: dict[int, tuple[Condition, float, int]] = {}
-    for side in (0, 1) if of is None else (of,):
+    for side in (0, 1) if likelier_on is None else (likelier_on,):
         # the luckiest of many candidates is taken, so each bound needs a smaller error
         error = ERROR / max(len(where), 1)
         bounds = epsilon_at_least(counted[side], counted[1 - side], len(inside[0]), delta, error)

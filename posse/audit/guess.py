@@ -27,13 +27,13 @@ _MOST = 256
 class Guess(msgspec.Struct, frozen=True, kw_only=True):
     """How often a classifier, trained on half of the runs, named the best arm of the others.
 
-    It was right in `hits` of `trials` runs. So its probability is at least `found`, which is too
-    large with probability `error`; `claimed` is the claim's upper bound, None if there is no claim.
-    `words` says what it used.
+    It was right in `hits` of `trials` runs. So its probability is at least `lower_bound`, which is
+    too large with probability `error`; `claimed` is the claim's upper bound, None if there is no
+    claim. `words` says what it used.
     """
 
     claimed: float | None
-    found: float
+    lower_bound: float
     error: float
     hits: int
     trials: int
@@ -42,7 +42,7 @@ class Guess(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def refuted(self) -> bool:
         """Whether the arm is named more often than claimed."""
-        return self.claimed is not None and self.found > self.claimed
+        return self.claimed is not None and self.lower_bound > self.claimed
 
     @property
     def word(self) -> str:
@@ -57,7 +57,7 @@ class Guess(msgspec.Struct, frozen=True, kw_only=True):
         claimed = "" if self.claimed is None else f", claimed at most {number(self.claimed)}"
         return (
             f"the best arm is named in {self.hits:,} of {self.trials:,} runs: with probability at "
-            f"least {number(self.found)}{claimed}; {self.word}"
+            f"least {number(self.lower_bound)}{claimed}; {self.word}"
         )
 
 
@@ -85,7 +85,7 @@ def guess_best_arm(
     first = np.argsort(-model.feature_importances_)[:3]
     return Guess(
         claimed=claimed,
-        found=float(at_least(hits, half, error)),
+        lower_bound=float(at_least(hits, half, error)),
         error=error,
         hits=hits,
         trials=half,

@@ -16,9 +16,9 @@ from posse.protocol.privacy import Neighbours, format_cost
 class AuditVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """The result of an audit.
 
-    `claimed` and `delta` are the claim's; `claimed` is None if there is no claim. `found` is
-    the lower bound on ε at `delta`, `found_delta` the one on δ at `claimed`; each is too large
-    with probability `error`. `event` (in words: `words`) occurred in `hits` of `trials` runs on
+    `claimed` and `delta` are the claim's; `claimed` is None if there is no claim. `lower_bound` is
+    the one on ε at `delta`, `delta_lower_bound` the one on δ at `claimed`; each is too large with
+    probability `error`. `event` (in words: `words`) occurred in `hits` of `trials` runs on
     one data set and in `others` on the other. `needed` is how many runs on each data set would
     show twice the claimed ε by an event as frequent as this; None if none was found. `spent` is
     the largest sum of any agent's ledger in any run. `violations` are sentences about faults
@@ -27,8 +27,8 @@ class AuditVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
     claimed: float | None
     delta: float
-    found: float
-    found_delta: float
+    lower_bound: float
+    delta_lower_bound: float
     error: float
     event: Event
     words: str
@@ -43,7 +43,7 @@ class AuditVerdict(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def refuted(self) -> bool:
         """Whether the claim is refuted; without a claim, only violations count."""
-        over = self.claimed is not None and self.found > self.claimed
+        over = self.claimed is not None and self.lower_bound > self.claimed
         return over or bool(self.violations)
 
     @property
@@ -69,7 +69,7 @@ class AuditVerdict(msgspec.Struct, frozen=True, kw_only=True):
         if self.claimed is not None:
             claim = f"claimed {format_cost(self.claimed, self.delta)}"
         counts = f"{self.hits:,} of {self.trials:,} runs against {self.others:,}"
-        return f"{counts}: ε is at least {number(self.found)}, {claim}; {self.word}"
+        return f"{counts}: ε is at least {number(self.lower_bound)}, {claim}; {self.word}"
 
 
 def judge(
@@ -82,15 +82,17 @@ def judge(
     """The verdict on data sets 0 and 1: it learns the event on `learned`, counts it on `tested`."""
     event, _ = learn(learned, delta)
     trials = len(tested[0].values)
-    hits = int(event.holds(tested[event.of]).sum())
-    others = int(event.holds(tested[1 - event.of]).sum())
+    hits = int(event.holds(tested[event.likelier_on]).sum())
+    others = int(event.holds(tested[1 - event.likelier_on]).sum())
     has_event = bool(event.conditions)
     spent = [table.spent for table in (*learned, *tested) if table.spent is not None]
     return AuditVerdict(
         claimed=claimed,
         delta=delta,
-        found=float(epsilon_at_least(hits, others, trials, delta, error)) if has_event else 0.0,
-        found_delta=delta_at_least(hits, others, trials, claimed or 0.0, error)
+        lower_bound=float(epsilon_at_least(hits, others, trials, delta, error))
+        if has_event
+        else 0.0,
+        delta_lower_bound=delta_at_least(hits, others, trials, claimed or 0.0, error)
         if has_event
         else 0.0,
         error=error,

@@ -40,15 +40,15 @@ _FIRST = 1 << 21
 class OneRun(msgspec.Struct, frozen=True, kw_only=True):
     """Of `canaries` in `runs` runs `guesses` were guessed, `right` of them rightly.
 
-    So ε is at least `found`, wrong with probability `error`. Twice the claimed ε, if one guess in
-    two is as likely as that, shows with probability `power`.
+    So ε is at least `lower_bound`, wrong with probability `error`. Twice the claimed ε, if one
+    guess in two is as likely as that, shows with probability `power`.
     """
 
     canaries: int
     runs: int
     guesses: int
     right: int
-    found: float
+    lower_bound: float
     error: float
     power: float
 
@@ -56,8 +56,8 @@ class OneRun(msgspec.Struct, frozen=True, kw_only=True):
     def says(self) -> str:
         """What was found, in a sentence."""
         return (
-            f"ε is at least {number(self.found)}: of {self.canaries:,} canaries in {self.runs:,} "
-            f"runs {self.guesses:,} were guessed, {self.right:,} rightly"
+            f"ε is at least {number(self.lower_bound)}: of {self.canaries:,} canaries in "
+            f"{self.runs:,} runs {self.guesses:,} were guessed, {self.right:,} rightly"
         )
 
 
@@ -159,7 +159,7 @@ def estimate(
         runs=runs,
         guesses=size // 2,
         right=right,
-        found=found_at_least(runs * len(canaries), size // 2, right, delta, strict),
+        lower_bound=found_at_least(runs * len(canaries), size // 2, right, delta, strict),
         error=strict,
         power=power(size, claimed, delta, strict),
     )

@@ -94,9 +94,12 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
             f"the event was seen in {v.hits:,} of {v.trials:,} runs on one data set, "
             f"in {v.others:,} on the other"
         )
-        rows += [("found", f"ε is at least {number(v.found)}: {counts}"), ("event", self.words)]
-        if v.found_delta > v.delta and v.claimed is not None:
-            rows.append(("δ", f"at least {number(v.found_delta)} at ε = {number(v.claimed)}"))
+        rows += [
+            ("found", f"ε is at least {number(v.lower_bound)}: {counts}"),
+            ("event", self.words),
+        ]
+        if v.delta_lower_bound > v.delta and v.claimed is not None:
+            rows.append(("δ", f"at least {number(v.delta_lower_bound)} at ε = {number(v.claimed)}"))
         if v.needed is not None and not v.refuted:
             often = f"about {v.needed:,} runs on each data set"
             rows.append(("power", f"by such an event twice the claimed ε would show in {often}"))
@@ -199,7 +202,9 @@ class Audit(Bench):
         enough = bool(violations) or one_run is not None
         counts = bool(self.runs) and (self.if_refuted or not enough)
         verdict = self.verdict() if counts else None
-        refuted = bool(violations) or (one_run is not None and one_run.found > (self.claimed or 0))
+        refuted = bool(violations) or (
+            one_run is not None and one_run.lower_bound > (self.claimed or 0)
+        )
         if verdict is not None:
             word, says, words = verdict.word, verdict.says, verdict.words
             word = "refuted" if refuted else word

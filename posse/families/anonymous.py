@@ -337,21 +337,22 @@ def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
     """Fill in the record from the server's notes and, in the lab, from those of the users."""
     log = record.log
     without: defaultdict[int, list[int]] = defaultdict(list)
-    for _, row in NoFeedbackRow.of(log):
+    for _, row in NoFeedbackRow.select(log):
         without[row.batch].append(row.arm)
     committed = [
-        (row.assignments, row.explored_rounds, row.feedback_used) for _, row in CommitRow.of(log)
+        (row.assignments, row.explored_rounds, row.feedback_used)
+        for _, row in CommitRow.select(log)
     ]
     sent, explored, used = committed[0] if committed else (None, None, None)
     record.detail = AnonymousDetail(
-        batches=[row for _, row in BatchRow.of(log)],
+        batches=[row for _, row in BatchRow.select(log)],
         assignments_sent=sent,
         explored_rounds=explored,
         feedback_used=used,
-        group_sizes={row.size: row.groups for _, row in GroupSizeRow.of(log)},
+        group_sizes={row.size: row.groups for _, row in GroupSizeRow.select(log)},
         no_feedback=dict(without),
-        vanished=[row.user for _, row in VanishedRow.of(log)],
-        expelled=[row.user for _, row in ExpelledRow.of(log)],
+        vanished=[row.user for _, row in VanishedRow.select(log)],
+        expelled=[row.user for _, row in ExpelledRow.select(log)],
         rewards=None if spec.mode == "field" else _earned(record, parameters.horizon),
         trust=trust_in(parameters),
     )
@@ -369,7 +370,7 @@ def _earned(record: RunRecord, horizon: int) -> list[list[float]]:
     t = np.linspace(0.0, horizon, _CURVE_POINTS + 1)
     total = np.zeros(len(t))
     for log in record.agent_logs:
-        earned = [row for _, row in RewardRow.of(log)]
+        earned = [row for _, row in RewardRow.select(log)]
         log.pop(RewardRow.table, None)
         total += np.interp(
             t, [0.0, *(row.round for row in earned)], [0.0, *(row.total for row in earned)]
@@ -382,7 +383,7 @@ def _show_rounds(standing: Standing) -> Sequence[str]:
 
 
 def _show_progress(standing: Standing) -> Sequence[str]:
-    batches = BatchRow.of(standing.log)
+    batches = BatchRow.select(standing.log)
     lines = [f"batch {row.batch}" for _, row in batches[-1:]]
     if standing.log.get(CommitRow.table):
         lines = ["exploration is over"]

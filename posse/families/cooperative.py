@@ -543,8 +543,8 @@ def _complete_cooperation(spec: RunSpec, parameters: Any, record: RunRecord) -> 
     slots: Counter[int] = Counter()
     duplicates = []
     for log in record.agent_logs:
-        duplicates.append(sum(row.messages for _, row in DuplicatesRow.of(log)))
-        for _, row in HopsRow.of(log):
+        duplicates.append(sum(row.messages for _, row in DuplicatesRow.select(log)))
+        for _, row in HopsRow.select(log):
             counted[row.distance] += row.messages
             slots[row.distance] += row.slots
     record.detail = msgspec.structs.replace(

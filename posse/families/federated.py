@@ -423,7 +423,7 @@ def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
 
     In the field, what agents noted and sent each other stays with them and is unknown here.
     """
-    decided = len(RoundRow.of(record.log))
+    decided = len(RoundRow.select(record.log))
     rounds: int | None = decided
     match parameters:
         case CdpParameters():
@@ -448,7 +448,7 @@ def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
     present = [n for n in range(len(record.agent_logs)) if n not in record.dismissed]
     first = next((n for n in present if n not in record.exhausted), next(iter(present), None))
     log = {} if first is None else record.agent_logs[first]
-    record.detail = FederatedDetail([row for _, row in ExploredRow.of(log)])
+    record.detail = FederatedDetail([row for _, row in ExploredRow.select(log)])
 
 
 def _price_cdp(spec: RunSpec, p: CdpParameters, record: RunRecord, rounds: int) -> None:
@@ -465,7 +465,7 @@ def _price_cdp(spec: RunSpec, p: CdpParameters, record: RunRecord, rounds: int) 
         formula, p.c1 * (once + each * n * rounds), exact=not record.without
     )
     # after a loss, fewer agents are asked
-    links = [each * row.asked for _, row in RoundRow.of(record.log)]
+    links = [each * row.asked for _, row in RoundRow.select(record.log)]
     traffic.per_round = [RoundCost(r, k, p.c1 * k) for r, k in enumerate(links, start=1)]
 
 
@@ -475,7 +475,7 @@ def _price_ddp(spec: RunSpec, p: DdpParameters, record: RunRecord) -> int:
     traffic = record.communication
     # a lone agent exchanges nothing, and decides as soon as it has explored
     rows = ExchangedRow if spec.agents.count > 1 else ExploredRow
-    rounds = statistics.median_low(len(rows.of(log)) for log in record.agent_logs)
+    rounds = statistics.median_low(len(rows.select(log)) for log in record.agent_logs)
     traffic.per_round = per_round = _price_rounds(record, p, rounds)
     traffic.cost = sum(row.cost for row in per_round)
     traffic.closed_form = None
@@ -527,7 +527,7 @@ def _price_rounds(
     hops: Counter[int] = Counter()
     slots: Counter[int] = Counter()
     for log in record.agent_logs:
-        for _, row in ExchangedRow.of(log):
+        for _, row in ExchangedRow.select(log):
             hops[row.round] += row.links
             slots[row.round] = row.slots
     numbers = range(1, rounds + 1)
@@ -541,7 +541,7 @@ def _price_rounds(
 def _set_status(record: RunRecord) -> None:
     """Set the status where no server decides; only the lab knows the arms left to each agent."""
     answers = [arm for n, arm in enumerate(record.answers) if n not in record.without]
-    remaining = {rows[-1][1].arm for log in record.agent_logs if (rows := LeftRow.of(log))}
+    remaining = {rows[-1][1].arm for log in record.agent_logs if (rows := LeftRow.select(log))}
     record.status = "horizon"
     if remaining and all(len(arms) == 1 for arms in remaining):
         alike = len(remaining) == 1 and None not in answers
@@ -550,7 +550,7 @@ def _set_status(record: RunRecord) -> None:
 
 def _show_progress(standing: Standing) -> Sequence[str]:
     """The server's rounds; without a server no rounds are known before the end."""
-    rounds = RoundRow.of(standing.log)
+    rounds = RoundRow.select(standing.log)
     if not rounds:
         return [standing.time()]
     _, last = rounds[-1]
@@ -559,9 +559,9 @@ def _show_progress(standing: Standing) -> Sequence[str]:
 
 def _arms_left(run: RunRecord, arms: int) -> list[tuple[float, float]]:
     """By the server's word or, where there is none, by the first agent's."""
-    decided: list[tuple[float, float]] = [(now, r.arms_left) for now, r in RoundRow.of(run.log)]
+    decided: list[tuple[float, float]] = [(now, r.arms_left) for now, r in RoundRow.select(run.log)]
     if not decided and run.agent_logs:
-        decided = [(now, row.active) for now, row in ExploredRow.of(run.agent_logs[0])]
+        decided = [(now, row.active) for now, row in ExploredRow.select(run.agent_logs[0])]
     return [(0.0, arms), *decided]
 
 

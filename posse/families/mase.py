@@ -274,8 +274,8 @@ class ServerDetail(Detail):
 
     def lines(self, run: RunRecord) -> Lines:
         """How many votes were counted, how many arms eliminated, and whether a lot decided."""
-        votes = Counter(row.arm for _, row in VoteRow.of(run.log))
-        gone = {row.arm for _, row in EliminationRow.of(run.log)}
+        votes = Counter(row.arm for _, row in VoteRow.select(run.log))
+        gone = {row.arm for _, row in EliminationRow.select(run.log)}
         removed = f"{counted(len(gone), 'arm')} removed"
         if not votes:
             return [("arms", removed)]
@@ -315,15 +315,15 @@ def _show_agents_done(standing: Standing) -> Sequence[str]:
 
 
 def _votes(run: RunRecord, arms: int) -> list[tuple[float, float]]:
-    return [(now, row.arm) for now, row in VoteRow.of(run.log)]
+    return [(now, row.arm) for now, row in VoteRow.select(run.log)]
 
 
 def _eliminations(run: RunRecord, arms: int) -> list[tuple[float, float]]:
-    return [(now, row.arm) for now, row in EliminationRow.of(run.log)]
+    return [(now, row.arm) for now, row in EliminationRow.select(run.log)]
 
 
 def _arms_left(run: RunRecord, arms: int) -> list[tuple[float, float]]:
-    gone = sorted(now for now, _ in EliminationRow.of(run.log))
+    gone = sorted(now for now, _ in EliminationRow.select(run.log))
     return [(now, arms - count) for count, now in enumerate([0.0, *gone])]
 
 

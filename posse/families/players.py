@@ -350,7 +350,7 @@ class PlayersDetail(Detail, omit_defaults=True):
 
 
 def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
-    collisions, rewards = CollisionsRow.of(record.log), RewardsRow.of(record.log)
+    collisions, rewards = CollisionsRow.select(record.log), RewardsRow.select(record.log)
     if not collisions:
         record.detail = PlayersDetail()
         return
@@ -374,7 +374,7 @@ def _show_progress(standing: Standing) -> Sequence[str]:
 
 
 def _collisions(run: RunRecord, arms: int) -> list[tuple[float, float]]:
-    return [(slot, sum(row.player)) for slot, row in CollisionsRow.of(run.log)]
+    return [(slot, sum(row.player)) for slot, row in CollisionsRow.select(run.log)]
 
 
 PLAYERS = Results(

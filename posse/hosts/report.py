@@ -117,7 +117,7 @@ class ReportForm:
             if table not in self._log:
                 raise BadReport("a table that this system does not have")
             try:
-                self._log[table].of(report.log)
+                self._log[table].select(report.log)
             except (ValueError, msgspec.ValidationError):
                 raise BadReport(f"a row of {table}") from None
             if not all(math.isfinite(cell) for row in rows for cell in row):

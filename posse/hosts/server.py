@@ -178,7 +178,7 @@ class Server:
             elif type(effect) is Timer:
                 self._wait(effect)
             elif type(effect) is Note:
-                row, moment = effect.row, effect.at
+                row, moment = effect.row, effect.time
                 line = self._system.results.line(row, self.clock.now if moment is None else moment)
                 if not self._field or isinstance(row, PublicRow):
                     self.log[row.table].append(line)

@@ -34,20 +34,20 @@ class CoordinatorStatus(msgspec.Struct, frozen=True, kw_only=True):
 class Snapshot:
     """A coordinator's state at one moment. It never changes, so that any thread may read it.
 
-    `reported` is the status for operators, with ages as of the time `at`, in seconds of the loop's
-    clock. `away` are the agents whose connection was lost. `restarts` says how often each agent was
-    started again since the last run, `resent` how many frames were sent to agents again.
+    `reported` is the status for operators, with ages as of the time `taken_at`, in seconds of the
+    loop's clock. `away` are the agents whose connection was lost. `restarts` says how often each
+    agent was started again since the last run, `resent` how many frames were sent to agents again.
     """
 
     reported: CoordinatorStatus
-    at: float = 0.0
+    taken_at: float = 0.0
     away: tuple[int, ...] = ()
     restarts: tuple[tuple[int, int], ...] = ()
     resent: int = 0
 
     def status(self, now: float) -> CoordinatorStatus:
         """The status for operators, with ages as of `now`, in seconds of the loop's clock."""
-        since, heard = now - self.at, self.reported.heard_seconds_ago
+        since, heard = now - self.taken_at, self.reported.heard_seconds_ago
         return msgspec.structs.replace(
             self.reported,
             heard_seconds_ago={rank: round(ago + since, 3) for rank, ago in heard.items()},

@@ -61,18 +61,18 @@ def _tiles(document: Document) -> list[Tile]:
     if document.guess is not None:
         most = document.guess.claimed
         note = "nothing is claimed" if most is None else f"claimed at most {number(most)}"
-        return [Tile(label="best arm named", value=number(document.guess.found), note=note)]
+        return [Tile(label="best arm named", value=number(document.guess.lower_bound), note=note)]
     if document.verdict is None:
         assert document.coupling is not None
         cost = number(document.coupling.cost)
         tiles = [Tile(label="ε by noise asked for", value=cost, note="of one reward, at most")]
         if document.one_run is not None:
-            epsilon = number(document.one_run.found)
+            epsilon = number(document.one_run.lower_bound)
             tiles.append(Tile(label="ε at least", value=epsilon, note="by guessing canaries"))
         return tiles
     claimed = document.verdict.claimed
     note = "nothing is claimed" if claimed is None else f"claimed {number(claimed)}"
-    tiles = [Tile(label="ε at least", value=number(document.verdict.found), note=note)]
+    tiles = [Tile(label="ε at least", value=number(document.verdict.lower_bound), note=note)]
     if document.verdict.needed is not None:
         note = "on each data set would show twice the claimed ε by such an event"
         tiles.append(Tile(label="Runs", value=number(document.verdict.needed), note=note))

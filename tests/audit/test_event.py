@@ -40,7 +40,9 @@ def test_what_is_alike_is_told_apart_by_nothing():
 
 
 def test_a_number_that_is_not_there_is_in_no_event():
-    event = Event(conditions=(Condition(weights={"y": 1.0}, above=False, threshold=0.0),), of=0)
+    event = Event(
+        conditions=(Condition(weights={"y": 1.0}, above=False, threshold=0.0),), likelier_on=0
+    )
     absent = table(z=np.zeros(3))
     assert not event.holds(absent).any()
     assert event.holds(table(y=np.array([-1.0, 0.0, 1.0]))).tolist() == [True, True, False]

@@ -55,5 +55,5 @@ def test_half_of_the_noise_is_found_by_guessing(mechanism, plant, refuted, monke
     found = estimate(plan, plan.claim.sees, epsilon, 0.0, 20_000)
     assert found is not None
     assert found.power > 0.98
-    assert (found.found > epsilon) == refuted
-    assert found.found > epsilon / 2
+    assert (found.lower_bound > epsilon) == refuted
+    assert found.lower_bound > epsilon / 2

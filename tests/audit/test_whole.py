@@ -215,7 +215,7 @@ def test_what_is_honest_is_not_refuted_and_its_epsilon_is_nearly_found():
     found = verdict("none", 2000)
     assert not found.refuted
     assert not found.overspent
-    assert found.found > 0.6
+    assert found.lower_bound > 0.6
     assert found.words.startswith("`value` of agent 0's first `Told` ")
     assert found.needed
     assert found.needed < 1000
@@ -235,7 +235,7 @@ def test_what_is_honest_is_not_refuted_and_its_epsilon_is_nearly_found():
 def test_planted_faults_are_refuted(fault, by):
     found = verdict(fault, 2000)
     assert found.refuted
-    assert found.found > found.claimed == 1.0
+    assert found.lower_bound > found.claimed == 1.0
     assert by in found.words
     assert found.overspent is (fault in ("half", "twice"))
 

@@ -41,7 +41,7 @@ def test_an_audit_is_said_kept_and_drawn(file, tmp_path, capsys):
     assert audit(file, "--out", out, "--strict", "-q") == 3
     assert document == json.loads((out / "audit.json").read_text())
     assert document["word"] == "refuted"
-    assert document["verdict"]["found"] > document["verdict"]["claimed"] == 1.0
+    assert document["verdict"]["lower_bound"] > document["verdict"]["claimed"] == 1.0
     assert main(["report", str(out)]) == 0
     page = (out / "report.html").read_text()
     assert "Refuted" in page

@@ -31,7 +31,7 @@ def test_a_round_of_cdp_costs_the_uploads_that_were_asked_for(tmp_path: Path, fe
         "base": str(tmp_path),
     }
     record = memory.run(prepare(raw), 0)
-    asked = [row.asked for _, row in RoundRow.of(record.log)]
+    asked = [row.asked for _, row in RoundRow.select(record.log)]
     assert asked == [4, 4, 3 if few == 700 else 4]
     traffic = record.communication
     found = [(row.round, row.links, row.cost) for row in traffic.per_round]

@@ -21,7 +21,7 @@ TOLD = CoordinatorStatus(
 
 
 def test_ages_are_those_of_the_moment_at_which_it_is_read() -> None:
-    snapshot = Snapshot(TOLD, at=11.75)
+    snapshot = Snapshot(TOLD, taken_at=11.75)
     assert msgspec.to_builtins(snapshot.status(12.0)) == {
         "agents": 3,
         "arrived": 2,
@@ -41,6 +41,6 @@ def test_ages_are_those_of_the_moment_at_which_it_is_read() -> None:
 
 def test_nobody_can_change_one() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
-        Snapshot(TOLD).at = 3.0  # type: ignore[misc]
+        Snapshot(TOLD).taken_at = 3.0  # type: ignore[misc]
     with pytest.raises(AttributeError):
         TOLD.agents = 4  # type: ignore[misc]

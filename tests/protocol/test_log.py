@@ -41,7 +41,7 @@ def test_rows_come_back_from_their_cells(noted: list[tuple[float, Row]]) -> None
     for now, row in noted:
         log.setdefault(row.table, []).append(row.line(now))
     for kind in (Plain, Open):
-        assert kind.of(log) == [(now, row) for now, row in noted if type(row) is kind]
+        assert kind.select(log) == [(now, row) for now, row in noted if type(row) is kind]
 
 
 def test_cells_and_columns_of_an_open_row() -> None:
@@ -73,7 +73,7 @@ def test_what_is_no_finite_number_is_not_noted(cell: Any) -> None:
 
 
 def test_whole_numbers_that_crossed_the_wire_as_floats_are_whole_again() -> None:
-    ((now, row),) = Plain.of({"plain": [[1.0, 2.0, 3.0]]})
+    ((now, row),) = Plain.select({"plain": [[1.0, 2.0, 3.0]]})
     assert (now, row) == (1.0, Plain(2, 3.0))
     assert isinstance(row.agent, int)
 
@@ -81,4 +81,4 @@ def test_whole_numbers_that_crossed_the_wire_as_floats_are_whole_again() -> None
 @pytest.mark.parametrize("cells", [[0.0, 1.0], [0.0, 1.0, 2.0, 3.0]])
 def test_a_row_of_another_length_is_refused(cells: list[float]) -> None:
     with pytest.raises(ValueError, match="zip"):
-        Plain.of({"plain": [cells]})
+        Plain.select({"plain": [cells]})

@@ -10,7 +10,7 @@ from posse.report.audit import audit_page
 
 
 def test_the_page_of_a_guess_is_about_the_best_arm(tmp_path: Path) -> None:
-    guess = Guess(claimed=0.1, found=0.5, error=0.01, hits=60, trials=100, words="a forest")
+    guess = Guess(claimed=0.1, lower_bound=0.5, error=0.01, hits=60, trials=100, words="a forest")
     document = Document(
         system="mine", variant="corrected", claim="The best arm.", sees="agent", verdict=None,
         guess=guess, word=guess.word, says=guess.says, words=guess.words,

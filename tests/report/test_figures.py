@@ -84,7 +84,7 @@ class NamedRow(Row, frozen=True):
 
 
 def named(run, arms):
-    return [(now, row.arm) for now, row in NamedRow.of(run.log)]
+    return [(now, row.arm) for now, row in NamedRow.select(run.log)]
 
 
 """

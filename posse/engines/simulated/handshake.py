@@ -82,7 +82,7 @@ class SimulatedGate:
         keeps = self._authenticator.attend(asked=asked)
         schedule.running = before
         if keeps and not (self._keeps and asked):  # else a look is due already
-            schedule.after(LOOK_MS / 1000, lambda: self._attend(asked=False))
+            schedule.call_later(LOOK_MS / 1000, lambda: self._attend(asked=False))
         self._keeps = keeps
 
     def close(self) -> None:
@@ -96,7 +96,7 @@ class SimulatedGate:
     def send_multipart(self, parts: list[bytes]) -> None:
         """The answer to a question."""
         number, status = int(parts[3]), parts[4]
-        self._schedule.after(0.0, lambda: self._then[number](status))
+        self._schedule.call_later(0.0, lambda: self._then[number](status))
 
 
 def shake_hands(connector: Any, listener: Any, let_in: Callable[[str], None]) -> None:
@@ -130,5 +130,5 @@ def shake_hands(connector: Any, listener: Any, let_in: Callable[[str], None]) ->
         if attempt == connector.attempt and connector.end is None:
             connector.refused(listener, _CLOSED, _CLOSED)
 
-    schedule.at(until, too_late)
+    schedule.call_at(until, too_late)
     connector.network.gates[listener.process].ask(shown.own, answered)

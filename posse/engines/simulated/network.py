@@ -230,14 +230,14 @@ class SimulatedNetwork:
                 held, end.held = end.held, []
                 end.due = max(due, end.due)
                 for act in held:
-                    self.schedule.at(end.due, act)
+                    self.schedule.call_at(end.due, act)
 
     def _between(self, a: int, b: int) -> Iterator[LinkEnd]:
         for end in [*self._ends]:
             if {end.rank, end.other.rank} == {a, b} and (a != b):
                 yield end
 
-    def of(self, process: Process) -> list[LinkEnd]:
+    def ends_of(self, process: Process) -> list[LinkEnd]:
         """The open ends of a process."""
         return [end for end in self._ends if end.open and end.socket.process is process]
 
@@ -249,14 +249,14 @@ class SimulatedNetwork:
                 return
             rest = end.came + _SILENCE - self.schedule.now
             if rest > 0 or end.socket.process.stopped_at is not None:  # it notices when it goes on
-                self.schedule.after(max(rest, 1.0), look)
+                self.schedule.call_later(max(rest, 1.0), look)
             else:
                 self.note("silence", end.other.rank, end.rank, b"")
                 self.finish(end)
                 self.lose(end)
 
         if end.open and end.socket.heartbeat:
-            self.schedule.after(_SILENCE + self.schedule.random.random(), look)
+            self.schedule.call_later(_SILENCE + self.schedule.random.random(), look)
 
     # --- processes -------------------------------------------------------------------------------
 
@@ -265,7 +265,7 @@ class SimulatedNetwork:
         if (gate := self.gates.pop(process, None)) is not None:
             gate.close()
         chance = self.schedule.random
-        for end in self.of(process):
+        for end in self.ends_of(process):
             other = end.other
             self._release(end)
             if silently:
@@ -296,13 +296,13 @@ class SimulatedNetwork:
     def stopped(self, process: Process) -> None:
         """A process was stopped: its ends say nothing any more."""
         since = process.stopped_at
-        for end in self.of(process):
+        for end in self.ends_of(process):
             self._watch(end.other, lambda: process.stopped_at == since)
 
     def went_on(self, process: Process, after: float) -> None:
         """A process goes on: its own heartbeats may be overdue."""
         if after >= _SILENCE:
-            for end in self.of(process):
+            for end in self.ends_of(process):
                 if end.socket.heartbeat and self.schedule.random.random() < 0.5:
                     self.finish(end)
                     self.lose(end)
@@ -402,7 +402,7 @@ class SimulatedNetwork:
             other.free_at = max(other.free_at, schedule.now) + took
             delay = lateness(path.delay, path.jitter, path.resent, chance)
             other.due = max(other.due, other.free_at + delay)
-            schedule.at(other.due, land)
+            schedule.call_at(other.due, land)
 
     def finish(self, end: LinkEnd) -> None:
         """This end closes: the other one hears of it after all that was sent."""
@@ -420,7 +420,7 @@ class SimulatedNetwork:
             other.held.append(lose)
             return
         due = min(other.due, other.cutoff) if other.cutoff < math.inf else other.due
-        self.schedule.at(max(due, self.schedule.now + path.delay), lose)
+        self.schedule.call_at(max(due, self.schedule.now + path.delay), lose)
 
     def reset(self, end: LinkEnd) -> None:
         """A connection is reset at both ends; what is under way is lost."""
@@ -437,7 +437,7 @@ class SimulatedNetwork:
 
     def shut(self, process: Process, descriptor: int) -> None:
         """A process closes a connection by its descriptor."""
-        for end in self.of(process):
+        for end in self.ends_of(process):
             if end.descriptor == descriptor:
                 self.finish(end)
                 self.lose(end)
@@ -464,7 +464,7 @@ class Connector:
         self.attempt += 1
         number = self.attempt
         schedule = self.network.schedule
-        schedule.after(after, lambda: self._try(number, schedule.now, _ASK_AGAIN))
+        schedule.call_later(after, lambda: self._try(number, schedule.now, _ASK_AGAIN))
 
     def _again(self) -> None:
         """Try again after the socket's interval."""
@@ -478,7 +478,7 @@ class Connector:
         if number != self.attempt or schedule.now > self.until or not process.alive:
             return
         if process.stopped_at is not None:
-            schedule.after(0.05, lambda: self._try(number, since, wait))
+            schedule.call_later(0.05, lambda: self._try(number, since, wait))
             return
         listener = network.listening.get(self.address)
         target = network.rank_at(self.address)
@@ -486,9 +486,9 @@ class Connector:
         limit = socket.connect_timeout
         if not network.reaches(near, self.address):
             if schedule.now + wait > since + limit:
-                schedule.at(since + limit, self._again)
+                schedule.call_at(since + limit, self._again)
             else:
-                schedule.after(wait, lambda: self._try(number, since, 2 * wait))
+                schedule.call_later(wait, lambda: self._try(number, since, 2 * wait))
             return
         if listener is None or target is None or network.path(near, target).cut:
             self._again()
@@ -498,7 +498,7 @@ class Connector:
                 socket.monitor_says(zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL, 0, self.address)
                 self._again()
             else:
-                schedule.after(0.1, lambda: self._try(number, since, wait))
+                schedule.call_later(0.1, lambda: self._try(number, since, wait))
             return
         trip = network.path(near, target).delay + network.path(target, near).delay
         trip *= 2 if self.credentials is None else 4
@@ -512,7 +512,7 @@ class Connector:
             if self._may_go_on(number, listener):
                 network.establish(self, listener, key)
 
-        schedule.after(trip, shake)
+        schedule.call_later(trip, shake)
 
     def _may_go_on(self, number: int, listener: Socket) -> bool:
         """Whether this attempt can succeed; if it cannot now, there will be another."""

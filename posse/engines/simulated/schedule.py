@@ -44,13 +44,13 @@ class TurnSchedule:
         self._order = itertools.count()
         self.greenlet: Any = self.greenlets.getcurrent()
 
-    def at(self, when: float, act: Callable[[], None]) -> None:
+    def call_at(self, when: float, act: Callable[[], None]) -> None:
         """Act at this time, or now if it has passed."""
         heapq.heappush(self._due, (max(when, self.now), next(self._order), act))
 
-    def after(self, seconds: float, act: Callable[[], None]) -> None:
+    def call_later(self, seconds: float, act: Callable[[], None]) -> None:
         """Act after so many seconds."""
-        self.at(self.now + seconds, act)
+        self.call_at(self.now + seconds, act)
 
     @property
     def next_due(self) -> float:
@@ -84,7 +84,7 @@ class Process:
         self._missed = False
         self._waiting = True
         self._greenlet: Any = schedule.greenlets.greenlet(self._run)
-        schedule.at(schedule.now, lambda: self._resume(0))
+        schedule.call_at(schedule.now, lambda: self._resume(0))
 
     def _run(self) -> None:
         try:
@@ -124,7 +124,7 @@ class Process:
             schedule.now = max(schedule.now, until)  # nobody else has a turn before
             return
         if until < math.inf:
-            schedule.at(until, lambda: self._resume(turn))
+            schedule.call_at(until, lambda: self._resume(turn))
         self._waiting = not deaf
         schedule.greenlet.switch()
         if not self.alive:
@@ -135,7 +135,7 @@ class Process:
         if self._waiting:
             self._waiting = False
             turn, schedule = self.turns, self._schedule
-            schedule.after(schedule.random.uniform(5e-6, 6e-5), lambda: self._resume(turn))
+            schedule.call_later(schedule.random.uniform(5e-6, 6e-5), lambda: self._resume(turn))
 
     def stop(self) -> None:
         """Stop it, as SIGSTOP does."""
@@ -148,7 +148,7 @@ class Process:
         if self._missed:
             self._missed = False
             turn = self.turns
-            self._schedule.at(self._schedule.now, lambda: self._resume(turn))
+            self._schedule.call_at(self._schedule.now, lambda: self._resume(turn))
 
     def kill(self) -> None:
         """Kill it, as SIGKILL does; from outside."""

@@ -32,7 +32,7 @@ class Crew(msgspec.Struct, frozen=True):
     spec: RunSpec | None = None
     per_process: int = 1
 
-    def of(self, ranks: list[int]) -> "Crew":
+    def select(self, ranks: list[int]) -> "Crew":
         """The same crew with these ranks only."""
         return msgspec.structs.replace(self, agents={rank: self.agents[rank] for rank in ranks})
 

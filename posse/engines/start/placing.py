@@ -208,7 +208,7 @@ class OnWorkers(Starter):
         waiting = [self._waiting.popleft() for _ in range(len(self._waiting))]
         assert self._crew is not None
         for worker, ranks in self._places(list(dict.fromkeys(waiting))).items():
-            self._start(worker, self._crew.of(ranks))
+            self._start(worker, self._crew.select(ranks))
 
     def _watch(self, worker: str) -> None:
         """Report deaths on a worker, until the worker itself dies."""

@@ -235,7 +235,7 @@ class Nemesis:
             fault = self._left.pop()
             self._lasting += 1
             self._cluster.coming += 1
-            self._cluster.schedule.after(0.0, lambda fault=fault: self._begin(fault))  # type: ignore[misc]
+            self._cluster.schedule.call_later(0.0, lambda fault=fault: self._begin(fault))  # type: ignore[misc]
 
     def _begin(self, fault: InjectedFault) -> None:
         cluster = self._cluster
@@ -251,7 +251,7 @@ class Nemesis:
 
         # as after a loss of power, none is back before its peers noticed that its address is gone
         noticed = max(self._moved.get(rank, 0.0) + _BOOTS for rank in fault.ends)
-        cluster.schedule.at(max(cluster.schedule.now + fault.lasts, noticed), end)
+        cluster.schedule.call_at(max(cluster.schedule.now + fault.lasts, noticed), end)
 
     # --- links -----------------------------------------------------------------------------------
 
@@ -413,7 +413,7 @@ class Nemesis:
         as_rank = None if shown is None else keys.AgentKeys(rank, shown, known.coordinator)
         stranger = cluster.intrude(rank, as_rank)
         again = cluster.schedule.now + fault.lasts / 2  # as by a supervisor, if it ended
-        cluster.schedule.at(again, lambda: cluster.start(stranger))
+        cluster.schedule.call_at(again, lambda: cluster.start(stranger))
         return lambda: cluster.kill(stranger)
 
     def _revoked_key(self, fault: InjectedFault) -> Callable[[], None]:
@@ -454,7 +454,9 @@ class Nemesis:
                 cluster.disks[rank].trouble, cluster.disks[rank].slow = "", 0.0
             for rank in of_disk:
                 self._start_if_failed(rank)
-                schedule.after(_ENDING, partial(self._start_if_failed, rank))  # it may be ending
+                schedule.call_later(
+                    _ENDING, partial(self._start_if_failed, rank)
+                )  # it may be ending
 
         return undo
 

@@ -39,9 +39,9 @@ def test_one_that_is_stopped_misses_nothing_and_one_that_is_killed_does_nothing_
 
     stopped = Process(schedule, 0, lambda: main("stopped"))
     killed = Process(schedule, 1, lambda: main("killed"))
-    schedule.after(0.5, stopped.stop)
-    schedule.after(0.6, killed.kill)
-    schedule.after(5.0, stopped.go_on)
+    schedule.call_later(0.5, stopped.stop)
+    schedule.call_later(0.6, killed.kill)
+    schedule.call_later(5.0, stopped.go_on)
     schedule.carry_on(lambda: False, math.inf)
     assert schedule.now == START + 5
     assert seen == ["end of killed", "stopped", "end of stopped"]
@@ -60,8 +60,8 @@ def test_one_that_waits_is_woken_soon_and_one_that_works_is_not() -> None:
 
     waits = Process(schedule, 0, lambda: main(deaf=False))
     works = Process(schedule, 1, lambda: main(deaf=True))
-    schedule.after(0.5, waits.wake)
-    schedule.after(0.5, works.wake)
+    schedule.call_later(0.5, waits.wake)
+    schedule.call_later(0.5, works.wake)
     schedule.carry_on(lambda: False, math.inf)
     assert 0.5 < waits.result < 0.51
     assert works.result == 1.0

@@ -17,7 +17,7 @@ def test_a_part_has_the_secrets_of_its_own_agents_alone() -> None:
         folders=[],
         inbox="",
     )
-    part = crew.of([1])
+    part = crew.select([1])
     assert list(part.agents) == [1]
     assert part.agents[1][1] is pairs[1]
     for pair in pairs:
