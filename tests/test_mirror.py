@@ -27,7 +27,7 @@ ELSEWHERE = [
     ),
     (
         "how both ends of a run go on after a kill",
-        "tests/engines/test_recovery.py",
+        "tests/testing/test_hosts.py",
         "posse/engines/agents: recovery",
         "posse/engines/coordinator: recovery",
     ),

@@ -15,8 +15,8 @@ import pytest
 
 from posse.durable.lifetime import read as ledger
 from posse.security.keys import create
-from tests.engines.test_recovery import logged
 from tests.support.field import MEANS, logs
+from tests.support.killed import logged
 from tests.support.patience import PATIENCE
 from tests.support.remote import free_port, until
 

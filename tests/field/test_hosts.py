@@ -24,7 +24,7 @@ from posse.engines import memory
 from posse.plan import prepare
 from posse.security import keys
 from posse.spec.runfile import read
-from tests.engines.test_recovery import logged
+from tests.support.killed import logged
 from tests.support.machine import answers
 from tests.support.patience import PATIENCE
 from tests.support.remote import free_port

@@ -14,8 +14,8 @@ from posse.durable.lifetime import read as ledger
 from posse.plan import prepare
 from posse.security.keys import create, for_agent
 from posse.spec.runfile import read as read_run
-from tests.engines.test_recovery import disturbed, logged
 from tests.support.field import MEANS, field, logs
+from tests.support.killed import disturbed, logged
 from tests.support.patience import PATIENCE
 from tests.support.remote import Agent, Coordinator, until
 

@@ -2,11 +2,9 @@
 
 import contextlib
 import math
-import queue
 import socket
 import struct
 import threading
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -19,17 +17,10 @@ _RESET = struct.pack("ii", 1, 0)  # SO_LINGER: a close loses what was not sent y
 class Relay:
     """Passes on what comes at `endpoint`, a tcp address, to `target`, another.
 
-    `delay`: seconds that each way takes. `lasts`: the first connections are cut after so many bytes
-    from who connected.
+    `lasts`: the first connections are cut after so many bytes from who connected.
     """
 
-    def __init__(
-        self,
-        target: str,
-        delay: float = 0.0,
-        lasts: Iterable[float] = (),
-    ) -> None:
-        self._delay = delay
+    def __init__(self, target: str, lasts: Iterable[float] = ()) -> None:
         self._lasts = iter(lasts)
         host, port = target.removeprefix("tcp://").split(":")
         self._target = (host, int(port))
@@ -39,9 +30,7 @@ class Relay:
         self._lock = threading.Lock()
         self._through = threading.Event()
         self._through.set()
-        self._held: set[str] = set()
         self.cuts = 0
-        self.turned_away = 0
         self.carried: dict[str, list[bytearray]] = {"there": [], "back": []}
         """What came of each connection, by the way it took."""
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
@@ -73,13 +62,8 @@ class Relay:
         self._through.clear()
         self.cut()
 
-    def hold(self, *ways: str) -> None:
-        """Pass nothing on any more, and say nothing of it; `ways`: "there" and "back"."""
-        self._held = set(ways or ("there", "back"))
-
     def restore(self) -> None:
-        """Let connections through again, and on what was held, as TCP does."""
-        self._held = set()
+        """Let connections through again."""
         self._through.set()
 
     def _accept(self) -> None:
@@ -89,7 +73,6 @@ class Relay:
             except OSError:
                 return
             if not self._through.is_set():
-                self.turned_away += 1
                 near.close()
                 continue
             try:
@@ -108,38 +91,21 @@ class Relay:
             ):
                 self.carried[name].append(kept := bytearray())
                 thread = threading.Thread(
-                    target=self._pass_on, args=(name, *pair, left, kept), daemon=True
+                    target=self._pass_on, args=(*pair, left, kept), daemon=True
                 )
                 self._threads.append(thread)
                 thread.start()
 
     def _pass_on(
-        self, way: str, source: socket.socket, sink: socket.socket, left: float, kept: bytearray
+        self, source: socket.socket, sink: socket.socket, left: float, kept: bytearray
     ) -> None:
-        late: queue.SimpleQueue[tuple[float, bytes]] = queue.SimpleQueue()
-
-        def deliver() -> None:
-            with contextlib.suppress(OSError):
-                while True:
-                    due, data = late.get()
-                    time.sleep(max(0.0, due - time.monotonic()))
-                    if not data:
-                        return
-                    while way in self._held and sink.fileno() >= 0:
-                        time.sleep(0.02)
-                    sink.sendall(data)
-
-        carrier = threading.Thread(target=deliver, daemon=True)
-        carrier.start()
         with contextlib.suppress(OSError):
             while data := source.recv(_BYTES):
                 left -= len(data)
                 if left < 0:
                     break
                 kept += data
-                late.put((time.monotonic() + self._delay, data))
-        late.put((time.monotonic() + self._delay, b""))
-        carrier.join()
+                sink.sendall(data)
         with self._lock:
             (self._reset if left < 0 else self._close)(source, sink)
 
@@ -156,9 +122,9 @@ class Relay:
 
 
 @contextmanager
-def relay(target: str, delay: float = 0.0, lasts: Iterable[float] = ()) -> Iterator[Relay]:
+def relay(target: str, lasts: Iterable[float] = ()) -> Iterator[Relay]:
     """A relay, closed at the end."""
-    way = Relay(target, delay, lasts)
+    way = Relay(target, lasts)
     try:
         yield way
     finally:

@@ -1,4 +1,7 @@
-"""A seed's faults on real processes; the simulator has them in virtual time."""
+"""A seed's faults on real processes; the simulator has them in virtual time.
+
+A link that is silent is so for longer than it takes to be noticed, 4 s.
+"""
 
 from typing import Any
 
@@ -41,8 +44,8 @@ def fault(
         fault("lose", 0, 1, amount=0.3),
         pytest.param(fault("duplicate", 0, 1, amount=0.9), marks=pytest.mark.slow),
         pytest.param(fault("reset", 0, 1, lasts=0.0), marks=pytest.mark.slow),
-        pytest.param(fault("drop", 0, 1), marks=pytest.mark.slow),
-        pytest.param(fault("drop one way", 1, 0), marks=pytest.mark.slow),
+        pytest.param(fault("drop", 0, 1, lasts=7.0), marks=pytest.mark.slow),
+        pytest.param(fault("drop one way", 1, 0, lasts=7.0), marks=pytest.mark.slow),
         pytest.param(fault("partition", 0), marks=pytest.mark.slow),
         fault("kill", 1),
         pytest.param(fault("stop", 1), marks=pytest.mark.slow),

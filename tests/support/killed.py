@@ -1,26 +1,17 @@
-"""A coordinator that is killed and started again: its run is that of nobody disturbed."""
+"""A coordinator that is killed, each time when its journal has grown so far, and started again."""
 
 import json
-import random
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from posse.durable.directory import SPECIFICATION, RunDirectory
-from posse.engines import memory
-from posse.plan import Plan, prepare
-from posse.results.record import RunRecord
-from tests.runs.test_restarts import CASES, undisturbed_part
+from posse.plan import Plan
 from tests.support.patience import PATIENCE
 from tests.support.remote import Agent, free_port
-
-ENGINE = {"durable": True, "transport": "tcp", "deadline": PATIENCE}
 
 
 def started(file: Path, endpoint: str, *more: str) -> subprocess.Popen[str]:
@@ -57,12 +48,11 @@ def disturbed(
     folder: Path,
     moments: list[int],
     start: Callable[[str], list[Agent]],
-    links: tuple[str, ...] = ("--insecure",),
-    endpoint: str = "",
+    links: tuple[str, ...],
 ) -> dict[str, Any]:
     """A run whose coordinator is killed, each time when its journal has grown so far."""
     out = folder / "out"
-    endpoint = endpoint or f"tcp://127.0.0.1:{free_port()}"
+    endpoint = f"tcp://127.0.0.1:{free_port()}"
     file = RunDirectory(folder / "file", plan).open().path / SPECIFICATION
     agents = start(endpoint)
     process = started(file, endpoint, "--out", str(out), *links)
@@ -79,29 +69,3 @@ def disturbed(
     assert not list(out.glob("coordinator.journal*"))
     found: dict[str, Any] = json.loads(said)["runs"][0]
     return found
-
-
-def check(system: str, transport: str, folder: Path, moments: list[int]) -> int:
-    plan = prepare(CASES[system] | {"engine": ENGINE})
-    detail = plan.system.results.detail
-
-    def agents(endpoint: str) -> list[Agent]:
-        return [Agent(endpoint, rank, wait=PATIENCE) for rank in range(plan.spec.agents.count)]
-
-    with tempfile.TemporaryDirectory() as short:  # such an address has 107 bytes at most
-        endpoint = f"ipc://{short}/hub" if transport == "ipc" else ""
-        run = disturbed(plan, folder, moments, agents, endpoint=endpoint)
-    found, expected = RunRecord.read(run, detail), memory.run(plan, 0)
-    found.refused = {}
-    assert undisturbed_part(found) == undisturbed_part(
-        RunRecord.read(json.loads(json.dumps(expected.document())), detail)
-    )
-    return sum(found.restarts.values())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("system", "transport"), [("mase", "ipc"), ("private-ucb", "tcp")])
-def test_a_killed_coordinator_goes_on(system: str, transport: str, tmp_path: Path) -> None:
-    """On real sockets and disks; the simulator kills the coordinator of every system."""
-    chance = random.Random(1)
-    assert check(system, transport, tmp_path, [chance.randrange(25_000, 80_000)]) == 1
