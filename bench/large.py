@@ -136,9 +136,10 @@ def mase(
         estimates = np.where(left, sums / t, -math.inf)
         losers = left & (estimates.max(axis=1, keepdims=True) - estimates >= width)
         for n in random.permutation(np.flatnonzero(losers.any(axis=1))).tolist():
-            voted += losers[n]
-            counted += int(losers[n].sum())
-            for arm in np.flatnonzero(losers[n] & alive & (voted >= needed)):
+            against = losers[n] & alive  # who acts after an arm is out knows it
+            voted += against
+            counted += int(against.sum())
+            for arm in np.flatnonzero(against & (voted >= needed)):
                 alive[arm] = alive.sum() == 1
             if alive.sum() == 1:
                 return int(alive.argmax()), counted
