@@ -2,6 +2,7 @@
 
 import contextlib
 import socket
+import stat
 from pathlib import Path
 
 from posse.security.address import join, plain, split
@@ -55,6 +56,24 @@ def reachable_address(bound: str, endpoint: str) -> str:
     """The address `bound` as peers at `endpoint` reach it: a wildcard becomes our address."""
     host, port = split(bound)
     return join(own_address(endpoint), port) if host in _ANY else bound
+
+
+def in_the_way(address: str) -> str:
+    """Why nobody may listen at this file, which ZeroMQ would remove; "" if it may, or over tcp."""
+    path = Path(address.removeprefix("ipc://"))
+    if not address.startswith("ipc://") or address.startswith("ipc://@"):
+        return ""
+    try:
+        if not stat.S_ISSOCK(path.lstat().st_mode):
+            return "something else is there; choose another name"
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.setblocking(False)
+            probe.connect(str(path))
+    except BlockingIOError:
+        pass  # it listens, and many wait for it
+    except OSError:
+        return ""
+    return "it is in use; stop the program that listens there, or choose another file"
 
 
 def greets(endpoint: str, patience: float = 2.0) -> bool:

@@ -1,10 +1,11 @@
 """What addresses mean on this machine."""
 
 import socket
+from pathlib import Path
 
 import pytest
 
-from posse.wire.lookup import closed_by_us, is_ipv6, own_address, unresolved
+from posse.wire.lookup import closed_by_us, in_the_way, is_ipv6, own_address, unresolved
 
 
 @pytest.mark.parametrize(
@@ -18,6 +19,12 @@ def test_addresses_that_mean_something(endpoint: str) -> None:
 def test_a_name_that_means_nothing_is_said() -> None:
     said = unresolved("tcp://no-such-host.invalid:7000")
     assert said.startswith("the name no-such-host.invalid does not resolve (")
+
+
+def test_a_file_that_is_no_socket_s_is_in_the_way(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("precious")
+    assert in_the_way(f"ipc://{tmp_path}/notes").startswith("something else is there")
+    assert in_the_way(f"ipc://{tmp_path}/free") == in_the_way("tcp://127.0.0.1:1") == ""
 
 
 def test_an_address_of_ipv6_is_one() -> None:

@@ -20,7 +20,7 @@ from posse.security.zap import ZapStatus, host_of, key_of, serve_with
 from posse.wire.door import WATCHED, Door
 from posse.wire.line import Interceptor, Line
 from posse.wire.links import outside_runs, sender
-from posse.wire.lookup import closed_by_us
+from posse.wire.lookup import closed_by_us, in_the_way
 from posse.wire.session import Session, SessionBroken
 from posse.wire.sockets import (
     HANDSHAKE_MS,
@@ -60,6 +60,8 @@ class Router:
         interceptor: Interceptor,
         world: World = HERE,
     ) -> None:
+        if trouble := in_the_way(bind):
+            raise PosseError(f"{bind} cannot be bound: {trouble}")
         self._world = world
         self._interceptor = interceptor
         self._keyed = keys is not None

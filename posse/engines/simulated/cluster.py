@@ -31,7 +31,7 @@ from posse.security.keys import AgentKeys
 from posse.wire.links import without_topic
 from posse.wire.session import content, is_numbered
 
-ADDRESS = "tcp://127.0.0.1:39999"
+_ADDRESS = "tcp://127.0.0.1:39999"
 COORDINATORS_JOURNAL = "coordinator.journal"
 FIRST_STRANGER = MOST_AGENTS
 """The rank of the first stranger; all agents are below."""
@@ -73,6 +73,7 @@ class SimulatedCluster:
     `records` are the runs that are safe, by number; `ended` the processes that ended by themselves,
     `defects` the tracebacks of those that should not have. `numbers`: the runs that are made, by
     default all of the plan. `keyed`: all have keys, in a folder each, as `posse keys` makes them.
+    `ipc`: agents join by a file, as on one machine.
 
     Above 20 attributes: all processes with what each has, and all that happened.
     """
@@ -91,11 +92,13 @@ class SimulatedCluster:
         wait: float = 300.0,
         tap: Tap | None = None,
         keyed: bool = False,
+        ipc: bool = False,
     ) -> None:
         self.folder = Path(
             tempfile.mkdtemp("", "posse-simulated-", _SHM if _SHM.is_dir() else None)
         )
         """All that the processes keep, and their logs of rewards in the field."""
+        self.address = f"ipc://{self.folder}/hub" if ipc else _ADDRESS
         self.plan = plan
         if plan.field:
             self.plan = prepare(msgspec.structs.replace(plan.spec, base=str(self.folder)))
@@ -196,7 +199,9 @@ class SimulatedCluster:
             kept["keys"] = keys.for_coordinator(self.keys, agents, resumes=resumes)
             revoked = partial(keys.revoked, self.keys, agents)
             kept["on_hub"] = lambda hub: setattr(hub, "revoked", revoked)
-        with self._serve(self.plan, bind=ADDRESS, journal=journal, world=world, **kept) as make:
+        with self._serve(
+            self.plan, bind=self.address, journal=journal, world=world, **kept
+        ) as make:
             for place, outcome in make(left):
                 if isinstance(outcome, PosseError):
                     raise outcome
@@ -252,7 +257,7 @@ class SimulatedCluster:
     def _take_part(self, rank: int, world: SimulatedWorld) -> int:
         with writing(self.capture if self.plan.field else None, goes_on=True) as capture:
             agent = remote_agent(
-                ADDRESS,
+                self.address,
                 rank,
                 keys=None if self.keys is None else keys.for_agent(self.keys, rank),
                 plan=self.plan,
@@ -273,7 +278,7 @@ class SimulatedCluster:
 
     def _intrude(self, rank: int, world: SimulatedWorld) -> int:
         claimed, shown = self._strangers[rank - FIRST_STRANGER]
-        return remote_agent(ADDRESS, claimed, keys=shown, lab=True, world=world).serve()
+        return remote_agent(self.address, claimed, keys=shown, lab=True, world=world).serve()
 
     def _has_ended(self, process: Process) -> None:
         rank, error = process.rank, process.error
@@ -384,6 +389,7 @@ class SimulatedCluster:
 
     def close(self) -> None:
         """Leave nothing behind."""
+        self.network.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     # --- what happened ---------------------------------------------------------------------------

@@ -14,6 +14,8 @@ ones):
   15, 31 … s.
 - A machine that has another address has the old one no more: nothing that is sent to it or from it
   arrives, which is noticed as silence is, and what listened there is reached no more.
+- Over ipc the address is a file, here too: who listens removes what is there, and a killed process
+  leaves it. A connecting socket reaches whoever listens at the file that is there now.
 - A closed socket still tries to send what waits, until its linger is over or its process ends.
 - A subscription goes out at once; a real one waits until its process looks at the socket.
 - A monitor speaks before what comes over a new connection, and after what came over an old one.
@@ -21,7 +23,10 @@ ones):
 
 import itertools
 import math
+import os
+import socket as sockets
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -169,6 +174,8 @@ class SimulatedNetwork:
         self._hosts: dict[int, str] = {}
         self._nowhere: set[str] = set()
         """Addresses that no machine has any more."""
+        self._files: dict[Socket, SocketFile] = {}
+        """Of the sockets that listen over ipc."""
 
     # --- paths -----------------------------------------------------------------------------------
 
@@ -275,8 +282,9 @@ class SimulatedNetwork:
                 if chance.random() < 0.5 and other.due > self.schedule.now:
                     other.cutoff = chance.uniform(self.schedule.now, other.due)
                 self.finish(end)
-        for socket in [s for s in self.listening.values() if s.process is process]:
-            self.silence(socket)
+        for socket in [*self.listening.values(), *self._files]:
+            if socket.process is process:
+                self.silence(socket)
 
     def host(self, rank: int) -> str:
         """The address of a process's machine."""
@@ -311,15 +319,23 @@ class SimulatedNetwork:
 
     def listen(self, socket: Socket, address: str) -> str:
         """Listen at an address; returns it, with the port. `zmq.ZMQError` if it is taken."""
-        if split(address)[0] != self.host(socket.process.rank):
+        if is_ipc(address):
+            self._files[socket] = SocketFile(address.removeprefix("ipc://"))
+        elif split(address)[0] != self.host(socket.process.rank):
             raise zmq.ZMQError(zmq.EADDRNOTAVAIL)
-        if address.endswith(":*"):
+        elif address.endswith(":*"):
             address = f"{address[:-1]}{next(self._ports)}"
-        if address in self.listening:
+        elif address in self.listening:
             raise zmq.ZMQError(zmq.EADDRINUSE)
         self.listening[address] = socket
         self._places[address] = socket.process.rank
         return address
+
+    def listener(self, address: str) -> Socket | None:
+        """Who can be reached at an address; over ipc the file that is there must be its own."""
+        socket = self.listening.get(address)
+        file = self._files.get(socket) if socket is not None else None
+        return socket if file is None or file.is_there else None
 
     def rank_at(self, address: str) -> int | None:
         """Whose process listened last at an address."""
@@ -334,6 +350,13 @@ class SimulatedNetwork:
         """Listen no more."""
         for address in [a for a, s in self.listening.items() if s is socket]:
             del self.listening[address]
+        if (file := self._files.pop(socket, None)) is not None:
+            file.close()
+
+    def close(self) -> None:
+        """Leave nothing behind."""
+        for socket in [*self._files]:
+            self.silence(socket)
 
     def descriptor(self, process: Process) -> int:
         """The lowest free descriptor of a process, as the kernel gives it."""
@@ -371,7 +394,8 @@ class SimulatedNetwork:
         )
         client.other, server.other = server, client
         client.connector = connector
-        server.peer = self.host(client.rank)
+        here = is_ipc(connector.address)
+        server.peer = f"localhost:0:0:{client.rank}" if here else self.host(client.rank)
         client.due = server.due = self.schedule.now
         self._ends |= {client: None, server: None}
         self.note("connected", client.rank, server.rank, b"")
@@ -444,6 +468,30 @@ class SimulatedNetwork:
                 return
 
 
+class SocketFile:
+    """The file of a socket that listens over ipc: a real one's, for whoever looks or asks there."""
+
+    def __init__(self, path: str) -> None:
+        with suppress(FileNotFoundError):
+            os.unlink(path)
+        self._path = path
+        self._socket = sockets.socket(sockets.AF_UNIX)
+        self._socket.bind(path)
+        self._socket.listen()
+        self._inode = os.stat(path).st_ino
+
+    @property
+    def is_there(self) -> bool:
+        """Whether nobody has removed or replaced it."""
+        with suppress(FileNotFoundError):
+            return os.stat(self._path).st_ino == self._inode
+        return False
+
+    def close(self) -> None:
+        """Listen no more; the file stays."""
+        self._socket.close()
+
+
 class Connector:
     """What a socket that connects has for one address: a connection, or the attempts at one."""
 
@@ -480,7 +528,7 @@ class Connector:
         if process.stopped_at is not None:
             schedule.call_later(0.05, lambda: self._try(number, since, wait))
             return
-        listener = network.listening.get(self.address)
+        listener = network.listener(self.address)
         target = network.rank_at(self.address)
         near = process.rank
         limit = socket.connect_timeout
@@ -520,7 +568,7 @@ class Connector:
         if number != self.attempt or network.schedule.now > self.until or not process.alive:
             return False
         near, far = process.rank, listener.process.rank
-        up = network.listening.get(self.address) is listener and listener.process.alive
+        up = network.listener(self.address) is listener and listener.process.alive
         running = listener.process.stopped_at is None and process.stopped_at is None
         if not up or not running or network.path(near, far).cut or not network.passes(near, far):
             self._again()
@@ -585,6 +633,11 @@ class Connector:
         self.until = self.network.schedule.now + (linger if self.waiting else -1.0)
         if self.end is not None and self.end.open:
             self.network.finish(self.end)
+
+
+def is_ipc(address: str) -> bool:
+    """Whether an address is a file."""
+    return address.startswith("ipc:")
 
 
 def _may_be_lost(data: bytes) -> bool:

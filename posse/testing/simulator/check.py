@@ -11,6 +11,7 @@ import msgspec
 from posse import api
 from posse.engines import memory
 from posse.engines.simulated.cluster import FIRST_STRANGER, SimulatedCluster, TraceEvent
+from posse.engines.simulated.network import is_ipc
 from posse.engines.simulated.schedule import START
 from posse.plan import Plan, decode_plan, prepare
 from posse.protocol.machine import COORDINATOR
@@ -18,6 +19,7 @@ from posse.results.record import RunRecord
 from posse.spec.runfile import EngineSpec, RunSpec
 from posse.testing.picture import Arrow, Mark, picture
 from posse.testing.simulator.faults import (
+    BETWEEN_MACHINES,
     DAMAGES,
     KILLS,
     KINDS,
@@ -27,8 +29,10 @@ from posse.testing.simulator.faults import (
     KeyFault,
     Nemesis,
     draw,
+    draw_ipc,
     draw_of_keys,
     draw_per_process,
+    on_one_machine,
     one_by_one,
     touched,
 )
@@ -44,6 +48,9 @@ AT_MOST = 1_500.0
 
 MOST_EVENTS = 200_000
 """More than that is no run of the small sizes that are tried."""
+
+_NEARLY = 5.0
+"""Seconds before a deadline from which on an agent may be late for it."""
 
 _MOST_AGENTS = 8
 _SHORT_DEADLINE = 20.0
@@ -128,8 +135,8 @@ def course(encoded: bytes) -> tuple[int, tuple[tuple[int, int], ...]]:
     return len(came), tuple(sorted(links))
 
 
-def _cluster(plan: Plan, seed: int, *, keyed: bool = False) -> SimulatedCluster:
-    cluster = SimulatedCluster(plan, seed, api.serve, keyed=keyed)
+def _cluster(plan: Plan, seed: int, *, keyed: bool = False, ipc: bool = False) -> SimulatedCluster:
+    cluster = SimulatedCluster(plan, seed, api.serve, keyed=keyed, ipc=ipc)
     if plan.field:
         write_logs(cluster)
     return cluster
@@ -162,17 +169,23 @@ def attempt(
 ) -> SimulatedTrial:
     """Try one seed of a plan; `faults` instead of those that the seed draws.
 
-    The seed draws whether there are keys; faults that need them are drawn with all `kinds` only.
+    The seed draws whether there are keys; faults that need them are drawn with all `kinds` only. It
+    also draws whether all are on one machine, if all faults can happen there.
     """
     encoded = _plainest(plan.spec)
     frames, links = course(encoded)
     agents = plan.spec.agents.count
     of_keys = draw_of_keys(seed, agents, frames)
+    here = kinds if faults is None else [fault.what for fault in faults]
+    possible = [kind for kind in here if kind not in BETWEEN_MACHINES]
+    ipc = draw_ipc(seed) and (bool(possible) if faults is None else possible == here)
     if faults is None:
-        faults = draw(seed, agents, frames, links, kinds)
+        faults = draw(seed, agents, frames, links, possible if ipc else kinds)
         faults += of_keys or () if kinds == KINDS else ()
+    if ipc:
+        faults = on_one_machine(faults, agents)
     need_keys = any(fault.what in get_args(KeyFault) for fault in faults)
-    cluster = _cluster(plan, seed, keyed=need_keys or of_keys is not None)
+    cluster = _cluster(plan, seed, keyed=need_keys or of_keys is not None, ipc=ipc)
     cluster.per_process = draw_per_process(seed, agents)
     base = cluster.schedule.random.choice((1e-4, 1e-3, 2e-2))
     cluster.network.base.delay = base
@@ -207,6 +220,9 @@ def attempt(
 
 def survives(faults: Sequence[InjectedFault], cluster: SimulatedCluster) -> bool:
     """Whether a run must end as if these faults had not been."""
+    stopped = sum(fault.lasts for fault in faults if fault.what == "stop")
+    if is_ipc(cluster.address) and stopped > cluster.plan.spec.engine.deadline - _NEARLY:
+        return False  # there is no heartbeat: who is stopped is not away, but late
     return not any(
         fault.what in DAMAGES | {"revoked key"}
         or (fault.what == "power off" and cluster.durable and not cluster.plan.field)

@@ -66,6 +66,12 @@ LINKS = frozenset(
 )
 """What happens to a link."""
 
+BETWEEN_MACHINES = LINKS | {"partition", "move", "restart elsewhere"}
+"""What does not happen on one machine."""
+
+OF_A_MACHINE = frozenset({"stand still", "power off", "clock"})
+"""What happens to a machine, and so to all that is on it."""
+
 KILLS = frozenset({"kill", "restart elsewhere", "power off"})
 
 DAMAGES = frozenset(
@@ -77,6 +83,8 @@ _SHARED = 0.15
 """How many seeds have several agents in a process."""
 _KEYED = 0.25
 """How many seeds have keys."""
+_IPC = 0.25
+"""How many seeds have all on one machine, whose agents join by a file."""
 
 _AT_ONCE = frozenset({"reset", "move"})
 """What does not last."""
@@ -177,6 +185,20 @@ def draw_per_process(seed: int, agents: int) -> int:
     """How many agents share a process, in a run of so many."""
     chance = random.Random(f"processes {seed}")
     return chance.randint(2, agents) if agents > 1 and chance.random() < _SHARED else 1
+
+
+def draw_ipc(seed: int) -> bool:
+    """Whether the agents of a seed join by a file."""
+    return random.Random(f"transport {seed}").random() < _IPC
+
+
+def on_one_machine(faults: Sequence[InjectedFault], agents: int) -> list[InjectedFault]:
+    """The same faults where all are on one machine."""
+    everybody = (COORDINATOR, *range(agents))
+    return [
+        msgspec.structs.replace(fault, ends=everybody) if fault.what in OF_A_MACHINE else fault
+        for fault in faults
+    ]
 
 
 def draw_of_keys(seed: int, agents: int, frames: int) -> list[InjectedFault] | None:

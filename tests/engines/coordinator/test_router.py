@@ -15,6 +15,7 @@ from posse.engines.coordinator.lobby import Lobby
 from posse.engines.coordinator.roster import Roster
 from posse.engines.coordinator.router import Router
 from posse.engines.effects import LogLine
+from posse.errors import PosseError
 from posse.security import keys
 from posse.spec.runfile import EngineSpec
 from posse.wire.line import Interceptor
@@ -73,6 +74,9 @@ def test_no_socket_file_stays(short: Path, flush: bool) -> None:
 
 def test_a_file_that_another_bound_there_since_stays(short: Path) -> None:
     first = bound(short / "hub")
+    with pytest.raises(PosseError, match="cannot be bound: it is in use; stop the program"):
+        bound(short / "hub")
+    (short / "hub").unlink()
     second = bound(short / "hub")
     first.close(flush=False)
     assert (short / "hub").is_socket()

@@ -11,6 +11,7 @@ import zmq
 from posse.engines.simulated.network import SimulatedNetwork
 from posse.engines.simulated.schedule import Process, TurnSchedule
 from posse.engines.simulated.sockets import SimulatedContext
+from posse.wire.lookup import in_the_way
 from posse.wire.sockets import monitor_events
 
 Scenario = Callable[[Any, str], Any]
@@ -130,12 +131,30 @@ def an_address_is_bound_once_and_by_a_machine_that_has_it(context: Any, address:
     second.close()
 
 
+def a_socket_s_file_is_taken_over_in_silence_and_left(context: Any, address: str) -> Any:
+    first, second, dealer = (made(context, kind) for kind in (zmq.ROUTER, zmq.ROUTER, zmq.DEALER))
+    first.bind(address)
+    yield in_the_way(address)
+    second.bind(address)
+    dealer.connect(address)
+    dealer.send(b"to the second")
+    second.recv()
+    yield second.recv(), first.poll(5)
+    second.close()
+    while in_the_way(address):
+        first.poll(5)
+    yield Path(address.removeprefix("ipc://")).is_socket()
+    dealer.close()
+    first.close()
+
+
 SCENARIOS: list[Scenario] = [
     what_was_sent_before_there_was_a_listener_comes,
     what_was_sent_without_a_connection_goes_over_the_next,
     what_came_stays_readable_and_nobody_is_there_to_answer,
     a_new_listener_subscribes_again_and_is_heard,
     an_address_is_bound_once_and_by_a_machine_that_has_it,
+    a_socket_s_file_is_taken_over_in_silence_and_left,
 ]
 
 
@@ -144,15 +163,16 @@ def with_zeromq(scenario: Scenario, folder: Path) -> list[Any]:
         return list(scenario(context, f"ipc://{folder}/socket"))
 
 
-def simulated(scenario: Scenario) -> list[Any]:
+def simulated(scenario: Scenario, folder: Path) -> list[Any]:
     schedule = TurnSchedule("1")
     network = SimulatedNetwork(schedule, lambda what, source, target, data: None)
 
     def main() -> list[Any]:
-        return list(scenario(SimulatedContext(process, network), "tcp://127.0.0.1:5555"))
+        return list(scenario(SimulatedContext(process, network), f"ipc://{folder}/other"))
 
     process = Process(schedule, 0, main)
     schedule.carry_on(lambda: not process.alive, math.inf)
+    network.close()
     if process.error is not None:
         raise process.error
     result: list[Any] = process.result
@@ -162,5 +182,5 @@ def simulated(scenario: Scenario) -> list[Any]:
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_simulated_sockets_do_as_zeromqs(scenario: Scenario, tmp_path: Path) -> None:
     real = with_zeromq(scenario, tmp_path)
-    assert simulated(scenario) == real
+    assert simulated(scenario, tmp_path) == real
     assert len(real) > 0
