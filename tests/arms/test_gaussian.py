@@ -1,12 +1,8 @@
 """Gaussian arms: their law, and what clipping makes of it."""
 
-from typing import Any
-
 import numpy as np
-import pytest
 from scipy import stats
 
-from posse.errors import SpecError
 from posse.families.bounds import means_table
 from posse.plan import prepare
 from tests.support.arms import ERROR_RATE, build, within
@@ -50,17 +46,3 @@ def test_clipped_gaussian_rewards_lie_in_the_unit_interval() -> None:
     first, second = ((np.clip(x, 0, 2) / 2) ** p @ density for p in (1, 2))
     total = arms.totals((1,), n)[0] / n
     assert within(total, first, np.sqrt((second - first**2) / n))
-
-
-def test_private_systems_refuse_gaussian_arms_without_clip() -> None:
-    raw: dict[str, Any] = {
-        "system": "dp-mase",
-        "agents": {"count": 8},
-        "arms": {"kind": "gaussian", "means": [1.0, 2.0]},
-        "parameters": {"epsilon": 0.5},
-    }
-    with pytest.raises(SpecError) as caught:
-        prepare(raw)
-    assert caught.value.path == "arms.clip"
-    raw["arms"]["clip"] = [0.0, 3.0]
-    prepare(raw)

@@ -29,11 +29,7 @@ from tests.support.runfile import GOOD, changed
         ("agents.count", "8", r"agents\.count: is '8'; it must be an integer"),
         ("agents.activity", {"kind": "powr"}, r"agents\.activity\.kind: 'powr' is not one of"),
         ("agents.activity", {"kind": "weights", "weights": [1.0]}, r"weights: needs 8 positive"),
-        (
-            "parameters.epsilon",
-            np.float64(-1),
-            r"parameters\.epsilon: is -1\.0; it must be a number",
-        ),
+        ("parameters.epsilon", np.float64(-1), r"parameters\.epsilon: is -1\.0; it must be a num"),
         ("arms.means", np.array([0.7, np.nan]), r"arms\.means\[1\]: nan is not a finite number"),
         ("arms.means", [0.7, 1.3], r"arms: means\[1\] has 1\.3; it must lie in \[0\.0, 1\.0\]"),
         ("arms.means", [0.7], r"arms: means names 1 arm\(s\); a bandit needs at least 2"),
@@ -42,15 +38,10 @@ from tests.support.runfile import GOOD, changed
         ("arms", {"kind": "gaussian", "means": [1.0, 2.0]}, r"arms\.clip: .*set clip = \[lo, hi\]"),
         ("topology", {"kind": "ring"}, r"topology: is not used by dp-mase"),
         ("engine.kind", "cloud", r"engine\.kind: 'cloud' is not known; known: memory, processes"),
-        ("engine.kind", "it's", r"engine\.kind: \"it's\" is not known; known: memory, processes"),
         ("a\nb", 1, r"a\nb: unknown key; known: agents, arms"),
         ("base", "\0", r"base: '.*x00' has the character NUL, which is not allowed"),
         ("path", 7, r"path: is 7; it must be a list"),
-        (
-            "arms.means",
-            {"random": "uniform", "count": 3, "low": -1e308, "high": 1e308},
-            r"arms\.means\.low: is -1e\+308; it must be a number >= -1e\+300",
-        ),
+        ("arms.means", {"count": 3, "low": -1e308}, r"means\.low: is -1e\+308; .* >= -1e\+300"),
         ("engine.clock", "slots", r"engine\.clock: 'slots' does not fit dp-mase"),
         ("repeat", 0, r"repeat: is 0; it must be an integer >= 1"),
     ],
@@ -60,16 +51,11 @@ def test_a_mistake_is_named(path: str, value: Any, sentence: str) -> None:
         prepare(changed(path, value))
 
 
-@pytest.mark.parametrize("missing", ["system", "agents", "arms"])
-def test_a_missing_table_is_named(missing: str) -> None:
-    raw = {key: value for key, value in GOOD.items() if key != missing}
-    with pytest.raises(SpecError, match=f"{missing}: is required but missing"):
+@pytest.mark.parametrize("missing", ["system", "agents", "arms", "parameters.epsilon"])
+def test_what_is_missing_is_named(missing: str) -> None:
+    raw = {key: value for key, value in GOOD.items() if key != missing.partition(".")[0]}
+    with pytest.raises(SpecError, match=f"^{missing}: is required but missing"):
         prepare(raw)
-
-
-def test_a_missing_parameter_is_named() -> None:
-    with pytest.raises(SpecError, match=r"parameters\.epsilon: is required but missing"):
-        prepare({**GOOD, "parameters": {}})
 
 
 def test_what_is_numpys_is_as_good_as_pythons_own() -> None:
