@@ -3,6 +3,7 @@
 import errno
 import json
 import logging
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,12 +16,6 @@ from posse.errors import InputError
 from posse.report.read import find
 from tests.support.cluster import SPEC
 from tests.support.runs import assert_same_run
-
-
-def test_run_takes_plain_data() -> None:
-    result = posse.run({**SPEC, "repeat": 2, "engine": {"kind": "memory"}})
-    assert [run.best_arm for run in result.runs] == [0, 0]
-    assert result.runs[0].log != result.runs[1].log
 
 
 def test_several_processes_share_the_repeats_and_change_nothing() -> None:
@@ -89,17 +84,17 @@ def test_a_full_disk_does_not_hide_why_a_run_ended(
         posse.run(SPEC | {"engine": {"kind": "memory"}}, out=tmp_path, on_record=stop)
 
 
-@pytest.mark.parametrize("jobs", [0, -1, None, True, 1.5, "2"])
-def test_jobs_are_a_whole_number_from_one(jobs: Any) -> None:
-    with pytest.raises(InputError, match=r"^jobs = .*: must be a whole number, 1 or more$"):
-        posse.run(SPEC, jobs=jobs)
-
-
-def test_a_placement_is_an_address_or_a_placement() -> None:
-    with pytest.raises(
-        InputError, match=r"^on = 7: must be 'dask://HOST:PORT' or a DaskPlacement$"
-    ):
-        posse.run(SPEC, on=7)  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        *(({"jobs": jobs}, "a whole number, 1 or more") for jobs in (0, -1, None, True, 1.5, "2")),
+        ({"on": 7}, "'dask://HOST:PORT' or a DaskPlacement"),
+    ],
+)
+def test_what_no_run_can_be_given_is_named(given: dict[str, Any], said: str) -> None:
+    ((name, value),) = given.items()
+    with pytest.raises(InputError, match=re.escape(f"{name} = {value!r}: must be {said}")):
+        posse.run(SPEC, **given)
 
 
 _OF_MAIN = """

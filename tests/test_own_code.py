@@ -4,7 +4,6 @@ import importlib
 import itertools
 import json
 import os
-import subprocess
 import sys
 import types
 from collections.abc import Iterator
@@ -12,28 +11,34 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 import posse
-from posse import api, own_code
+from posse import own_code
 from posse.errors import InputError, PosseError
 from posse.plan import Source, prepare
 from tests.support.own_code import forget_own_code
 from tests.support.packages import offer
 from tests.support.runfile import describe_run
+from tests.support.runs import printed
+
+
+@pytest.fixture(autouse=True)
+def _apart(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What a test imports by itself is forgotten afterwards."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    yield
+    for name in [name for name in sys.modules if name.startswith("own_bandits")]:
+        del sys.modules[name]
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    """A folder with a module of the user's own, which is forgotten afterwards."""
-    (tmp_path / "own_bandits.py").write_text(
-        "class Arms:\n    best = 3\nloaded = True\nnested = Arms\n"
-    )
-    before = list(sys.path)
-    yield tmp_path
-    sys.path[:] = before
-    sys.modules.pop("own_bandits", None)
+def folder(tmp_path: Path) -> Path:
+    """A folder with a module of the user's own."""
+    text = "class Arms:\n    best = 3\nloaded = True\nnested = Arms\n"
+    (tmp_path / "own_bandits.py").write_text(text)
+    return tmp_path
 
 
 @pytest.mark.parametrize(
@@ -79,40 +84,30 @@ def test_folders_are_relative_to_the_run_files_own(tmp_path: Path) -> None:
     assert found == [str(tmp_path), str(tmp_path / "arms"), "/opt/shared"]
 
 
-def test_a_users_module_that_ours_hides_is_named(folder: Path) -> None:
-    (folder / "posse.py").write_text("SYSTEM = 1")
-    with pytest.raises(ImportError, match=f"{folder}/posse.py is hidden by .*; rename yours"):
-        own_code.load("posse:SYSTEM", [str(folder)], "posse.systems")
+SCRIPT = """
+from agent import MINE
+from protocol import MINE
+import coordinator, topologies
+import posse
+from posse.cli.main import main
+
+arms = {"kind": "bernoulli", "means": [0.9, 0.1]}
+ride = dict(system="mase", agents={"count": 8}, arms=arms)
+if __name__ == "__main__":
+    posse.run(ride, engine="memory")
+    posse.run(ride)
+    assert main(["list"]) == 0
+    assert coordinator.MINE == topologies.MINE
+"""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "code",
-    [
-        "posse.run(ride, engine='memory')",
-        "posse.run(ride)",
-        "from posse.cli.main import main; assert main(['list']) == 0",
-    ],
-)
-def test_modules_beside_a_users_script_may_have_the_names_of_our_rooms(
-    tmp_path: Path, code: str
-) -> None:
-    for room in ("coordinator", "protocol"):
-        (tmp_path / room).mkdir()
-        (tmp_path / room / "__init__.py").write_text("MINE = 1")
-    (tmp_path / "agent.py").write_text("MINE = 1")
-    (tmp_path / "topologies.py").write_text("MINE = 1")
-    (tmp_path / "script.py").write_text(
-        "from agent import MINE\nfrom protocol import MINE\nimport coordinator, topologies\n"
-        "import posse\n"
-        "arms = {'kind': 'bernoulli', 'means': [0.9, 0.1]}\n"
-        "ride = dict(system='mase', agents={'count': 8}, arms=arms)\n"
-        f"if __name__ == '__main__':\n    {code}\n    assert coordinator.MINE == topologies.MINE\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+def test_modules_beside_a_users_script_may_have_the_names_of_our_rooms(tmp_path: Path) -> None:
+    for name in ("coordinator/__init__", "protocol/__init__", "agent", "topologies"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / f"{name}.py").write_text("MINE = 1")
+    (tmp_path / "script.py").write_text(SCRIPT)
+    printed([sys.executable, "script.py"], cwd=tmp_path)
 
 
 def test_a_name_without_a_colon_is_what_a_package_offers(
@@ -144,16 +139,6 @@ SYSTEM = System(name="own", title="x", paper="x", parameters=Own, clocks=("slots
 """Each agent answers ARM, 0 or 1."""
 
 
-@pytest.fixture(autouse=True)
-def _apart(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What a test imports by itself is forgotten afterwards."""
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    yield
-    for name in [name for name in sys.modules if name.startswith("own_bandits")]:
-        del sys.modules[name]
-
-
 MOMENTS = itertools.count()
 
 
@@ -172,7 +157,9 @@ def answers(source: Source) -> list[int | None]:
     return posse.run(source, engine="memory").runs[0].answers
 
 
-def test_an_edited_file_is_refused_until_it_is_imported_anew(tmp_path: Path) -> None:
+def test_a_file_that_was_edited_or_is_gone_is_refused_until_imported_anew(
+    tmp_path: Path,
+) -> None:
     raw = spec(tmp_path, 0)
     assert answers(raw) == [0, 0]
     spec(tmp_path, 1)
@@ -185,6 +172,9 @@ def test_an_edited_file_is_refused_until_it_is_imported_anew(tmp_path: Path) -> 
     for name in ("own_bandits_helper", "own_bandits"):
         importlib.reload(sys.modules[name])
     assert answers(raw) == [1, 1]
+    os.unlink(tmp_path / "own_bandits.py")
+    with pytest.raises(InputError, match=r"own_bandits\.py was changed after this process"):
+        prepare(raw)
 
 
 def test_other_files_beside_it_may_change(tmp_path: Path) -> None:
@@ -227,15 +217,6 @@ def test_two_folders_with_modules_of_one_name_need_two_processes(tmp_path: Path)
     ):
         prepare(two)
     assert answers(one) == [0, 0]
-
-
-def test_a_process_that_makes_runs_for_others_refuses_an_edited_file(tmp_path: Path) -> None:
-    """As a worker of Dask, which lives on between runs."""
-    document = msgspec.msgpack.encode(spec(tmp_path, 0))
-    assert api.make_encoded_run((document, 0)).answers == [0, 0]
-    spec(tmp_path, 1)
-    with pytest.raises(InputError, match="was changed after this process had imported it"):
-        api.make_encoded_run((document, 0))
 
 
 def test_graphs_are_of_the_file_that_is_there_now(tmp_path: Path) -> None:
@@ -283,14 +264,6 @@ async def test_a_cluster_whose_agents_have_older_code_says_so(tmp_path: Path) ->
             PosseError, match="own_bandits:SYSTEM has changed since the cluster started"
         ):
             await cluster.run(seed=2)
-
-
-def test_a_file_that_is_gone_is_a_change(tmp_path: Path) -> None:
-    raw = spec(tmp_path, 0)
-    prepare(raw)
-    os.unlink(tmp_path / "own_bandits.py")
-    with pytest.raises(InputError, match=r"own_bandits\.py was changed after this process"):
-        prepare(raw)
 
 
 def test_folders_that_nobody_may_enter_stand_beside_code_of_ones_own(

@@ -14,11 +14,6 @@ KEYS = st.tuples(
 )
 
 
-@given(KEYS)
-def test_the_same_key_gives_the_same_stream(key: tuple[int, int, int, Purpose]) -> None:
-    assert (generator(*key).random(8) == generator(*key).random(8)).all()
-
-
 @given(KEYS, KEYS)
 def test_another_key_gives_another_stream(
     one: tuple[int, int, int, Purpose], other: tuple[int, int, int, Purpose]
@@ -47,15 +42,10 @@ def test_neighbouring_streams_are_uncorrelated() -> None:
 
 def test_streams_do_not_change_between_versions() -> None:
     """A published run file must give its published run."""
-    assert generator(1, 0, 0, Purpose.REWARDS).integers(1000, size=4).tolist() == [
-        61,
-        558,
-        591,
-        886,
-    ]
+    drawn = generator(1, 0, 0, Purpose.REWARDS).integers(1000, size=4).tolist()
+    assert drawn == [61, 558, 591, 886]
 
 
-@pytest.mark.parametrize("seed", [-1])
-def test_a_seed_is_not_negative(seed: int) -> None:
+def test_a_seed_is_not_negative() -> None:
     with pytest.raises(ValueError, match="non-negative"):
-        generator(seed, 0, 0, Purpose.NOISE)
+        generator(-1, 0, 0, Purpose.NOISE)
