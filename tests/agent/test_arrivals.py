@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from posse.agent.arrivals import first_occurrences
 from posse.agent.cooperative import SharedMeans
 from posse.agent.flooding import Flood, SeenMessages
 from posse.protocol.cooperative import Bundle, means_record
@@ -111,15 +110,3 @@ def test_it_goes_on_where_the_lower_half_of_the_slot_is_full() -> None:
         assert repr(found) == repr(expected)
     assert keeps.kept > 6
     assert not any(flood.refused for flood in keeps.floods)
-
-
-def test_the_first_of_each() -> None:
-    assert first_occurrences(np.array([3, 1, 3, 3, 1, 2])).tolist() == [
-        True,
-        True,
-        False,
-        False,
-        False,
-        True,
-    ]
-    assert first_occurrences(np.zeros(0, dtype=np.int64)).tolist() == []

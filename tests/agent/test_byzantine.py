@@ -29,11 +29,6 @@ def refused(of: SharedRewards, *rows: tuple[int, float]) -> list[str]:
     return [reason for reason, wrong in of.find_faults(rewards(*rows)) if wrong.any()]
 
 
-def test_every_arm_is_played_in_turn_at_first() -> None:
-    one = learner()
-    assert [one.choose([t]) for t in (1, 2, 3)] == [[0], [1], [2]]
-
-
 @pytest.mark.parametrize(("variant", "last"), [("corrected", 2), ("printed", 1)])
 def test_the_index_by_hand(variant: Variant, last: int) -> None:
     """t = 10, δ = 1/100, σ = 1/4; means .75 of n samples, and .5 of one (too few to be trimmed).

@@ -10,16 +10,13 @@ from scipy.stats import gamma
 from posse.agent.cooperative import (
     DoublingMeans,
     PrivateMeans,
-    SharedMeans,
-    argmax_rows,
     batch_release,
     mean_release,
 )
 from posse.agent.noise import SeededNoise
-from posse.protocol.cooperative import doubling_counts, means_record, noise_scale, release_counts
+from posse.protocol.cooperative import doubling_counts, noise_scale, release_counts
 from posse.protocol.machine import Disclose
 from posse.protocol.privacy import total_cost
-from tests.support.mesh import alone
 from tests.support.noise import NoNoise
 
 
@@ -108,48 +105,6 @@ def test_the_noise_has_the_law_of_the_ledger() -> None:
     ordered = np.sort(draws)
     law = np.where(ordered < 0, np.exp(ordered / scale) / 2, 1 - np.exp(-ordered / scale) / 2)
     assert np.abs(law - np.arange(1, 4001) / 4000).max() < 1.95 / math.sqrt(4000)
-
-
-def test_the_index_by_hand_leaves_out_what_has_no_mean() -> None:
-    learner = SharedMeans(2, [np.random.default_rng(0)], 3)
-    learner.learn(0, 1.0)
-    learner.learn(1, 0.0)
-    heard = np.zeros(2, dtype=means_record(2))
-    heard["origin"], heard["created"] = [1, 2], [1, 1]
-    heard["means"] = [[0.5, np.nan], [np.nan, 1.0]]
-    heard["counts"] = [[4, 9], [9, 8]]  # the 9s have no mean: left out with their arms
-    learner.hear(alone(heard))
-    t = 20
-    N = [1 + 4, 1 + 8]
-    mu = [(1 + 4 * 0.5) / 5, (0 + 8 * 1.0) / 9]
-    index = [m + math.sqrt(2 * math.log(t) / n) for m, n in zip(mu, N, strict=True)]
-    assert learner.choose_by_index([t]) == [int(np.argmax(index))]
-    assert learner.counts.sum(axis=0).tolist() == [[4, 8]]
-
-
-def test_what_was_heard_of_each_stays_its_own_whoever_is_heard_of_next() -> None:
-    learner = SharedMeans(2, [np.random.default_rng(0)], 4)
-    found = []
-    for said in ({2: [3, 1]}, {1: [2, 2]}, {3: [1, 4], 2: [5, 1], 1: [2, 7]}):
-        heard = np.zeros(len(said), dtype=means_record(2))
-        heard["origin"], heard["counts"], heard["means"] = [*said], [*said.values()], 0.5
-        learner.hear(alone(heard))
-        found.append(learner.counts[:, 0].tolist())
-    assert found == [[[3, 1]], [[2, 2], [3, 1]], [[2, 7], [5, 1], [1, 4]]]
-    assert (learner.weighted == learner.counts / 2).all()
-
-
-def test_ties_are_random() -> None:
-    ties = np.random.default_rng(5)
-    drawn = [arm for _ in range(200) for arm in argmax_rows(np.array([[1.0, 0.0, 1.0]]), [ties])]
-    assert set(drawn) == {0, 2}
-    assert 60 < drawn.count(0) < 140
-
-
-@pytest.mark.parametrize(("variant", "first"), [("corrected", 0), ("printed", 1)])
-def test_arms_in_turn_at_first(variant, first) -> None:
-    learner = private(variant, Fixed(0.0), epsilon=0.5, arms=3)
-    assert [learner.choose([t]) for t in range(1, 7)] == [[(first + i) % 3] for i in range(6)]
 
 
 def test_doubling_releases_are_disjoint_and_cost_epsilon_in_all() -> None:

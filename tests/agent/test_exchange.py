@@ -63,15 +63,6 @@ def test_two_values_that_an_origin_signed_are_its_fault_and_no_relays() -> None:
     np.testing.assert_array_equal(fourth.unpack(last.pack((0,)), (0,)), [ROW / 2])
 
 
-def test_where_nobody_signs_rows_are_numbers_alone() -> None:
-    one, other = Exchange(0, 2), Exchange(1, 2)
-    one.begin(1, ROW)
-    other.begin(1, ROW + 1)
-    data = one.pack((0,))
-    assert len(data) == 24
-    np.testing.assert_array_equal(other.unpack(data, (0,)), [ROW])
-
-
 def test_means_that_no_noise_makes_are_refused() -> None:
     """ε = 1 for a message, 100 rewards, round 1: Lap(1/100) is farther than .41 once in 6e17."""
     schedule = Schedule(arms=3, senders=1, horizon=10**6, epsilon=1.0)

@@ -34,12 +34,3 @@ def test_shares_of_discrete_laplace_noise_sum_to_it(shares):
     x = np.arange(-200, 201)
     law = np.tanh(1 / (2 * scale)) * np.exp(-np.abs(x) / scale)
     assert_law(drawn - 17, x, drawn.size * law)
-
-
-def test_the_same_seed_draws_the_same():
-    one, other = (
-        SeededNoise(np.random.default_rng(2)).discrete_gaussian(np.zeros(9, np.int64), 1e5)
-        for _ in range(2)
-    )
-    assert one.tolist() == other.tolist()
-    assert len(set(one.tolist())) == 9

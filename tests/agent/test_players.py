@@ -85,21 +85,6 @@ def test_players_choose_as_the_paper_says(players, more, offset, seed):
         assert play(machine(bound), samples) == expected
 
 
-def test_mechanisms_run_on_the_clocks_of_the_paper():
-    noise = SeededNoise(np.random.default_rng(0))
-    counter = partial(HybridSums, epsilon=1.0, split="half", noise=noise)
-    bound = UcbPrivateBound(3, 1.0, "corrected", [counter(1) for _ in range(3)])
-    private = UcbPrivate(3, counter(3))
-    for arm in (0, 1, 1, 2, 1):
-        bound.observe(arm, 1.0)
-        private.observe(arm, 1.0)
-    assert [m.t for m in bound.sums] == [1, 3, 1]  # own pulls
-    assert private.sums.t == 5  # the slot, for all arms
-    assert private.n == [1, 3, 1]
-    assert isinstance(private.sums, HybridSums)
-    assert private.sums.sums.tolist() == [1, 3, 1]
-
-
 def test_the_privacy_term_of_a_tree_follows_its_own_noise():
     noise = SeededNoise(np.random.default_rng(0))
     assert deviation_factor(87.3, 1.0, 20_000) == pytest.approx(
@@ -114,14 +99,6 @@ def test_the_privacy_term_of_a_tree_follows_its_own_noise():
     sigma = math.sqrt(2 * 2) * 4 / 0.5
     without = Ucb.value(index, 9)[1]
     assert index.value(9)[1] == pytest.approx(without + math.sqrt(2) * sigma * math.log(9) / 3)
-
-
-def test_a_player_learns_from_its_sample_not_from_its_payoff():
-    index = Ucb(2)
-    player = TdfsPlayer(1, 2, 5, index, offset=1)
-    player.handle(Started(), 0.0)
-    player.handle(Received(COORDINATOR, Outcome(1, 1.0, 0.0, True)), 1.0)
-    assert sum(index.s) == 1.0
 
 
 @pytest.mark.parametrize(

@@ -101,31 +101,6 @@ def test_with_fewer_than_c_left_the_arm_is_given_up() -> None:
     assert link.status == "horizon"
 
 
-def test_with_c_users_left_in_all_the_rest_commits() -> None:
-    link = Link(
-        [assign(0, 0, 0, 0)],
-        users=4,
-        lost=lambda user, message: user == 1 and isinstance(message, Masked),
-    ).run()
-    assert not link.learner.learned
-    assert link.status == "horizon"
-    assert (link.pulls[[0, 2, 3]].sum(axis=1) == link.horizon).all()
-
-
-def test_when_all_vanish_the_run_ends() -> None:
-    link = Link([FIVE_FIVE], lost=lambda user, message: isinstance(message, Masked)).run()
-    assert link.status in {"exhausted", "horizon"}
-    assert not link.learner.learned
-
-
-def test_who_vanishes_before_its_key_is_not_waited_for() -> None:
-    link = Link(
-        [FIVE_FIVE], lost=lambda user, message: user == 3 and isinstance(message, PublicKey)
-    ).run()
-    assert link.status == "horizon"
-    assert {user for user, _ in link.learner.learned} == set(range(10)) - {3}
-
-
 @pytest.mark.parametrize("aggregation", ["masked", "sink"])
 def test_a_wrong_length_expels_by_name_and_the_run_goes_on(aggregation: str) -> None:
     def altered(user: int, message: Message) -> Message:

@@ -42,14 +42,6 @@ def test_an_uneven_mixture_is_taken_apart_too(seed: int) -> None:
     assert len(points) <= 12 * 4 + 1
 
 
-def test_four_users_on_two_arms_by_hand() -> None:
-    points = whole_points(np.ones((4, 2), dtype=np.int64), 2)
-    assert [weight for weight, _ in points] == [1, 1]
-    (_, one), (_, other) = points
-    assert sorted(one) == [0, 0, 1, 1]
-    assert (one + other == 1).all()
-
-
 def test_users_without_a_share_stay_out() -> None:
     x = np.array([[2, 0], [0, 0], [1, 1]])
     assert all(point[1] == -1 and point[0] == 0 for _, point in whole_points(x, 2))

@@ -59,15 +59,6 @@ def test_a_run_goes_on_while_the_votes_needed_can_still_come_and_no_longer() -> 
     assert machine.handle(PeerLost(1), 0.0) == [Finish("missing")]
 
 
-def test_votes_of_two_lost_agents_are_enough_if_they_came_before() -> None:
-    machine = tally(needed=3)
-    for rank in (0, 1):
-        machine.handle(Received(rank, Vote((0, 2))), 0.0)
-        assert machine.handle(PeerLost(rank), 0.0) == []
-    effects = machine.handle(Received(3, Vote((0, 2))), 0.0)
-    assert of(Finish, effects) == [Finish("identified", 1)]
-
-
 def test_a_loss_after_which_all_are_done_is_no_consensus_where_there_was_no_hope_before() -> None:
     machine = tally(arms=3, agents=3, needed=3)
     machine.handle(Received(0, Vote((0, 2))), 0.0)

@@ -23,7 +23,7 @@ from posse.protocol.machine import (
     Timer,
     TimerFired,
 )
-from posse.protocol.players import Choice, DismissedRow, Outcome, RewardsRow
+from posse.protocol.players import Choice, DismissedRow
 
 
 def medium(players=3, arms=4, horizon=10, collision=1, shared=True, on_missing="end", seed=0):
@@ -45,47 +45,6 @@ def outcomes(effects):
     return {e.to: e.message for e in effects if isinstance(e, Send)}
 
 
-def test_a_slot_without_collision():
-    machine = medium()
-    assert choose(machine, 2, 0, 3) == [Pull((0, 2, 3), 1)]
-    effects = machine.handle(Pulled((0, 2, 3), 1, np.array([0.25, 0.5, 1.0])), 0.0)
-    assert effects[0] == Played((2, 0, 3), (0.5, 0.25, 1.0))
-    assert outcomes(effects) == {
-        0: Outcome(1, 0.5, 0.5, False),
-        1: Outcome(1, 0.25, 0.25, False),
-        2: Outcome(1, 1.0, 1.0, False),
-    }
-    assert effects[-1] == Timer(5.0)
-
-
-@pytest.mark.parametrize("shared", [True, False])
-@pytest.mark.parametrize("collision", [1, 2])
-def test_collisions(collision, shared):
-    machine = medium(players=4, collision=collision, shared=shared)
-    (order,) = choose(machine, 2, 1, 2, 2)
-    if shared:
-        assert order.arms == (1, 2)
-        samples = {0: 0.75, 1: 0.5, 2: 0.75, 3: 0.75}
-        pulled = Pulled(order.arms, 1, np.array([0.5, 0.75]))
-    else:
-        assert order.arms == (1, 2, 2, 2)
-        samples = {0: 0.7, 1: 0.5, 2: 0.8, 3: 0.9}
-        pulled = Pulled(order.arms, 1, np.array([0.5, 0.7, 0.8, 0.9]))
-    effects = machine.handle(pulled, 0.0)
-    told = outcomes(effects)
-    assert {i: m.sample for i, m in told.items()} == samples
-    assert [told[i].collided for i in range(4)] == [True, False, True, True]
-    assert told[1].payoff == 0.5
-    paid = [i for i in (0, 2, 3) if told[i].payoff]
-    if collision == 2:
-        assert paid == []
-    else:
-        (winner,) = paid
-        assert told[winner].payoff == samples[winner]
-    assert effects[0].winners == tuple(paid)
-    assert machine.collisions == [1, 0, 1, 1]
-
-
 def test_the_winner_of_a_collision_is_uniform():
     """3,000 collisions of three; chi-square with 2 degrees stays below 18.4 but 1 time in 10^4."""
     machine = medium(players=3, horizon=4000)
@@ -96,14 +55,6 @@ def test_the_winner_of_a_collision_is_uniform():
         wins.update(i for i, m in told.items() if m.payoff)
     assert wins.total() == 3000
     assert sum((wins[i] - 1000) ** 2 / 1000 for i in range(3)) < 18.4
-
-
-def test_the_last_slot_ends_the_run():
-    machine = medium(players=1, horizon=1)
-    choose(machine, 0)
-    effects = machine.handle(Pulled((0,), 1, np.array([1.0])), 0.0)
-    assert effects[-1] == Finish("horizon")
-    assert Note(RewardsRow((1.0,))) in effects
 
 
 FAULTS = {
@@ -124,18 +75,8 @@ def test_faults_are_named_and_decided_by_on_missing(reason, on_missing):
     assert effects[:2] == [Note(DismissedRow(culprit, 1)), Dismiss(culprit, reason)]
     if on_missing == "end":
         assert effects[2:] == [Finish("missing")]
-    elif culprit == 1:  # the others have answered: the slot goes on at once
-        assert effects[2:] == [Pull((3,), 1)]
-        told = machine.handle(Pulled((3,), 1, np.array([1.0])), 0.0)
-        assert set(outcomes(told)) == {0}
-        assert told[0] == Played((3, -1), (1.0, 0.0))
-    else:
-        assert effects[2:] == []
-        assert choose_alone(machine) == [Pull((2,), 1)]
-
-
-def choose_alone(machine):
-    return machine.handle(Received(1, Choice(1, 2)), 0.0)
+    else:  # where the other has answered the slot goes on at once
+        assert effects[2:] == ([Pull((3,), 1)] if culprit == 1 else [])
 
 
 def test_an_answer_to_a_slot_that_is_over_is_a_second_answer():
@@ -164,6 +105,7 @@ class Slots(RuleBasedStateMachine):
         self.here = {0, 1, 2, 3}
         self.slot = 1
         self.earned = [0.0] * 4
+        self.collisions: Counter[int] = Counter()
         self.over = False
 
     @precondition(lambda self: self.over)
@@ -207,8 +149,13 @@ class Slots(RuleBasedStateMachine):
         paid: Counter = Counter(self.chosen[p] for p, o in told.items() if o.payoff)
         for arm, players in Counter(self.chosen.values()).items():
             assert paid[arm] == (1 if players == 1 or self.collision == 1 else 0)
+        if not self.shared:  # each sees a sample of its own
+            assert sorted(o.sample for o in told.values()) == sums.tolist()
         (played,) = [e for e in effects if isinstance(e, Played)]
         assert list(played.arms) == [self.chosen.get(p, -1) for p in range(4)]
+        assert set(played.winners) == {p for p, o in told.items() if o.collided and o.payoff}
+        self.collisions += Counter(p for p, o in told.items() if o.collided)
+        assert self.machine.collisions == [self.collisions[p] for p in range(4)]
         assert self.machine.rewards == self.earned
         self.over = any(isinstance(e, Finish) for e in effects)
         assert self.over == (self.slot == 6)

@@ -1,30 +1,20 @@
 """What all claims have in common: no number without its adversary and its unit."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pytest
 
-from posse.agent.mase import DpMaseVoter
-from posse.agent.noise import SeededNoise
 from posse.engines import memory
 from posse.errors import SpecError
 from posse.families import names
 from posse.families.claims import records
-from posse.plan import Plan, prepare
-from posse.protocol.machine import Pull, Pulled, Started
+from posse.plan import prepare
 from posse.protocol.privacy import Claim, Guarantee, Release, format_cost, total_cost
 from tests.support.claims import LOGS, ONE_LOG, plan
 from tests.support.golden import FILE, write_logs
 
 CASES: dict[str, Any] = json.loads(FILE.read_text())["cases"]
-
-
-def plans() -> Iterator[tuple[str, Plan]]:
-    for name, case in CASES.items():
-        yield name, prepare({"base": "/nowhere", **case["run"]})
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -74,38 +64,6 @@ def test_who_sends_nothing_but_its_end_protects_nothing(system: str) -> None:
 
 def test_every_system_is_among_the_cases() -> None:
     assert {case["run"]["system"] for case in CASES.values()} == set(names())
-
-
-def test_a_deleted_row_shifts_every_later_window_and_so_costs_more_than_epsilon() -> None:
-    """DP-MASE's two first epochs on one log, with its first row and without: both sums move.
-
-    So the ledger's "one reward is in one window" is about values, arm and place fixed, and the
-    claim says so.
-    """
-
-    def sums(rows: np.ndarray) -> list[float]:
-        voter = DpMaseVoter(2, 0.5, 1.0, "corrected", SeededNoise(np.random.default_rng(0)))
-        (order,) = [e for e in voter.handle(Started(), 0.0) if isinstance(e, Pull)]
-        found, used = [], 0
-        for _ in range(2):
-            window = rows[used : used + order.times]
-            used += order.times
-            found.append(float(window.sum()))
-            effects = voter.handle(
-                Pulled(order.arms, order.times, np.full(len(order.arms), window.sum())), 0.0
-            )
-            (order,) = [effect for effect in effects if isinstance(effect, Pull)]
-        return found
-
-    voter = DpMaseVoter(2, 0.5, 1.0, "corrected", SeededNoise(np.random.default_rng(0)))
-    (first,) = [e for e in voter.handle(Started(), 0.0) if isinstance(e, Pull)]
-    rows = np.zeros(20_000)
-    rows[0] = 1.0  # the row that goes
-    rows[first.times + 1 :] = 1.0  # and the first window's neighbour, which it drew after it
-    one, other = sums(rows), sums(rows[1:])
-    assert one[0] - other[0] == 1.0
-    assert abs(one[1] - other[1]) == 1.0
-    assert "arm and place fixed" in plan("dp-mase", 16, parameters={"epsilon": 1.0}).claim.unit
 
 
 @pytest.mark.parametrize(("repeat", "said"), [(1, ""), (3, "cost at most ε = 1.5.")])

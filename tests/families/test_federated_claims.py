@@ -13,26 +13,24 @@ def claim(system: str = "cdp-mab", agents: int = 8, **parameters: Any) -> Any:
     return plan(system, agents, parameters=given, **topology).claim
 
 
-@pytest.mark.parametrize("system", ["cdp-mab", "ddp-mab", "hdp-mab"])
-def test_m_epsilon_has_its_number(system: str) -> None:
-    found = claim(system)
-    assert found.epsilon == 4.0
-    assert "ε = 4 (M ε, not ε)" in found.says
+ALL = ["cdp-mab", "ddp-mab", "hdp-mab"]
 
 
-def test_only_those_who_upload_count() -> None:
-    found = claim(participation=0.3)
-    assert found.epsilon == pytest.approx(3 * 0.5)
-    assert "⌈pM⌉ ε" in found.says
-
-
-@pytest.mark.parametrize("system", ["cdp-mab", "ddp-mab", "hdp-mab"])
-def test_noise_per_agent_costs_epsilon(system: str) -> None:
-    assert claim(system, noise="per_agent").epsilon == 0.5
-
-
-def test_alone() -> None:
-    assert claim("single-mab").epsilon == 0.5
+@pytest.mark.parametrize(
+    ("system", "parameters", "epsilon", "said"),
+    [
+        *((system, {}, 4.0, "ε = 4 (M ε, not ε)") for system in ALL),
+        *((system, {"noise": "per_agent"}, 0.5, "ε = 0.5") for system in ALL),
+        ("cdp-mab", {"participation": 0.3}, 1.5, "⌈pM⌉ ε"),  # three upload
+        ("single-mab", {}, 0.5, "ε = 0.5"),
+    ],
+)
+def test_a_reward_costs_epsilon_for_each_mean_that_it_is_in(
+    system: str, parameters: dict[str, Any], epsilon: float, said: str
+) -> None:
+    found = claim(system, **parameters)
+    assert found.epsilon == pytest.approx(epsilon)
+    assert said in found.says
 
 
 @pytest.mark.parametrize("law", ["gaussian", "laplace"])

@@ -20,41 +20,28 @@ def players(system: str, agents: int = 4, mode: str = "lab", **parameters: Any) 
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_a_shared_sample_costs_m_epsilon_also_against_who_sees_one_player(system: str) -> None:
-    """Which sample of an arm a player sees next depends on who pulled the arm before."""
-    claim = players(system).claim
-    assert claim.epsilon == 2.0
-    assert "all choices" in claim.adversary
-    assert claim.besides == ()
-    assert "no better protected: by which samples of an arm are left" in claim.note
-    assert "ε = 2 (M ε) against whoever sees all choices" in claim.says
-
-
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_offsets_found_by_collisions_name_m_epsilon_too(system: str) -> None:
-    """A player's choices then depend on its collisions, and these on who saw the same sample."""
-    claim = players(system, offsets="found").claim
-    assert claim.epsilon == 2.0
-    assert claim.besides == ()
-    assert "no better protected" in claim.note
-
-
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_of_a_log_one_players_choices_are_no_better_protected(system: str) -> None:
-    """An arm gives its next row to who pulls it: what is left depends on what others pulled."""
-    claim = players(system, mode="field", shared_sample=True).claim
-    assert (claim.epsilon, claim.besides) == (2.0, ())
-    assert "no better protected: by which samples of an arm are left" in claim.note
-
-
-@pytest.mark.parametrize("system", SYSTEMS)
-@pytest.mark.parametrize("offsets", ["agreed", "found"])
-def test_with_a_sample_of_its_own_each_reward_costs_epsilon_against_all(
-    system: str, offsets: str
+@pytest.mark.parametrize(
+    ("changes", "epsilon"),
+    [
+        # which sample of an arm a player sees next depends on who pulled the arm before
+        ({}, 2.0),
+        # its choices depend on its collisions, and these on who saw the same sample
+        ({"offsets": "found"}, 2.0),
+        # an arm gives its next row to who pulls it: what is left depends on what others pulled
+        ({"mode": "field", "shared_sample": True}, 2.0),
+        ({"shared_sample": False}, 0.5),
+        ({"shared_sample": False, "offsets": "found"}, 0.5),
+    ],
+)
+def test_a_shared_sample_costs_m_epsilon_also_against_who_sees_one_player(
+    system: str, changes: dict[str, Any], epsilon: float
 ) -> None:
-    claim = players(system, shared_sample=False, offsets=offsets).claim
-    assert (claim.epsilon, claim.besides) == (0.5, ())
+    claim = players(system, **changes).claim
+    assert (claim.epsilon, claim.besides) == (epsilon, ())
     assert "all choices" in claim.adversary
+    shared = "no better protected" in claim.note
+    assert shared is (epsilon == 2.0)
+    assert ("ε = 2 (M ε) against whoever sees all choices" in claim.says) is shared
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
