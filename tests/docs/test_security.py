@@ -18,7 +18,7 @@ MEMORY = "Memory that a peer can fill"
 def rows(heading: str) -> list[list[str]]:
     """The cells of a section's table, without its head."""
     section = PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
-    table = [line.strip("|").split(" | ") for line in section.splitlines() if line[:1] == "|"]
+    table = [line[1:-1].split("|") for line in section.splitlines() if line[:1] == "|"]
     return [[cell.strip() for cell in row] for row in table[2:]]
 
 

@@ -25,7 +25,7 @@ OURS = [tracemalloc.Filter(True, f"{ROOT}/*"), tracemalloc.Filter(False, f"{ROOT
 def bound(test: str) -> float:
     """What the page says of the buffer that this test fills, in MiB."""
     page = (ROOT / "docs/security.md").read_text()
-    (peak,) = re.findall(rf"\| ([\d.]+) \| `tests/hosts/test_memory.py::{test}`", page)
+    (peak,) = re.findall(rf"\|([\d.]+)\|`tests/hosts/test_memory.py::{test}`", page)
     return float(peak)
 
 

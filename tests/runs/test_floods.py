@@ -171,7 +171,7 @@ def site(folder: Path, *, keyed: bool = True, run: str = RUN) -> Iterator[Site]:
 def bound(test: str) -> float:
     """What the page says of the buffer that this test fills, in MiB."""
     page = (ROOT / "docs/security.md").read_text()
-    (peak,) = re.findall(rf"\| ([\d.]+) \| `tests/runs/test_floods.py::{test}`", page)
+    (peak,) = re.findall(rf"\|([\d.]+)\|`tests/runs/test_floods.py::{test}`", page)
     return float(peak)
 
 
