@@ -17,7 +17,8 @@ _SHORTER = [
     (re.compile(pattern), by)
     for pattern, by in {
         r"^\d+ of \d+ clear; least: ": "",
-        r"^.*: (ε is at least [\d.e+]+), claimed ([\d.e+-]+)": r"\1 (\2)",
+        r"; (?:not )?refuted: .*$": "",
+        r"^.*: (ε is at least [\d.e+]+), claimed (?:ε = )?([\d.e+-]*\d).*$": r"\1 (\2)",
         r"ε is at least ": "ε≥",
         r"[;,] (?:wanted )?at most (\S+?)(?=[;,]?$|; )": r" (≤\1)",
         r"[;,] (?:wanted )?at least (\S+?)(?=[;,]?$|; )": r" (≥\1)",
@@ -34,7 +35,7 @@ _SHORTER = [
 _HERE = re.compile(r" \(here: [^()]*(?:\([^()]*\)[^()]*)*\)")
 """How a claim was made precise: its figure has that in brackets."""
 
-_MOST, _LONGEST = 7, 13
+_MOST, _LONGEST = 5, 11
 """Words of a figure and of a statement; the experiment's page has the rest."""
 
 _WORDS = {
@@ -176,21 +177,22 @@ def _joined(names: list[str]) -> str:
 
 
 def _figure(statement: Judged) -> str:
-    """What was measured, by form if forms differ in their verdict; of what holds nothing."""
+    """What was measured, by the first form by which it is not borne out; of what holds nothing."""
     if statement.verdict in ("borne out", "says nothing here"):
         return ""
-    found = {variant: _short(finding.said) for variant, finding in statement.judging.items()}
-    if statement.verdict == DEPENDS:
-        return "; ".join(f"{variant} {said}" for variant, said in found.items())
-    return next(iter(found.values()))
+    found = [finding for finding in statement.judging.values() if finding.answer != "borne out"]
+    return _short(found[0].said)
 
 
 def _short(said: str) -> str:
     for pattern, by in _SHORTER:
         said = pattern.sub(by, said)
     words = said.split()
-    # numbers stand at the end
-    return said if len(words) <= _MOST else f"…{' '.join(words[-_MOST:])}"
+    if len(words) <= _MOST:
+        return said
+    # numbers stand at the end, behind what they are of
+    _, of, number = said.rpartition(": ")
+    return number if of else f"…{' '.join(words[-_MOST:])}"
 
 
 def _cut(said: str) -> str:

@@ -89,7 +89,7 @@ def test_claims_and_checks_of_our_own_are_told_and_counted_apart():
     claims, _, rest = text.partition("## Checks of our own")
     assert "Borne out: `small`." in claims
     assert rows(claims) == [
-        "|it \\| falls|4.2|`small`|corrected **yes**, printed **no**|corrected so; printed so|",
+        "|it \\| falls|4.2|`small`|corrected **yes**, printed **no**|so|",
     ]
     assert rows(rest) == ["|it \\| falls|`small`|**open**|so|"]
 
@@ -138,7 +138,12 @@ def test_equal_statements_have_a_row_each():
         ("9 of 9 (99.7% to 99.8%), wanted 0.95", "9/9 (99.7%–99.8%), for 0.95"),
         ("a − b: 275 ± 76 of 300 allowed", "a−b: 275±76 (≤300)"),
         ("9 of 20 releases against 0: ε is at least 1.96, claimed 0.5", "ε≥1.96 (0.5)"),
-        ("one two three four five six seven eight", "…two three four five six seven eight"),
+        (
+            "5 of 9 runs against 0: ε is at least 1.51, claimed ε = 0.5, δ = 1e-06; refuted: a: b",
+            "ε≥1.51 (0.5)",
+        ),
+        ("a − b, both of them at 4: 78.9 ± 69.6", "78.9±69.6"),
+        ("one two three four five six seven eight", "…four five six seven eight"),
     ],
 )  # fmt: skip
 def test_a_figure_is_short(said, short):
