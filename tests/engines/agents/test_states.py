@@ -15,16 +15,16 @@ def name(state: JoinState | None) -> str:
 
 def test_the_page_prints_the_states_of_an_agent_that_joins() -> None:
     rows = [
-        f"| {state.name.lower()} | {event.value} | {name(then)} |"
+        f"|{state.name.lower()}|{event.value}|{name(then)}|"
         for (state, event), then in TRANSITIONS.items()
     ]
     assert "\n".join(rows) in PAGE
-    assert "\n".join(f"| {state.name.lower()} | {state.value} |" for state in JoinState) in PAGE
+    assert "\n".join(f"|{state.name.lower()}|{state.value}|" for state in JoinState) in PAGE
 
 
 def test_the_page_prints_the_phases_of_a_coordinator() -> None:
     rows = [
-        f"| {phase.name.lower()} | {order.name.lower()}: {order.value} | {then.name.lower()} |"
+        f"|{phase.name.lower()}|{order.name.lower()}: {order.value}|{then.name.lower()}|"
         for (phase, order), then in PHASES.items()
     ]
     assert "\n".join(rows) in PAGE
