@@ -1,6 +1,5 @@
 """Cooperation on a graph, run: what the record says, what agents are told."""
 
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,7 +11,6 @@ from posse.engines.base import agent_setups
 from posse.errors import SpecError
 from posse.plan import Plan, prepare
 from posse.protocol.accounting import composed
-from posse.spec.runfile import read
 from tests.support.runs import assert_same_run, detail
 
 SYSTEMS: dict[str, dict[str, Any]] = {
@@ -106,20 +104,6 @@ def test_the_ledger_and_what_follows_from_it() -> None:
     assert not memory.run(spec("private-ucb", "printed"), 0).privacy.claim.holds
 
 
-def test_half_a_diameter_is_said_in_the_result() -> None:
-    record = memory.run(
-        spec("cooperative-ucb", M=6, topology={"kind": "path"}, parameters={"horizon": 10}), 0
-    )
-    assert record.network.diameter == 5
-    assert (record.network.gamma, record.network.gamma_asked) == (3, "diameter/2")
-
-
-def test_alone_nothing_is_sent() -> None:
-    record = memory.run(spec("cooperative-ucb", parameters={"gamma": 0}), 0)
-    assert record.communication.data.messages == 0
-    assert detail(record).duplicates == 0
-
-
 def test_hearing_further_helps() -> None:
     regret = [
         np.mean(
@@ -203,12 +187,3 @@ def test_a_graph_that_falls_apart_is_refused() -> None:
     with pytest.raises(SpecError) as error:
         spec("private-ucb", M=4, topology={"kind": "edges", "edges": [[0, 1], [2, 3]]})
     assert error.value.path == "topology"
-
-
-@pytest.mark.parametrize("path", sorted(Path("examples/cooperative").glob("*.toml")), ids=str)
-def test_the_examples_are_sound_and_run_when_made_small(path) -> None:
-    run = prepare(read(path))
-    changes = ["agents.count=12", "topology.p=0.4", "parameters.horizon=60", "repeat=1"]
-    small = prepare(read(path, changes))
-    assert run.spec.agents.count == 200
-    assert memory.run(small, 0).status == "horizon"

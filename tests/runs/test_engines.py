@@ -10,7 +10,6 @@ import pytest
 
 from posse.engines import memory
 from posse.engines.processes import ProcessEngine
-from posse.errors import RunFailed
 from posse.families import names
 from posse.plan import prepare
 from tests.runs.test_restarts import CASES, SMALLER
@@ -168,12 +167,3 @@ def test_a_folder_named_agent_in_the_working_directory_is_not_imported(tmp_path)
         check=False,
     )
     assert done.stdout.strip() == "0", done.stderr
-
-
-def test_missing_agents_are_named_in_the_time_for_joining() -> None:
-    run = spec("dp-mase", agents=6, engine={"joining": 2.0})
-    with (
-        pytest.raises(RunFailed, match=r"waiting for agents .*4, 5 to join"),
-        ProcessEngine(run, spawn=4),
-    ):
-        pass

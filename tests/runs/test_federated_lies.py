@@ -1,26 +1,16 @@
 """Federated elimination among agents that lie: the run ends and names who."""
 
-import tempfile
-import threading
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 import pytest
 
 from posse.engines import memory
-from posse.engines.agents.each_link import EachLink
-from posse.engines.processes import ProcessEngine
-from posse.engines.start.crew import Crew
-from posse.engines.start.forkserver import local_agent
 from posse.errors import RunFailed
 from posse.hosts.endpoint import Endpoint
 from posse.protocol.control import Report
 from posse.protocol.federated import Adv, Data, ExchangedRow, Means
-from posse.protocol.wire import HEADER, kind_of
-from posse.wire.links import Link
 from tests.support.federated import named, row, spec
-from tests.support.patience import PATIENCE
 
 pytestmark = pytest.mark.inside
 
@@ -106,40 +96,3 @@ def test_withheld_means_stop_the_run_by_name() -> None:
     assert (
         "after 3 slots of round 1 the means of 1 agents are missing; the first is agent 3's" in said
     )
-
-
-def truncating(link: Link) -> Link:
-    """A link that cuts a number off the means that go over it."""
-
-    def send(frame: bytes) -> None:
-        if kind_of(frame) == "Data":
-            kind, round_, slot, origins, means = msgspec.msgpack.decode(frame[HEADER.size :])
-            body = [kind, round_, slot, origins, means[:-8]]
-            frame = frame[: HEADER.size] + msgspec.msgpack.encode(body)
-        link(frame)
-
-    return send
-
-
-@pytest.mark.slow
-def test_a_bad_neighbour_on_real_sockets_stops_the_run_by_name(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    connect = EachLink.connect
-
-    def connects(self: EachLink, *setup: Any) -> Mapping[int, Link]:
-        return {to: truncating(link) for to, link in connect(self, *setup).items()}
-
-    monkeypatch.setattr(EachLink, "connect", connects)
-    run = spec("ddp-mab", 5, {"kind": "ring"}, engine={"deadline": 2.0})
-    engine = ProcessEngine(run, spawn=4)
-    with tempfile.TemporaryDirectory(prefix="b-") as folder:
-        crew = Crew({}, engine.token, "ddp-mab", [], f"ipc://{folder}/4")
-        agent = local_agent(crew, engine.endpoint, 4)
-        thread = threading.Thread(target=agent.serve)
-        thread.start()
-        with engine, pytest.raises(RunFailed) as error:
-            engine.run(run, 0)
-        thread.join(PATIENCE)
-    assert not thread.is_alive()
-    assert "agent 0 refused what agent 4 sent: wrong-length" in str(error.value)

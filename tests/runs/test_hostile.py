@@ -3,26 +3,18 @@
 import resource
 import subprocess
 import sys
-import threading
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
 
 from posse.engines.processes import ProcessEngine
-from posse.engines.start.crew import Crew
-from posse.engines.start.forkserver import local_agent
-from posse.hosts.coordinator import CoordinatorHost
 from posse.protocol import control
-from posse.protocol.machine import COORDINATOR
 from posse.protocol.mase import Vote
 from posse.protocol.message import Message
-from posse.protocol.wire import HEADER, VERSION, encode, kind_of
+from posse.protocol.wire import HEADER, VERSION, encode
 from posse.results.record import RunRecord
-from tests.support.hosts import sources
-from tests.support.patience import PATIENCE
 from tests.support.runs import spec
 
 
@@ -113,85 +105,3 @@ def test_strangers_are_refused_and_counted_and_the_run_goes_on(
     for reason, frames in Counter(reason for _, reason in strangers).items():
         assert frames <= record.refused[reason] <= 2 * frames * sent, reason
     assert grown < 64 << 20
-
-
-class Saboteur:
-    """An agent that joined honestly and does something bad after each honest vote."""
-
-    def __init__(self, bad: Callable[[Any, bytes], None], engine: ProcessEngine, rank: int) -> None:
-        self._act = bad
-        self._bad: list[bytes] = []
-        crew = Crew({}, engine.token, "mase", [], "")
-        self.process = local_agent(crew, engine.endpoint, rank)
-        self._link = self.process._links[COORDINATOR]
-        self.process._links[COORDINATOR] = self.send
-
-    def send(self, frame: bytes) -> None:
-        self._link(frame)
-        host = self.process.host
-        if host is not None and kind_of(frame) == "Vote" and not any(f is frame for f in self._bad):
-            behind = len(host.outbox)
-            self._act(host, frame)
-            self._bad += [added for _, added in host.outbox[behind:]]
-
-
-def a_second_vote(host: Any, frame: bytes) -> None:
-    (arm, *_), *_ = msgspec.msgpack.decode(frame[HEADER.size :])[1:]
-    host.say(Vote((arm,)))
-
-
-def the_same_frame_again(host: Any, frame: bytes) -> None:
-    host.outbox.append((COORDINATOR, frame))
-
-
-def a_vote_for_no_arm(host: Any, frame: bytes) -> None:
-    host.say(Vote((99,)))
-
-
-def a_vote_in_anothers_name(host: Any, frame: bytes) -> None:
-    other = frame_of(Vote((1,)), source=host.rank - 1)
-    host.outbox.append((COORDINATOR, other))
-
-
-def a_report_before_the_end(host: Any, frame: bytes) -> None:
-    host.say(control.Due(-1.0))
-
-
-@pytest.mark.parametrize(
-    ("bad", "reason"),
-    [
-        (a_second_vote, "duplicate-vote"),
-        (the_same_frame_again, "replayed"),
-        pytest.param(a_vote_for_no_arm, "no-such-arm", marks=pytest.mark.slow),
-        (a_vote_in_anothers_name, "wrong-source"),
-        pytest.param(a_report_before_the_end, "out-of-turn", marks=pytest.mark.slow),
-    ],
-)
-def test_a_bad_agent_is_refused_and_counted_and_the_run_goes_on(
-    bad: Callable[..., None], reason: str
-) -> None:
-    run = spec("mase", agents=8)
-    engine = ProcessEngine(run, spawn=7)
-
-    thread = threading.Thread(target=Saboteur(bad, engine, 7).process.serve)
-    thread.start()
-    with engine:
-        record = engine.run(run, 0)
-    thread.join(PATIENCE)
-    assert not thread.is_alive()
-    assert (record.status, record.best_arm) == ("identified", 0)
-    assert record.refused[reason] >= 1
-    assert set(record.refused) <= {reason, "connection-dropped"}
-
-
-def test_bad_frames_leave_the_coordinator_as_it_was() -> None:
-    run = spec("mase", agents=8)
-    network = run.network(0)
-    host = CoordinatorHost(run, network, 0, sources())
-    host.begin()
-    host.outbox.clear()
-    for frame in (b"", b"po", wrong_version(), raw("Vote"), raw("Vote", [-1]), raw("Vote", [[]])):
-        host.receive(0, frame)
-    assert sum(host.refused.values()) == 6
-    assert host.outbox == []
-    assert host.log == {}

@@ -2,13 +2,11 @@
 
 import dataclasses
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-import posse
 from posse import families
 from posse.engines import memory
 from posse.engines.processes import ProcessEngine
@@ -16,11 +14,8 @@ from posse.plan import prepare
 from posse.protocol.machine import COORDINATOR, Send, Started
 from posse.protocol.message import Plane
 from posse.protocol.players import Choice, jain
-from posse.spec.runfile import read
 from tests.support.players import SYSTEMS, spec
 from tests.support.runs import after, agent_processes, assert_same_run, detail, with_machines
-
-EXAMPLES = Path(__file__).parents[2] / "examples" / "players"
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
@@ -172,30 +167,6 @@ def test_a_stopped_process_is_dismissed_at_the_deadline():
     assert record.refused["silent"] == 1
     assert record.status == "missing"
     assert record.slots < 500
-
-
-def test_a_killed_process_is_lost():
-    run = spec(horizon=500, engine={"on_missing": "continue"})
-    with ProcessEngine(run) as engine:
-        record = engine.run(run, 0, after(100, agent_processes()[1].kill))
-    assert list(record.dismissed.values()) == ["lost"]
-    assert (record.status, record.slots) == ("horizon", 500)
-
-
-@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.stem)
-def test_run_files_run(path):
-    run = prepare(read(path, ["parameters.horizon=60", "repeat=1"]))
-    record = memory.run(run, 0)
-    assert (record.status, record.slots) == ("horizon", 60)
-    assert record.pulls == 60 * run.spec.agents.count
-
-
-def test_figure_2_has_four_panels():
-    panels = {
-        (run.agents.count, run.parameters["epsilon"])
-        for run in map(posse.load, EXAMPLES.glob("figure2_*_epsilon_*.toml"))
-    }
-    assert panels == {(1, 1.0), (1, 0.1), (3, 1.0), (3, 0.1)}
 
 
 def test_arms_that_run_out_end_the_run(tmp_path):

@@ -93,20 +93,20 @@ def test_means_are_averaged_without_an_agent_whose_rewards_are_used_up(
         assert not record.communication.closed_form.exact
 
 
-@pytest.mark.parametrize("system", ELIMINATION)
+@pytest.mark.parametrize(
+    ("system", "on_missing", "parameters"),
+    [
+        *((system, "end", {}) for system in ELIMINATION),
+        ("cdp-mab", "continue", {"noise": "shared"}),  # which does without nobody
+    ],
+)
 def test_who_wants_no_run_without_an_agent_has_its_end_in_order(
-    system: str, tmp_path: Path
+    system: str, on_missing: str, parameters: dict[str, Any], tmp_path: Path
 ) -> None:
-    record = memory.run(elimination(tmp_path, system, on_missing="end"), 0)
+    record = memory.run(elimination(tmp_path, system, on_missing, **parameters), 0)
     assert (record.status, record.best_arm) == ("exhausted", None)
     assert list(record.exhausted) == [SHORT]
     assert record.loss == "The run ended there."
-
-
-def test_noise_that_all_share_does_without_nobody(tmp_path: Path) -> None:
-    record = memory.run(elimination(tmp_path, "cdp-mab", noise="shared"), 0)
-    assert (record.status, record.best_arm) == ("exhausted", None)
-    assert list(record.exhausted) == [SHORT]
 
 
 def test_with_partial_participation_both_engines_ask_the_same(tmp_path: Path) -> None:
@@ -118,15 +118,16 @@ def test_with_partial_participation_both_engines_ask_the_same(tmp_path: Path) ->
     assert first.pulls_per_agent == again.pulls_per_agent
 
 
-@pytest.mark.parametrize("system", ["single-mab", "ddp-mab", "cdp-mab", "parallel-ucb", "ucb1"])
+@pytest.mark.parametrize(
+    "system", ["single-mab", "ddp-mab", "cdp-mab", "parallel-ucb", "explore-then-commit", "ucb1"]
+)
 def test_where_all_rewards_are_used_up_the_status_says_so(system: str, tmp_path: Path) -> None:
-    private = {} if system in ("parallel-ucb", "ucb1") else {"epsilon": 1.0}
     one = spec(
         system,
         6,
         **unequal_logs(tmp_path, short=20, rows=20),
         **({"topology": RING} if system == "ddp-mab" else {}),
-        parameters={"horizon": 1000, **private},
+        parameters={"horizon": 1000} | ({"epsilon": 1.0} if system.endswith("-mab") else {}),
     )
     record = memory.run(one, 0)
     assert (record.status, record.best_arm) == ("exhausted", None)
