@@ -1,8 +1,6 @@
 """An agent's host: between runs, in a run, and what strangers and neighbours do to it."""
 
 import dataclasses
-import itertools
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -19,8 +17,7 @@ from posse.protocol.machine import COORDINATOR, Explore, Received, Send
 from posse.protocol.mase import Eliminated, Vote
 from posse.protocol.wire import HEADER, Codec, kind_of, read_header
 from tests.support.hosts import begin, frame, sources
-from tests.support.noise import NoNoise
-from tests.support.runs import certain_logs, spec, with_machines
+from tests.support.runs import spec, with_machines
 
 
 def voter(system: str = "mase", given: Sources | None = None, **changes: Any) -> AgentHost:
@@ -58,19 +55,6 @@ def bundle(rank: int) -> bytes:
 
 def kinds(host: AgentHost) -> list[str]:
     return [kind_of(data) for _, data in host.outbox]
-
-
-def test_a_run_begins_acts_and_ends_when_it_is_told_to() -> None:
-    host = voter()
-    host.receive(COORDINATOR, begin())
-    assert kinds(host) == ["Due"]
-    due = 1e9
-    host.receive(COORDINATOR, frame(control.Advance(), COORDINATOR, 1, now=due))
-    assert kinds(host)[1:] == ["Vote", "Due"]
-    host.receive(COORDINATOR, frame(control.Stop(), COORDINATOR, 2, now=due))
-    assert kinds(host)[-1] == "Report"
-    assert [read_header(data).sequence for _, data in host.outbox] == [0, 1, 2, 3]
-    assert not host.refused
 
 
 @pytest.mark.parametrize(
@@ -111,19 +95,6 @@ def test_nothing_of_a_run_before_is_taken_for_this_one() -> None:
     assert host.refused == {"out-of-turn": 2}
 
 
-def test_each_run_begins_anew() -> None:
-    host = voter()
-    said = []
-    for run in (0, 1):
-        host.receive(COORDINATOR, begin(run=run))
-        host.receive(COORDINATOR, frame(control.Stop(), COORDINATOR, 1, run=run))
-        host.receive(COORDINATOR, b"po")
-        said.append([(kind_of(d), read_header(d).sequence) for _, d in host.outbox])
-        host.outbox.clear()
-    assert said == [[("Due", 0), ("Report", 1)]] * 2
-    assert host.refused == {"short": 1}
-
-
 def test_what_a_neighbour_sends_before_the_run_is_kept_for_it() -> None:
     host, punctual = neighbour(), neighbour()
     host.receive(None, bundle(1))
@@ -138,14 +109,6 @@ def test_what_a_neighbour_sends_before_the_run_is_kept_for_it() -> None:
         assert one.busy  # both neighbours' first slot is here
         one.step()
     assert host.outbox == punctual.outbox
-
-
-def test_what_is_kept_for_a_run_to_come_is_bounded() -> None:
-    host = neighbour()
-    for sequence in range(40):
-        host.receive(None, frame(Bundle(1, bytes(1 << 19)), 1, sequence, run=9))
-    assert sum(len(kept) for _, kept in host._early) <= 8 << 20
-    assert host.refused == {"too-early": 25}
 
 
 def test_who_fills_its_own_share_takes_no_other_neighbours_and_is_named() -> None:
@@ -250,48 +213,6 @@ def test_a_machine_that_asks_for_what_cannot_be_is_told_so(
     monkeypatch.setattr(made, "_system", own)
     with pytest.raises(LocalProtocolError, match=words):
         made.receive(COORDINATOR, begin())
-
-
-def test_all_that_does_not_follow_from_frames_is_handed_in(tmp_path: Path) -> None:
-    """The same frames and the same answers of the sources give the same frames, to the byte."""
-    certain_logs(tmp_path, agents=8, arms=3, rows=2_000)
-    run = prepare(
-        {
-            "system": "dp-mase",
-            "mode": "field",
-            "agents": {"count": 8},
-            "arms": {"kind": "csv", "path": "{rank}.csv", "count": 3},
-            "parameters": {"epsilon": 2.0},
-            "base": str(tmp_path),
-        }
-    )
-    setup = agent_setups(run, run.network(0))[0]
-
-    def said(given: Sources) -> list[tuple[int, bytes]]:
-        host = AgentHost(setup, 0, given)
-        host.receive(COORDINATOR, begin())
-        while host.busy:
-            host.step()
-        return host.outbox
-
-    class Told(NoNoise):
-        """Noise from a list."""
-
-        def __init__(self) -> None:
-            self.drawn = iter(range(1, 1000))
-
-        def noisy(self, values: Any, sensitivity: float, scale: float) -> Any:
-            return values + next(self.drawn) * 1e-3
-
-    def repeated() -> Sources:
-        ticks = itertools.count(10**12, 10**9)
-        return dataclasses.replace(
-            sources(lambda: next(ticks)), randbits=lambda bits: 7, noise=Told
-        )
-
-    once = said(repeated())
-    assert {kind_of(data) for _, data in once} == {"Ready", "Vote", "Finished"}
-    assert said(repeated()) == once
 
 
 def test_what_is_heard_together_is_taken_as_if_it_came_one_by_one() -> None:

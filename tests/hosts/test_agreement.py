@@ -6,22 +6,6 @@ from posse.hosts.agreement import Agreement, Complaints
 from posse.protocol.errors import RemoteProtocolError
 
 
-def test_who_holds_something_else_is_named() -> None:
-    agreement = Agreement(3)
-    assert agreement.attest(2, 1, b"x") == ""
-    assert agreement.attest(1, 1, b"x") == ""
-    said = agreement.attest(0, 1, b"y")
-    assert said.startswith("agents 2 and 0 hold different results after step 1")
-
-
-def test_a_step_that_all_agree_on_is_forgotten() -> None:
-    agreement = Agreement(2)
-    for step in range(100):
-        assert agreement.attest(0, step, bytes([step])) == ""
-        assert agreement.attest(1, step, bytes([step])) == ""
-    assert agreement._steps == {}
-
-
 def test_nobody_speaks_of_a_step_twice() -> None:
     agreement = Agreement(3)
     agreement.attest(2, 1, b"x")

@@ -18,29 +18,24 @@ SPEC = {
     "engine": {"kind": "memory"},
 }
 
+TIED = {"kind": "bernoulli", "means": [0.3, 0.1 + 0.2, 0.1]}
+UNKNOWN = {"kind": "csv", "path": "{rank}", "count": 2}
+
 
 @pytest.mark.parametrize(
-    ("status", "arm", "said"),
+    ("arms", "status", "arm", "said"),
     [
-        ("identified", 0, True),  # means over the agents are 1.3/3 and 0.9/3
-        ("identified", 1, False),
-        ("no_consensus", None, False),
-        ("horizon", None, None),
+        (SPEC["arms"], "identified", 0, True),  # means over the agents are 1.3/3 and 0.9/3
+        (SPEC["arms"], "identified", 1, False),
+        (SPEC["arms"], "no_consensus", None, False),
+        (SPEC["arms"], "horizon", None, None),
+        (TIED, "identified", 1, True),
+        (UNKNOWN, "identified", 1, None),
     ],
 )
-def test_the_best_arm_is_that_of_the_greatest_mean_over_agents(status, arm, said):
-    spec = posse.parse(SPEC)
+def test_the_best_arm_is_that_of_the_greatest_mean_over_agents(arms, status, arm, said):
+    spec = posse.parse(SPEC | {"arms": arms})
     assert right(spec, RunRecord(run=0, seed=0, status=status, best_arm=arm)) is said
-
-
-def test_one_of_two_best_arms_is_right():
-    spec = posse.parse(SPEC | {"arms": {"kind": "bernoulli", "means": [0.3, 0.1 + 0.2, 0.1]}})
-    assert right(spec, RunRecord(run=0, seed=0, status="identified", best_arm=1)) is True
-
-
-def test_means_that_nobody_knows_tell_nothing():
-    spec = posse.parse(SPEC | {"arms": {"kind": "csv", "path": "{rank}", "count": 2}})
-    assert right(spec, RunRecord(run=0, seed=0, status="identified", best_arm=1)) is None
 
 
 def test_every_run_is_held_against_its_own_instance():
@@ -88,9 +83,3 @@ def test_real_rewards_are_added_up_in_the_lab_alone(system: str, tmp_path: Path)
         assert record.rewards == pytest.approx(earned)
     field = {**run, "mode": "field", "privacy": {"reuse": "unlimited"}}
     assert memory.run(prepare(field), 0).rewards is None
-
-
-def test_known_means_give_regret_and_no_sum_of_rewards() -> None:
-    record = memory.run(prepare(SPEC), 0)
-    assert record.rewards is None
-    assert "rewards" not in record.document()

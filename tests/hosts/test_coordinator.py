@@ -16,7 +16,7 @@ from posse.protocol.mase import Eliminated, Vote
 from posse.protocol.masking import PublicKey
 from posse.protocol.message import Message
 from posse.protocol.players import Choice
-from posse.protocol.wire import NO_RUN, kind_of, read_header
+from posse.protocol.wire import NO_RUN, kind_of
 from tests.support import anonymous
 from tests.support.hosts import frame, sources
 from tests.support.players import spec as players
@@ -77,37 +77,6 @@ def test_the_earliest_acts_when_all_have_said_when() -> None:
     assert told.host.waiting_for() == [7]
     told.say(7, control.Due(math.inf), now=3.0)
     assert told.sent() == [(6, "Advance")]
-
-
-def test_whoever_was_told_something_says_anew_when_it_acts() -> None:
-    """Five votes eliminate an arm of `mase` here; then nobody's turn is known any more."""
-    told = Told(spec("mase", agents=8))
-    for rank in range(8):
-        told.say(rank, control.Due(rank + 1.0))
-    for rank in range(4):
-        assert told.sent() == [(rank, "Advance")]
-        told.say(rank, Vote((1,)), now=rank + 1.0)
-        told.say(rank, control.Due(math.inf), now=rank + 1.0)
-    told.sent()
-    told.say(4, Vote((1,)), now=5.0)
-    assert told.sent() == [(n, "Eliminated") for n in range(8)]
-    assert told.host.log["eliminations"] == [[5.0, 1]]
-    told.say(4, control.Due(math.inf), now=5.0)
-    assert told.sent() == []
-    assert told.host.waiting_for() == list(range(8))
-
-
-def test_without_a_server_a_run_ends_when_all_have_finished() -> None:
-    told = Told(spec("independent", agents=3))
-    for rank in range(3):
-        told.say(rank, control.Finished(rank))
-    assert told.sent() == [(n, "Stop") for n in range(3)]
-    for rank in range(3):
-        assert told.host.record is None
-        assert told.host.waiting_for() == list(range(rank, 3))
-        told.say(rank, report())
-    assert told.host.record is not None
-    assert told.host.record.answers == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -181,17 +150,6 @@ def test_neighbours_that_go_on_hear_that_one_was_lost_after_it_was_done() -> Non
     assert told.sent() == [(0, "Gone")]
 
 
-def test_time_passes_with_the_slots_of_arms_that_all_share() -> None:
-    told = Told(players(players=2))
-    for slot in (1, 2):
-        told.say(0, Choice(slot, 0))
-        assert told.sent() == []
-        told.say(1, Choice(slot, 1))
-        times = {read_header(data).now for _, data in told.host.outbox}
-        assert times == {float(slot)} == {told.host.now}
-        assert told.sent() == [(0, "Outcome"), (1, "Outcome")]
-
-
 def test_a_timer_is_set_by_the_clock_that_was_handed_in() -> None:
     seconds = [1_000.0]
     run = players(players=2, deadline=7.0)
@@ -207,15 +165,6 @@ def test_a_timer_is_set_by_the_clock_that_was_handed_in() -> None:
     assert told.host.refused == {"silent": 1}
     assert told.host.timer == math.inf
     assert told.sent() == [(0, "Stop")]
-
-
-def test_how_far_agents_are_says_whom_a_run_waits_for() -> None:
-    told = Told(spec("independent", agents=3, engine={"clock": "wall"}))
-    told.say(0, control.SlotReached(), now=50.0)
-    told.say(2, control.SlotReached(), now=100.0)
-    assert told.host.waiting_for() == [1]
-    told.say(1, control.SlotReached(), now=60.0)
-    assert told.host.waiting_for() == [0]
 
 
 def test_who_fails_ends_its_own_part_with_its_sentence_and_what_was_refused() -> None:

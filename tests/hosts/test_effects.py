@@ -53,13 +53,13 @@ AGENT_ONLY = [
 
 
 class Answers:
-    """A machine without types: whatever happens, it asks for one thing."""
+    """A machine without types: whatever happens, it asks for the same."""
 
-    def __init__(self, effect: Any) -> None:
-        self.effect = effect
+    def __init__(self, *effects: Any) -> None:
+        self.effects = effects
 
     def handle(self, event: Any, now: float) -> Any:
-        return [self.effect]
+        return self.effects
 
 
 @pytest.fixture(autouse=True)
@@ -72,7 +72,7 @@ def registered() -> Iterator[None]:
 
 def run_with(system: str, **machines: Any) -> RunRecord:
     families._LOADED["own"] = with_machines(families.get_system(system), name="own", **machines)
-    agents = 5 if system == "mase" else 2
+    agents = {"mase": 5, "independent": 15}.get(system, 2)
     parameters = {"horizon": 9} if system == "tdfs-ucb" else {}
     return memory.run(spec("own", agents=agents, parameters=parameters), 0)
 
@@ -99,6 +99,12 @@ NO_ARM: list[Any] = [-1, 99, "x", 0.0]
 NO_RANK: list[Any] = [0.0, -1.0, np.int64(0), np.int64(-1), "0", 99, True, None]
 NO_STATUS: list[Any] = ["", "x" * 65, "two\nlines", 3, None]
 NO_TIME: list[Any] = ["soon", math.nan, -1.0]
+ENDS = Finish("done", 1)
+TWO_ORDERS: list[Any] = [
+    (Pull((0,), 1), Pull((1,), 1)),
+    (Pull((0,), 1), ENDS),
+    (Finish("done", 0), ENDS),
+]
 ELIMINATED = Eliminated((1,))
 LINK = r"has no link to .*; the receiver must be COORDINATOR or a rank, an int"
 NEIGHBOURS = r"own broadcasts, but its agents have no neighbours; use Send\(COORDINATOR, …\)"
@@ -122,7 +128,12 @@ REFUSED: list[tuple[str, str, list[Any], str]] = [
     ("mase", "agent", [Send(to, ELIMINATED) for to in NO_RANK], LINK),
     ("mase", "server", [Send(to, ELIMINATED) for to in NO_RANK], LINK),
     ("mase", "agent", [Broadcast(ELIMINATED)], NEIGHBOURS),
+    ("central", "agent", TWO_ORDERS, "; return only one of them"),
 ]
+
+
+def as_many(effect: Any) -> tuple[Any, ...]:
+    return effect if isinstance(effect, tuple) else (effect,)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +146,7 @@ def test_what_cannot_be_done_is_refused_with_a_sentence(
 ) -> None:
     who = {"agent": r"agent \d", "server": "coordinator"}[role]
     with pytest.raises(RunFailed, match=rf"{who}.* has a defect: .*{why}"):
-        run_with(system, **{role: lambda context: Answers(effect)})
+        run_with(system, **{role: lambda context: Answers(*as_many(effect))})
 
 
 NO_TIMES: list[Any] = [0, -3, HALF, np.int64(2), 1 << 55, True]
@@ -152,7 +163,7 @@ def test_an_order_for_arms_that_were_ordered_before_is_checked_all_the_same(orde
         def handle(self, event: Any, now: float) -> Any:
             if isinstance(event, Started):
                 return [Explore((0, 1))]
-            return [self.effect]
+            return self.effects
 
         def lookahead(self, rewards: Any) -> int:
             return 0
@@ -167,26 +178,15 @@ def test_a_server_may_end_a_run_before_anybody_has_begun() -> None:
 
 
 def test_a_run_that_stands_still_says_how_many_are_waited_for() -> None:
-    class Silent(Answers):
-        def handle(self, event: Any, now: float) -> Any:
-            return []
-
-    families._LOADED["own"] = with_machines(
-        families.get_system("central"), name="own", agent=Silent
-    )
     with pytest.raises(RunFailed, match=r"waits for agents 0, 1, .*, 11 and 3 more$"):
-        memory.run(spec("own", agents=15), 0)
+        run_with("independent", agent=lambda context: Answers())
 
 
 @pytest.mark.parametrize("missing", [lambda self: None, lambda self: 1 / 0])
 def test_whom_a_server_waits_for_is_a_list(missing: Any) -> None:
-    class Waits(Answers):
-        def handle(self, event: Any, now: float) -> Any:
-            return []
-
-    Waits.missing = missing  # type: ignore[attr-defined]
+    waits = type("Waits", (Answers,), {"missing": missing})
     with pytest.raises(RunFailed, match=r"coordinator has a defect: \w+: .*\(.*test_effects.py"):
-        run_with("central", agent=Waits, server=Waits)
+        run_with("central", agent=lambda context: Answers(), server=lambda context: waits())
 
 
 @pytest.mark.parametrize("made", [None, Answers])
@@ -223,35 +223,17 @@ def test_what_no_peer_sent_cannot_be_refused(role: str, who: str, refused: str) 
 
 
 def test_what_an_agent_refuses_of_the_coordinator_is_said() -> None:
-    class Deaf:
+    class Deaf(Answers):
         def handle(self, event: Any, now: float) -> Any:
             if isinstance(event, Received):
                 raise RemoteProtocolError("out-of-turn", "no such round")
-            return []
+            return self.effects
 
-    class Says:
+    class Begins(Answers):
         def handle(self, event: Any, now: float) -> Any:
-            return [Broadcast(Eliminated((1,)))] if isinstance(event, Started) else []
+            return self.effects if isinstance(event, Started) else []
 
+    begins = Begins(Broadcast(ELIMINATED))
     said = "stands still.*; agent 1 refused what the coordinator sent: out-of-turn: no such round"
     with pytest.raises(RunFailed, match=said):
-        run_with("mase", agent=lambda context: Deaf(), server=lambda context: Says())
-
-
-def test_of_two_orders_none_is_forgotten_in_silence() -> None:
-    class Both(Answers):
-        def handle(self, event: Any, now: float) -> Any:
-            return [Pull((0,), 1), Pull((1,), 1)]
-
-    with pytest.raises(RunFailed, match="; return only one of them"):
-        run_with("central", agent=lambda context: Both(None))
-
-
-@pytest.mark.parametrize("first", [Pull((0,), 1), Finish("done", 0)], ids=repr)
-def test_an_order_beside_the_end_is_not_forgotten_either(first: Any) -> None:
-    class Ends:
-        def handle(self, event: Any, now: float) -> Any:
-            return [first, Finish("done", 1)]
-
-    with pytest.raises(RunFailed, match=r"Finish\(.* comes beside .*; return only one of them"):
-        run_with("central", agent=lambda context: Ends())
+        run_with("mase", agent=lambda context: Deaf(), server=lambda context: begins)

@@ -7,14 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posse.hosts.endpoint import BETWEEN_RUNS, NEIGHBOURS, Endpoint, blamed_peer
+from posse.hosts.endpoint import Endpoint, blamed_peer
 from posse.protocol import control
-from posse.protocol.control import LinkCount
-from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
+from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import COORDINATOR
-from posse.protocol.mase import Eliminated, Vote
+from posse.protocol.mase import Eliminated
 from posse.protocol.message import Plane
-from posse.protocol.wire import HEADER, NO_RUN, VERSION, Codec, encode, read_header
+from posse.protocol.wire import HEADER, VERSION, Codec
 from tests.support.hosts import frame
 
 CODEC = Codec((Eliminated, control.Advance))
@@ -54,13 +53,6 @@ def test_an_honest_frame_is_taken_once() -> None:
     assert opened(end, 2, frame(message, 2, 0, run=7)) == message
 
 
-def test_a_frame_opens_to_its_fields_and_its_message() -> None:
-    last = 2**32 - 1
-    data = encode(Eliminated((1,)), run=7, source=1, sequence=last, now=1.5, sent=200)
-    assert endpoint().open(1, data) == (1, 0, 1.5, 200, Eliminated((1,)))
-    assert read_header(data).sequence == last
-
-
 BAD = {
     "short": (1, b"po"),
     "garbage": (1, bytes(64)),
@@ -70,6 +62,8 @@ BAD = {
     "stranger": (None, frame(Eliminated((1,)), 4, 0, 7)),
     "unknown-kind": (1, raw("Surrender", 1)),
     "malformed": (1, raw("Eliminated", "all")),
+    "unknown-kind on its plane": (1, raw("Advance", [1])),
+    "unknown-kind in the world": (1, raw("Vote", [1], plane=int(Plane.WORLD))),
 }
 
 
@@ -79,16 +73,9 @@ def test_a_bad_frame_is_refused_and_its_number_stays_free(reason: str) -> None:
     sender, data = BAD[reason]
     with pytest.raises(RemoteProtocolError) as error:
         opened(end, sender, data)
-    assert error.value.reason == reason
+    assert error.value.reason == reason.split(maxsplit=1)[0]
     assert opened(end, 1, frame(Eliminated((1,)), 1, 0, 7)) == Eliminated((1,))
     assert end.meter.links() == []
-
-
-def test_what_is_not_expected_on_a_plane_is_refused() -> None:
-    with pytest.raises(RemoteProtocolError, match="unknown-kind"):
-        opened(endpoint(), 1, raw("Advance", [1]))
-    with pytest.raises(RemoteProtocolError, match="unknown-kind"):
-        opened(endpoint(), 1, raw("Vote", [1], plane=int(Plane.WORLD)))
 
 
 @given(st.binary(max_size=200))
@@ -106,58 +93,6 @@ def test_who_is_to_blame_is_who_the_transport_says() -> None:
     assert blamed_peer(2, bad) == 2
     assert blamed_peer(None, bad) == 4
     assert blamed_peer(None, b"po") is None
-
-
-def test_an_agents_frames_have_one_row_of_numbers() -> None:
-    outbox: list[tuple[int, bytes]] = []
-    end = endpoint(outbox=outbox)
-    end.send(1, Vote((0,)), 1.5)
-    end.send_to_all((1, 2), Vote((1,)), 2.5)
-    end.send(COORDINATOR, Vote((2,)), 3.5)
-    assert outbox == [
-        (to, encode(Vote((n,)), run=7, source=3, sequence=n, now=n + 1.5, sent=1_000))
-        for n, to in enumerate((1, NEIGHBOURS, COORDINATOR))
-    ]
-
-
-def test_a_coordinators_links_have_numbers_of_their_own() -> None:
-    outbox: list[tuple[int, bytes]] = []
-    end = endpoint(name=COORDINATOR, peers=range(3), outbox=outbox, per_link=True)
-    for to in (0, 1, 0, 2, 0):
-        end.send(to, Vote((0,)), 0.0)
-    numbers = [(to, read_header(data).sequence) for to, data in outbox]
-    assert numbers == [(0, 0), (1, 0), (0, 1), (2, 0), (0, 2)]
-
-
-def test_what_is_sent_is_counted_on_each_link_that_it_crosses() -> None:
-    end = endpoint()
-    end.send(1, Vote((0,)), 0.0)
-    end.send_to_all((1, 2), Vote((0,)), 0.0)
-    end.send(COORDINATOR, control.SlotReached(), 0.0)
-    vote = len(msgspec.msgpack.encode(Vote((0,))))
-    said = len(msgspec.msgpack.encode(control.SlotReached()))
-    assert end.meter.links() == [
-        LinkCount(3, COORDINATOR, 1, "SlotReached", 1, said, said + HEADER.size),
-        LinkCount(3, 1, 0, "Vote", 2, 2 * vote, 2 * (vote + HEADER.size)),
-        LinkCount(3, 2, 0, "Vote", 1, vote, vote + HEADER.size),
-    ]
-
-
-def test_without_a_link_nothing_is_sent() -> None:
-    outbox: list[tuple[int, bytes]] = []
-    with pytest.raises(LocalProtocolError, match="agent 3 has no link to 4"):
-        endpoint(outbox=outbox).send(4, Vote((0,)), 0.0)
-    coordinator = endpoint(name=COORDINATOR, peers=range(3), outbox=outbox)
-    with pytest.raises(LocalProtocolError, match="the coordinator has no link to 3"):
-        coordinator.send(3, Vote((0,)), 0.0)
-    assert outbox == []
-
-
-def test_between_runs_frames_say_so_and_none_is_of_this_run() -> None:
-    outbox: list[tuple[int, bytes]] = []
-    end = endpoint(run=BETWEEN_RUNS, outbox=outbox)
-    end.send(COORDINATOR, control.Ready(), 0.0)
-    assert read_header(outbox[0][1]).run == NO_RUN != end.run
 
 
 def test_delays_are_measured_where_frames_are_stamped() -> None:

@@ -6,7 +6,6 @@ runs is played, each seed with another liar who lies now and then, often, or alw
 """
 
 import json
-import random
 import struct
 from pathlib import Path
 from typing import Any
@@ -21,22 +20,20 @@ from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import prepare
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.wire import HEADER
+from tests.support.fuzz import HostileFields
 from tests.support.golden import FILE, write_logs
 
 CASES: dict[str, Any] = json.loads(FILE.read_text())["cases"]
 MOST_FRAMES = 20_000
 """A liar may keep a run of four agents going for long; what it does then has been seen."""
 
-JUNK: list[Any] = [None, True, "", "x", "x" * 5_000, [], [0], [-1], [[]], {}, {"a": 1}]
-JUNK += [-1, 0, 1, 2**62, 2**64 - 1, -(2**63), 1e308, -1e308, float("inf"), float("nan")]
-JUNK += [b"", b"x" * 7, bytes(8), b"\xff" * 64, [2**62], [1e300] * 3]
-
 
 class Liar:
     """Damages a frame with probability `often`."""
 
     def __init__(self, seed: str, agents: int) -> None:
-        self._random = random.Random(seed)
+        self._fields = HostileFields(seed)
+        self._random = self._fields.random
         self.name = self._random.choice([COORDINATOR, *range(agents)])
         self._often = self._random.choice([0.02, 0.2, 1.0])
         self._frames = 0
@@ -73,27 +70,8 @@ class Liar:
             return self._bits(body)
         if fields:
             at = self._random.randrange(len(fields))
-            fields[at] = self._value(fields[at])
+            fields[at] = self._fields.near(fields[at])
         return msgspec.msgpack.encode([kind, *fields])
-
-    def _value(self, value: Any) -> Any:
-        """Something like it, or something else."""
-        pick = self._random
-        if pick.random() < 0.3:
-            return pick.choice(JUNK)
-        match value:
-            case bytes():
-                return self._bits(value) if pick.random() < 0.5 else value[: pick.randrange(9)]
-            case int() | float():
-                return value + pick.choice([-2, -1, 1, 2, 1000])
-            case list() if value:
-                at = pick.randrange(len(value))
-                return [*value[:at], self._value(value[at]), *value[at + 1 :]]
-            case dict() if value:
-                key = pick.choice(list(value))
-                return value | {key: self._value(value[key])}
-            case _:
-                return pick.choice(JUNK)
 
 
 def play(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:

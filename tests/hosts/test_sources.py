@@ -4,14 +4,10 @@ import dataclasses
 
 import numpy as np
 
-from posse.arms import Arms, ArmsContext, ArmsSpec
-from posse.arms.base import RandomMeans
 from posse.arms.bernoulli import BernoulliArms
-from posse.arms.csv import CsvArms
 from posse.hosts.sources import Chance
 from posse.measure.regret import Regret
-from posse.protocol.machine import COORDINATOR
-from posse.seeds import Purpose, generator
+from posse.seeds import Purpose
 from tests.support.hosts import sources
 
 
@@ -22,14 +18,6 @@ def lab(rank: int = 2) -> Chance:
 def test_the_field_knows_the_time_to_the_millisecond() -> None:
     told = sources(lambda: 123_456_789).coarse()
     assert (told.clock(), told.stamp()) == (123_000_000, 123_000_000)
-
-
-def test_the_labs_chance_follows_from_seed_run_rank_and_purpose() -> None:
-    ties = generator(5, 1, 2, Purpose.TIES).random(4)
-    assert (lab().generator(Purpose.TIES).random(4) == ties).all()
-    instance = generator(5, 1, COORDINATOR, Purpose.INSTANCE).random(4)
-    assert (lab().common(Purpose.INSTANCE).random(4) == instance).all()
-    assert lab().secret(Purpose.PROTOCOL) == generator(5, 1, 2, Purpose.PROTOCOL).bytes(32)
 
 
 def test_the_fields_chance_is_the_operating_systems_and_nothing_else() -> None:
@@ -63,31 +51,3 @@ def test_regret_is_against_the_average_and_ones_own_where_they_differ() -> None:
     assert _costs(lab().regret(own, 3, "own")) == {"regret": [0, 0.8]}
     same = BernoulliArms(means=[0.1, 0.5])
     assert lab().regret(same, 3, "average").keys() == {"regret"}
-
-
-def test_of_real_rewards_no_means_are_known() -> None:
-    arms = CsvArms(path="rewards.csv", count=2)
-    assert lab().means(arms, 3) is None
-    assert lab().regret(arms, 3, "average") == {}
-
-
-def test_arms_are_built_by_what_was_handed_in() -> None:
-    built: list[tuple[int, int, str]] = []
-    real = sources()
-
-    def arms(spec: ArmsSpec, context: ArmsContext) -> Arms:
-        built.append((context.rank, context.agents, context.base))
-        return spec.build(context)
-
-    chance = Chance(dataclasses.replace(real, arms=arms), False, 5, 1, 2)
-    made = chance.arms(BernoulliArms(means=[1.0, 0.0]), 3, "/somewhere")
-    assert [made.draw(arm, 2).tolist() for arm in (0, 1)] == [[1, 1], [0, 0]]
-    assert built == [(2, 3, "/somewhere")]
-
-
-def test_random_means_are_the_same_for_all_agents_of_a_run_and_new_in_the_next() -> None:
-    drawn = BernoulliArms(means=RandomMeans(random="uniform", count=2))
-    of = [Chance(sources(), False, 5, 0, rank) for rank in range(3)]
-    tables = [chance.means(drawn, 3) for chance in of]
-    assert all(np.array_equal(table, tables[0]) for table in tables)
-    assert not np.array_equal(Chance(sources(), False, 5, 1, 0).means(drawn, 3), tables[0])

@@ -93,6 +93,32 @@ class HostileFields:
             case _:
                 return pick.choice(INTS)
 
+    def near(self, value: Any) -> Any:
+        """Something like it."""
+        pick = self.random
+        match value:
+            case bool() | None:
+                return pick.choice(INTS)
+            case int():
+                near = pick.choice([value - 1, value, value + 1, pick.choice(INTS)])
+                return min(max(near, -(1 << 63)), (1 << 64) - 1)
+            case float():
+                return pick.choice([value, -value, pick.choice(FLOATS)])
+            case bytes():
+                return pick.choice([value[:-1], value + b"x", self.raw(len(value)), value[::-1]])
+            case str():
+                return pick.choice(WORDS)
+            case list() if value:
+                at = pick.randrange(len(value))
+                changed = [*value[:at], self.near(value[at]), *value[at + 1 :]]
+                return pick.choice([changed, value[1:], [*value, value[-1]], value[::-1]])
+            case dict() if value:
+                key = pick.choice(list(value))
+                others = {k: v for k, v in value.items() if k != key}
+                return pick.choice([others, value | {key: self.near(value[key])}])
+            case _:
+                return pick.choice(INTS)
+
 
 class Fuzz:
     """Plays `plan` with `liar`, who sends `frames` hostile frames at most.
@@ -177,7 +203,7 @@ class Fuzz:
             name, *fields = pick.choice(self._said)
             if fields:
                 at = pick.randrange(len(fields))
-                fields[at] = self._near(fields[at])
+                fields[at] = self._fields_of.near(fields[at])
         else:
             name = pick.choice(self._names)
             fields = [self._fields_of.value(field.type) for field in self._fields[name]]
@@ -186,31 +212,3 @@ class Fuzz:
         run = 0 if pick.random() < 0.97 else pick.choice([1, (1 << 32) - 1])
         head = HEADER.pack(MAGIC, VERSION, plane, run, self._liar, 0, now, pick.choice([0, 1, -1]))
         return head + msgspec.msgpack.encode([name, *fields])
-
-    def _near(self, value: Any) -> Any:
-        """Something like it."""
-        pick = self._random
-        match value:
-            case bool() | None:
-                return pick.choice(INTS)
-            case int():
-                near = pick.choice([value - 1, value, value + 1, pick.choice(INTS)])
-                return min(max(near, -(1 << 63)), (1 << 64) - 1)
-            case float():
-                return pick.choice([value, -value, pick.choice(FLOATS)])
-            case bytes():
-                return pick.choice(
-                    [value[:-1], value + b"x", self._fields_of.raw(len(value)), value[::-1]]
-                )
-            case str():
-                return pick.choice(WORDS)
-            case list() if value:
-                at = pick.randrange(len(value))
-                changed = [*value[:at], self._near(value[at]), *value[at + 1 :]]
-                return pick.choice([changed, value[1:], [*value, value[-1]], value[::-1]])
-            case dict() if value:
-                key = pick.choice(list(value))
-                others = {k: v for k, v in value.items() if k != key}
-                return pick.choice([others, value | {key: self._near(value[key])}])
-            case _:
-                return pick.choice(INTS)

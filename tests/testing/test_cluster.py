@@ -110,21 +110,6 @@ async def test_neighbours_that_are_parted_go_on_where_they_were(source: dict[str
     assert cluster.messages(link=(1, 0), plane="data")
 
 
-@pytest.mark.slow  # the others have half the deadline to say that they are there
-async def test_one_that_stands_still_is_named_and_not_those_who_wait_for_it() -> None:
-    source = TO_ALL | {
-        "agents": {"count": 4},
-        "parameters": {"epsilon": 1.0, "horizon": 20_000},
-        "engine": {"deadline": 4.0, "on_missing": "end"},
-    }
-    async with ControlledCluster(source) as cluster:
-        run = asyncio.create_task(cluster.run())
-        await cluster.wait_for(1, kind="Bundle", link=(2, None))
-        cluster.pause(2)
-        with pytest.raises(RunFailed, match="; agent 2 does not answer, and the others wait"):
-            await run
-
-
 async def test_an_agent_that_is_killed_ends_the_run_and_is_there_again_for_the_next() -> None:
     async with ControlledCluster(STAR) as cluster:
         before = cluster.pids

@@ -112,28 +112,6 @@ def configure(run: Plan, rank: int = 3) -> control.Configure:
     return control.Configure(rank, msgspec.msgpack.encode(setup))
 
 
-def test_it_joins_is_configured_and_leaves(coordinator: Coordinator) -> None:
-    agent = serving(coordinator)
-    join = coordinator.heard()
-    assert isinstance(join, control.Join)
-    assert (join.rank, join.token, join.inbox, join.incarnation) == (3, "token", "", b"")
-    coordinator.says(b"no frame of ours")
-    coordinator.says(configure(spec("central", 8)))
-    assert isinstance(coordinator.heard(), control.Ready)
-    coordinator.says(control.Goodbye())
-    assert agent.ended() == 0
-
-
-def test_who_is_refused_says_so_and_ends_with_1(coordinator: Coordinator) -> None:
-    agent = serving(coordinator)
-    coordinator.heard()
-    coordinator.says(control.Refused("rank 3 is taken"))
-    said = coordinator.heard()
-    assert isinstance(said, control.Failed)
-    assert said.reason == "the coordinator refused this agent: rank 3 is taken"
-    assert agent.ended() == 1
-
-
 @pytest.mark.inside
 def test_who_may_say_no_more_asks_beside_its_coordinator_too_what_was_taken(
     coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch

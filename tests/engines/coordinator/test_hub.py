@@ -110,16 +110,6 @@ def gathering(tmp_path: Path) -> Iterator[Gathering]:
     hub.close()
 
 
-def test_it_gathers_until_all_are_here(gathering: Gathering) -> None:
-    joined: list[int] = []
-    gathering.hub.on_join = joined.append
-    for rank in (1, 0):
-        gathering.peer().joins(rank)
-    gathering.ended()
-    assert gathering.error is None
-    assert joined == [1, 2]
-
-
 def test_messages_of_several_parts_are_refused_from_strangers_and_members(
     gathering: Gathering,
 ) -> None:

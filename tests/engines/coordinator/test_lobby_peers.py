@@ -205,16 +205,6 @@ def test_nobody_says_that_it_was_started_here_who_was_not() -> None:
         assert lobby.refused == {"join": 1}
 
 
-def test_of_those_who_are_not_ready_who_is_away_is_named() -> None:
-    script = Script(3, keys=("k", "l", "m"))
-    for peer, key in zip("abc", "klm", strict=True):
-        script.joins(peer, key=key)
-    script.lobby.configure([setup(0), setup(1), setup(2)], script.now)
-    script.closes("b")
-    assert script.lobby.missing() == [1]
-    assert not script.lobby.complete
-
-
 def test_over_each_connection_the_time_may_be_asked_for_again() -> None:
     script = Script()
     script.says("a", joining(0))

@@ -27,13 +27,6 @@ def test_before_a_wait_nothing_ends() -> None:
     assert Patience(ENGINE).timer == math.inf
 
 
-def test_a_wait_lasts_as_long_as_nothing_moves() -> None:
-    patience = waiting()
-    assert patience.timer == patience.end == 160.0
-    patience.moved(120.0)
-    assert patience.timer == 180.0
-
-
 def test_only_more_than_ever_were_ready_or_here_move_it() -> None:
     patience = waiting(here=4)
     for now, ready, here, end in (
@@ -81,26 +74,6 @@ def test_all_absences_of_an_agent_together_are_bounded() -> None:
     patience.carry(200.0, [])  # the next run
     patience.left(2, 210.0)
     assert patience.timer == 240.0
-
-
-def test_who_is_to_be_waited_for_is_named_and_waited_for_again() -> None:
-    patience = waiting()
-    patience.carry(100.0, [])
-    patience.left(2, 110.0)
-    assert patience.wait_on(139.0) == []
-    assert patience.wait_on(140.0) == [2]
-    assert patience.timer == 170.0
-
-
-def test_a_link_that_is_down_explains_it_too() -> None:
-    patience = waiting()
-    patience.outages.lost(1, 2)
-    patience.parted(150.0)
-    patience.parted(155.0)
-    assert patience.end == 150.0 + ABSENCE
-    patience.outages.back(1, 2)
-    patience.moved(170.0)
-    assert patience.end == 170.0 + DEADLINE
 
 
 def test_the_roll_is_called_before_a_silence_ends_and_then_every_second() -> None:

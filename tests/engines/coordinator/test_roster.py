@@ -94,15 +94,6 @@ def test_who_is_away_keeps_its_rank_as_long_as_there_is_another() -> None:
     assert door.knock(join(incarnation=b"a"))[0].rank == 0
 
 
-def test_the_older_incarnation_does_not_come_back() -> None:
-    door = Door(1, "k")
-    door.knock(join(incarnation=b"old"), "k")
-    door.knock(join(incarnation=b"new"), "k")
-    with pytest.raises(NotAdmitted, match="another agent joined later"):
-        door.knock(join(incarnation=b"old"), "k")
-    assert list(door.roster.by_identity) == [b"2"]
-
-
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_clock_that_is_off_by_more_than_the_tolerance_is_refused(sign: int) -> None:
     door = Door(1)
@@ -119,11 +110,3 @@ def test_a_clock_that_shows_no_time_is_refused(wall: float) -> None:
     with pytest.raises(NotAdmitted, match="its clock is "):
         door.knock(join(incarnation=b"a", wall=wall), wall=1e9)
     assert door.roster.members == {}
-
-
-def test_a_run_file_that_differs_is_refused_and_the_keys_are_named() -> None:
-    door = Door(1, repeat="1", seed="2")
-    different = {"repeat": "9", "delta": "3", "seed": "2"}
-    with pytest.raises(NotAdmitted, match=r"differs from the coordinator's in delta, repeat;"):
-        door.knock(join(incarnation=b"a", configuration=different))
-    door.knock(join(incarnation=b"a"))  # without a run file of its own it takes ours
