@@ -70,9 +70,9 @@ def registered() -> Iterator[None]:
     families._LOADED.update(before)
 
 
-def run_with(system: str, **machines: Any) -> RunRecord:
+def run_with(system: str, agents: int = 2, /, **machines: Any) -> RunRecord:
     families._LOADED["own"] = with_machines(families.get_system(system), name="own", **machines)
-    agents = {"mase": 5, "independent": 15}.get(system, 2)
+    agents = 5 if system == "mase" else agents
     parameters = {"horizon": 9} if system == "tdfs-ucb" else {}
     return memory.run(spec("own", agents=agents, parameters=parameters), 0)
 
@@ -179,7 +179,7 @@ def test_a_server_may_end_a_run_before_anybody_has_begun() -> None:
 
 def test_a_run_that_stands_still_says_how_many_are_waited_for() -> None:
     with pytest.raises(RunFailed, match=r"waits for agents 0, 1, .*, 11 and 3 more$"):
-        run_with("independent", agent=lambda context: Answers())
+        run_with("central", 15, agent=lambda context: Answers())
 
 
 @pytest.mark.parametrize("missing", [lambda self: None, lambda self: 1 / 0])
