@@ -358,7 +358,7 @@ def serve(
         if kept is not None:
             opened.callback(kept.close)
         goes_on = kept is not None and bool(kept.beginning)
-        tap = opened.enter_context(writing(capture, goes_on=goes_on))
+        tap = opened.enter_context(writing(capture, goes_on=True))
         ended = opened.enter_context(ExitStack())
         own_world = {} if world is None else {"world": world}
         engine = make_process_engine(
@@ -373,8 +373,11 @@ def serve(
             **own_world,
         )
         opened.push(engine)  # also if `on_hub` raises
+        # not earlier: if the address is taken, the file may be of the coordinator that has it
+        if tap is not None and not goes_on:
+            tap.begin()
         on_hub(engine.hub)
-        if kept is not None:  # not earlier: if the address is taken, nothing continued from it
+        if kept is not None:  # nor this: nothing continued from it
             engine.hub.resumable, engine.hub.lobby.over = resumable, over
             ended.push(partial(_put_away, kept, plan, resumable))
             kept.open()

@@ -44,15 +44,20 @@ class Capture:
         self.now = time.time_ns
         """The clock that frames are stamped by, in nanoseconds since 1970."""
         self._failed = False
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | _AS_IT_IS | (os.O_TRUNC if new else 0)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | _AS_IT_IS
         try:
             self._file = os.open(self.path, flags, 0o600)
-            if new and stat.S_ISREG(os.fstat(self._file).st_mode):
-                os.chmod(self.path, 0o600)  # a file that was there may be open to others
+            if new:
+                self.begin()
         except OSError as error:
             raise InputError(f"{path} cannot be written: {error.strerror}") from None
-        if new:
-            self._append(HEAD)
+
+    def begin(self) -> None:
+        """Begin the file anew."""
+        if stat.S_ISREG(os.fstat(self._file).st_mode):
+            os.ftruncate(self._file, 0)
+            os.chmod(self.path, 0o600)  # a file that was there may be open to others
+        self._append(HEAD)
 
     def __call__(self, source: int | None, target: int | None, data: bytes) -> None:
         """Write down a frame that is about to be handed over.

@@ -68,13 +68,21 @@ class ResendFrames(msgspec.Struct, frozen=True):
     taken: int
 
 
+class AskAgent(msgspec.Struct, frozen=True):
+    """Ask an agent for a sign of life."""
+
+    rank: int
+
+
 class Restart(msgspec.Struct, frozen=True):
     """Start an agent's process again."""
 
     rank: int
 
 
-LobbyEffect = Reply | SendToAgent | ShowStatus | Joined | ResendFrames | Restart | LogLine | Fail
+LobbyEffect = (
+    Reply | SendToAgent | ShowStatus | Joined | ResendFrames | AskAgent | Restart | LogLine | Fail
+)
 
 # --- an agent's -----------------------------------------------------------------------------------
 

@@ -154,6 +154,22 @@ def test_where_the_server_can_do_without_it_the_run_goes_on_and_the_next_waits_f
     assert [agent.ended() for agent in others] == [0] * 7
 
 
+def test_a_coordinator_whose_address_is_taken_leaves_the_capture_of_who_has_it(
+    tmp_path: Path,
+) -> None:
+    """The same command, typed twice."""
+    plan, at, frames = two([0.7, 0.5]), f"tcp://127.0.0.1:{free_port()}", tmp_path / "frames"
+    agents = [Agent(at, rank) for rank in range(2)]
+    with api.serve(plan, bind=at, capture=frames) as runs:
+        list(runs([0]))
+        before = frames.read_bytes()
+        taken = pytest.raises(PosseError, match="is in use")
+        with taken, api.serve(plan, bind=at, capture=frames):
+            pass
+        assert frames.read_bytes() == before
+    assert [agent.ended() for agent in agents] == [0, 0]
+
+
 @pytest.mark.inside
 def test_a_run_whose_journal_found_no_room_resumes_when_there_is_some(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

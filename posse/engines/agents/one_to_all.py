@@ -105,7 +105,12 @@ class OneToAll(NeighbourLinks):
         self._listening.discard(_topic(neighbour))
 
     def changed(self, neighbour: int, *, up: bool) -> None:
-        """Nothing to do: the subscription that follows a new connection tells it."""
+        """See `NeighbourLinks`. The subscription that follows a new connection resumes the session.
+
+        Questions that waited for a connection would all go over the next one.
+        """
+        if neighbour in self._addresses and (line := self.lines.get(neighbour)) is not None:
+            line.up = up
 
     def recovered(self) -> None:
         """Neighbours' inboxes subscribe again, and so does this one."""

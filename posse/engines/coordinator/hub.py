@@ -440,6 +440,8 @@ class Hub:
                     self._reply(peer, control.Status(msgspec.json.encode(self.status())))
                 case effects.ResendFrames(rank, taken):
                     self._replied(members[rank], router.resume(members[rank], taken))
+                case effects.AskAgent(rank):
+                    self._call_roll([rank])
                 case effects.Restart(rank):
                     self.on_restart(rank)
                 case effects.Joined(arrived):

@@ -28,6 +28,7 @@ from posse.engines.base import SAME_VERSION
 from posse.engines.coordinator.patience import Patience, link
 from posse.engines.coordinator.roster import SUPERSEDED, Member, NotAdmitted, Peer, Roster
 from posse.engines.effects import (
+    AskAgent,
     Fail,
     Joined,
     LobbyEffect,
@@ -55,6 +56,11 @@ _MOST_SYNCS = 16
 """`Sync` answered per agent; an honest agent sends eight when it joins."""
 CATCH_UP = 1.0
 """Seconds for queued and retransmitted frames after a pause, before any agent is late."""
+
+
+_NOTICED = 10.0
+"""Seconds in which the agent that has a rank must show that it is there, or lose its connection,
+when another one asks for the rank."""
 
 
 class Phase(StrEnum):
@@ -127,6 +133,8 @@ class Lobby:
         """Agents that took more frames than this coordinator remembers."""
         self._let_go: set[int] = set()
         """Agents replaced between runs, whose death is not reported."""
+        self._claimed: dict[int, float] = {}
+        """By rank without keys that is taken, when another agent asked for it."""
         self._operators: set[int] = set()
         """Connections that asked for the status; their loss is not counted."""
 
@@ -491,6 +499,8 @@ class Lobby:
         except NotAdmitted as error:
             if error.kind == "clock" and now < self._late_until:
                 return []  # it asked before this machine stood still, and will ask again
+            if error.kind == "taken" and self._may_be_gone(message.rank, now):
+                return [AskAgent(message.rank)]  # so will this one
             self.refused[error.kind] += 1
             return _refuse(message.rank, error.reason, peer.identity, peer.host)
         (self._came.add if member.arrived else self._came.discard)(member.rank)
@@ -509,6 +519,16 @@ class Lobby:
             welcome = control.Welcome(member.rank, self._system)
             return [*effects, Reply(peer.identity, welcome)]
         return [*effects, Joined(here)]
+
+    def _may_be_gone(self, rank: int, now: float) -> bool:
+        """Whether an agent was not heard since another, perhaps its successor, asked for its rank.
+
+        A machine that lost its power, or its address, is noticed only after some seconds.
+        """
+        if now > self._claimed.get(rank, -math.inf) + 2 * _NOTICED:
+            self._claimed[rank] = now
+        member, since = self.roster.members[rank], self._claimed[rank]
+        return now < since + _NOTICED and max(member.heard, member.answered) <= since
 
     def _resumed(self, peer: Peer, asked: control.Resume, now: float) -> list[LobbyEffect]:
         member = self.roster.resume(asked, peer, now)

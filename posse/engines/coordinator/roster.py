@@ -220,7 +220,7 @@ class Roster:
         old = self.members.get(rank)
         returns = old is not None and old.incarnation == join.incarnation != b""
         if old is not None and not returns and self._keys is None and old.connection >= 0:
-            raise NotAdmitted("join", f"rank {rank} is taken; leave out --rank, or use another")
+            raise NotAdmitted("taken", f"rank {rank} is taken; leave out --rank, or use another")
         arrived = not join.incarnation  # an agent that was started here shares our clock
         member = Member(
             rank,

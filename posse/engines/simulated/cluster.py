@@ -5,6 +5,7 @@ import logging
 import random
 import shutil
 import tempfile
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -73,7 +74,8 @@ class SimulatedCluster:
     `records` are the runs that are safe, by number; `ended` the processes that ended by themselves,
     `defects` the tracebacks of those that should not have. `numbers`: the runs that are made, by
     default all of the plan. `keyed`: all have keys, in a folder each, as `posse keys` makes them.
-    `ipc`: agents join by a file, as on one machine.
+    `ipc`: agents join by a file, as on one machine. `waits`: how long each agent waits for its
+    coordinator.
 
     Above 20 attributes: all processes with what each has, and all that happened.
     """
@@ -104,7 +106,7 @@ class SimulatedCluster:
             self.plan = prepare(msgspec.structs.replace(plan.spec, base=str(self.folder)))
         self.seed = seed
         self.numbers = range(plan.spec.repeat) if numbers is None else numbers
-        self.wait = wait
+        self.waits = defaultdict[int, float](lambda: wait)
         self._serve = serve
         self._tap = tap
         self.schedule = TurnSchedule(f"simulation {seed}")
@@ -183,6 +185,7 @@ class SimulatedCluster:
         main = main if rank < FIRST_STRANGER else self._intrude
         process = Process(self.schedule, rank, lambda: main(rank, world))
         world.process = process
+        process.reads = world.read
         process.on_end = lambda: self._has_ended(process)
         self.processes[rank], self.worlds[rank] = process, world
 
@@ -262,7 +265,7 @@ class SimulatedCluster:
                 keys=None if self.keys is None else keys.for_agent(self.keys, rank),
                 plan=self.plan,
                 lab=True,
-                wait=self.wait,
+                wait=self.waits[rank],
                 tap=capture or self._tap,
                 journal=self.journal(rank),
                 world=world,

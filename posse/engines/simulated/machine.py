@@ -185,6 +185,8 @@ class SimulatedWorld(World):
         """Seconds by which the clock on the wall is wrong."""
         self.slow_arms = 0.0
         """Seconds that each look at the arms takes."""
+        self.slow_reads = 0.0
+        """Seconds that each message that is read takes."""
         self.one_by_one = 0.0
         """Whether arms are asked for one reward at a time."""
         self.per_turn = 0.01
@@ -245,3 +247,8 @@ class SimulatedWorld(World):
     def _pull(self) -> None:
         if self.slow_arms:
             self.process.wait(self._schedule.now + self.slow_arms, deaf=True)
+
+    def read(self) -> None:
+        """The process reads a message."""
+        if self.slow_reads:
+            self.process.wait(self._schedule.now + self.slow_reads, deaf=True)

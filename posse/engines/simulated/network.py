@@ -49,6 +49,7 @@ _REPEATED = {"Join", "Welcome", "Sync", "Synced", "Resume", "Resumed", "Whose", 
 
 _SILENCE = 4.0
 _RETRANSMIT = 0.2
+_OVERTAKEN = 0.05
 _LONGEST_RETRANSMIT = 30.0
 _ASK_AGAIN = 1.0
 _DEFAULT_HANDSHAKE = 30.0
@@ -106,7 +107,8 @@ class Socket(Protocol):
 class Path:
     """The way from one process to another: seconds, bytes per second, shares of frames.
 
-    Frames of the share `lost` are gone; those of the share `resent` are sent again by the system.
+    Frames of the share `lost` are gone; those of the share `resent` are sent again by the system,
+    and those of the share `overtaken` come after others. `full`: sockets take no more.
     `cut`: connections are reset and refused. `dropped_since`: from then on no packet passes.
     """
 
@@ -115,7 +117,9 @@ class Path:
     lost: float = 0.0
     resent: float = 0.0
     twice: float = 0.0
+    overtaken: float = 0.0
     bandwidth: float = math.inf
+    full: bool = False
     cut: bool = False
     dropped_since: float | None = None
 
@@ -426,7 +430,10 @@ class SimulatedNetwork:
             other.free_at = max(other.free_at, schedule.now) + took
             delay = lateness(path.delay, path.jitter, path.resent, chance)
             other.due = max(other.due, other.free_at + delay)
-            schedule.call_at(other.due, land)
+            late = 0.0
+            if path.overtaken and is_numbered(data) and chance.random() < path.overtaken:
+                late = chance.uniform(0.0, _OVERTAKEN)
+            schedule.call_at(other.due + late, land)
 
     def finish(self, end: LinkEnd) -> None:
         """This end closes: the other one hears of it after all that was sent."""

@@ -77,6 +77,8 @@ class Process:
         self.result: Any = None
         self.error: BaseException | None = None
         self.on_end: Callable[[], None] = lambda: None
+        self.reads: Callable[[], None] = lambda: None
+        """Called for each message that it reads, which may take time."""
         self._schedule = schedule
         self._main = main
         self.turns = 0

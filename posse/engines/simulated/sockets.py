@@ -13,6 +13,8 @@ from posse.engines.simulated.schedule import Killed, Process
 from posse.security.zap import ZapStatus
 
 _EVENT = struct.Struct("=hi")
+_ROOM = 0.05
+"""Seconds between looks whether a full queue has room."""
 _NOBLOCK, _SNDMORE = int(zmq.NOBLOCK), int(zmq.SNDMORE)
 
 
@@ -303,6 +305,7 @@ class SimulatedSocket(Readable):
             if not self.came:
                 raise NothingHere
         message = self.came.popleft()
+        self.process.reads()
         if self._kind == zmq.XPUB:
             return message
         name, data, end = message
@@ -319,6 +322,7 @@ class SimulatedSocket(Readable):
             if flags & _SNDMORE:
                 if (end := self._peers.get(data)) is None:
                     raise zmq.ZMQError(zmq.EHOSTUNREACH)
+                self._await_room(end.other.rank, flags)
                 self._to = end
             elif self._to is not None:
                 self.network.transmit(self._to, data, _arrived)
@@ -326,7 +330,18 @@ class SimulatedSocket(Readable):
             return
         for connector in self._connectors.values():
             if self._kind != zmq.XPUB or data.startswith(tuple(connector.topics)):
+                target = self.network.rank_at(connector.address)
+                self._await_room(self.process.rank if target is None else target, flags)
                 connector.send(data)
+
+    def _await_room(self, target: int, flags: int) -> None:
+        """Wait while the queue to this process is full; `zmq.Again` if it stays so."""
+        path, schedule = self.network.path(self.process.rank, target), self.network.schedule
+        until = schedule.now + self._options.get(zmq.SNDTIMEO, -1) / 1000
+        while path.full:
+            if flags & _NOBLOCK or schedule.now >= until:
+                raise NothingHere
+            self.process.wait(min(until, schedule.now + _ROOM), deaf=True)
 
     def send_multipart(self, parts: tuple[bytes, bytes], flags: int = 0) -> None:
         """Send a message of two parts, the first of them its routing id."""

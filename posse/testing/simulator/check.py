@@ -192,7 +192,7 @@ def attempt(
     cluster.network.base.jitter = base / 2
     try:
         nemesis = Nemesis(cluster, faults)
-        slow = any(fault.what in ("slow arms", "bandwidth") for fault in faults)
+        slow = any(fault.what in ("slow arms", "bandwidth", "slow peer") for fault in faults)
         soon = AT_MOST if slow or not survives(faults, cluster) else AFTER_FAULTS
         soon += 20 * base * frames
 
@@ -225,6 +225,7 @@ def survives(faults: Sequence[InjectedFault], cluster: SimulatedCluster) -> bool
         return False  # there is no heartbeat: who is stopped is not away, but late
     return not any(
         fault.what in DAMAGES | {"revoked key"}
+        or (fault.what == "queue full" and fault.lasts >= cluster.plan.spec.engine.deadline / 4)
         or (fault.what == "power off" and cluster.durable and not cluster.plan.field)
         or (fault.what in KILLS and not cluster.durable and set(fault.ends) != {COORDINATOR})
         for fault in faults

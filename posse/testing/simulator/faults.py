@@ -1,7 +1,8 @@
 """What goes wrong in a simulated run: plain data, drawn from a seed.
 
-A fault begins after so many frames have come, so that it can hit any moment of a run, and lasts so
-many seconds. `ends` are ranks: a process, several, or the two ends of a link.
+A fault begins after so many frames have come, so that it can hit any moment of a run, and so many
+seconds `later`, as few frames come while another fault lasts. It lasts so many seconds. `ends` are
+ranks: a process, several, or the two ends of a link.
 """
 
 import random
@@ -26,6 +27,8 @@ FaultKind = Literal[
     "bandwidth",
     "lose",
     "duplicate",
+    "reorder",
+    "queue full",
     "reset",
     "cut",
     "drop",
@@ -44,6 +47,8 @@ FaultKind = Literal[
     "slow disk",
     "clock",
     "slow arms",
+    "slow peer",
+    "out of patience",
     "journal lost",
     "journal torn",
     "journal older",
@@ -58,21 +63,25 @@ KeyFault = Literal["unlisted key", "no key", "key of another", "revoked key"]
 STRANGERS = frozenset({"unlisted key", "no key", "key of another"})
 """Who comes as the agent that is named, with other keys than its own."""
 
-SLOWS = frozenset({"delay", "jitter", "bandwidth", "duplicate", "slow disk", "clock", "slow arms"})
+SLOWS = frozenset(
+    {"delay", "jitter", "bandwidth", "duplicate", "reorder"}
+    | {"slow disk", "clock", "slow arms", "slow peer"}
+)
 """What makes a run no worse than slow."""
 
 LINKS = frozenset(
-    {"delay", "jitter", "bandwidth", "lose", "duplicate", "reset", "cut", "drop", "drop one way"}
+    {"delay", "jitter", "bandwidth", "lose", "duplicate", "reorder", "queue full"}
+    | {"reset", "cut", "drop", "drop one way"}
 )
 """What happens to a link."""
 
-BETWEEN_MACHINES = LINKS | {"partition", "move", "restart elsewhere"}
+BETWEEN_MACHINES = LINKS | {"partition", "move", "restart elsewhere", "out of patience"}
 """What does not happen on one machine."""
 
 OF_A_MACHINE = frozenset({"stand still", "power off", "clock"})
 """What happens to a machine, and so to all that is on it."""
 
-KILLS = frozenset({"kill", "restart elsewhere", "power off"})
+KILLS = frozenset({"kill", "restart elsewhere", "power off", "out of patience"})
 
 DAMAGES = frozenset(
     {"journal lost", "journal torn", "journal older", "journal flipped", "coordinator replaced"}
@@ -89,6 +98,9 @@ _IPC = 0.25
 _AT_ONCE = frozenset({"reset", "move"})
 """What does not last."""
 
+_MEANWHILE = 0.5
+"""How many, of those after the first, begin while the one before lasts, and where it is."""
+
 _MOST = 4
 _MANY = 0.2
 """How often it is all processes, or all but one, that are killed or stopped."""
@@ -100,6 +112,8 @@ _SHORTEST = 1e-4
 """What the shortest lasts, as a share of the longest; all magnitudes between are as frequent."""
 _ENDING = 1.0
 """Seconds within which a process that a broken disk ends has ended."""
+_SUPERVISED = 1.0
+"""Seconds between a supervisor's looks at a process that may have ended."""
 _LONG = 0.25
 """How many, instead, last for any share of that."""
 _AMOUNTS: dict[str, tuple[float, float]] = {
@@ -108,9 +122,12 @@ _AMOUNTS: dict[str, tuple[float, float]] = {
     "bandwidth": (1e4, 1e6),
     "lose": (0.01, 0.4),
     "duplicate": (0.01, 0.5),
+    "reorder": (0.01, 0.5),
     "slow disk": (0.001, 0.2),
     "clock": (0.1, 14.0),
     "slow arms": (0.1, 2.0),
+    "slow peer": (0.001, 0.2),
+    "out of patience": (0.5, 10.0),
 }
 """Seconds, bytes per second, or shares, from and to."""
 
@@ -123,11 +140,13 @@ class InjectedFault(msgspec.Struct, frozen=True, kw_only=True):
     ends: tuple[int, ...]
     lasts: float = 0.0
     amount: float = 0.0
+    later: float = 0.0
 
     def __str__(self) -> str:
         amount = f" by {self.amount:g}" if self.amount else ""
         ends = ", ".join("coordinator" if end == COORDINATOR else str(end) for end in self.ends)
-        return f"{self.what}{amount} at {ends} after {self.after} frames for {self.lasts:.3g} s"
+        after = f"{self.after} frames" + f" and {self.later:.3g} s" * bool(self.later)
+        return f"{self.what}{amount} at {ends} after {after} for {self.lasts:.3g} s"
 
 
 def draw(
@@ -139,14 +158,16 @@ def draw(
 ) -> list[InjectedFault]:
     """The faults of a seed, for a run whose undisturbed course has so many frames."""
     chance = random.Random(f"faults {seed}")
-    drawn = []
+    drawn: list[InjectedFault] = []
     number = chance.randint(1, _MOST)
     for _ in range(number):
         what = chance.choice(list(kinds))
         everybody = [COORDINATOR, *range(agents)]
+        before = drawn[-1] if drawn and chance.random() < _MEANWHILE else None
+        near = before.ends if before is not None else everybody
         ends: tuple[int, ...]
         if what in LINKS:
-            ends = chance.choice(list(links))
+            ends = chance.choice([ends for ends in links if {*ends} & {*near}] or list(links))
             if chance.random() < 0.5:
                 ends = ends[::-1]
         elif what == "stand still":
@@ -160,8 +181,8 @@ def draw(
         elif what.endswith("coordinator") or what == "coordinator replaced":
             ends = (COORDINATOR,)
         else:  # the coordinator is told by its address, which so does not change
-            moves = what in ("move", "restart elsewhere")
-            ends = (chance.choice(everybody[moves:]),)
+            agent = what in ("move", "restart elsewhere", "out of patience")
+            ends = (chance.choice([e for e in near if e >= 0 or not agent] or everybody[1:]),)
         low, high = _AMOUNTS.get(what, (0.0, 0.0))
         amount = round(low * (high / low) ** chance.random(), 4) if low else 0.0
         if what == "clock" and chance.random() < 0.5:
@@ -172,10 +193,11 @@ def draw(
         drawn.append(
             InjectedFault(
                 what=what,  # type: ignore[arg-type]
-                after=chance.randrange(frames + 1),
+                after=chance.randrange(frames + 1) if before is None else before.after,
                 ends=ends,
                 lasts=max(lasts, _BOOTS) if what == "power off" else lasts,
                 amount=amount,
+                later=0.0 if before is None else _within(chance, before),
             )
         )
     return sorted(drawn, key=lambda fault: fault.after)
@@ -222,6 +244,11 @@ def _lasts(chance: random.Random, longest: float) -> float:
     return float(round(longest * (chance.random() if long else _SHORTEST ** chance.random()), 3))
 
 
+def _within(chance: random.Random, before: InjectedFault) -> float:
+    """When, after the beginning of the fault before, another begins that meets it."""
+    return round(before.later + before.lasts * chance.random() ** 2, 4)
+
+
 class Nemesis:
     """Lets faults happen to a cluster, and ends each after its time.
 
@@ -236,7 +263,6 @@ class Nemesis:
         for rank in one_by_one(faults):
             cluster.set(rank, "one_by_one", 1.0)
         self._lasting = 0
-        self._moved: dict[int, float] = {}
         self._came = 0
         self._ended_at = cluster.schedule.now
         cluster.watching.append(self._watch)
@@ -257,7 +283,7 @@ class Nemesis:
             fault = self._left.pop()
             self._lasting += 1
             self._cluster.coming += 1
-            self._cluster.schedule.call_later(0.0, lambda fault=fault: self._begin(fault))  # type: ignore[misc]
+            self._cluster.schedule.call_later(fault.later, partial(self._begin, fault))
 
     def _begin(self, fault: InjectedFault) -> None:
         cluster = self._cluster
@@ -271,9 +297,7 @@ class Nemesis:
             undo()
             cluster.coming -= 1
 
-        # as after a loss of power, none is back before its peers noticed that its address is gone
-        noticed = max(self._moved.get(rank, 0.0) + _BOOTS for rank in fault.ends)
-        cluster.schedule.call_at(max(cluster.schedule.now + fault.lasts, noticed), end)
+        cluster.schedule.call_later(fault.lasts, end)
 
     # --- links -----------------------------------------------------------------------------------
 
@@ -303,6 +327,18 @@ class Nemesis:
 
     def _duplicate(self, fault: InjectedFault) -> Callable[[], None]:
         return self._both(fault, "twice")
+
+    def _reorder(self, fault: InjectedFault) -> Callable[[], None]:
+        return self._both(fault, "overtaken")
+
+    def _queue_full(self, fault: InjectedFault) -> Callable[[], None]:
+        path = self._cluster.network.path(*fault.ends)
+        path.full = True
+
+        def undo() -> None:
+            path.full = False
+
+        return undo
 
     def _reset(self, fault: InjectedFault) -> Callable[[], None]:
         return self._cut(fault)
@@ -356,7 +392,6 @@ class Nemesis:
     def _move(self, fault: InjectedFault) -> Callable[[], None]:
         (rank,) = fault.ends
         self._cluster.network.move(rank)
-        self._moved[rank] = self._cluster.schedule.now
         return lambda: None
 
     def _restart_elsewhere(self, fault: InjectedFault) -> Callable[[], None]:
@@ -416,6 +451,35 @@ class Nemesis:
 
     def _slow_arms(self, fault: InjectedFault) -> Callable[[], None]:
         return self._setting(fault, "slow_arms")
+
+    def _slow_peer(self, fault: InjectedFault) -> Callable[[], None]:
+        return self._setting(fault, "slow_reads")
+
+    def _out_of_patience(self, fault: InjectedFault) -> Callable[[], None]:
+        """It does not reach its coordinator, gives up, and is started again, as by a supervisor."""
+        cluster, (rank,) = self._cluster, fault.ends
+        reach = self._drop_all([(rank, COORDINATOR), (COORDINATOR, rank)])
+        cluster.waits[rank], lasts = fault.amount, True
+        if cluster.is_up(rank):
+            self._start_anew(rank)
+
+        def again() -> None:
+            if lasts:
+                self._start_if_failed(rank)
+                cluster.schedule.call_later(_SUPERVISED, again)
+
+        def undo() -> None:
+            nonlocal lasts
+            lasts = False
+            reach()
+            del cluster.waits[rank]
+            if cluster.is_up(rank):
+                self._start_anew(rank)
+            else:
+                self._start_if_failed(rank)
+
+        again()
+        return undo
 
     # --- keys ------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ import pytest
 
 from posse.engines.coordinator.roster import SUPERSEDED
 from posse.engines.effects import (
+    AskAgent,
     Joined,
     LogLine,
     Reply,
@@ -92,6 +93,36 @@ def test_of_one_key_twice_the_newer_wins_and_the_older_is_told() -> None:
     assert script.says("a", joining(incarnation=b"old"), "k")[-1] == Reply(
         b"a", control.Refused(SUPERSEDED)
     )
+
+
+def test_without_keys_a_rank_is_taken_as_long_as_who_has_it_answers() -> None:
+    """Else the one that asks may be its successor, at another address."""
+    script = Script(agents=1)
+    script.joins("a", 0, start=b"old")
+    script.now += 1
+    ask = joining(0, b"new")
+    assert script.says("b", ask) == [AskAgent(0)]
+    script.now += 2
+    assert script.says("b", ask) == [AskAgent(0)]
+    script.lobby.roster.members[0].answered = script.now
+    script.now += 2
+    taken = control.Refused("rank 0 is taken; leave out --rank, or use another")
+    assert script.says("b", ask)[-1] == Reply(b"b", taken)
+    script.now += 60
+    assert script.says("c", ask) == [AskAgent(0)]
+    script.now += 5
+    script.closes("a")
+    assert script.says("c", ask) == [Reply(b"c", control.Welcome(0, "mase"))]
+
+
+def test_who_has_a_rank_and_neither_answers_nor_goes_keeps_it() -> None:
+    script = Script(agents=1)
+    script.joins("a", 0, start=b"old")
+    for passed in (1, 9):
+        script.now += passed
+        assert script.says("b", joining(0, b"new")) == [AskAgent(0)]
+    script.now += 1
+    assert isinstance(script.says("b", joining(0, b"new"))[-1], Reply)
 
 
 BAD = {

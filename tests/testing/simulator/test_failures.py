@@ -196,3 +196,11 @@ def test_an_agent_that_stood_still_for_three_handshakes_is_let_in_by_its_own_key
     trial = attempt(durable("cooperative-ucb"), seed, [stop])
     assert trial.violations == []
     assert any("tries ever less often" in event.detail for event in trial.events)
+
+
+@pytest.mark.parametrize("what", ["restart elsewhere", "out of patience"])
+def test_who_is_started_again_before_its_loss_is_noticed_is_let_in(what: FaultKind) -> None:
+    """Without keys another agent seems to have its rank."""
+    plan = durable("cdp-mab")
+    trial = attempt(plan, 2, [fault(what, 66, 0, lasts=0.5, amount=0.2)])
+    assert trial.violations == []
