@@ -157,6 +157,10 @@ class Controlled(ABC):
         """Send this share of the link's frames twice; see `drop`."""
         self._change(a, b, "twice", share, 0 <= share <= 1)
 
+    def reorder(self, a: int, b: int, share: float) -> None:
+        """Let this share of the link's frames come after the next one; see `drop`."""
+        self._change(a, b, "behind", share, 0 <= share <= 1)
+
     def silence(self, a: int, b: int, *, one_way: bool = False) -> None:
         """Let nothing through, and tell nobody; `one_way`: nothing from `a` to `b`.
 

@@ -13,7 +13,7 @@ from posse.testing.hosts import HostedCluster
 from posse.testing.simulator.check import course
 from posse.testing.simulator.faults import LINKS, InjectedFault, draw
 
-REAL: tuple[str, ...] = (*sorted(LINKS), "partition", "kill", "stop")
+REAL: tuple[str, ...] = (*sorted(LINKS - {"queue full"}), "partition", "kill", "stop")
 """The kinds of faults that can happen here: to links, and to agents' processes.
 
 Disks, clocks and arms are the simulator's. A `ControlledCluster`'s coordinator, which is in the
@@ -69,6 +69,7 @@ async def _happen(cluster: Controlled, fault: InjectedFault) -> None:
     """Wait for a fault's moment; begin it, and end it after its time."""
     while len(cluster.messages(again=True)) < fault.after:
         await asyncio.sleep(_LOOK)
+    await asyncio.sleep(fault.later)
     _begin(cluster, fault)
     try:
         await asyncio.sleep(fault.lasts)
@@ -95,6 +96,8 @@ def _begin(cluster: Controlled, fault: InjectedFault) -> None:
             cluster.drop(a, b, fault.amount)
         case "duplicate":
             cluster.duplicate(a, b, fault.amount)
+        case "reorder":
+            cluster.reorder(a, b, fault.amount)
         case "reset" | "cut":
             cluster.cut(a, b)
         case "drop" | "drop one way":
@@ -127,6 +130,7 @@ async def _end(cluster: Controlled, fault: InjectedFault) -> None:
 _NAMES = {
     "lose": "share",
     "duplicate": "twice",
+    "reorder": "behind",
     "reset": "cut",
     "drop": "silent",
     "drop one way": "silent",

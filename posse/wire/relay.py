@@ -38,8 +38,8 @@ class Fault:
     """The faults of a link between two ends, in both directions.
 
     `delay` and `jitter` in seconds, `bandwidth` in bytes per second (0: as much as there is);
-    `share`, `twice`: the shares of frames that are lost, and that come twice. `conditions`: what
-    the link has where there is no fault.
+    `share`, `twice`, `behind`: the shares of frames that are lost, that come twice, and that come
+    after the next one. `conditions`: what the link has where there is no fault.
     """
 
     NONE: Final = MappingProxyType(
@@ -50,6 +50,7 @@ class Fault:
             "bandwidth": 0.0,
             "share": 0.0,
             "twice": 0.0,
+            "behind": 0.0,
             "silent": frozenset[int](),
         }
     )
@@ -57,7 +58,7 @@ class Fault:
 
     def __init__(self, a: int, b: int, conditions: LinkConditions = IDEAL) -> None:
         self.cut = False
-        self.delay = self.jitter = self.bandwidth = self.share = self.twice = 0.0
+        self.delay = self.jitter = self.bandwidth = self.share = self.twice = self.behind = 0.0
         self.silent: frozenset[int] = frozenset()
         """From which ends nothing comes through, though nobody is told so."""
         self.passing = {a: asyncio.Event(), b: asyncio.Event()}
@@ -75,6 +76,11 @@ class Fault:
         if self.share and self._random.random() < self.share:
             return 0
         return 2 if self.twice and self._random.random() < self.twice else 1
+
+    def holds(self, flags: int, body: bytes) -> bool:
+        """Whether this frame comes after the next one."""
+        numbered = not flags & _COMMAND and body.startswith(_NUMBERED)
+        return numbered and self.behind > 0 and self._random.random() < self.behind
 
     def due(self, before: "RelayedAt", now: float, size: int) -> "RelayedAt":
         """When a frame that came now is here, and when the next may follow it."""
@@ -225,6 +231,7 @@ async def _pass_on(fault: Fault, reader: StreamReader, writer: StreamWriter, sou
     line: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
     delivery = asyncio.create_task(_deliver(line, writer))
     due = RelayedAt()
+    held = b""
     try:
         greeting = _GREETING
         await fault.passing[source].wait()
@@ -236,9 +243,13 @@ async def _pass_on(fault: Fault, reader: StreamReader, writer: StreamWriter, sou
             size = await reader.readexactly(8 if head[0] & _LONG else 1)
             body = await reader.readexactly(int.from_bytes(size, "big"))
             await fault.passing[source].wait()
+            if not held and fault.holds(head[0], body):
+                held = head + size + body
+                continue
             for _ in range(fault.times(head[0], body)):
                 due = fault.due(due, now(), len(body))
-                line.put_nowait((due.here, head + size + body))
+                line.put_nowait((due.here, head + size + body + held))
+                held = b""
     except (OSError, IncompleteReadError):
         line.put_nowait((due.here, b""))
         await delivery

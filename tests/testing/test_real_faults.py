@@ -43,6 +43,7 @@ def fault(
         pytest.param(fault("bandwidth", 0, 1, amount=1e4), marks=pytest.mark.slow),
         fault("lose", 0, 1, amount=0.3),
         pytest.param(fault("duplicate", 0, 1, amount=0.9), marks=pytest.mark.slow),
+        pytest.param(fault("reorder", 0, 1, amount=0.5), marks=pytest.mark.slow),
         pytest.param(fault("reset", 0, 1, lasts=0.0), marks=pytest.mark.slow),
         pytest.param(fault("drop", 0, 1, lasts=7.0), marks=pytest.mark.slow),
         pytest.param(fault("drop one way", 1, 0, lasts=7.0), marks=pytest.mark.slow),

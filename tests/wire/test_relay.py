@@ -115,6 +115,13 @@ def test_what_is_for_one_of_those_who_are_said_the_same_is_lost_too(
     assert pair.inbox.recv() == b"other"
 
 
+def test_a_frame_that_is_held_comes_after_the_next(relays: Relays, pair: Pair) -> None:
+    relays.change(0, 1, behind=1.0)
+    frames = [b"pn\x01F%d" % number for number in range(4)]
+    pair.say(frames[0], b"po joining", *frames[1:])
+    assert [pair.inbox.recv() for _ in range(4)] == [b"po joining", *(frames[n] for n in (0, 2, 1))]
+
+
 def test_late_frames_keep_their_order_when_a_link_becomes_quick(relays: Relays, pair: Pair) -> None:
     pair.say(b"first")
     assert pair.inbox.recv() == b"first"

@@ -123,7 +123,7 @@ class SimulatedCluster:
         self.disks: dict[int, SimulatedDisk] = {}
         self.settings: dict[int, dict[str, float]] = {}
         """By rank: attributes of its world that outlive a restart."""
-        self.per_turn = self.schedule.random.choice((0.0, 0.001, 0.01))
+        self.per_turn = self.schedule.random.choice((0.0, 0.001, 0.01, 0.1))
         self.watching: list[Callable[[TraceEvent], None]] = []
         self.up_at_end: list[int] = []
         """Processes that were still up when time was up."""
