@@ -104,15 +104,6 @@ def framed(message: Message) -> bytes:
     return encode(message, run=0, source=COORDINATOR, sequence=0, now=0.0, sent=0)
 
 
-def test_an_agent_says_who_it_is_when_it_is_connected() -> None:
-    script = Script(rank=3)
-    assert script.machine.connected(WALL, script.now) == [
-        BeginSession(),
-        DropHost(),
-        SendToCoordinator(control.Join(3, "token", "", 7, b"start-1", WALL)),
-    ]
-
-
 def test_a_coordinator_of_another_protocol_is_left_in_a_sentence() -> None:
     script = Script(rank=3)
     other = b"po" + bytes([VERSION + 1]) + framed(control.Unknown())[3:]
@@ -179,31 +170,6 @@ def test_round_trips_over_one_connection_count_on_the_next() -> None:
     assert script.machine.offset == AHEAD
 
 
-def test_a_coordinator_that_was_started_again_has_another_clock() -> None:
-    script = Script()
-    script.machine.connected(WALL, script.now)
-    script.synchronises([0.01] * 7)
-    script.machine.disconnected(script.now)
-    script.machine.connected(WALL, script.now)
-    joins = [
-        BeginSession(),
-        DropHost(),
-        SendToCoordinator(control.Join(4, "token", "", 7, b"start-1", WALL)),
-    ]
-    assert script.told(control.Unknown()) == joins
-    assert script.synchronises([0.01] * 7) != [OpenInbox("mase", 4)]
-
-
-def test_it_is_ready_when_every_neighbour_listens() -> None:
-    script = Script()
-    script.joins()
-    assert script.told(CONFIGURE) == [DropHost(), ConnectNeighbours(SETUP)]
-    assert script.machine.not_listening((1, 5)) == []
-    assert script.machine.not_listening(()) == [MakeHost(SETUP)]
-    assert script.machine.not_listening(()) == []
-    assert script.machine.timer == math.inf
-
-
 def test_neighbours_that_do_not_listen_are_named_to_the_coordinator_which_decides() -> None:
     script = Script()
     script.joins()
@@ -235,21 +201,6 @@ def test_neighbours_that_do_not_listen_are_named_to_the_coordinator_which_decide
         MakeHost(SETUP),
     ]
     assert script.machine.timer == math.inf
-
-
-def test_a_new_configuration_takes_the_place_of_the_one_before() -> None:
-    script = Script()
-    script.is_linked()
-    other = msgspec.structs.replace(SETUP, agents=3)
-    told = script.told(control.Configure(4, msgspec.msgpack.encode(other)))
-    assert told == [DropHost(), ConnectNeighbours(other)]
-    assert script.machine.not_listening(()) == [MakeHost(other)]
-
-
-def test_without_a_coordinator_it_gives_up_after_its_patience() -> None:
-    script = Script()
-    assert script.machine.fire(1000.0 + WAIT - 0.1) == []
-    assert script.machine.fire(1000.0 + WAIT) == [GiveUp()]
 
 
 def test_a_coordinator_that_does_not_go_on_is_given_up_too() -> None:
@@ -291,19 +242,6 @@ def test_a_new_connection_whose_loss_was_not_seen_is_resumed_on_too() -> None:
     assert script.machine.fire(script.now + WAIT) == [GiveUp()]
 
 
-def test_a_lost_answer_is_asked_for_again_as_long_as_there_is_a_connection() -> None:
-    script = Script()
-    script.is_linked()
-    script.machine.disconnected(script.now)
-    assert script.machine.fire(script.machine.timer) == []
-    script.machine.connected(WALL, script.now)
-    for _ in range(2):
-        assert script.machine.fire(script.machine.timer) == [SendResume()]
-    assert script.machine.to_resume(9).connection == 2
-    assert script.told(control.Resumed(5))[0] == ResumeSession(5)
-    assert script.machine.timer == math.inf
-
-
 def test_it_resumes_when_the_coordinator_asks_whose_frames_these_are_and_asks_once() -> None:
     script = Script()
     script.is_linked()
@@ -329,12 +267,6 @@ def test_what_a_coordinator_ordered_that_was_started_again_is_forgotten(when: Jo
     script.machine.inbox_open("tcp://a:2")
     assert script.machine.not_listening(()) == []
     assert script.told(CONFIGURE) == [DropHost(), ConnectNeighbours(SETUP)]
-
-
-def test_a_connection_that_comes_and_goes_before_it_is_let_in_changes_nothing() -> None:
-    script = Script()
-    assert script.machine.disconnected(script.now) == []
-    assert script.machine.fire(1000.0 + WAIT) == [GiveUp()]
 
 
 def test_who_is_refused_ends_with_the_reason() -> None:
@@ -378,24 +310,6 @@ def test_after_it_was_let_in_once_it_takes_no_closed_handshake_for_a_matter_of_k
         assert script.machine.not_let_in(Closure.WITHOUT_A_WORD) == []
 
 
-def test_goodbye_is_said_and_obeyed() -> None:
-    script = Script()
-    script.is_linked()
-    assert script.told(control.Goodbye()) == [
-        LogLine(logging.INFO, "the coordinator has finished and let this agent go"),
-        Leave(),
-    ]
-
-
-def test_an_agent_leaves_with_the_exit_code_of_its_runs() -> None:
-    script = Script()
-    script.is_linked()
-    log, leave = script.told(control.Goodbye(3))
-    assert leave == Leave(3)
-    assert isinstance(log, LogLine)
-    assert (log.level, log.text[:36]) == (logging.WARNING, "the coordinator gave up (exit code 3")
-
-
 @pytest.mark.parametrize(
     "message",
     [
@@ -421,17 +335,61 @@ def test_a_configuration_before_it_joined_is_not_followed() -> None:
 
 
 @pytest.mark.parametrize(
-    "setup",
-    [b"\x93\x01\x02\x03", b"\x81\xa9knowledge\x81\xa1x" + b"\x91" * 200_000 + b"\x90"],
-    ids=["no table", "nested 200,000 deep"],
+    ("code", "level", "said"),
+    [
+        (0, logging.INFO, "the coordinator has finished and let this agent go"),
+        (3, logging.WARNING, "the coordinator gave up (exit code 3) and let this agent go"),
+    ],
 )
-def test_a_configuration_that_is_none_ends_it_with_a_sentence(setup: bytes) -> None:
+def test_goodbye_is_said_and_obeyed_with_the_exit_code_of_the_runs(
+    code: int, level: int, said: str
+) -> None:
+    script = Script()
+    script.is_linked()
+    log, leave = script.told(control.Goodbye(code))
+    assert isinstance(log, LogLine)
+    assert (log.level, log.text.split(";")[0], leave) == (level, said, Leave(code))
+
+
+def setup(**changes: str) -> bytes:
+    return msgspec.msgpack.encode({**msgspec.to_builtins(SETUP, builtin_types=(bytes,)), **changes})
+
+
+NOT_DECODED = "the coordinator's configuration cannot be decoded: "
+NO_SETUPS = {
+    "no table": (b"\x93\x01\x02\x03", NOT_DECODED),
+    "nested 200,000 deep": (
+        b"\x81\xa9knowledge\x81\xa1x" + b"\x91" * 200_000 + b"\x90",
+        NOT_DECODED,
+    ),
+    "attack a17: neither the lab nor the field": (setup(mode="x"), "Invalid enum value 'x'"),
+    "a clock that nobody knows": (setup(clock="moon"), "Invalid enum value 'moon'"),
+    "a variant that nobody knows": (setup(variant="new"), "Invalid enum value 'new'"),
+    "the field by a clock that raw rewards decide": (
+        setup(mode="field", clock="virtual"),
+        "uses clock = 'virtual', which is for the lab only",
+    ),
+    "the field in slots": (setup(mode="field", clock="slots"), "uses clock = 'slots', which is"),
+}
+
+
+@pytest.mark.parametrize("name", NO_SETUPS)
+def test_a_configuration_that_is_none_ends_it_with_a_sentence(name: str) -> None:
+    configuration, said = NO_SETUPS[name]
     script = Script()
     script.joins()
-    (failure,) = script.told(control.Configure(4, setup))
+    (failure,) = script.told(control.Configure(4, configuration))
     assert isinstance(failure, Fail)
-    assert failure.reason.startswith("the coordinator's configuration cannot be decoded: ")
+    assert said in failure.reason
     assert failure.kind is PosseError
+    assert script.machine.state is JoinState.JOINED
+
+
+def test_in_the_field_the_walls_clock_is_followed() -> None:
+    script = Script()
+    script.joins()
+    (_, connect) = script.told(control.Configure(4, setup(mode="field", clock="wall")))
+    assert isinstance(connect, ConnectNeighbours)
 
 
 def test_beside_its_coordinator_an_agent_opens_its_inbox_joins_and_waits_without_end() -> None:
@@ -449,18 +407,6 @@ def test_beside_its_coordinator_an_agent_opens_its_inbox_joins_and_waits_without
     assert script.told(CONFIGURE) == [DropHost(), ConnectNeighbours(SETUP)]
     assert script.machine.not_listening(()) == [MakeHost(SETUP)]
     assert script.told(control.Goodbye()) == [Leave()]
-
-
-@pytest.mark.parametrize(("name", "value"), [("mode", "x"), ("clock", "moon"), ("variant", "new")])
-def test_a_mode_a_clock_and_a_variant_that_nobody_knows_are_refused(name: str, value: str) -> None:
-    """Attack a17: a mode that is neither the lab's nor the field's gave real rewards away."""
-    script = Script()
-    script.joins()
-    setup = {**msgspec.to_builtins(SETUP), name: value}
-    (fail,) = script.told(control.Configure(4, msgspec.msgpack.encode(setup)))
-    assert isinstance(fail, Fail)
-    assert f"Invalid enum value '{value}'" in fail.reason
-    assert script.machine.state is JoinState.JOINED
 
 
 def test_a_run_whose_name_lacks_the_agents_random_number_is_left() -> None:
@@ -501,22 +447,6 @@ def test_a_rank_that_no_agent_has_is_not_taken(rank: int) -> None:
     script.machine.connected(WALL, script.now)
     assert script.told(control.Welcome(rank, "mase")) == []
     assert script.machine.rank == -1
-
-
-@pytest.mark.parametrize("clock", ["virtual", "slots"])
-def test_in_the_field_no_clock_but_the_walls_is_followed(clock: Any) -> None:
-    """By the virtual clock an agent says when it is due, which raw rewards decide."""
-    script = Script()
-    script.joins()
-    setup = msgspec.structs.replace(SETUP, mode="field", clock=clock)
-    (fail,) = script.told(control.Configure(4, msgspec.msgpack.encode(setup)))
-    assert isinstance(fail, Fail)
-    assert f"uses clock = '{clock}', which is for the lab only" in fail.reason
-    assert script.machine.state is JoinState.JOINED
-    walls = msgspec.structs.replace(setup, clock="wall")
-    assert ConnectNeighbours(walls) in script.told(
-        control.Configure(4, msgspec.msgpack.encode(walls))
-    )
 
 
 def test_what_nothing_else_repeats_is_said_again_until_it_is_answered() -> None:
