@@ -250,25 +250,6 @@ def test_it_resumes_when_the_coordinator_asks_whose_frames_these_are_and_asks_on
     assert script.machine.to_resume(0).connection == 2
 
 
-@pytest.mark.parametrize("when", [JoinState.JOINED, JoinState.LINKING, JoinState.LINKED])
-def test_what_a_coordinator_ordered_that_was_started_again_is_forgotten(when: JoinState) -> None:
-    script = Script()
-    script.comes_to(when)
-    script.now = 5000.0
-    script.machine.disconnected(script.now)
-    script.machine.connected(WALL + 1, script.now)
-    # the next one is joined under the rank that it had, and orders anew
-    assert script.told(control.Unknown()) == [
-        BeginSession(),
-        DropHost(),
-        SendToCoordinator(control.Join(4, "token", "", 7, b"start-1", WALL + 1)),
-    ]
-    script.synchronises([0.01] * 8)
-    script.machine.inbox_open("tcp://a:2")
-    assert script.machine.not_listening(()) == []
-    assert script.told(CONFIGURE) == [DropHost(), ConnectNeighbours(SETUP)]
-
-
 def test_who_is_refused_ends_with_the_reason() -> None:
     script = Script()
     script.machine.connected(WALL, script.now)

@@ -113,9 +113,6 @@ def test_with_data_of_its_own_nothing_but_the_number_of_arms_and_clip_is_the_coo
     ("system", "parameters"),
     [
         ("mase", {}),
-        ("central", {}),
-        ("corrupted-elimination", {"xi": 0.1}),
-        ("explore-then-commit", {"horizon": 600, "group_size": 2}),
         ("ucb1", {"horizon": 100}),
     ],
 )
