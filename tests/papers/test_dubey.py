@@ -1,8 +1,6 @@
-"""Dubey and Pentland 2020: releases and the robust mean, by hand; Algorithms 1, 2 as a loop."""
+"""Dubey and Pentland 2020: releases, the robust mean and steps of proofs, by hand."""
 
 import math
-import random
-from typing import Any
 
 import numpy as np
 import pytest
@@ -77,101 +75,6 @@ def test_a_life_of_one_or_two_slots_is_that_of_the_algorithm(share, gamma):
         "parameters": {"horizon": 25, "epsilon": 0.5, "v": 1.1, "gamma": gamma},
     })  # fmt: skip
     alike_on_average(simple, [memory.run(plan, number).regret for number in range(150)])
-
-
-MEANS, EPSILON, V, T, GAMMA = [0.9, 0.1], 0.5, 1.1, 40, 2
-PATH = {0: [1], 1: [0, 2], 2: [1, 3], 3: [2]}
-
-
-def releases() -> list[int]:
-    """W_1, W_2, … of Lemma 3.4, in the reading of both variants."""
-    found, before = [], 0
-    for x in range(1, T + 1):
-        if sum(i ** (-V / 2) for i in range(before + 1, x + 1)) >= x ** (-V / 2) / EPSILON - 1e-9:
-            found.append(x)
-            before = x
-    return found
-
-
-def private_multi_agent_ucb(variant: str, draw: random.Random) -> float:
-    """Algorithms 1 and 2 on a path of four, messages and all: the regret of all agents."""
-    printed, arms, series = variant == "printed", len(MEANS), releases()
-    state: list[dict[str, Any]] = [
-        {"s": [0.0] * arms, "n": [0] * arms, "v": [None] * arms, "w": [0] * arms, "Q": {}}
-        for _ in PATH
-    ]
-    regret = 0.0
-    for t in range(1, T + 1):
-        new = []
-        for m, own in enumerate(state):
-            if t <= arms * math.ceil(1 / EPSILON):  # Algorithm 2, line 2
-                arm = (t - (not printed)) % arms
-            else:
-                latest: dict[int, Any] = {}
-                for message in own["Q"].values():
-                    if message["m"] != m and message["t"] > latest.get(message["m"], {"t": 0})["t"]:
-                        latest[message["m"]] = message
-                index = []
-                for k in range(arms):
-                    if printed:
-                        count, total = own["n"][k], own["s"][k]
-                    else:
-                        count = own["w"][k]
-                        total = count * (own["v"][k] or 0.0)
-                    for message in latest.values():
-                        if message["v"][k] is not None:
-                            count += message["n"][k]
-                            total += message["n"][k] * message["v"][k]
-                    index.append(
-                        total / count + math.sqrt(2 * math.log(t) / count) if count else math.inf
-                    )
-                arm = draw.choice([k for k in range(arms) if index[k] == max(index)])
-            regret += max(MEANS) - MEANS[arm]
-            own["s"][arm] += draw.random() < MEANS[arm]  # Algorithm 1, lines 3 and 4
-            own["n"][arm] += 1
-            n = own["n"][arm]
-            if n in series:  # lines 6 to 8
-                scale = n ** (V / 2 - 1)
-                noise = draw.expovariate(1 / scale) - draw.expovariate(1 / scale)
-                own["v"][arm], own["w"][arm] = own["s"][arm] / n + noise, n
-            sent = own["n"] if printed else own["w"]
-            new.append({"m": m, "t": t, "life": GAMMA, "v": list(own["v"]), "n": list(sent)})
-        # lines 13 to 21: each message goes one hop per slot, and dies after γ of them
-        held = [dict(own["Q"]) for own in state]
-        for m, own in enumerate(state):
-            for neighbour in PATH[m]:
-                passing = [new[neighbour], *held[neighbour].values()]
-                for message in passing:
-                    fresh = message["life"] > 0 and message["t"] >= t - GAMMA
-                    if fresh and (message["m"], message["t"]) not in own["Q"]:
-                        own["Q"][message["m"], message["t"]] = {
-                            **message,
-                            "life": message["life"] - 1,
-                        }
-        for own in state:
-            newest = {
-                m: max((q for q in own["Q"] if q[0] == m), key=lambda q: q[1]) for m, _ in own["Q"]
-            }
-            own["Q"] = {
-                q: message
-                for q, message in own["Q"].items()
-                if message["t"] > t - GAMMA or q == newest[q[0]]
-            }
-    return regret
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("variant", ["corrected", "printed"])
-def test_private_cooperation_is_the_plain_loop_of_its_pseudo_code(variant):
-    draw = random.Random(6)
-    slow = [private_multi_agent_ucb(variant, draw) for _ in range(500)]
-    plan = prepare({
-        "system": "private-ucb", "variant": variant, "seed": 6,
-        "agents": {"count": len(PATH)}, "arms": {"kind": "bernoulli", "means": MEANS},
-        "topology": {"kind": "path"},
-        "parameters": {"horizon": T, "epsilon": EPSILON, "v": V, "gamma": GAMMA},
-    })  # fmt: skip
-    alike_on_average(slow, [memory.run(plan, number).regret for number in range(500)])
 
 
 def test_steps_of_the_proofs_by_hand():

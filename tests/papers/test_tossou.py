@@ -1,4 +1,4 @@
-"""Tossou and Dimitrakakis 2015: times and choices by hand; Algorithm 1 as a plain loop."""
+"""Tossou and Dimitrakakis 2015: times, choices and what players tell, by hand."""
 
 import math
 import random
@@ -8,8 +8,6 @@ import pytest
 from posse.agent.hybrid import HybridSums
 from posse.agent.noise import SeededNoise
 from posse.agent.players import TdfsPlayer, UcbPrivateBound
-from posse.engines import memory
-from posse.plan import prepare
 from posse.protocol.machine import COORDINATOR, Received, Started
 from posse.protocol.players import Outcome
 from posse_papers.checks import at_most
@@ -138,80 +136,6 @@ def test_how_far_beyond_its_own_delta_by_hand():
     # 20 rewards: one node of scale 8, beyond x on one side with e^(-x/8) / 2
     found = theory.over_delta(20)
     assert found == pytest.approx(math.exp(-4 * math.log(20) ** 2.5 / 8) / 2 * 20**4)
-
-
-MEANS, EPSILON, T = [0.2, 0.9, 0.5], 4.0, 150
-
-
-class Hybrid:
-    """Algorithm 4 of Chan, Shi and Song, item by item, ε in two halves."""
-
-    def __init__(self, draw: random.Random) -> None:
-        self.draw = draw
-        self.items: list[float] = []
-        self.before, self.noise = 0.0, 0.0
-
-    def laplace(self, scale: float) -> float:
-        return self.draw.expovariate(1 / scale) - self.draw.expovariate(1 / scale)
-
-    def insert(self, x: float) -> float:
-        self.items.append(x)
-        t = len(self.items)
-        if t & (t - 1) == 0:  # the logarithmic mechanism
-            self.noise += self.laplace(2 / EPSILON)
-            self.before, self.start, self.nodes = sum(self.items) + self.noise, t, {}
-            return self.before
-        tau = t - self.start
-        scale = 2 * math.log2(self.start) / EPSILON
-        low = (tau & -tau).bit_length() - 1
-        covered = self.items[self.start + tau - 2**low : self.start + tau]
-        self.nodes[low] = sum(covered) + self.laplace(scale)
-        return self.before + sum(self.nodes[j] for j in range(tau.bit_length()) if tau >> j & 1)
-
-
-def ucb_private_bound(variant: str, draw: random.Random) -> float:
-    """Algorithm 1 for two players under collision model 1: the regret of both."""
-    arms, players = len(MEANS), 2
-    n = [[0] * arms for _ in range(players)]
-    s = [[0.0] * arms for _ in range(players)]
-    mechanisms = [[Hybrid(draw) for _ in range(arms)] for _ in range(players)]
-    earned = 0.0
-    for t in range(1, T + 1):
-        chosen = []
-        for i in range(1, players + 1):
-            if t <= arms:
-                chosen.append((i + t) % arms)
-                continue
-            j = (t - 1 + i - 1) % players + 1
-            index = []
-            for a in range(arms):
-                count = n[i - 1][a]
-                least = max(count, 2) if variant == "corrected" else count
-                index.append(
-                    s[i - 1][a] / count
-                    + math.sqrt(2 * math.log(t) / count)
-                    + 4 * math.log(t) / EPSILON * math.log(least) ** 1.5 / count
-                )
-            chosen.append(sorted(range(arms), key=lambda a: (-index[a], a))[j - 1])
-        samples = [float(draw.random() < mean) for mean in MEANS]
-        earned += sum(samples[a] for a in set(chosen))
-        for i, a in enumerate(chosen):
-            n[i][a] += 1
-            s[i][a] = mechanisms[i][a].insert(samples[a])
-    return T * sum(sorted(MEANS)[-players:]) - earned
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("variant", ["corrected", "printed"])
-def test_ucb_private_bound_is_the_plain_loop_of_its_pseudo_code(variant):
-    draw = random.Random(7)
-    slow = [ucb_private_bound(variant, draw) for _ in range(500)]
-    plan = prepare({
-        "system": "tdfs-private-bound", "variant": variant, "seed": 7, "agents": {"count": 2},
-        "arms": {"kind": "bernoulli", "means": MEANS},
-        "parameters": {"horizon": T, "epsilon": EPSILON},
-    })  # fmt: skip
-    alike_on_average(slow, [memory.run(plan, number).regret for number in range(500)])
 
 
 def pulls_arm_0_twice(offset: int, sample: float, noise: SeededNoise) -> bool:
