@@ -1,12 +1,11 @@
 """A way for TCP connections that can be cut: what is under way is lost, as at a reset."""
 
-import contextlib
 import math
 import socket
 import struct
 import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 
 _Pair = tuple[socket.socket, socket.socket]
 
@@ -28,43 +27,43 @@ class Relay:
         self.endpoint = f"tcp://127.0.0.1:{self._listener.getsockname()[1]}"
         self._open: list[_Pair] = []
         self._lock = threading.Lock()
-        self._through = threading.Event()
-        self._through.set()
+        self._interrupted = False
         self.cuts = 0
         self.carried: dict[str, list[bytearray]] = {"there": [], "back": []}
         """What came of each connection, by the way it took."""
-        self._threads = [threading.Thread(target=self._accept, daemon=True)]
-        self._threads[0].start()
+        self._threads: list[threading.Thread] = []
+        self._start(self._accept)
 
     def cut(self) -> None:
         """Reset every connection; whoever connects again is let through."""
         with self._lock:
             for pair in list(self._open):
-                self._reset(*pair)
-
-    def _reset(self, *ends: socket.socket) -> None:
-        if any(end.fileno() >= 0 for end in ends):
-            self.cuts += 1
-            for end in ends:
-                with contextlib.suppress(OSError):
-                    end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-        self._close(*ends)
-
-    def _close(self, *ends: socket.socket) -> None:
-        for end in ends:
-            with contextlib.suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-            end.close()
-        self._open = [pair for pair in self._open if set(pair) != set(ends)]
+                self._end(pair, reset=True)
 
     def interrupt(self) -> None:
         """Cut, and accept and close at once whoever connects, until `restore`."""
-        self._through.clear()
+        self._interrupted = True
         self.cut()
 
     def restore(self) -> None:
         """Let connections through again."""
-        self._through.set()
+        self._interrupted = False
+
+    def close(self) -> None:
+        """Close all, and accept nobody any more."""
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        with self._lock:
+            for pair in list(self._open):
+                self._end(pair, reset=False)
+        for thread in self._threads:
+            thread.join(10)
+
+    def _start(self, work: Callable[..., None], *arguments: object) -> None:
+        thread = threading.Thread(target=work, args=arguments, daemon=True)
+        self._threads.append(thread)
+        thread.start()
 
     def _accept(self) -> None:
         while True:
@@ -72,12 +71,11 @@ class Relay:
                 near, _ = self._listener.accept()
             except OSError:
                 return
-            if not self._through.is_set():
-                near.close()
-                continue
-            try:
-                far = socket.create_connection(self._target, timeout=10)
-            except OSError:
+            far = None
+            with suppress(OSError):
+                if not self._interrupted:
+                    far = socket.create_connection(self._target, timeout=10)
+            if far is None:
                 near.close()
                 continue
             far.settimeout(None)
@@ -85,21 +83,13 @@ class Relay:
                 end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self._lock:
                 self._open.append((near, far))
-            for name, pair, left in (
-                ("there", (near, far), next(self._lasts, math.inf)),
-                ("back", (far, near), math.inf),
-            ):
-                self.carried[name].append(kept := bytearray())
-                thread = threading.Thread(
-                    target=self._pass_on, args=(*pair, left, kept), daemon=True
-                )
-                self._threads.append(thread)
-                thread.start()
+            for way, left in (("there", next(self._lasts, math.inf)), ("back", math.inf)):
+                self._start(self._pass_on, (near, far), way, left)
 
-    def _pass_on(
-        self, source: socket.socket, sink: socket.socket, left: float, kept: bytearray
-    ) -> None:
-        with contextlib.suppress(OSError):
+    def _pass_on(self, pair: _Pair, way: str, left: float) -> None:
+        source, sink = pair if way == "there" else reversed(pair)
+        self.carried[way].append(kept := bytearray())
+        with suppress(OSError):
             while data := source.recv(_BYTES):
                 left -= len(data)
                 if left < 0:
@@ -107,18 +97,19 @@ class Relay:
                 kept += data
                 sink.sendall(data)
         with self._lock:
-            (self._reset if left < 0 else self._close)(source, sink)
+            self._end(pair, reset=left < 0)
 
-    def close(self) -> None:
-        """Cut all, and accept nobody any more."""
-        with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        before = self.cuts
-        self.cut()
-        self.cuts = before  # the end is no fault
-        for thread in self._threads:
-            thread.join(10)
+    def _end(self, pair: _Pair, *, reset: bool) -> None:
+        if pair not in self._open:
+            return
+        self._open.remove(pair)
+        self.cuts += reset
+        for end in pair:
+            with suppress(OSError):
+                if reset:
+                    end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
 
 
 @contextmanager
