@@ -13,6 +13,7 @@ from posse.extend import Broadcast, Finish, Pull, Pulled, Received, RemoteProtoc
 from posse.plan import prepare
 from posse_arena import baselines
 from posse_arena.baselines import BaselineAgent, Known, KnownSums, SharedHorizon
+from tests.support.runfile import describe_run
 from tests.support.runs import assert_same_run, spec
 
 NAMES = ("THOMPSON", "KL_UCB", "MOSS", "EPSILON_GREEDY")
@@ -101,19 +102,11 @@ def test_a_message_of_another_slot_or_form_is_refused(wrong: KnownSums) -> None:
         middle.handle(Received(0, wrong), 0.0)
 
 
-def play(name: str, **changes: Any) -> posse.RunRecord:
-    graph = {"topology": {"kind": "ring"}} if name.startswith("COOP") else {}
-    plan = prepare(
-        {
-            "system": f"posse_arena.baselines:{name}",
-            "agents": {"count": 4},
-            "arms": {"kind": "bernoulli", "means": [0.9, 0.5, 0.2]},
-            "parameters": {"horizon": 150},
-            **graph,
-            **changes,
-        }
-    )
-    return memory.run(plan, 0)
+def play(name: str) -> posse.RunRecord:
+    graph = {"topology": "ring"} if name.startswith("COOP") else {}
+    system, parameters = f"posse_arena.baselines:{name}", {"horizon": 150}
+    run = describe_run(system, 4, [0.9, 0.5, 0.2], parameters=parameters, **graph)
+    return memory.run(prepare(run), 0)
 
 
 @pytest.mark.slow

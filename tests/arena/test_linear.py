@@ -386,17 +386,6 @@ def test_rounding_moves_each_word_by_one_more_at_most() -> None:
     assert sensitivity(2) < moved == 6 <= p.most
 
 
-def test_a_pull_moves_the_words_by_no_more_than_is_noised() -> None:
-    draws = np.random.default_rng(3)
-    p = SummedParameters(horizon=9, epsilon=1.0, dimensions=3, precision=2)
-    for _ in range(300):
-        rows = draws.standard_normal((5, 3))
-        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-        tables = [np.outer(x, [*x, 1.0]) for x in rows]
-        words = [np.rint(to_triangle(tables[0] + tables[1] + table) * 4) for table in tables[3:]]
-        assert np.abs(words[0] - words[1]).sum() <= p.most
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [

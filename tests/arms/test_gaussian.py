@@ -6,6 +6,7 @@ from scipy import stats
 from posse.families.bounds import means_table
 from posse.plan import prepare
 from tests.support.arms import ERROR_RATE, build, within
+from tests.support.runfile import describe_run
 
 
 def test_gaussian_rewards_have_their_law() -> None:
@@ -19,14 +20,8 @@ def test_gaussian_rewards_have_their_law() -> None:
 def test_gaussian_means_are_spread_outside_the_unit_interval_too() -> None:
     """Centred over two agents, whose average is the drawn mean."""
     means = {"random": "uniform", "count": 3, "low": 5.0, "high": 9.0, "spread": 0.5}
-    one = prepare(
-        {
-            "system": "cdp-mab",
-            "agents": {"count": 2},
-            "arms": {"kind": "gaussian", "clip": [5.0, 9.0], "means": means},
-            "parameters": {"horizon": 500, "epsilon": 1.0},
-        }
-    )
+    arms = {"kind": "gaussian", "clip": [5.0, 9.0], "means": means}
+    one = prepare(describe_run("cdp-mab", 2, arms, parameters={"horizon": 500, "epsilon": 1.0}))
     table = means_table(one.spec, 0)
     assert 4.5 < table.min() < table.max() < 9.5
     assert 0 < np.ptp(table, axis=0).max() <= 1.0

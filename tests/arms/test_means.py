@@ -6,6 +6,7 @@ import pytest
 from posse.arms.base import RandomMeans
 from posse.errors import SpecError
 from posse.plan import prepare
+from tests.support.runfile import describe_run
 
 
 def test_cosine_means_are_similarities_of_unit_vectors() -> None:
@@ -32,13 +33,8 @@ def test_means_per_agent_are_independent_rows() -> None:
 
 
 def test_a_spread_that_cannot_be_is_refused_before_anything_starts() -> None:
-    raw = {
-        "system": "cooperative-ucb",
-        "agents": {"count": 20},
-        "arms": {"kind": "bernoulli", "means": {"random": "uniform", "count": 3, "spread": 0.9}},
-        "topology": {"kind": "ring"},
-        "parameters": {"horizon": 50},
-    }
+    arms = {"kind": "bernoulli", "means": {"count": 3, "spread": 0.9}}
+    raw = describe_run("cooperative-ucb", 20, arms, topology="ring", parameters={"horizon": 50})
     said = r"^arms.means: spread = 0.9: of 1,000 drawn instances of 20 agents none lies inside"
     with pytest.raises(SpecError, match=said):
         prepare(raw)

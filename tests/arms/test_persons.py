@@ -13,6 +13,7 @@ from posse.arms.persons import Persons
 from posse.errors import ArmsError, LogError
 from posse.plan import prepare
 from tests.support.arms import context
+from tests.support.runfile import describe_run
 from tests.support.runs import assert_same_run
 
 ROWS = "arm,reward,patient\n0,0.1,eva\n1,0.2,eva\n0,0.3,adam\n0,0.4, eva\n1,0.5,adam\n0,0.6,eva\n"
@@ -125,15 +126,22 @@ def test_both_engines_use_the_same_rewards_of_the_same_persons(
     for rank in range(2):
         rows = [f"{n % 2},{(n + rank) % 3 / 2},p{n * n % 13 % 12}" for n in range(300)]
         (tmp_path / f"log-{rank}.csv").write_text("\n".join(["arm,reward,who", *rows, ""]))
-    run = {
-        "system": "adap-ucb",
-        "base": str(tmp_path),
-        "agents": {"count": 2},
-        "arms": {**arms, "count": 2},
-        "parameters": {"epsilon": 1.0, "horizon": 100},
-        "privacy": {"person": "who", "rewards_per_person": most},
-    }
-    one, other = (prepare({**run, "engine": {"kind": kind}}) for kind in ("memory", "processes"))
+    privacy = {"person": "who", "rewards_per_person": most}
+    parameters = {"epsilon": 1.0, "horizon": 100}
+    one, other = (
+        prepare(
+            describe_run(
+                "adap-ucb",
+                2,
+                {**arms, "count": 2},
+                parameters=parameters,
+                privacy=privacy,
+                base=str(tmp_path),
+                engine=kind,
+            )
+        )
+        for kind in ("memory", "processes")
+    )
     assert one.claim.epsilon == most
     record = posse.run(one).runs[0]
     assert_same_run(record, posse.run(other).runs[0])

@@ -5,25 +5,22 @@ import pytest
 from posse.engines import memory
 from posse.errors import SpecError
 from posse.plan import prepare
+from tests.support.runfile import describe_run
 
-RUN = {
-    "system": "ucb1",
-    "agents": {"count": 2},
-    "parameters": {"horizon": 50},
-    "engine": {"kind": "memory"},
-}
+KNOWN = """
+class Known:
+    def __init__(self, agent, agents, seed):
+        pass
+
+    def pull(self, arm, count):
+        return [(0.75, 0.25)[arm]] * count
+"""
 
 
 def arms(tmp_path, **keys):
-    (tmp_path / "known.py").write_text(
-        "class Known:\n"
-        "    def pull(self, arm, count):\n"
-        "        return [(0.75, 0.25)[arm]] * count\n"
-        "def make(agent, agents, seed):\n"
-        "    return Known()\n"
-    )
-    table = {"kind": "python", "target": "known:make", "count": 2, "path": [str(tmp_path)]}
-    return RUN | {"arms": table | keys}
+    (tmp_path / "known.py").write_text(KNOWN)
+    table = {"kind": "python", "target": "known:Known", "count": 2, "path": [str(tmp_path)]}
+    return describe_run("ucb1", 2, table | keys, parameters={"horizon": 50}, engine="memory")
 
 
 def test_regret_is_the_gap_times_the_pulls_of_the_worse_arm(tmp_path) -> None:

@@ -31,6 +31,7 @@ from posse.protocol.masking import Keys, PublicKey
 from posse.protocol.message import Message, Plane
 from posse.protocol.wire import encode, read_header
 from posse.results.record import RunRecord
+from tests.support.runfile import describe_run
 from tests.support.runs import detail
 
 SYSTEMS = ("anonymous", "explore-then-commit", "parallel-ucb")
@@ -41,19 +42,15 @@ def spec(system: str = "anonymous", agents: int = 20, **changes: Any) -> Plan:
     parameters: dict[str, Any] = {"horizon": 1_200}
     if system != "parallel-ucb":
         parameters["group_size"] = 3
-    raw: dict[str, Any] = {
-        "system": system,
-        "seed": 5,
-        "agents": {"count": agents},
-        "arms": {
-            "kind": "bernoulli",
-            "means": {"random": "uniform", "count": 3, "per_agent": True},
-        },
-        "engine": {"deadline": 20.0},
+    arms = {
+        "kind": "bernoulli",
+        "means": {"random": "uniform", "count": 3, "per_agent": True},
     }
-    raw.update(changes)
-    raw["parameters"] = parameters | changes.get("parameters", {})
-    return prepare(raw)
+    parameters |= changes.pop("parameters", {})
+    raw = describe_run(
+        system, agents, arms, seed=5, parameters=parameters, engine={"deadline": 20.0}
+    )
+    return prepare(raw | changes)
 
 
 def verdict(spec: Plan, heard: Recorder) -> Observations:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from posse.plan import Plan, prepare
+from tests.support.runfile import describe_run
 
 SYSTEMS = {
     "tdfs-ucb": {},
@@ -23,17 +24,8 @@ def spec(
     engine: Any = None,
     **parameters: Any,
 ) -> Plan:
-    changes: dict[str, Any] = {
-        name: parameters.pop(name) for name in ("variant", "seed") if name in parameters
-    }
-    return prepare(
-        {
-            "system": system,
-            "seed": 4,
-            "agents": {"count": players},
-            "arms": {"kind": "bernoulli", "means": means},
-            "parameters": {"horizon": horizon, **SYSTEMS[system], **parameters},
-            "engine": {"deadline": 20.0, **(engine or {})},
-            **changes,
-        }
-    )
+    changes = {name: parameters.pop(name) for name in ("variant", "seed") if name in parameters}
+    parameters = {"horizon": horizon, **SYSTEMS[system], **parameters}
+    engine = {"deadline": 20.0, **(engine or {})}
+    run = describe_run(system, players, means, seed=4, parameters=parameters, engine=engine)
+    return prepare(run | changes)
