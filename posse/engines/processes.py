@@ -99,7 +99,9 @@ class ProcessEngine:
         self._durable = bool(local and (spec.engine.durable or spec.engine.restarts))
         self._ipc = spec.engine.transport == "ipc" and bind is None
         if not world.is_simulated:
-            room.require(spec.agents.count, local, spec.engine.agents_per_process, ipc=self._ipc)
+            together = spec.engine.agents_per_process
+            links = [len(near) for near in plan.network(0).neighbours] if self._mesh else []
+            room.require(spec.agents.count, local, together, ipc=self._ipc, links=links)
         self._scratch = Scratch() if self._ipc or self._durable else None
         if bind is None:
             bind = f"ipc://{self._folder}/hub" if self._ipc else "tcp://127.0.0.1:*"

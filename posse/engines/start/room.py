@@ -5,6 +5,7 @@ Neither says what to do.
 """
 
 import os
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,6 +17,12 @@ _PER_AGENT = 2
 
 _BESIDES = 24
 """Other descriptors of a process."""
+
+_IN_MESHES = {False: (19, 4), True: (5, 2)}
+"""Descriptors of an agent with neighbours, and for each neighbour; the second ones over ipc."""
+
+_SHARED = 12
+"""Descriptors of a process of such agents that no agent has for itself."""
 
 _MEMORY = 2 << 20
 """The least memory that a process of agents shares with no other, in bytes."""
@@ -43,11 +50,14 @@ def require_processes() -> None:
         )
 
 
-def require(agents: int, spawn: int, together: int = 1, *, ipc: bool = False) -> None:
+def require(
+    agents: int, spawn: int, together: int = 1, *, ipc: bool = False, links: Sequence[int] = ()
+) -> None:
     """`PosseError` if there is no room for `agents`, `spawn` of them on this machine.
 
-    So many `together` share a process. Raises the limit of open files as far as allowed, but for
-    those that are for files alone: strangers' connections may take all others.
+    So many `together` share a process; `links` are the neighbours that each has, if any. Raises the
+    limit of open files as far as allowed, but for those that are for files alone: strangers'
+    connections may take all others.
     """
     import resource  # noqa: PLC0415  (Windows has none)
 
@@ -57,13 +67,13 @@ def require(agents: int, spawn: int, together: int = 1, *, ipc: bool = False) ->
     reserve = RESERVE if hard >= _ENOUGH else 0
     if soft != hard - reserve:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard - reserve, hard))
+    agent, link = _IN_MESHES[ipc]
+    near = links[:spawn]
+    shares = [near[start : start + together] for start in range(0, len(near), together)]
+    of_agents = [agent * len(share) + link * sum(share) + _SHARED for share in shares]
+    files = max((_PER_AGENT - ipc) * agents + _BESIDES, *of_agents, 0)
     needs = (
-        (
-            "open files in one process",
-            (_PER_AGENT - ipc) * agents + _BESIDES + reserve,
-            hard,
-            "ulimit -Hn",
-        ),
+        ("open files in one process", files + reserve, hard, "ulimit -Hn"),
         ("threads and processes", threads, free_tasks(), "the container's pids limit"),
     )
     for what, needed, allowed, limit in needs:

@@ -88,3 +88,23 @@ def test_few_tasks_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     room.require(20, 20, together=10)
     with pytest.raises(PosseError, match="24 agents need 33 threads and processes, and 32 are"):
         room.require(24, 24, together=8)
+
+
+@pytest.mark.parametrize(
+    ("ipc", "links", "needed"),
+    [
+        (False, [23] * 24, 32 + 12 + 12 * (19 + 4 * 23)),  # 1,334 were seen of such a process
+        (True, [23] * 24, 32 + 12 + 12 * (5 + 2 * 23)),  # 623 were
+        (True, [199, *[1] * 23], 32 + 12 + 12 * 5 + 2 * (199 + 11)),
+    ],
+)
+def test_a_process_has_room_for_the_links_of_its_agents(
+    ipc: bool, links: list[int], needed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit = needed - 1
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (limit, limit))
+    monkeypatch.setattr(resource, "setrlimit", lambda which, limits: None)
+    with pytest.raises(PosseError, match=f"24 agents need {needed:,} open files in one process"):
+        room.require(24, 24, 12, ipc=ipc, links=links)
+    limit = needed
+    room.require(24, 24, 12, ipc=ipc, links=links)
