@@ -22,32 +22,25 @@ from posse.results.record import ILLUSTRATES
 
 _HEAD = f"""# What is claimed
 
-This page is written by `make docs`; do not edit it. A test checks that it
-is what the code claims, for M = 16 agents, K = 16 arms, T = 10,000 and ε = 1 (.1 for `private-ucb`
-and `dp-ucb-int`). `posse check RUN.toml` prints the claim of your own run, and so do the closing
-table, the report and, in the field, each agent's own log.
-
-The claims are the field's.
+This page is written by `make docs`; do not edit it. It is what the code claims, for M = 16
+agents, K = 16 arms, T = 10,000 and ε = 1 (.1 for `private-ucb` and `dp-ucb-int`). `posse check
+RUN.toml` prints the claim of your own run, and so do the closing table, the report and, in the
+field, each agent's own log. The claims are the field's.
 {ILLUSTRATES}
 
-## What is protected
-
-- **Protected**: what differs between neighbouring inputs. *One reward* is
-  {REWARD}: removing a row from a log, or
-  moving it to another arm, shifts all later rows into other statistics. *One sample* is the same of
-  a player's sample. A person behind m rewards is protected m times
-  less (m ε) where the number has no δ; where it has one, by more than that, as the table says.
-- **Number**: ε, and δ if there is one, against that adversary, over a whole run. A second run over
-  the same rewards costs as much again; in the field a row is used in one run only, unless the run
-  file says otherwise (`[privacy]`).
+- *One reward* is {REWARD}: removing a row from a log, or moving it to another arm, shifts all
+  later rows into other statistics. *One sample* is the same of a player's sample. A person behind
+  m rewards is protected m times less (m ε) where the number has no δ; where it has one, the table
+  has ε at the same δ for 10 and 50 rewards.
+- **Number**: over a whole run. A second run over the same rewards costs as much again.
 - **Accountant**: the ε for one unit that Google's dp-accounting finds at that δ, by privacy loss
   distributions on a grid of .001, rounded up. Without a δ both add up the ε of all releases.
-- **Not covered**, in every system: who sends to whom, how much and when, and so how long the
-  rewards before a message took; that a run ends because a reward is not a number in [0, 1] and
-  `arms.clip` is not set, or because the user's own arms raise; that an agent's log is used up, or
-  has a line that cannot be read. The table has what is not covered besides.
-- **Why**: by number of a sentence [below](#why).
+- **Why**: by number of a sentence [below](#why), which also says what is not covered besides.
 
+Not covered, in every system: who sends to whom, how much and when, and so how long the rewards
+before a message took; that a run ends because a reward is not a number in [0, 1] and `arms.clip`
+is not set, or because the user's own arms raise; that an agent's log is used up, or has a line
+that cannot be read.
 """
 
 _WHY = """
@@ -62,15 +55,7 @@ No reward is covered.
 
 """
 
-_COLUMNS = (
-    "system, form",
-    "protected",
-    "number",
-    "accountant",
-    "against",
-    "not covered besides",
-    "why",
-)
+_COLUMNS = ("system, form", "protected", "number", "10, 50 rewards", "accountant", "why")
 
 _SHORT = {REWARD: "one reward", "the value of one sample, its arm and place fixed": "one sample"}
 """Units of claims, as the page's head explains them."""
@@ -156,22 +141,23 @@ def forms() -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 def text() -> str:
     """The page."""
-    claims = [(name, form, prepare(run)) for name, form, run in forms()]
     reasons: dict[str, int] = {}
-    covered: Rows = {}
+    covered: dict[str, Rows] = {}
     nothing: Rows = {}
-    for name, form, plan in claims:
+    for name, form, run in forms():
+        plan = prepare(run)
         claim = plan.claim
-        rows, cells = (
-            (nothing, (claim.note,))
-            if claim.mechanism == "none"
-            else (covered, _cells(claim, reasons))
-        )
+        rows = nothing
+        cells: tuple[str, ...] = (claim.note,)
+        if claim.mechanism != "none":
+            rows = covered.setdefault(_against(claim), {})
+            cells = _cells(claim, reasons)
         lab_only = "" if isinstance(plan.system.field, Field) else " (lab only)"
         rows.setdefault(cells, {}).setdefault(form, []).append(f"`{name}`{lab_only}")
+    tables = (f"\n## Against {who}\n\n{_table(_COLUMNS, rows)}" for who, rows in covered.items())
     why = "".join(f"{number}. {reason}\n" for reason, number in reasons.items())
     return (
-        f"{_HEAD}{_table(_COLUMNS, covered)}{_WHY}{why}"
+        f"{_HEAD}{''.join(tables)}{_WHY}{why}"
         f"{_NOTHING}{_table(('system, form', 'what is learned'), nothing)}"
     )
 
@@ -185,25 +171,48 @@ def _table(head: tuple[str, ...], rows: Rows) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _against(claim: Claim) -> str:
+    """The adversary, or several."""
+    return " and ".join(g.adversary for g in claim.guarantees) or claim.adversary
+
+
+_ASIDE = re.compile(r" \(([^()]{25,})\)")
+"""What a number says of itself at length."""
+
+
 def _cells(claim: Claim, reasons: dict[str, int]) -> tuple[str, ...]:
     """The cells after the first; a sentence that `reasons` has not yet gets the next number."""
-    against = "<br>".join(g.adversary for g in claim.guarantees) or claim.adversary
     number = "<br>".join(g.number for g in claim.guarantees) or "no ε"
+    asides = [f"{aside[0].upper()}{aside[1:]}." for aside in _ASIDE.findall(number)]
+    number = _ASIDE.sub("", number)
+    accountant, several = "–", ["–"]
     if claim.delta and claim.holds:
-        number += "".join(f"<br>{m} rewards: {claim.of_person(m).number}" for m in SEVERAL)
+        accountant = _accountant(claim.cost, claim.delta)
+        several = [f"{claim.of_person(m).epsilon:.4g}" for m in SEVERAL]
     if not claim.holds:
         number = f"**does not hold**: {number}"
-    sentences = re.split(r"(?<=\.) (?=[A-Z])", f"{claim.proof} {claim.note}".strip())
-    why = [reasons.setdefault(sentence, len(reasons) + 1) for sentence in sentences if sentence]
+    sentences = [*_clauses(claim.proof), *re.split(_BETWEEN, claim.note), *asides]
     besides = claim.uncovered.removesuffix(TIMING).removesuffix("; ")
+    if besides:
+        sentences.append(f"Not covered: {besides}.")
+    why = [reasons.setdefault(sentence, len(reasons) + 1) for sentence in sentences if sentence]
     return (
         _SHORT.get(claim.unit, claim.unit),
         number,
-        _accountant(claim.cost, claim.delta) if claim.delta and claim.holds else "–",
-        against,
-        besides or "–",
+        ", ".join(several),
+        accountant,
         ", ".join(map(str, why)),
     )
+
+
+_BETWEEN = re.compile(r"(?<=\.) (?=[A-Z])")
+"""Between two sentences."""
+
+
+def _clauses(proof: str) -> list[str]:
+    """The sentences of a proof, and what stands behind a semicolon as one of its own."""
+    parts = re.split(rf"{_BETWEEN.pattern}|; (?![^()]*\))", proof)
+    return [f"{part[0].upper()}{part[1:].removesuffix('.')}." for part in parts if part]
 
 
 def _accountant(cost: Losses, delta: float) -> str:

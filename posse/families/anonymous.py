@@ -214,7 +214,7 @@ _FORMED = {
     True: "A group has C + d + 1 to 2 (C + d) + 1 users, of whom at most d are lost, and",
 }
 _SETTLED = (
-    ", and no self-mask is told before all of a group but d settled for the same survivors, where "
+    "; no self-mask is told before all of a group but d settled for the same survivors, where "
     "n > 2d + 1"
 )
 _CLOSING = "; the lab's closing report, which measures every user apart"

@@ -308,8 +308,8 @@ def _advise(spec: RunSpec, parameters: SingleParameters) -> list[str]:
 
 
 _PROOF = (
-    "A reward is in one ŷ of one round, the mean of d new rewards, which it moves by at most 1/d "
-    "and which is noised once, by {noise}. Rounds, arms and agents are disjoint. ȳ, what the "
+    "A reward is in one ŷ of one round, the mean of d new rewards, which it moves by at most 1/d; "
+    "ŷ is noised once, by {noise}. Rounds, arms and agents are disjoint. ȳ, what the "
     "network does with it, the arms left, every pull and the answer are functions of the ŷ (Li and "
     "Song "
     "2022, Theorem 1)."
@@ -358,7 +358,7 @@ _LOSS = {
     "the noise that is claimed without theirs; of one more there is no sum.",
 }
 _SETTLED = (
-    ", and no self-mask is told before all but d agents settled for the same survivors, where more "
+    "; no self-mask is told before all but d agents settled for the same survivors, where more "
     "than 2d are honest"
 )
 _SIZED = "exactly; the noise is sized for epsilon = {epsilon:g} by Rényi divergence"
@@ -392,7 +392,7 @@ def _claim_shared(context: ClaimContext, p: CdpParameters) -> Claim:
         adversary=f"the server, {SERVER[lies]}, "
         f"together with all agents but {trusted} honest ones of {context.agents}{without}",
         sees="coordinator",
-        note=f"It reads sums over all agents alone. {_LOSS[p.dropouts > 0]} "
+        note=f"{_LOSS[p.dropouts > 0]} "
         "The server passes on the public keys: agents with keys sign theirs; without, it is "
         "trusted not to replace them.",
         proof="A reward is in one sum of one round, which it moves by at most Δ words. The honest "
