@@ -17,7 +17,7 @@ def documented() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     of: list[str] = []
     for line in PAGE.splitlines():
-        if not line.startswith("| ") or line.startswith("| file"):
+        if not line.startswith("|") or line.startswith(("|file", "|-")):
             continue
         first, *others = (re.findall(r"`([^`]+)`", cell) for cell in line.split("|")[1:-1])
         of = first or of

@@ -24,9 +24,7 @@ TEXT = PAGE.read_text()
 def offsets(heading: str) -> list[tuple[int, int]]:
     """Offset and size of each row of a section's first table."""
     section = TEXT.partition(f"## {heading}\n")[2].partition("\n## ")[0]
-    return [
-        (int(at), int(size)) for at, size in re.findall(r"^\| (\d+) \| (\d+) \|", section, re.M)
-    ]
+    return [(int(at), int(size)) for at, size in re.findall(r"^\|(\d+)\|(\d+)\|", section, re.M)]
 
 
 def of_struct(form: struct.Struct) -> list[tuple[int, int]]:
