@@ -51,9 +51,11 @@ def test_a_run_read_back_is_the_run(system: str) -> None:
 
 def test_a_series_that_ended_early_says_why(tmp_path: Path) -> None:
     directory = RunDirectory(tmp_path, PLAN).open()
-    directory.fail("agent 3 was lost", api.run(PLAN).runs[:1])
+    said = "agent 0 told others different things"
+    directory.fail(said, api.run(PLAN).runs[:1], ["00ff and ff00"])
     assert not (tmp_path / "result.json").exists()
-    assert json.loads((tmp_path / "failure.json").read_text()) == {"error": "agent 3 was lost"}
+    failure = json.loads((tmp_path / "failure.json").read_text())
+    assert failure == {"error": said, "notes": "00ff and ff00"}
     with (tmp_path / "runs.csv").open() as file:
         assert len(list(csv.DictReader(file))) == 1
 
@@ -67,16 +69,6 @@ def test_an_earlier_result_stands_until_the_new_one_is_there(tmp_path: Path) -> 
     assert (tmp_path / "result.json").read_text() == before
     directory.complete(result)
     assert not (tmp_path / "failure.json").exists()
-
-
-def test_a_note_of_why_it_ended_is_kept(tmp_path: Path) -> None:
-    directory = RunDirectory(tmp_path / "run", PLAN).open()
-    directory.fail("agent 0 told others different things", [], ["00ff and ff00"])
-    failure = json.loads((tmp_path / "run/failure.json").read_text())
-    assert failure == {
-        "error": "agent 0 told others different things",
-        "notes": "00ff and ff00",
-    }
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Captures read without posse's messages: what is said of a frame is what our own codec says."""
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -15,6 +16,7 @@ from posse.protocol.mase import Vote
 from posse.protocol.message import Plane
 from posse.protocol.wire import HEADER, encode
 from posse.wire.session import Session
+from tests.support.runfile import describe_run
 
 VOTE = encode(Vote((2,)), run=1, source=3, sequence=7, now=12.5, sent=99)
 
@@ -28,19 +30,9 @@ def captured(tmp_path: Path, *rows: tuple[int | None, int | None, bytes]) -> lis
 
 def test_a_frame_is_what_was_encoded(tmp_path: Path) -> None:
     (plain,) = captured(tmp_path, (3, COORDINATOR, VOTE))
-    assert plain == Frame(
-        time=0.0,
-        source=3,
-        target=COORDINATOR,
-        size=len(VOTE),
-        plane="data",
-        kind="Vote",
-        fields=[[2]],
-        run=1,
-        sequence=7,
-        now=12.5,
-        sent=99,
-    )
+    header = {"run": 1, "sequence": 7, "now": 12.5, "sent": 99}
+    link: dict[str, Any] = {"time": 0.0, "source": 3, "target": COORDINATOR, "size": len(VOTE)}
+    assert plain == Frame(**link, **header, plane="data", kind="Vote", fields=[[2]])
 
 
 def test_envelopes_are_told_from_frames_and_what_is_sent_again_from_what_is_new(
@@ -89,17 +81,9 @@ def test_what_is_no_frame_is_shown_as_it_is(data: bytes, tmp_path: Path) -> None
 
 def test_every_frame_of_a_run_is_read_as_our_own_codec_reads_it(tmp_path: Path) -> None:
     path = tmp_path / "frames"
-    result = posse.run(
-        {
-            "system": "hdp-mab",
-            "agents": {"count": 4},
-            "arms": {"kind": "bernoulli", "means": [0.8, 0.2]},
-            "topology": {"kind": "ring"},
-            "engine": {"kind": "memory"},
-            "parameters": {"epsilon": 1.0, "horizon": 500},
-        },
-        capture=path,
-    )
+    parameters = {"epsilon": 1.0, "horizon": 500}
+    raw = describe_run("hdp-mab", 4, [0.8, 0.2], parameters=parameters, engine={"kind": "memory"})
+    result = posse.run(raw | {"topology": {"kind": "ring"}}, capture=path)
     frames = list(read(path))
     counted = {
         (link.source, link.target, link.kind): (link.messages, link.frame_bytes)

@@ -63,6 +63,19 @@ def used_by(log: Path, about: SpendingRequest, *counts: int) -> list[list[float]
     return seen
 
 
+def persons_of(log: Path) -> Any:
+    """What the ledger of persons of this log's folder adds up to."""
+    return read(log).persons
+
+
+def claiming(about: SpendingRequest, losses: Losses) -> SpendingRequest:
+    return msgspec.structs.replace(about, claim=msgspec.structs.replace(about.claim, losses=losses))
+
+
+SHARED = Losses(gaussian=1 / gaussian_deviation(1.0, 1.0, 1e-6) ** 2)
+"""Gaussian noise sized for (1, 1e-6)."""
+
+
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     """Eva has four rows, Adam one."""
@@ -78,10 +91,8 @@ def test_rows_beyond_a_persons_are_used_in_no_run(log: Path) -> None:
     with pytest.raises(PosseError, match="was used in an earlier run, and may be used only once"):
         Run(log, task(**PERSONS))
     book = read(log)
-    assert book.persons is not None
-    assert (book.persons.persons, book.persons.rows) == (2, 2)
-    assert book.persons.cost is not None
-    assert book.persons.cost.epsilon == 1.0
+    persons = persons_of(log)
+    assert (persons.persons, persons.rows, persons.cost.epsilon) == (2, 2, 1.0)
     assert book.epsilon == 0.5  # of one reward
     assert book.says.endswith("; of 2 persons, at most 2 rows and ε = 1 for one person")
 
@@ -119,27 +130,19 @@ def test_a_budget_is_a_persons_over_all_runs_and_logs(log: Path) -> None:
     assert used_by(other, task(**within), 9, 9) == [[0.6], []]  # and third
     with pytest.raises(PosseError, match=r"they would cost more than ε = 1\.5"):
         Run(other, task(**within))
-    persons = read(log).persons
-    assert persons is not None
-    assert persons.cost is not None
-    assert (persons.rows, persons.cost.epsilon) == (3, 1.5)
+    assert (persons_of(log).rows, persons_of(log).cost.epsilon) == (3, 1.5)
 
 
-def test_with_a_delta_a_person_is_charged_what_so_many_rewards_cost_exactly(log: Path) -> None:
-    """Gaussian noise sized for (1, 1e-6): two rows in one run cost 2.03, not 2 · .927."""
-    gaussian = Losses(gaussian=1 / gaussian_deviation(1.0, 1.0, 1e-6) ** 2)
-    cost = person_cost([(RunCost(gaussian, 1e-6), 2)])
+@pytest.mark.parametrize(("share", "rows"), [(1.0, 2), (0.999, 1)])
+def test_with_a_delta_a_person_is_charged_what_so_many_rewards_cost_exactly(
+    log: Path, share: float, rows: int
+) -> None:
+    """Two rows in one run cost 2.03, not 2 · .927."""
+    cost = person_cost([(RunCost(SHARED, 1e-6), 2)])
     assert cost is not None
-    assert cost.epsilon == pytest.approx(gaussian.of_rewards(2).epsilon(1e-6))
     assert cost.epsilon == pytest.approx(1.9854, abs=0.1)
-    for budget, rows in ((cost.epsilon, 2), (cost.epsilon * 0.999, 1)):
-        about = task(1.0, 1e-6, **PERSONS, budget=budget, reuse="budget")
-        claim = msgspec.structs.replace(about.claim, losses=gaussian)
-        run = Run(log, msgspec.structs.replace(about, claim=claim))
-        assert sum(map(len, run.uses(1, 9))) == rows
-        run.ledger.leave()
-        for path in log.parent.glob("*.ledger*"):
-            path.unlink()
+    about = task(1.0, 1e-6, **PERSONS, budget=cost.epsilon * share, reuse="budget")
+    assert sum(map(len, Run(log, claiming(about, SHARED)).uses(1, 9))) == rows
 
 
 def test_a_delta_of_unknown_noise_grows_by_group_privacy() -> None:
@@ -158,9 +161,7 @@ def test_runs_that_named_no_persons_and_runs_that_were_killed_are_charged_too(lo
     killed.uses(0, 1)  # her second
     killed.ledger._close()
     assert used_by(log, task(**PERSONS), 9, 9) == [[0.02], []]
-    persons = read(log).persons
-    assert persons is not None
-    assert (persons.persons, persons.rows) == (2, 2)
+    assert (persons_of(log).persons, persons_of(log).rows) == (2, 2)
 
 
 def test_another_log_that_comes_to_have_a_name_is_another_log(log: Path) -> None:
@@ -181,9 +182,7 @@ def test_what_a_run_held_that_broke_off_is_given_to_the_next(log: Path) -> None:
     with pytest.raises(PosseError, match="another agent holds them until its run ends"):
         Run(other, task(**PERSONS))
     broken.ledger.leave()
-    persons = read(log).persons
-    assert persons is not None
-    assert "3 rows that runs hold which have not ended" in persons.says
+    assert "3 rows that runs hold which have not ended" in persons_of(log).says
     assert used_by(other, task(**PERSONS), 9, 9) == [[0.5], []]
     with pytest.raises(PosseError, match="other runs were given rows that this agent might use"):
         broken.ledger.go_on(broken.run, broken.rows)
@@ -200,21 +199,21 @@ def test_a_run_goes_on_with_what_it_held(log: Path) -> None:
 def test_rows_at_two_agents_of_one_run_may_be_in_one_sum(log: Path) -> None:
     """Of Gaussian noise: two rows at each of two agents cost what four cost, and not √2 times."""
     other = write(log.with_name("b.csv"), (0, 0.5, "eva"), (0, 0.6, "eva"))
-    gaussian = Losses(gaussian=1 / gaussian_deviation(1.0, 1.0, 1e-6) ** 2)
     within = {**PERSONS, "rewards_per_person": 9, "budget": 100.0}
-    about = task(1.0, 1e-6, **within)
-    shared = msgspec.structs.replace(about.run, first=7, name=b"run")
-    claim = msgspec.structs.replace(about.claim, losses=gaussian)
-    about = msgspec.structs.replace(about, run=shared, claim=claim)
+    about = claiming(task(1.0, 1e-6, **within), SHARED)
+    named = msgspec.structs.replace(about.run, first=7, name=b"run")
+    about = msgspec.structs.replace(about, run=named)
     runs = [Run(path, about) for path in (log, other)]
     for run, counts in zip(runs, ((1, 1), (2, 0)), strict=True):
         run.uses(*counts)
         run.ends()
-    persons = read(log).persons
-    assert persons is not None
-    assert persons.cost is not None
-    assert persons.cost.epsilon == gaussian.of_rewards(4).epsilon(persons.cost.delta)
-    assert persons.cost.delta == 1e-6
+    assert persons_of(log).cost.epsilon == SHARED.of_rewards(4).epsilon(1e-6)
+    assert persons_of(log).cost.delta == 1e-6
+
+
+def hashes(book: Path) -> list[Any]:
+    with closing(sqlite3.connect(book)) as db:
+        return db.execute("SELECT DISTINCT person FROM uses ORDER BY person").fetchall()
 
 
 def test_persons_are_in_it_by_hashes_under_a_secret(log: Path) -> None:
@@ -224,14 +223,12 @@ def test_persons_are_in_it_by_hashes_under_a_secret(log: Path) -> None:
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert len(secret.read_bytes()) == 32
     assert b"eva" not in book.read_bytes()
-    with closing(sqlite3.connect(book)) as db:
-        first = db.execute("SELECT DISTINCT person FROM uses ORDER BY person").fetchall()
+    first = hashes(book)
     (log.parent / "elsewhere").mkdir()
     other = log.parent / "elsewhere" / "a.csv"
     other.write_text(log.read_text())
     used_by(other, task(**PERSONS), 9, 9)
-    with closing(sqlite3.connect(other.with_name(NAME))) as db:
-        assert first != db.execute("SELECT DISTINCT person FROM uses ORDER BY person").fetchall()
+    assert first != hashes(other.with_name(NAME))
     secret.write_bytes(bytes(32))
     write(log.with_name("b.csv"), (0, 0.5, "eva"))
     with pytest.raises(PosseError, match="is not the secret under which persons.ledger has its pe"):
@@ -277,9 +274,7 @@ def test_rewards_of_own_arms_beyond_a_persons_are_left_out_in_all_runs(log: Path
     later = OwnRun(log.parent, task(**PERSONS), "eva", "Zoe\u0308", "7", "Zo\u00eb", "ben")
     later.uses(2)
     assert later.arms.given.tolist() == [5, 0]
-    persons = read(log).persons
-    assert persons is not None
-    assert persons.cost is not None
+    persons = persons_of(log)
     assert (persons.persons, persons.rows, persons.cost.epsilon) == (5, 2, 1.0)
     assert used_by(log, task(**PERSONS), 9, 9) == [[0.02], []]  # Adam's second
 

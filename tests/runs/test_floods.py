@@ -17,7 +17,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -37,6 +36,8 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("prlimit") is None, reason="prlimit is not here"),
 ]
 
+TOO_MANY = "too many connections have not joined"
+
 FILES = 1_024
 """Descriptors of the coordinator: what many systems give a process."""
 
@@ -52,26 +53,6 @@ delta = 0.2
 [engine]
 clock = "wall"
 deadline = 60.0
-"""
-
-POUR = """
-import sys, zmq
-from pathlib import Path
-from posse.wire.sockets import end
-from posse.security import keys
-from posse.security.zap import connect_with
-endpoint, folder, joins, parts = sys.argv[1], sys.argv[2], sys.argv[3] == "joins", int(sys.argv[4])
-from tests.support.hostile import HostilePeer
-with HostilePeer(endpoint, 0, keys.for_agent(Path(folder), 0) if folder else None) as peer:
-    if joins:
-        peer.join()
-    part = memoryview(bytes(4 << 20))
-    peer.socket.setsockopt(zmq.SNDTIMEO, 60_000)
-    for _ in range(parts):
-        peer.socket.send(part, zmq.SNDMORE, copy=False)
-    peer.socket.send(b"")
-    print("sent", flush=True)
-    sys.stdin.read()
 """
 
 
@@ -152,10 +133,13 @@ class Site:
         pair = keys.for_agent(self.keys, rank) if self.keys is not None else None
         return Agent(self.endpoint, rank, keys=pair)
 
-    def result(self) -> dict[str, Any]:
+    def finishes(self) -> None:
+        """Three agents join, and the run ends as if nobody had disturbed it."""
+        agents = [self.agent(rank) for rank in range(3)]
         assert self.process.wait(PATIENCE) == 0, self.log()
-        document: dict[str, Any] = json.loads((self.folder / "out" / "result.json").read_text())
-        return document
+        document = json.loads((self.folder / "out" / "result.json").read_text())
+        assert document["runs"][0]["best_arm"] == 0
+        assert [agent.ended() for agent in agents] == [0, 0, 0]
 
 
 @contextmanager
@@ -168,58 +152,53 @@ def site(folder: Path, *, keyed: bool = True, run: str = RUN) -> Iterator[Site]:
         here.process.wait()
 
 
-def bound(test: str) -> float:
-    """What the page says of the buffer that this test fills, in MiB."""
+@pytest.fixture
+def most(request: pytest.FixtureRequest) -> float:
+    """What the page says of the buffer that this test fills, in MiB.
+
+    How much is under way when the door looks is the machine's business: no least amount, and where
+    a flood is ended by a look, half of what was offered.
+    """
     page = (ROOT / "docs/security.md").read_text()
-    (peak,) = re.findall(rf"\|([\d.]+)\|`tests/runs/test_floods.py::{test}`", page)
+    name = f"tests/runs/test_floods.py::{request.node.originalname}"
+    (peak,) = re.findall(rf"\| *([\d.]+) *\| *`{name}`", page)
     return float(peak)
 
 
-def assert_peak(grown: float, test: str) -> None:
-    # how much is under way when the door looks is the machine's business: no least amount, and
-    # where a flood is ended by a look, half of what was offered
-    assert grown <= bound(test), f"{grown:.1f} MiB"
+def pour(socket_: "zmq.Socket[bytes]") -> None:
+    """One message of 300 parts of 4 MiB."""
+    part = memoryview(bytes(4 << 20))
+    for _ in range(300):
+        socket_.send(part, zmq.SNDMORE, copy=False)
+    socket_.send(b"")
 
 
-def poured(here: Site, *, joins: bool, parts: int = 300) -> float:
-    """By how much a coordinator grew, in MiB, at most, by one message of parts of 4 MiB."""
+def poured(here: Site, *, joins: bool) -> float:
+    """By how much a coordinator grew, in MiB, at most, by one message of many parts."""
     before = here.settled()
-    folder = "" if here.keys is None else str(here.keys)
-    command = [sys.executable, "-c", POUR, here.endpoint, folder, "joins" if joins else "-"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(
-        [*command, str(parts)],
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        cwd=ROOT,
-    ) as peer:
-        assert peer.stdout is not None
-        try:
-            peer.stdout.readline()
-            until(lambda: "closed a connection" in here.log(), "that the door closes it")
-        finally:
-            peer.kill()
+    pair = None if here.keys is None else keys.for_agent(here.keys, 0)
+    with HostilePeer(here.endpoint, 0, pair) as peer:
+        if joins:
+            peer.join()
+        peer.socket.setsockopt(zmq.SNDTIMEO, 60_000)
+        pour(peer.socket)
+        until(lambda: "closed a connection" in here.log(), "that the door closes it")
     return here.mib("VmHWM") - before
 
 
-def test_a_message_without_end_of_somebody_who_has_not_joined(tmp_path: Path) -> None:
-    for keyed in (True, False):
-        folder = tmp_path / str(keyed)
-        folder.mkdir()
-        with site(folder, keyed=keyed) as here:
-            grown = poured(here, joins=False)
-            agents = [here.agent(rank) for rank in range(3)]
-            assert here.result()["runs"][0]["best_arm"] == 0
-            assert [agent.ended() for agent in agents] == [0, 0, 0]
-        assert grown <= bound("test_a_message_without_end_of_somebody_who_has_not_joined")
-    assert_peak(grown, "test_a_message_without_end_of_somebody_who_has_not_joined")
+@pytest.mark.parametrize("keyed", [True, False])
+def test_a_message_without_end_of_somebody_who_has_not_joined(
+    tmp_path: Path, most: float, keyed: bool
+) -> None:
+    with site(tmp_path, keyed=keyed) as here:
+        grown = poured(here, joins=False)
+        here.finishes()
+    assert grown <= most
 
 
-def test_a_message_without_end_of_an_agent(tmp_path: Path) -> None:
+def test_a_message_without_end_of_an_agent(tmp_path: Path, most: float) -> None:
     with site(tmp_path) as here:
-        grown = poured(here, joins=True)
-    assert_peak(grown, "test_a_message_without_end_of_an_agent")
+        assert poured(here, joins=True) <= most
 
 
 MESH = """
@@ -239,66 +218,89 @@ deadline = 60.0
 """
 
 
-Connect = Callable[[keys.KeyPair], "zmq.Socket[bytes]"]
+Dial = Callable[[int, str, keys.KeyPair, str], "zmq.Socket[bytes]"]
 
 
 @contextmanager
-def beside_an_honest_agent(here: Site) -> Iterator[tuple[int, Path, Connect]]:
+def dialling() -> Iterator[Dial]:
+    """Connects a socket of some kind to an address, by a key, to whom has another; closes all."""
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    context.set(zmq.MAX_SOCKETS, 2_000)
+    opened: list[zmq.Socket[bytes]] = []
+
+    def dial(kind: int, address: str, pair: keys.KeyPair, server: str) -> "zmq.Socket[bytes]":
+        opened.append(made := context.socket(kind))
+        made.setsockopt(zmq.SNDTIMEO, 60_000)
+        connect_with(made, pair.public, pair.secret, server)
+        made.connect(address)
+        return made
+
+    try:
+        yield dial
+    finally:
+        for one in opened:
+            one.close(0)
+        end(context)
+
+
+def stranger() -> keys.KeyPair:
+    """A key that nobody named."""
+    public, secret = (key.decode() for key in zmq.curve_keypair())
+    return keys.KeyPair(public, secret)
+
+
+@contextmanager
+def running(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """An agent in a process of its own, whose log is `agent-log` in the folder."""
+    command = [sys.executable, "-P", "-m", "posse", "agent", *arguments]
+    with (folder / "agent-log").open("w") as log:
+        agent = subprocess.Popen(command, stderr=log, stdout=log, cwd=folder)
+    try:
+        yield agent
+    finally:
+        agent.kill()
+        agent.wait()
+
+
+@contextmanager
+def beside_an_honest_agent(
+    here: Site,
+) -> Iterator[tuple[int, Path, Callable[[keys.KeyPair], "zmq.Socket[bytes]"]]]:
     """Agent 0 in a process of its own: its id, its log, and who connects to its inbox by a key.
 
     Agent 1 is ours: it joins and is agent 0's neighbour, and its own inbox never listens.
     """
     assert here.keys is not None
     inbox = f"tcp://127.0.0.1:{free_port()}"
-    command = [sys.executable, "-P", "-m", "posse", "agent", "--join", here.endpoint]
-    command += ["--rank", "0", "--keys", str(here.keys), "--inbox", inbox]
+    arguments = ("--join", here.endpoint, "--rank", "0", "--keys", str(here.keys))
     own = keys.for_agent(here.keys, 1)
-    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-    context.set(zmq.MAX_SOCKETS, 2_000)
-    opened: list[zmq.Socket[bytes]] = []
-    with (here.folder / "agent-log").open("w") as log:
-        honest = subprocess.Popen(command, stderr=log, stdout=log)
-    try:
-        with HostilePeer(here.endpoint, 1, own) as peer:
-            peer.join(f"tcp://127.0.0.1:{free_port()}")
-            configure = peer.until("Configure")
-            server = msgspec.msgpack.decode(configure[2], strict=False)["keys"][0]
-
-            def connect(pair: keys.KeyPair) -> zmq.Socket[bytes]:
-                opened.append(socket_ := context.socket(zmq.PUSH))
-                socket_.setsockopt(zmq.LINGER, 0)
-                socket_.setsockopt(zmq.SNDTIMEO, 60_000)
-                connect_with(socket_, pair.public, pair.secret, server)
-                socket_.connect(inbox)
-                return socket_
-
-            yield honest.pid, here.folder / "agent-log", connect
-    finally:
-        honest.kill()
-        honest.wait()
-        for socket_ in opened:
-            socket_.close(0)
-        end(context)
+    with (
+        running(here.folder, *arguments, "--inbox", inbox) as honest,
+        dialling() as dial,
+        HostilePeer(here.endpoint, 1, own) as peer,
+    ):
+        peer.join(f"tcp://127.0.0.1:{free_port()}")
+        configure = peer.until("Configure")
+        server = msgspec.msgpack.decode(configure[2], strict=False)["keys"][0]
+        log = here.folder / "agent-log"
+        yield honest.pid, log, lambda pair: dial(zmq.PUSH, inbox, pair, server)
 
 
-def test_a_message_without_end_of_a_neighbour(tmp_path: Path) -> None:
+def test_a_message_without_end_of_a_neighbour(tmp_path: Path, most: float) -> None:
     with (
         site(tmp_path, run=MESH) as here,
         beside_an_honest_agent(here) as (pid, log, connect),
     ):
         before = settled(pid)
         assert here.keys is not None
-        neighbour = connect(keys.for_agent(here.keys, 1).own)
-        part = memoryview(bytes(4 << 20))
-        for _ in range(300):
-            neighbour.send(part, zmq.SNDMORE, copy=False)
-        neighbour.send(b"")
+        pour(connect(keys.for_agent(here.keys, 1).own))
         until(lambda: "closed a connection" in log.read_text(), "that the door closes it")
-        grown = mib(pid, "VmHWM") - before
-    assert_peak(grown, "test_a_message_without_end_of_a_neighbour")
+        assert mib(pid, "VmHWM") - before <= most
 
 
-def test_strangers_at_an_inbox_leave_few_lines_and_a_neighbour_gets_in(tmp_path: Path) -> None:
+def test_strangers_at_an_inbox_leave_few_lines_and_a_neighbour_gets_in(
+    tmp_path: Path, most: float
+) -> None:
     """Keys that nobody named: each is a question that waits, and is not let in."""
     with (
         site(tmp_path, run=MESH) as here,
@@ -306,49 +308,29 @@ def test_strangers_at_an_inbox_leave_few_lines_and_a_neighbour_gets_in(tmp_path:
     ):
         before = settled(pid)
         for _ in range(1_000):
-            public, secret = (key.decode() for key in zmq.curve_keypair())
-            connect(keys.KeyPair(public, secret))
-        until(
-            lambda: "too many connections have not joined" in log.read_text(),
-            "that the door closes them",
-        )
+            connect(stranger())
+        until(lambda: TOO_MANY in log.read_text(), "that the door closes them")
         assert here.keys is not None
         neighbour = connect(keys.for_agent(here.keys, 1).own)
         neighbour.send(bytes(40))  # only when it is connected
-        grown = mib(pid, "VmHWM") - before
+        assert mib(pid, "VmHWM") - before <= most
         assert len(log.read_text().splitlines()) < 60
-    assert_peak(grown, "test_strangers_at_an_inbox_leave_few_lines_and_a_neighbour_gets_in")
 
 
-def test_a_message_without_end_of_a_coordinator(tmp_path: Path) -> None:
-    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-    router = context.socket(zmq.ROUTER)
-    router.setsockopt(zmq.LINGER, 0)
-    router.setsockopt(zmq.RCVTIMEO, int(1000 * PATIENCE))
-    router.setsockopt(zmq.SNDHWM, 0)
-    port = router.bind_to_random_port("tcp://127.0.0.1")
-    command = [sys.executable, "-P", "-m", "posse", "agent", "--join", f"tcp://127.0.0.1:{port}"]
-    with (tmp_path / "log").open("w") as log:
-        agent = subprocess.Popen(command, stderr=log, stdout=log, cwd=tmp_path)
-    try:
-        identity, _ = router.recv_multipart()
-        before = settled(agent.pid)
-        part = memoryview(bytes(4 << 20))
-        router.send(identity, zmq.SNDMORE)
-        for _ in range(300):
-            router.send(part, zmq.SNDMORE, copy=False)
-        router.send(b"")
-        until(
-            lambda: "closed the connection" in (tmp_path / "log").read_text(),
-            "that the door closes it",
-        )
-        grown = mib(agent.pid, "VmHWM") - before
-    finally:
-        agent.kill()
-        agent.wait()
-        router.close(0)
-        end(context)
-    assert_peak(grown, "test_a_message_without_end_of_a_coordinator")
+def test_a_message_without_end_of_a_coordinator(tmp_path: Path, most: float) -> None:
+    with zmq.Context() as context, context.socket(zmq.ROUTER) as router:
+        router.setsockopt(zmq.LINGER, 0)
+        router.setsockopt(zmq.RCVTIMEO, int(1000 * PATIENCE))
+        router.setsockopt(zmq.SNDHWM, 0)
+        port = router.bind_to_random_port("tcp://127.0.0.1")
+        with running(tmp_path, "--join", f"tcp://127.0.0.1:{port}") as agent:
+            identity, _ = router.recv_multipart()
+            before = settled(agent.pid)
+            router.send(identity, zmq.SNDMORE)
+            pour(router)
+            log = tmp_path / "agent-log"
+            until(lambda: "closed the connection" in log.read_text(), "that the door closes it")
+            assert mib(agent.pid, "VmHWM") - before <= most
 
 
 def close_all(sockets: Iterable[socket.socket]) -> None:
@@ -384,67 +366,43 @@ def test_strangers_that_connect_and_say_nothing_keep_no_agent_out_and_lose_no_re
 ) -> None:
     with site(tmp_path) as here, renewed(here.knock, 1_100):
         until(lambda: here.descriptors() < FILES // 4, "that the door closes them")
-        agents = [here.agent(rank) for rank in range(3)]
-        assert here.result()["runs"][0]["best_arm"] == 0
-        assert [agent.ended() for agent in agents] == [0, 0, 0]
+        here.finishes()
     assert len(here.log().splitlines()) < 60
 
 
 def test_one_key_with_many_connections_that_say_nothing_keeps_no_agent_out(tmp_path: Path) -> None:
-    with site(tmp_path) as here:
-        context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-        context.set(zmq.MAX_SOCKETS, 2_000)
-        idle: list[zmq.Socket[bytes]] = []
+    with site(tmp_path) as here, dialling() as dial:
         assert here.keys is not None
         pair = keys.for_agent(here.keys, 0)
-        try:
-            for _ in range(520):
-                idle.append(context.socket(zmq.DEALER))
-                connect_with(idle[-1], pair.own.public, pair.own.secret, pair.coordinator)
-                idle[-1].connect(here.endpoint)
-            until(
-                lambda: "too many connections have not joined" in here.log(),
-                "that the door closes them",
-            )
-            agents = [here.agent(rank) for rank in range(3)]
-            assert here.result()["runs"][0]["best_arm"] == 0
-            assert [agent.ended() for agent in agents] == [0, 0, 0]
-        finally:
-            for socket_ in idle:
-                socket_.close(0)
-            end(context)
+        for _ in range(520):
+            dial(zmq.DEALER, here.endpoint, pair.own, pair.coordinator)
+        until(lambda: TOO_MANY in here.log(), "that the door closes them")
+        here.finishes()
 
 
-def test_strangers_keys_and_garbage_leave_few_lines_and_no_descriptor(tmp_path: Path) -> None:
+def test_strangers_keys_and_garbage_leave_few_lines_and_no_descriptor(
+    tmp_path: Path, most: float
+) -> None:
     with site(tmp_path) as here:
         assert here.keys is not None
         before, descriptors = here.settled(), here.descriptors()
         server = keys.for_agent(here.keys, 0).coordinator
-        context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-        try:
+        with dialling() as dial:
             for _ in range(300):
-                public, secret = (key.decode() for key in zmq.curve_keypair())
-                stranger = context.socket(zmq.DEALER)
-                connect_with(stranger, public, secret, server)
-                stranger.connect(here.endpoint)
+                unknown = dial(zmq.DEALER, here.endpoint, stranger(), server)
                 time.sleep(0.005)
-                stranger.close(0)
-            strangers = [here.knock(number) for number in range(1_000)]
-            for garbage in strangers:
+                unknown.close(0)
+            for garbage in [here.knock(number) for number in range(1_000)]:
                 with garbage, suppress(OSError):
                     garbage.sendall(os.urandom(100))
-        finally:
-            end(context)
         until(lambda: here.descriptors() <= descriptors + 20, "descriptors that are given back")
-        grown = here.mib("VmHWM") - before  # before the run, which may end the process at once
-        agents = [here.agent(rank) for rank in range(3)]
-        assert here.result()["runs"][0]["best_arm"] == 0
-        assert [agent.ended() for agent in agents] == [0, 0, 0]
+        # before the run, which may end the process at once
+        assert here.mib("VmHWM") - before <= most
+        here.finishes()
         assert len(here.log().splitlines()) < 60
-    assert_peak(grown, "test_strangers_keys_and_garbage_leave_few_lines_and_no_descriptor")
 
 
-def test_frames_without_end_of_an_agent(tmp_path: Path) -> None:
+def test_frames_without_end_of_an_agent(tmp_path: Path, most: float) -> None:
     """Garbage, questions whose answers are never read, and the largest frames there are."""
     with site(tmp_path) as here:
         before = here.settled()
@@ -470,4 +428,4 @@ def test_frames_without_end_of_an_agent(tmp_path: Path) -> None:
         grown = here.mib("VmHWM") - before
         here.process.terminate()
         assert {agent.ended() for agent in others} <= {1, 130}
-    assert_peak(grown, "test_frames_without_end_of_an_agent")
+    assert grown <= most

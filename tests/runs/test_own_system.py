@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +14,9 @@ import pytest
 
 import posse
 from posse.cli.main import main
+from tests.support.blocks import ROOT
 from tests.support.dask import HERE, dask_cluster
+from tests.support.packages import offer
 from tests.support.patience import PATIENCE
 from tests.support.runs import printed
 
@@ -133,3 +137,48 @@ def test_on_a_dask_cluster_whose_workers_never_saw_it(own: Path, tmp_path: Path)
     here = command(own, *swept, "--out", str(tmp_path / "b"))
     for one, other in zip(json.loads(there), json.loads(here), strict=True):
         assert one["summary"]["regret"] == other["summary"]["regret"]
+
+
+OTHERS = """
+class Ones:
+    def __init__(self, agent, agents, seed): pass
+
+    def pull(self, arm, count):
+        return [0.9 if arm == 1 else 0.2] * count
+
+
+def wheel(agents, seed):
+    return [(0, n) for n in range(1, agents)]
+"""
+
+BY_NAME = """
+system = "cooperative-ucb"
+agents.count = 5
+arms = { kind = "python", target = "ones", count = 3, means = [0.2, 0.9, 0.2] }
+topology = { kind = "python", target = "wheel" }
+parameters.horizon = 50
+"""
+
+
+@pytest.mark.slow
+def test_a_package_offers_a_system_arms_and_a_topology_by_name(own: Path, tmp_path: Path) -> None:
+    shutil.copy(own / "owngreedy.py", tmp_path)
+    (tmp_path / "others.py").write_text(OTHERS)
+    (tmp_path / "run.toml").write_text(BY_NAME)
+    offered = {
+        "posse.systems": {"greedy": "owngreedy:SYSTEM"},
+        "posse.arms": {"ones": "others:Ones"},
+        "posse.topologies": {"wheel": "others:wheel"},
+    }
+    offer(tmp_path, offered)
+    environment = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
+
+    def said(*arguments: str) -> str:
+        return printed([*POSSE, *arguments], cwd=tmp_path, env=environment)
+
+    for engine in ("memory", "processes"):
+        (run,) = json.loads(said("run", "run.toml", "--json", "--engine", engine))["runs"]
+        assert (run["best_arm"], run["network"]["edges"]) == (1, 4)
+    named = said("run", str(own / "run.toml"), "--set", 'system="greedy"', "--json")
+    assert len(json.loads(named)["runs"]) == 2
+    assert "\n  greedy " in said("list", "systems")
