@@ -93,21 +93,6 @@ def test_gaussian_noise_costs_what_it_costs_exactly(sigma, delta):
     assert found < epsilon_at(delta, gaussian_curve(1.0, sigma))
 
 
-def test_a_person_behind_many_rewards_costs_more_than_so_many_times():
-    """Shared noise of (1, 1e-6): 12.4 for ten rewards, 112 for fifty, by the exact Gaussian."""
-    noise = Losses(gaussian=1 / gaussian_deviation(1.0, 1.0, 1e-6) ** 2)
-    costs = [noise.of_rewards(m).epsilon(1e-6) for m in (1, 10, 50)]
-    assert costs == pytest.approx([0.9274, 12.396, 112.515], rel=1e-4)
-
-
-def test_a_delta_of_unknown_origin_grows_with_a_persons_rewards():
-    """(m ε, Σ_{i < m} e^{iε} δ): three rewards at (.5, 1e-6)."""
-    cost = Losses(pure=((0.5, 1),), delta=1e-6).of_rewards(3)
-    assert cost.delta == pytest.approx(1e-6 * (1 + math.exp(0.5) + math.exp(1.0)))
-    assert cost.epsilon(1e-6) == math.inf
-    assert cost.epsilon(cost.delta) == pytest.approx(1.5)
-
-
 @pytest.mark.parametrize("m", [2, 3, 10])
 @pytest.mark.parametrize("cost", [0.05, 0.5, 2.0])
 def test_a_persons_rewards_cost_most_in_one_release(cost, m):

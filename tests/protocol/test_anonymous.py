@@ -15,8 +15,6 @@ from posse.protocol.anonymous import (
     sweeps,
     to_words,
 )
-from posse.protocol.errors import RemoteProtocolError
-from posse.protocol.masking import pack_words, unpack_words
 
 
 def test_rosters_by_hand() -> None:
@@ -58,14 +56,6 @@ def test_fixed_point_rounds_to_the_nearest_and_sums_exactly() -> None:
     assert words.tolist() == [0, 4, 5, 16]
     assert from_words(words, 4).tolist() == [0.0, 0.25, 0.3125, 1.0]
     assert np.abs(from_words(to_words(rewards, 16), 16) - rewards).max() <= 2.0**-17
-
-
-def test_words_of_a_wrong_length_are_refused() -> None:
-    data = pack_words(np.array([1, 2**64 - 1], dtype=np.uint64))
-    assert unpack_words(data, 2).tolist() == [1, 2**64 - 1]
-    with pytest.raises(RemoteProtocolError) as caught:
-        unpack_words(data, 3)
-    assert caught.value.reason == "wrong-length"
 
 
 @pytest.mark.parametrize("size", [6, 11])

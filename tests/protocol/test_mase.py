@@ -18,14 +18,15 @@ from posse.protocol.mase import (
 )
 
 
-@pytest.mark.parametrize(("beta", "votes"), [(0.3, 3), (0.5, 5), (0.8, 14), (0.9, 29)])
-def test_threshold(beta: float, votes: int) -> None:
-    assert threshold(0.05, beta) == votes
-
-
-def test_threshold_of_an_exact_power_is_not_rounded_up() -> None:
-    assert threshold(0.125, 0.5) == 3
-    assert threshold(0.001, 0.1) == 3
+@pytest.mark.parametrize(
+    ("delta", "beta", "votes"),
+    [
+        *((0.05, 0.3, 3), (0.05, 0.5, 5), (0.05, 0.8, 14), (0.05, 0.9, 29)),
+        *((0.125, 0.5, 3), (0.001, 0.1, 3)),  # exact powers are not rounded up
+    ],
+)
+def test_threshold(delta: float, beta: float, votes: int) -> None:
+    assert threshold(delta, beta) == votes
 
 
 def test_vote_rule_follows_the_variant_unless_told() -> None:

@@ -40,10 +40,6 @@ def test_a_longer_ledger_never_costs_less(one: list[Release], more: list[Release
     assert total_cost(one + more) <= (total_cost(one) + total_cost(more)) * (1 + 1e-12)
 
 
-def test_nothing_released_costs_nothing() -> None:
-    assert total_cost([]) == 0.0
-
-
 @pytest.mark.parametrize("epsilon", [0.05, 0.5])
 def test_dp_mase_spends_epsilon_however_many_epochs(epsilon: float) -> None:
     """Equal arms keep it going; each epoch covers rewards of its own."""

@@ -62,6 +62,10 @@ def decode(frame: bytes, codec: Codec = CODEC) -> Message:
     return codec.decode(read_header(frame).plane, frame)
 
 
+def on_plane(plane: Plane, frame: bytes) -> bytes:
+    return frame[:3] + bytes([plane]) + frame[4:]
+
+
 def refused(frame: bytes, codec: Codec = CODEC) -> str:
     with pytest.raises(RemoteProtocolError) as caught:
         decode(frame, codec)
@@ -73,19 +77,6 @@ def test_messages_hold_as_many_arms_as_a_run_may_have(made: Any) -> None:
     codec = Codec((Vote, Eliminated, Sample))
     assert decode(frame_of(made(FULL)), codec) == made(FULL)
     assert refused(frame_of(made((*FULL, MOST_ARMS))), codec) == "malformed"
-
-
-@given(st.floats(allow_nan=False), st.integers(0, HEADER.size - 1))
-def test_a_frame_says_when_it_was_sent(now: float, cut: int) -> None:
-    frame = frame_of(Vote((1,)), now=now)
-    assert sent_at(frame) == now
-    assert sent_at(frame[:cut]) == 0.0
-
-
-@pytest.mark.slow
-@given(MESSAGES)
-def test_a_frame_says_its_kind(message: Message) -> None:
-    assert kind_of(frame_of(message)) == kind_name(type(message))
 
 
 @given(st.binary(max_size=80))
@@ -112,6 +103,8 @@ def test_what_is_sent_arrives(
     assert frame[:3] == b"po\x01"
     assert header == Header(message.plane, run, source, sequence, now, sent)
     assert CODEC.decode(header.plane, frame) == message
+    assert (kind_of(frame), sent_at(frame)) == (kind_name(type(message)), now)
+    assert {sent_at(frame[:cut]) for cut in range(HEADER.size)} == {0.0}
     # the same message is the same bytes: what is measured in one engine is so in the other
     assert frame == encode(message, run=run, source=source, sequence=sequence, now=now, sent=sent)
 
@@ -135,7 +128,7 @@ def test_random_bytes_are_refused(frame: bytes) -> None:
 
 
 @given(st.binary(max_size=300), st.sampled_from([0, 1, 2, 3, 255]))
-@example(b"\x91" * 290, 0)
+@example(b"\x91" * 900_000, 0)
 @example(b"\xdd\xff\xff\xff\xff", 0)
 @example(b"\xc6\xff\xff\xff\xff", 1)
 @example(b"\x92\xa4Vote\xdd\xff\xff\xff\xff", 0)
@@ -161,14 +154,6 @@ def test_a_damaged_frame_raises_nothing_else(message: Message, data: st.DataObje
         assert error.reason
 
 
-def test_deep_nesting_is_refused() -> None:
-    payload = b"\x91" * 900_000
-    assert refused(HEADER.pack(b"po", 1, 0, 0, 0, 0, 0.0, 0) + payload) in {
-        "malformed",
-        "unknown-kind",
-    }
-
-
 @pytest.mark.parametrize(
     ("frame", "reason"),
     [
@@ -181,6 +166,8 @@ def test_deep_nesting_is_refused() -> None:
         (frame_of(Vote((1,))) + b"\x00", "malformed"),
         (frame_of(Eliminated((1,))), "unknown-kind"),
         (frame_of(control.Begin(1, 0)), "unknown-kind"),
+        (on_plane(Plane.CONTROL, frame_of(Vote((1,)))), "unknown-kind"),
+        (on_plane(Plane.WORLD, frame_of(Vote((1,)))), "unknown-kind"),
         (frame_of(Vote(())), "malformed"),
         (frame_of(Vote((-1,))), "malformed"),
         (frame_of(control.Join(0, "t" * 65, "", 1)), "malformed"),
@@ -188,14 +175,6 @@ def test_deep_nesting_is_refused() -> None:
 )
 def test_each_refusal_has_its_reason(frame: bytes, reason: str) -> None:
     assert refused(frame) == reason
-
-
-def test_a_message_on_the_wrong_plane_is_refused() -> None:
-    frame = bytearray(frame_of(Vote((1,))))
-    frame[3] = Plane.CONTROL
-    assert refused(bytes(frame)) == "unknown-kind"
-    frame[3] = Plane.WORLD
-    assert refused(bytes(frame)) == "unknown-kind"
 
 
 def test_data_is_limited_before_it_is_decoded() -> None:

@@ -4,7 +4,9 @@ import os
 import socket
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zmq
@@ -98,9 +100,14 @@ class Place(Watched[Door]):
 
 @pytest.fixture
 def place() -> Iterator[Place]:
-    here = Place()
-    yield here
-    here.close()
+    with closing(Place()) as here:
+        yield here
+
+
+@pytest.fixture
+def keyed() -> Iterator[Place]:
+    with closing(Place(secret=zmq.curve_keypair())) as here:
+        yield here
 
 
 def test_a_number_that_is_used_again_leaves_no_copy_open(place: Place) -> None:
@@ -177,33 +184,25 @@ def test_of_too_many_from_one_address_any_go(place: Place) -> None:
     assert place.look() == []
 
 
-def test_who_has_proved_a_key_is_not_among_those_who_have_not() -> None:
-    here = Place(secret=zmq.curve_keypair())
-    try:
-        dealer = here.dealer()
-        dealer.send(b"hello")
-        here.router.recv_multipart()  # so the handshake is over
-        strangers = here.connect(1 + SPARE_PER_HOST + 40)
-        assert here.look() == ["too-many"] * 40
-        until(lambda: sum(map(is_closed, strangers)) == 40, "the end of forty")
-        dealer.send(b"again")
-        assert here.router.recv_multipart()[1] == b"again"
-    finally:
-        here.close()
+def test_who_has_proved_a_key_is_not_among_those_who_have_not(keyed: Place) -> None:
+    dealer = keyed.dealer()
+    dealer.send(b"hello")
+    keyed.router.recv_multipart()  # so the handshake is over
+    strangers = keyed.connect(1 + SPARE_PER_HOST + 40)
+    assert keyed.look() == ["too-many"] * 40
+    until(lambda: sum(map(is_closed, strangers)) == 40, "the end of forty")
+    dealer.send(b"again")
+    assert keyed.router.recv_multipart()[1] == b"again"
 
 
-def test_of_too_many_that_have_proved_a_key_the_oldest_go() -> None:
-    here = Place(secret=zmq.curve_keypair())
-    try:
-        for number in range(1 + SPARE_PER_HOST + 1):
-            here.dealer().send(str(number).encode())
-            here.now += 0.01
-            here.router.recv_multipart()
-        oldest = here.door._connections[here.accepted[0]]
-        assert here.look() == ["too-many"]
-        assert oldest.closed
-    finally:
-        here.close()
+def test_of_too_many_that_have_proved_a_key_the_oldest_go(keyed: Place) -> None:
+    for number in range(1 + SPARE_PER_HOST + 1):
+        keyed.dealer().send(str(number).encode())
+        keyed.now += 0.01
+        keyed.router.recv_multipart()
+    oldest = keyed.door._connections[keyed.accepted[0]]
+    assert keyed.look() == ["too-many"]
+    assert oldest.closed
 
 
 def test_it_looks_at_once_when_many_have_come(place: Place) -> None:
@@ -291,26 +290,22 @@ def test_who_fills_the_memory_slowly_by_small_parts_is_closed(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("keyed", [False, True])
+@pytest.mark.parametrize(("kind", "around"), [("place", AROUND), ("keyed", AROUND_WITH_KEYS)])
 @pytest.mark.parametrize("size", [0, 50, 300])
 def test_after_many_frames_nobody_seems_ahead_who_is_not(
-    keyed: bool, size: int, monkeypatch: pytest.MonkeyPatch
+    kind: str, around: int, size: int, monkeypatch: pytest.MonkeyPatch, request: Any
 ) -> None:
     monkeypatch.setattr(door, "AHEAD", 16 << 10)
-    here = Place(secret=zmq.curve_keypair() if keyed else None)
-    try:
-        dealer = here.dealer()
-        fd = here.accepted[0]
-        for number in range(10_000):
-            dealer.send(bytes(size))
-            here.router.recv_multipart()
-            around = AROUND_WITH_KEYS if keyed else AROUND
-            here.members[fd] = here.members.get(fd, 0) + size + around
-            if number % 500 == 0:
-                assert here.look() == []
-        assert here.look() == []
-    finally:
-        here.close()
+    here: Place = request.getfixturevalue(kind)
+    dealer = here.dealer()
+    fd = here.accepted[0]
+    for number in range(10_000):
+        dealer.send(bytes(size))
+        here.router.recv_multipart()
+        here.members[fd] = here.members.get(fd, 0) + size + around
+        if number % 500 == 0:
+            assert here.look() == []
+    assert here.look() == []
 
 
 def test_without_a_descriptor_for_a_copy_a_connection_is_closed_all_the_same(

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 import zmq
@@ -48,9 +49,8 @@ class Inbox(Watched[InboxDoor]):
 
 @pytest.fixture
 def inbox() -> Iterator[Inbox]:
-    here = Inbox()
-    yield here
-    here.close()
+    with closing(Inbox()) as here:
+        yield here
 
 
 @pytest.fixture(autouse=True)

@@ -17,13 +17,6 @@ def test_a_context_that_does_not_end_is_left_behind(caplog: pytest.LogCaptureFix
     until(lambda: context.closed, "the end of the context")
 
 
-def test_nothing_is_said_of_a_context_that_ends(caplog: pytest.LogCaptureFixture) -> None:
-    context = zmq.Context()
-    end(context)
-    assert context.closed
-    assert not caplog.text
-
-
 def test_a_monitor_takes_no_name_of_one_that_is_still_taken_down() -> None:
     """Whose file descriptor the socket has."""
     with zmq.Context() as context, context.socket(zmq.PUSH) as socket:
