@@ -30,7 +30,7 @@ def captured(tmp_path: Path, *rows: tuple[int | None, int | None, bytes]) -> lis
 
 def test_a_frame_is_what_was_encoded(tmp_path: Path) -> None:
     (plain,) = captured(tmp_path, (3, COORDINATOR, VOTE))
-    header = {"run": 1, "sequence": 7, "now": 12.5, "sent": 99}
+    header: dict[str, Any] = {"run": 1, "sequence": 7, "now": 12.5, "sent": 99}
     link: dict[str, Any] = {"time": 0.0, "source": 3, "target": COORDINATOR, "size": len(VOTE)}
     assert plain == Frame(**link, **header, plane="data", kind="Vote", fields=[[2]])
 
