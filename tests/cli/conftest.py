@@ -1,8 +1,17 @@
-"""A small run file in the working directory."""
+"""A small run file in the working directory, and commands as users call them."""
 
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from _pytest.capture import CaptureResult
+
+from posse.cli.main import main
+from posse.durable import whole
+
+Posse = Callable[..., CaptureResult[str]]
 
 RUN_FILE = """
 system = "dp-mase"
@@ -21,3 +30,40 @@ def run_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "ride.toml"
     path.write_text(RUN_FILE)
     return path
+
+
+@pytest.fixture
+def posse(capsys: pytest.CaptureFixture[str]) -> Posse:
+    """A command that ends with this exit code; what it printed."""
+
+    def carry_out(*words: object, code: int = 0) -> CaptureResult[str]:
+        capsys.readouterr()
+        ended: object
+        try:
+            ended = main([*map(str, words)])
+        except SystemExit as left:  # of the parser
+            ended = left.code
+        printed = capsys.readouterr()
+        assert ended == code, printed.err
+        return printed
+
+    return carry_out
+
+
+@pytest.fixture
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> Callable[[], AbstractContextManager[None]]:
+    """As long as it lasts no result can be written."""
+    opened = whole.opened
+
+    def full(path: Path) -> Any:
+        if path.name in ("spec.toml", ".room"):
+            return opened(path)
+        raise OSError(28, "No space left on device")
+
+    @contextmanager
+    def lasts() -> Iterator[None]:
+        with monkeypatch.context() as patch:
+            patch.setattr(whole, "opened", full)
+            yield
+
+    return lasts

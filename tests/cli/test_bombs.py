@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,7 +17,6 @@ import pytest
 
 from posse import regular
 from posse.audit.whole import AUDIT
-from posse.cli.main import main
 from posse.durable.directory import FAILURE, KEPT, RESULT
 from posse.durable.shown import SHOWN
 from posse.durable.sweep import SWEEP
@@ -25,6 +24,7 @@ from posse.errors import InputError
 from posse.operate.live import LIVE
 from posse.report import read
 from posse.report.audit import audit_page
+from tests.cli.conftest import Posse
 
 HEAD = 'system = "dp-mase"\nagents.count = 8\nparameters = { epsilon = 1.0, delta = 0.3 }\n'
 ARMS = '[arms]\nkind = "bernoulli"\nmeans = [0.9, 0.2]\n'
@@ -87,51 +87,54 @@ def memory(which: str) -> float:
     return int(re.findall(rf"^{which}:\s+(\d+) kB", status, re.M)[0]) / 1024
 
 
-def refused(capsys: pytest.CaptureFixture[str], *command: str) -> int:
-    """The exit code of a command that says one short sentence, soon and with little memory."""
-    Path("/proc/self/clear_refs").write_text("5")  # the peak counts from here
-    before, since = memory("VmRSS"), time.process_time()
-    code = main(list(command))
-    assert time.process_time() - since < MOST_SECONDS
-    assert memory("VmHWM") - before < MOST_MIB
-    shown = capsys.readouterr().err
-    assert shown.startswith("posse: ")
-    assert shown.count("\n") == 1
-    assert len(shown) < 2_000
-    return code
+Refused = Callable[..., None]
+
+
+@pytest.fixture
+def refused(posse: Posse) -> Refused:
+    """A command that says one short sentence, soon and with little memory; its exit code is 2."""
+
+    def carry_out(*command: str) -> None:
+        Path("/proc/self/clear_refs").write_text("5")  # the peak counts from here
+        before, since = memory("VmRSS"), time.process_time()
+        (line,) = posse(*command, code=2).err.splitlines()
+        assert time.process_time() - since < MOST_SECONDS
+        assert memory("VmHWM") - before < MOST_MIB
+        assert line.startswith("posse: ")
+        assert len(line) < 2_000
+
+    return carry_out
 
 
 @pytest.mark.parametrize("what", RUN_FILES)
-def test_a_run_file_that_is_a_bomb_is_a_mistake_like_any_other(
-    what: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_file_that_is_a_bomb_is_a_mistake_like_any_other(what: str, refused: Refused) -> None:
     text = RUN_FILES[what]
     Path("run.toml").write_bytes(text if isinstance(text, bytes) else text.encode())
-    assert refused(capsys, "check", "run.toml") == 2
+    refused("check", "run.toml")
 
 
 @pytest.mark.parametrize(
     ("what", "engine"), [*((what, "memory") for what in LOGS), ("latin-1", "processes")]
 )
 def test_a_reward_log_that_is_a_bomb_is_a_mistake_like_any_other(
-    what: str, engine: str, capsys: pytest.CaptureFixture[str]
+    what: str, engine: str, refused: Refused
 ) -> None:
     Path("run.toml").write_text(HEAD + CSV)
     for rank in range(8):
         Path(f"rewards-{rank}.csv").write_bytes(LOGS[what])
     out = ("--engine", engine, "--quiet", "--out", engine)
-    assert refused(capsys, "run", "run.toml", *out) == 2
+    refused("run", "run.toml", *out)
 
 
 @pytest.mark.parametrize("what", COMPRESSED)
 def test_a_small_log_that_unpacks_to_much_is_refused(
-    what: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    what: str, monkeypatch: pytest.MonkeyPatch, refused: Refused
 ) -> None:
     monkeypatch.setattr(regular, "MOST", 1 << 20)
     Path("run.toml").write_text(HEAD + CSV.replace(".csv", ".csv.gz"))
     for rank in range(8):
         Path(f"rewards-{rank}.csv.gz").write_bytes(gzip.compress(COMPRESSED[what]))
-    assert refused(capsys, "run", "run.toml", "--engine", "memory", "--quiet", "--out", "out") == 2
+    refused("run", "run.toml", "--engine", "memory", "--quiet", "--out", "out")
 
 
 GENERATORS = {
@@ -147,24 +150,22 @@ RING = 'system = "ddp-mab"\nagents.count = 8\nparameters = { epsilon = 1.0, hori
 
 @pytest.mark.slow
 @pytest.mark.parametrize("what", GENERATORS)
-def test_a_generator_is_not_asked_for_more_than_the_agents_are(
-    what: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_generator_is_not_asked_for_more_than_the_agents_are(what: str, refused: Refused) -> None:
     generator, parameters = GENERATORS[what]
     table = f'[topology]\nkind = "networkx"\ngenerator = "{generator}"\n'
     Path("run.toml").write_text(f"{RING}{ARMS}{table}parameters = {{ {parameters} }}\n")
-    assert refused(capsys, "check", "run.toml") == 2
+    refused("check", "run.toml")
 
 
 @pytest.mark.parametrize(
     "kind", ['"complete"', '"erdos-renyi"\np = 0.5', '"regular"\ndegree = 9998']
 )
 def test_a_graph_of_too_many_edges_is_refused_before_it_is_made(
-    kind: str, capsys: pytest.CaptureFixture[str]
+    kind: str, refused: Refused
 ) -> None:
     text = RING.replace("= 8", "= 100_000") + ARMS + f"[topology]\nkind = {kind}\n"
     Path("run.toml").write_text(text)
-    assert refused(capsys, "check", "run.toml") == 2
+    refused("check", "run.toml")
 
 
 CHECK = """
@@ -208,11 +209,11 @@ GRAPHS = {
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_a_graph_file_that_is_a_bomb_is_a_mistake_like_any_other(
-    name: str, capsys: pytest.CaptureFixture[str]
+    name: str, refused: Refused
 ) -> None:
     Path(name).write_text(GRAPHS[name])
     Path("run.toml").write_text(f'{RING}{ARMS}[topology]\nkind = "file"\npath = "{name}"\n')
-    assert refused(capsys, "check", "run.toml") == 2
+    refused("check", "run.toml")
 
 
 COMMANDS = [
@@ -226,29 +227,27 @@ COMMANDS = [
 
 @pytest.mark.parametrize("name", ["pipe", "/dev/zero", "pipe.toml", "folder"])
 @pytest.mark.parametrize("command", COMMANDS)
-def test_nothing_but_regular_files_is_opened(
-    command: str, name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nothing_but_regular_files_is_opened(command: str, name: str, refused: Refused) -> None:
     """Else a pipe would be waited for, and a device read without an end."""
     if name == "folder":
         Path(name).mkdir()
     elif not name.startswith("/"):
         os.mkfifo(name)
     Path("run.toml").write_text(RING + ARMS + '[topology]\nkind = "ring"\n')
-    assert refused(capsys, *command.replace("NAME", name).split()) == 2
+    refused(*command.replace("NAME", name).split())
 
 
-def test_a_module_is_a_regular_file(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_module_is_a_regular_file(refused: Refused) -> None:
     os.mkfifo("endless.py")
     Path("run.toml").write_text(RING.replace("ddp-mab", "endless:SYSTEM") + ARMS)
     for command in ("check", "run"):
-        assert refused(capsys, command, "run.toml", "--trust") == 2
+        refused(command, "run.toml", "--trust")
 
 
-def test_of_results_too_nothing_but_regular_files_is_opened() -> None:
+def test_of_results_too_nothing_but_regular_files_is_opened(posse: Posse) -> None:
     """Whichever file of a folder is a pipe, the rest is read, or a sentence says what is wrong."""
     Path("run.toml").write_text(HEAD + ARMS)
-    assert main(["run", "run.toml", "--engine", "memory", "--out", "out", "--quiet"]) == 0
+    posse("run", "run.toml", "--engine", "memory", "--out", "out", "--quiet")
     shutil.copytree("out", "early")
     Path("early", RESULT).unlink()  # so that its runs are read one by one
     names = {path.relative_to("out") for path in Path("out").rglob("*") if path.is_file()}
@@ -266,9 +265,9 @@ def test_of_results_too_nothing_but_regular_files_is_opened() -> None:
 
 
 @pytest.mark.parametrize("name", ["result.json", "spec.toml", "links.csv"])
-def test_of_results_too_no_file_is_read_that_is_too_large(name: str) -> None:
+def test_of_results_too_no_file_is_read_that_is_too_large(name: str, posse: Posse) -> None:
     Path("run.toml").write_text(HEAD + ARMS)
-    assert main(["run", "run.toml", "--engine", "memory", "--out", "out", "--quiet"]) == 0
+    posse("run", "run.toml", "--engine", "memory", "--out", "out", "--quiet")
     os.truncate(Path("out", name), 1 << 40)
     with pytest.raises(InputError, match=f"{name} cannot be read: it has 1,099,511,627,776 bytes"):
         read.read(Path("out")).links()

@@ -1,61 +1,64 @@
 """A run whose frames are written down, and shown."""
 
 import json
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from posse import api
-from posse.cli.main import main
 from posse.durable.frames import COORDINATOR, read
 from posse.plan import prepare
 from posse.results.record import RunRecord
+from tests.cli.conftest import Posse
 from tests.support.remote import free_port
 from tests.support.runfile import describe_run
 
 
 @pytest.fixture
-def frames(run_file: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    assert main(["capture", "ride.toml", "--repeat", "2", "--out", "frames"]) == 0
-    assert "posse frames frames shows them" in capsys.readouterr().out
+def frames(run_file: Path, posse: Posse) -> str:
+    captured = posse("capture", "ride.toml", "--repeat", "2", "--out", "frames")
+    assert "posse frames frames shows them" in captured.out
     return "frames"
 
 
-def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
-    assert main(["frames", "frames", *arguments]) == 0
-    return capsys.readouterr().out.splitlines()
+@pytest.fixture
+def shown(frames: str, posse: Posse) -> Callable[..., list[str]]:
+    """The lines in which the frames are shown."""
+    return lambda *options: posse("frames", frames, *options).out.splitlines()
 
 
-def test_frames_are_shown_a_line_each(frames: str, capsys: pytest.CaptureFixture[str]) -> None:
-    every = shown(capsys)
-    votes = shown(capsys, "--kind", "Vote")
+def test_frames_are_shown_a_line_each(shown: Callable[..., list[str]]) -> None:
+    every = shown()
+    votes = shown("--kind", "Vote")
     assert 0 < len(votes) < len(every)
     assert all(" → coordinator" in line and "Vote [" in line for line in votes)
     assert [line for line in every if "Vote [" in line] == votes
-    to_agent = shown(capsys, "--from", "coordinator", "--to", "3", "--plane", "data")
+    to_agent = shown("--from", "coordinator", "--to", "3", "--plane", "data")
     assert to_agent
     assert all("coordinator → 3" in line and " data " in line for line in to_agent)
 
 
 def test_where_no_frame_is_as_asked_the_kinds_that_there_are_are_named(
-    frames: str, capsys: pytest.CaptureFixture[str]
+    frames: str, posse: Posse
 ) -> None:
-    assert main(["frames", "frames", "--kind", "vote"]) == 0
-    out, said = capsys.readouterr()
+    out, said = posse("frames", "frames", "--kind", "vote")
     assert not out
     assert "frames: no frame matches; its frames are of the kinds" in said
     assert "Vote" in said
 
 
-def test_frames_are_printed_for_programs(frames: str, capsys: pytest.CaptureFixture[str]) -> None:
-    votes = [json.loads(line) for line in shown(capsys, "--kind", "Vote", "--json")]
-    assert len(votes) == len(shown(capsys, "--kind", "Vote"))
+def test_frames_are_printed_for_programs(shown: Callable[..., list[str]]) -> None:
+    votes = [json.loads(line) for line in shown("--kind", "Vote", "--json")]
+    assert len(votes) == len(shown("--kind", "Vote"))
     assert {vote["run"] for vote in votes} == {0, 1}
     assert {vote["target"] for vote in votes} == {-1}
 
 
-def test_each_process_of_a_run_on_several_machines_writes_what_it_sends(tmp_path: Path) -> None:
+def test_each_process_of_a_run_on_several_machines_writes_what_it_sends(
+    tmp_path: Path, posse: Posse
+) -> None:
     run = describe_run("ucb1", 1, [0.8, 0.2], parameters={"horizon": 50})
     endpoint = f"tcp://127.0.0.1:{free_port()}"
     ours, theirs = tmp_path / "coordinator", tmp_path / "agent"
@@ -68,17 +71,9 @@ def test_each_process_of_a_run_on_several_machines_writes_what_it_sends(tmp_path
     with ThreadPoolExecutor(1) as thread:
         served = thread.submit(serve)
         join = ["agent", "--join", endpoint, "--wait", "30", "--capture", str(theirs)]
-        assert main(join) == 0
+        posse(*join)
         served.result(60)
     assert {frame.source for frame in read(ours)} == {COORDINATOR}
     assert {frame.source for frame in read(theirs)} == {None, 0}  # None: it asked for a rank
     assert {"Configure", "Begin", "Stop"} <= {frame.kind for frame in read(ours)}
     assert {"Join", "Arrived", "Ready", "Report"} <= {frame.kind for frame in read(theirs)}
-
-
-def test_who_is_neither_agent_nor_coordinator_is_refused(
-    frames: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        main(["frames", "frames", "--from", "server"])
-    assert "must be a rank, or coordinator" in capsys.readouterr().err

@@ -4,8 +4,6 @@ import subprocess
 
 import pytest
 
-from posse.cli import main as cli
-
 COMPLETE = """
 source "$1"; shift
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
@@ -15,10 +13,9 @@ printf '%s\\n' "${COMPREPLY[@]}"
 
 
 @pytest.fixture
-def offered(tmp_path, capsys):
-    assert cli.main(["completion", "bash"]) == 0
+def offered(tmp_path, posse):
     script = tmp_path / "completion.bash"
-    script.write_text(capsys.readouterr().out)
+    script.write_text(posse("completion", "bash").out)
 
     def offer(*words):
         done = subprocess.run(
@@ -51,6 +48,5 @@ def test_systems(offered):
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish", "tcsh", "powershell"])
-def test_other_shells_have_one_too(shell, capsys):
-    assert cli.main(["completion", shell]) == 0
-    assert "sweep" in capsys.readouterr().out
+def test_other_shells_have_one_too(shell, posse):
+    assert "sweep" in posse("completion", shell).out

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from posse.cli.main import main
+from tests.cli.conftest import Posse
 from tests.support.own_code import forget_own_code
 
 RUN = """
@@ -20,11 +20,11 @@ CODE = "from pathlib import Path\nPath(__file__).with_name('imported').touch()\n
 
 
 @pytest.fixture
-def sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, posse: Posse) -> Iterator[Path]:
     """A folder of results of ours whose system was made code of somebody else's."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "run.toml").write_text(f'system = "mase"{RUN}')
-    assert main(["run", "run.toml", "--out", "sent"]) == 0
+    posse("run", "run.toml", "--out", "sent")
     specification = tmp_path / "sent" / "spec.toml"
     text = re.sub(
         "^system = .*", 'system = "foreign_code:SYSTEM"', specification.read_text(), flags=re.M
@@ -40,18 +40,15 @@ def sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @pytest.mark.parametrize(
     "words", ["report sent", "report .", "compare sent other", "check sent/spec.toml"]
 )
-def test_reading_imports_nothing_unless_it_is_trusted(
-    words: str, sent: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_reading_imports_nothing_unless_it_is_trusted(words: str, sent: Path, posse: Posse) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra: report)")
-    assert main(["run", "run.toml", "--out", "other"]) == 0
-    code = main(words.split())
-    assert code == (2 if words.startswith("check") else 0)
+    posse("run", "run.toml", "--out", "other")
+    code = 2 if words.startswith("check") else 0
+    said = posse(*words.split(), code=code).err
     assert not (sent / "imported").exists()
     if code:
-        said = f"is code, 'foreign_code:SYSTEM' in {sent}/foreign_code.py, and is not imported"
-        assert said in capsys.readouterr().err
-    main([*words.split(), "--trust"])
+        assert f"is code, 'foreign_code:SYSTEM' in {sent}/foreign_code.py, and is not imp" in said
+    posse(*words.split(), "--trust", code=code)
     assert (sent / "imported").exists()
 
 
@@ -62,34 +59,28 @@ def test_reading_imports_nothing_unless_it_is_trusted(
         'topology = { kind = "python", target = "offered" }',
     ],
 )
-def test_check_imports_no_topology(
-    table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_check_imports_no_topology(table: str, tmp_path: Path, posse: Posse) -> None:
     (tmp_path / "foreign_code.py").write_text(CODE)
     parameters = "parameters = { horizon = 50 }\n"
     run = tmp_path / "run.toml"
     run.write_text(f'system = "cooperative-ucb"\n{RUN}{parameters}{table}\n')
-    assert main(["check", str(run)]) == 2
+    assert "topology.target: '" in posse("check", run, code=2).err
     assert not (tmp_path / "imported").exists()
-    assert "topology.target: '" in capsys.readouterr().err
 
 
-def test_check_says_which_arms_a_run_would_import(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_check_says_which_arms_a_run_would_import(tmp_path: Path, posse: Posse) -> None:
     (tmp_path / "foreign_code.py").write_text(CODE)
     run = tmp_path / "run.toml"
     arms = 'arms = { kind = "python", target = "foreign_code:make", count = 2 }'
     run.write_text(f'system = "ucb1"\nagents.count = 1\nparameters = {{ horizon = 50 }}\n{arms}\n')
-    assert main(["check", str(run)]) == 0
-    assert "a run imports 'foreign_code:make'; nothing of it" in capsys.readouterr().out
+    assert "a run imports 'foreign_code:make'; nothing of it" in posse("check", run).out
     assert not (tmp_path / "imported").exists()
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owner here")
 @pytest.mark.parametrize("place", ["folder", "module"])
 def test_a_run_imports_nothing_that_others_can_write(
-    place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    place: str, tmp_path: Path, posse: Posse
 ) -> None:
     code = tmp_path / "foreign_code.py"
     code.write_text(CODE)
@@ -97,9 +88,9 @@ def test_a_run_imports_nothing_that_others_can_write(
     open_to_all.chmod(0o777)
     run = tmp_path / "run.toml"
     run.write_text(f'system = "foreign_code:SYSTEM"{RUN}')
-    assert main(["run", str(run), "--out", str(tmp_path / "out")]) == 2
-    assert f"{open_to_all} can be written by another user" in capsys.readouterr().err
+    refused = posse("run", run, "--out", tmp_path / "out", code=2).err
+    assert f"{open_to_all} can be written by another user" in refused
     assert not (tmp_path / "imported").exists()
-    main(["run", str(run), "--out", str(tmp_path / "out"), "--trust"])
+    posse("run", run, "--out", tmp_path / "out", "--trust", code=2)
     assert (tmp_path / "imported").exists()
     forget_own_code()

@@ -3,31 +3,20 @@
 import json
 from pathlib import Path
 
-import pytest
-
-from posse.cli.main import main
+from tests.cli.conftest import Posse
 from tests.durable.test_ledger import log, task, used_by
 
 __all__ = ["log"]
 
 
-def test_it_shows_every_run_and_what_all_of_them_cost(
-    log: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_it_shows_every_run_and_what_all_of_them_cost(log: Path, posse: Posse) -> None:
     used_by(log, task(0.5, 1e-5), 2, 1)
     used_by(log, task(None), 1, 0)
-    assert main(["ledger", str(log)]) == 0
-    said = capsys.readouterr().out
+    said = posse("ledger", log).out
     assert "2 runs used 4 rows so far, at most ε = 0.5, δ = 1e-05 for one reward" in " ".join(
         said.split()
     )
     assert "1 were used without any ε" in " ".join(said.split())
-    assert main(["ledger", f"{log}.ledger", "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
+    document = json.loads(posse("ledger", f"{log}.ledger", "--json").out)
     assert [(run["rewards"], run["epsilon"]) for run in document["runs"]] == [(3, 0.5), (1, None)]
     assert document["runs"][0]["task"] == "dp-mase, epsilon = 0.5"
-
-
-def test_a_log_that_no_run_used_has_none(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["ledger", str(log)]) == 2
-    assert "rewards-3.csv.ledger does not exist: no run used" in capsys.readouterr().err

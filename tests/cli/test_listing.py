@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from posse.cli.main import main
+from tests.cli.conftest import Posse
 
 
 @pytest.fixture(autouse=True)
@@ -14,9 +14,8 @@ def no_width(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
 
 
-def test_alone_it_is_a_table_of_names(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_alone_it_is_a_table_of_names(posse: Posse) -> None:
+    lines = posse("list").out.splitlines()
     assert lines[:2] == [
         "SYSTEMS  (system = …)",
         "  mase                   votes of successive eliminations, no privacy",
@@ -32,26 +31,23 @@ def test_alone_it_is_a_table_of_names(capsys: pytest.CaptureFixture[str]) -> Non
 
 @pytest.mark.parametrize("what", [[], ["all"], ["dp-mase"], ["python"], ["activity"]])
 def test_no_line_is_wider_than_the_terminal(
-    what: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    what: list[str], posse: Posse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    assert main(["list", *what]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = posse("list", *what).out.splitlines()
     assert max(map(len, lines)) <= 80
 
 
-def test_one_section_has_only_its_names(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "arms"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_one_section_has_only_its_names(posse: Posse) -> None:
+    lines = posse("list", "arms").out.splitlines()
     kinds = ["bernoulli", "gaussian", "linear", "piecewise", "drift", "delayed", "csv", "python"]
     assert [line.split()[0] for line in lines[1:9]] == kinds
 
 
 def test_what_it_says_of_a_key_is_what_a_run_file_may_have(
-    capsys: pytest.CaptureFixture[str],
+    posse: Posse,
 ) -> None:
-    assert main(["list", "all"]) == 0
-    out = capsys.readouterr().out
+    out = posse("list", "all").out
     assert 'gamma         integer >= 0 and <= 65535 or "diameter" | "diameter/2"; default' in out
     assert 'default { rate = 0.001, agents = "all", law = "point", form = "source" }.' in out
     assert "means  list of numbers or list of lists of numbers or table (random," in out
@@ -64,9 +60,8 @@ def test_what_it_says_of_a_key_is_what_a_run_file_may_have(
     assert "any;" not in out
 
 
-def test_every_key_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "all"]) == 0
-    keys = re.findall(r"^ {6}(\w+) +(.*)$", capsys.readouterr().out, re.M)
+def test_every_key_is_explained(posse: Posse) -> None:
+    keys = re.findall(r"^ {6}(\w+) +(.*)$", posse("list", "all").out, re.M)
     assert len(keys) > 100
     unsaid = {
         key for key, said in keys if re.fullmatch(r"[^.]*(required|optional|default \S+)", said)
@@ -74,10 +69,9 @@ def test_every_key_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert unsaid == set()
 
 
-def test_one_kind_of_arms_or_topology_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_kind_of_arms_or_topology_is_shown(posse: Posse) -> None:
     def listed(name: str) -> list[str]:
-        assert main(["list", name]) == 0
-        return re.findall(r"^(?:[A-Z]+|  \S+?)(?=:|  | *$)", capsys.readouterr().out, re.M)
+        return re.findall(r"^(?:[A-Z]+|  \S+?)(?=:|  | *$)", posse("list", name).out, re.M)
 
     assert listed("bernoulli") == ["ARMS", "  bernoulli"]
     assert listed("ring") == ["TOPOLOGIES", "  ring"]
@@ -85,29 +79,24 @@ def test_one_kind_of_arms_or_topology_is_shown(capsys: pytest.CaptureFixture[str
 
 
 def test_list_shows_a_system_of_the_users_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, posse: Posse
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.path", list(sys.path))
-    assert main(["new", "own_listed", "--out", "."]) == 0
-    capsys.readouterr()
-    assert main(["list", "own_listed:SYSTEM"]) == 0
-    out = capsys.readouterr().out
+    posse("new", "own_listed", "--out", ".")
+    out = posse("list", "own_listed:SYSTEM").out
     assert "own_listed:SYSTEM: federated epsilon-greedy" in out
     assert "explore  integer >= 1; default 1" in out
-    assert main(["list", "own_missing:SYSTEM"]) == 2
-    assert "module 'own_missing' is neither in" in capsys.readouterr().err
+    assert "module 'own_missing' is neither in" in posse("list", "own_missing:SYSTEM", code=2).err
 
 
 def test_on_a_terminal_long_lines_are_broken_under_their_text(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    posse: Posse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert main(["list", "adap-ucb"]) == 0
-    whole = capsys.readouterr().out
+    whole = posse("list", "adap-ucb").out
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "60")
-    assert main(["list", "adap-ucb"]) == 0
-    broken = capsys.readouterr().out
+    broken = posse("list", "adap-ucb").out
     assert broken.split() == whole.split()
     assert "      epsilon  number >= 1e-09 and <= 1e+09; required. ε,\n" in broken
     assert f"\n{' ' * 15}privacy of one reward\n" in broken

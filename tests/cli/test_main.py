@@ -6,55 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from posse.cli.main import VERBS, main, parser
+from posse.cli.main import VERBS, parser
 from posse.hosts import endpoint
+from tests.cli.conftest import Posse
 from tests.support.packages import offer
 from tests.support.runs import printed
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "sentence"),
-    [
-        (["run", "absent.toml"], 2, "absent.toml: cannot be read"),
-        (["run", "ride.toml", "--set", "parameters.epsilon=-1"], 2, "parameters.epsilon: is -1"),
-        (["check", "ride.toml", "--set", "agents.count=2"], 2, "agents.count: is 2"),
-        (["check", "ride.toml", "--set", "system="], 2, "posse: system: is required but missing\n"),
-        (
-            ["sweep", "ride.toml", "--over", "topology.kind=ring,star"],
-            2,
-            "topology: is not used by",
-        ),
-        (["list", "dp-mse"], 2, "did you mean 'dp-mase'? see posse list\n"),
-        (["coordinator", "ride.toml", "--bind", "tcp://0.0.0.0:0"], 2, "add --insecure"),
-        (["agent", "--join", "tcp://10.0.0.1:7000"], 2, "add --insecure"),
-        (["agent", "--join", "tcp://127.0.0.1:1", "--rank", "x"], 2, "--rank x"),
-    ],
-)
-def test_mistakes_cost_one_sentence_and_their_exit_code(
-    run_file: Path,
-    arguments: list[str],
-    code: int,
-    sentence: str,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert main(arguments) == code
-    captured = capsys.readouterr()
-    assert sentence in captured.err
-    assert captured.err.count("\n") == 1
-    assert captured.out == ""
-    assert not (run_file.parent / "runs").exists()
-
-
 def test_what_the_system_refuses_is_a_sentence_too(
-    run_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    run_file: Path, monkeypatch: pytest.MonkeyPatch, posse: Posse
 ) -> None:
     def refuse(path: Path) -> None:
         raise PermissionError(13, "Permission denied", path)
 
     monkeypatch.setattr("posse.report.audit.is_audit", refuse)
-    assert main(["report", "elsewhere"]) == 1
     said = "posse: elsewhere cannot be used: Permission denied; --verbose shows the traceback\n"
-    assert capsys.readouterr().err == said
+    assert posse("report", "elsewhere", code=1).err == said
 
 
 def test_help_loads_nothing_heavy() -> None:
@@ -71,9 +38,8 @@ def test_processes_run_the_build_that_is_tested() -> None:
     assert printed([sys.executable, "-P", "-c", code]).strip() == endpoint.__file__
 
 
-def test_alone_it_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([]) == 0
-    said = capsys.readouterr().out
+def test_alone_it_says_what_there_is(posse: Posse) -> None:
+    said = posse().out
     assert said.startswith("usage: posse")
     assert "sweep" in said
 
@@ -85,11 +51,10 @@ def test_every_verb_says_what_it_is() -> None:
 
 
 def test_a_verb_of_a_package_that_is_not_installed_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, posse: Posse
 ) -> None:
     monkeypatch.setattr("posse.cli.main.entry_points", lambda group: ())
-    assert main(["paper", "--all", "--quick"]) == 1
-    assert capsys.readouterr().err == (
+    assert posse("paper", "--all", "--quick", code=1).err == (
         "posse: posse paper is in the package posse-papers, which is not installed; install it "
         "with: python -m pip install posse-papers\n"
     )
@@ -97,7 +62,7 @@ def test_a_verb_of_a_package_that_is_not_installed_says_what_to_install(
 
 
 def test_an_installed_package_adds_a_verb_and_a_broken_one_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, posse: Posse
 ) -> None:
     (tmp_path / "greeter.py").write_text(
         "def add(parser): parser.option('name', 'whom to greet')\n"
@@ -105,72 +70,48 @@ def test_an_installed_package_adds_a_verb_and_a_broken_one_says_so(
     )
     offer(tmp_path, {"posse.verbs": {"greet": "greeter", "broken": "absent", "run": "greeter"}})
     monkeypatch.syspath_prepend(tmp_path)
-    assert main(["greet", "posse"]) == 0
-    assert capsys.readouterr().out == "hello posse\n"
-    with pytest.raises(SystemExit):
-        main(["--help"])
-    assert "  greet " in capsys.readouterr().out
-    assert main(["broken"]) == 1
-    assert "posse broken cannot be loaded from absent: No module" in capsys.readouterr().err
+    assert posse("greet", "posse").out == "hello posse\n"
+    assert "  greet " in posse("--help").out
+    assert "posse broken cannot be loaded from absent: No module" in posse("broken", code=1).err
 
 
 def test_help_has_every_verb_once_by_its_purpose_and_ends_with_a_first_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, posse: Posse
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit):
-        main(["--help"])
-    lines = capsys.readouterr().out.splitlines()
+    lines = posse("--help").out.splitlines()
     assert "Run on several machines:" in lines
     for name in VERBS:
         assert sum(line.startswith(f"  {name} ") for line in lines) == 1, name
     assert max(map(len, lines)) <= 80
     first, second = (line.split() for line in lines[-2:])
     assert (first[0], second[0]) == ("posse", "posse")
-    assert main(first[1:]) == 0
-    assert main([*second[1:], "--engine", "memory", "--repeat", "1"]) == 0
+    posse(*first[1:])
+    posse(*second[1:], "--engine", "memory", "--repeat", "1")
 
 
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (["rnu"], "posse: error: rnu is not a command; did you mean run? posse --help lists all"),
-        (["xyz"], "posse: error: xyz is not a command; posse --help lists all"),
-        (
-            ["--hlep"],
-            "posse: error: --hlep is unknown; did you mean --help? posse --help lists all options",
-        ),
-        (
-            ["run", "a.toml", "b.toml"],
-            "posse run: error: b.toml is one argument too many; posse run --help lists all options",
-        ),
-        (
-            ["run", "ride.toml", "--egnine=memory"],
-            "posse run: error: --egnine is unknown; did you mean --engine? posse run --help lists "
-            "all options",
-        ),
+        ("rnu", "rnu is not a command; did you mean run? posse --help lists all"),
+        ("xyz", "xyz is not a command; posse --help lists all"),
+        ("--hlep", "--hlep is unknown; did you mean --help? posse --help lists all options"),
+        ("run a b.toml", "b.toml is one argument too many; posse run --help lists all options"),
+        ("run a --egnine=memory", "--egnine is unknown; did you mean --engine? posse run --help l"),
     ],
 )
-def test_a_mistyped_word_is_answered_with_the_nearest(
-    words: list[str], hint: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as left:
-        main(words)
-    assert left.value.code == 2
-    assert capsys.readouterr().err.splitlines()[-1] == hint
+def test_a_mistyped_word_is_answered_with_the_nearest(words: str, hint: str, posse: Posse) -> None:
+    last = posse(*words.split(), code=2).err.splitlines()[-1]
+    assert f": error: {hint}" in last
 
 
-def test_a_folder_in_place_of_a_run_file_says_what_it_is(
-    run_file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["run", "ride.toml", "--out", "out of it", "-q"]) == 0
-    assert main(["run", "out of it"]) == 2
-    assert capsys.readouterr().err == (
+def test_a_folder_in_place_of_a_run_file_says_what_it_is(run_file: Path, posse: Posse) -> None:
+    posse("run", "ride.toml", "--out", "out of it", "-q")
+    assert posse("run", "out of it", code=2).err == (
         "posse: out of it: is a folder of a run; posse report 'out of it' draws it\n"
     )
 
 
-def test_a_run_names_the_next_command(run_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "ride.toml", "--out", "out"]) == 0
-    printed = " ".join(capsys.readouterr().out.split())
+def test_a_run_names_the_next_command(run_file: Path, posse: Posse) -> None:
+    printed = " ".join(posse("run", "ride.toml", "--out", "out").out.split())
     assert printed.endswith("written to out; posse report out draws it")

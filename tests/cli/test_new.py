@@ -6,9 +6,9 @@ import sys
 import pytest
 
 from posse import extend
-from posse.cli.main import main
 from posse.cli.new import text
 from posse.families import get_system
+from tests.cli.conftest import Posse
 from tests.support.blocks import ROOT, blocks
 
 GUIDE = ROOT / "docs" / "your-own-algorithm.md"
@@ -38,12 +38,10 @@ def test_all_that_is_public_is_there_and_documented() -> None:
         assert getattr(extend, name).__doc__ or name in ("COORDINATOR", "Variant")
 
 
-def test_a_name_that_is_none_and_a_file_that_is_there_are_refused(tmp_path, capsys) -> None:
-    assert main(["new", "no-name", "--out", str(tmp_path)]) == 2
-    assert main(["new", "mine", "--out", str(tmp_path)]) == 0
-    assert 'pip install "posse-bandits[testing]"' in capsys.readouterr().out
-    assert main(["new", "mine", "--out", str(tmp_path)]) == 2
-    assert "exists already" in capsys.readouterr().err
+def test_a_name_that_is_none_and_a_file_that_is_there_are_refused(tmp_path, posse: Posse) -> None:
+    posse("new", "no-name", "--out", tmp_path, code=2)
+    assert 'pip install "posse-bandits[testing]"' in posse("new", "mine", "--out", tmp_path).out
+    assert "exists already" in posse("new", "mine", "--out", tmp_path, code=2).err
 
 
 def test_code_that_a_coordinator_names_is_not_imported(tmp_path, monkeypatch) -> None:

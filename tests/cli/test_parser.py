@@ -7,6 +7,7 @@ import pytest
 
 from posse.cli import main
 from posse.cli.parser import Parser
+from tests.cli.conftest import Posse
 
 JOIN = ("agent", "--join", "tcp://127.0.0.1:7000")
 
@@ -75,15 +76,8 @@ def test_a_switch_is_on_or_off(text: str, said: bool, monkeypatch: pytest.Monkey
     ],
 )
 def test_a_wrong_one_is_named_and_ends_the_command(
-    variable: str,
-    text: str,
-    said: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    variable: str, text: str, said: str, monkeypatch: pytest.MonkeyPatch, posse: Posse
 ) -> None:
     monkeypatch.setenv(variable, text)
-    with pytest.raises(SystemExit) as ended:
-        parsed(*JOIN)
-    assert ended.value.code == 2
-    assert said in capsys.readouterr().err
+    assert said in posse(*JOIN, code=2).err
     parsed("list")  # what no other command is troubled by

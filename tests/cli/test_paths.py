@@ -37,8 +37,3 @@ def test_what_may_not_be_written_is_said(tmp_path: Path, monkeypatch: pytest.Mon
     allowed.clear()
     with pytest.raises(InputError, match="cannot be written: Permission denied"):
         paths.folder(tmp_path)
-
-
-def test_what_no_system_lets_anybody_write_is_said() -> None:
-    with pytest.raises(InputError, match="/proc/none cannot be written"):
-        paths.folder(Path("/proc/none"))

@@ -8,17 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from posse.cli.main import main
 from posse.plan import prepare
 from posse.spec.runfile import read
+from tests.cli.conftest import Posse
 from tests.support.patience import PATIENCE
 
 
-def test_run_prints_a_table_and_leaves_a_directory(
-    run_file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["run", str(run_file)]) == 0
-    out = capsys.readouterr().out
+def test_run_prints_a_table_and_leaves_a_directory(run_file: Path, posse: Posse) -> None:
+    out = posse("run", run_file).out
     for word in ("found", "arm 0 in 2 of 2", "on the wire", "ε = 0.5", "written to"):
         assert word in out
     (directory,) = (run_file.parent / "runs").iterdir()
@@ -35,19 +32,18 @@ def test_run_prints_a_table_and_leaves_a_directory(
     assert sum(int(row["messages"]) for row in links) == sent
 
 
-def test_the_resolved_specification_runs_again_alike(run_file: Path) -> None:
-    assert main(["run", str(run_file), "--out", "first"]) == 0
-    assert main(["run", "first/spec.toml", "--out", "second"]) == 0
+def test_the_resolved_specification_runs_again_alike(run_file: Path, posse: Posse) -> None:
+    posse("run", run_file, "--out", "first")
+    posse("run", "first/spec.toml", "--out", "second")
     first, second = (json.loads(Path(d, "result.json").read_text()) for d in ("first", "second"))
     assert [run["log"] for run in first["runs"]] == [run["log"] for run in second["runs"]]
     assert prepare(read("first/spec.toml")) == prepare(read("second/spec.toml"))
 
 
-def test_json_is_one_document_and_nothing_else(
-    run_file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["run", str(run_file), "--json", "--repeat", "3", "--seed", "9"]) == 0
-    out = capsys.readouterr().out  # after 5 s the other stream says how far it is
+def test_json_is_one_document_and_nothing_else(run_file: Path, posse: Posse) -> None:
+    out = posse(
+        "run", run_file, "--json", "--repeat", "3", "--seed", "9"
+    ).out  # after 5 s the other stream says how far it is
     document = json.loads(out)
     assert {"system", "variant", "engine", "seed", "runs", "summary"} <= set(document)
     assert (document["seed"], len(document["runs"])) == (9, 3)
@@ -88,9 +84,7 @@ def test_json_is_nothing_else_whatever_the_users_code_prints(
     assert "pulled 0\n" in done.stderr
 
 
-def test_arms_that_raise_are_named_and_the_directory_says_so(
-    run_file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_arms_that_raise_are_named_and_the_directory_says_so(run_file: Path, posse: Posse) -> None:
     Path("burning.py").write_text(
         "class Arms:\n    def pull(self, arm, count):\n        raise OSError('disk on fire')\n"
         "arms = Arms()\n"
@@ -98,15 +92,14 @@ def test_arms_that_raise_are_named_and_the_directory_says_so(
     arms = 'arms={kind="python",target="burning:arms",count=3}'
     for engine in ("memory", "processes"):
         command = ["run", str(run_file), "--set", arms, "--engine", engine, "--out", engine]
-        assert main(command) == 3
-        err = capsys.readouterr().err
+        err = posse(*command, code=3).err
         assert "arm 0, call 1: burning:arms.pull(0," in err
         assert "raised OSError: disk on fire" in err
         assert "disk on fire" in json.loads(Path(engine, "failure.json").read_text())["error"]
 
 
 def test_a_run_that_ends_without_an_answer_is_kept_and_its_exit_code_is_3(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, posse: Posse
 ) -> None:
     (tmp_path / "arms.csv").write_text("arm,reward\n" + "0,1\n1,0\n" * 30)
     run = tmp_path / "short.toml"
@@ -118,7 +111,6 @@ def test_a_run_that_ends_without_an_answer_is_kept_and_its_exit_code_is_3(
         engine.kind = "memory"
         """
     )
-    assert main(["run", str(run), "--out", str(tmp_path / "out")]) == 3
-    said = capsys.readouterr().err
+    said = posse("run", run, "--out", tmp_path / "out", code=3).err
     assert said.endswith("run 1 of 1 ended without an answer: the rewards were used up first\n")
     assert (tmp_path / "out" / "result.json").exists()

@@ -3,12 +3,12 @@
 import json
 import signal
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
-from posse.cli.main import main
-from posse.durable import whole
+from tests.cli.conftest import Posse
 from tests.support import halting
 from tests.support.patience import PATIENCE
 
@@ -65,7 +65,7 @@ def test_a_second_run_into_the_folder_is_refused(folder: Path) -> None:
     assert second.stderr.count("\n") == 1
 
 
-def test_a_failure_keeps_what_was_done(run_file: Path, capsys, monkeypatch) -> None:
+def test_a_failure_keeps_what_was_done(run_file: Path, posse: Posse, monkeypatch) -> None:
     """The third run fails; when the reason is gone, only that one is made."""
     (run_file.parent / "ill.py").write_text(
         "from pathlib import Path\nHERE = Path(__file__).parent\n"
@@ -78,48 +78,41 @@ def test_a_failure_keeps_what_was_done(run_file: Path, capsys, monkeypatch) -> N
     (run_file.parent / "ill").touch()
     arms = 'arms={kind="python",target="ill:arms",count=3}'
     command = ["run", "ride.toml", "--repeat", "3", "--set", arms, "--out", "out", "--jobs", "1"]
-    assert main(command) == 3
-    assert "2 of 3 runs are kept in out" in capsys.readouterr().err
+    assert "2 of 3 runs are kept in out" in posse(*command, code=3).err
     (run_file.parent / "ill").unlink()
-    assert main(command) == 0
-    said = capsys.readouterr()
+    said = posse(*command)
     assert "2 of 3 runs were kept" in said.out
     assert "ill" not in said.err
     assert not Path("out/failure.json").exists()
 
 
-def test_a_run_that_is_complete_is_not_made_again(run_file: Path, capsys, monkeypatch) -> None:
+def test_a_run_that_is_complete_is_not_made_again(
+    run_file: Path, posse: Posse, monkeypatch
+) -> None:
     command = ["run", "ride.toml", "--out", "out", "--json"]
-    assert main(command) == 0
-    first = capsys.readouterr().out
+    first = posse(*command).out
     monkeypatch.setattr("posse.api.make_runs", None)
-    assert main(command) == 0
-    assert capsys.readouterr().out == first
+    assert posse(*command).out == first
 
 
-def test_another_run_is_not_written_over(run_file: Path, capsys) -> None:
-    assert main(["run", "ride.toml", "--out", "out"]) == 0
+def test_another_run_is_not_written_over(run_file: Path, posse: Posse) -> None:
+    posse("run", "ride.toml", "--out", "out")
     before = Path("out/result.json").read_text()
-    assert main(["run", "ride.toml", "--out", "out", "--seed", "6"]) == 2
-    assert "out holds another run, which differs in seed; name another" in capsys.readouterr().err
+    assert (
+        "out holds another run, which differs in seed; name another"
+        in posse("run", "ride.toml", "--out", "out", "--seed", "6", code=2).err
+    )
     assert Path("out/result.json").read_text() == before
 
 
-def test_a_result_that_cannot_be_written_is_printed(run_file: Path, capsys, monkeypatch) -> None:
-    opened = whole.opened
-
-    def full(path: Path):
-        if path.name in ("spec.toml", ".room"):
-            return opened(path)
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(whole, "opened", full)
-    assert main(["run", "ride.toml", "--out", "out"]) == 1
-    said = capsys.readouterr()
-    assert len(json.loads(said.out)["runs"]) == 2
-    assert "cannot be written to out (No space left on device); it is printed" in said.err
-    monkeypatch.undo()
-    assert main(["run", str(run_file), "--out", str(run_file.parent / "out")]) == 0
+def test_a_result_that_cannot_be_written_is_printed(
+    run_file: Path, posse: Posse, full_disk: Any
+) -> None:
+    with full_disk():
+        printed = posse("run", "ride.toml", "--out", "out", code=1)
+    assert len(json.loads(printed.out)["runs"]) == 2
+    assert "cannot be written to out (No space left on device); it is printed" in printed.err
+    posse("run", "ride.toml", "--out", "out")
 
 
 FIELD = """
@@ -132,7 +125,7 @@ parameters.epsilon = 2.0
 
 
 def test_a_finished_run_of_the_field_is_never_made_again(
-    tmp_path: Path, monkeypatch, capsys
+    tmp_path: Path, monkeypatch, posse: Posse
 ) -> None:
     pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
     monkeypatch.chdir(tmp_path)
@@ -141,10 +134,7 @@ def test_a_finished_run_of_the_field_is_never_made_again(
         Path(f"rewards-{rank}.csv").write_text(f"arm,reward\n{rows}")
     Path("run.toml").write_text(FIELD)
     command = ["run", "run.toml", "--out", "out", "--json"]
-    assert main(command) == 0
-    first = capsys.readouterr().out
-    assert main(command) == 0
-    assert capsys.readouterr().out == first
+    first = posse(*command).out
+    assert posse(*command).out == first
     Path("rewards-0.csv").write_text(f"arm,reward\n{rows}{rows}")
-    assert main(command) == 2
-    assert "in the field no reward is used twice" in capsys.readouterr().err
+    assert "in the field no reward is used twice" in posse(*command, code=2).err

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 import zmq
 
-from posse.cli.main import main
 from posse.engines.inquiry import ask
 from posse.errors import PosseError
 from posse.protocol import control
 from posse.security import keys
 from posse.wire.links import outside_runs
+from tests.cli.conftest import Posse
 from tests.support.operator import one_joined, waiting_coordinator
 from tests.support.remote import Coordinator, free_port
 from tests.support.runs import spec
@@ -26,18 +26,16 @@ def waiting(tmp_path: Path) -> Coordinator:
 
 
 def test_status_shows_who_is_up_and_who_is_waited_for(
-    waiting: Coordinator, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    waiting: Coordinator, tmp_path: Path, posse: Posse
 ) -> None:
     folder = tmp_path / "keys"
     began = time.monotonic()
     agent = one_joined(waiting, folder)
-    assert main(["status", "--join", waiting.endpoint, "--keys", str(folder), "--json"]) == 0
-    status = json.loads(capsys.readouterr().out)
+    status = json.loads(posse("status", "--join", waiting.endpoint, "--keys", folder, "--json").out)
     passed = time.monotonic() - began
     assert (status["agents"], status["arrived"], status["waiting_for"]) == (2, 1, [0])
     assert 0 <= status["heard_seconds_ago"]["1"] <= passed + 0.001  # told in milliseconds
-    assert main(["status", "--join", waiting.endpoint, "--keys", str(folder)]) == 0
-    shown = capsys.readouterr().out
+    shown = posse("status", "--join", waiting.endpoint, "--keys", folder).out
     assert "1 of 2 agents are here, no run is in progress" in shown
     zero, one = [line.split() for line in shown.splitlines()[1:]]
     assert zero == ["agent", "0", "not", "here", "waited", "for", "(to", "join)"]
@@ -46,13 +44,15 @@ def test_status_shows_who_is_up_and_who_is_waited_for(
     assert agent.ended() == 3
 
 
-def test_who_asks_may_be_there_before_the_keys_are(waiting: Coordinator, tmp_path: Path) -> None:
+def test_who_asks_may_be_there_before_the_keys_are(
+    waiting: Coordinator, tmp_path: Path, posse: Posse
+) -> None:
     folder, aside = tmp_path / "keys", tmp_path / "aside"
     folder.rename(aside)
     made = threading.Timer(0.2, aside.rename, [folder])
     made.start()
     asked = ["status", "--join", waiting.endpoint, "--keys", str(folder), "--wait-for-keys", "60"]
-    assert main(asked) == 0
+    posse(*asked)
     made.join()
     waiting.stop()
 

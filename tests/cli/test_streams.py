@@ -16,8 +16,8 @@ from typing import Any
 import psutil
 import pytest
 
-from posse.cli.main import main
 from posse.durable import whole
+from tests.cli.conftest import Posse
 from tests.support import halting
 from tests.support.patience import PATIENCE
 from tests.support.remote import until
@@ -27,9 +27,12 @@ RUN = [sys.executable, "-P", "-m", "posse", "run", "ride.toml", "--out", "out", 
 FULL = "posse: {} cannot be written: No space left on device; --verbose shows the traceback\n"
 
 
-def without_progress(said: str) -> str:
-    """Without the lines that say, on a slow machine, how far the runs are."""
-    return "".join(line for line in said.splitlines(True) if " of 2 runs" not in line)
+def ended(command: list[str], **more: Any) -> tuple[int, str, str]:
+    """The exit code of a command and what it said, but for how far, on a slow machine, it is."""
+    given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **more}
+    done = subprocess.run(command, timeout=PATIENCE, check=False, **given)
+    said = [line for line in done.stderr.splitlines(True) if " of 2 runs" not in line]
+    return done.returncode, done.stdout or "", "".join(said)
 
 
 @pytest.mark.parametrize("json_too", [[], ["--json"]])
@@ -37,31 +40,20 @@ def test_a_full_standard_output_is_said_and_the_run_is_kept(
     run_file: Path, json_too: list[str]
 ) -> None:
     with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            [*RUN, *json_too],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
-    assert done.returncode == 1
-    assert without_progress(done.stderr) == (
-        "posse: standard output cannot be written: No space left on device; the result is in out\n"
+        code, _, said = ended([*RUN, *json_too], stdout=full)
+    assert (code, said) == (
+        1,
+        "posse: standard output cannot be written: No space left on device; the result is in out\n",
     )
     assert len(json.loads(Path("out/result.json").read_text())["runs"]) == 2
 
 
 @pytest.mark.parametrize("words", ["report out --out page.html", "compare out again"])
 def test_a_full_disk_is_said(
-    run_file: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    words: str,
+    run_file: Path, monkeypatch: pytest.MonkeyPatch, words: str, posse: Posse
 ) -> None:
-    assert main(["run", "ride.toml", "--out", "out", "--quiet", "--repeat", "1"]) == 0
+    posse("run", "ride.toml", "--out", "out", "--quiet", "--repeat", "1")
     shutil.copytree("out", "again")
-    capsys.readouterr()
     target = "page.html" if "page.html" in words else "compare.html"
     patiently = whole._patiently
 
@@ -73,18 +65,15 @@ def test_a_full_disk_is_said(
         return open("/dev/full", "w")
 
     monkeypatch.setattr(whole, "_patiently", full)
-    assert main(words.split()) == 1
-    assert capsys.readouterr().err == FULL.format(target)
+    assert posse(*words.split(), code=1).err == FULL.format(target)
     assert not Path(f"{target}.half").exists()
 
 
-def test_a_full_disk_is_said_of_a_picture(
-    run_file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_full_disk_is_said_of_a_picture(run_file: Path, posse: Posse) -> None:
     Path("g.png").symlink_to("/dev/full")
     ring = ["--set", "topology={ kind = 'ring' }"]
-    assert main(["topology", "ride.toml", "--draw", "g.png", *ring]) == 1
-    assert capsys.readouterr().err == FULL.format("g.png")
+    refused = posse("topology", "ride.toml", "--draw", "g.png", *ring, code=1).err
+    assert refused == FULL.format("g.png")
 
 
 def test_a_closed_standard_output_is_nobodys_business(run_file: Path) -> None:
@@ -98,29 +87,20 @@ def test_a_closed_standard_output_is_nobodys_business(run_file: Path) -> None:
 
 def test_a_reader_that_has_gone_ends_a_command_without_a_word(run_file: Path) -> None:
     shell = ["bash", "-c", '"$@" | true; exit ${PIPESTATUS[0]}', "bash", *RUN, "--json"]
-    done = subprocess.run(shell, capture_output=True, text=True, timeout=PATIENCE, check=False)
-    assert (done.returncode, without_progress(done.stderr)) == (1, "")
+    assert ended(shell) == (1, "", "")
 
 
-def test_letters_that_standard_output_has_not_are_written_otherwise(run_file: Path) -> None:
-    ascii_only = os.environ | {"PYTHONIOENCODING": "ascii"}
-    done = subprocess.run(
-        RUN, env=ascii_only, capture_output=True, text=True, timeout=PATIENCE, check=False
-    )
-    assert (done.returncode, without_progress(done.stderr)) == (0, "")
-    assert "\\u03b5 = 0.5" in done.stdout
-
-
-def test_a_terminal_of_no_width_shows_the_result(run_file: Path) -> None:
-    done = subprocess.run(
-        RUN,
-        env=os.environ | {"COLUMNS": "0"},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert (done.returncode, "found" in done.stdout) == (0, True)
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [("PYTHONIOENCODING", "ascii", "\\u03b5 = 0.5"), ("COLUMNS", "0", "found")],
+    ids=["no such letters", "no width"],
+)
+def test_whatever_a_terminal_has_the_result_is_shown(
+    run_file: Path, name: str, value: str, shown: str
+) -> None:
+    code, out, said = ended(RUN, env=os.environ | {name: value})
+    assert (code, said) == (0, "")
+    assert shown in out
 
 
 @pytest.mark.slow
@@ -179,14 +159,7 @@ def test_who_interrupts_a_command_that_loads_is_told_so_too(
     run_file: Path, start: str, module: str, sent: str
 ) -> None:
     code = AS_IT_LOADS.format(module=module, sent=sent, start=start)
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "posse: interrupted\n")
+    assert ended([sys.executable, "-P", "-c", code]) == (130, "", "posse: interrupted\n")
     assert not Path("out").exists()
 
 
@@ -194,7 +167,7 @@ def test_who_interrupts_a_command_that_loads_is_told_so_too(
 def test_a_command_that_loads_without_a_terminal_goes_on(run_file: Path) -> None:
     code = AS_IT_LOADS.format(module="numpy", sent="SIGHUP", start=INSTALLED)
     shell = ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", sys.executable, "-P", "-c", code]
-    assert subprocess.run(shell, capture_output=True, timeout=PATIENCE, check=False).returncode == 0
+    assert ended(shell)[0] == 0
 
 
 def test_the_installed_command_is_the_one_that_is_told() -> None:

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-import posse
+from posse import api
 from posse.cli import options, series
-from posse.cli.main import main
 
 RIDE = """
 system = "mase"
@@ -34,59 +33,50 @@ def ride(tmp_path, monkeypatch):
         "sweep ride.toml --over seed=1,2 --quiet",
     ],
 )
-def test_quiet_says_nothing_and_leaves_the_directory(line, tmp_path, capsys):
-    assert main(line.split()) == 0
-    assert capsys.readouterr() == ("", "")
+def test_quiet_says_nothing_and_leaves_the_directory(line, tmp_path, posse):
+    assert posse(*line.split()) == ("", "")
     assert len(list((tmp_path / "runs").iterdir())) == 1
 
 
-def test_quiet_prints_what_was_asked_for(capsys):
-    assert main(["run", "ride.toml", "--json", "--quiet"]) == 0
-    said = capsys.readouterr()
+def test_quiet_prints_what_was_asked_for(posse):
+    said = posse("run", "ride.toml", "--json", "--quiet")
     assert len(json.loads(said.out)["runs"]) == 2
     assert said.err == ""
-    assert main(["list", "mase", "--quiet"]) == 0
-    assert "mase" in capsys.readouterr().out
+    assert "mase" in posse("list", "mase", "--quiet").out
 
 
-def test_quiet_says_what_is_wrong(capsys):
-    assert main(["run", "absent.toml", "--quiet"]) == 2
-    assert "absent.toml" in capsys.readouterr().err
+def test_quiet_says_what_is_wrong(posse):
+    assert "absent.toml" in posse("run", "absent.toml", "--quiet", code=2).err
 
 
 @pytest.mark.parametrize("line", ["run ride.toml --verbose", "-v run ride.toml"])
-def test_verbose_says_each_run_as_it_ends(line, capsys):
-    assert main(line.split()) == 0
-    said = capsys.readouterr()
+def test_verbose_says_each_run_as_it_ends(line, posse):
+    said = posse(*line.split())
     lines = sorted(row for row in said.err.splitlines() if row.startswith("run "))
     assert [row.split(":")[0] for row in lines] == ["run 1 of 2", "run 2 of 2"]
     assert lines[0].startswith("run 1 of 2: arm 0 (identified), right; ")
     assert "found" in said.out
 
 
-def test_verbose_shows_the_traceback_of_a_defect(capsys, monkeypatch):
+def test_verbose_shows_the_traceback_of_a_defect(posse, monkeypatch):
     def handle(self, event, now):
         return [1 / 0]
 
     monkeypatch.setattr("posse.agent.mase.MaseVoter.handle", handle)
-    assert main(["run", "ride.toml", "--repeat", "1"]) == 3
-    short = capsys.readouterr().err
+    short = posse("run", "ride.toml", "--repeat", "1", code=3).err
     assert short.startswith("posse: agent 0 has a defect: ZeroDivisionError: division by zero (")
     assert short.endswith("; --verbose shows the traceback\n")
-    assert main(["run", "ride.toml", "--repeat", "1", "--verbose"]) == 3
-    long = capsys.readouterr().err
+    long = posse("run", "ride.toml", "--repeat", "1", "--verbose", code=3).err
     assert "--verbose shows" not in long
     assert "Traceback (most recent call last)" in long
 
 
-def test_only_one_of_both(capsys):
-    with pytest.raises(SystemExit) as left:
-        main(["run", "ride.toml", "--quiet", "--verbose"])
-    assert left.value.code == 2
+def test_only_one_of_both(posse):
+    posse("run", "ride.toml", "--quiet", "--verbose", code=2)
 
 
 def test_what_a_peer_or_a_path_says_is_no_markup(capsys):
-    result = posse.run("ride.toml", repeat=1)
+    result = api.run("ride.toml", repeat=1)
     result.runs[0].refused = {"[/nope]": 1, "[link=http://evil.example]posse[/link]": 2}
     series.show(result, Path("runs/[/x]"), options.console_of(argparse.Namespace(quiet=False)))
     shown = capsys.readouterr().out
@@ -94,13 +84,14 @@ def test_what_a_peer_or_a_path_says_is_no_markup(capsys):
     assert "runs/[/x]" in shown
 
 
-def test_a_log_of_json_has_nothing_else_not_even_at_a_bad_end(tmp_path, capsys, monkeypatch):
+def test_a_log_of_json_has_nothing_else_not_even_at_a_bad_end(tmp_path, posse, monkeypatch):
     logger = logging.getLogger("posse")
     for name in ("handlers", "level", "propagate"):
         monkeypatch.setattr(logger, name, getattr(logger, name))
     options = ["--set", "engine.joining=0.3", "--log", "json", "--http", ":0", "--linger", "0.1"]
-    assert main(["coordinator", "ride.toml", "--bind", f"ipc://{tmp_path}/hub", *options]) == 3
-    out, lines = capsys.readouterr()
+    out, lines = posse(
+        "coordinator", "ride.toml", "--bind", f"ipc://{tmp_path}/hub", *options, code=3
+    )
     said = [json.loads(line) for line in lines.splitlines()]
     assert out == ""
     assert f"waiting for 8 agents at ipc://{tmp_path}/hub" in [line["message"] for line in said]

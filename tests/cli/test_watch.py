@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from posse.cli import main as cli
 from posse.cli import watch
 from posse.log import LOG, begin
 from posse.operate.live import LIVE
+from tests.cli.conftest import Posse
 from tests.support.patience import PATIENCE
 
 RUN = """
@@ -79,17 +79,13 @@ def test_a_run_is_watched_until_it_is_interrupted(tmp_path: Path) -> None:
         page(url)
 
 
-def test_where_nothing_goes_on_text_says_so(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["watch", "--text", str(tmp_path)]) == 1
-    assert "no run goes on in" in capsys.readouterr().err
-    assert cli.main(["watch", str(tmp_path / "none")]) == 2
-    assert "is not a directory" in capsys.readouterr().err
+def test_where_nothing_goes_on_text_says_so(tmp_path: Path, posse: Posse) -> None:
+    assert "no run goes on in" in posse("watch", "--text", tmp_path, code=1).err
+    assert "is not a directory" in posse("watch", tmp_path / "none", code=2).err
 
 
 def test_no_list_of_processes_shows_the_address_that_a_browser_opens(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, posse: Posse
 ) -> None:
     seen: list[tuple[str, str, int]] = []
 
@@ -100,25 +96,13 @@ def test_no_list_of_processes_shows_the_address_that_a_browser_opens(
 
     monkeypatch.setattr("webbrowser.open", opened)
     monkeypatch.setattr("posse.cli.streams.pause", lambda: None)
-    assert cli.main(["watch", str(tmp_path)]) == 0
-    url = re.search(r"watch it at (http://\S+)", capsys.readouterr().err)
+    url = re.search(r"watch it at (http://\S+)", posse("watch", tmp_path).err)
     assert url is not None
     [(address, text, others)] = seen
     assert "token" not in address
     assert url[1] in text
     assert others == 0
     assert not Path(address.removeprefix("file://")).exists()
-
-
-def test_before_the_run_file_it_does_not_take_that_for_an_address(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    with pytest.raises(SystemExit) as ended:
-        cli.main(["run", "--watch", "run.toml"])
-    assert ended.value.code == 2
-    said = capsys.readouterr().err
-    assert "--watch run.toml: must be [HOST]:PORT" in said
-    assert "to give no address, put --watch after FILE" in said
 
 
 @pytest.mark.slow
@@ -142,13 +126,12 @@ def test_the_page_of_a_short_run_waits_for_its_first_reader(tmp_path: Path) -> N
 
 
 def test_beyond_this_machine_it_says_who_can_read_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, posse: Posse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watch, "FIRST_READER", 0.0)
     (tmp_path / "run.toml").write_text(RUN)
     run = ["run", str(tmp_path / "run.toml"), "--engine", "memory", "--out", str(tmp_path / "out")]
-    assert cli.main([*run, "--watch", "0.0.0.0:0"]) == 0
-    assert watch._IN_CLEAR in capsys.readouterr().err
+    assert watch._IN_CLEAR in posse(*run, "--watch", "0.0.0.0:0").err
 
 
 def test_the_address_is_in_a_log_of_json(

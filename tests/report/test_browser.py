@@ -3,7 +3,7 @@
 import pytest
 
 from posse.cli import main as cli
-from tests.report.test_report import large, make
+from tests.report.test_report import make
 from tests.support.browser import CHROMIUM, Browser
 
 pytestmark = pytest.mark.skipif(
@@ -191,16 +191,3 @@ def test_whatever_came_into_a_page_its_own_script_alone_runs(browser, pages, tmp
     assert browser.evaluate("document.title") != "owned"
     assert browser.evaluate("document.querySelector('th button') !== null")  # our own ran
     browser.messages.clear()
-
-
-@pytest.mark.slow
-def test_a_large_report_is_little_for_a_browser(browser, tmp_path):
-    """From 100 agents and 10^4 points to 200 and 10^5, what must be laid out hardly grows."""
-    elements = []
-    for agents, points in ((100, 10_000), (200, 100_000)):
-        directory = large(tmp_path / str(agents), agents, points)
-        assert cli.main(["report", str(directory)]) == 0
-        browser.open(directory / "report.html")
-        elements.append(browser.evaluate("document.querySelectorAll('*').length"))
-    assert elements[1] < 1.5 * elements[0]
-    assert elements[1] < 10_000

@@ -16,15 +16,7 @@ def drawn(series: int) -> tuple[float, float]:
     times = np.array([0.0, 1.0])
     with canvas() as (figure, axes):
         for index in range(series):
-            curve(
-                axes,
-                index,
-                f"count = {index}, means = [0.6, 0.5, 0.55]",
-                times,
-                times,
-                times,
-                times,
-            )
+            curve(axes, index, f"count = {index}, means = [0.6, 0.5]", *[times] * 4)
         to_svg(figure, "legend", "")
         return figure.get_figheight(), axes.get_position().height * figure.get_figheight()
 

@@ -9,13 +9,14 @@ import pytest
 pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra: report)")
 
 from posse import api
-from posse.cli.new import text
 from posse.durable.directory import RunDirectory
 from posse.errors import PosseError
 from posse.families.anonymous import AnonymousDetail
 from posse.plan import prepare
-from posse.report import figures, read, run_page
+from posse.report import figures, read
+from posse.report.drawing import Chart
 from posse.results.figures import Figure
+from posse.results.record import RunRecord
 from tests.support import field as support
 
 ARMS = [0.9, 0.8, 0.7, 0.6, 0.5, 0.1]
@@ -36,6 +37,13 @@ def series(folder: Path, system: str, **changes: Any) -> read.Series:
     return read.read(folder)
 
 
+def charts_of(made: read.Series) -> dict[str, Chart]:
+    """Its figures by name."""
+    found = figures.section(made)
+    assert found is not None
+    return {chart.name: chart for chart in found.charts}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("system", "names"),
@@ -48,19 +56,14 @@ def series(folder: Path, system: str, **changes: Any) -> read.Series:
     ],
 )
 def test_every_family_shows_its_own(system: str, names: set[str], tmp_path: Path) -> None:
-    found = figures.section(series(tmp_path, system))
-    assert found is not None
-    assert {chart.name for chart in found.charts} == names
+    assert charts_of(series(tmp_path, system)).keys() == names
 
 
 @pytest.mark.parametrize("system", ["cdp-mab", "ddp-mab"])
 def test_arms_left_of_federated_elimination(system: str, tmp_path: Path) -> None:
     """By the server's word, or where there is none by an agent's; from all arms downwards."""
     case = {**support.CASES[system], "parameters": {"epsilon": 1.0, "horizon": 30_000}}
-    made = series(tmp_path, system, **case)
-    found = figures.section(made)
-    assert found is not None
-    (chart,) = [chart for chart in found.charts if chart.name == "arms-left"]
+    chart = charts_of(series(tmp_path, system, **case))["arms-left"]
     left = [count for _, _, count in chart.rows]
     assert left == sorted(left, reverse=True)
     assert left[-1] < len(ARMS)
@@ -68,83 +71,45 @@ def test_arms_left_of_federated_elimination(system: str, tmp_path: Path) -> None
 
 def test_rewards_of_all_users_end_where_the_run_says(tmp_path: Path) -> None:
     made = series(tmp_path, "anonymous", agents={"count": 6})
-    found = figures.section(made)
-    assert found is not None
-    (chart,) = [chart for chart in found.charts if chart.name == "rewards"]
     detail = made.runs[0].detail
     assert isinstance(detail, AnonymousDetail)
-    assert detail.rewards is not None
-    assert chart.rows[-1][1] == pytest.approx(detail.rewards[-1][1])
+    assert detail.rewards
+    assert charts_of(made)["rewards"].rows[-1][1] == pytest.approx(detail.rewards[-1][1])
 
 
-NOTES = """
-class NamedRow(Row, frozen=True):
-    table: ClassVar[str] = "named"
-    arm: int
+def declared(made: read.Series, **changes: Any) -> read.Series:
+    """The series, whose system declares this one figure."""
+    assert made.system is not None
+    figure = Figure(**{"name": "x", "title": "X", "y": "y", **changes})
+    return replace(made, system=replace(made.system, figures=(figure,)))
 
 
-def named(run, arms):
-    return [(now, row.arm) for now, row in NamedRow.select(run.log)]
-
-
-"""
-
-FIGURES = """
-    results=Results(
-        log=(NamedRow,),
-        figures=(
-            Figure(name="named", title="Named", style="points", values=named, y="arm"),
-            Figure(name="over-time", title="Named", style="line", values=named, y="arm"),
-            Figure(name="by-run", title="Named", style="steps", values=named, y="arm"),
-            Figure(
-                name="rounds", title="Rounds", style="bars", x="arm", y="rounds",
-                values=lambda run, arms: sorted(Counter(arm for _, arm in named(run, 2)).items()),
-            ),
-        ),
-    ),
-)"""
-
-
-def own_system(folder: Path) -> dict[str, Any]:
-    """A run file for what `posse new` writes, which also notes the arms that it names."""
-    source = text("system.py", "own")
-    imported = "from collections import Counter\nfrom typing import ClassVar\n\nimport msgspec"
-    public = "from posse.extend import (\n    Figure, Note, Results, Row,"
-    for old, new in (
-        ("import msgspec", imported),
-        ("from posse.extend import (", public),
-        ("class GreedySums", NOTES.lstrip() + "class GreedySums"),
-        (
-            "return [Broadcast(announced)]",
-            "return [Broadcast(announced), Note(NamedRow(self.best))]",
-        ),
-    ):
-        assert old in source
-        source = source.replace(old, new, 1)
-    (folder / "own.py").write_text(source.rstrip().removesuffix(")") + FIGURES)
-    return {"system": "own:SYSTEM", "path": [str(folder)], "base": str(folder), "repeat": 2}
-
-
-@pytest.mark.slow
-def test_a_system_of_ones_own_is_drawn_like_ours(tmp_path: Path) -> None:
-    made = series(tmp_path / "runs", **own_system(tmp_path))
-    section = figures.section(made)
-    assert section is not None
-    charts = {chart.name: chart for chart in section.charts}
-    assert set(charts) == {"regret", "named", "over-time", "by-run", "rounds"}
-    log = made.runs[0].log["named"]
-    assert len(log) == 20
-    moments: list[tuple[Any, ...]] = sorted((row[0], row[1]) for row in charts["named"].rows)
-    assert moments == sorted((arm, now) for now, arm in log)
-    assert sum(y for _, y, _ in charts["rounds"].rows) >= 20
-    html = run_page.run_page(made).html()
-    assert "<b>Named</b>" in html
+def test_each_style_draws_the_same_values_in_its_own_way(tmp_path: Path) -> None:
+    made = series(tmp_path, "ucb1")
+    runs = [RunRecord(run=0, seed=0), RunRecord(run=1, seed=1)]
+    pairs = {0: [(0.0, 1.0), (1.0, 2.0), (2.0, 2.0), (3.0, 4.0)], 1: [(0.0, 3.0)]}
+    drawn = {}
+    for style in ("line", "steps", "points", "bars"):
+        figure = {"style": style, "values": lambda run, arms: pairs[run.run], "x": "when"}
+        (chart,) = figures.draw_declared(replace(declared(made, **figure), runs=runs))
+        drawn[style] = [chart.header, chart.rows]
+    header, rows = drawn["line"]
+    assert (header, rows[0][:2], rows[-1][:2]) == (
+        ("time", "mean", "low", "high"), (0.0, 2.0), (3.0, 3.5)
+    )  # fmt: skip
+    steps = [(run, x, y) for run in (0, 1) for x, y in pairs[run]]
+    assert drawn["steps"] == [("run", "time", "y"), steps]
+    assert drawn["points"] == [
+        ("y", "time", "count"), [(1.0, 0.0, 1), (2.0, 1.0, 1), (2.0, 2.0, 2), (4.0, 3.0, 1)]
+    ]  # fmt: skip
+    assert drawn["bars"] == [
+        ("when", "y", "runs"), [(0.0, 2.0, 2), (1.0, 2.0, 1), (2.0, 2.0, 1), (3.0, 4.0, 1)]
+    ]  # fmt: skip
 
 
 def test_a_figure_that_fails_is_named(tmp_path: Path) -> None:
-    about: dict[str, Any] = {"title": "x", "y": "y", "values": lambda run, arms: [(0.0, 1 / 0)]}
-    made = series(tmp_path, "ucb1")
-    assert made.system is not None
-    system = replace(made.system, figures=(Figure(name="x", style="line", **about),))
+    broken = declared(
+        series(tmp_path, "ucb1"), style="line", values=lambda run, arms: [(0.0, 1 / 0)]
+    )
     with pytest.raises(PosseError, match="the figure x of ucb1 cannot be drawn: ZeroDivisionErr"):
-        figures.draw_declared(replace(made, system=system))
+        figures.draw_declared(broken)

@@ -3,7 +3,7 @@
 import csv
 import re
 from collections import Counter
-from html.parser import HTMLParser
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,14 +24,28 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+Sweep = Callable[..., list[dict[str, str]]]
+
+
 @pytest.fixture
-def swept(run_file: Path) -> Path:
-    over = ["--over", "parameters.epsilon=0.5,10,1", "--over", "system=dp-mase,mase"]
-    assert main(["sweep", str(run_file), *over, "--out", "swept", "--jobs", "1"]) == 0
-    return Path("swept")
+def sweep(run_file: Path) -> Sweep:
+    """Sweeps the run file, and reports it; the rows of one of its figures."""
+
+    def draw(*over: str, out: str = "swept", figure: str = "rounds") -> list[dict[str, str]]:
+        words = [word for one in over for word in ("--over", one)]
+        assert main(["sweep", str(run_file), *words, "--out", out, "--jobs", "1"]) == 0
+        assert main(["report", out]) == 0
+        return rows(Path(out, "report-figures", f"{figure}.csv"))
+
+    return draw
 
 
-def test_points_are_read_in_their_order(swept: Path) -> None:
+TWO = ("parameters.epsilon=0.5,10,1", "system=dp-mase,mase")
+
+
+def test_points_are_read_in_their_order(sweep: Sweep) -> None:
+    sweep(*TWO)
+    swept = Path("swept")
     at = [(series.at["parameters.epsilon"], series.spec.system) for series in read.find(swept)]
     assert at == [(e, system) for e in (0.5, 10, 1) for system in ("dp-mase", "mase")]
     (swept / "sweep.json").unlink()  # as a kill leaves it
@@ -41,58 +55,42 @@ def test_points_are_read_in_their_order(swept: Path) -> None:
         read.find(swept)
 
 
-def test_it_is_drawn_over_the_swept_number(swept: Path) -> None:
+def test_it_is_drawn_over_the_swept_number(sweep: Sweep) -> None:
     """Also for a system that has no place for it: its runs are the same at every value."""
-    assert main(["report", "swept"]) == 0
-    drawn = rows(swept / "report-figures" / "rounds.csv")
+    drawn = sweep(*TWO)
     assert [(row["line"], float(row["parameters.epsilon"])) for row in drawn] == [
         (system, e) for system in ("dp-mase", "mase") for e in (0.5, 1, 10)
     ]
     assert len({row["mean"] for row in drawn if row["line"] == "mase"}) == 1
-    first = read.find(swept)[0].values(lambda run: run.rounds)
+    first = read.find(Path("swept"))[0].values(lambda run: run.rounds)
     assert float(drawn[0]["mean"]) == pytest.approx(sum(first) / len(first))
+    curves = {row["series"] for row in rows(Path("swept/report-figures/regret.csv"))}
+    assert {name for name in curves if name.startswith("mase")} == {"mase, epsilon = 0.5, 10, 1"}
 
 
 @pytest.mark.slow
-def test_of_two_numbers_that_with_more_values_is_the_axis(run_file: Path) -> None:
-    over = ["--over", "agents.count=8,12", "--over", "parameters.epsilon=0.5,1,2"]
-    assert main(["sweep", str(run_file), *over, "--out", "swept", "--jobs", "1"]) == 0
-    assert main(["report", "swept"]) == 0
-    drawn = rows(Path("swept/report-figures/rounds.csv"))
+def test_of_two_numbers_that_with_more_values_is_the_axis(sweep: Sweep) -> None:
+    drawn = sweep("agents.count=8,12", "parameters.epsilon=0.5,1,2")
     assert list(dict.fromkeys(row["line"] for row in drawn)) == ["count = 8", "count = 12"]
 
 
-def test_sweeps_are_compared(swept: Path, run_file: Path) -> None:
-    over = ["--over", "parameters.epsilon=0.5,1", "--set", "parameters.delta=0.2"]
-    assert main(["sweep", str(run_file), *over, "--out", "other", "--jobs", "1"]) == 0
+def test_sweeps_are_compared(sweep: Sweep) -> None:
+    sweep(*TWO)
+    sweep("parameters.epsilon=0.5,1", "parameters.delta=0.2", out="other")
     assert main(["compare", "swept", "other", "--out", "page/compare.html"]) == 0
-    drawn = rows(Path("page/compare-figures/rounds.csv"))
-    assert {row["line"] for row in drawn} == {
-        "dp-mase, default delta",
-        "mase",
-        "dp-mase, delta = 0.2",
-    }
+    lines = {row["line"] for row in rows(Path("page/compare-figures/rounds.csv"))}
+    assert lines == {"dp-mase, default delta", "mase", "dp-mase, delta = 0.2"}
 
 
-def test_a_swept_table_is_told_by_its_keys(run_file: Path) -> None:
-    over = ["--over", "agents.activity={kind='power',gamma=0.8},{kind='power',gamma=0.5}"]
-    assert main(["sweep", str(run_file), *over, "--out", "swept", "--jobs", "1"]) == 0
+def test_a_swept_table_is_told_by_its_keys(sweep: Sweep) -> None:
+    sweep("agents.activity={kind='power',gamma=0.8},{kind='power',gamma=0.5}")
     assert names(read.find(Path("swept"))) == ["gamma = 0.8", "gamma = 0.5"]
 
 
-def test_a_line_is_called_by_nothing_that_its_system_lacks(run_file: Path) -> None:
-    over = ["--over", "system=dp-mase,mase", "--over", "agents.count=8,12"]
-    assert main(["sweep", str(run_file), *over, "--out", "swept", "--jobs", "1"]) == 0
-    assert main(["report", "swept"]) == 0
-    drawn = rows(Path("swept/report-figures/rounds.csv"))
-    assert list(dict.fromkeys(row["line"] for row in drawn)) == ["dp-mase", "mase"]
-
-
 def test_a_sweep_beside_runs_is_named_as_passed_over(
-    run_file: Path, capsys: pytest.CaptureFixture[str]
+    sweep: Sweep, run_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    over = ["--over", "parameters.epsilon=0.5,1", "--out", "all/swept", "--jobs", "1"]
-    assert main(["sweep", str(run_file), *over]) == 0
+    sweep("parameters.epsilon=0.5,1", out="all/swept")
     assert main(["run", str(run_file), "--out", "all/ride"]) == 0
     Path("all/notes").mkdir()
     capsys.readouterr()
@@ -118,61 +116,28 @@ def test_seeds_that_draw_other_arms_are_told(fixed: bool, run_file: Path) -> Non
     assert ("different seeds had different arms" in Path("compare.html").read_text()) != fixed
 
 
-class Blocks(HTMLParser):
-    """The visible texts of a page, one for each paragraph, cell or caption."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.texts = [""]
-        self._hidden = 0
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        self._hidden += tag in ("head", "script", "svg", "thead", "nav")
-        self.texts.append("")
-
-    def handle_endtag(self, tag: str) -> None:
-        self._hidden -= tag in ("head", "script", "svg", "thead", "nav")
-        self.texts.append("")
-
-    def handle_data(self, data: str) -> None:
-        if not self._hidden:
-            self.texts[-1] += data
-
-
-def test_no_sentence_of_a_page_stands_there_twice(swept: Path) -> None:
-    (one, *_) = sorted(path for path in swept.iterdir() if path.is_dir())
-    for folder in (swept, one):
-        assert main(["report", str(folder)]) == 0
-        texts = Blocks((folder / "report.html").read_text()).texts
-        sentences = Counter(
-            sentence
-            for text in texts
-            for sentence in re.split(r"(?<=[.;:])\s+", " ".join(text.split()))
-            if len(sentence) > 70
-        )
+def test_no_sentence_of_a_page_stands_there_twice(sweep: Sweep) -> None:
+    sweep(*TWO)
+    (one, *_) = sorted(path for path in Path("swept").iterdir() if (path / "spec.toml").exists())
+    assert main(["report", str(one)]) == 0
+    for folder in (Path("swept"), one):
+        page = (folder / "report.html").read_text()
+        page = re.sub(r"(?s)<(head|script|svg|thead|nav)\b.*?</\1>", "", page)
+        texts = (" ".join(text.split()) for text in re.split("<[^>]*>", page))
+        every = [s for text in texts for s in re.split(r"(?<=[.;:])\s", text)]
+        sentences = [sentence for sentence in every if len(sentence) > 70]
         assert len(sentences) > 5
-        assert [sentence for sentence, count in sentences.items() if count > 1] == []
-
-
-def test_curves_that_are_the_same_are_one_line(swept: Path) -> None:
-    assert main(["report", "swept"]) == 0
-    drawn = list(dict.fromkeys(row["series"] for row in rows(swept / "report-figures/regret.csv")))
-    assert "mase, epsilon = 0.5, 10, 1" in drawn
-    assert sum(name.startswith("mase") for name in drawn) == 1
+        assert [s for s, count in Counter(sentences).items() if count > 1] == []
 
 
 @pytest.mark.slow
-def test_with_a_network_time_is_shown_against_bytes(run_file: Path) -> None:
-    over = ["--over", "network.delay=0.01,0.02", "--over", "parameters.epsilon=1,2"]
-    assert main(["sweep", str(run_file), *over, "--out", "swept", "--jobs", "1"]) == 0
-    assert main(["report", "swept"]) == 0
-    drawn = rows(Path("swept/report-figures/time-bytes.csv"))
+def test_with_a_network_time_is_shown_against_bytes(sweep: Sweep) -> None:
+    epsilons = "parameters.epsilon=1,2"
+    drawn = sweep("network.delay=0.01,0.02", epsilons, figure="time-bytes")
     times = {row["run"]: float(row["seconds"]) for row in drawn}
     for epsilon in ("1", "2"):
         near, far = (times[f"delay = {d}, epsilon = {epsilon}"] for d in ("0.01", "0.02"))
         assert far == pytest.approx(2 * near, rel=0.1)
     assert all(float(row["bytes"]) > 0 for row in drawn)
-    assert main(["sweep", str(run_file), *over[2:], "--out", "other", "--jobs", "1"]) == 0
-    assert main(["report", "other"]) == 0
+    sweep(epsilons, out="other")
     assert not Path("other/report-figures/time-bytes.csv").exists()  # that would be the machine's

@@ -1,8 +1,9 @@
 """The line that moves while a run goes on: each family's own words, worked out by hand."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
+from msgspec import defstruct
 
 from posse.engines import memory
 from posse.errors import RunFailed
@@ -86,12 +87,9 @@ def test_without_a_horizon_the_slot_alone_is_said() -> None:
 @pytest.mark.parametrize("system", names())
 def test_every_system_has_something_to_say_at_every_moment(system: str) -> None:
     plan = lab(system)
+    progress = plan.system.results.progress
     said: list[str] = []
-    memory.run(
-        plan,
-        0,
-        observe=lambda host: said.append(" · ".join(plan.system.results.progress(host.standing()))),
-    )
+    memory.run(plan, 0, observe=lambda host: said.append(" · ".join(progress(host.standing()))))
     assert said
     assert all(said)
     assert ("votes" in said[-1]) == (system in ("mase", "dp-mase", "corrupted-elimination"))
@@ -110,53 +108,33 @@ def test_sentences_of_progress_may_come_one_by_one() -> None:
     assert found == ["a", "b"]
 
 
-class NoTable(Row, frozen=True):
-    cell: float
+def row(name: str, table: str | None, **fields: Any) -> Any:
+    """A kind of row of a user's system."""
+    named = {} if table is None else {"table": table}
+    return defstruct(name, [*fields.items()], bases=(Row,), namespace=named, frozen=True)
 
 
-class Above(Row, frozen=True):
-    table: ClassVar[str] = "../above"
-    cell: float
-
-
-class Runs(Row, frozen=True):
-    table: ClassVar[str] = "runs"
-    cell: float
-
-
-class Text(Row, frozen=True):
-    table: ClassVar[str] = "text"
-    cell: str
-
-
-class Truth(Row, frozen=True):
-    table: ClassVar[str] = "truth"
-    cell: bool
-
-
-class NoCells(Row, frozen=True):
-    table: ClassVar[str] = "no-cells"
-
-
-class Fine(Row, frozen=True):
-    table: ClassVar[str] = "fine"
-    cell: int | float
-    more: tuple[int, ...]
-
-
+FINE = row("Fine", "fine", cell=int | float, more=tuple[int, ...])
+NAMED = "it must be a str of letters"
 FIELDS = "must have fields that are int or float, the last of which may be a tuple of them"
 
 
 @pytest.mark.parametrize(
     ("log", "said"),
     [
-        ((NoTable,), "the row NoTable has table = None; it must be a str of letters"),
-        ((Above,), r"the row Above has table = '\.\./above'; it must be a str of letters"),
-        ((Runs,), "the row Runs: there is a table 'runs' already"),
-        ((Fine, Fine), "the row Fine: there is a table 'fine' already"),
-        ((Text,), f"the row Text {FIELDS}"),
-        ((Truth,), f"the row Truth {FIELDS}"),
-        ((NoCells,), f"the row NoCells {FIELDS}"),
+        (
+            (row("NoTable", None, cell=float),),
+            "the row NoTable has table = None; it must be a str of letters",
+        ),
+        (
+            (row("Above", "../above", cell=float),),
+            r"the row Above has table = '\.\./above'; it must be a str of letters",
+        ),
+        ((row("Runs", "runs", cell=float),), "the row Runs: there is a table 'runs' already"),
+        ((FINE, FINE), "the row Fine: there is a table 'fine' already"),
+        ((row("Text", "text", cell=str),), f"the row Text {FIELDS}"),
+        ((row("Truth", "truth", cell=bool),), f"the row Truth {FIELDS}"),
+        ((row("NoCells", "no-cells"),), f"the row NoCells {FIELDS}"),
         (("Fine",), "must be a tuple of classes of rows"),
     ],
     ids=repr,
@@ -164,4 +142,4 @@ FIELDS = "must have fields that are int or float, the last of which may be a tup
 def test_tables_of_rows_are_checked_when_a_system_is_made(log: Any, said: str) -> None:
     with pytest.raises((TypeError, ValueError), match=said):
         Results(log=log)
-    assert Results(log=(Fine,)).line(Fine(1, (2, 3)), 0.5) == [0.5, 1, 2, 3]
+    assert Results(log=(FINE,)).line(FINE(1, (2, 3)), 0.5) == [0.5, 1, 2, 3]
