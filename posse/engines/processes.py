@@ -10,7 +10,6 @@ from typing import Self
 from posse.durable.capture import Capture
 from posse.durable.journal import Input, Journal
 from posse.durable.recording import record_sources
-from posse.durable.scratch import Scratch
 from posse.engines.base import Observer, Way, agent_setups, silent, straight
 from posse.engines.coordinator.hub import Hub
 from posse.engines.coordinator.recovery import (
@@ -78,7 +77,7 @@ class ProcessEngine:
         self._first_serial = first_serial
         self._spec = spec
         self._spawn = spec.agents.count if spawn is None else spawn
-        self._elsewhere = starter is not None
+        self._elsewhere = starter is not None and not world.is_simulated
         local = 0 if self._elsewhere else self._spawn
         self._start_by = starter or ForkServer
         self._starter: Starter | None = None
@@ -102,7 +101,7 @@ class ProcessEngine:
             together = spec.engine.agents_per_process
             links = [len(near) for near in plan.network(0).neighbours] if self._mesh else []
             room.require(spec.agents.count, local, together, ipc=self._ipc, links=links)
-        self._scratch = Scratch() if self._ipc or self._durable else None
+        self._scratch = world.scratch() if self._ipc or self._durable else None
         if bind is None:
             bind = f"ipc://{self._folder}/hub" if self._ipc else "tcp://127.0.0.1:*"
         self.token = world.token_bytes(16).hex() if token is None else token
@@ -121,7 +120,7 @@ class ProcessEngine:
         """The coordinator's keys, and those of the agents that this engine starts, if any."""
         local = bind is None and keys is None and self._spawn == self._spec.agents.count
         if self._elsewhere or (local and self._spec.engine.transport == "tcp"):
-            return make_ephemeral_keys(self._spawn)
+            return make_ephemeral_keys(self._spawn, self._world.token_bytes)
         return keys, ()
 
     @property

@@ -22,6 +22,7 @@ import zmq
 from posse.agent.noise import Noise
 from posse.arms import Arms, ArmsContext, ArmsSpec
 from posse.durable.disk import DISK, Disk
+from posse.durable.scratch import Scratch
 from posse.security.noise import FieldNoise
 from posse.security.zap import Authenticator, ZapStatus
 from posse.wire import lookup
@@ -146,6 +147,10 @@ class World:
                 if line.startswith("Pss:"):
                     return peak, int(line.split()[1]) * 1024
         return peak, peak
+
+    def scratch(self) -> Scratch:
+        """A new folder for this process's temporary files."""
+        return Scratch()
 
     def noise(self) -> Noise:
         """The field's noise."""

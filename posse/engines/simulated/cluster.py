@@ -5,11 +5,12 @@ import logging
 import random
 import shutil
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
+from signal import SIGKILL
 from typing import Any
 
 import msgspec
@@ -20,6 +21,7 @@ from posse.engines.agents.remote import remote_agent
 from posse.engines.simulated.machine import SimulatedDisk, SimulatedWorld
 from posse.engines.simulated.network import SimulatedNetwork
 from posse.engines.simulated.schedule import Process, TurnSchedule
+from posse.engines.simulated.starter import SimulatedStarter, started
 from posse.errors import PosseError
 from posse.log import LOG
 from posse.plan import Plan, prepare
@@ -74,12 +76,14 @@ class SimulatedCluster:
     `records` are the runs that are safe, by number; `ended` the processes that ended by themselves,
     `defects` the tracebacks of those that should not have. `numbers`: the runs that are made, by
     default all of the plan. `keyed`: all have keys, in a folder each, as `posse keys` makes them.
-    `ipc`: agents join by a file, as on one machine. `waits`: how long each agent waits for its
-    coordinator.
+    `ipc`: agents join by a file, as on one machine. `starts`: the coordinator's process starts its
+    agents itself, as `posse run` does. `waits`: how long each agent waits for its coordinator.
 
     Above 20 attributes: all processes with what each has, and all that happened.
     """
 
+    starter: SimulatedStarter | None = None
+    """What starts the agents, if the coordinator's process does."""
     came_late = False
     """Whether the coordinator was started when agents had been let go already."""
     _last_up: Process | None = None
@@ -95,11 +99,13 @@ class SimulatedCluster:
         tap: Tap | None = None,
         keyed: bool = False,
         ipc: bool = False,
+        starts: bool = False,
     ) -> None:
         self.folder = Path(
             tempfile.mkdtemp("", "posse-simulated-", _SHM if _SHM.is_dir() else None)
         )
         """All that the processes keep, and their logs of rewards in the field."""
+        self.starts = starts
         self.address = f"ipc://{self.folder}/hub" if ipc else _ADDRESS
         self.plan = plan
         if plan.field:
@@ -120,7 +126,7 @@ class SimulatedCluster:
         self.logged: list[TraceEvent] = []
         self.processes: dict[int, Process] = {}
         self.worlds: dict[int, SimulatedWorld] = {}
-        self.disks: dict[int, SimulatedDisk] = {}
+        self.disks = {rank: SimulatedDisk(self.schedule) for rank in self.ranks}
         self.settings: dict[int, dict[str, float]] = {}
         """By rank: attributes of its world that outlive a restart."""
         self.per_turn = self.schedule.random.choice((0.0, 0.001, 0.01, 0.1))
@@ -138,8 +144,7 @@ class SimulatedCluster:
         """How many of them did not end by themselves beside one that stayed up."""
         self.went_back: list[int] = []
         """Processes whose journal lost rows of the run that it is of."""
-        self._starts: dict[int, int] = {}
-        self._boots: dict[int, int] = {}
+        self._starts, self._boots = Counter[int](), Counter[int]()
         spec = plan.spec
         self.per_process = 1
         """Agents that share a process, and are killed, stopped and started together."""
@@ -168,23 +173,28 @@ class SimulatedCluster:
 
     def start(self, rank: int) -> None:
         """Start a process, again if it is down."""
-        if rank in self.processes and self.processes[rank].alive:
+        if self.is_up(rank):
             return
-        starts = self._starts[rank] = self._starts.get(rank, 0) + 1
+        if rank == COORDINATOR:
+            self.came_late = any(end.code == 0 for end in self.ended if end.rank != COORDINATOR)
+            self._spawn(rank, self._coordinate)
+        elif rank >= FIRST_STRANGER:
+            self._spawn(rank, self._intrude)
+        elif not self.starts:  # else the coordinator's process does, or does not
+            self._spawn(rank, self._take_part)
+
+    def _spawn(self, rank: int, main: Callable[[int, SimulatedWorld], int]) -> None:
+        starts = self._starts[rank] = self._starts[rank] + 1
         disk = self.disks.setdefault(rank, SimulatedDisk(self.schedule))
         name = f"process {self.seed} {rank} {starts}"
-        boots = self._boots.get(rank, 0)
+        boots = self._boots[rank]
         world = SimulatedWorld(self.schedule, self.network, disk, rank, name, boots)
         world.per_turn = self.per_turn
         for setting, value in self.settings.get(rank, {}).items():
             setattr(world, setting, value)
-        if rank == COORDINATOR:
-            self.came_late = any(end.code == 0 for end in self.ended if end.rank != COORDINATOR)
         self._tell("starts", rank)
-        main = self._coordinate if rank == COORDINATOR else self._take_part
-        main = main if rank < FIRST_STRANGER else self._intrude
         process = Process(self.schedule, rank, lambda: main(rank, world))
-        world.process = process
+        world.process, world.folder = process, self.folder
         process.reads = world.read
         process.on_end = lambda: self._has_ended(process)
         self.processes[rank], self.worlds[rank] = process, world
@@ -202,14 +212,20 @@ class SimulatedCluster:
             kept["keys"] = keys.for_coordinator(self.keys, agents, resumes=resumes)
             revoked = partial(keys.revoked, self.keys, agents)
             kept["on_hub"] = lambda hub: setattr(hub, "revoked", revoked)
-        with self._serve(
-            self.plan, bind=self.address, journal=journal, world=world, **kept
-        ) as make:
+        if self.starts:
+            made: Any = started(self.plan, world, partial(self._starter, world.process))
+        else:
+            made = self._serve(self.plan, bind=self.address, journal=journal, world=world, **kept)
+        with made as make:
             for place, outcome in make(left):
                 if isinstance(outcome, PosseError):
                     raise outcome
                 records[left[place]] = outcome
         return 0
+
+    def _starter(self, process: Process) -> SimulatedStarter:
+        self.starter = SimulatedStarter(process, self.network, self._spawn, self.kill)
+        return self.starter
 
     def start_rivals(self, *, same: bool = False, other: bool = False) -> Callable[[], None]:
         """Start more coordinators at the same address; returns what kills them.
@@ -220,7 +236,7 @@ class SimulatedCluster:
         folders = [self.folder] * same
         if other:
             folders.append(Path(tempfile.mkdtemp(prefix="other-", dir=self.folder)))
-        started = [self._rival(folder) for folder in folders]
+        rivals = [self._rival(folder) for folder in folders]
         first = self.processes[COORDINATOR]
         beside = first.alive
         self.replaced += not beside
@@ -228,7 +244,7 @@ class SimulatedCluster:
         def kill() -> None:
             stayed = beside and first.alive
             self.replaced += beside and not stayed
-            for process in started:
+            for process in rivals:
                 self.not_refused += stayed and not isinstance(process.error, PosseError)
                 if process.alive:
                     process.alive = False
@@ -299,6 +315,11 @@ class SimulatedCluster:
         self.network.killed(process)
         process.error = None
         self._clear(process)
+        self._tell_starter(rank, code)
+
+    def _tell_starter(self, rank: int, code: int) -> None:
+        if self.starter is not None:
+            self.starter.close() if rank == COORDINATOR else self.starter.ended(rank, code)
 
     def _clear(self, process: Process, *, silently: bool = False) -> None:
         """Close what a process had open, as the system does when it ends."""
@@ -308,30 +329,30 @@ class SimulatedCluster:
 
     def kill(self, rank: int, *, silently: bool = False) -> None:
         """Kill a process, as SIGKILL does; `silently` with its machine."""
-        process = self.processes[rank]
-        if not process.alive:
+        if not self.is_up(rank):
             return
+        process = self.processes[rank]
         self._tell("killed", rank)
-        self._boots[rank] = self._boots.get(rank, 0) + silently
+        self._boots[rank] += silently
         process.alive = False
         self.network.killed(process, silently=silently)
         process.kill()
         self._clear(process, silently=silently)
+        self._tell_starter(rank, -SIGKILL)
 
     def stop(self, rank: int) -> None:
         """Stop a process, as SIGSTOP does."""
-        process = self.processes[rank]
-        if process.alive and process.stopped_at is None:
+        if self.is_up(rank) and (process := self.processes[rank]).stopped_at is None:
             self._tell("stops", rank)
             process.stop()
             self.network.stopped(process)
 
     def go_on(self, rank: int) -> None:
         """Let a process go on, as SIGCONT does."""
-        process = self.processes[rank]
-        if process.alive and process.stopped_at is not None:
+        if self.is_up(rank) and (since := self.processes[rank].stopped_at) is not None:
+            process = self.processes[rank]
             self._tell("goes on", rank)
-            since = self.schedule.now - process.stopped_at
+            since = self.schedule.now - since
             process.go_on()
             self.network.went_on(process, since)
 
@@ -359,6 +380,9 @@ class SimulatedCluster:
 
     def mates(self, ranks: Iterable[int]) -> list[int]:
         """These, and all agents that share a process with one of them."""
+        if self.starter is not None:
+            together = self.starter.together
+            return sorted({*ranks}.union(*(together.get(rank, ()) for rank in ranks)))
         agents, shared = range(self.plan.spec.agents.count), self.per_process
         own = {r // shared for r in ranks if r in agents}
         return sorted({*ranks} | {rank for rank in agents if rank // shared in own})

@@ -1,6 +1,7 @@
 """A process's world in the simulation: its clocks, its chance, its disk, its arms."""
 
 import random
+import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,6 +16,7 @@ from posse.arms.changing import Timed
 from posse.arms.csv import Csv
 from posse.arms.persons import Admit, NamesPersons
 from posse.durable.disk import Disk
+from posse.durable.scratch import Scratch
 from posse.engines.simulated.network import SimulatedNetwork
 from posse.engines.simulated.schedule import Killed, Process, TurnSchedule
 from posse.engines.simulated.sockets import SimulatedContext, SimulatedPoller
@@ -69,6 +71,19 @@ class SimulatedDisk(Disk):
                         database.connection.execute(_FORGET, (lost,))
                 database.connection.close()
         self._open = [d for d in self._open if d.process is not process]
+
+
+class SimulatedScratch(Scratch):
+    """A folder in another; a kill leaves it."""
+
+    def __init__(self, within: Path, process: Process) -> None:
+        self._process = process
+        self.path = within / f"scratch-{len([*within.glob('scratch-*')])}"
+        self.path.mkdir()
+
+    def remove(self) -> None:
+        if self._process.alive:
+            shutil.rmtree(self.path)
 
 
 class SimulatedDatabase:
@@ -180,6 +195,8 @@ class SimulatedWorld(World):
         ahead = random.Random(f"clock {rank}" + f" {boots}" * bool(boots)).uniform(0.0, 1e4)
         self._network = network
         self.process: Process = None  # type: ignore[assignment]
+        self.folder = Path()
+        """Where temporary files may be."""
         self.disk: SimulatedDisk = disk
         self.wall_ahead = 0.0
         """Seconds by which the clock on the wall is wrong."""
@@ -234,6 +251,9 @@ class SimulatedWorld(World):
 
     def memory(self) -> tuple[int, int]:
         return _MEMORY
+
+    def scratch(self) -> Scratch:
+        return SimulatedScratch(self.folder, self.process)
 
     def noise(self) -> Noise:
         return SimulatedNoise(self._draw(64))

@@ -112,13 +112,9 @@ class ForkServer(Starter):
 
     def next_death(self) -> Died:
         try:
-            rank, code = _DEATH.unpack(self._deaths.recv_bytes())
+            return of_death(_DEATH.unpack(self._deaths.recv_bytes()))
         except EOFError:
-            return Died(None, "the process that starts the agents is gone")
-        if code < 0:
-            why = f"agent {rank} was killed by {signal.Signals(-code).name}"
-            return Died(rank, why, killed=True)
-        return Died(rank, f"agent {rank} ended with exit code {code}")
+            return of_death(None)
 
     def close(self) -> None:
         """Close the leash, and kill what is left after ten seconds."""
@@ -129,6 +125,17 @@ class ForkServer(Starter):
         except subprocess.TimeoutExpired:
             os.killpg(self.pid, signal.SIGKILL)
             self._process.wait()
+
+
+def of_death(told: tuple[int, int] | None) -> Died:
+    """The death of an agent of which rank and exit code were told; None: of who tells of them."""
+    if told is None:
+        return Died(None, "the process that starts the agents is gone")
+    rank, code = told
+    if code < 0:
+        why = f"agent {rank} was killed by {signal.Signals(-code).name}"
+        return Died(rank, why, killed=True)
+    return Died(rank, f"agent {rank} ended with exit code {code}")
 
 
 # --- the fork server's own side -------------------------------------------------------------------
@@ -208,7 +215,7 @@ def _serve(crew: Crew, ranks: list[int], plan: Plan | None, *, many: bool) -> in
 
     def serve(rank: int) -> None:
         try:
-            codes[rank] = _agent(crew, rank, plan, world, many=many).serve()
+            codes[rank] = make_agent(crew, rank, plan, world, many=many).serve()
         except Exception:
             traceback.print_exc()
 
@@ -233,7 +240,10 @@ def _serve(crew: Crew, ranks: list[int], plan: Plan | None, *, many: bool) -> in
     return max(codes.values())
 
 
-def _agent(crew: Crew, rank: int, plan: Plan | None, world: World, *, many: bool) -> AgentProcess:
+def make_agent(
+    crew: Crew, rank: int, plan: Plan | None, world: World, *, many: bool
+) -> AgentProcess:
+    """An agent of a crew, in the process that was started for it."""
     endpoint, own = crew.agents[rank]
     keys = AgentKeys(rank, own, crew.coordinator, crew.signers) if own else None
     if plan is None:

@@ -3,6 +3,7 @@
 import functools
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, get_args
 
@@ -19,7 +20,6 @@ from posse.results.record import RunRecord
 from posse.spec.runfile import EngineSpec, RunSpec
 from posse.testing.picture import Arrow, Mark, picture
 from posse.testing.simulator.faults import (
-    BETWEEN_MACHINES,
     DAMAGES,
     KILLS,
     KINDS,
@@ -27,13 +27,17 @@ from posse.testing.simulator.faults import (
     STRANGERS,
     InjectedFault,
     KeyFault,
+    Mode,
     Nemesis,
+    StartedFault,
     draw,
-    draw_ipc,
+    draw_mode,
     draw_of_keys,
     draw_per_process,
     on_one_machine,
     one_by_one,
+    possible,
+    started,
     touched,
 )
 from posse.testing.simulator.field import SYSTEMS as FIELD_SYSTEMS
@@ -103,7 +107,8 @@ def result_of(record: RunRecord) -> dict[str, Any]:
 def _plainest(spec: RunSpec) -> bytes:
     """A specification whose undisturbed run is that of `spec`, encoded: the same of many."""
     deadline = max(spec.engine.deadline, EngineSpec().deadline)
-    engine = msgspec.structs.replace(spec.engine, deadline=deadline, durable=False, restarts=0)
+    plain = {"durable": False, "restarts": 0, "agents_per_process": 1}
+    engine = msgspec.structs.replace(spec.engine, deadline=deadline, **plain)
     return msgspec.msgpack.encode(msgspec.structs.replace(spec, engine=engine))
 
 
@@ -123,9 +128,9 @@ def _undisturbed(encoded: bytes, number: int, single: tuple[int, ...] = ()) -> d
 
 
 @functools.lru_cache(maxsize=64)
-def course(encoded: bytes) -> tuple[int, tuple[tuple[int, int], ...]]:
+def course(encoded: bytes, mode: Mode) -> tuple[int, tuple[tuple[int, int], ...]]:
     """The undisturbed run: how many frames come, and over which links."""
-    cluster = _cluster(decode_plan(encoded), 0)
+    cluster = _cluster(decode_plan(encoded), 0, mode=mode)
     try:
         cluster.run(cluster.schedule.now + AT_MOST)
     finally:
@@ -135,8 +140,11 @@ def course(encoded: bytes) -> tuple[int, tuple[tuple[int, int], ...]]:
     return len(came), tuple(sorted(links))
 
 
-def _cluster(plan: Plan, seed: int, *, keyed: bool = False, ipc: bool = False) -> SimulatedCluster:
-    cluster = SimulatedCluster(plan, seed, api.serve, keyed=keyed, ipc=ipc)
+def _cluster(
+    plan: Plan, seed: int, *, keyed: bool = False, mode: Mode = "apart"
+) -> SimulatedCluster:
+    here, starts = mode == "here", mode == "started"
+    cluster = SimulatedCluster(plan, seed, api.serve, keyed=keyed, ipc=here, starts=starts)
     if plan.field:
         write_logs(cluster)
     return cluster
@@ -170,22 +178,26 @@ def attempt(
     """Try one seed of a plan; `faults` instead of those that the seed draws.
 
     The seed draws whether there are keys; faults that need them are drawn with all `kinds` only. It
-    also draws whether all are on one machine, if all faults can happen there.
+    also draws whether all are on one machine, if the faults that are given can happen there.
     """
-    encoded = _plainest(plan.spec)
-    frames, links = course(encoded)
-    agents = plan.spec.agents.count
-    of_keys = draw_of_keys(seed, agents, frames)
-    here = kinds if faults is None else [fault.what for fault in faults]
-    possible = [kind for kind in here if kind not in BETWEEN_MACHINES]
-    ipc = draw_ipc(seed) and (bool(possible) if faults is None else possible == here)
+    mode = draw_mode(seed)
+    own = get_args(StartedFault) if kinds == KINDS else ()
+    asked = [*kinds, *own] if faults is None else [fault.what for fault in faults]
+    can = possible(mode, asked)
+    if not can or (faults is not None and can != asked) or (plan.field and mode == "started"):
+        mode, can = "apart", possible("apart", asked)
+    if mode == "started":
+        plan = started(plan, seed)
+    encoded, agents = _plainest(plan.spec), plan.spec.agents.count
+    frames, links = course(encoded, mode)
+    of_keys = None if mode == "started" else draw_of_keys(seed, agents, frames)
     if faults is None:
-        faults = draw(seed, agents, frames, links, possible if ipc else kinds)
+        faults = draw(seed, agents, frames, links, can)
         faults += of_keys or () if kinds == KINDS else ()
-    if ipc:
+    if mode != "apart":
         faults = on_one_machine(faults, agents)
     need_keys = any(fault.what in get_args(KeyFault) for fault in faults)
-    cluster = _cluster(plan, seed, keyed=need_keys or of_keys is not None, ipc=ipc)
+    cluster = _cluster(plan, seed, keyed=need_keys or of_keys is not None, mode=mode)
     cluster.per_process = draw_per_process(seed, agents)
     base = cluster.schedule.random.choice((1e-4, 1e-3, 2e-2))
     cluster.network.base.delay = base
@@ -220,9 +232,13 @@ def attempt(
 
 def survives(faults: Sequence[InjectedFault], cluster: SimulatedCluster) -> bool:
     """Whether a run must end as if these faults had not been."""
-    stopped = sum(fault.lasts for fault in faults if fault.what == "stop")
-    if is_ipc(cluster.address) and stopped > cluster.plan.spec.engine.deadline - _NEARLY:
-        return False  # there is no heartbeat: who is stopped is not away, but late
+    if cluster.starts or is_ipc(cluster.address):  # who is stopped is not away, but late
+        within = cluster.plan.spec.engine.deadline
+        within = min(within, getattr(cluster.plan.parameters, "deadline", within)) - _NEARLY
+        if sum(fault.lasts for fault in faults if fault.what == "stop") > within:
+            return False
+    if cluster.starts:
+        return _starts_again(faults, cluster)
     return not any(
         fault.what in DAMAGES | {"revoked key"}
         or (fault.what == "queue full" and fault.lasts >= cluster.plan.spec.engine.deadline / 4)
@@ -230,6 +246,19 @@ def survives(faults: Sequence[InjectedFault], cluster: SimulatedCluster) -> bool
         or (fault.what in KILLS and not cluster.durable and set(fault.ends) != {COORDINATOR})
         for fault in faults
     )
+
+
+def _starts_again(faults: Sequence[InjectedFault], cluster: SimulatedCluster) -> bool:
+    """Whether a coordinator that starts its agents itself starts again all that ended."""
+    engine, kills = cluster.plan.spec.engine, Counter[int]()
+    for fault in faults:
+        if fault.what in {"disk full", "disk error"} and cluster.durable:
+            return False
+        if fault.what == "starter killed":
+            return False
+        if fault.what in KILLS and COORDINATOR not in fault.ends:  # else all begins anew
+            kills.update(cluster.mates(fault.ends))
+    return all(number <= engine.restarts for number in kills.values())
 
 
 def _violations(

@@ -18,6 +18,7 @@ import msgspec
 
 from posse.engines.simulated.cluster import SimulatedCluster
 from posse.errors import InputError
+from posse.plan import Plan, prepare
 from posse.protocol.machine import COORDINATOR
 from posse.security import keys
 
@@ -60,6 +61,9 @@ KINDS: tuple[str, ...] = get_args(FaultKind)
 KeyFault = Literal["unlisted key", "no key", "key of another", "revoked key"]
 """What goes wrong only where there are keys: who comes with which, and one that is revoked."""
 
+StartedFault = Literal["starter killed"]
+"""What goes wrong only where the coordinator's process starts its agents itself."""
+
 STRANGERS = frozenset({"unlisted key", "no key", "key of another"})
 """Who comes as the agent that is named, with other keys than its own."""
 
@@ -78,6 +82,12 @@ LINKS = frozenset(
 BETWEEN_MACHINES = LINKS | {"partition", "move", "restart elsewhere", "out of patience"}
 """What does not happen on one machine."""
 
+OF_OTHERS = frozenset(
+    {"second coordinator", "coordinator replaced"}
+    | {"journal lost", "journal torn", "journal older", "journal flipped"}
+)
+"""What does not happen to agents that the coordinator's process starts, and starts again."""
+
 OF_A_MACHINE = frozenset({"stand still", "power off", "clock"})
 """What happens to a machine, and so to all that is on it."""
 
@@ -92,10 +102,10 @@ _SHARED = 0.15
 """How many seeds have several agents in a process."""
 _KEYED = 0.25
 """How many seeds have keys."""
-_IPC = 0.25
-"""How many seeds have all on one machine, whose agents join by a file."""
+_HERE, _STARTED = 0.15, 0.15
+"""How many seeds have all on one machine: agents that join by a file, or are started."""
 
-_AT_ONCE = frozenset({"reset", "move"})
+_AT_ONCE = frozenset({"reset", "move", "starter killed"})
 """What does not last."""
 
 _MEANWHILE = 0.5
@@ -135,7 +145,7 @@ _AMOUNTS: dict[str, tuple[float, float]] = {
 class InjectedFault(msgspec.Struct, frozen=True, kw_only=True):
     """See the module's text. `amount` is in seconds, bytes per second, or a share of frames."""
 
-    what: FaultKind | KeyFault
+    what: FaultKind | KeyFault | StartedFault
     after: int
     ends: tuple[int, ...]
     lasts: float = 0.0
@@ -178,7 +188,7 @@ def draw(
             most = agents + (what != "partition")
             some = chance.randint(1 if what == "partition" else agents, most)
             ends = tuple(sorted(chance.sample(everybody, some)))
-        elif what.endswith("coordinator") or what == "coordinator replaced":
+        elif what.endswith("coordinator") or what in {"coordinator replaced", "starter killed"}:
             ends = (COORDINATOR,)
         else:  # the coordinator is told by its address, which so does not change
             agent = what in ("move", "restart elsewhere", "out of patience")
@@ -209,9 +219,33 @@ def draw_per_process(seed: int, agents: int) -> int:
     return chance.randint(2, agents) if agents > 1 and chance.random() < _SHARED else 1
 
 
-def draw_ipc(seed: int) -> bool:
-    """Whether the agents of a seed join by a file."""
-    return random.Random(f"transport {seed}").random() < _IPC
+Mode = Literal["apart", "here", "started"]
+"""Agents on machines of their own, on their coordinator's, or started by its process."""
+
+
+def draw_mode(seed: int) -> Mode:
+    """Where the agents of a seed are."""
+    place = random.Random(f"transport {seed}").random()
+    return "here" if place < _HERE else "started" if place < _HERE + _STARTED else "apart"
+
+
+def possible(mode: Mode, kinds: Sequence[str]) -> list[str]:
+    """Which of these faults can happen there."""
+    spared = BETWEEN_MACHINES if mode != "apart" else frozenset()
+    spared |= OF_OTHERS if mode == "started" else {*get_args(StartedFault)}
+    return [kind for kind in kinds if kind not in spared]
+
+
+def started(plan: Plan, seed: int) -> Plan:
+    """The same runs, whose agents the coordinator's process starts itself."""
+    chance = random.Random(f"started {seed}")
+    engine = msgspec.structs.replace(
+        plan.spec.engine,
+        restarts=chance.choice((0, 1, 3)),
+        transport=chance.choice(("ipc", "ipc", "tcp")),
+        agents_per_process=draw_per_process(seed, plan.spec.agents.count),
+    )
+    return prepare(msgspec.structs.replace(plan.spec, engine=engine))
 
 
 def on_one_machine(faults: Sequence[InjectedFault], agents: int) -> list[InjectedFault]:
@@ -388,6 +422,11 @@ class Nemesis:
                 self._cluster.start(rank)
 
         return undo
+
+    def _starter_killed(self, fault: InjectedFault) -> Callable[[], None]:
+        if self._cluster.starter is not None:
+            self._cluster.starter.killed = True
+        return lambda: None
 
     def _move(self, fault: InjectedFault) -> Callable[[], None]:
         (rank,) = fault.ends

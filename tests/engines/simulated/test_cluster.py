@@ -14,10 +14,10 @@ from posse.testing.small import SMALL
 from tests.runs.test_restarts import undisturbed_part
 
 
-def simulated(raw: dict[str, Any], seed: int = 1, seconds: float = 1_000.0) -> SimulatedCluster:
-    cluster = SimulatedCluster(prepare(raw), seed, api.serve)
+def simulated(raw: dict[str, Any], seed: int = 1, *, starts: bool = False) -> SimulatedCluster:
+    cluster = SimulatedCluster(prepare(raw), seed, api.serve, starts=starts)
     try:
-        cluster.run(cluster.schedule.now + seconds)
+        cluster.run(cluster.schedule.now + 1_000.0)
     finally:
         cluster.close()
     return cluster
@@ -40,7 +40,8 @@ def test_an_undisturbed_run_is_that_of_engine_memory(name: str, *, durable: bool
 _TRACE = """
 from posse.testing.small import SMALL
 from tests.engines.simulated.test_cluster import simulated
-print(simulated({"system": "ddp-mab", **SMALL["ddp-mab"], "engine": {"durable": True}}).trace)
+run = {"system": "ddp-mab", **SMALL["ddp-mab"], "engine": {"durable": True, "transport": "tcp"}}
+print(simulated(run).trace, simulated(run, starts=True).trace)
 """
 
 
@@ -57,4 +58,4 @@ def test_the_same_seed_gives_the_same_trace_in_any_process() -> None:
         for seed in (1, 2)
     }
     assert len(traces) == 1
-    assert len(traces.pop().splitlines()) > 300
+    assert len(traces.pop().splitlines()) > 600
