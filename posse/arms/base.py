@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Protocol
+from typing import Annotated, Any, ClassVar, Literal, Protocol
 
 import msgspec
 import numpy as np
@@ -84,7 +84,7 @@ class RandomMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     agents stays the drawn mean (Li and Song 2022, heterogeneous rewards).
     """
 
-    random: str = "uniform"
+    random: Literal["uniform", "cosine"] = "uniform"
     count: Annotated[int, Meta(ge=2, le=MOST_ARMS)]
     low: _Mean = 0.0
     high: _Mean = 1.0
@@ -94,8 +94,6 @@ class RandomMeans(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     seed: Annotated[int, Meta(ge=0)] | None = None
 
     def __post_init__(self) -> None:
-        if self.random not in {"uniform", "cosine"}:
-            raise ValueError(f"random = {self.random!r} is not known; known: cosine, uniform")
         if self.spread and (self.per_agent or self.random == "cosine"):
             raise ValueError(
                 "spread needs means that agents share, but here each agent has its own"

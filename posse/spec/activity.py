@@ -1,6 +1,6 @@
 """`[agents] activity`: how often each agent is active."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
@@ -13,7 +13,9 @@ from posse.errors import SpecError
 class ActivitySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`[agents] activity`: "uniform", "power" (P(n) ∝ (n + offset)^-gamma, n from 1), "weights"."""
 
-    kind: Annotated[str, Meta(description="uniform, power or weights")] = "uniform"
+    kind: Annotated[
+        Literal["uniform", "power", "weights"], Meta(description="how activity is given")
+    ] = "uniform"
     gamma: Annotated[
         float, Meta(description="power: agent n, from 1, is active like (n + offset)^-gamma")
     ] = 0.8
@@ -38,10 +40,6 @@ class ActivitySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
                     raise SpecError(
                         "agents.activity.weights", f"needs {agents} positive numbers, one per agent"
                     )
-            case other:
-                raise SpecError(
-                    "agents.activity.kind", f"'{other}' is not one of uniform, power, weights"
-                )
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             rates: NDArray[np.float64] = weights / weights.sum()
         if not (rates >= np.finfo(float).tiny).all():

@@ -51,9 +51,9 @@ class LinkConditions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     def over(self, general: "LinkConditions") -> "LinkConditions":
         """These, and what they leave open from the more general ones."""
-        own = {name: value for name, value in msgspec.structs.asdict(self).items() if name in KEYS}
-        given = {name: value for name, value in own.items() if value is not None}
-        return LinkConditions(**(_asdict(general) | given))
+        values = {name: getattr(self, name) for name in KEYS}
+        given = {name: value for name, value in values.items() if value is not None}
+        return msgspec.structs.replace(general, **given)
 
 
 def lateness(delay: float, jitter: float, loss: float, chance: Random) -> float:
@@ -67,10 +67,6 @@ def lateness(delay: float, jitter: float, loss: float, chance: Random) -> float:
 
 
 KEYS = tuple(field.name for field in msgspec.structs.fields(LinkConditions))
-
-
-def _asdict(conditions: LinkConditions) -> dict[str, float | None]:
-    return {name: getattr(conditions, name) for name in KEYS}
 
 
 IDEAL = LinkConditions(delay=0.0, jitter=0.0, loss=0.0)

@@ -24,7 +24,6 @@ def test_rates() -> None:
         (ActivitySpec(kind="weights"), "agents.activity.weights"),
         (ActivitySpec(kind="weights", weights=[1.0, 0.0]), "agents.activity.weights"),
         (ActivitySpec(kind="weights", weights=[1.0]), "agents.activity.weights"),
-        (ActivitySpec(kind="sometimes"), "agents.activity.kind"),
         (ActivitySpec(kind="power", gamma=2000.0), "agents.activity"),
         (ActivitySpec(kind="power", gamma=-2000.0), "agents.activity"),
         (ActivitySpec(kind="power", gamma=float("nan")), "agents.activity"),

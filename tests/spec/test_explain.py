@@ -27,7 +27,11 @@ from tests.support.runfile import GOOD, changed
         ("parameters.vote_rule", "most", r"parameters\.vote_rule: 'most' is not known; .*at-least"),
         ("agents.count", 4, r"agents\.count: is 4, but an arm needs 5 votes .* at least 5 agents"),
         ("agents.count", "8", r"agents\.count: is '8'; it must be an integer"),
-        ("agents.activity", {"kind": "powr"}, r"agents\.activity\.kind: 'powr' is not one of"),
+        (
+            "agents.activity",
+            {"kind": "powr"},
+            r"agents\.activity\.kind: 'powr' is not known; did you mean",
+        ),
         ("agents.activity", {"kind": "weights", "weights": [1.0]}, r"weights: needs 8 positive"),
         ("parameters.epsilon", np.float64(-1), r"parameters\.epsilon: is -1\.0; it must be a num"),
         ("arms.means", np.array([0.7, np.nan]), r"arms\.means\[1\]: nan is not a finite number"),
