@@ -95,19 +95,6 @@ def test_a_disagreement_of_engines_is_said(monkeypatch):
     assert page.outcome_page(outcome).alerts
 
 
-def test_the_page_has_the_figure_the_claims_and_the_numbers(outcome, tmp_path):
-    page.outcome_page(outcome).write(tmp_path / "report.html")
-    text = (tmp_path / "report.html").read_text()
-    assert "A small one" in text
-    assert "more agents, more rounds (4.2)" in text
-    assert "Checks of our own" in text
-    rounds = outcome.measured["corrected"].mean("ε=0.5", 12)[0]
-    assert f"{rounds:,.0f}" in text
-    csv = (tmp_path / "report-figures/small-corrected.csv").read_text().splitlines()
-    assert csv[0] == "line,agents,mean,low,high"
-    assert len(csv) == 5
-
-
 def test_the_nearest_name_is_offered(capsys):
     assert cli.main(["paper", "rio-11"]) == 2
     assert "did you mean 'rio-1'? see posse paper\n" in capsys.readouterr().err
@@ -118,7 +105,11 @@ def test_an_experiment_from_the_command_line(tmp_path, capsys, monkeypatch):
     document = tmp_path / "reproduction.md"
     arguments = ["paper", "--all", "--quick", "--out", str(tmp_path), "--document", str(document)]
     assert cli.main(arguments) == 0
-    assert (tmp_path / "small/quick/report.html").is_file()
+    page = (tmp_path / "small/quick/report.html").read_text()
+    for text in ("A small one", "more agents, more rounds (4.2)", "Checks of our own"):
+        assert text in page
+    csv = (tmp_path / "small/quick/report-figures/small-corrected.csv").read_text().splitlines()
+    assert (csv[0], len(csv)) == ("line,agents,mean,low,high", 5)
     assert "engines agree" in capsys.readouterr().out
     assert "|it costs|`small`|**no**|" in document.read_text()
 
@@ -153,20 +144,16 @@ def test_repetitions_are_kept_and_not_run_again(tmp_path, monkeypatch):
     assert again.told.processor_seconds == first.told.processor_seconds == round(seconds, 1)
 
 
-def test_what_several_experiments_need_is_made_ahead_and_kept(tmp_path, monkeypatch):
-    both = [small(), small().but(repeat=(1, 1))]
-    conduct.make_ahead(both, quick=True, folder=tmp_path, jobs=1)
-    monkeypatch.setattr(repetitions, "_work", None)
-    for experiment in both:
-        conduct.conduct(experiment, quick=True, folder=tmp_path, jobs=1)
-
-
-def test_what_fails_ahead_is_left_to_the_experiment_that_needs_it(tmp_path):
+def test_what_is_made_ahead_is_kept_and_what_fails_left_to_the_experiment_that_needs_it(
+    tmp_path, monkeypatch
+):
     failing = computed(1).but(lines={"high": Computation(failed)})
-    conduct.make_ahead([failing, computed(1)], quick=True, folder=tmp_path, jobs=1)
-    assert len(list(tmp_path.iterdir())) == 4
+    conduct.make_ahead([small(), computed(1), failing], quick=True, folder=tmp_path, jobs=1)
     with pytest.raises(RunFailed, match="no luck"):
         conduct.conduct(failing, quick=True, folder=tmp_path, jobs=1)
+    monkeypatch.setattr(repetitions, "_work", None)
+    for experiment in (small(), computed(1)):
+        conduct.conduct(experiment, quick=True, folder=tmp_path, jobs=1)
 
 
 def failed():

@@ -1,7 +1,6 @@
 """posse paper, the verb that the package posse-papers adds."""
 
 import argparse
-import re
 import sys
 import tomllib
 from pathlib import Path
@@ -19,10 +18,6 @@ PACKAGE = Path(__file__).parents[2] / "papers"
 
 if "paper" not in cli.added_verbs():
     pytest.skip("posse-papers is not installed: pip install -e papers", allow_module_level=True)
-
-
-def test_the_verb_is_among_the_commands() -> None:
-    assert re.search(r"^ +paper +list the papers' experiments", cli.parser([]).format_help(), re.M)
 
 
 def test_a_shell_completes_the_experiments_names() -> None:
