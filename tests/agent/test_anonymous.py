@@ -87,12 +87,6 @@ def test_a_report_adds_up_the_copies_round_by_round() -> None:
     assert per_copy == pytest.approx(expected, abs=1e-12)
 
 
-def test_a_player_left_out_says_only_that_it_played() -> None:
-    agent = ready()[0]
-    assert told(agent, Assign(1, 1, 1, ())) == [Pull((1,), 8, each=True)]
-    assert report(agent, np.ones(8))[-1] == Send(COORDINATOR, PlayedUngrouped(1))
-
-
 def test_the_sink_passes_on_sums_and_refuses_strangers() -> None:
     agents = ready(6, aggregation="sink")
     group = (2, 0, 1, 3)

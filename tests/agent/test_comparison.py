@@ -7,10 +7,8 @@ import pytest
 
 from posse.agent.comparison import Comparison
 from posse.agent.exchange import Exchange
-from posse.engines import memory
 from posse.errors import RunFailed
 from posse.hosts.endpoint import Endpoint
-from posse.plan import prepare
 from posse.protocol.control import Contradicted
 from posse.protocol.errors import Equivocation, RemoteProtocolError
 from posse.protocol.federated import Data, Held, Stated
@@ -19,9 +17,8 @@ from posse.protocol.message import Message
 from posse.protocol.signing import HASH_BYTES, hash_of
 from posse.protocol.wire import pack_floats
 from posse.results.record import RunRecord
-from tests.support.signing import require_proof, signers
+from tests.support.signing import RING, require_proof, run_signed, signers
 
-RING = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 0]]
 ODD = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 0]]
 """Both sides' values first meet in the last slot, between agents 2 and 3."""
 TRIANGLE = [[0, 1], [0, 2], [1, 2], [1, 3], [2, 4], [3, 5], [4, 5]]
@@ -70,17 +67,8 @@ class Liar:
 
 
 def run(edges: list[list[int]], exchange: str, on_missing: str = "continue") -> RunRecord:
-    agents = 1 + max(max(edge) for edge in edges)
-    spec = {
-        "system": "ddp-mab",
-        "seed": 3,
-        "agents": {"count": agents},
-        "arms": {"kind": "bernoulli", "means": [0.9, 0.5, 0.3, 0.6]},
-        "topology": {"kind": "edges", "edges": edges},
-        "parameters": {"epsilon": 1.0, "horizon": 20_000, "exchange": exchange},
-        "engine": {"sign": True, "on_missing": on_missing},
-    }
-    return memory.run(prepare(spec), 0)
+    parameters = {"epsilon": 1.0, "horizon": 20_000, "exchange": exchange}
+    return run_signed("ddp-mab", edges, on_missing, **parameters)
 
 
 @pytest.mark.inside

@@ -10,8 +10,6 @@ from scipy.stats import gamma
 from posse.agent.cooperative import (
     DoublingMeans,
     PrivateMeans,
-    batch_release,
-    mean_release,
 )
 from posse.agent.noise import SeededNoise
 from posse.protocol.cooperative import doubling_counts, noise_scale, release_counts
@@ -62,16 +60,6 @@ def test_a_release_by_hand() -> None:
     assert learner.message["counts"].tolist() == [[2, 0]]
     assert learner.learn(0, 1.0) == []
     assert learner.message["counts"].tolist() == [[2, 0]]  # the count at the release
-
-
-def test_printed_sends_the_current_count_and_decides_by_raw_sums() -> None:
-    learner = private("printed", Fixed(0.25))
-    for reward in (1.0, 0.0, 1.0):
-        learner.learn(0, reward)
-    assert learner.message["means"][0, 0] == 0.75
-    assert learner.message["counts"].tolist() == [[3, 0]]
-    pulls, sums = learner.halves(learner.own())
-    assert (sums[0, 0], pulls[0, 0]) == (2.0, 3.0)
 
 
 def test_printed_gives_one_reward_away_for_certain_and_corrected_does_not() -> None:
@@ -155,10 +143,3 @@ def test_the_noise_in_m_means_rarely_exceeds_its_term(m, log) -> None:
     x = math.sqrt(m) * log
     tail, _ = quad(lambda g: gamma.pdf(g, m) * gamma.sf(g + x, m), 0, np.inf)
     assert 0 < tail < math.exp(-log)
-
-
-def test_a_mean_of_a_thousand_rewards_has_a_fortieth_of_the_noise_of_lemma_3_4() -> None:
-    doubling = batch_release(0, 2000, 1000, 1.0)
-    lemma = mean_release(0, 1000, 1.1)
-    assert doubling.scale == pytest.approx(0.001)
-    assert math.sqrt(2) * lemma.scale == pytest.approx(0.063, abs=5e-4)

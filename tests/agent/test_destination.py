@@ -6,9 +6,9 @@ import pytest
 from posse.agent.destination import NoiseAtDestination
 from posse.engines import memory
 from posse.errors import SpecError
-from posse.plan import prepare
 from posse.protocol.cooperative import means_record, release_counts
 from posse.protocol.machine import Variant
+from tests.support.claims import RING, plan
 from tests.support.mesh import alone
 from tests.support.noise import NoNoise
 
@@ -84,27 +84,16 @@ def test_own_rewards_are_used_as_they_are(variant: Variant) -> None:
 
 
 def run(**changes):
-    return prepare(
-        {
-            "system": "private-ucb",
-            "seed": 1,
-            "agents": {"count": 8},
-            "arms": {"kind": "bernoulli", "means": [0.9, 0.5, 0.1]},
-            "topology": {"kind": "ring"},
-            "parameters": {"horizon": 80, "epsilon": 0.5, "noise_at": "destination"},
-        }
-        | changes
-    )
+    parameters = {"horizon": 80, "epsilon": 0.5, "noise_at": "destination"}
+    return plan("private-ucb", 8, topology=RING, parameters=parameters, **changes)
 
 
 def test_nothing_is_claimed_and_nothing_enters_the_ledger() -> None:
     record = memory.run(run(), 0)
     assert record.privacy.claim.mechanism == "none"
     assert record.privacy.spent_per_agent == [0.0] * 8
-    assert record.best_arm == 0
 
 
 def test_the_field_refuses_it() -> None:
-    arms = {"kind": "csv", "path": "rewards-{rank}.csv", "count": 3}
     with pytest.raises(SpecError, match="noise_at"):
-        run(mode="field", seed=0, arms=arms)
+        run(mode="field")

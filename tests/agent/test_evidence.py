@@ -9,16 +9,13 @@ import pytest
 
 from posse.agent.evidence import KIND, Evidence, place_of
 from posse.agent.flooding import Flood
-from posse.engines import memory
 from posse.errors import RunFailed
-from posse.plan import prepare
 from posse.protocol.cooperative import Bundle
 from posse.protocol.errors import Contradiction
 from posse.protocol.signing import HASH_BYTES, Signer
 from posse.results.record import RunRecord
-from tests.support.signing import require_proof, signers
+from tests.support.signing import RING, require_proof, run_signed, signers
 
-RING = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 0]]
 SYSTEMS: dict[str, dict[str, Any]] = {
     "private-ucb": {"epsilon": 1.0},
     "byzantine-ucb": {"assumed_contamination": 0.05},
@@ -68,17 +65,8 @@ class TwoTongued:
         return Bundle(message.slot, own + records[1:].tobytes())
 
 
-def run(system: str, on_missing: str = "continue", edges: Any = RING) -> RunRecord:
-    spec = {
-        "system": system,
-        "seed": 3,
-        "agents": {"count": 1 + max(max(edge) for edge in edges)},
-        "arms": {"kind": "bernoulli", "means": [0.9, 0.5, 0.3, 0.6]},
-        "topology": {"kind": "edges", "edges": edges},
-        "parameters": {"horizon": 60, "gamma": "diameter", **SYSTEMS[system]},
-        "engine": {"sign": True, "on_missing": on_missing},
-    }
-    return memory.run(prepare(spec), 0)
+def run(system: str, on_missing: str = "continue") -> RunRecord:
+    return run_signed(system, RING, on_missing, horizon=60, gamma="diameter", **SYSTEMS[system])
 
 
 @pytest.mark.inside

@@ -47,6 +47,19 @@ def test_an_agent_is_at_most_one_slot_ahead_of_its_neighbours_and_no_barrier_hol
     assert max(max(row) - min(row) for row in slots) > 1
 
 
+def test_duplicates_and_arrivals_on_a_ring() -> None:
+    # ring of 4, γ = 2: per slot an agent hears 2 neighbours first hand, the opposite one twice,
+    # and its own message back from both
+    agents = means_agents(ring(4), 2, 2, 11)
+    Mesh(ring(4), agents, [0.5, 0.5], np.random.default_rng(1))
+    for agent in agents:
+        # the bundles of slots 1 to 10 were merged, those of slot 1 carry nothing passed on
+        known = agent.cohort.seen
+        assert known.hop_counts.tolist() == [[0, 20, 9]]
+        assert known.hop_slots.tolist() == [[0, 20, 18]]
+        assert known.duplicates.tolist() == [9 * 3]
+
+
 def _forge(bundle: Bundle, arms: int, **changes) -> np.ndarray:
     record = np.frombuffer(bundle.items, dtype=means_record(arms))[:1].copy()
     for name, value in changes.items():

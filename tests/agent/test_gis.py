@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from posse.agent.gis import Gis
-from posse.families.federated_theory import gis_links, gis_links_paper
+from posse.families.federated_theory import gis_links
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.federated import Adv, Data, Hop, Quiet, Req
-from posse.topologies import graphs
 from posse.topologies.graphs import Graph
 from tests.support.federated import connected, deliver, flooding, gis, row, say
 
@@ -30,18 +29,6 @@ def test_knowledge_after_slot_n_is_the_ball_of_radius_n(
             assert has == {j for j in range(graph.agents) if graph.distances[i, j] <= n}
         assert (machines[i].rows == [[j, 20.0] for j in range(graph.agents)]).all()
     assert sum(machine.links for machine in machines) == gis_links(graph)
-
-
-@pytest.mark.parametrize(
-    ("graph", "slots", "links"),
-    [(graphs.complete(50), 1, 1225), (graphs.star(50), 2, 98), (graphs.ring(50), 25, 1250)],
-)
-def test_gis_round_of_50_agents_uses_the_slots_and_links_of_the_paper(graph, slots, links) -> None:
-    machines = gis(graph)
-    known = deliver(machines, graph)
-    assert {len(k) - 1 for k in known} == {slots}
-    assert sum(machine.links for machine in machines) == links
-    assert gis_links(graph) == gis_links_paper(graph) == links
 
 
 @pytest.fixture

@@ -68,17 +68,6 @@ def test_the_fields_form_hides_each_sum_whole_and_by_its_own_scale():
         assert items == sum(2 ** (i - 1) for i in range(first, t + 1))
 
 
-@pytest.mark.parametrize("mechanism", [HybridSums, HybridNodes])
-def test_streams_share_the_clock_and_nothing_else(mechanism):
-    generator = np.random.default_rng(1)
-    arms, rewards = generator.integers(4, size=500), generator.random(500)
-    joint = mechanism(4, math.inf, "half", SeededNoise(np.random.default_rng(0)))
-    for arm, reward in zip(arms, rewards, strict=True):
-        released = joint.insert(int(arm), float(reward))
-    expected = np.bincount(arms, weights=rewards, minlength=4)
-    np.testing.assert_allclose(released, expected)  # ε = ∞: no noise
-
-
 class Labels(NoNoise):
     """Noise whose d-th number is the d-th unit vector, so that a release shows what is in it."""
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from posse.agent.hybrid import HybridSums
+from posse.agent.hybrid import HybridNodes, HybridSums
 from posse.agent.noise import SeededNoise
 from posse.agent.tree import HonakerSums, TreeSums
 from posse.protocol.privacy import total_cost
@@ -133,12 +133,18 @@ def test_the_error_of_the_three_counters():
     assert error == pytest.approx([87.3, 56.0, 41.8], abs=0.1)
 
 
-@pytest.mark.parametrize("tree", TREES)
-def test_streams_share_the_clock_and_nothing_else(tree):
+@pytest.mark.parametrize("make", [
+    lambda noise: HybridSums(4, math.inf, "half", noise),
+    lambda noise: HybridNodes(4, math.inf, "half", noise),
+    lambda noise: TreeSums(4, math.inf, 500, noise),
+    lambda noise: HonakerSums(4, math.inf, 500, noise),
+])  # fmt: skip
+def test_streams_share_the_clock_and_nothing_else(make):
     generator = np.random.default_rng(1)
     arms, rewards = generator.integers(4, size=500), generator.random(500)
-    joint = tree(4, math.inf, 500, SeededNoise(np.random.default_rng(0)))
+    joint = make(SeededNoise(np.random.default_rng(0)))  # ε = ∞: no noise
     for arm, reward in zip(arms, rewards, strict=True):
         released = joint.insert(int(arm), float(reward))
     np.testing.assert_allclose(released, np.bincount(arms, weights=rewards, minlength=4))
-    assert len(joint.nodes) == len(joint.noisy) == (500).bit_count()
+    if isinstance(joint, TreeSums):
+        assert len(joint.nodes) == len(joint.noisy) == (500).bit_count()

@@ -7,7 +7,7 @@ import pytest
 from posse.clocks.immediate import SAY_EVERY, ImmediatePace, SlotPace, WallPace
 from posse.protocol.control import SlotReached
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
-from posse.protocol.machine import AwaitTurn, Explore, Finish, Observed, Pull, Pulled, Received
+from posse.protocol.machine import AwaitTurn, Explore, Finish, Observed, Pull, Received
 from posse.protocol.mase import Eliminated
 from tests.support.paced import Run, buffer, script
 
@@ -34,23 +34,6 @@ BOTH = pytest.mark.parametrize("kind", ["slots", "wall"])
 
 
 @BOTH
-def test_a_pull_is_one_step_and_one_event(kind: str) -> None:
-    run = Run(script(Pull((0, 1), 3), Finish("done")))
-    paced = pace(kind, run)
-    paced.start()
-    paced.step()
-    (_, (event, now)) = run.told
-    assert isinstance(event, Pulled)
-    assert event.sums.tolist() == [0 + 1 + 2, 1 + 2 + 3]
-    assert now == (6.0 if kind == "slots" else 0.0)
-    assert run.account.pulls.tolist() == [3, 3]
-    assert not paced.order
-    assert not paced.under_way
-    paced.message(NEWS, 0.0)
-    assert run.kinds == ["Started", "Pulled"]
-
-
-@BOTH
 def test_who_is_ready_says_what_to_pull_when_it_is_its_turn(kind: str) -> None:
     run = Run(script(AwaitTurn(), Pull((0,), 2), Finish("done")))
     paced = pace(kind, run)
@@ -69,18 +52,6 @@ def test_who_is_ready_again_at_its_turn_is_stopped(kind: str) -> None:
     paced.start()
     with pytest.raises(LocalProtocolError, match="answers Turn with AwaitTurn"):
         paced.step()
-
-
-@BOTH
-def test_an_explorer_observes_up_to_where_it_acts(kind: str) -> None:
-    run = Run(script(Explore((0, 1)), None, Finish("done")), acts_at=100)
-    paced = pace(kind, run)
-    paced.start()
-    while paced.order:
-        paced.step()
-    events = [event for event, _ in run.told[1:]]
-    assert [e.rewards.shape[1] for e in events if isinstance(e, Observed)] == [64, 36]
-    assert run.account.activations == 100
 
 
 @BOTH

@@ -7,17 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posse.arms.shared import GroupArms
-from posse.clocks.run_clock import Conductor, SharedClock, SlotClock, WallClock
+from posse.clocks.run_clock import Conductor, SharedClock, WallClock
 from posse.protocol.machine import Pull
 from tests.support.paced import buffer
-
-
-def test_slots_are_those_of_the_agent_that_is_furthest_on() -> None:
-    clock = SlotClock()
-    assert clock.now == 0.0
-    for now in (50.0, 100.0, 70.0):
-        clock.note_progress(now)
-    assert clock.now == 100.0
 
 
 def test_shared_arms_have_the_slots_that_were_played() -> None:
@@ -33,12 +25,6 @@ def test_shared_arms_have_the_slots_that_were_played() -> None:
 def test_the_wall_counts_seconds_since_the_run_began() -> None:
     nanoseconds = iter([5_000_000_000, 7_500_000_000])
     assert WallClock(lambda: next(nanoseconds)).now == 2.5
-
-
-def test_what_agents_reach_does_not_move_the_virtual_clock() -> None:
-    clock = Conductor(3)
-    clock.note_progress(100.0)
-    assert clock.now == 0.0
 
 
 @given(st.lists(st.lists(st.floats(0.001, 10), min_size=1, max_size=8), min_size=1, max_size=6))
@@ -63,15 +49,6 @@ def test_agents_act_in_the_order_of_their_times(gaps: list[list[float]]) -> None
         due = waiting[turn].pop(0) if waiting[turn] else math.inf
         assert conductor.take_due(turn, due)
     assert acted == sorted(times)
-
-
-def test_nobody_acts_while_an_answer_is_owed() -> None:
-    conductor = Conductor(2)
-    conductor.take_due(0, 1.0)
-    assert conductor.waiting() == [1]
-    assert conductor.next() is None
-    conductor.take_due(1, 2.0)
-    assert conductor.next() == 0
 
 
 @pytest.mark.parametrize("due", [math.nan, 0.5])

@@ -19,23 +19,20 @@ from posse.protocol.machine import (
     Started,
     Variant,
 )
-from posse.protocol.wire import pack_floats
 from tests.support.federated import row
 
 
-def test_unequal_components_are_weighted_by_size_in_corrected_only() -> None:
-    def server(variant: Variant) -> HdpServer:
-        schedule = Schedule(arms=2, senders=4, horizon=100, epsilon=1e9)
-        return HdpServer(2, 4, schedule, sinks=((0, 3), (3, 1)), variant=variant)
-
-    cases: list[tuple[Variant, int]] = [("corrected", 0), ("printed", 1)]
-    for variant, best in cases:
-        machine = server(variant)
-        machine.handle(Started(), 0.0)
-        machine.handle(Received(0, SinkMeans(1, pack_floats(np.array([0.6, 0.4])))), 0.0)
-        effects = machine.handle(Received(3, SinkMeans(1, pack_floats(np.array([0.1, 0.5])))), 0.0)
-        # corrected: .475 and .425; printed: .35 and .45
-        assert machine.best == best, effects
+@pytest.mark.parametrize(("variant", "best"), [("corrected", 0), ("printed", 1)])
+def test_unequal_components_are_weighted_by_size_in_corrected_only(
+    variant: Variant, best: int
+) -> None:
+    """Corrected: means .475 and .425; printed: .35 and .45."""
+    schedule = Schedule(arms=2, senders=4, horizon=100, epsilon=1e9)
+    machine = HdpServer(2, 4, schedule, sinks=((0, 3), (3, 1)), variant=variant)
+    machine.handle(Started(), 0.0)
+    machine.handle(Received(0, SinkMeans(1, row(0.6, 0.4))), 0.0)
+    machine.handle(Received(3, SinkMeans(1, row(0.1, 0.5))), 0.0)
+    assert machine.best == best
 
 
 @pytest.mark.parametrize(
@@ -130,24 +127,22 @@ def test_who_uploads_does_not_depend_on_when_a_loss_was_heard_of(seed: int) -> N
     assert asked[0] == asked[1]
 
 
-def test_a_run_of_which_all_are_lost_or_done_before_a_round_is_over_has_no_answer() -> None:
-    server = server_of(2, 2)
-    assert server.handle(PeerFinished(0), 0.0) == []
-    assert server.handle(PeerLost(1), 0.0) == [Finish("missing")]
-
-
-def test_who_is_lost_after_it_was_done_counts_once() -> None:
-    server = server_of(3, 3)
-    assert server.handle(PeerFinished(0), 0.0) == []
-    assert server.handle(PeerLost(0), 0.0) == []
-    assert server.handle(PeerFinished(1), 0.0) == []
-    assert server.handle(PeerFinished(2), 0.0) == [Finish("missing")]
-
-
-def test_a_server_without_any_round_has_no_answer() -> None:
-    server = CdpServer(2, 1, Schedule(arms=2, senders=1, horizon=100, epsilon=1.0))
-    server.handle(Started(), 0.0)
-    assert server.handle(PeerFinished(0), 0.0) == [Finish("horizon", None)]
+@pytest.mark.parametrize(
+    ("agents", "events", "status"),
+    [
+        (1, [PeerFinished(0)], "horizon"),
+        (2, [PeerFinished(0), PeerLost(1)], "missing"),
+        # who is lost after it was done counts once
+        (3, [PeerFinished(0), PeerLost(0), PeerFinished(1), PeerFinished(2)], "missing"),
+    ],
+)
+def test_where_all_end_before_a_round_is_over_there_is_no_answer(
+    agents: int, events: list[Any], status: Any
+) -> None:
+    server = server_of(agents, agents)
+    *before, last = [server.handle(event, 0.0) for event in events]
+    assert before == [[]] * len(before)
+    assert last == [Finish(status)]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """The tally of votes, and the server that sees every reward."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -36,43 +38,27 @@ def test_where_nobody_said_anything_there_is_no_answer() -> None:
         assert machine.handle(PeerFinished(0), 0.0) == [Finish("no_consensus")]
 
 
-def test_the_votes_of_who_was_lost_count_and_the_others_go_on() -> None:
-    """Four agents, two votes needed: agent 0 votes and is lost, agent 1 is lost without a vote."""
-    machine = tally()
-    machine.handle(Received(0, Vote((2,))), 0.0)
-    assert machine.handle(PeerLost(0), 0.0) == []
-    assert machine.handle(PeerLost(1), 0.0) == []
-    effects = machine.handle(Received(2, Vote((0, 2))), 0.0)
-    assert of(Broadcast, effects) == [Broadcast(Eliminated((2,)))]
-    effects = machine.handle(Received(3, Vote((0,))), 0.0)
-    assert of(Finish, effects) == [Finish("identified", 1)]
-
-
-def test_a_run_goes_on_while_the_votes_needed_can_still_come_and_no_longer() -> None:
-    """Three votes of four agents: with two that are left arm 2, with one vote of a lost, may go.
-
-    Arms 0 and 1 may not, and one of them would have to.
-    """
-    machine = tally(needed=3)
-    machine.handle(Received(0, Vote((2,))), 0.0)
-    assert machine.handle(PeerLost(0), 0.0) == []
-    assert machine.handle(PeerLost(1), 0.0) == [Finish("missing")]
-
-
-def test_a_loss_after_which_all_are_done_is_no_consensus_where_there_was_no_hope_before() -> None:
-    machine = tally(arms=3, agents=3, needed=3)
-    machine.handle(Received(0, Vote((0, 2))), 0.0)
-    for rank in (0, 1):  # done without a vote against 1 or 2: hope is gone by no loss
-        assert machine.handle(PeerFinished(rank), 0.0) == []
-    assert machine.handle(PeerLost(2), 0.0) == [Finish("no_consensus", 1)]
-
-
-def test_who_is_lost_after_it_was_done_counts_once() -> None:
-    machine = tally(arms=3, agents=3, needed=1)
-    assert machine.handle(PeerFinished(0), 0.0) == []
-    assert machine.handle(PeerLost(0), 0.0) == []
-    assert machine.handle(PeerFinished(1), 0.0) == []
-    assert machine.handle(PeerFinished(2), 0.0) == [Finish("no_consensus")]
+@pytest.mark.parametrize(
+    ("agents", "needed", "events", "end"),
+    [
+        # agent 0 votes and is lost, agent 1 is lost without a vote
+        (4, 2, [(0, (2,)), PeerLost(0), PeerLost(1), (2, (0, 2)), (3, (0,))], ("identified", 1)),
+        # with one vote of two lost agents arm 2 may still go, and arms 0 and 1 may not
+        (4, 3, [(0, (2,)), PeerLost(0), PeerLost(1)], ("missing",)),
+        # agents 0 and 1 are done without a vote against arms 1 or 2: hope is gone by no loss
+        (3, 3, [(0, (0, 2)), PeerFinished(0), PeerFinished(1), PeerLost(2)], ("no_consensus", 1)),
+        # who is lost after it was done counts once
+        (3, 1, [PeerFinished(0), PeerLost(0), PeerFinished(1), PeerFinished(2)], ("no_consensus",)),
+    ],
+)  # fmt: skip
+def test_a_run_goes_on_after_losses_while_the_votes_needed_can_still_come_and_no_longer(
+    agents: int, needed: int, events: list[Any], end: Any
+) -> None:
+    machine = tally(agents=agents, needed=needed)
+    votes = [Received(e[0], Vote(e[1])) if isinstance(e, tuple) else e for e in events]
+    *before, last = [of(Finish, machine.handle(event, 0.0)) for event in votes]
+    assert not any(before)
+    assert last == [Finish(*end)]
 
 
 ACTS = st.lists(

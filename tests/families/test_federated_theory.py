@@ -35,6 +35,14 @@ def test_gis_links_in_general_graphs_are_fewer_than_the_paper_says() -> None:
     assert (gis_links(graphs.path(6)), gis_links_paper(graphs.path(6))) == (24, 25)
 
 
+@pytest.mark.parametrize(
+    ("graph", "links"),
+    [(graphs.complete(50), 1225), (graphs.star(50), 98), (graphs.ring(50), 1250)],
+)
+def test_links_of_50_agents_are_those_of_the_paper(graph: Graph, links: int) -> None:
+    assert gis_links(graph) == gis_links_paper(graph) == links
+
+
 def test_the_six_component_cases_of_the_paper() -> None:
     """Per round with c1 = 50, c2 = 1 and M = 100, Q sinks: by hops and by edges."""
 

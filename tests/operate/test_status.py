@@ -1,9 +1,6 @@
 """How a coordinator was at one moment."""
 
-import dataclasses
-
 import msgspec
-import pytest
 
 from posse.operate.status import CoordinatorStatus, Snapshot
 
@@ -37,10 +34,3 @@ def test_ages_are_those_of_the_moment_at_which_it_is_read() -> None:
         "ended": None,
     }
     assert snapshot.status(13.0).heard_seconds_ago == {0: 3.0, 1: 5.5}
-
-
-def test_nobody_can_change_one() -> None:
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        Snapshot(TOLD).taken_at = 3.0  # type: ignore[misc]
-    with pytest.raises(AttributeError):
-        TOLD.agents = 4  # type: ignore[misc]

@@ -5,10 +5,11 @@ import random
 
 import numpy as np
 import pytest
-from scipy.stats import chisquare, nbinom
+from scipy.stats import nbinom
 
 from posse.security.noise import FieldNoise
 from posse.security.polya import draw_share
+from tests.support.laws import discrete_laplace, p_value
 
 SCALE, SUMS = 2.5, 1_500
 WIDTH = 200
@@ -22,47 +23,36 @@ def law(shares_added: int, shares: int, scale: float = SCALE) -> np.ndarray:
     return np.array([*lags[:0:-1], *lags])
 
 
-def p_value(drawn: np.ndarray, expected: np.ndarray) -> float:
-    """Of a chi-square test over the numbers that are expected 10 times or more."""
-    counts = expected * len(drawn)
-    likely = counts >= 10
-    seen = np.array([(drawn == k).sum() for k in np.arange(-WIDTH, WIDTH + 1)[likely]])
-    rest = [len(drawn) - seen.sum()], [len(drawn) - counts[likely].sum()]
-    return float(chisquare(np.append(seen, rest[0]), np.append(counts[likely], rest[1])).pvalue)
-
-
-def seeded(seed: int):
-    chance = random.Random(seed)
-    return chance.randrange
+def fits(drawn: np.ndarray, expected: np.ndarray) -> float:
+    return p_value(drawn, np.arange(-WIDTH, WIDTH + 1), expected, least=10)
 
 
 @pytest.mark.parametrize("shares", [1, 2, 5])
 def test_shares_sum_to_a_discrete_laplace_number(shares):
-    """P(x) = tanh(1/(2b)) e^(-|x|/b); false alarm 1e-4, seed fixed."""
-    below = seeded(shares)
+    """False alarm 1e-4, seed fixed."""
+    below = random.Random(shares).randrange
     drawn = np.array([
         sum(draw_share(below, SCALE, shares) for _ in range(shares)) for _ in range(SUMS)
     ])  # fmt: skip
-    x = np.abs(np.arange(-WIDTH, WIDTH + 1))
-    expected = math.tanh(1 / (2 * SCALE)) * np.exp(-x / SCALE)
+    expected = discrete_laplace(np.arange(-WIDTH, WIDTH + 1), SCALE)
     np.testing.assert_allclose(expected, law(shares, shares), atol=1e-12)
-    assert p_value(drawn, expected) > 1e-4
+    assert fits(drawn, expected) > 1e-4
 
 
 @pytest.mark.parametrize(("scale", "shares"), [(0.4, 2), (SCALE, 5), (20.0, 3)])
 def test_one_share_has_its_law(scale, shares):
     """False alarm 1e-4, seed fixed; scales below, about and above one word."""
-    below = seeded(7)
+    below = random.Random(7).randrange
     drawn = np.array([draw_share(below, scale, shares) for _ in range(SUMS)])
-    assert p_value(drawn, law(1, shares, scale)) > 1e-4
+    assert fits(drawn, law(1, shares, scale)) > 1e-4
 
 
 def test_the_test_tells_half_of_the_noise_and_a_share_too_small():
-    below = seeded(3)
+    below = random.Random(3).randrange
     half = np.array([draw_share(below, SCALE / 2, 2) for _ in range(SUMS)])
     small = np.array([draw_share(below, SCALE, 3) for _ in range(SUMS)])
-    assert p_value(half, law(1, 2)) < 1e-9
-    assert p_value(small, law(1, 2)) < 1e-9
+    assert fits(half, law(1, 2)) < 1e-9
+    assert fits(small, law(1, 2)) < 1e-9
 
 
 def test_the_fields_shares_have_their_law_and_keep_whole_numbers():
@@ -70,4 +60,4 @@ def test_the_fields_shares_have_their_law_and_keep_whole_numbers():
     values = np.full(SUMS, -3, dtype=np.int64)
     drawn = FieldNoise().polya(values, SCALE, 2)
     assert drawn.dtype == np.int64
-    assert p_value(drawn + 3, law(1, 2)) > 1e-9
+    assert fits(drawn + 3, law(1, 2)) > 1e-9
