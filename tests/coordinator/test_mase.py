@@ -43,6 +43,8 @@ def test_where_nobody_said_anything_there_is_no_answer() -> None:
     [
         # agent 0 votes and is lost, agent 1 is lost without a vote
         (4, 2, [(0, (2,)), PeerLost(0), PeerLost(1), (2, (0, 2)), (3, (0,))], ("identified", 1)),
+        # the vote of who was lost is enough
+        (3, 3, [(0, (0, 2)), PeerLost(0), (1, (0, 2)), (2, (0, 2))], ("identified", 1)),
         # with one vote of two lost agents arm 2 may still go, and arms 0 and 1 may not
         (4, 3, [(0, (2,)), PeerLost(0), PeerLost(1)], ("missing",)),
         # agents 0 and 1 are done without a vote against arms 1 or 2: hope is gone by no loss
