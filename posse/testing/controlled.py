@@ -36,6 +36,10 @@ class Controlled(ABC):
     def pids(self) -> dict[int, int]:
         """The process id of each member that was started here and is up, by rank."""
 
+    def logs(self) -> dict[str, str]:
+        """By member, what it logged so far, where that is kept."""
+        return {}
+
     @abstractmethod
     def linked(self, a: int, b: int) -> bool:
         """Whether these two agents may have a link with each other that can be cut."""

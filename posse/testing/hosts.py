@@ -17,6 +17,7 @@ from posse.durable.directory import SPECIFICATION, RunDirectory
 from posse.durable.frames import COORDINATOR, Frame, Reader
 from posse.errors import InputError, PosseError, RunFailed
 from posse.plan import Plan, Source, changed
+from posse.protocol.machine import peer_name
 from posse.results.result import Result
 from posse.spec.runfile import RunSpec
 from posse.testing.controlled import Controlled, tell
@@ -122,6 +123,9 @@ class HostedCluster(Controlled):
     def log(self, rank: int) -> str:
         """What a member said so far on its standard error."""
         return (self._folder / str(rank) / "log").read_text(errors="replace")
+
+    def logs(self) -> dict[str, str]:
+        return {peer_name(rank): self.log(rank) for rank in self._members}
 
     def _start(self, rank: int) -> None:
         folder = self._folder / str(rank)

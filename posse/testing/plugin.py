@@ -7,7 +7,8 @@
         assert cluster.messages(kind="Vote")
 
 If a test fails, its last frames are shown below the traceback, and pytest's cache keeps them as a
-space-time picture; pytest itself shows what the agents' processes logged.
+space-time picture. Beside it is what each member of a `HostedCluster` (`hosted=True`) logged; what
+a `ControlledCluster`'s agents did, pytest itself shows.
 """
 
 import importlib.util
@@ -21,10 +22,10 @@ import pytest
 
 if TYPE_CHECKING:
     from posse.durable.frames import Frame
-    from posse.testing.cluster import ControlledCluster
+    from posse.testing.controlled import Controlled
 
 _SHOWN = 20
-_UP: "pytest.StashKey[list[ControlledCluster]]" = pytest.StashKey()
+_UP: "pytest.StashKey[list[Controlled]]" = pytest.StashKey()
 
 if importlib.util.find_spec("pytest_asyncio") is not None:
     import pytest_asyncio
@@ -32,15 +33,17 @@ if importlib.util.find_spec("pytest_asyncio") is not None:
     @pytest_asyncio.fixture
     async def posse_cluster(
         request: pytest.FixtureRequest,
-    ) -> AsyncIterator[Callable[..., Awaitable["ControlledCluster"]]]:
-        """A function that starts a `ControlledCluster`, which ends with the test."""
+    ) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
+        """A function that starts a `ControlledCluster`, or one that is `hosted`, for the test."""
         from posse.testing.cluster import ControlledCluster  # noqa: PLC0415
+        from posse.testing.hosts import HostedCluster  # noqa: PLC0415
 
         up = request.node.stash.setdefault(_UP, [])
         async with AsyncExitStack() as clusters:
 
-            async def start(*given: Any, **options: Any) -> ControlledCluster:
-                cluster = await clusters.enter_async_context(ControlledCluster(*given, **options))
+            async def start(*given: Any, hosted: bool = False, **options: Any) -> Any:
+                made = (HostedCluster if hosted else ControlledCluster)(*given, **options)
+                cluster = await clusters.enter_async_context(made)
                 up.append(cluster)
                 return cluster
 
@@ -69,6 +72,10 @@ def pytest_runtest_makereport(
             title = f"posse: the last of {len(frames)} frames of {cluster.spec.system}"
             if (drawn := _picture(item, frames, cluster.spec.system)) is not None:
                 lines = f"{lines}\nas a picture: {drawn}"
+                if logs := cluster.logs():
+                    kept = drawn.with_suffix(".log")
+                    kept.write_text("".join(f"{name}:\n{text}\n" for name, text in logs.items()))
+                    lines = f"{lines}\nwhat each member logged: {kept}"
             report.sections.append((title, lines))
     return report
 

@@ -6,6 +6,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
@@ -41,21 +43,49 @@ async def test_no_votes(posse_cluster):
 """
 
 
-def test_the_fixture_brings_up_clusters_and_a_failure_shows_the_last_frames(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "test_ride.py").write_text(TESTS)
+HOSTED = """
+import pytest
+
+
+@pytest.mark.asyncio
+async def test_hosted(posse_cluster):
+    arms = {"kind": "bernoulli", "means": [0.7, 0.5]}
+    cluster = await posse_cluster(
+        {"system": "ucb1", "agents": {"count": 2}, "arms": arms, "parameters": {"horizon": 9}},
+        hosted=True,
+    )
+    assert await cluster.run() is None
+"""
+
+
+def failed(folder: Path, tests: str, summary: str) -> str:
+    """What is shown of these tests' clusters where a test fails."""
+    (folder / "test_ride.py").write_text(tests)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *OPTIONS],
-        cwd=tmp_path,
+        cwd=folder,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         timeout=PATIENCE,
         check=False,
     )
-    assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
-    _, _, shown = done.stdout.partition("posse: the last of ")
+    assert summary in done.stdout, done.stdout + done.stderr
+    return done.stdout.partition("posse: the last of ")[2]
+
+
+@pytest.mark.slow
+def test_what_hosted_members_logged_is_kept_beside_the_picture(tmp_path: Path) -> None:
+    shown = failed(tmp_path, HOSTED, "1 failed")
+    kept = tmp_path / ".pytest_cache/d/posse/test_ride.py-test_hosted-ucb1.log"
+    assert f"what each member logged: {kept}" in shown
+    assert "the coordinator:\n" in kept.read_text()
+
+
+def test_the_fixture_brings_up_clusters_and_a_failure_shows_the_last_frames(
+    tmp_path: Path,
+) -> None:
+    shown = failed(tmp_path, TESTS, "1 failed, 1 passed")
     assert " frames of mase ---" in shown
     assert len([line for line in shown.splitlines() if " → " in line]) == 20
     drawn = tmp_path / ".pytest_cache/d/posse/test_ride.py-test_no_votes-mase.svg"
