@@ -90,6 +90,17 @@ class Coordinator:
         )
         self._socket.send_multipart((self._agent, frame))
 
+    def configures(self, run: Plan) -> None:
+        """An agent joins and is configured, one of another machine once it knows the time."""
+        join = self.heard()
+        assert isinstance(join, control.Join)
+        if join.incarnation:
+            self.says(control.Welcome(3, run.spec.system))
+            while isinstance(said := self.heard(), control.Sync):
+                self.says(control.Synced(said.sent, said.sent))
+        self.says(configure(run))
+        assert isinstance(self.heard(), control.Ready)
+
     def close(self) -> None:
         self._socket.close(0)
         end(self._context)
@@ -118,9 +129,7 @@ def test_who_may_say_no_more_asks_beside_its_coordinator_too_what_was_taken(
 ) -> None:
     monkeypatch.setattr("posse.engines.agents.uplink.Session", partial(Session, most_frames=100))
     agent = serving(coordinator)
-    coordinator.heard()
-    coordinator.says(configure(spec("central", 8, engine={"clock": "wall"})))
-    assert isinstance(coordinator.heard(), control.Ready)
+    coordinator.configures(spec("central", 8, engine={"clock": "wall"}))
     coordinator.says(control.Begin(0, 0))
     assert 50 <= coordinator.frames_until_asked() <= 100
     coordinator.answers()
@@ -216,12 +225,7 @@ def test_an_agent_with_slow_arms_hears_the_end_between_two_pulls(
     engine = {"deadline": 1.0}  # so an agent that acts says so four times a second
     run = spec("ucb1", 4, arms=arms, base=str(tmp_path), parameters=parameters, engine=engine)
     agent = Serving(remote_agent(coordinator.endpoint, 3, plan=run, lab=True))
-    assert isinstance(coordinator.heard(), control.Join)
-    coordinator.says(control.Welcome(3, "ucb1"))
-    while isinstance(said := coordinator.heard(), control.Sync):
-        coordinator.says(control.Synced(said.sent, said.sent))
-    coordinator.says(configure(run))
-    assert isinstance(coordinator.heard(), control.Ready)
+    coordinator.configures(run)
     coordinator.says(control.Begin(0, 0))
     pulls = tmp_path / "slow_arms.py.pulls"
     until(pulls.exists, "the first pull")
@@ -308,9 +312,7 @@ def test_who_is_replaced_has_nothing_to_go_on_with(
     coordinator: Coordinator, tmp_path: Path
 ) -> None:
     agent = serving(coordinator, tmp_path)
-    coordinator.heard()
-    coordinator.says(configure(broken("own arms", tmp_path)))
-    assert isinstance(coordinator.heard(), control.Ready)
+    coordinator.configures(broken("own arms", tmp_path))
     assert list(tmp_path.glob("*.journal"))
     coordinator.says(control.Refused(SUPERSEDED))
     assert isinstance(coordinator.heard(), control.Failed)
@@ -326,9 +328,7 @@ def test_who_has_no_coordinator_when_it_fails_can_go_on_once_it_is_mended(
     run = broken("line", tmp_path)
     mend("line", tmp_path)
     agent = serving(coordinator, tmp_path)
-    coordinator.heard()
-    coordinator.says(configure(run))
-    assert isinstance(coordinator.heard(), control.Ready)
+    coordinator.configures(run)
     coordinator.says(control.Whose())
     assert isinstance(coordinator.heard(), control.Resume)
     broken("line", tmp_path)
@@ -354,12 +354,7 @@ def test_whose_only_run_is_over_leaves_without_its_coordinators_word(
     mend("line", tmp_path)
     journal, wait = tmp_path / "kept.journal", PATIENCE if anew else 1.0
     agent = Serving(remote_agent(coordinator.endpoint, 3, plan=run, journal=journal, wait=wait))
-    assert isinstance(coordinator.heard(), control.Join)
-    coordinator.says(control.Welcome(3, "dp-mase"))
-    while isinstance(said := coordinator.heard(), control.Sync):
-        coordinator.says(control.Synced(said.sent, said.sent))
-    coordinator.says(configure(run))
-    assert isinstance(coordinator.heard(), control.Ready)
+    coordinator.configures(run)
     coordinator.says(control.Begin(0, 0))
     coordinator.says(control.Stop())
     while b"Stopped" not in coordinator.frame():
@@ -397,9 +392,7 @@ def test_what_cannot_be_written_down_is_not_told_and_the_failure_is(
     monkeypatch.setattr(forkserver, "Journal", Full)
     agent = serving(coordinator, tmp_path)
     mend("line", tmp_path)
-    coordinator.heard()
-    coordinator.says(configure(broken("none", tmp_path)))
-    assert isinstance(coordinator.heard(), control.Ready)
+    coordinator.configures(broken("none", tmp_path))
     Full.room = 1  # for the run that its ledger has begun
     coordinator.says(control.Begin(0, 0))
     assert isinstance(coordinator.heard(), control.Failed)
