@@ -27,7 +27,7 @@ import os
 import socket as sockets
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import zmq
@@ -36,7 +36,7 @@ from posse.engines.simulated.handshake import Credentials, SimulatedGate, shake_
 from posse.engines.simulated.schedule import Process, TurnSchedule
 from posse.protocol.wire import kind_of
 from posse.security.address import split
-from posse.spec.network import Conditions, lateness
+from posse.spec.network import Conditions, LinkConditions, lateness
 from posse.wire.session import is_numbered
 
 _HOST = "127.0.0.1"
@@ -52,7 +52,6 @@ _RETRANSMIT = 0.2
 _OVERTAKEN = 0.05
 _LONGEST_RETRANSMIT = 30.0
 _ASK_AGAIN = 1.0
-_DEFAULT_HANDSHAKE = 30.0
 
 FrameNote = Callable[[str, int, int, bytes], None]
 """Hears what happens: what, from whom, to whom, data."""
@@ -123,6 +122,16 @@ class Path:
     cut: bool = False
     dropped_since: float | None = None
 
+    @classmethod
+    def under(cls, has: LinkConditions) -> "Path":
+        """The way that a run file declares; what is lost the system sends again."""
+        return cls(
+            has.delay or 0.0,
+            has.jitter or 0.0,
+            resent=has.loss or 0.0,
+            bandwidth=has.bandwidth or math.inf,
+        )
+
     @property
     def passes(self) -> bool:
         """Whether packets pass."""
@@ -173,7 +182,6 @@ class SimulatedNetwork:
         self._ends: dict[LinkEnd, None] = {}
         self._ports = itertools.count(40_000)
         self._names = itertools.count(1)
-        self._used: dict[int, set[int]] = {}
         self._places: dict[str, int] = {}
         self._hosts: dict[int, str] = {}
         self._nowhere: set[str] = set()
@@ -187,20 +195,11 @@ class SimulatedNetwork:
         """The way from one rank to another."""
         ends = (source, target)
         if ends not in self._paths:
-            self._paths[ends] = self._new_path(source, target)
+            declared = self.declared
+            self._paths[ends] = (
+                replace(self.base) if declared is None else Path.under(declared(source, target))
+            )
         return self._paths[ends]
-
-    def _new_path(self, source: int, target: int) -> Path:
-        if self.declared is None:
-            base = self.base
-            return Path(base.delay, base.jitter, bandwidth=base.bandwidth)
-        has = self.declared(source, target)
-        return Path(
-            has.delay or 0.0,
-            has.jitter or 0.0,
-            resent=has.loss or 0.0,
-            bandwidth=has.bandwidth or math.inf,
-        )
 
     def passes(self, a: int, b: int) -> bool:
         """Whether packets pass between these two, in both directions."""
@@ -362,22 +361,9 @@ class SimulatedNetwork:
         for socket in [*self._files]:
             self.silence(socket)
 
-    def descriptor(self, process: Process) -> int:
-        """The lowest free descriptor of a process, as the kernel gives it."""
-        used = self._used.setdefault(id(process), set())
-        number = FIRST_DESCRIPTOR
-        while number in used:
-            number += 1
-        used.add(number)
-        return number
-
-    def free(self, process: Process, descriptor: int) -> None:
-        """A process closed this descriptor."""
-        self._used[id(process)].discard(descriptor)
-
     def _release(self, end: LinkEnd) -> None:
         end.open = False
-        self.free(end.socket.process, end.descriptor)
+        end.socket.process.descriptors.discard(end.descriptor)
         if not end.other.open and not end.held and not end.other.held:
             for gone in (end, end.other):
                 if gone in self._ends:
@@ -386,12 +372,12 @@ class SimulatedNetwork:
     def establish(self, connector: "Connector", listener: Socket, key: str) -> None:
         """Two sockets are connected, the first of which has shown this key."""
         client = LinkEnd(
-            connector.socket, self.descriptor(connector.socket.process), connector.address
+            connector.socket, new_descriptor(connector.socket.process), connector.address
         )
         number = next(self._names)
         server = LinkEnd(
             listener,
-            self.descriptor(listener.process),
+            new_descriptor(listener.process),
             connector.address,
             b"\0" + number.to_bytes(4, "big"),
             key,
@@ -473,6 +459,15 @@ class SimulatedNetwork:
                 self.finish(end)
                 self.lose(end)
                 return
+
+
+def new_descriptor(process: Process) -> int:
+    """The lowest free descriptor of a process, as the kernel gives it."""
+    number = FIRST_DESCRIPTOR
+    while number in process.descriptors:
+        number += 1
+    process.descriptors.add(number)
+    return number
 
 
 class SocketFile:
@@ -603,11 +598,11 @@ class Connector:
             (own, here, zmq.EVENT_CONNECTED),
         ):
             if socket.process.alive:
-                descriptor = network.descriptor(socket.process)
+                descriptor = new_descriptor(socket.process)
                 socket.monitor_says(first, descriptor, self.address)
                 socket.monitor_says(event, value, self.address)
                 socket.monitor_says(zmq.EVENT_DISCONNECTED, descriptor, self.address)
-                network.free(socket.process, descriptor)
+                socket.process.descriptors.discard(descriptor)
         if not for_good and not self.closed and own.process.alive:
             self._again()
 

@@ -79,6 +79,8 @@ class Process:
         self.on_end: Callable[[], None] = lambda: None
         self.reads: Callable[[], None] = lambda: None
         """Called for each message that it reads, which may take time."""
+        self.descriptors: set[int] = set()
+        """Those of its connections."""
         self._schedule = schedule
         self._main = main
         self.turns = 0

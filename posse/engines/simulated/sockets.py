@@ -8,7 +8,7 @@ from typing import Any
 import zmq
 
 from posse.engines.simulated.handshake import Credentials, SimulatedGate
-from posse.engines.simulated.network import Connector, LinkEnd, SimulatedNetwork
+from posse.engines.simulated.network import Connector, LinkEnd, SimulatedNetwork, arrived
 from posse.engines.simulated.schedule import Killed, Process
 from posse.security.zap import ZapStatus
 
@@ -325,7 +325,7 @@ class SimulatedSocket(Readable):
                 self._await_room(end.other.rank, flags)
                 self._to = end
             elif self._to is not None:
-                self.network.transmit(self._to, data, _arrived)
+                self.network.transmit(self._to, data, arrived)
                 self._to = None
             return
         for connector in self._connectors.values():
@@ -347,10 +347,6 @@ class SimulatedSocket(Readable):
         """Send a message of two parts, the first of them its routing id."""
         self.send(parts[0], flags | zmq.SNDMORE)
         self.send(parts[1], flags)
-
-
-def _arrived(end: LinkEnd, data: bytes) -> None:
-    end.socket.arrived(end, data)
 
 
 def _subscribed(end: LinkEnd, data: bytes) -> None:
