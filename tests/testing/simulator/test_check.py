@@ -37,7 +37,7 @@ def test_strangers_are_told_nothing_and_a_revoked_agent_takes_no_part() -> None:
         for after, what in enumerate(get_args(KeyFault)[:3])
     ]
     revoked = InjectedFault(what="revoked key", after=100, ends=(1,), lasts=2.0)
-    trial = attempt(plan, 7, strangers)
+    trial = attempt(plan, 13, strangers)
     assert trial.violations == []
     refused = [event for event in trial.events if event.what == "refused"]
     assert [event.source for event in refused] == [FIRST_STRANGER, FIRST_STRANGER + 1] * 2
