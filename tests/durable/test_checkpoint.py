@@ -50,68 +50,63 @@ QUICK = ("dp-mase", "private-ucb", "tdfs-private", "anonymous", "hdp-mab", "cdp-
 
 
 class BroughtBack:
-    """An agent's host whose place another takes now and then, made of the bytes of the last."""
+    """A host whose place another takes now and then, made of the bytes of the last."""
 
     times = 0
+    inputs: tuple[str, ...]
 
-    def __init__(self, setup: AgentSetup, rank: int, sources: Sources) -> None:
-        field = setup.mode == "field"
+    def __init__(self, sources: Sources, field: bool, every: int, count: int) -> None:
         self._journal = Journal(Path("none"), "")
-        sources = record_sources(self._journal, replace(sources, cohort=None), field=field)
-        self._host = AgentHost(setup, rank, sources)
-        self._setup = setup
-        self._sources = sources.coarse() if field else sources
-        self._inputs = rank
+        self._sources = record_sources(self._journal, replace(sources, cohort=None), field=field)
+        self._every, self._count = every, count
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("receive", "hear", "step"):
-            self._inputs += 1
-            if self._inputs % (2 * EVERY if self._host.field else EVERY) == 0:
+        if name in self.inputs:
+            self._count += 1
+            if self._count % self._every == 0:
                 self._again()
         return getattr(self._host, name)
 
+    def _let_go(self, spending: Any) -> None:
+        """A ledger is held by one alone."""
+        if isinstance(spending, RecordedSpending):
+            spending._spending._close()  # type: ignore[attr-defined]
+        type(self).times += 1
+
+
+class AgentBroughtBack(BroughtBack):
+    inputs = ("receive", "hear", "step")
+
+    def __init__(self, setup: AgentSetup, rank: int, sources: Sources) -> None:
+        field = setup.mode == "field"
+        super().__init__(sources, field, 2 * EVERY if field else EVERY, rank)
+        self._host = AgentHost(setup, rank, self._sources)
+        self._setup = setup
+        self._given = self._sources.coarse() if field else self._sources
+
     def _again(self) -> None:
         state = written(self._host, outside_agent(self._journal, self._host.sources, self._setup))
-        spending: Any = self._host.run and self._host.run._spending
-        if isinstance(spending, RecordedSpending):  # a ledger is held by one alone
-            ledger: Any = spending._spending
-            ledger._close()
-        self._host = read(state, outside_agent(self._journal, self._sources, self._setup))
-        BroughtBack.times += 1
+        self._let_go(self._host.run and self._host.run._spending)
+        self._host = read(state, outside_agent(self._journal, self._given, self._setup))
 
 
-class CoordinatorBroughtBack:
-    """The same for a coordinator's host."""
-
-    times = 0
+class CoordinatorBroughtBack(BroughtBack):
+    inputs = ("receive", "fire")
 
     def __init__(
         self, plan: Plan, network: Network, run: int, sources: Sources, *given: Any, **named: Any
     ) -> None:
-        self._journal = Journal(Path("none"), "")
-        self._sources = record_sources(
-            self._journal, replace(sources, cohort=None), field=plan.field
-        )
+        super().__init__(sources, plan.field, EVERY, 0)
         self._host = CoordinatorHost(plan, network, run, self._sources, *given, **named)
-        self._inputs = 0
-
-    def __getattr__(self, name: str) -> Any:
-        if name in ("receive", "fire"):
-            self._inputs += 1
-            if self._inputs % EVERY == 0 and not self._host.outbox:
-                self._again()
-        return getattr(self._host, name)
 
     def _again(self) -> None:
         host = self._host
+        if host.outbox:
+            return
         named = outside_coordinator(self._journal, host.plan, host.sources, host.observe)
         state = written(host, named)
-        server: Any = host._server
-        if server is not None and isinstance(server._spending, RecordedSpending):
-            ledger: Any = server._spending._spending
-            ledger._close()
+        self._let_go(host._server and host._server._spending)
         self._host = restored_host(self._journal, host.plan, self._sources, host.observe, state)
-        CoordinatorBroughtBack.times += 1
 
 
 @pytest.mark.inside
@@ -132,12 +127,12 @@ def test_who_was_restored_host_goes_on_as_it_was(
     expected = taken(CASES[name]["run"])
     for file in tmp_path.glob("*.ledger*"):
         file.unlink()
-    for kind in (BroughtBack, CoordinatorBroughtBack):
+    for kind in (AgentBroughtBack, CoordinatorBroughtBack):
         monkeypatch.setattr(kind, "times", 0)
-    monkeypatch.setattr(memory, "AgentHost", BroughtBack)
+    monkeypatch.setattr(memory, "AgentHost", AgentBroughtBack)
     monkeypatch.setattr(memory, "CoordinatorHost", CoordinatorBroughtBack)
     assert taken(CASES[name]["run"]) == expected
-    assert BroughtBack.times > 0
+    assert AgentBroughtBack.times > 0
     assert CoordinatorBroughtBack.times > 0
 
 

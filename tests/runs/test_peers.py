@@ -83,16 +83,6 @@ def test_an_agent_that_fails_in_a_run_that_can_do_without_it_is_dismissed(
     assert "\x1b" not in said.text
 
 
-@pytest.mark.slow
-def test_an_agent_that_fails_in_a_run_that_needs_it_ends_it_by_name(tmp_path: Path) -> None:
-    with site(spec("central", 2, engine={**QUIET, "on_missing": "end"}), tmp_path) as here:
-        here.peer.join()
-        here.peer.until("Begin")
-        here.peer.say(control.Failed("agent 1 has a defect"))
-        here.coordinator.ended()
-        assert str(here.coordinator.error) == "agent 0 cannot go on: agent 1 has a defect"
-
-
 SILENT: dict[str, Callable[[HostilePeer], object]] = {
     "nothing at all": lambda peer: None,
     "garbage": lambda peer: peer.socket.send(b"garbage"),

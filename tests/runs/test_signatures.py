@@ -10,7 +10,6 @@ from posse.engines import memory
 from posse.engines.base import silent
 from posse.errors import RunFailed
 from posse.hosts.coordinator import CoordinatorHost
-from posse.hosts.endpoint import Endpoint
 from posse.plan import prepare
 from posse.protocol.cooperative import Bundle, means_record, reward_record
 from posse.protocol.federated import Data, Hop
@@ -18,6 +17,7 @@ from posse.protocol.masking import PublicKey
 from posse.protocol.signing import SIGNATURE_BYTES
 from posse.results.record import RunRecord
 from tests.support.runs import assert_same_run
+from tests.support.tampering import tampering
 
 pytestmark = pytest.mark.inside
 
@@ -31,12 +31,11 @@ FEDERATED = {"epsilon": 1.0, "horizon": 20_000}
 @pytest.mark.parametrize("sign", [True, False])
 def test_whose_masking_key_is_none_is_named_and_the_others_go_on(system: str, sign: bool) -> None:
     """Attack a27: a key of small order, or one that is not signed, made its whole group silent."""
-    send = Endpoint.send
 
-    def sends(self: Endpoint, to: int, message: Any, now: float) -> None:
-        if self.name == 0 and isinstance(message, PublicKey):
-            message = PublicKey(message.key[:32] if sign else bytes(32))
-        send(self, to, message, now)
+    def change(to: int | None, message: Any) -> Any:
+        if not isinstance(message, PublicKey):
+            return message
+        return PublicKey(message.key[:32] if sign else bytes(32))
 
     run = prepare(
         {
@@ -48,8 +47,7 @@ def test_whose_masking_key_is_none_is_named_and_the_others_go_on(system: str, si
             "engine": {"sign": sign},
         }
     )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Endpoint, "send", sends)
+    with tampering(0, change):
         record = memory.run(run, 0)
     reason = "bad-signature" if sign else "bad-key"
     assert record.status == "horizon"
@@ -108,22 +106,13 @@ def with_a_liar(
     observe: Callable[[CoordinatorHost], None] = silent,
 ) -> RunRecord:
     """The run in which agent 1 lies about what agent 0 said."""
-    one, all_ = Endpoint.send, Endpoint.send_to_all
 
-    def change(name: int, message: Any) -> Any:
-        if name == 1 and isinstance(message, Bundle):
+    def change(to: int | None, message: Any) -> Any:
+        if isinstance(message, Bundle):
             return forged_records(message, sign)
-        return forged_rows(message) if name == 1 and isinstance(message, Data | Hop) else message
+        return forged_rows(message) if isinstance(message, Data | Hop) else message
 
-    def send(self: Endpoint, to: int, message: Any, now: float) -> None:
-        one(self, to, change(self.name, message), now)
-
-    def send_to_all(self: Endpoint, targets: Any, message: Any, now: float) -> None:
-        all_(self, targets, change(self.name, message), now)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Endpoint, "send", send)
-        patch.setattr(Endpoint, "send_to_all", send_to_all)
+    with tampering(1, change):
         return memory.run(run_of(system, parameters, sign=sign), 0, observe)
 
 
@@ -146,14 +135,6 @@ def test_forged_messages_are_refused_and_the_others_are_not(
     assert record.status == "horizon"
 
 
-@pytest.mark.parametrize("exchange", ["gis", "flooding"])
-def test_forged_means_end_the_run_by_the_relays_name(exchange: str) -> None:
-    parameters = FEDERATED | {"exchange": exchange}
-    with pytest.raises(RunFailed) as error:
-        with_a_liar("ddp-mab", parameters, sign=True)
-    assert "agent 2 refused what agent 1 sent: bad-signature" in str(error.value)
-
-
 @pytest.mark.slow
 def test_among_gossip_forged_means_are_as_if_they_had_not_been_said() -> None:
     """Nobody waits for them there: agents exchange until the horizon. The relay is named."""
@@ -167,6 +148,12 @@ def test_among_gossip_forged_means_are_as_if_they_had_not_been_said() -> None:
     assert said == ["agent 2 refused what agent 1 sent: bad-signature: of agent 0"]
     assert record.refused.keys() == {"bad-signature"}
     assert record.status == "horizon"
+
+
+@pytest.mark.parametrize("exchange", ["gis", "flooding"])
+def test_forged_means_end_the_run_by_the_relays_name(exchange: str) -> None:
+    with pytest.raises(RunFailed, match="agent 2 refused what agent 1 sent: bad-signature"):
+        with_a_liar("ddp-mab", FEDERATED | {"exchange": exchange}, sign=True)
 
 
 def test_forged_means_on_their_way_to_a_sink_end_the_run_by_the_relays_name() -> None:

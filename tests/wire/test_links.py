@@ -1,6 +1,7 @@
 """The links between agents: what is sent is heard by all it is for, and by nobody too early."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -31,7 +32,8 @@ def to(inboxes: dict[int, str]) -> AgentSetup:
 class Wire:
     """Makes inboxes and ways out, and closes them."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._context = zmq.Context()
         self._made: list[NeighbourLinks] = []
         self._guards: list[Guard] = []
@@ -53,8 +55,11 @@ class Wire:
         self._made.append(mesh)
         return mesh
 
-    def inbox(self, kind: type[NeighbourLinks], address: str, rank: int) -> zmq.Socket:
-        return self.mesh(kind, address, rank).inbox
+    def addresses(self, *ranks: int) -> dict[int, str]:
+        return {rank: f"ipc://{self._folder}/{rank}" for rank in ranks}
+
+    def inboxes(self, kind: type[NeighbourLinks], addresses: dict[int, str]) -> list[zmq.Socket]:
+        return [self.mesh(kind, address, rank).inbox for rank, address in addresses.items()]
 
     def links(self, kind: type[NeighbourLinks], *, watched: bool = False) -> NeighbourLinks:
         return self.mesh(kind, f"inproc://{len(self._made)}", 1, watched=watched)
@@ -68,30 +73,29 @@ class Wire:
 
 
 @pytest.fixture
-def wire() -> Iterator[Wire]:
-    wire = Wire()
-    yield wire
-    wire.close()
+def wire(tmp_path: Path) -> Iterator[Wire]:
+    with closing(Wire(tmp_path)) as wire:
+        yield wire
 
 
-def until_heard(links: NeighbourLinks, inboxes: list[zmq.Socket]) -> None:
+def until_heard(
+    links: NeighbourLinks, inboxes: list[zmq.Socket], but: tuple[int, ...] = ()
+) -> None:
     """As agents do it: a socket that is bound takes a connection when its owner looks at it."""
     poller = zmq.Poller()
     for socket in inboxes:
         poller.register(socket, zmq.POLLIN)
     for _ in range(WAIT_MS // 10):
-        if not links.not_listening():
+        if links.not_listening() == but:
             return
         poller.poll(10)
     raise AssertionError(f"after {WAIT_MS} ms these do not listen: {links.not_listening()}")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_neighbour_hears_every_frame_in_order(
-    wire: Wire, kind: type[NeighbourLinks], tmp_path: Path
-) -> None:
-    addresses = {rank: f"ipc://{tmp_path}/{rank}" for rank in (3, 8, 11)}
-    inboxes = [wire.inbox(kind, address, rank) for rank, address in addresses.items()]
+def test_every_neighbour_hears_every_frame_in_order(wire: Wire, kind: type[NeighbourLinks]) -> None:
+    addresses = wire.addresses(3, 8, 11)
+    inboxes = wire.inboxes(kind, addresses)
     links = wire.links(kind)
     ways = links.connect(to(addresses))
     until_heard(links, inboxes)
@@ -102,61 +106,52 @@ def test_every_neighbour_hears_every_frame_in_order(
         assert [content(socket.recv()) for _ in frames] == frames
 
 
-def test_what_is_for_one_neighbour_reaches_no_other(wire: Wire, tmp_path: Path) -> None:
-    addresses = {rank: f"ipc://{tmp_path}/{rank}" for rank in (0, 1)}
-    first, second = (wire.inbox(EachLink, a, rank) for rank, a in addresses.items())
-    links = wire.links(EachLink)
-    ways = links.connect(to(addresses))
+def test_what_is_for_one_neighbour_reaches_no_other(wire: Wire) -> None:
+    addresses = wire.addresses(0, 1)
+    first, second = wire.inboxes(EachLink, addresses)
+    ways = wire.links(EachLink).connect(to(addresses))
     ways[1](MAGIC + b"secret")
     ways[NEIGHBOURS](MAGIC + b"news")
     assert [content(second.recv()), content(second.recv())] == [MAGIC + b"secret", MAGIC + b"news"]
     assert content(first.recv()) == MAGIC + b"news"
 
 
-def test_a_neighbour_that_does_not_listen_yet_is_named(wire: Wire, tmp_path: Path) -> None:
-    addresses = {rank: f"ipc://{tmp_path}/{rank}" for rank in (2, 4)}
-    links = wire.links(OneToAll)
-    here = wire.inbox(OneToAll, addresses[2], 2)
+def test_a_neighbour_that_does_not_listen_yet_is_named(wire: Wire) -> None:
+    links, addresses = wire.links(OneToAll), wire.addresses(2, 4)
+    here = wire.inboxes(OneToAll, {2: addresses[2]})
     ways = links.connect(to(addresses))
-    poller = zmq.Poller()
-    poller.register(here, zmq.POLLIN)
-    for _ in range(WAIT_MS // 10):
-        if links.not_listening() == (4,):
-            break
-        poller.poll(10)
-    assert links.not_listening() == (4,)
-    late = wire.inbox(OneToAll, addresses[4], 4)
-    until_heard(links, [here, late])
+    until_heard(links, here, but=(4,))
+    here += wire.inboxes(OneToAll, {4: addresses[4]})
+    until_heard(links, here)
     ways[NEIGHBOURS](MAGIC)
-    assert (content(here.recv()), content(late.recv())) == (MAGIC, MAGIC)
+    assert [content(inbox.recv()) for inbox in here] == [MAGIC, MAGIC]
 
 
-def test_a_neighbour_that_was_started_again_is_waited_for(wire: Wire, tmp_path: Path) -> None:
+def test_a_neighbour_that_was_started_again_is_waited_for(wire: Wire) -> None:
     links = wire.links(OneToAll)
-    links.connect(to({5: f"ipc://{tmp_path}/old"}))
-    old = wire.inbox(OneToAll, f"ipc://{tmp_path}/old", 5)
-    until_heard(links, [old])
-    old.close(linger=0)
-    ways = links.connect(to({5: f"ipc://{tmp_path}/new"}))
+    was, now = ({5: address} for address in wire.addresses(0, 1).values())
+    links.connect(to(was))
+    old = wire.inboxes(OneToAll, was)
+    until_heard(links, old)
+    old[0].close(linger=0)
+    ways = links.connect(to(now))
     assert links.not_listening() == (5,)
-    new = wire.inbox(OneToAll, f"ipc://{tmp_path}/new", 5)
-    until_heard(links, [new])
+    new = wire.inboxes(OneToAll, now)
+    until_heard(links, new)
     ways[NEIGHBOURS](MAGIC)
-    assert content(new.recv()) == MAGIC
+    assert content(new[0].recv()) == MAGIC
 
 
-def test_watched_links_stay_up_until_their_neighbour_has_another_inbox(
-    wire: Wire, tmp_path: Path
-) -> None:
+def test_watched_links_stay_up_until_their_neighbour_has_another_inbox(wire: Wire) -> None:
     links = wire.links(EachLink, watched=True)
-    inboxes = {rank: f"ipc://{tmp_path}/{rank}" for rank in (5, 6, 7)}
+    inboxes = wire.addresses(5, 6, 7)
     links.connect(to(inboxes))
     assert links.not_listening() == (5, 6, 7)
     for rank in inboxes:
         links.changed(rank, up=True)
     links.changed(7, up=False)
     assert links.not_listening() == (7,)
-    links.connect(to({**inboxes, 5: f"ipc://{tmp_path}/new"}))
+    links.connect(to({**inboxes, 5: wire.addresses(0)[0]}))
     assert sorted(links.not_listening()) == [5, 7]
     links.lose(6)
     links.connect(to(inboxes))
@@ -165,11 +160,10 @@ def test_watched_links_stay_up_until_their_neighbour_has_another_inbox(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_to_a_neighbour_that_is_gone_nothing_more_is_sent(
-    kind: type[NeighbourLinks], wire: Wire, tmp_path: Path
+    kind: type[NeighbourLinks], wire: Wire
 ) -> None:
-    links = wire.links(kind)
-    addresses = {rank: f"ipc://{tmp_path}/{rank}" for rank in (5, 6)}
-    inboxes = [wire.inbox(kind, address, rank) for rank, address in addresses.items()]
+    links, addresses = wire.links(kind), wire.addresses(5, 6)
+    inboxes = wire.inboxes(kind, addresses)
     ways = links.connect(to(addresses))
     until_heard(links, inboxes)
     links.lose(5)
@@ -183,8 +177,8 @@ def test_to_a_neighbour_that_is_gone_nothing_more_is_sent(
     assert [content(inbox.recv()) for inbox in inboxes] == [MAGIC, MAGIC]
 
 
-def test_an_agent_that_got_another_rank_listens_in_its_name(wire: Wire, tmp_path: Path) -> None:
-    address = f"ipc://{tmp_path}/inbox"
+def test_an_agent_that_got_another_rank_listens_in_its_name(wire: Wire) -> None:
+    (address,) = wire.addresses(0).values()
     mesh = wire.mesh(OneToAll, address, 0)
     mesh.rename(7)
     links = wire.links(OneToAll)
