@@ -44,20 +44,6 @@ def test_only_what_is_missing_is_done(squares: Store[int]) -> None:
     assert all(done.before for done in again)
 
 
-def test_what_was_done_before_an_end_is_not_done_again(squares: Store[int]) -> None:
-    pieces = [Piece(n, str(n), squares) for n in range(4)]
-
-    def interrupted(tasks: list[int]):
-        yield 0, tasks[0] ** 2
-        yield 1, tasks[1] ** 2
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        list(carry_out(pieces, interrupted))
-    left = [done.place for done in carry_out(pieces, backwards) if not done.before]
-    assert left == [3, 2]
-
-
 def test_a_failure_is_an_outcome_and_is_not_kept(squares: Store[int]) -> None:
     failed = RunFailed("agent 2 was lost")
     (done,) = carry_out([Piece(3, "3", squares)], lambda tasks: iter([(0, failed)]))

@@ -223,13 +223,6 @@ def test_values_of_every_kind_come_back() -> None:
     assert again["order"].flags.f_contiguous
 
 
-def test_random_numbers_go_on() -> None:
-    here = np.random.default_rng(1)
-    here.integers(10, dtype=np.int32)
-    there = read(written(here, {}), {})
-    assert there.integers(1000, size=9).tolist() == here.integers(1000, size=9).tolist()
-
-
 def shared_tuples(depth: int) -> list[Any]:
     """A tuple of a tuple and the same again, and so on: its hash would take 2^depth steps."""
     return ["tuple", 1] if not depth else ["tuple", shared_tuples(depth - 1), ["seen", depth]]
@@ -269,9 +262,3 @@ def test_what_is_a_part_of_an_array_stays_one() -> None:
     part[2, 1] = 5.0
     row[0] = 3.0
     assert again["x"].tolist() == [[0, 0], [0, 0], [3, 5], [0, 0]]
-
-
-def test_what_belongs_to_the_process_stands_there_by_its_name() -> None:
-    here, there = object(), object()
-    again = read(written({"clock": here, "n": 3}, {"a clock": here}), {"a clock": there})
-    assert again == {"clock": there, "n": 3}

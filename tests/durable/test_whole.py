@@ -64,20 +64,6 @@ def test_a_kill_leaves_what_was_there(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["result.json"]
 
 
-def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "result.json"
-    whole.write(path, "first")
-    monkeypatch.setattr("posse.durable.whole.os.fsync", _full)
-    with pytest.raises(OSError, match="No space left"):
-        whole.write(path, "second")
-    assert path.read_text() == "first"
-    assert [entry.name for entry in tmp_path.iterdir()] == ["result.json"]
-
-
-def _full(descriptor: int) -> None:
-    raise OSError(28, "No space left on device")
-
-
 @contextmanager
 def exhausted() -> Iterator[list[int]]:
     """No descriptor is free below the soft limit; those that were taken for that, to be closed."""

@@ -9,11 +9,8 @@ import psutil
 import pytest
 
 from posse.durable import scratch
-from posse.engines.processes import ProcessEngine
-from posse.errors import RunFailed
 from tests.support.patience import PATIENCE
 from tests.support.remote import until
-from tests.support.runs import agent_processes, spec
 
 SLOW_ARMS = """
 import time
@@ -84,13 +81,3 @@ def test_a_killed_coordinator_takes_its_agents_along(run_file: Path, tmp_path: P
     _, alive = psutil.wait_procs(family, timeout=PATIENCE)
     assert not alive
     scratch.clear()  # as the next start does
-
-
-def test_a_stopped_agent_is_named_after_the_deadline() -> None:
-    run = spec("central", agents=4, engine={"deadline": 3.0, "on_missing": "end"})
-    with ProcessEngine(run) as engine:
-        victim = agent_processes()[0]
-        victim.suspend()
-        with pytest.raises(RunFailed, match=r"nothing was heard for 3 s; waiting for agents? \d"):
-            engine.run(run, 0)
-        victim.resume()

@@ -96,6 +96,17 @@ def test_every_frame_arrives_once_and_in_order_at_every_end(
     assert [mesh.session(*link).unconfirmed for link in LINKS] == [0] * len(LINKS)
 
 
+def test_in_lockstep_frames_confirm_each_other_and_little_is_kept() -> None:
+    mesh = Mesh()
+    for _ in range(10 * CONFIRM_EVERY):
+        for agent in AGENTS:
+            mesh.send(agent)
+        for link in LINKS:
+            mesh.deliver(*link)
+        assert max(mesh.session(*link).unconfirmed for link in LINKS) <= 2
+    assert [mesh.session(*link).bare for link in LINKS] == [0] * len(LINKS)
+
+
 def test_who_only_listens_confirms_now_and_then() -> None:
     mesh = Mesh()
     for _ in range(10 * CONFIRM_EVERY):

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posse.wire.session import (
-    CONFIRM_EVERY,
     ENVELOPE_BYTES,
     LATE,
     SMALL,
@@ -121,29 +120,6 @@ def test_a_new_connection_brings_what_is_missing_byte_for_byte_and_nothing_else(
     assert link.ends[0].resent == 3
 
 
-def test_where_one_end_only_listens_little_is_kept_and_few_confirmations_go() -> None:
-    link = Ends()
-    most = 0
-    for _ in range(1_000):
-        link.send(0)
-        link.deliver(1)
-        most = max(most, link.ends[0].unconfirmed)
-        while link.under_way[0]:
-            link.deliver(0)
-    assert most == CONFIRM_EVERY
-    assert link.ends[1].bare == 1_000 // CONFIRM_EVERY
-
-
-def test_frames_that_go_back_confirm_and_nothing_else_is_sent() -> None:
-    link = Ends()
-    for _ in range(1_000):
-        for end in (0, 1):
-            link.send(end)
-            link.deliver(1 - end)
-    assert [end.bare for end in link.ends] == [0, 0]
-    assert max(end.unconfirmed for end in link.ends) <= 1
-
-
 def test_no_more_is_kept_than_the_bounds_say_and_what_is_refused_has_no_number() -> None:
     few, small = Session(most_frames=2), Session(most_bytes=10)
     for session, frames in ((few, [b"a", b"b"]), (small, [b"12345", b"67890"])):
@@ -177,14 +153,6 @@ def test_frames_of_the_session_before_are_dropped() -> None:
     frames = [new.wrap(b"new %d" % n) for n in range(2)]
     got = [other.take(data) for data in (late[0], frames[0], late[1], frames[1], late[2])]
     assert got == [None, b"new 0", None, b"new 1", None]
-
-
-def test_what_carries_no_frame_is_signed() -> None:
-    session = Session(signature=b"of 7")
-    session.confirm()
-    assert session.replies[0][ENVELOPE_BYTES:] == b"of 7"
-    assert content(Session().wrap(b"frame")) == b"frame"
-    assert content(b"frame without an envelope") == b"frame without an envelope"
 
 
 def test_an_end_that_cannot_be_the_one_it_was_is_not_resumed() -> None:
