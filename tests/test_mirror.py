@@ -8,119 +8,67 @@ import ast
 import functools
 import importlib
 import inspect
+import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("posse", "agent", "coordinator", "topologies", "protocol", "papers", "arena")
 LONGEST = 600
 
-ELSEWHERE = [
-    (
-        "kinds, values and interfaces, which decide nothing",
-        "tests/hosts/test_effects.py",
-        "protocol: arrays control errors machine",
-        "posse: errors",
-        "posse/engines: base",
-        "posse/engines/agents: site",
-        "posse/hosts: agent_setup spending",
-        "posse/families: context network system",
-    ),
-    (
-        "how both ends of a run go on after a kill",
-        "tests/testing/test_hosts.py",
-        "posse/engines/agents: recovery",
-        "posse/engines/coordinator: recovery",
-    ),
-    (
-        "what tests do to processes and links, whoever started them",
-        "tests/testing/test_cluster.py",
-        "posse/testing: controlled",
-    ),
-    (
-        "what goes through a journal",
-        "tests/durable/test_journal.py",
-        "posse/durable: recording",
-    ),
-    (
-        "what every whole run goes through",
-        "tests/runs/test_golden.py",
-        "posse/measure: account",
-        "posse/results: result",
-    ),
-    (
-        "what experiments are made of: every experiment is run",
-        "tests/papers/test_conduct.py",
-        "papers/posse_papers: experiment noise outcome repetitions sample statements",
-        "posse/testing: small",
-    ),
-    (
-        "parts of a page, which is read as a whole",
-        "tests/report/test_report.py",
-        "posse/report: answers comparison delay differences network page privacy regret",
-        "posse/report: run_page traffic",
-    ),
-    (
-        "what a simulated run goes through",
-        "tests/engines/simulated/test_cluster.py",
-        "posse/engines/simulated: network",
-    ),
-    (
-        "shells around sockets and processes: what they decide is in lobby, joining and links",
-        "tests/runs/test_engines.py",
-        "posse/engines: effects inquiry memory processes",
-        "posse/engines: sources",
-        "posse/engines/agents: uplink",
-        "posse/hosts: agent_run report",
-    ),
-    (
-        "parts of an audit, which is made as a whole",
-        "tests/audit/test_whole.py",
-        "posse/audit: judge trials",
-    ),
-    (
-        "what coupled runs are made of is judged where faults are planted in it",
-        "tests/audit/test_coupling.py",
-        "posse/audit: canaries law replay",
-    ),
-    (
-        "verbs that hand over, and tables: every verb is called as users call it",
-        "tests/cli/test_exit_codes.py",
-        "posse/cli: keys progress report security",
-    ),
-    (
-        "a mesh's two kinds of links, held to the same",
-        "tests/wire/test_links.py",
-        "posse/engines/agents: each_link one_to_all",
-    ),
-    ("both ends over a fake link", "tests/coordinator/test_shared.py", "agent: shared"),
-    ("what codecs carry", "tests/protocol/test_wire.py", "protocol: message"),
-    (
-        "what posse new writes, and what that imports",
-        "tests/cli/test_new.py",
-        "posse: extend",
-    ),
-    (
-        "public names of what is tested where it is, on which experiments stand",
-        "tests/papers/test_conduct.py",
-        "posse: algorithms experiments pages verbs",
-    ),
-    (
-        "parts of an arena, which is held as a whole",
-        "tests/arena/test_verb.py",
-        "arena/posse_arena: apart arena entrants page rewards",
-    ),
-    (
-        "FedUCB by masked sums, tested beside the form that it equals without noise",
-        "tests/arena/test_linear.py",
-        "arena/posse_arena: linear_summed",
-    ),
-    (
-        "what posse new writes",
-        "tests/cli/test_new.py",
-        "posse/skeleton: system test",
-    ),
-]
-"""A reason, the test that shows it, and the files by folder."""
+ELSEWHERE = """
+kinds, values and interfaces, which decide nothing: tests/hosts/test_effects.py
+    protocol: arrays control errors machine
+    posse: errors
+    posse/engines: base
+    posse/engines/agents: site
+    posse/hosts: agent_setup spending
+    posse/families: context network system
+how both ends of a run go on after a kill: tests/testing/test_hosts.py
+    posse/engines/agents: recovery
+    posse/engines/coordinator: recovery
+what tests do to processes and links, whoever started them: tests/testing/test_cluster.py
+    posse/testing: controlled
+what goes through a journal: tests/durable/test_journal.py
+    posse/durable: recording
+what every whole run goes through: tests/runs/test_golden.py
+    posse/measure: account
+    posse/results: result
+what experiments are made of, each of which is run: tests/papers/test_conduct.py
+    papers/posse_papers: experiment noise outcome repetitions sample statements
+    posse/testing: small
+parts of a page, which is read as a whole: tests/report/test_report.py
+    posse/report: answers comparison delay differences network page privacy regret
+    posse/report: run_page traffic
+what a simulated run goes through: tests/engines/simulated/test_cluster.py
+    posse/engines/simulated: network
+shells around sockets; what they decide is in lobby, joining and links: tests/runs/test_engines.py
+    posse/engines: effects inquiry memory processes
+    posse/engines: sources
+    posse/engines/agents: uplink
+    posse/hosts: agent_run report
+parts of an audit, which is made as a whole: tests/audit/test_whole.py
+    posse/audit: judge trials
+what coupled runs are made of, judged where faults are planted: tests/audit/test_coupling.py
+    posse/audit: canaries law replay
+verbs that hand over, and tables, called as users call them: tests/cli/test_exit_codes.py
+    posse/cli: keys progress report security
+a mesh's two kinds of links, held to the same: tests/wire/test_links.py
+    posse/engines/agents: each_link one_to_all
+both ends over a fake link: tests/coordinator/test_shared.py
+    agent: shared
+what codecs carry: tests/protocol/test_wire.py
+    protocol: message
+what posse new writes, and what that imports: tests/cli/test_new.py
+    posse: extend
+    posse/skeleton: system test
+public names of what is tested where it is, on which experiments stand: tests/papers/test_conduct.py
+    posse: algorithms experiments pages verbs
+parts of an arena, which is held as a whole: tests/arena/test_verb.py
+    arena/posse_arena: apart arena entrants page rewards
+FedUCB by masked sums, beside the form that it equals: tests/arena/test_linear.py
+    arena/posse_arena: linear_summed
+"""
+"""Reasons, each with the test that shows it, and below it the files by folder."""
 
 
 def sources() -> list[Path]:
@@ -145,12 +93,8 @@ def has_its_test(source: Path) -> bool:
 
 def elsewhere() -> set[Path]:
     """The files that `ELSEWHERE` names."""
-    named: set[Path] = set()
-    for _, _, *lines in ELSEWHERE:
-        for line in lines:
-            folder, _, names = line.partition(": ")
-            named |= {Path(folder, f"{name}.py") for name in names.split()}
-    return named
+    lines = re.findall(r"^    (.+): (.+)$", ELSEWHERE, re.M)
+    return {Path(folder, f"{name}.py") for folder, names in lines for name in names.split()}
 
 
 def test_every_source_file_has_its_test() -> None:
@@ -161,8 +105,8 @@ def test_every_source_file_has_its_test() -> None:
 def test_what_is_tested_elsewhere_is_there_and_has_no_test_of_its_own() -> None:
     assert [str(path) for path in elsewhere() if not (ROOT / path).is_file()] == []
     assert [str(path) for path in elsewhere() if has_its_test(path)] == []
-    for reason, test, *_ in ELSEWHERE:
-        assert (ROOT / test).is_file(), reason
+    for test in re.findall(r"^\S.*: (.+)$", ELSEWHERE, re.M):
+        assert (ROOT / test).is_file(), test
 
 
 def test_no_test_file_is_too_long() -> None:
