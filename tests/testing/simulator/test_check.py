@@ -42,7 +42,7 @@ def test_strangers_are_told_nothing_and_a_revoked_agent_takes_no_part() -> None:
     refused = [event for event in trial.events if event.what == "refused"]
     assert [event.source for event in refused] == [FIRST_STRANGER, FIRST_STRANGER + 1] * 2
     assert any("cannot join as agent 1" in event.detail for event in trial.events)
-    trial = attempt(plan, 7, [revoked])
+    trial = attempt(plan, 13, [revoked])
     assert trial.violations == []
     assert any("the key of agent 1 was revoked" in event.detail for event in trial.events)
 
