@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from tests.cli.conftest import Posse
-from tests.durable.test_ledger import log, task, used_by
+from tests.support.ledger import log, task, used_by
 
 __all__ = ["log"]
 

@@ -13,8 +13,8 @@ from posse.durable.lifetime import read
 from posse.engines import memory
 from posse.errors import PosseError
 from posse.plan import prepare
-from tests.durable.test_ledger import Run, log, task
 from tests.support.arms import context
+from tests.support.ledger import Run, log, task
 
 __all__ = ["log"]
 
@@ -61,7 +61,7 @@ def test_the_field_goes_on_behind_the_rows_of_the_lab(log: Path) -> None:
     book = read(log)
     assert (len(book.runs), book.rows, book.unprotected) == (1, 5, 5)
     run = Run(log, task())
-    assert [run.pulls_of(0, 9), run.pulls_of(1, 9)] == [[0.02, 0.03, 0.04, 0.05], [0.13]]
+    assert run.uses(9, 9) == [[0.02, 0.03, 0.04, 0.05], [0.13]]
 
 
 def test_rows_drawn_with_replacement_in_the_lab_are_unknown(log: Path) -> None:

@@ -19,79 +19,12 @@ from posse.arms.python import PythonArms
 from posse.durable.ledger import Ledger
 from posse.durable.lifetime import read
 from posse.errors import PosseError
-from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.spending import SpendingRequest
 from posse.protocol.accounting import Losses, gaussian_deviation
-from posse.protocol.privacy import Claim
-from posse.spec.privacy import PrivacySpec
 from tests.support.arms import context
+from tests.support.ledger import Run, claiming, log, task, used_by
 
-ROWS = (6, 4)
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    """A log of two arms, whose rewards say where they stand: arm 0 has .00 to .05, arm 1 .10 …"""
-    path = tmp_path / "rewards-3.csv"
-    rows = [f"{arm},{arm / 10 + n / 100}" for arm, count in enumerate(ROWS) for n in range(count)]
-    path.write_text("\n".join(["arm,reward", *rows, ""]))
-    return path
-
-
-def task(
-    epsilon: float | None = 0.5, cost: float | None = None, /, **privacy: Any
-) -> SpendingRequest:
-    """A run by whose claim a reward costs `epsilon`, and `cost` as δ."""
-    mechanism = "none" if epsilon is None else "laplace"
-    setup = AgentSetup(
-        system="dp-mase",
-        variant="corrected",
-        parameters={"epsilon": epsilon},
-        agents=8,
-        arms=2,
-        rate=1.0,
-        clock="wall",
-        base="/",
-        privacy=PrivacySpec(**privacy),
-    )
-    claim = Claim(mechanism=mechanism, epsilon=epsilon, delta=cost)
-    return SpendingRequest(run=setup, agents=8, rank=3, claim=claim)
-
-
-def claiming(about: SpendingRequest, **changes: Any) -> SpendingRequest:
-    claim = msgspec.structs.replace(about.claim, **changes)
-    return msgspec.structs.replace(about, claim=claim)
-
-
-class Run:
-    """One run over a log: what it was given of each arm, in order."""
-
-    def __init__(self, log: Path, about: SpendingRequest, replace: bool = False) -> None:
-        spec = CsvArms(path=str(log), count=2, replace=replace)
-        self.arms = spec.build(context())
-        self.ledger = Ledger(*spec.ledger("/", 3))
-        self.ledger.begin(about, self.arms)
-        self.pulls = np.zeros(2, dtype=np.int64)
-
-    def pulls_of(self, arm: int, count: int) -> list[float]:
-        drawn = self.arms.draw(arm, count)
-        self.pulls[arm] += len(drawn)
-        return [round(float(reward), 2) for reward in drawn]
-
-    def tells(self) -> None:
-        self.ledger.uses(self.pulls)
-
-    def ends(self) -> str:
-        self.tells()
-        return self.ledger.end(spent=0.25)
-
-
-def used_by(log: Path, about: SpendingRequest, *counts: int) -> list[list[float]]:
-    """A run that pulls so often of each arm and ends; what it saw."""
-    run = Run(log, about)
-    seen = [run.pulls_of(arm, count) for arm, count in enumerate(counts)]
-    run.ends()
-    return seen
+__all__ = ["log"]
 
 
 def test_each_row_is_used_in_one_run_and_the_next_goes_on_behind_it(log: Path) -> None:
@@ -142,7 +75,7 @@ def test_within_a_budget_rows_are_used_again(log: Path) -> None:
         Run(log, task(1.5, budget=1.0, reuse="budget"))
     # in between: .4 more fits where .5 was spent, and nowhere else
     used_by(log, task(0.1, **within), 0, 0)
-    assert Run(log, task(0.5, **within)).pulls_of(0, 9) == [0.04, 0.05]
+    assert Run(log, task(0.5, **within)).uses(9) == [[0.04, 0.05]]
 
 
 def test_the_deltas_of_all_runs_are_within_what_is_allowed_too(log: Path) -> None:
@@ -180,8 +113,8 @@ def test_the_word_unlimited_is_kept_and_counted(log: Path) -> None:
 
 
 def test_rows_drawn_with_replacement_are_counted_as_rewards(log: Path) -> None:
-    run = Run(log, task(0.5, reuse="unlimited"), replace=True)
-    run.pulls_of(0, 100)
+    run = Run(log, task(0.5, reuse="unlimited"), replacing=True)
+    run.uses(100)
     assert run.ends() == "1 run used 100 rewards so far, at most ε = 0.5 for one reward"
 
 
@@ -191,11 +124,10 @@ def test_after_rows_were_drawn_with_replacement_only_the_word_unlimited_goes_on(
 ) -> None:
     """Five rewards may all have been one row's, which then cost 5 · .5 and not .5."""
     again = task(0.5, reuse="unlimited")
-    Run(log, again, replace=True).ends()  # nothing was used, so nothing was told
+    Run(log, again, replacing=True).ends()  # nothing was used, so nothing was told
     assert used_by(log, task(0.5, **privacy), 1, 0) == [[0.0], []]
-    run = Run(log, again, replace=True)
-    run.pulls_of(0, 5)
-    run.tells()
+    run = Run(log, again, replacing=True)
+    run.uses(5)
     run.ledger._close()  # as if it were killed
     with pytest.raises(
         PosseError, match=r"rewards-3\.csv were drawn with replacement in an earlier run"
@@ -213,9 +145,9 @@ def test_it_is_written_before_anything_is_told_and_survives_a_kill(log: Path) ->
     """The process is killed between writing down and ending; another one finds the rows used."""
     script = (
         "import os, signal\nfrom pathlib import Path\n"
-        "from tests.durable.test_ledger import Run, task\n"
-        f"run = Run(Path({str(log)!r}), task())\nrun.pulls_of(0, 2)\nrun.tells()\n"
-        "run.pulls_of(0, 3)\nos.kill(os.getpid(), signal.SIGKILL)\n"
+        "from tests.support.ledger import Run, task\n"
+        f"run = Run(Path({str(log)!r}), task())\nrun.uses(2)\n"
+        "run.arms.draw(0, 3)\nos.kill(os.getpid(), signal.SIGKILL)\n"
     )
     root = Path(__file__).parents[2]
     done = subprocess.run([sys.executable, "-c", script], cwd=root, check=False)
@@ -241,8 +173,7 @@ def test_it_is_its_owners_alone_and_follows_no_link(log: Path, tmp_path: Path) -
     mask = os.umask(0)
     try:
         run = Run(log, task())
-        run.pulls_of(0, 1)
-        run.tells()
+        run.uses(1)
         for path in tmp_path.glob("*.ledger*"):
             assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
         run.ends()
@@ -261,10 +192,9 @@ def test_it_is_its_owners_alone_and_follows_no_link(log: Path, tmp_path: Path) -
 
 def test_what_cannot_be_written_down_is_not_told(log: Path) -> None:
     run = Run(log, task())
-    run.pulls_of(0, 1)
     run.ledger._db.execute("PRAGMA query_only = ON")
     with pytest.raises(PosseError, match=r"cannot be written: .*before it sends any result"):
-        run.tells()
+        run.uses(1)
     run.ledger._close()
     (log.parent / "rewards-3.csv.ledger").write_bytes(b"no database" * 100)
     with pytest.raises(PosseError, match="cannot be written: file is not a database"):
@@ -339,8 +269,7 @@ def test_no_row_ever_costs_more_than_its_budget(tmp_path: Path) -> None:
             run = Run(path, task(epsilon, budget=2.0, reuse="budget"))
         except PosseError:
             continue
-        for arm in range(2):
-            run.pulls_of(arm, int(generator.integers(0, 20)))
+        run.uses(*map(int, generator.integers(0, 20, 2)))
         run.ends()
     assert 1.5 < read(path).epsilon <= 2.0 + 1e-9
 
@@ -409,7 +338,7 @@ def test_runs_are_added_up_by_the_distribution_of_their_losses(log: Path) -> Non
     within = claiming(task(1.0, 1e-6, budget=2.901, reuse="budget"), losses=shared)
     for _ in range(10):
         assert used_by(log, within, 1, 0) == [[0.0], []]
-    assert Run(log, within).pulls_of(0, 1) == [0.01]
+    assert Run(log, within).uses(1) == [[0.01]]
     book = read(log)
     assert book.epsilon == 10.0
     assert book.delta == pytest.approx(1e-5)
@@ -426,7 +355,7 @@ def test_a_slack_lets_runs_without_a_delta_be_added_up_too(log: Path) -> None:
     basic = claiming(task(0.1, budget=1.0, reuse="budget"), losses=laplace)
     for _ in range(10):
         used_by(log, basic, 1, 0)
-    assert Run(log, basic).pulls_of(0, 1) == [0.01]
+    assert Run(log, basic).uses(1) == [[0.01]]
     many = claiming(task(0.1, budget=1.0, delta=0.01, reuse="budget", slack=0.01), losses=laplace)
     assert used_by(log, many, 1, 0) == [[0.0], []]
     with pytest.raises(PosseError, match="more than its budget"):
@@ -440,8 +369,7 @@ def test_a_run_that_the_journal_forgot_goes_on_if_it_used_nothing_and_is_refused
     run = Run(log, about)
     run.ledger._close()
     again = Run(log, about)  # as after a kill between the ledger's commit and the journal's
-    again.pulls_of(0, 2)
-    again.tells()
+    again.uses(2)
     again.ledger._close()
     with pytest.raises(PosseError, match="used in this very run, of which its journal knows noth"):
         Run(log, about)
@@ -452,13 +380,10 @@ def test_a_run_that_the_journal_forgot_goes_on_if_it_used_nothing_and_is_refused
 
 def test_a_run_that_broke_off_does_not_go_on_with_rows_that_a_later_one_used(log: Path) -> None:
     broken = Run(log, task())
-    broken.pulls_of(0, 1)
-    broken.tells()
-    run, rows = broken.ledger._run, broken.ledger._rows
+    broken.uses(1)
     broken.ledger.leave()
     later = Run(log, task())
-    later.pulls_of(0, 2)
-    later.tells()
+    later.uses(2)
     later.ledger.leave()
     with pytest.raises(PosseError, match="other runs were given rows that this agent might use"):
-        Ledger(*CsvArms(path=str(log), count=2).ledger("/", 3)).go_on(run, rows)
+        Ledger(*CsvArms(path=str(log), count=2).ledger("/", 3)).go_on(broken.run, broken.rows)

@@ -10,7 +10,6 @@ import msgspec
 import numpy as np
 import pytest
 
-from posse.arms.csv import CsvArms
 from posse.arms.python import Python, PythonArms
 from posse.durable import checkpoint
 from posse.durable.ledger import Ledger
@@ -19,8 +18,7 @@ from posse.durable.persons import NAME, SECRET, RunCost, person_cost
 from posse.errors import PosseError
 from posse.hosts.spending import SpendingRequest
 from posse.protocol.accounting import Losses, gaussian_deviation
-from tests.durable.test_ledger import task
-from tests.support.arms import context
+from tests.support.ledger import Run, claiming, task, used_by
 
 PERSONS: dict[str, Any] = {"person": "who", "rewards_per_person": 2}
 
@@ -31,45 +29,9 @@ def write(path: Path, *rows: tuple[int, float, str]) -> Path:
     return path
 
 
-class Run:
-    """One run over a log: what it was given of each arm, in order."""
-
-    def __init__(self, log: Path, about: SpendingRequest) -> None:
-        spec = CsvArms(path=str(log), count=2)
-        at = context()
-        persons = about.run.privacy.persons
-        self.arms = spec.build(type(at)(**{**vars(at), "persons": persons}))
-        self.ledger = Ledger(*spec.ledger("/", 3))
-        self.run, self.rows = self.ledger.begin(about, self.arms)
-        self.pulls = np.zeros(2, dtype=np.int64)
-
-    def uses(self, *counts: int) -> list[list[float]]:
-        seen = []
-        for arm, count in enumerate(counts):
-            drawn = self.arms.draw(arm, count)
-            self.pulls[arm] += len(drawn)
-            seen.append([round(float(reward), 2) for reward in drawn])
-        self.ledger.uses(self.pulls)
-        return seen
-
-    def ends(self) -> str:
-        return self.ledger.end(None)
-
-
-def used_by(log: Path, about: SpendingRequest, *counts: int) -> list[list[float]]:
-    run = Run(log, about)
-    seen = run.uses(*counts)
-    run.ends()
-    return seen
-
-
 def persons_of(log: Path) -> Any:
     """What the ledger of persons of this log's folder adds up to."""
     return read(log).persons
-
-
-def claiming(about: SpendingRequest, losses: Losses) -> SpendingRequest:
-    return msgspec.structs.replace(about, claim=msgspec.structs.replace(about.claim, losses=losses))
 
 
 SHARED = Losses(gaussian=1 / gaussian_deviation(1.0, 1.0, 1e-6) ** 2)
@@ -142,7 +104,7 @@ def test_with_a_delta_a_person_is_charged_what_so_many_rewards_cost_exactly(
     assert cost is not None
     assert cost.epsilon == pytest.approx(1.9854, abs=0.1)
     about = task(1.0, 1e-6, **PERSONS, budget=cost.epsilon * share, reuse="budget")
-    assert sum(map(len, Run(log, claiming(about, SHARED)).uses(1, 9))) == rows
+    assert sum(map(len, Run(log, claiming(about, losses=SHARED)).uses(1, 9))) == rows
 
 
 def test_a_delta_of_unknown_noise_grows_by_group_privacy() -> None:
@@ -200,7 +162,7 @@ def test_rows_at_two_agents_of_one_run_may_be_in_one_sum(log: Path) -> None:
     """Of Gaussian noise: two rows at each of two agents cost what four cost, and not √2 times."""
     other = write(log.with_name("b.csv"), (0, 0.5, "eva"), (0, 0.6, "eva"))
     within = {**PERSONS, "rewards_per_person": 9, "budget": 100.0}
-    about = claiming(task(1.0, 1e-6, **within), SHARED)
+    about = claiming(task(1.0, 1e-6, **within), losses=SHARED)
     named = msgspec.structs.replace(about.run, first=7, name=b"run")
     about = msgspec.structs.replace(about, run=named)
     runs = [Run(path, about) for path in (log, other)]
