@@ -1,8 +1,5 @@
 """The same seed, the same run: in memory and across processes."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -147,23 +144,12 @@ def test_wall_clock_finds_the_best_arm(system: str, kind: str) -> None:
     assert (record.status, record.best_arm) == ("identified", 0)
 
 
-def test_a_folder_named_agent_in_the_working_directory_is_not_imported(tmp_path) -> None:
-    (tmp_path / "agent").mkdir()
-    (tmp_path / "agent" / "__init__.py").write_text("raise SystemExit('hijacked')")
-    code = (
-        "from tests.support.runs import spec\n"
-        "from posse.engines.processes import ProcessEngine\n"
-        "run = spec('dp-mase', agents=5)\n"
-        "with ProcessEngine(run) as engine: print(engine.run(run, 0).best_arm)\n"
-    )
-    root = str(Path(__file__).parents[2])
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": root},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert done.stdout.strip() == "0", done.stderr
+def test_a_folder_named_posse_in_the_working_directory_is_not_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "posse").mkdir()
+    (tmp_path / "posse" / "__init__.py").write_text("raise SystemExit('hijacked')")
+    monkeypatch.chdir(tmp_path)
+    run = spec("dp-mase", agents=5)
+    with ProcessEngine(run) as engine:
+        assert engine.run(run, 0).best_arm == 0
