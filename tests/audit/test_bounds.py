@@ -10,16 +10,15 @@ from posse.audit import bounds
 from posse.audit.bounds import ERROR, epsilon_at_least
 
 
-def test_the_intervals_by_hand() -> None:
-    # all hits: (ERROR/2)^(1/n); none: 1 - (ERROR/2)^(1/n)
+def test_what_counts_prove_by_hand() -> None:
+    # all hits: p is at least (ERROR/2)^(1/n), and of none at most one minus that
     n = 1000
     low = (ERROR / 2) ** (1 / n)
-    assert epsilon_at_least(n, 0, n) == pytest.approx(math.log(low / (1 - low)))
     assert epsilon_at_least(n, 0, n, 0.5) == pytest.approx(math.log((low - 0.5) / (1 - low)))
-    assert epsilon_at_least(0, 0, n) == epsilon_at_least(n, n, n) == 0
-    assert epsilon_at_least(500, 500, n) == 0
     assert bounds.delta_at_least(n, 0, n, 0.0) == pytest.approx(low - (1 - low))
-    assert bounds.delta_at_least(500, 500, n, 0.0) == 0
+    for hits, others in ((0, 0), (n, n), (500, 500)):
+        assert epsilon_at_least(hits, others, n) == 0
+        assert bounds.delta_at_least(hits, others, n, 0.0) == 0
 
 
 def test_from_some_number_of_runs_on_something_can_be_refuted() -> None:

@@ -13,6 +13,7 @@ from posse.plan import prepare
 from posse.protocol.cooperative import means_record
 from posse.protocol.federated import Means
 from posse.protocol.wire import pack_floats
+from tests.support.runfile import describe_run
 from tests.support.signing import signers
 
 GRID = np.arange(1, 5) / 1024
@@ -20,12 +21,9 @@ TWICE = {
     "no statistic is sent again with other noise",
     "nothing is said more than once of one thing",
 }
-CENTRAL = prepare({
-    "system": "cdp-mab",
-    "agents": {"count": 2},
-    "arms": {"kind": "bernoulli", "means": [0.9, 0.5, 0.3, 0.1]},
-    "parameters": {"epsilon": 1.0, "horizon": 4000},
-})  # fmt: skip
+CENTRAL = prepare(
+    describe_run("cdp-mab", 2, [0.9, 0.5, 0.3, 0.1], parameters={"epsilon": 1.0, "horizon": 4000})
+)
 
 
 def frame(source, kind, *fields, more=0, target=-1, plane="data", **rest):
@@ -139,13 +137,8 @@ def test_lists_and_tables_of_numbers_are_what_is_said():
 @pytest.mark.parametrize(("releases", "most"), [("intervals", 1), ("doubling", 2)])
 def test_an_arm_that_rests_and_is_noised_again_is_found(signature, releases, most):
     """Where releases double, the first two are of one pull each."""
-    plan = prepare({
-        "system": "private-ucb",
-        "agents": {"count": 2},
-        "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
-        "topology": {"kind": "path"},
-        "parameters": {"epsilon": 1.0, "horizon": 4, "releases": releases},
-    })  # fmt: skip
+    given = {"epsilon": 1.0, "horizon": 4, "releases": releases}
+    plan = prepare(describe_run("private-ucb", 2, [0.9, 0.1], topology="path", parameters=given))
 
     def bundle(slot, mean):
         record = np.zeros(1, means_record(2))

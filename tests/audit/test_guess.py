@@ -13,18 +13,16 @@ from posse.audit.trials import Bench, run_of
 from posse.errors import SpecError
 from posse.plan import prepare
 from tests.support.planted import planted
+from tests.support.runfile import describe_run
 
 MEANS = [0.9, 0.8, 0.7, 0.6]
 RUNS = 800
 
 
 def votes(means):
-    return prepare({
-        "system": "corrupted-elimination",
-        "agents": {"count": 40},
-        "arms": {"kind": "bernoulli", "means": means},
-        "parameters": {"eta": 0.9, "xi": 0.1},
-    })  # fmt: skip
+    return prepare(
+        describe_run("corrupted-elimination", 40, means, parameters={"eta": 0.9, "xi": 0.1})
+    )
 
 
 @dataclass(frozen=True)
@@ -88,5 +86,6 @@ def test_arms_stand_in_the_order_that_is_known():
 
 
 def test_means_must_be_one_list():
+    drawn = {"kind": "bernoulli", "means": {"random": "uniform", "count": 4}}
     with pytest.raises(SpecError, match="one list"):
-        guess_best_arm(Bench(votes({"random": "uniform", "count": 4})), 0.5, "messages", 100)
+        guess_best_arm(Bench(votes(drawn)), 0.5, "messages", 100)

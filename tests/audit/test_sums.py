@@ -6,6 +6,7 @@ from posse.audit.sums import RevealedSums
 from posse.families.reading import MessageReader
 from posse.protocol.masking import keystream, pack_words
 from tests.audit.test_view import seen
+from tests.support.runfile import describe_run
 
 
 def test_sums_are_those_of_whom_all_revealed_their_masks():
@@ -27,13 +28,8 @@ def test_sums_are_those_of_whom_all_revealed_their_masks():
 
 
 def test_the_coordinator_sees_the_sums_that_masks_allow():
-    users = {
-        "system": "anonymous",
-        "agents": {"count": 6},
-        "arms": {"kind": "bernoulli", "means": [1.0, 1.0]},
-        "parameters": {"horizon": 100, "group_size": 2, "decomposition": "greedy"},
-        "engine": {"kind": "memory"},
-    }
+    given = {"horizon": 100, "group_size": 2, "decomposition": "greedy"}
+    users = describe_run("anonymous", 6, [1.0, 1.0], parameters=given, engine="memory")
     found = seen(users, "coordinator")
     sums = {name: value for name, value in found.items() if " over agents " in name}
     # every reward is 1, so that a sum counts whom it covers

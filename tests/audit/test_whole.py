@@ -15,6 +15,7 @@ from posse.plan import prepare
 from posse.protocol.privacy import Neighbours
 from posse.security.noise import AuditedNoise
 from tests.support.planted import planted
+from tests.support.runfile import describe_run
 
 CASE = (Neighbours(levels=(1.0, 0.0)),)
 
@@ -43,13 +44,9 @@ def test_of_too_many_numbers_those_are_kept_whose_means_differ_most():
 
 @pytest.mark.slow
 def test_what_a_ledger_adds_up_to_beyond_what_is_tested_is_a_finding():
-    plan = prepare({
-        "system": "dp-mase",
-        "agents": {"count": 5},
-        "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
-        "parameters": {"epsilon": 4.0},
-        "engine": {"kind": "memory"},
-    })  # fmt: skip
+    plan = prepare(
+        describe_run("dp-mase", 5, [0.9, 0.1], parameters={"epsilon": 4.0}, engine="memory")
+    )
     small, whole = (
         Audit(plan=plan, runs=60, jobs=1, cases=CASE, epsilon=epsilon).document()
         for epsilon in (0.01, None)
@@ -64,13 +61,8 @@ def test_what_a_ledger_adds_up_to_beyond_what_is_tested_is_a_finding():
 
 def players(system, **parameters):
     """Two players, two arms, three slots."""
-    return prepare({
-        "system": system,
-        "agents": {"count": 2},
-        "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
-        "parameters": {"horizon": 3, **parameters},
-        "engine": {"kind": "memory"},
-    })  # fmt: skip
+    given = {"horizon": 3, **parameters}
+    return prepare(describe_run(system, 2, [0.9, 0.1], parameters=given, engine="memory"))
 
 
 @pytest.mark.slow
@@ -89,22 +81,17 @@ def test_what_players_see_of_arms_is_no_part_of_what_others_see(plan):
     assert not found.refuted
 
 
-def anonymous(system, agents, **parameters):
-    """Users in groups of three to five, two arms."""
-    return prepare({
-        "system": system,
-        "agents": {"count": agents},
-        "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
-        "parameters": {"horizon": 12, "group_size": 2, **parameters},
-        "engine": {"kind": "memory"},
-    })  # fmt: skip
+def anonymous(**parameters):
+    """Six users, two arms, so that users 0 and 1 are often in two groups."""
+    given = {"horizon": 12, "group_size": 2, **parameters}
+    run = describe_run("explore-then-commit", 6, [0.9, 0.1], parameters=given, engine="memory")
+    return prepare(run)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("aggregation", "runs"), [("masked", 200), ("sink", 800)])
 def test_honest_sums_over_groups_are_not_refuted_wherever_users_are_grouped(aggregation, runs):
-    # 6 users on two arms, so that users 0 and 1 are often in two groups
-    plan = anonymous("explore-then-commit", 6, aggregation=aggregation)
+    plan = anonymous(aggregation=aggregation)
     found = Audit(plan=plan, runs=runs, jobs=1, cases=propose_cases(plan)[:1]).verdict()
     assert isinstance(found, AuditVerdict)
     assert not found.refuted
@@ -112,7 +99,7 @@ def test_honest_sums_over_groups_are_not_refuted_wherever_users_are_grouped(aggr
 
 
 def test_data_sets_of_ones_own_for_sums_differ_in_who_has_what_unless_epsilon_is_asked_for():
-    plan = anonymous("explore-then-commit", 6)
+    plan = anonymous()
     (tried,) = Audit(plan=plan, cases=CASE).tried
     assert tried.grouped
     assert tried.levels == CASE[0].levels
@@ -161,38 +148,33 @@ def test_as_many_agents_are_watched_as_there_are(watched, sees, said):
         Audit(plan=plan, sees=sees, watched=watched).require()
 
 
-PRINTED = {
-    "system": "private-ucb",
-    "variant": "printed",
-    "agents": {"count": 6},
-    "arms": {"kind": "bernoulli", "means": [0.9, 0.5, 0.1]},
-    "topology": {"kind": "ring"},
-    "parameters": {"epsilon": 0.5, "horizon": 60},
-    "engine": {"kind": "memory"},
-}
-
-
 def test_an_audit_that_can_never_refute_says_so_before_it_starts():
-    audit = Audit(plan=prepare(PRINTED), runs=2_000)
+    plan = prepare(
+        describe_run(
+            "private-ucb",
+            6,
+            [0.9, 0.5, 0.1],
+            variant="printed",
+            topology="ring",
+            parameters={"epsilon": 0.5, "horizon": 60},
+            engine="memory",
+        )
+    )
+    audit = Audit(plan=plan, runs=2_000)
     assert audit.hopeless == (
         "2,000 runs can never refute this claim: they show at most ε = 5.24, and 7.013 is claimed; "
         "--runs 11840 could"
     )
-    assert Audit(plan=prepare(PRINTED), runs=11_840).hopeless == ""
-    small = Audit(plan=prepare(PRINTED), runs=60, epsilon=3.0, noise="python-dp")
+    assert Audit(plan=plan, runs=11_840).hopeless == ""
+    small = Audit(plan=plan, runs=60, epsilon=3.0, noise="python-dp")
     assert small.hopeless.endswith("could, and guessing canaries may")
 
 
 @pytest.mark.slow
 def test_canaries_are_guessed_instead_of_counted_where_that_takes_fewer_runs():
     pytest.importorskip("pydp")
-    plan = prepare({
-        "system": "cdp-mab",
-        "agents": {"count": 4},
-        "arms": {"kind": "bernoulli", "means": [0.9, 0.5, 0.1]},
-        "parameters": {"epsilon": 1.0, "horizon": 2000, "noise": "per_agent"},
-        "engine": {"kind": "memory"},
-    })  # fmt: skip
+    given = {"epsilon": 1.0, "horizon": 2000, "noise": "per_agent"}
+    plan = prepare(describe_run("cdp-mab", 4, [0.9, 0.5, 0.1], parameters=given, engine="memory"))
     found = Audit(plan=plan, noise="python-dp").document()
     assert found.word == "not refuted"
     assert found.verdict is None

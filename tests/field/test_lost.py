@@ -1,6 +1,5 @@
 """Connections that are lost: who is gone is named, and may come back where nothing went with it."""
 
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,15 +10,12 @@ from typing import Any
 import pytest
 
 from posse import api
-from posse.cli.main import main
-from posse.durable.journal import Journal
 from posse.durable.lifetime import read as lifetime
 from posse.errors import PosseError
 from posse.plan import Plan, prepare
-from posse.results.record import RunRecord
 from posse.security import keys, noise
-from tests.support import anonymous
 from tests.support.remote import Agent, Coordinator, free_port, until
+from tests.support.runfile import describe_run
 from tests.support.runs import certain_logs, spec
 
 
@@ -57,57 +53,22 @@ def test_an_agent_that_is_killed_in_a_run_and_stays_away_is_named(folder: Path) 
     assert "start the run again" in str(c.error)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("secured", [True, False])
-def test_an_agent_that_is_killed_before_the_run_is_waited_for_and_replaced(
-    secured: bool, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    c = Coordinator(two([0.9, 0.1]), "tcp://127.0.0.1:*", folder if secured else None)
-    security = ("--keys", str(folder)) if secured else ()
-    pairs = [keys.for_agent(folder, rank) if secured else None for rank in range(2)]
-
-    def status() -> dict[str, Any]:
-        assert main(["status", "--join", c.endpoint, *security, "--json"]) == 0
-        document: dict[str, Any] = json.loads(capsys.readouterr().out)
-        return document
-
-    with process(c.endpoint, 0, *security) as victim:
-        until(lambda: status()["arrived"] == 1, "agent 0")
-        assert status()["heard"] == {"0": "Arrived"}
-        victim.kill()
-        until(lambda: status()["arrived"] == 0, "the loss of agent 0")
-    now = status()
-    assert (now["waiting_for"], now["waiting"], now["heard"]) == ([0, 1], "to join", {})
-    agents = [Agent(c.endpoint, rank, keys=pair) for rank, pair in enumerate(pairs)]
-    assert c.ended().best_arm == 0
-    assert [agent.ended() for agent in agents] == [0, 0]
-
-
 @pytest.mark.skipif(not noise.is_here(), reason="python-dp is not installed (extra: field)")
 def test_who_had_no_rows_left_joins_again_once_it_has(folder: Path, tmp_path: Path) -> None:
     certain_logs(tmp_path, agents=2, arms=2, rows=4_000)
     arms = {"kind": "csv", "path": "{rank}.csv", "count": 2}
     parameters = {"epsilon": 5.0, "delta": 0.3}
-    found = prepare(
-        {
-            "system": "dp-mase",
-            "mode": "field",
-            "agents": {"count": 2},
-            "parameters": parameters,
-            "arms": arms,
-            "base": str(tmp_path),
-            "engine": {"deadline": 30.0},
-        }
-    )
+    own = {"mode": "field", "base": str(tmp_path), "engine": {"deadline": 30.0}}
+    plan = prepare(describe_run("dp-mase", 2, arms, parameters=parameters) | own)
 
     def once() -> list[int | None]:
         """The exit codes of two agents that are started in the same way each time."""
-        c = Coordinator(found, "tcp://127.0.0.1:*", folder)
+        c = Coordinator(plan, "tcp://127.0.0.1:*", folder)
         agents = [
             Agent(
                 c.endpoint,
                 keys=keys.for_agent(folder, rank),
-                plan=found,
+                plan=plan,
                 journal=tmp_path / f"{rank}.journal",
             )
             for rank in range(2)
@@ -126,34 +87,6 @@ def test_who_had_no_rows_left_joins_again_once_it_has(folder: Path, tmp_path: Pa
     assert not list(tmp_path.glob("*.journal*"))
 
 
-@pytest.mark.slow
-def test_where_the_server_can_do_without_it_the_run_goes_on_and_the_next_waits_for_it(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    started = anonymous.spec(
-        "explore-then-commit",
-        8,
-        repeat=2,
-        parameters={"horizon": 200_000},
-        engine={"deadline": 20.0, "absence": 0.5},
-    )
-    c = Coordinator(started, "tcp://127.0.0.1:*")
-    others = [Agent(c.endpoint, rank) for rank in range(7)]
-    with process(c.endpoint, 7) as victim:
-        until(lambda: c.engine.hub.status().frames > 16, "a round")
-        victim.kill()
-        until(lambda: c.engine.hub.lobby.roster.members[7].connection < 0, "its loss")
-    until(lambda: "the next run waits for agent 7 to join again" in caplog.text, "the first run")
-    assert c.record.dismissed == {7: "lost"}
-    assert c.record.status == "horizon"
-    with process(c.endpoint, 7):
-        record = c.ended()
-    assert c.error is None
-    assert record.dismissed == {}
-    assert record.status == "horizon"
-    assert [agent.ended() for agent in others] == [0] * 7
-
-
 def test_a_coordinator_whose_address_is_taken_leaves_the_capture_of_who_has_it(
     tmp_path: Path,
 ) -> None:
@@ -168,30 +101,3 @@ def test_a_coordinator_whose_address_is_taken_leaves_the_capture_of_who_has_it(
             pass
         assert frames.read_bytes() == before
     assert [agent.ended() for agent in agents] == [0, 0]
-
-
-@pytest.mark.inside
-def test_a_run_whose_journal_found_no_room_resumes_when_there_is_some(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plan, at = two([0.7, 0.5]), f"tcp://127.0.0.1:{free_port()}"
-    path = tmp_path / "coordinator.journal"
-    write, room = Journal._write, iter(range(20))
-
-    def full(journal: Journal, statement: str, *values: object) -> None:
-        fits = not statement.startswith("INSERT INTO batches") or next(room, None) is not None
-        write(journal, statement if fits else "INSERT INTO nowhere VALUES (?)", *values)
-
-    monkeypatch.setattr(Journal, "_write", full)
-    agents = [Agent(at, rank, wait=60.0) for rank in range(2)]
-    no_room = pytest.raises(PosseError, match="cannot be written: no such table")
-    with no_room, api.serve(plan, bind=at, journal=path) as runs:
-        list(runs([0]))
-    assert path.exists()
-    monkeypatch.undo()
-    with api.serve(plan, bind=at, journal=path) as runs:
-        ((_, record),) = runs([0])
-    assert isinstance(record, RunRecord)
-    assert (record.best_arm, record.restarts) == (0, {-1: 1})
-    assert [agent.ended() for agent in agents] == [0, 0]
-    assert not path.exists()

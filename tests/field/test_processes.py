@@ -12,15 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from posse.durable import lifetime
 from posse.durable.capture import Capture
 from posse.durable.frames import BARE, COORDINATOR, read
-from posse.errors import InputError
 from posse.security import keys
 from tests.support.field import MEANS, allowed, documented, field, kinds, logs
 from tests.support.patience import PATIENCE
 from tests.support.relay import relay
-from tests.support.remote import Agent, Coordinator, free_port, until
+from tests.support.remote import Agent, Coordinator, free_port
 
 pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
 
@@ -125,50 +123,6 @@ SEVERAL = [
 """Those of `tests/field/test_marked.py` run as a user starts them, too."""
 
 
-SLOW = """
-import time
-from pathlib import Path
-
-hurry = Path(__file__).with_name("hurry")
-
-
-class Unhurried:
-    def pull(self, arm, count):
-        if not hurry.exists():
-            time.sleep(0.005 * count)
-        return [0.5] * count
-
-
-arms = Unhurried()
-"""
-
-
-@pytest.mark.parametrize("system", ["anonymous", "tdfs-private"])
-def test_an_agent_that_is_started_again_has_no_part_in_the_run(
-    system: str, rewards: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """It would noise, or mask, anew. Where the server can do without it the others go on."""
-    logging.getLogger("posse").propagate = True
-    (rewards / "unhurried.py").write_text(SLOW)
-    folder = rewards / "keys"
-    keys.create(folder, 4)
-    arms = {"kind": "python", "target": "unhurried:arms", "count": 4}
-    spec = field(system, rewards, arms=arms)
-    c = Coordinator(spec, "tcp://127.0.0.1:*", folder)
-    pairs = [keys.for_agent(folder, rank) for rank in range(4)]
-    agents = [Agent(c.endpoint, rank, keys=pairs[rank], plan=spec, wait=5.0) for rank in range(4)]
-    until(lambda: c.engine.hub.lobby.running, "the beginning of the run")
-    again = Agent(c.endpoint, 1, keys=pairs[1], plan=spec, wait=5.0)
-    until(lambda: "agent 1 was started again" in caplog.text, "the coordinator's notice of it")
-    (rewards / "hurry").touch()
-    record = c.ended()
-    assert record.status == ("missing" if system == "tdfs-private" else "horizon")
-    assert record.dismissed.keys() == {1}
-    assert again.process.host is None
-    assert again.ended() in (0, 3)
-    assert {agent.ended() for agent in agents} <= {0, 1, 3}
-
-
 @contextmanager
 def as_a_user(folder: Path, text: str) -> Iterator[tuple[Started, list[Started]]]:
     """`posse keys`, `posse coordinator` and four times `posse agent`, as a user starts them."""
@@ -219,31 +173,3 @@ def test_real_processes_with_keys_find_an_answer(
     assert run["best_arm"] == (None if system == "anonymous" else 0)  # each has its own
     assert run["pulls"] is None
     assert all("this run used" in text for text in texts)
-
-
-def _uses(log: Path) -> bool:
-    """Whether a run has begun to use this log."""
-    try:
-        return bool(lifetime.read(log).runs)
-    except InputError:  # its ledger is not there, or not yet whole
-        return False
-
-
-@pytest.mark.slow
-def test_a_killed_agent_ends_a_run_of_the_field_and_nobody_resumes_it(rewards: Path) -> None:
-    """What was released is spent: no agent is let back in to noise the same rewards again."""
-    text = RUN.format(
-        system="ddp-mab",
-        arms=CSV,
-        more='topology.kind = "ring"',
-        parameters="epsilon = 0.00001\nhorizon = 1_000_000_000",
-    ).replace("deadline = 30.0", 'deadline = 4.0\nengine.absence = 4.0\nengine.on_missing = "end"')
-    with as_a_user(rewards, text) as (coordinator, agents):
-        until(lambda: _uses(rewards / "rewards-1.csv"), "agent 1 uses no reward")
-        agents[1].kill()
-        out, trouble = coordinator.communicate(timeout=PATIENCE)
-        assert coordinator.returncode == 3, out + trouble
-        assert out == ""
-        assert "agent 1 lost its connection and did not come back within 4 s" in trouble
-        for agent in (agents[0], agents[2], agents[3]):
-            agent.communicate(timeout=PATIENCE)
