@@ -3,6 +3,7 @@
 import argparse
 import os
 import re
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -17,6 +18,9 @@ from posse.cli.options import (
     add_set,
     add_trust,
     begin_log,
+    number,
+    probability,
+    real,
     seconds,
 )
 from posse.cli.parser import Parser
@@ -60,14 +64,14 @@ def add(parser: Parser) -> None:
     parser.option(
         "--budget EPSILON",
         "with --data but not --run: largest ε that one reward may cost in all runs together",
-        type=epsilon,
+        type=real(f"above 0 and at most {MOST:g}", lambda value: 0 < value <= MOST),
         default=ALONE.budget,
     )
     parser.option(
         "--delta DELTA",
         "with --data but not --run: largest probability δ with which noise may fail to protect one "
         "reward in all runs together",
-        type=delta,
+        type=probability,
         default=ALONE.delta,
     )
     parser.option(
@@ -79,7 +83,7 @@ def add(parser: Parser) -> None:
     parser.option(
         "--rewards-per-person M",
         "with --person: the most rewards of one person that are ever used",
-        type=rewards,
+        type=partial(number, least=1, most=MOST_OF_PERSON),
         default=1,
     )
     add_set(parser, "override a key of the run file; see posse run")
@@ -92,26 +96,6 @@ def add(parser: Parser) -> None:
     web.add(parser)
     add_log(parser)
     security.add(parser)
-
-
-def epsilon(text: str) -> float:
-    value = float(text)
-    if not 0 < value <= MOST:
-        raise argparse.ArgumentTypeError(f"is {text}; it must be above 0 and at most {MOST:g}")
-    return value
-
-
-def delta(text: str) -> float:
-    value = float(text)
-    if not 0 <= value < 1:
-        raise argparse.ArgumentTypeError(f"is {text}; it must be at least 0 and below 1")
-    return value
-
-
-def rewards(text: str) -> int:
-    if not 1 <= (value := int(text)) <= MOST_OF_PERSON:
-        raise argparse.ArgumentTypeError(f"is {text}; it must be from 1 to {MOST_OF_PERSON:,}")
-    return value
 
 
 def run(options: argparse.Namespace) -> int:

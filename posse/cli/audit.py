@@ -22,6 +22,8 @@ from posse.cli.options import (
     number,
     plan,
     print_json,
+    probability,
+    real,
 )
 from posse.cli.parser import Parser
 from posse.cli.progress import screen
@@ -45,10 +47,16 @@ def add(parser: Parser) -> None:
         type=number,
     )
     parser.option(
-        "--error P", "probability that the bound found is too large (default: .01)", type=float
+        "--error P",
+        "probability that the bound found is too large (default: .01)",
+        type=real("between 0 and .5", lambda value: 0 < value < 0.5),
     )
-    parser.option("--epsilon E", "ε to test (default: the claim's)", type=float)
-    parser.option("--delta D", "δ to test (default: the claim's)", type=float)
+    parser.option(
+        "--epsilon E",
+        "ε to test (default: the claim's)",
+        type=real("a number, 0 or more", lambda value: 0 <= value < math.inf),
+    )
+    parser.option("--delta D", "δ to test (default: the claim's)", type=probability)
     parser.option(
         "--sees",
         "what the adversary sees (default: what the claim says)",
@@ -130,12 +138,6 @@ def _end(
 def _asked(options: argparse.Namespace) -> Audit:
     """The audit that the options ask for."""
     error = ERROR if options.error is None else options.error
-    if not 0 < error < 0.5:
-        raise SpecError("--error", f"is {error}; it must lie between 0 and .5")
-    if options.epsilon is not None and not 0 <= options.epsilon < math.inf:
-        raise SpecError("--epsilon", f"is {options.epsilon}; it must be a number, 0 or more")
-    if options.delta is not None and not 0 <= options.delta < 1:
-        raise SpecError("--delta", f"is {options.delta}; it must be at least 0 and below 1")
     whole_plan = plan(options, "engine.kind=memory")
     # what promises nothing may have a form that the field refuses
     protects = whole_plan.claim.mechanism != "none"

@@ -7,6 +7,7 @@ import json
 import logging
 import math
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,15 +44,23 @@ def count(text: str) -> int:
     return number(text, 1)
 
 
-def seconds(text: str) -> float:
-    """Parse a number of seconds to wait."""
-    try:
-        parsed = float(text)
-    except ValueError:
-        parsed = math.nan
-    if not 0 <= parsed <= _LONGEST:
-        raise argparse.ArgumentTypeError(f"is {text}; it must be from 0 to {_LONGEST} seconds")
-    return parsed
+def real(must: str, holds: Callable[[float], bool]) -> Callable[[str], float]:
+    """What parses a number for which `holds`; it `must` be so."""
+
+    def parse(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not holds(value):
+            raise argparse.ArgumentTypeError(f"is {text}; it must be {must}")
+        return value
+
+    return parse
+
+
+seconds = real(f"from 0 to {_LONGEST} seconds", lambda value: 0 <= value <= _LONGEST)
+probability = real("at least 0 and below 1", lambda value: 0 <= value < 1)
 
 
 def place(text: str) -> Path:
