@@ -4,7 +4,7 @@ import pytest
 
 from posse.engines.effects import LogLine
 from posse.protocol import control
-from tests.support.lobby import ABSENCE, DEADLINE, TOKEN, Run, Script, failed, framed, warned
+from tests.support.lobby import ABSENCE, DEADLINE, TOKEN, Run, Script, failed, warned
 
 
 def standing(agents: int = 4) -> tuple[Script, Run]:
@@ -43,15 +43,6 @@ def test_where_all_or_none_answer_all_are_waited_for() -> None:
         assert said == "nothing was heard for 10 s; waiting for agents 0, 1, 2, 3 to act"
 
 
-def test_what_brings_the_run_on_puts_the_roll_off() -> None:
-    script, _ = standing()
-    script.lobby.call_roll(105.0)
-    member = script.lobby.roster.members[0]
-    member.note(framed(control.Ready()), 107.0)
-    script.lobby.patience.moved(107.0)
-    assert script.lobby.roll_at == 107.0 + DEADLINE / 2
-
-
 def test_a_link_that_is_down_is_said_once_and_explains_the_silence_for_the_absence() -> None:
     script, _ = standing()
     script.now = 104.0
@@ -63,18 +54,6 @@ def test_a_link_that_is_down_is_said_once_and_explains_the_silence_for_the_absen
     assert failed(script.lobby.fire(129.0)) == (
         "nothing was heard for 29 s while link 1–2 was down; check the network between these agents"
     )
-
-
-def test_a_link_is_there_again_when_both_its_ends_say_so() -> None:
-    script, _ = standing()
-    for by, about in ((1, 2), (2, 1)):
-        script.linked(by, about, up=False)
-    assert script.linked(1, 2, up=True) == []
-    (said,) = script.linked(2, 1, up=True)
-    assert isinstance(said, LogLine)
-    assert said.text == "link 1–2 is up again"
-    script.lobby.patience.moved(106.0)
-    assert script.lobby.timer == 106.0 + DEADLINE
 
 
 def test_what_an_agent_said_of_its_links_is_forgotten_when_it_is_started_again() -> None:

@@ -32,15 +32,6 @@ from tests.support.lobby import (
 )
 
 
-def test_an_agent_of_this_machine_has_arrived_when_it_joined() -> None:
-    script = Script()
-    assert script.says("a", control.Join(1, TOKEN, "ipc://1", 7)) == [Joined(1)]
-    assert script.lobby.missing() == [0]
-    assert script.says("b", control.Join(0, TOKEN, "ipc://0", 8)) == [Joined(2)]
-    assert script.lobby.complete
-    assert script.lobby.roster.inboxes == {0: "ipc://0", 1: "ipc://1"}
-
-
 def test_an_agent_of_another_machine_is_welcomed_and_told_the_time_before_it_arrives() -> None:
     script = Script()
     assert script.says("a", joining()) == [Reply(b"a", control.Welcome(0, "mase"))]
@@ -333,19 +324,6 @@ def test_who_was_here_before_the_wait_began_or_is_another_now_is_waited_for() ->
     assert script.lobby.missing() == [1]
     script.says("y", control.Arrived("tcp://192.0.2.7:1"))
     assert script.lobby.complete
-
-
-def test_an_agent_that_comes_between_two_runs_is_not_configured_before_the_others() -> None:
-    script = Script(1, keys=("k",))
-    script.joins("a", key="k")
-    script.lobby.configure([setup(0)], script.now)
-    script.carries(Run())
-    script.lobby.release()
-    script.lobby.gather(script.now)
-    script.closes("a")
-    effects = script.joins("b", key="k", start=b"again")
-    assert not [effect for effect in effects if isinstance(effect, SendToAgent)]
-    assert script.lobby.changed
 
 
 def test_a_lost_agent_that_stays_away_ends_a_run_that_needs_it() -> None:

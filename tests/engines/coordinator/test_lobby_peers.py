@@ -54,19 +54,6 @@ def test_an_agent_that_is_here_and_says_nothing_new_moves_no_deadline(said: str)
     assert failed(script.lobby.fire(script.now)).endswith("waiting for agent 1 to be ready")
 
 
-def test_an_agent_that_asks_for_the_time_without_end_is_answered_sixteen_times() -> None:
-    script = Script()
-    script.says("a", joining())
-    for _ in range(16):
-        script.now += 0.8
-        assert script.says("a", control.Sync(1)) != []
-    deadline = script.lobby.timer
-    script.now += 0.8
-    assert script.says("a", control.Sync(1)) == []
-    assert script.lobby.refused == {"out-of-turn": 1}
-    assert script.lobby.timer == deadline
-
-
 def test_an_agent_that_joins_and_leaves_again_and_again_moves_no_deadline() -> None:
     script = Script(keys=("k", "l"))
     script.joins("a", key="k")

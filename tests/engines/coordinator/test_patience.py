@@ -23,10 +23,6 @@ def test_links_of_an_agent_that_is_gone_are_down_no_longer() -> None:
     assert patience.outages.beside([]) == [frozenset({0, 2})]
 
 
-def test_before_a_wait_nothing_ends() -> None:
-    assert Patience(ENGINE).timer == math.inf
-
-
 def test_only_more_than_ever_were_ready_or_here_move_it() -> None:
     patience = waiting(here=4)
     for now, ready, here, end in (
