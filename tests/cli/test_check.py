@@ -54,10 +54,6 @@ def test_check_says_what_repetitions_over_one_log_cost(tmp_path: Path, posse: Po
     assert "a reward is not a number in [0, 1], because that ends the run too" in out
 
 
-def test_check_says_what_there_is(run_file: Path, posse: Posse) -> None:
-    assert "8 agents; 3 arms" in posse("check", run_file).out
-
-
 FIELD = """
 system = "ddp-mab"
 mode = "field"
@@ -140,11 +136,6 @@ class Raises(get_system("cooperative-ucb").parameters, frozen=True, kw_only=True
         {}["limit"]
 
 MODEL = replace(mesh(None), parameters=Raises)
-
-class Complex(get_system("cooperative-ucb").parameters, frozen=True, kw_only=True):
-    phase: complex = 1j
-
-PHASE = replace(mesh(None), parameters=Complex)
 """
 
 
@@ -173,16 +164,6 @@ def test_check_finds_what_is_wrong_with_a_users_system(
     found = posse("check", "--trust", str(own_run(tmp_path, name)), code=2)
     assert said in found.err
     assert found.out == ""
-
-
-def test_check_shows_parameters_of_any_type(
-    tmp_path: Path, posse: Posse, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sys.path", [*sys.path])
-    assert (
-        '  parameters.phase = "1j"\n'
-        in posse("check", "--trust", str(own_run(tmp_path, "PHASE"))).out
-    )
 
 
 def test_one_is_not_many(run_file: Path, posse: Posse) -> None:

@@ -273,6 +273,11 @@ def test_a_system_without_privacy_says_so(system: str, rewards: Path) -> None:
             {"parameters": {"contamination": {"rate": 0.1}}},
             "no agent is told to lie",
         ),
+        (
+            "byzantine-ucb",
+            {"parameters": {"assumed_contamination": None}},
+            "assumed_contamination: is required in the field",
+        ),
         ("tdfs-ucb", {"arms": arms_without_replacement()}, "players share the arms"),
     ],
 )
@@ -291,11 +296,6 @@ def test_arms_that_all_share_and_that_are_missing_are_the_coordinators(
     spec = field("tdfs-ucb", rewards, arms={"kind": kind, "count": 4, **where[kind]})
     with pytest.raises(ArmsError, match="^the coordinator: "):
         captured(spec)
-
-
-def test_what_agents_believe_of_lies_must_be_said(rewards: Path) -> None:
-    with pytest.raises(SpecError, match="assumed_contamination: is required in the field"):
-        field("byzantine-ucb", rewards, parameters={"assumed_contamination": None})
 
 
 def test_everybodys_randomness_is_new_in_every_run_of_the_field() -> None:

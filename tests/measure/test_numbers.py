@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from posse.measure.numbers import average, named, number, short
+from posse.measure.numbers import average, named, number, short, total
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,8 @@ from posse.measure.numbers import average, named, number, short
         (99.94, "99.9"),
         (123.4, "123"),
         (2.0, "2"),
+        (-0.0, "0"),
+        (1.08e-131, "1.08e-131"),
         (math.inf, "∞"),
         (-math.inf, "-∞"),
         (math.nan, "–"),
@@ -55,3 +57,7 @@ def test_agents_by_rank() -> None:
     assert named([3]) == "agent 3"
     assert named(range(12)) == "agents 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"
     assert named(range(64)) == "agents 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 52 more"
+
+
+def test_a_sum_that_is_zero_has_no_sign() -> None:
+    assert total(-1e-13) == "0"

@@ -23,11 +23,6 @@ def test_components_lie_side_by_side_and_do_not_touch() -> None:
     assert set(place) == set(range(9))
 
 
-def test_a_star_round_the_coordinator_has_it_among_the_agents() -> None:
-    place = layout(5, [(-1, n) for n in range(5)])
-    assert set(place) == {-1, 0, 1, 2, 3, 4}
-
-
 def test_a_grid_is_drawn_as_a_grid() -> None:
     right = [(4 * row + n, 4 * row + n + 1) for row in range(3) for n in range(3)]
     down = [(n, n + 4) for n in range(8)]

@@ -25,6 +25,17 @@ def test_a_row_per_run(result):
     assert frame["slots"].isna().all()
 
 
+def test_a_row_per_agent_per_link_and_per_point_of_a_curve(result):
+    agents, links, curve = result.agents_frame(), result.links_frame(), result.regret_frame()
+    assert len(agents) == 2 * 8
+    runs = result.runs
+    assert agents.groupby("run")["pulls"].sum().tolist() == [run.pulls for run in runs]
+    sent = links[links["plane"] == 0].groupby("run")["payload_bytes"].sum()
+    assert sent.tolist() == [run.communication.data.payload_bytes for run in runs]
+    ends = curve.groupby("run").last()["regret"]
+    assert ends.tolist() == pytest.approx([run.regret for run in runs])
+
+
 def test_every_column_has_its_type_whatever_is_known(result):
     types = result.to_frame().dtypes.astype(str).to_dict()
     assert types["slots"] == types["pulls"] == "Int64"
@@ -33,24 +44,6 @@ def test_every_column_has_its_type_whatever_is_known(result):
     assert result.agents_frame().dtypes["epsilon_spent"] == "Float64"
     assert result.links_frame().dtypes["kind"] == "string"
     assert [*result.regret_frame().dtypes] == ["Int64", "Float64", "Float64"]
-
-
-def test_a_row_per_agent(result):
-    frame = result.agents_frame()
-    assert len(frame) == 2 * 8
-    pulls = frame.groupby("run")["pulls"].sum()
-    assert pulls.tolist() == [run.pulls for run in result.runs]
-
-
-def test_a_row_per_link(result):
-    frame = result.links_frame()
-    data = frame[frame["plane"] == 0].groupby("run")["payload_bytes"].sum()
-    assert data.tolist() == [run.communication.data.payload_bytes for run in result.runs]
-
-
-def test_a_row_per_point_of_a_curve(result):
-    last = result.regret_frame().groupby("run").last()
-    assert last["regret"].tolist() == pytest.approx([run.regret for run in result.runs])
 
 
 def test_without_pandas_plain_columns(result, monkeypatch):

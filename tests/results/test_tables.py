@@ -52,6 +52,7 @@ def test_every_table_of_the_log_is_written_and_every_column_has_a_name(
 @pytest.mark.parametrize(
     ("system", "table", "header"),
     [
+        ("ucb1", "agents", "run,agent,answer,activations,pulls,epsilon_spent"),
         ("mase", "votes", "run,now,agent,arm"),
         ("cdp-mab", "rounds", "run,now,round,arms_left,observations,asked"),
         ("tdfs-ucb", "rewards", "run,now,player_0,player_1,player_2,player_3"),
@@ -93,12 +94,6 @@ def test_what_was_spent_is_told_where_something_was_or_was_promised(
         record.privacy.spent_per_agent = spent
         (agents,) = (table for table in tables([record], ()) if table.name == "agents")
         assert [row[-1] for row in agents.rows] == (spent if known else [None] * 4)
-
-
-def test_ranks_of_agents_are_in_every_row_of_agents(tmp_path: Path) -> None:
-    header, *rows = of_lab(tmp_path, "ucb1")["agents"]
-    assert header[:2] == ["run", "agent"]
-    assert [row[:2] for row in rows] == [[str(r), str(n)] for r in (0, 1) for n in range(4)]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import importlib.util
 
 import posse
-from posse.measure.numbers import number, total
 from posse.results import words
 from posse.results.record import RunRecord
 from tests.support.runfile import describe_run
@@ -98,14 +97,3 @@ def test_of_several_arms_each_is_said_to_be_right_or_wrong():
     )
     assert found(run(3, None), run(1, None)) == "arm 3 in 1 of 2, arm 1 in 1 of 2; ended as horizon"
     assert found(run(3, True), run(3, True)) == "arm 3 in 2 of 2, right in 2 of 2; ended as horizon"
-
-
-def test_zero_has_no_sign():
-    assert total(-1e-13) == "0"
-    assert number(-0.0) == "0"
-    assert number(-3.0) == "-3"
-
-
-def test_what_is_small_and_no_sum_is_not_0():
-    """A δ, or the probability of an error, is what it is."""
-    assert number(1.08e-131) == "1.08e-131"
