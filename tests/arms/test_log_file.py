@@ -35,7 +35,7 @@ WRITTEN = {
     "log.CSV.GZ": gzip.compress(TEXT.encode()),
     "log.csv.bz2": bz2.compress(TEXT.encode()),
     "log.csv.xz": lzma.compress(TEXT.encode()),
-    "spreadsheet.csv": b"\xef\xbb\xbf" + TEXT.replace("\n", "\r\n").encode(),
+    "spreadsheet.csv": b"\xef\xbb\xbfarm,reward\r\n1,0.5\r\n0,.25\r\n1,1\r\n",
     "notes.csv": b'note,arm,reward\n"a\nb, c",1,0.5\n\nd,0,.25\n,1,1\n',
     "numbers.csv": b"reward,arm\n 5e-1,1\n+.25,0\n1.0E0,1\n",
 }
