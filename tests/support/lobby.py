@@ -106,6 +106,21 @@ class Script:
         return run
 
 
+def carrying(agents: int = 2, **run: bool) -> tuple[Script, Run]:
+    """All agents have joined, and a run goes on."""
+    script = Script(agents)
+    script.all_join()
+    return script, script.carries(Run(**run))
+
+
+def configuring() -> Script:
+    """Two agents have joined, and are waited for to be ready."""
+    script = Script()
+    script.all_join()
+    script.lobby.configure([setup(0), setup(1)], script.now)
+    return script
+
+
 def framed(message: Message) -> bytes:
     return encode(message, run=0, source=0, sequence=0, now=0.0, sent=0)
 

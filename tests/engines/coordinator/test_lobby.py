@@ -24,6 +24,8 @@ from tests.support.lobby import (
     WALL,
     Run,
     Script,
+    carrying,
+    configuring,
     failed,
     framed,
     joining,
@@ -216,9 +218,7 @@ def test_before_a_run_a_lost_connection_has_the_time_for_joining_however_often_i
 
 
 def test_a_link_that_does_not_come_up_is_waited_for_as_one_that_is_down_and_named() -> None:
-    script = Script()
-    script.all_join()
-    script.lobby.configure([setup(0), setup(1)], script.now)
+    script = configuring()
     script.now = 105.0
     assert warned(script.says("peer-0", control.Linked(1, up=False))) == [
         "link 0–1 is down, as agent 0 reports"
@@ -327,9 +327,7 @@ def test_who_was_here_before_the_wait_began_or_is_another_now_is_waited_for() ->
 
 
 def test_a_lost_agent_that_stays_away_ends_a_run_that_needs_it() -> None:
-    script = Script()
-    script.all_join()
-    run = script.carries(Run())
+    script, run = carrying()
     assert warned(script.closes("peer-1")) == [
         "the connection of agent 1 was lost; waiting 25 s for it to come back"
     ]
@@ -344,9 +342,7 @@ def test_a_lost_agent_that_stays_away_ends_a_run_that_needs_it() -> None:
 
 def test_a_runs_own_timer_stands_still_while_somebody_is_away() -> None:
     """Who has no connection cannot answer in its slot; how long that may be is `engine.absence`."""
-    script = Script()
-    script.all_join()
-    run = script.carries(Run(outlives=True))
+    script, run = carrying(outlives=True)
     run.timer = 104.0
     script.now = 103.0
     script.closes("peer-1")
@@ -366,9 +362,7 @@ def resuming(rank: int = 1, start: bytes = b"peer-1", connection: int = 2, taken
 
 @pytest.mark.parametrize("seen", [True, False])
 def test_a_lost_agent_that_comes_back_goes_on_whether_or_not_its_loss_was_seen(seen: bool) -> None:
-    script = Script()
-    script.all_join()
-    run = script.carries(Run())
+    script, run = carrying()
     if seen:
         script.closes("peer-1")
         assert script.lobby.roster.missing() == [1]
@@ -383,9 +377,7 @@ def test_a_lost_agent_that_comes_back_goes_on_whether_or_not_its_loss_was_seen(s
 
 
 def test_what_was_said_over_an_older_connection_does_not_lead_back_to_it() -> None:
-    script = Script()
-    script.all_join()
-    script.carries(Run())
+    script, _ = carrying()
     script.says("z", resuming(connection=3))
     assert script.says("y", resuming(connection=2)) == []
     assert script.lobby.roster.members[1].identity == b"z"
@@ -410,9 +402,7 @@ def test_another_key_does_not_go_on_in_an_agents_place() -> None:
 
 
 def test_a_run_that_can_do_without_goes_on_and_the_agent_may_come_back_for_the_next() -> None:
-    script = Script()
-    script.all_join()
-    run = script.carries(Run(outlives=True))
+    script, run = carrying(outlives=True)
     script.closes("peer-1")
     assert run.lost == []
     assert warned(script.lobby.fire(125.0)) == [
@@ -470,9 +460,7 @@ def test_who_ends_its_own_part_ends_no_run_unless_it_was_started_here() -> None:
 
 
 def test_a_run_that_is_to_wait_waits_and_says_for_whom() -> None:
-    script = Script()
-    script.all_join()
-    run = script.carries(Run(waits=True))
+    script, run = carrying(waits=True)
     script.closes("peer-1")
     for now in (125.0, 150.0):
         script.now = now

@@ -24,6 +24,8 @@ from tests.support.lobby import (
     WALL,
     Run,
     Script,
+    carrying,
+    configuring,
     failed,
     framed,
     joining,
@@ -202,9 +204,7 @@ def test_over_each_connection_the_time_may_be_asked_for_again() -> None:
 
 
 def test_who_comes_back_has_a_moment_for_what_it_sends_again() -> None:
-    script = Script()
-    script.all_join()
-    run = script.carries(Run())
+    script, run = carrying()
     script.closes("peer-1")
     run.timer = script.now + 0.1
     script.now += CATCH_UP / 2
@@ -234,9 +234,7 @@ def moving(inbox: str, rank: int = 1, connection: int = 2) -> control.Resume:
 
 
 def test_an_agent_that_is_back_with_another_inbox_is_told_to_its_neighbours_that_are_here() -> None:
-    script = Script(agents=3)
-    script.all_join()
-    script.carries(Run())
+    script, _ = carrying(3)
     script.closes("peer-2")
     assert Reply(b"peer-0", control.Moved(1, "tcp://192.0.2.77:1")) in script.says(
         "z", moving("77")
@@ -249,17 +247,13 @@ def test_an_agent_that_is_back_with_another_inbox_is_told_to_its_neighbours_that
 
 
 def test_before_a_run_all_are_configured_again_for_an_inbox_that_moved() -> None:
-    script = Script()
-    script.all_join()
-    script.lobby.configure([setup(0), setup(1)], script.now)
+    script = configuring()
     script.says("z", moving("77"))
     assert script.lobby.changed
 
 
 def test_an_inbox_on_another_host_than_its_agents_is_not_believed_later_either() -> None:
-    script = Script(agents=3)
-    script.all_join()
-    script.carries(Run())
+    script, _ = carrying(3)
     before = script.lobby.roster.members[1].inbox
     said = script.says("z", control.Resume(1, TOKEN, b"peer-1", 2, 7, inbox="tcp://name:1"))
     assert "agent 1: its inbox tcp://name:1 is not tcp://ADDRESS:PORT" in warned(said)[0]
@@ -268,9 +262,7 @@ def test_an_inbox_on_another_host_than_its_agents_is_not_believed_later_either()
 
 
 def test_an_agent_whose_key_was_revoked_is_told_so_and_the_run_goes_on_without_it() -> None:
-    script = Script(agents=3)
-    script.all_join()
-    run = script.carries(Run(outlives=True))
+    script, run = carrying(3, outlives=True)
     told = script.lobby.revoke(1, script.now)
     assert told[0] == Reply(b"peer-1", control.Refused("its key was revoked"))
     assert warned(told) == ["the key of agent 1 was revoked; the run goes on without it"]
