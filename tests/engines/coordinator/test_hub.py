@@ -149,20 +149,6 @@ def test_an_interruption_ends_the_wait(gathering: Gathering) -> None:
     assert str(gathering.error) == "the run was interrupted"
 
 
-def test_status_is_published_without_being_asked_for_and_fresh_for_who_asks(
-    gathering: Gathering,
-) -> None:
-    gathering.peer().joins(1)
-    until(lambda: gathering.hub.snapshot.reported.arrived == 1, "a snapshot with the agent in it")
-    now = gathering.hub.status()
-    assert (now.waiting_for, now.waiting) == ([0], "to join")
-    operator = gathering.peer()
-    operator.says(control.Ask(), source=-1)
-    status = operator.hears()
-    assert isinstance(status, control.Status)
-    assert b'"arrived":1' in status.document
-
-
 @pytest.mark.inside
 @pytest.mark.parametrize("haste", [0.0, math.inf])
 def test_in_a_hurry_it_waits_a_moment_for_agents_elsewhere_to_hear_that_they_may_go(
