@@ -15,19 +15,7 @@ from posse.agent.noise import SeededNoise
 from posse.protocol.cooperative import doubling_counts, noise_scale, release_counts
 from posse.protocol.machine import Disclose
 from posse.protocol.privacy import total_cost
-from tests.support.noise import NoNoise
-
-
-class Fixed(NoNoise):
-    """Noise that is known."""
-
-    def __init__(self, value: float) -> None:
-        self.value = value
-        self.scales: list[float] = []
-
-    def noisy(self, values, sensitivity, scale):
-        self.scales.append(scale)
-        return values + self.value
+from tests.support.noise import KnownNoise
 
 
 def private(variant, noise, epsilon=0.5, arms=2, v=1.1):
@@ -44,14 +32,14 @@ def private(variant, noise, epsilon=0.5, arms=2, v=1.1):
 
 
 def test_a_release_by_hand() -> None:
-    noise = Fixed(0.25)
+    noise = KnownNoise(0.25)
     learner = private("corrected", noise)
     assert learner.learn(0, 1.0) == []  # W_1 = 2
     assert np.isnan(learner.message["means"]).all()
     (disclosed,) = learner.learn(0, 0.0)
     assert isinstance(disclosed, Disclose)
     release = disclosed.release
-    assert noise.scales == [pytest.approx(2**-0.45)]
+    assert [scale for *_, scale in noise.asked] == [pytest.approx(2**-0.45)]
     assert release.sensitivity == 0.5
     assert release.scale == pytest.approx(2**-0.45)
     assert release.epsilon == pytest.approx(2**-0.55)

@@ -10,21 +10,10 @@ from posse.protocol.cooperative import means_record, release_counts
 from posse.protocol.machine import Variant
 from tests.support.claims import RING, plan
 from tests.support.mesh import alone
-from tests.support.noise import NoNoise
+from tests.support.noise import KnownNoise
 
 
-class Counted(NoNoise):
-    """Noise of value .25, with a note of the means and scales it was asked for."""
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[float, float, float]] = []
-
-    def noisy(self, values, sensitivity, scale):
-        self.asked.append((float(values[0]), sensitivity, scale))
-        return values + 0.25
-
-
-def learner(noise: Counted, variant: Variant = "corrected") -> NoiseAtDestination:
+def learner(noise: KnownNoise, variant: Variant = "corrected") -> NoiseAtDestination:
     return NoiseAtDestination(
         2,
         [np.random.default_rng(0)],
@@ -37,6 +26,10 @@ def learner(noise: Counted, variant: Variant = "corrected") -> NoiseAtDestinatio
     )
 
 
+def asked(noise: KnownNoise) -> list[tuple[float, ...]]:
+    return [(float(values[0]), *law) for values, *law in noise.asked]
+
+
 def heard(*rows: tuple[int, list[float], list[int]]) -> np.ndarray:
     records = np.zeros(len(rows), dtype=means_record(2))
     for i, (origin, means, counts) in enumerate(rows):
@@ -46,7 +39,7 @@ def heard(*rows: tuple[int, list[float], list[int]]) -> np.ndarray:
 
 
 def test_the_mean_leaves_without_noise_at_the_releases_of_the_series() -> None:
-    noise = Counted()
+    noise = KnownNoise(0.25)
     one = learner(noise)
     assert one.learn(0, 1.0) == []  # W_1 = 2
     assert np.isnan(one.message["means"]).all()
@@ -56,26 +49,26 @@ def test_the_mean_leaves_without_noise_at_the_releases_of_the_series() -> None:
 
 
 def test_all_that_is_heard_of_an_arm_gets_one_sample_of_noise_when_it_changes() -> None:
-    noise = Counted()
+    noise = KnownNoise(0.25)
     one = learner(noise)
     one.hear(alone(heard((1, [1.0, np.nan], [4, 3]), (2, [0.5, np.nan], [4, 0]))))
     # (4 * 1 + 4 * .5) / 8, sensitivity 1/8, which costs 4^-.55 as at the source; arm 1 has no mean
-    assert [pytest.approx(row) for row in noise.asked] == [(0.75, 1 / 8, 4**0.55 / 8)]
+    assert asked(noise) == [pytest.approx((0.75, 1 / 8, 4**0.55 / 8))]
     counts, theirs = one.halves(one.others())
     assert counts.tolist() == [[8, 0]]
     assert theirs.tolist() == [[8.0, 0.0]]  # 8 (.75 + .25)
     one.hear(alone(heard((1, [1.0, np.nan], [4, 3]))))  # the same again: no new draw
     assert len(noise.asked) == 1
     one.hear(alone(heard((3, [0.0, 1.0], [2, 2]))))
-    assert [pytest.approx(row) for row in noise.asked[1:]] == [
-        (0.6, 1 / 10, 4**0.55 / 10),
-        (1.0, 1 / 2, 2**0.55 / 2),
+    assert asked(noise)[1:] == [
+        pytest.approx((0.6, 1 / 10, 4**0.55 / 10)),
+        pytest.approx((1.0, 1 / 2, 2**0.55 / 2)),
     ]
 
 
 @pytest.mark.parametrize("variant", ["corrected", "printed"])
 def test_own_rewards_are_used_as_they_are(variant: Variant) -> None:
-    one = learner(Counted(), variant)
+    one = learner(KnownNoise(0.25), variant)
     for reward in (1.0, 0.0, 1.0):
         one.learn(0, reward)
     pulls, sums = one.halves(one.own())

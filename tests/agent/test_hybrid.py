@@ -11,7 +11,7 @@ from posse.agent.hybrid import HybridNodes, HybridSums
 from posse.agent.noise import SeededNoise
 from posse.protocol.privacy import total_cost
 from tests.support.loops import loops_of
-from tests.support.noise import NoNoise
+from tests.support.noise import KnownNoise, NoNoise
 
 SPLITS = ("half", "tossou")
 
@@ -34,27 +34,16 @@ def test_releases_are_those_of_algorithm_4(mechanism, split, stream, seed):
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-7)
 
 
-class Watched(NoNoise):
-    """Noise of 0 that keeps what it was asked to hide."""
-
-    def __init__(self):
-        self.hidden = []
-
-    def noisy(self, values, sensitivity, scale):
-        self.hidden.append((values.copy(), sensitivity, scale))
-        return values
-
-
 def test_the_fields_form_hides_each_sum_whole_and_by_its_own_scale():
     """Items 1, 2, 4, 8, …: what a sum covers can be read off it; each is hidden exactly once."""
-    T, noise = 64, Watched()
+    T, noise = 64, KnownNoise()
     sums = HybridNodes(1, 0.5, "half", noise)
     for t in range(1, T + 1):
         sums.insert(0, float(2 ** (t - 1)))
-    covered = [int(values[0]) for values, _, _ in noise.hidden]
+    covered = [int(values[0]) for values, _, _ in noise.asked]
     assert len(covered) == T
     for t, (items, (_, sensitivity, scale)) in enumerate(
-        zip(covered, noise.hidden, strict=True), start=1
+        zip(covered, noise.asked, strict=True), start=1
     ):
         T0 = 2 ** (t.bit_length() - 1)
         assert sensitivity == 1.0

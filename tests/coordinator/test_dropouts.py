@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from posse.agent.masking import Masker, SumMasker
-from posse.agent.noise import SeededNoise
 from posse.agent.shared import SharedNoiseAgent
 from posse.coordinator.shared import SharedNoiseServer
 from posse.protocol.errors import RemoteProtocolError
@@ -35,27 +34,10 @@ from posse.protocol.masking import (
 )
 from posse.protocol.message import Message
 from posse.protocol.shared import SharedLaplace, SharedNoise, SharedSchedule
-from posse.protocol.sharing import (
-    derived,
-    interpolated,
-    pack,
-    place_of,
-    place_of_point,
-    unpack,
-)
+from posse.protocol.sharing import derived, interpolated, pack, place_of, place_of_point, unpack
+from tests.support.noise import KnownNoise
 
 AGENTS, ARMS = 6, 3
-
-
-class Known(SeededNoise):
-    """Noise that is known: `value` words on every sum."""
-
-    def __init__(self, value):
-        super().__init__(np.random.default_rng(0))
-        self.value = value
-
-    def discrete_gaussian(self, values, deviation):
-        return values + self.value
 
 
 class Link:
@@ -71,7 +53,7 @@ class Link:
         )
         self.agents = [
             SharedNoiseAgent(
-                ARMS, schedule, Known(1000 * n), shared=self.shared,
+                ARMS, schedule, KnownNoise(1000 * n), shared=self.shared,
                 masker=SumMasker(n, AGENTS, bytes([n + 1] * 32), None, dropouts),
             )
             for n in range(AGENTS)

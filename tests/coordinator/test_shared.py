@@ -25,31 +25,21 @@ from posse.protocol.masking import (
     Unmasked,
 )
 from posse.protocol.shared import SharedNoise, SharedSchedule
+from tests.support.noise import NoNoise
 
 AGENTS, ARMS = 4, 3
 SHARED = SharedNoise(AGENTS, epsilon=1.0, delta=1e-6, honest=0.5, precision=16)
 
 
-class Known:
-    """Noise that is known: `value` words on every sum."""
-
-    def __init__(self, value):
-        self.value, self.asked = value, []
-
-    def discrete_gaussian(self, values, deviation):
-        self.asked.append((values.copy(), deviation))
-        return values + self.value
+SCHEDULE = SharedSchedule(
+    deviation=SHARED.total, arms=ARMS, senders=AGENTS, horizon=10**5, epsilon=1.0
+)
 
 
-def schedule():
-    total = SHARED.total
-    return SharedSchedule(deviation=total, arms=ARMS, senders=AGENTS, horizon=10**5, epsilon=1.0)
-
-
-def agents(noise):
+def make_agents():
     return [
         SharedNoiseAgent(
-            ARMS, schedule(), noise[n],
+            ARMS, SCHEDULE, NoNoise(),
             masker=SumMasker(n, AGENTS, bytes([n + 1] * 32)), shared=SHARED,
         )
         for n in range(AGENTS)
@@ -57,16 +47,16 @@ def agents(noise):
 
 
 def server():
-    return SharedNoiseServer(ARMS, AGENTS, schedule(), shared=SHARED)
+    return SharedNoiseServer(ARMS, AGENTS, SCHEDULE, shared=SHARED)
 
 
 def sent(effects):
     return [effect.message for effect in effects if isinstance(effect, Send)]
 
 
-def started(noise):
+def started():
     """Agents and a server that have exchanged keys; the agents' first orders."""
-    machines, machine = agents(noise), server()
+    machines, machine = make_agents(), server()
     machine.handle(Started(), 0.0)
     said = []
     for n, one in enumerate(machines):
@@ -98,7 +88,7 @@ def explored(machines, orders, means):
 
 
 def test_two_rounds_are_averaged_by_their_observations():
-    machines, machine, orders = started([Known(0)] * AGENTS)
+    machines, machine, orders = started()
     total = np.zeros(ARMS)
     for round_, means in ((1, [0.50, 0.45, 0.4]), (2, [0.6, 0.5, 0.4])):
         active = machine.active
@@ -117,7 +107,7 @@ def test_two_rounds_are_averaged_by_their_observations():
 
 
 def test_a_report_is_missing_before_its_seed():
-    machines, machine, orders = started([Known(0)] * AGENTS)
+    machines, machine, orders = started()
     masked = explored(machines, orders, [0.5] * ARMS)
     assert machine.missing() == [0, 1, 2, 3]
     for n in (0, 1, 3):
@@ -145,7 +135,7 @@ def test_a_report_is_missing_before_its_seed():
     ],
 )
 def test_the_server_refuses_what_is_wrong_or_out_of_turn(sender, bad, reason):
-    machines, machine, orders = started([Known(0)] * AGENTS)
+    machines, machine, orders = started()
     machine.handle(Received(0, explored(machines, orders, [0.5] * ARMS)[0]), 0.0)
     with pytest.raises(RemoteProtocolError) as error:
         machine.handle(Received(sender, bad), 0.0)
@@ -154,8 +144,8 @@ def test_the_server_refuses_what_is_wrong_or_out_of_turn(sender, bad, reason):
 
 
 def test_an_agent_refuses_keys_that_are_not_everybodys_and_reveals_once():
-    machines, _, orders = started([Known(0)] * AGENTS)
-    fresh = agents([Known(0)] * AGENTS)[0]
+    machines, _, orders = started()
+    fresh = make_agents()[0]
     fresh.handle(Started(), 0.0)
     for keys in ({0: fresh.masker.public}, {n: bytes(32) for n in range(AGENTS)}):
         with pytest.raises(RemoteProtocolError) as error:
@@ -174,7 +164,7 @@ def test_an_agent_refuses_keys_that_are_not_everybodys_and_reveals_once():
 
 
 def test_the_ledger_has_what_the_sum_costs_and_no_arm_is_named_from_own_sums():
-    machines, _, orders = started([Known(0)] * AGENTS)
+    machines, _, orders = started()
     order = orders[0]
     effects = machines[0].handle(
         Pulled(order.arms, order.times, np.full(ARMS, 0.5 * order.times)), 0.0
@@ -189,7 +179,7 @@ def test_the_ledger_has_what_the_sum_costs_and_no_arm_is_named_from_own_sums():
 
 
 def test_a_reward_outside_0_and_1_does_not_leave():
-    machines, _, orders = started([Known(0)] * AGENTS)
+    machines, _, orders = started()
     order = orders[0]
     with pytest.raises(LocalProtocolError):
         machines[0].handle(Pulled(order.arms, order.times, np.full(ARMS, order.times + 1.0)), 0.0)

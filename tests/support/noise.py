@@ -30,6 +30,21 @@ class NoNoise(Noise):
         return [False] * size
 
 
+class KnownNoise(NoNoise):
+    """Adds `value` to each number; `asked` has all values, sensitivities and scales."""
+
+    def __init__(self, value: float = 0) -> None:
+        self.value = value
+        self.asked: list[tuple[FloatArray, float, float]] = []
+
+    def noisy(self, values: FloatArray, sensitivity: float, scale: float) -> FloatArray:
+        self.asked.append((values.copy(), sensitivity, scale))
+        return values + self.value
+
+    def discrete_gaussian(self, values: IntArray, deviation: float) -> IntArray:
+        return values + int(self.value)
+
+
 def deviation(counter: ContinualCounter) -> float:
     """Of the noise in the latest release: a Laplace number of scale b has the variance 2 b²."""
     if isinstance(counter, TreeSums):
