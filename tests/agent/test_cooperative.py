@@ -83,12 +83,16 @@ def test_the_noise_has_the_law_of_the_ledger() -> None:
     assert np.abs(law - np.arange(1, 4001) / 4000).max() < 1.95 / math.sqrt(4000)
 
 
-def test_doubling_releases_are_disjoint_and_cost_epsilon_in_all() -> None:
-    draws = np.random.default_rng(3)
-    learner = DoublingMeans(
-        2, [np.random.default_rng(0)], 1, epsilon=0.5,
+def doubling(agents: int) -> DoublingMeans:
+    return DoublingMeans(
+        2, [np.random.default_rng(0)], agents, epsilon=0.5,
         noise=[SeededNoise(np.random.default_rng(3))], releases=doubling_counts(70),
     )  # fmt: skip
+
+
+def test_doubling_releases_are_disjoint_and_cost_epsilon_in_all() -> None:
+    draws = np.random.default_rng(3)
+    learner = doubling(agents=1)
     rewards = np.random.default_rng(4).random(70)
     ledger, at = [], []
     for n, reward in enumerate(rewards, start=1):
@@ -110,10 +114,7 @@ def test_doubling_releases_are_disjoint_and_cost_epsilon_in_all() -> None:
 
 
 def test_the_doubling_index_has_a_term_for_the_noise_of_all_means_it_is_made_of() -> None:
-    learner = DoublingMeans(
-        2, [np.random.default_rng(0)], 3, epsilon=0.5,
-        noise=[SeededNoise(np.random.default_rng(3))], releases=doubling_counts(70),
-    )  # fmt: skip
+    learner = doubling(agents=3)
     learner.learn(0, 1.0)
     learner.add_origins(np.arange(3))
     learner.counts[1] = [4, 8]  # what two others released

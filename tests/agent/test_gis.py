@@ -40,49 +40,38 @@ def middle() -> Gis:
     return machine
 
 
+FROM_0 = [(0, Adv(1, 1, (0,)))]
+FROM_BOTH = [*FROM_0, (2, Adv(1, 1, (2,)))]
+
+
 @pytest.mark.parametrize(
-    ("before", "sender", "bad", "reason"),
+    ("before", "bad", "reason"),
     [
-        ([], 0, Adv(1, 1, (3,)), "not-held"),
-        ([], 0, Quiet(1, 1, "adv"), "not-held"),
-        ([(0, Adv(1, 1, (0,)))], 0, Adv(1, 1, (0,)), "duplicate"),
-        ([], 0, Adv(1, 2, (0,)), "out-of-turn"),
-        ([], 0, Adv(2, 1, (0,)), "out-of-turn"),
-        ([(0, Adv(1, 1, (0,)))], 0, Adv(1, 2, (9,)), "no-such-agent"),
-        ([(0, Adv(1, 1, (0,)))], 0, Adv(1, 2, (3, 2)), "no-such-agent"),
-        ([(0, Adv(1, 1, (0,)))], 0, Data(1, 1, (0,), row(0, 0)), "unasked"),
-        ([], 0, Data(1, 1, (0,), row(0, 0)), "unasked"),
-        ([], 0, Req(1, 1, (2,)), "not-advertised"),
-        ([(0, Req(1, 1, (1,)))], 0, Req(1, 1, (1,)), "duplicate"),
-        ([], 0, Hop(1, 1, (0,), row(0, 0)), "out-of-turn"),
-        (
-            [(0, Adv(1, 1, (0,))), (2, Adv(1, 1, (2,)))],
-            0,
-            Data(1, 1, (0,), row(0, 0, 0)),
-            "wrong-length",
-        ),
-        ([(0, Adv(1, 1, (0,))), (2, Adv(1, 1, (2,)))], 0, Data(1, 1, (2,), row(0, 0)), "unasked"),
-        (
-            [(0, Adv(1, 1, (0,))), (2, Adv(1, 1, (2,)))],
-            0,
-            Data(1, 1, (0,), row(0, math.nan)),
-            "not-finite",
-        ),
-        (
-            [(0, Adv(1, 1, (0,))), (2, Adv(1, 1, (2,)))],
-            0,
-            Data(1, 1, (0,), row(0, math.inf)),
-            "not-finite",
-        ),
+        ([], Adv(1, 1, (3,)), "not-held"),
+        ([], Quiet(1, 1, "adv"), "not-held"),
+        (FROM_0, Adv(1, 1, (0,)), "duplicate"),
+        ([], Adv(1, 2, (0,)), "out-of-turn"),
+        ([], Adv(2, 1, (0,)), "out-of-turn"),
+        (FROM_0, Adv(1, 2, (9,)), "no-such-agent"),
+        (FROM_0, Adv(1, 2, (3, 2)), "no-such-agent"),
+        (FROM_0, Data(1, 1, (0,), row(0, 0)), "unasked"),
+        ([], Data(1, 1, (0,), row(0, 0)), "unasked"),
+        ([], Req(1, 1, (2,)), "not-advertised"),
+        ([(0, Req(1, 1, (1,)))], Req(1, 1, (1,)), "duplicate"),
+        ([], Hop(1, 1, (0,), row(0, 0)), "out-of-turn"),
+        (FROM_BOTH, Data(1, 1, (0,), row(0, 0, 0)), "wrong-length"),
+        (FROM_BOTH, Data(1, 1, (2,), row(0, 0)), "unasked"),
+        (FROM_BOTH, Data(1, 1, (0,), row(0, math.nan)), "not-finite"),
+        (FROM_BOTH, Data(1, 1, (0,), row(0, math.inf)), "not-finite"),
     ],
 )
-def test_bad_gis_messages_are_refused_and_change_nothing(
-    middle, before, sender, bad, reason
+def test_bad_gis_messages_of_agent_0_are_refused_and_change_nothing(
+    middle, before, bad, reason
 ) -> None:
     for by, message in before:
         say(middle, by, message)
     copy = {name: repr(getattr(middle, name)) for name in Gis.__slots__}
     with pytest.raises(RemoteProtocolError) as error:
-        say(middle, sender, bad)
+        say(middle, 0, bad)
     assert error.value.reason == reason
     assert copy == {name: repr(getattr(middle, name)) for name in Gis.__slots__}

@@ -3,25 +3,27 @@
 import math
 
 import numpy as np
+import pytest
 
 from posse.agent.lone import AdapUcb, LoneUcb, PrivateLoneUcb
 from posse.agent.noise import SeededNoise
-from posse.protocol.machine import Disclose, Finish, Pull, Pulled, Started
+from posse.protocol.machine import Disclose, Finish, Pull, Pulled, Started, Variant
 from posse.protocol.privacy import total_cost
 
 
-def _pull(machine, rewards):
-    effects = machine.handle(Started(), 0.0)
+def play(machine, rewards):
+    """The arms that a machine pulls, all that it does, and what it releases."""
+    effects = list(machine.handle(Started(), 0.0))
     chosen = []
-    while isinstance(effects[-1], Pull):
-        arm = effects[-1].arms[0]
+    while isinstance(order := effects[-1], Pull):
+        (arm,) = order.arms
         chosen.append(arm)
-        effects = machine.handle(Pulled((arm,), 1, np.array([rewards[arm]])), 0.0)
-    return chosen, effects[-1]
+        effects += machine.handle(Pulled((arm,), 1, np.array([rewards[arm]])), 0.0)
+    return chosen, effects[-1], [e.release for e in effects if isinstance(e, Disclose)]
 
 
 def test_ucb1_by_hand() -> None:
-    chosen, end = _pull(LoneUcb(2, 40, np.random.default_rng(0)), [1.0, 0.0])
+    chosen, end, _ = play(LoneUcb(2, 40, np.random.default_rng(0)), [1.0, 0.0])
     n, s = [0, 0], [0.0, 0.0]
     for t, arm in enumerate(chosen, start=1):
         if t > 2:
@@ -33,30 +35,18 @@ def test_ucb1_by_hand() -> None:
     assert len(chosen) == 40
 
 
-def test_dp_ucb_int_draws_once_per_release_and_printed_in_every_slot() -> None:
-    def releases(variant):
-        machine = PrivateLoneUcb(
-            2,
-            60,
-            np.random.default_rng(0),
-            epsilon=0.2,
-            v=1.1,
-            variant=variant,
-            noise=SeededNoise(np.random.default_rng(1)),
-        )
-        disclosed = []
-        effects = machine.handle(Started(), 0.0)
-        while isinstance(effects[-1], Pull):
-            arm = effects[-1].arms[0]
-            effects = machine.handle(Pulled((arm,), 1, np.array([float(arm)])), 0.0)
-            disclosed += [e.release for e in effects if isinstance(e, Disclose)]
-        return machine.pulls, disclosed
-
-    pulls, once = releases("corrected")
-    assert len(once) == sum(int(n) // 5 for n in pulls)
-    assert len({(r.block, r.sensitivity) for r in once}) == len(once)
-    _, again = releases("printed")
-    assert len({(r.block, r.sensitivity) for r in again}) < len(again)
+@pytest.mark.parametrize("variant", ["corrected", "printed"])
+def test_dp_ucb_int_draws_once_per_release_and_printed_in_every_slot(variant: Variant) -> None:
+    machine = PrivateLoneUcb(
+        2, 60, np.random.default_rng(0), epsilon=0.2, v=1.1, variant=variant,
+        noise=SeededNoise(np.random.default_rng(1)),
+    )  # fmt: skip
+    _, _, releases = play(machine, [0.0, 1.0])
+    drawn = {(release.block, release.sensitivity) for release in releases}
+    if variant == "corrected":
+        assert len(drawn) == len(releases) == sum(int(n) // 5 for n in machine.pulls)
+    else:
+        assert len(drawn) < len(releases)
 
 
 def test_adap_ucb_by_hand() -> None:

@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -30,6 +31,19 @@ def arrivals(generator: np.random.Generator, rate: float, until: float) -> int:
     while (time := time + generator.exponential(1 / rate)) < until:
         count += 1
     return count
+
+
+@pytest.mark.parametrize("now", [0.5, 6.0, 20.0])
+def test_the_bridge_has_the_law_of_a_simulation(now: float) -> None:
+    rate, planned = 0.5, 5
+    generator = np.random.default_rng(1)
+    activity = Activity(rate, np.random.default_rng(2))
+    bridged, simulated = [], []
+    for _ in range(6_000):
+        due = activity.due(0.0, planned)
+        bridged.append(activity.elapsed(0.0, due, planned, now))
+        simulated.append(min(arrivals(generator, rate, now), planned))
+    assert same_law(np.array(bridged), np.array(simulated))
 
 
 def test_cutting_a_plan_twice_has_the_law_of_a_simulation() -> None:

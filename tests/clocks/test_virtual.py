@@ -88,6 +88,15 @@ def test_what_was_done_until_the_end_is_counted_and_told_to_nobody() -> None:
     assert not paced.under_way
 
 
+def test_time_does_not_go_back_at_the_end() -> None:
+    run = Run(script(Explore((0, 1)), None), acts_at=1_000)
+    paced = pace(run)
+    paced.message(NEWS, due(run) / 2)
+    done = run.account.activations
+    paced.stop(0.0)
+    assert run.account.activations == done
+
+
 @pytest.mark.parametrize("order", [Pull((0, 1), 6), Explore((0, 1))])
 def test_an_order_that_the_rewards_do_not_suffice_for_ends_the_agent(order: Any) -> None:
     run = Run(script(order), acts_at=100)
