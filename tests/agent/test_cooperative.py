@@ -10,11 +10,13 @@ from scipy.stats import gamma
 from posse.agent.cooperative import (
     DoublingMeans,
     PrivateMeans,
+    SharedMeans,
 )
 from posse.agent.noise import SeededNoise
-from posse.protocol.cooperative import doubling_counts, noise_scale, release_counts
+from posse.protocol.cooperative import doubling_counts, means_record, noise_scale, release_counts
 from posse.protocol.machine import Disclose
 from posse.protocol.privacy import total_cost
+from tests.support.mesh import alone
 from tests.support.noise import KnownNoise
 
 
@@ -81,6 +83,23 @@ def test_the_noise_has_the_law_of_the_ledger() -> None:
     ordered = np.sort(draws)
     law = np.where(ordered < 0, np.exp(ordered / scale) / 2, 1 - np.exp(-ordered / scale) / 2)
     assert np.abs(law - np.arange(1, 4001) / 4000).max() < 1.95 / math.sqrt(4000)
+
+
+def test_the_index_by_hand_leaves_out_what_has_no_mean() -> None:
+    learner = SharedMeans(2, [np.random.default_rng(0)], 3)
+    learner.learn(0, 1.0)
+    learner.learn(1, 0.0)
+    heard = np.zeros(2, dtype=means_record(2))
+    heard["origin"], heard["created"] = [1, 2], [1, 1]
+    heard["means"] = [[0.5, np.nan], [np.nan, 1.0]]
+    heard["counts"] = [[4, 9], [9, 8]]  # the 9s have no mean: left out with their arms
+    learner.hear(alone(heard))
+    t = 20
+    N = [1 + 4, 1 + 8]
+    mu = [(1 + 4 * 0.5) / 5, (0 + 8 * 1.0) / 9]
+    index = [m + math.sqrt(2 * math.log(t) / n) for m, n in zip(mu, N, strict=True)]
+    assert learner.choose_by_index([t]) == [int(np.argmax(index))]
+    assert learner.counts.sum(axis=0).tolist() == [[4, 8]]
 
 
 def doubling(agents: int) -> DoublingMeans:
