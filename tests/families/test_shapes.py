@@ -38,24 +38,6 @@ def test_every_system_stands_where_the_page_has_it() -> None:
     assert told == {name: type(get_system(name).shape).__name__ for name in names()}
 
 
-@pytest.mark.parametrize("name", names())
-def test_whoever_is_there_can_be_spoken_to_and_nobody_else(name: str) -> None:
-    system = get_system(name)
-    assert bool(system.agent.hears) == (system.server is not None or system.wiring is not None)
-    assert system.server is None or system.server.hears
-    match system.shape:
-        case Alone():
-            assert (system.server, system.wiring) == (None, None)
-        case Star() | SharedArms():
-            assert system.wiring is None
-        case Mesh():
-            assert system.server is None
-        case MeshWithServer():
-            assert system.server is not None
-            assert system.wiring is not None
-    assert system.shares_arms == isinstance(system.shape, SharedArms)
-
-
 @pytest.mark.parametrize("advised", [None, "a sentence", [3]])
 def test_advice_is_a_list_of_sentences(advised: Any) -> None:
     plan = spec("mase", 8)
