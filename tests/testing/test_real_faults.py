@@ -47,7 +47,7 @@ def fault(
         pytest.param(fault("reset", 0, 1, lasts=0.0), marks=pytest.mark.slow),
         pytest.param(fault("drop", 0, 1, lasts=7.0), marks=pytest.mark.slow),
         pytest.param(fault("drop one way", 1, 0, lasts=7.0), marks=pytest.mark.slow),
-        pytest.param(fault("partition", 0), marks=pytest.mark.slow),
+        pytest.param(fault("partition", 0, lasts=7.0), marks=pytest.mark.slow),
         fault("kill", 1),
         pytest.param(fault("stop", 1), marks=pytest.mark.slow),
     ],
