@@ -13,9 +13,9 @@ from posse.plan import prepare
 from posse.protocol import control
 from posse.protocol.cooperative import Bundle
 from posse.protocol.errors import LocalProtocolError
-from posse.protocol.machine import COORDINATOR, Explore, Received, Send
+from posse.protocol.machine import COORDINATOR, Explore, Send
 from posse.protocol.mase import Eliminated, Vote
-from posse.protocol.wire import HEADER, Codec, kind_of, read_header
+from posse.protocol.wire import HEADER, kind_of, read_header
 from tests.support.hosts import begin, frame, sources
 from tests.support.runs import spec, with_machines
 
@@ -213,32 +213,6 @@ def test_a_machine_that_asks_for_what_cannot_be_is_told_so(
     monkeypatch.setattr(made, "_system", own)
     with pytest.raises(LocalProtocolError, match=words):
         made.receive(COORDINATOR, begin())
-
-
-def test_what_is_heard_together_is_taken_as_if_it_came_one_by_one() -> None:
-    said = {rank: bundle(rank) for rank in (1, 2)}
-    codec = Codec((Bundle,))
-    opened = {rank: codec.decode(read_header(data).plane, data) for rank, data in said.items()}
-    one, other = neighbour(), neighbour()
-    for host in (one, other):
-        host.receive(COORDINATOR, begin())
-        host.step()
-        host.outbox.clear()
-    assert one.awaited == 2
-    one.hear([Received(1, opened[1]), Received(1, opened[1])], 1.0)
-    assert one.refused == {"replayed": 1}
-    assert (one.awaited, one.busy) == (1, False)
-    one.hear([Received(2, opened[2])], 1.0)
-    other.hear([Received(rank, opened[rank]) for rank in (1, 2)], 1.0)
-    assert one.busy
-    assert other.busy
-    one.outbox.clear()
-    for host in (one, other):
-        host.step()
-    assert one.outbox
-    assert [data[HEADER.size :] for _, data in one.outbox] == [
-        data[HEADER.size :] for _, data in other.outbox
-    ]
 
 
 @pytest.mark.parametrize("which", ["12", "121", "21x", "c12", "1o2", "x", "1"])

@@ -49,28 +49,6 @@ def test_each_part_goes_on_from_where_those_are_that_came_furthest() -> None:
     assert regrouping.go_on(here, together=False) is None  # they were told
 
 
-def test_where_a_server_decides_all_go_on_together() -> None:
-    regrouping = Regrouping(PATH, lay_out)
-    regrouping.note_loss()
-    for rank, slot in ((0, 30), (2, 31), (3, 29)):
-        regrouping.note_standing(rank, standing(1, 2, slot, 0))
-    found = regrouping.go_on([0, 2, 3], together=True)
-    assert found is not None
-    assert {told.slot for told in found[1].values()} == {31}
-
-
-def test_after_another_loss_all_stand_anew() -> None:
-    regrouping = Regrouping(PATH, lay_out)
-    regrouping.note_loss()
-    regrouping.note_standing(2, standing(1, 1, 5, 0))
-    regrouping.note_loss()
-    regrouping.note_standing(3, standing(1, 1, 5, 0))  # it had not heard of the second
-    assert regrouping.missing([2, 3]) == [2, 3]
-    for rank in (2, 3):
-        regrouping.note_standing(rank, standing(2, 1, 5, 0))
-    assert regrouping.go_on([2, 3], together=False) is not None
-
-
 def test_who_stands_twice_or_unasked_is_out_of_turn_and_most_are_believed() -> None:
     regrouping = Regrouping(PATH, lay_out)
     with pytest.raises(RemoteProtocolError, match="out-of-turn"):
