@@ -102,6 +102,12 @@ def test_the_index_by_hand_leaves_out_what_has_no_mean() -> None:
     assert learner.counts.sum(axis=0).tolist() == [[4, 8]]
 
 
+@pytest.mark.parametrize(("variant", "first"), [("corrected", 0), ("printed", 1)])
+def test_arms_in_turn_at_first(variant, first) -> None:
+    learner = private(variant, KnownNoise(), epsilon=0.5, arms=3)
+    assert [learner.choose([t]) for t in range(1, 7)] == [[(first + i) % 3] for i in range(6)]
+
+
 def doubling(agents: int) -> DoublingMeans:
     return DoublingMeans(
         2, [np.random.default_rng(0)], agents, epsilon=0.5,
