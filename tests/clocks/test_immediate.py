@@ -7,7 +7,15 @@ import pytest
 from posse.clocks.immediate import SAY_EVERY, ImmediatePace, SlotPace, WallPace
 from posse.protocol.control import SlotReached
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
-from posse.protocol.machine import AwaitTurn, Explore, Finish, Observed, Pull, Received
+from posse.protocol.machine import (
+    AwaitTurn,
+    Explore,
+    Finish,
+    Observed,
+    Pull,
+    Pulled,
+    Received,
+)
 from posse.protocol.mase import Eliminated
 from tests.support.paced import Run, buffer, script
 
@@ -31,6 +39,23 @@ def pace(kind: str, run: Run, limit: int | None = None) -> ImmediatePace:
 
 
 BOTH = pytest.mark.parametrize("kind", ["slots", "wall"])
+
+
+@BOTH
+def test_a_pull_is_one_step_and_one_event(kind: str) -> None:
+    run = Run(script(Pull((0, 1), 3), Finish("done")))
+    paced = pace(kind, run)
+    paced.start()
+    paced.step()
+    (_, (event, now)) = run.told
+    assert isinstance(event, Pulled)
+    assert event.sums.tolist() == [0 + 1 + 2, 1 + 2 + 3]
+    assert now == (6.0 if kind == "slots" else 0.0)
+    assert run.account.pulls.tolist() == [3, 3]
+    assert not paced.order
+    assert not paced.under_way
+    paced.message(NEWS, 0.0)
+    assert run.kinds == ["Started", "Pulled"]
 
 
 @BOTH
