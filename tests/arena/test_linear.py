@@ -34,6 +34,7 @@ from posse_arena.linear import (
     to_triangle,
 )
 from posse_arena.linear_summed import SummedParameters
+from tests.support.runfile import describe_run
 from tests.support.runs import assert_same_run
 
 ARMS = {"kind": "linear", "count": 4, "dimensions": 2}
@@ -46,14 +47,9 @@ WAYS: dict[str, dict[str, Any]] = {
 
 
 def _raw(name: str, **more: Any) -> dict[str, Any]:
-    return {
-        "system": f"posse_arena.linear:{name}",
-        "seed": SEED,
-        "agents": {"count": AGENTS},
-        "arms": ARMS,
-        "parameters": {"horizon": HORIZON, **WAYS.get(name, {})},
-        "engine": {"kind": "memory"},
-    } | more
+    system, parameters = f"posse_arena.linear:{name}", {"horizon": HORIZON, **WAYS.get(name, {})}
+    run = describe_run(system, AGENTS, ARMS, seed=SEED, parameters=parameters, engine="memory")
+    return run | more
 
 
 def _loop(batch: int, epsilon: float | None) -> tuple[list[int], float]:
@@ -78,10 +74,7 @@ def _loop(batch: int, epsilon: float | None) -> tuple[list[int], float]:
     for slot in range(HORIZON):
         for n in range(AGENTS):
             x = contexts[n](np.array([slot]))[0]
-            inverse = np.linalg.inv(np.eye(2) + _positive(known[n][:, :2]))
-            theta = inverse @ known[n][:, 2]
-            widths = np.sqrt(np.einsum("ki,ij,kj->k", x, inverse, x))
-            arm = int(np.round(x @ theta + widths, 9).argmax())
+            arm = _chosen(x, known[n])
             means = means_at[n](np.array([slot]))[0]
             y = float(streams[n][Purpose.REWARDS].random() < means[arm])
             fresh[n] += np.outer(x[arm], [*x[arm], y])
@@ -100,10 +93,12 @@ def _loop(batch: int, epsilon: float | None) -> tuple[list[int], float]:
     return pulls, regret
 
 
-def _positive(gram: FloatArray) -> FloatArray:
-    values, vectors = np.linalg.eigh(gram)
-    positive: FloatArray = vectors @ np.diag(np.maximum(values, 0)) @ vectors.T
-    return positive
+def _chosen(x: FloatArray, known: FloatArray) -> int:
+    """LinUCB's arm, of features x, by the sums Σ x x' and Σ x y that are known."""
+    values, vectors = np.linalg.eigh(known[:, :2])
+    inverse = np.linalg.inv(np.eye(2) + vectors @ np.diag(np.maximum(values, 0)) @ vectors.T)
+    widths = np.sqrt(np.einsum("ki,ij,kj->k", x, inverse, x))
+    return int(np.round(x @ inverse @ known[:, 2] + widths, 9).argmax())
 
 
 @pytest.mark.parametrize(
@@ -428,13 +423,10 @@ def test_a_log_with_features_is_replayed_slot_by_slot_as_a_plain_loop_does(tmp_p
     features = _write_logs(tmp_path)
     pulls, earned = [0] * 3, 0.0
     for rows in features:
-        gram, weighted = np.eye(2), np.zeros(2)
+        known = np.zeros((2, 3))
         for slot, x in enumerate(rows):
-            inverse = np.linalg.inv(gram)
-            bound = x @ inverse @ weighted + np.sqrt(np.einsum("ki,ij,kj->k", x, inverse, x))
-            arm = int(np.round(bound, 9).argmax())
-            gram += np.outer(x[arm], x[arm])
-            weighted += x[arm] * _reward(slot, arm)
+            arm = _chosen(x, known)
+            known += np.outer(x[arm], [*x[arm], _reward(slot, arm)])
             pulls[arm] += 1
             earned += _reward(slot, arm)
     run = _in_both(_replayed(tmp_path))

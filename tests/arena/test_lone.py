@@ -12,18 +12,14 @@ from posse.extend import Purpose
 from posse.seeds import generator
 from posse_arena import lone
 from posse_arena.lone import dp_imed, dp_klucb, private_divergence
+from tests.support.runfile import describe_run
 from tests.support.runs import assert_same_run
 
 
 def raw(name, **parameters):
-    return {
-        "system": f"posse_arena.lone:{name}",
-        "agents": {"count": 2},
-        "arms": {"kind": "bernoulli", "means": [0.8, 0.4, 0.3]},
-        "seed": 3,
-        "parameters": {"horizon": 300, "epsilon": 2.0, **parameters},
-        "engine": {"kind": "memory"},
-    }
+    parameters = {"horizon": 300, "epsilon": 2.0, **parameters}
+    system, means = f"posse_arena.lone:{name}", [0.8, 0.4, 0.3]
+    return describe_run(system, 2, means, seed=3, parameters=parameters, engine="memory")
 
 
 def kl(z, y):

@@ -74,7 +74,7 @@ def test_the_version_stands_in_one_place():
 
 def test_no_text_says_how_to_install_a_strangers_posse():
     """The index has another project under the bare name."""
-    bare = re.compile(r"""(?:pip|uv|pipx)[\w -]* (?:install|add)[^\n`]* ["']?posse(?![\w-])""")
+    bare = re.compile(r"""(?:pip|uv|pipx)[\w -]* (?:install|add)[^\n`'"]* ["']?posse(?![\w-])""")
     files = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.splitlines()
