@@ -34,6 +34,7 @@ class SharedRewards(CooperativeLearner):
     sigma: float
     variant: Variant
     winsor: bool = False
+    reward_range: tuple[float, float] | None = None
     rows: int = 1
     samples: list[TrimmedMeans] = field(init=False)
     own: list[tuple[int, int, float]] = field(default_factory=list)
@@ -103,3 +104,6 @@ class SharedRewards(CooperativeLearner):
         reward = records["reward"]
         yield "no-such-arm", records["arm"] >= self.arms
         yield "not-finite", ~(np.abs(reward) <= LARGEST_REWARD)
+        if self.reward_range is not None:
+            low, high = self.reward_range
+            yield "out-of-range", (reward < low) | (reward > high)

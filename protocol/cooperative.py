@@ -114,15 +114,21 @@ Gamma = Annotated[
     Annotated[int, Meta(ge=0, le=MOST_HOPS)] | Literal["diameter", "diameter/2"],
     Meta(description="γ, how many hops a message travels; half the diameter is rounded up"),
 ]
+Range = Annotated[
+    tuple[float, float] | None,
+    Meta(description="[lo, hi]: rewards and means outside are refused"),
+]
 
 
 class CooperativeParameters(AloneParameters, frozen=True, kw_only=True):
     """`cooperative-ucb`: means and counts without noise.
 
-    A γ of "diameter/2" is rounded up. Where the arms are bounded, means outside [0, 1] are refused.
+    A γ of "diameter/2" is rounded up. Means outside `reward_range` are refused; it is [0, 1] by
+    default where the arms are bounded.
     """
 
     gamma: Gamma = "diameter/2"
+    reward_range: Range = None
 
 
 class PrivateParameters(PrivateAloneParameters, frozen=True, kw_only=True):
@@ -213,12 +219,14 @@ class RobustParameters(ContaminatedParameters, frozen=True, kw_only=True):
 class ByzantineParameters(ContaminatedParameters, frozen=True, kw_only=True):
     """`byzantine-ucb`: single rewards and a trimmed mean (Algorithm 3).
 
-    `assumed_contamination` is the ε that the estimator assumes, by default the true rate. It is
-    there to bear outliers, so that all finite rewards are taken.
+    `assumed_contamination` is the ε that the estimator assumes, by default the true rate. Rewards
+    outside `reward_range` are refused. By default all finite rewards are taken, since the estimator
+    is there to bear outliers.
     """
 
     sigma: Annotated[float, Meta(gt=0, description="σ, deviation of a reward")] = 0.5
     winsor: Annotated[bool, Meta(description="clip to quantiles instead of trimming")] = False
+    reward_range: Range = None
 
 
 def most_liars(share: float, agents: int) -> int:

@@ -78,12 +78,18 @@ PAPER = "Dubey and Pentland 2020"
 
 
 def _make_agent(
-    context: AgentContext, kind: Callable[..., CooperativeLearner], **given: Any
+    context: AgentContext,
+    kind: Callable[..., CooperativeLearner],
+    between: tuple[float, float] | None,
+    **given: Any,
 ) -> AgentMachine:
-    """Make an agent; all agents of this process share one learner of this kind, with a row each."""
+    """Make an agent; all agents of this process share one learner of this kind, with a row each.
+
+    It refuses what others say if it is not `between` these two numbers.
+    """
 
     def common(rows: int) -> Cooperation:
-        learner = context.make(kind, ties=[], rows=rows, **given)
+        learner = context.make(kind, ties=[], reward_range=between, rows=rows, **given)
         signed = context.signer is not None
         gamma = int(context.knowledge["gamma"])
         known = SeenMessages(context.agents, gamma, learner.message.dtype, rows, signed)
@@ -103,14 +109,18 @@ def _make_agent(
     return CooperativeAgent(context.parameters.horizon, cohort, flood, corruption)
 
 
+def _range(context: AgentContext) -> tuple[float, float] | None:
+    between = context.knowledge.get("reward_range")
+    return None if between is None else (between[0], between[1])
+
+
 def _noisy_range(context: AgentContext, widest: float) -> tuple[float, float] | None:
     """The range of real rewards' means with noise of scale `widest`; None in the lab: no check."""
     return (-FARTHEST * widest, 1 + FARTHEST * widest) if context.field else None
 
 
 def _make_sharing(context: AgentContext) -> AgentMachine:
-    between = context.knowledge.get("reward_range")
-    return _make_agent(context, SharedMeans, reward_range=between and (between[0], between[1]))
+    return _make_agent(context, SharedMeans, _range(context))
 
 
 def _make_private(context: AgentContext) -> AgentMachine:
@@ -134,7 +144,7 @@ def _make_private(context: AgentContext) -> AgentMachine:
     return _make_agent(
         context,
         kind,
-        reward_range=_noisy_range(context, widest),
+        _noisy_range(context, widest),
         epsilon=p.epsilon,
         v=p.v,
         variant=context.variant,
@@ -150,29 +160,31 @@ def _make_robust(context: AgentContext) -> AgentMachine:
     if p.estimator != "mean":
         kind = RobustMeans
         arguments["liars"] = most_liars(context.knowledge["assumed"], context.agents)
-    noisy = _noisy_range(context, 1 / p.epsilon)
-    return _make_agent(context, kind, reward_range=noisy, **arguments)
+    return _make_agent(context, kind, _noisy_range(context, 1 / p.epsilon), **arguments)
 
 
 def _make_byzantine(context: AgentContext) -> AgentMachine:
     p: ByzantineParameters = context.parameters
     assumed = context.knowledge["assumed"]
-    return _make_agent(context, SharedRewards, contamination=assumed, winsor=p.winsor)
+    return _make_agent(
+        context, SharedRewards, _range(context), contamination=assumed, winsor=p.winsor
+    )
 
 
 def _lay_network(spec: RunSpec, parameters: Any, run: int, in_unit: bool = False) -> Network:
     """Links along the graph, none if γ = 0; each agent is told γ as a number.
 
-    `in_unit`: if rewards are in [0, 1], so must the means be.
+    `in_unit`: if rewards are in [0, 1], so must the means be, unless the run file gives a range.
     """
     graph = spec.graph(run)
     gamma = hops(parameters.gamma, graph.diameter)
     if gamma and max(graph.degrees) == 0:
         gamma = 0
-    shared: dict[str, Any] = {"gamma": gamma}
-    if in_unit and spec.arms.unit_interval:
-        shared["reward_range"] = (0.0, 1.0)
-    knowledge = [dict(shared) for _ in range(spec.agents.count)]
+    between = getattr(parameters, "reward_range", None)
+    if between is None and in_unit and spec.arms.unit_interval:
+        between = (0.0, 1.0)
+    shared = {"gamma": gamma} | ({} if between is None else {"reward_range": between})
+    knowledge: list[dict[str, Any]] = [dict(shared) for _ in range(spec.agents.count)]
     facts = NetworkFacts(gamma=gamma, gamma_asked=parameters.gamma)
     if isinstance(parameters, ContaminatedParameters):
         liars = [] if spec.mode == "field" else _liars(parameters.contamination, spec, run)
@@ -282,6 +294,19 @@ def _check_contaminated(spec: RunSpec, parameters: ContaminatedParameters) -> No
             )
 
 
+def _check_range(spec: RunSpec, parameters: CooperativeParameters | ByzantineParameters) -> None:
+    between = parameters.reward_range
+    if between is not None and not between[0] < between[1]:
+        raise SpecError(
+            "parameters.reward_range", f"is {list(between)}; it must be [lo, hi] with lo < hi"
+        )
+
+
+def _check_cooperative(spec: RunSpec, parameters: CooperativeParameters) -> None:
+    _check_horizon(spec, parameters)
+    _check_range(spec, parameters)
+
+
 def _check_byzantine(spec: RunSpec, parameters: ByzantineParameters) -> None:
     _check_contaminated(spec, parameters)
     if (arms := spec.arms.arm_count()) > MOST_NUMBERED:
@@ -301,6 +326,7 @@ def _check_byzantine(spec: RunSpec, parameters: ByzantineParameters) -> None:
             "parameters.contamination.law",
             "is 'informed', which lies about means; for single rewards use 'opposite'",
         )
+    _check_range(spec, parameters)
 
 
 def _advise_byzantine(spec: RunSpec, parameters: ByzantineParameters) -> list[str]:
@@ -661,7 +687,7 @@ SYSTEMS = (
         ),
         claim=claim_means,
         one_form=True,
-        check=_check_horizon,
+        check=_check_cooperative,
         advise=advise_deviation,
         bound=undrawn("No bound is drawn: the paper states none for the form without privacy."),
     ),

@@ -64,3 +64,10 @@ def test_what_it_says_is_its_last_reward_as_it_is() -> None:
 )
 def test_what_no_reward_can_be_is_refused(row: tuple[int, float], reason: str) -> None:
     assert refused(learner(), (1, 0.5), row) == [reason]
+
+
+def test_a_range_is_kept_where_one_is_known() -> None:
+    assert refused(learner(), (0, 7.0)) == []
+    bounded = learner(reward_range=(-1.0, 1.0))
+    assert refused(bounded, (0, -1.0), (0, 1.0)) == []
+    assert refused(bounded, (0, 1.25)) == refused(bounded, (0, -1.25)) == ["out-of-range"]

@@ -146,6 +146,15 @@ def test_lies_of_every_kind(law, form) -> None:
     assert record.refused == {}
 
 
+def test_rewards_out_of_range_are_refused_and_counted_if_a_range_is_said() -> None:
+    does = {"rate": 0.2, "agents": 2, "law": "outlier"}
+    record = memory.run(
+        spec("byzantine-ucb", parameters={"contamination": does, "reward_range": [0, 1]}), 0
+    )
+    assert set(record.refused) == {"out-of-range"}
+    assert record.refused["out-of-range"] > 20
+
+
 @pytest.mark.parametrize(
     ("system", "parameters", "path"),
     [
@@ -165,6 +174,7 @@ def test_lies_of_every_kind(law, form) -> None:
             {"contamination": {"agents": "all", "rate": 0.1}},
             "parameters.contamination.agents",
         ),
+        ("cooperative-ucb", {"reward_range": [1, 0]}, "parameters.reward_range"),
     ],
 )
 def test_bad_parameters_are_named(system, parameters, path) -> None:
