@@ -16,11 +16,29 @@ from posse.protocol.machine import Received
 from posse.topologies.graphs import Graph, grid, path, ring, star
 from tests.support.federated import connected
 from tests.support.loops import loops_of
-from tests.support.mesh import Mesh, Tamper, as_it_is, means_agents
+from tests.support.mesh import Mesh, Tamper, agents_with, as_it_is, means_agents
 
 
-class Trusting(CooperativeLearner):
-    """A learner to whom no message is wrong by itself."""
+class Echo(CooperativeLearner):
+    """A learner that believes all and says nothing; it notes what was heard when it decided."""
+
+    def __init__(self, arms: int) -> None:
+        self.pulls = np.zeros((1, arms))
+        self.ties: list[np.random.Generator] = []
+        self.message = np.zeros(1, dtype=means_record(arms))
+        self.heard: dict[int, list[int]] = {}
+        self.known: list[dict[int, list[int]]] = []
+
+    def choose(self, slots, rows=(0,)):
+        self.known.append({m: list(created) for m, created in self.heard.items()})
+        return [0]
+
+    def learn(self, arm, reward, row=0):
+        return []
+
+    def hear(self, news):
+        for record in news.records[news.index]:
+            self.heard.setdefault(int(record["origin"]), []).append(int(record["created"]))
 
     def find_faults(self, records):
         return ()
@@ -29,6 +47,26 @@ class Trusting(CooperativeLearner):
 def alone(*neighbours: int, agents: int = 4, gamma: int = 2, arms: int = 2) -> Flood:
     """Agent 0's part of the message passing, in its own process."""
     return Flood(0, neighbours, SeenMessages(agents, gamma, means_record(arms)))
+
+
+@settings(max_examples=40)
+@given(connected, st.integers(0, 10_000))
+def test_what_is_known_at_a_decision_is_what_the_distances_say(graph, seed) -> None:
+    d, horizon = graph.distances, 8
+    for gamma in range(graph.diameter + 1):
+        echoes = [Echo(2) for _ in range(graph.agents)]
+        agents = agents_with(graph, gamma, horizon, list(echoes))
+        mesh = Mesh(graph, agents, [0.5, 0.5], np.random.default_rng(seed))
+        assert not any(mesh.refused)
+        for m, echo in enumerate(echoes):
+            assert echo.known == [
+                {
+                    o: list(range(1, t - int(d[m, o]) + 1))
+                    for o in range(graph.agents)
+                    if 0 < d[m, o] <= gamma and t > d[m, o]
+                }
+                for t in range(1, horizon + 1)
+            ]
 
 
 def test_an_agent_is_at_most_one_slot_ahead_of_its_neighbours_and_no_barrier_holds_the_rest() -> (
@@ -251,7 +289,7 @@ def test_a_merge_is_that_of_one_message_after_the_other(gamma, bundles) -> None:
             for i, message in enumerate(messages):
                 items["origin"][i], items["created"][i], items["life"][i] = message
             flood.take(sender, Bundle(slot, items.tobytes()))
-        news = flood.seen.merge([flood], Trusting(1, []))
+        news = flood.seen.merge([flood], Echo(1))
         fresh = news.records[news.index][["origin", "created", "life"]].tolist()
         assert fresh == slow.merge(slot, exact)
         assert flood.refused == slow.refused
