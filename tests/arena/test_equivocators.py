@@ -10,7 +10,7 @@ from posse.experiments import find_system
 from posse.extend import COORDINATOR, Broadcast, Message, Pull, Pulled, Send, Started
 from posse_arena import play
 from posse_arena.equivocators import TwoFaced, of, two_faced
-from posse_arena.problems import Size
+from posse_arena.problems import TASKS, Size
 from tests.arena.test_cells import cell
 
 
@@ -58,6 +58,16 @@ def test_the_last_agents_equivocate_and_slow_links_change_nothing(name, budget):
     one, other = play.play(near), play.play(far)
     assert not one.failed
     assert (one.score, one.pulls, one.bytes) == (other.score, other.pulls, other.bytes)
+
+
+def test_who_tells_lies_costs_the_others_regret():
+    honest, lied_to = (
+        play.play(
+            play.trial(cell("cooperative-ucb", adversary=adversary), TASKS["regret"].light, 2)
+        ).score
+        for adversary in ("none", "equivocators")
+    )
+    assert lied_to > 1.5 * honest
 
 
 def test_systems_are_found_by_name_and_need_neighbours():
