@@ -66,11 +66,3 @@ def test_several_seeds_are_a_row_each() -> None:
     rows = keystreams(seeds, 5, 7)
     assert [row.tolist() for row in rows] == [keystream(seed, 5, 7).tolist() for seed in seeds]
     assert keystreams([], 5, 7).shape == (0, 7)
-
-
-def test_numbers_and_seeds_give_streams_of_their_own() -> None:
-    streams = {
-        keystream_bytes(bytes([n] * 32), number, 64) for n in range(3) for number in range(3)
-    }
-    assert len(streams) == 9
-    assert keystream_bytes(bytes(32), 0, 64).startswith(keystream_bytes(bytes(32), 0, 20))

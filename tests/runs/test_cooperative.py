@@ -146,15 +146,6 @@ def test_lies_of_every_kind(law, form) -> None:
     assert record.refused == {}
 
 
-def test_rewards_out_of_range_are_refused_and_counted_if_a_range_is_said() -> None:
-    does = {"rate": 0.2, "agents": 2, "law": "outlier"}
-    record = memory.run(
-        spec("byzantine-ucb", parameters={"contamination": does, "reward_range": [0, 1]}), 0
-    )
-    assert set(record.refused) == {"out-of-range"}
-    assert record.refused["out-of-range"] > 20
-
-
 @pytest.mark.parametrize(
     ("system", "parameters", "path"),
     [

@@ -17,107 +17,64 @@ from posse.wire.session import (
     is_numbered,
     shows_life,
 )
-
-
-class Ends:
-    """Two sessions and what is under way between them, by receiver."""
-
-    def __init__(self, first: int = 0) -> None:
-        self.ends = (Session(first), Session(first))
-        self.under_way: tuple[list[bytes], list[bytes]] = ([], [])
-        self.sent: tuple[list[bytes], list[bytes]] = ([], [])
-        self.got: tuple[list[bytes], list[bytes]] = ([], [])
-
-    def send(self, end: int) -> None:
-        frame = b"po frame %d of end %d" % (len(self.sent[end]), end)
-        self.sent[end].append(frame)
-        self.under_way[1 - end].append(self.ends[end].wrap(frame))
-
-    def deliver(self, to: int, at: int = 0) -> None:
-        """What is `at` that place among what is under way comes next."""
-        queue = self.under_way[to]
-        if queue:
-            frame = self.ends[to].take(queue.pop(at % len(queue)))
-            if frame is not None:
-                self.got[to].append(frame)
-            self.answer(to)
-
-    def answer(self, end: int) -> None:
-        self.under_way[1 - end].extend(self.ends[end].replies)
-        self.ends[end].replies.clear()
-
-    def lose(self, to: int, at: int) -> None:
-        if self.under_way[to]:
-            self.under_way[to].pop(at % len(self.under_way[to]))
-
-    def repeat(self, to: int, at: int) -> None:
-        if queue := self.under_way[to]:
-            queue.append(queue[at % len(queue)])
-
-    def reset(self) -> None:
-        """The connection is lost with all that is under way, and there is a new one."""
-        for queue in self.under_way:
-            queue.clear()
-        for end in (0, 1):
-            self.ends[end].resume(self.ends[1 - end].taken)
-            self.answer(end)
-
-    def settle(self) -> None:
-        """Nothing is lost any more, and time passes."""
-        for _ in range(6 * LATE):
-            for end in (0, 1):
-                self.ends[end].probe()
-                self.answer(end)
-            while any(self.under_way):
-                for to in (0, 1):
-                    self.deliver(to)
-
+from tests.support.sessions import Network
 
 steps = st.lists(
     st.tuples(
-        st.sampled_from(["send", "send", "send", "deliver", "deliver", "lose", "repeat", "reset"]),
-        st.integers(0, 1),
+        st.sampled_from(
+            [*["send"] * 3, *["deliver"] * 3, "lose", "repeat", "cut", "reset"],
+        ),
+        st.integers(0, 5),
         st.integers(0, 50),
     ),
-    max_size=300,
+    min_size=40,  # of itself hypothesis draws a dozen
+    max_size=60,
 )
 
 
+@pytest.mark.parametrize("ends", [2, 3])
 @given(steps, st.sampled_from([0, 2**32 - 1, 2**32 - 20, 2**31 - 5]))
 def test_every_frame_arrives_once_and_in_order_whatever_happens_to_the_connection(
-    script: list[tuple[str, int, int]], first: int
+    ends: int, script: list[tuple[str, int, int]], first: int
 ) -> None:
     """Whatever the first number is, too: numbers have 32 bits."""
-    link = Ends(first)
-    for what, end, at in script:
+    network = Network(ends, first)
+    for what, which, at in script:
+        link = network.links[which % len(network.links)]
+        queue = network.under_way[link]
         match what:
             case "send":
-                link.send(end)
+                network.send(link[0])
             case "deliver":
-                link.deliver(end, at)
-            case "lose":
-                link.lose(end, at)
-            case "repeat":
-                link.repeat(end, at)
-            case _:
-                link.reset()
-        for to in (0, 1):  # nothing comes early, twice or out of order meanwhile either
-            assert link.got[to] == link.sent[1 - to][: len(link.got[to])]
-    link.settle()
-    assert link.got == (link.sent[1], link.sent[0])
-    assert [end.unconfirmed for end in link.ends] == [0, 0]
+                network.deliver(*link, at)
+            case "cut":
+                network.cut(*link)
+            case "reset":
+                network.reset(*link)
+            case "lose" if queue:
+                queue.pop(at % len(queue))
+            case "repeat" if queue:
+                queue.append(queue[at % len(queue)])
+        for (source, _), got in network.got.items():  # nothing is early, twice or out of order
+            assert got == network.sent[source][: len(got)]
+        for one, other in network.links:  # nor is anything confirmed that was not taken
+            assert network.session(one, other).confirmed <= network.session(other, one).taken
+    network.settle()
+    for (source, _), got in network.got.items():
+        assert got == network.sent[source]
+    assert {network.session(*link).unconfirmed for link in network.links} == {0}
 
 
 def test_a_new_connection_brings_what_is_missing_byte_for_byte_and_nothing_else() -> None:
-    link = Ends()
+    network = Network()
     for _ in range(5):
-        link.send(0)
-    first = list(link.under_way[1])
-    link.deliver(1)
-    link.deliver(1)
-    link.reset()
-    assert link.under_way[1] == first[2:]
-    assert link.ends[0].resent == 3
+        network.send(0)
+    first = list(network.under_way[0, 1])
+    network.deliver(0, 1)
+    network.deliver(0, 1)
+    network.reset(0, 1)
+    assert network.under_way[0, 1] == first[2:]
+    assert network.session(0, 1).resent == 3
 
 
 def test_no_more_is_kept_than_the_bounds_say_and_what_is_refused_has_no_number() -> None:
