@@ -40,6 +40,8 @@ FIRST_STRANGER = MOST_AGENTS
 """The rank of the first stranger; all agents are below."""
 
 _SHM = Path("/dev/shm")
+_WAIT = 300.0
+"""Seconds that an agent waits for its coordinator, if nothing else is said."""
 
 
 class TraceEvent(msgspec.Struct, frozen=True):
@@ -95,7 +97,6 @@ class SimulatedCluster:
         serve: Serve,
         *,
         numbers: Sequence[int] | None = None,
-        wait: float = 300.0,
         tap: Tap | None = None,
         keyed: bool = False,
         ipc: bool = False,
@@ -112,7 +113,7 @@ class SimulatedCluster:
             self.plan = prepare(msgspec.structs.replace(plan.spec, base=str(self.folder)))
         self.seed = seed
         self.numbers = range(plan.spec.repeat) if numbers is None else numbers
-        self.waits = defaultdict[int, float](lambda: wait)
+        self.waits = defaultdict[int, float](lambda: _WAIT)
         self._serve = serve
         self._tap = tap
         self.schedule = TurnSchedule(f"simulation {seed}")
