@@ -3,8 +3,10 @@
 import logging
 import os
 import signal
+import subprocess
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from multiprocessing import resource_tracker
 from pathlib import Path
@@ -89,6 +91,26 @@ def nothing_is_left() -> Iterator[None]:
     yield
     assert _children() <= children
     assert _folders() <= folders
+
+
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Starts commands of posse as processes of their own, which are killed when the test ends."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start_one(*words: object, **options: Any) -> "subprocess.Popen[str]":
+        given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | options
+        command = [sys.executable, "-P", "-m", "posse", *map(str, words)]
+        started.append(subprocess.Popen(command, **given))
+        return started[-1]
+
+    yield start_one
+    for process in started:
+        process.kill()
+        process.communicate()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

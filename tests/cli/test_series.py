@@ -54,12 +54,11 @@ def test_it_goes_on_and_the_result_is_that_of_an_undisturbed_run(
 
 
 def test_a_second_run_into_the_folder_is_refused(folder: Path) -> None:
-    process = halting.start(folder, "run", "run.toml", "--engine", "memory", "--out", "out")
-    try:
-        second = halting.call(folder, "run", "run.toml", "--engine", "memory", "--out", "out")
-    finally:
-        process.kill()
-        process.communicate(timeout=PATIENCE)
+    run = ("run", "run.toml", "--engine", "memory", "--out", "out")
+    process = halting.start(folder, *run)
+    second = halting.call(folder, *run)
+    process.kill()
+    process.communicate(timeout=PATIENCE)
     assert second.returncode == 2
     assert second.stderr.startswith(f"posse: out is being written by process {process.pid}; wait")
     assert second.stderr.count("\n") == 1

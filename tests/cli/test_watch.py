@@ -3,9 +3,6 @@
 import json
 import re
 import signal
-import subprocess
-import sys
-import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -16,7 +13,9 @@ from posse.cli import watch
 from posse.log import LOG, begin
 from posse.operate.live import LIVE
 from tests.cli.conftest import Posse
+from tests.conftest import Start
 from tests.support.patience import PATIENCE
+from tests.support.remote import until
 
 RUN = """
 system = "dp-mase"
@@ -24,7 +23,6 @@ agents.count = 6
 arms = { kind = "bernoulli", means = [0.9, 0.5, 0.1] }
 parameters.epsilon = 0.5
 """
-POSSE = [sys.executable, "-P", "-m", "posse"]
 
 
 def page(url: str) -> str:
@@ -36,42 +34,23 @@ def page(url: str) -> str:
 
 
 @pytest.mark.slow
-def test_a_run_is_watched_until_it_is_interrupted(tmp_path: Path) -> None:
+def test_a_run_is_watched_until_it_is_interrupted(tmp_path: Path, start: Start) -> None:
     """Its page is live while it runs, its last one says why it ended; the same as text."""
     (tmp_path / "run.toml").write_text(RUN)
-    command = [*POSSE, "run", "run.toml", "--quiet", "--engine", "processes", "--jobs", "1"]
-    run = subprocess.Popen(
-        [*command, "--repeat", "100000", "--out", "out", "--watch"],
-        cwd=tmp_path,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    processes = [run]
-    try:
-        assert run.stderr is not None
-        lines = iter(run.stderr.readline, "")
-        url = next(line for line in lines if "watch it at " in line).split()[-1]
-        until = time.monotonic() + PATIENCE
-        while "data-live" not in page(url) or not (tmp_path / "out" / LIVE).exists():
-            assert time.monotonic() < until
-            time.sleep(0.1)
-        text = subprocess.Popen(
-            [*POSSE, "watch", "--text", "out"], cwd=tmp_path, stdout=subprocess.PIPE, text=True
-        )
-        processes.append(text)
-        assert text.stdout is not None
-        # between two runs only the agents are told
-        assert any(line.startswith("dp-mase (corrected) · lab · Run ") for line in text.stdout)
-        run.send_signal(signal.SIGINT)
-        while "did not finish: interrupted" not in page(url):
-            assert time.monotonic() < until
-            time.sleep(0.1)
-        _, rest = run.communicate(timeout=PATIENCE)
-        text.communicate(timeout=PATIENCE)
-    finally:
-        for process in processes:
-            process.kill()
-            process.communicate()
+    words = ["run", "run.toml", "--quiet", "--engine", "processes", "--jobs", "1", "--out", "out"]
+    run = start(*words, "--repeat", "100000", "--watch", cwd=tmp_path)
+    assert run.stderr is not None
+    lines = iter(run.stderr.readline, "")
+    url = next(line for line in lines if "watch it at " in line).split()[-1]
+    until(lambda: "data-live" in page(url) and (tmp_path / "out" / LIVE).exists(), "a live page")
+    text = start("watch", "--text", "out", cwd=tmp_path)
+    assert text.stdout is not None
+    # between two runs only the agents are told
+    assert any(line.startswith("dp-mase (corrected) · lab · Run ") for line in text.stdout)
+    run.send_signal(signal.SIGINT)
+    until(lambda: "did not finish: interrupted" in page(url), "why it ended")
+    _, rest = run.communicate(timeout=PATIENCE)
+    text.communicate(timeout=PATIENCE)
     assert run.returncode == 130, rest
     assert text.returncode == 0
     assert not (tmp_path / "out" / LIVE).exists()
@@ -106,22 +85,15 @@ def test_no_list_of_processes_shows_the_address_that_a_browser_opens(
 
 
 @pytest.mark.slow
-def test_the_page_of_a_short_run_waits_for_its_first_reader(tmp_path: Path) -> None:
+def test_the_page_of_a_short_run_waits_for_its_first_reader(tmp_path: Path, start: Start) -> None:
     (tmp_path / "run.toml").write_text(RUN)
-    command = [*POSSE, "run", "run.toml", "--engine", "memory", "--out", "out", "--watch"]
-    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as run:
-        try:
-            assert run.stderr is not None
-            lines = iter(run.stderr)
-            url = next(line for line in lines if "watch it at " in line).split()[-1]
-            next(line for line in lines if "waits 60 s for its first reader" in line)
-            until = time.monotonic() + PATIENCE
-            while not (drawn := page(url)):
-                assert time.monotonic() < until
-            assert run.wait(PATIENCE) == 0
-        finally:
-            run.kill()
-    assert "<body>" in drawn
+    run = start("run", "run.toml", "--engine", "memory", "--out", "out", "--watch", cwd=tmp_path)
+    assert run.stderr is not None
+    lines = iter(run.stderr)
+    url = next(line for line in lines if "watch it at " in line).split()[-1]
+    next(line for line in lines if "waits 60 s for its first reader" in line)
+    until(lambda: "<body>" in page(url), "the page")
+    assert run.wait(PATIENCE) == 0
     assert (tmp_path / "out" / "result.json").is_file()
 
 

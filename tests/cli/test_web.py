@@ -4,8 +4,6 @@ import json
 import logging
 import signal
 import socket
-import subprocess
-import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -16,10 +14,10 @@ from posse import api
 from posse.errors import PosseError
 from posse.operate.web import Web
 from posse.plan import prepare
+from tests.conftest import Start
 from tests.support.patience import PATIENCE
 from tests.support.remote import free_port, until
 
-POSSE = (sys.executable, "-P", "-m", "posse")
 TWO = """
 system = "central"
 agents.count = 2
@@ -38,33 +36,26 @@ def get(port: int, path: str) -> tuple[int, str]:
 
 
 @pytest.mark.slow
-def test_it_is_there_before_the_run_and_after_until_a_signal_ends_it(run_file: Path) -> None:
+def test_it_is_there_before_the_run_and_after_until_a_signal_ends_it(
+    run_file: Path, start: Start
+) -> None:
     run_file.write_text(TWO)
     hub, ports = f"ipc://{run_file.parent}/hub", [free_port(), free_port()]
     http = [("--http", f":{port}", "--linger", "600") for port in ports]
-    join = (*POSSE, "agent", "--join", hub)
-    coordinator = subprocess.Popen(
-        [*POSSE, "coordinator", str(run_file), "--bind", hub, "--json", *http[0]],
-        stdout=subprocess.PIPE,
-    )
-    first = subprocess.Popen([*join, *http[1]])
-    try:
-        until(lambda: get(ports[0], "/readyz") == (503, "1 of 2 agents are here\n"), "agent 0")
-        assert get(ports[0], "/healthz") == (200, "it is up\n")
-        assert get(ports[1], "/readyz") == (200, "it has its coordinator\n")
-        assert subprocess.run(join, check=False, timeout=PATIENCE).returncode == 0
-        over = (200, "it has ended, with exit code 0\n")
-        until(lambda: [get(port, "/healthz") for port in ports] == [over] * 2, "the end")
-        assert "posse_runs_completed_total 1.0" in get(ports[0], "/metrics")[1]
-        assert coordinator.stdout is not None
-        assert json.loads(coordinator.stdout.readline())["runs"][0]["best_arm"] == 0
-        for process in (coordinator, first):
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(PATIENCE) == 0
-    finally:
-        for process in (coordinator, first):
-            process.kill()
-            process.communicate()
+    coordinator = start("coordinator", run_file, "--bind", hub, "--json", *http[0])
+    first = start("agent", "--join", hub, *http[1])
+    until(lambda: get(ports[0], "/readyz") == (503, "1 of 2 agents are here\n"), "agent 0")
+    assert get(ports[0], "/healthz") == (200, "it is up\n")
+    assert get(ports[1], "/readyz") == (200, "it has its coordinator\n")
+    assert start("agent", "--join", hub).wait(PATIENCE) == 0
+    over = (200, "it has ended, with exit code 0\n")
+    until(lambda: [get(port, "/healthz") for port in ports] == [over] * 2, "the end")
+    assert "posse_runs_completed_total 1.0" in get(ports[0], "/metrics")[1]
+    assert coordinator.stdout is not None
+    assert json.loads(coordinator.stdout.readline())["runs"][0]["best_arm"] == 0
+    for process in (coordinator, first):
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
 
 
 def test_a_port_that_is_taken_lets_nobody_go_with_success(

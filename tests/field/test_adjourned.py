@@ -6,8 +6,6 @@ anew by itself.
 
 import signal
 import subprocess
-import sys
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +13,7 @@ import pytest
 
 from posse.durable.lifetime import read as ledger
 from posse.security.keys import create
+from tests.conftest import Start
 from tests.support.field import MEANS, logs
 from tests.support.killed import logged
 from tests.support.patience import PATIENCE
@@ -41,24 +40,13 @@ def _has_frames(journal: Path) -> bool:
 class Posse:
     """A coordinator and two agents, each a process that is started by the same command."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, start: Start) -> None:
         self.folder = folder
         self.data = logs(folder / "logs", MEANS, 5)
         (folder / "run.toml").write_text(RUN.format(logs=self.data))
         create(folder / "keys", 2)
         self.address = f"tcp://127.0.0.1:{free_port()}"
-        self.started: list[subprocess.Popen[str]] = []
-
-    def posse(self, *words: str) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "posse", *words],
-            cwd=self.folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        self.started.append(process)
-        return process
+        self.posse = partial(start, cwd=folder, stderr=subprocess.STDOUT)
 
     def coordinator(self, *more: str) -> subprocess.Popen[str]:
         command = ("coordinator", "run.toml", "--bind", self.address, "--keys", "keys/coordinator")
@@ -78,17 +66,10 @@ class Posse:
         """How many runs each agent's ledger has."""
         return [len(ledger(self.data / f"rewards-{rank}.csv").runs) for rank in range(2)]
 
-    def close(self) -> None:
-        for process in self.started:
-            process.kill()
-            process.communicate()
-
 
 @pytest.fixture
-def posse(tmp_path: Path) -> Iterator[Posse]:
-    here = Posse(tmp_path)
-    yield here
-    here.close()
+def posse(tmp_path: Path, start: Start) -> Posse:
+    return Posse(tmp_path, start)
 
 
 def stop(process: subprocess.Popen[str]) -> str:

@@ -11,9 +11,9 @@ import pytest
 
 from posse import api
 from posse.durable.directory import RunDirectory
+from posse.engines.base import agent_setups
 from posse.errors import LogError, PosseError, RunFailed, SpecError
 from posse.hosts.agent import AgentHost
-from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import Plan, prepare
 from posse.protocol import control
@@ -216,19 +216,8 @@ def test_the_page_names_what_goes_wrong_too() -> None:
     assert everything - lab_only == known | {"Ask", "SlotReached", "Gone", "Standing", "Regroup"}
 
 
-def host_of(run: Plan, rank: int = 0) -> AgentHost:
-    setup = AgentSetup(
-        system=run.spec.system,
-        variant=run.spec.variant,
-        parameters=run.spec.parameters,
-        agents=run.spec.agents.count,
-        arms=run.spec.arms,
-        rate=1.0,
-        clock="wall",
-        base=run.spec.base,
-        mode=run.spec.mode,
-    )
-    return AgentHost(setup, rank, sources(lambda: 123_456_789))
+def host_of(run: Plan) -> AgentHost:
+    return AgentHost(agent_setups(run, run.network(0))[0], 0, sources(lambda: 123_456_789))
 
 
 def test_a_bad_log_is_found_before_an_agent_says_that_it_is_ready(rewards: Path) -> None:
@@ -260,11 +249,8 @@ def test_an_end_that_tells_of_withheld_votes_is_kept_back(rewards: Path) -> None
     """Corrupted Elimination: L_n has one arm left though votes were withheld; nothing says so."""
     said = begun(host_of(field_spec(rewards, agents=40, system="corrupted-elimination")))
     assert not any(b"Finished" in frame for frame in said)
-    lab = begun(
-        host_of(
-            field_spec(rewards, 40, "corrupted-elimination", mode="lab", engine={"clock": "wall"})
-        )
-    )
+    in_lab = {"mode": "lab", "engine": {"clock": "wall"}}
+    lab = begun(host_of(field_spec(rewards, 40, "corrupted-elimination", **in_lab)))
     assert any(b"Finished" in frame for frame in lab)
     public = begun(host_of(field_spec(rewards)))
     assert any(b"Finished" in frame for frame in public)

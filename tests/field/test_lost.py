@@ -1,19 +1,19 @@
 """Connections that are lost: who is gone is named, and may come back where nothing went with it."""
 
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from posse import api
+from posse.durable.journal import Journal
 from posse.durable.lifetime import read as lifetime
 from posse.errors import PosseError
 from posse.plan import Plan, prepare
+from posse.results.record import RunRecord
 from posse.security import keys, noise
+from tests.conftest import Start
 from tests.support.remote import Agent, Coordinator, free_port, until
 from tests.support.runfile import describe_run
 from tests.support.runs import certain_logs, spec
@@ -30,25 +30,16 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "keys"
 
 
-@contextmanager
-def process(endpoint: str, rank: int, *security: str) -> Iterator[subprocess.Popen[bytes]]:
-    """An agent that can be killed."""
-    command = [sys.executable, "-P", "-m", "posse", "agent", "--join", endpoint, "--wait", "20"]
-    agent = subprocess.Popen([*command, "--rank", str(rank), *security], stderr=subprocess.DEVNULL)
-    try:
-        yield agent
-    finally:
-        agent.kill()
-        agent.wait()
-
-
-def test_an_agent_that_is_killed_in_a_run_and_stays_away_is_named(folder: Path) -> None:
+def test_an_agent_that_is_killed_in_a_run_and_stays_away_is_named(
+    folder: Path, start: Start
+) -> None:
     c = Coordinator(two([0.5, 0.5], absence=1.0, on_missing="end"), "tcp://127.0.0.1:*", folder)
     Agent(c.endpoint, keys=keys.for_agent(folder, 0))
-    with process(c.endpoint, 1, "--keys", str(folder)) as victim:
-        until(lambda: c.engine.hub.status().frames > 100, "a run that goes on")
-        victim.kill()
-        c.ended()
+    join = ("agent", "--join", c.endpoint, "--wait", "20", "--keys", folder)
+    victim = start(*join, "--rank", 1, stderr=subprocess.DEVNULL)
+    until(lambda: c.engine.hub.status().frames > 100, "a run that goes on")
+    victim.kill()
+    c.ended()
     assert "agent 1 lost its connection and did not come back within 1 s" in str(c.error)
     assert "start the run again" in str(c.error)
 
@@ -101,3 +92,30 @@ def test_a_coordinator_whose_address_is_taken_leaves_the_capture_of_who_has_it(
             pass
         assert frames.read_bytes() == before
     assert [agent.ended() for agent in agents] == [0, 0]
+
+
+@pytest.mark.inside
+def test_a_run_whose_journal_found_no_room_resumes_when_there_is_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, at = two([0.7, 0.5]), f"tcp://127.0.0.1:{free_port()}"
+    path = tmp_path / "coordinator.journal"
+    write, room = Journal._write, iter(range(20))
+
+    def full(journal: Journal, statement: str, *values: object) -> None:
+        fits = not statement.startswith("INSERT INTO batches") or next(room, None) is not None
+        write(journal, statement if fits else "INSERT INTO nowhere VALUES (?)", *values)
+
+    monkeypatch.setattr(Journal, "_write", full)
+    agents = [Agent(at, rank, wait=60.0) for rank in range(2)]
+    no_room = pytest.raises(PosseError, match="cannot be written: no such table")
+    with no_room, api.serve(plan, bind=at, journal=path) as runs:
+        list(runs([0]))
+    assert path.exists()
+    monkeypatch.undo()
+    with api.serve(plan, bind=at, journal=path) as runs:
+        ((_, record),) = runs([0])
+    assert isinstance(record, RunRecord)
+    assert (record.best_arm, record.restarts) == (0, {-1: 1})
+    assert [agent.ended() for agent in agents] == [0, 0]
+    assert not path.exists()

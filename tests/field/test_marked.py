@@ -22,9 +22,9 @@ from posse.durable.directory import RunDirectory
 from posse.engines import memory
 from posse.protocol.log import PublicRow
 from posse.results import words
+from tests.conftest import Start
 from tests.field.test_processes import RUN, as_a_user
 from tests.support.field import CASES, MEANS, field
-from tests.support.patience import PATIENCE
 
 pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
 
@@ -99,7 +99,7 @@ def test_the_lab_knows_them(rewards: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("system", ["tdfs-private", "dp-mase"])
 def test_no_reward_is_in_what_real_processes_leave_behind(
-    system: str, rewards: Path, tmp_path: Path
+    system: str, rewards: Path, tmp_path: Path, start: Start
 ) -> None:
     """Journals need them, to send what was sent; they are for their user alone."""
     rewards = shutil.copytree(rewards, tmp_path / "rewards")
@@ -108,9 +108,7 @@ def test_no_reward_is_in_what_real_processes_leave_behind(
     arms = f'{{ kind = "csv", path = "{path}", count = 4, replace = true }}'
     parameters = "\n".join(f"{name} = {value}" for name, value in case.items())
     text = RUN.format(system=system, arms=arms, more="", parameters=parameters)
-    with as_a_user(rewards, text) as (coordinator, agents):
-        said = [process.communicate(timeout=PATIENCE) for process in (coordinator, *agents)]
-        assert coordinator.returncode == 0, said
+    said = as_a_user(start, rewards, text)
     (run,) = json.loads(said[0][0])["runs"]
     if system == "tdfs-private":
         assert run["detail"]["players"]["reward_per_player"] is None

@@ -3,9 +3,7 @@
 import dataclasses
 import gc
 import logging
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +15,13 @@ from posse.engines.base import agent_setups
 from posse.engines.sources import of_this_machine
 from posse.errors import InputError, PosseError
 from posse.hosts.agent import AgentHost
-from posse.plan import Plan
+from posse.plan import Plan, prepare
 from posse.protocol.arrays import FloatArray
 from posse.protocol.machine import COORDINATOR
 from posse.security.keys import create, for_agent
-from tests.support.field import RING, captured, field
+from posse.spec.runfile import read as read_run
+from tests.conftest import Start
+from tests.support.field import captured, field
 from tests.support.hosts import begin
 from tests.support.patience import PATIENCE
 from tests.support.remote import Agent, free_port, until
@@ -173,50 +173,31 @@ def told_of(log: Path) -> bool:
 
 @pytest.mark.slow
 def test_a_coordinator_that_is_started_again_spends_nothing_again(
-    rewards: Path, caplog: pytest.LogCaptureFixture
+    rewards: Path, caplog: pytest.LogCaptureFixture, start: Start
 ) -> None:
     """Attack a32: agents came back to it by themselves, and noised the same rows again."""
     logging.getLogger("posse").propagate = True
-    file = rewards / "run.toml"
+    file, folder = rewards / "run.toml", rewards / "keys"
     file.write_text(RUN.format(arms=ARMS))
-    endpoint = f"tcp://127.0.0.1:{free_port()}"
-    command = [sys.executable, "-P", "-m", "posse", "coordinator", str(file), "--bind", endpoint]
-    create(rewards / "keys", 3)
-    keys = ["--keys", str(rewards / "keys")]
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    plan = once(
-        "private-ucb",
-        rewards,
-        agents={"count": 3},
-        topology=RING,
-        parameters={"epsilon": 0.2, "horizon": 10_000_000},
-    )
+    create(folder, 3)
+    plan, endpoint = prepare(read_run(file)), f"tcp://127.0.0.1:{free_port()}"
 
-    def coordinator(out: str) -> subprocess.Popen[bytes]:
-        where = ["--out", str(rewards / out)]  # without the journal of the first
-        return subprocess.Popen(
-            [*command, *keys, *where], env=environment, stderr=subprocess.DEVNULL
-        )
+    def coordinator(out: str) -> "subprocess.Popen[str]":
+        serve = ("coordinator", file, "--bind", endpoint, "--keys", folder)
+        # without the journal of the first
+        return start(*serve, "--out", rewards / out, stderr=subprocess.DEVNULL)
 
     first = coordinator("first")
     agents = [
-        Agent(endpoint, rank, keys=for_agent(rewards / "keys", rank), plan=plan, wait=PATIENCE)
+        Agent(endpoint, rank, keys=for_agent(folder, rank), plan=plan, wait=PATIENCE)
         for rank in range(3)
     ]
     books = [rewards / f"rewards-{rank}.csv" for rank in range(3)]
-    try:
-        until(lambda: all(map(told_of, books)), "rewards that were told of")
-        first.kill()
-        first.wait()
-        second = coordinator("second")
-        try:
-            assert [agent.ended() for agent in agents] == [1, 1, 1]
-        finally:
-            second.kill()
-            second.wait()
-    finally:
-        first.kill()
-        first.wait()
+    until(lambda: all(map(told_of, books)), "rewards that were told of")
+    first.kill()
+    first.wait()
+    coordinator("second")
+    assert [agent.ended() for agent in agents] == [1, 1, 1]
     assert "the coordinator began a second run, or was started again" in caplog.text
     for book in books:
         assert len(read(book).runs) == 1

@@ -3,11 +3,7 @@
 import json
 import logging
 import os
-import subprocess
-import sys
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,6 +11,7 @@ import pytest
 from posse.durable.capture import Capture
 from posse.durable.frames import BARE, COORDINATOR, read
 from posse.security import keys
+from tests.conftest import Start
 from tests.support.field import MEANS, allowed, documented, field, kinds, logs
 from tests.support.patience import PATIENCE
 from tests.support.relay import relay
@@ -84,9 +81,6 @@ def test_an_agent_says_what_it_gives_away_before_it_uses_a_reward(
     assert all("used 150 rewards" in text and "arm is 0" in text for text in used)
 
 
-POSSE = [sys.executable, "-P", "-m", "posse"]
-Started = subprocess.Popen[str]
-
 PULLS = """
 import random
 
@@ -123,48 +117,29 @@ SEVERAL = [
 """Those of `tests/field/test_marked.py` run as a user starts them, too."""
 
 
-@contextmanager
-def as_a_user(folder: Path, text: str) -> Iterator[tuple[Started, list[Started]]]:
-    """`posse keys`, `posse coordinator` and four times `posse agent`, as a user starts them."""
+def as_a_user(start: Start, folder: Path, text: str) -> list[tuple[str, str]]:
+    """What `posse coordinator`, and then `posse agent` four times, said until they ended well."""
     (folder / "clicks.py").write_text(PULLS)
     (folder / "run.toml").write_text(text)
-    pairs = str(folder / "keys")
-    subprocess.check_call([*POSSE, "keys", pairs, "--agents", "4"], stdout=subprocess.DEVNULL)
-    endpoint = f"tcp://127.0.0.1:{free_port()}"
-
-    def started(*arguments: str) -> Started:
-        return subprocess.Popen(
-            [*POSSE, *arguments, "--keys", pairs],
-            cwd=folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-        )
-
-    processes = [started("coordinator", "run.toml", "--bind", endpoint, "--json", "--out", "out")]
-    try:
-        for rank in range(4):
-            own = ("--rank", str(rank), "--run", "run.toml", "--wait", "60")
-            processes.append(started("agent", "--join", endpoint, *own))
-        yield processes[0], processes[1:]
-    finally:
-        for process in processes:
-            process.kill()
-            process.communicate()
+    pairs, endpoint = folder / "keys", f"tcp://127.0.0.1:{free_port()}"
+    assert start("keys", pairs, "--agents", 4).wait(PATIENCE) == 0
+    given = {"cwd": folder, "env": {**os.environ, "OPENBLAS_NUM_THREADS": "1"}}
+    serve = ("coordinator", "run.toml", "--bind", endpoint, "--json", "--out", "out")
+    join = ("agent", "--join", endpoint, "--run", "run.toml", "--wait", "60", "--rank")
+    processes = [start(*serve, "--keys", pairs, **given)]
+    processes += [start(*join, rank, "--keys", pairs, **given) for rank in range(4)]
+    printed = [process.communicate(timeout=PATIENCE) for process in processes]
+    assert [process.returncode for process in processes] == [0] * 5, printed
+    return printed
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("system", "arms", "more", "parameters"), SEVERAL)
 def test_real_processes_with_keys_find_an_answer(
-    system: str, arms: str, more: str, parameters: str, rewards: Path
+    system: str, arms: str, more: str, parameters: str, rewards: Path, start: Start
 ) -> None:
     text = RUN.format(system=system, arms=arms, more=more, parameters=parameters)
-    with as_a_user(rewards, text) as (coordinator, agents):
-        out, trouble = coordinator.communicate(timeout=PATIENCE)
-        texts = [agent.communicate(timeout=PATIENCE)[1] for agent in agents]
-        assert coordinator.returncode == 0, trouble + "".join(texts)
-        assert [agent.returncode for agent in agents] == [0] * 4
+    (out, _), *agents = as_a_user(start, rewards, text)
     result = json.loads(out)
     (run,) = result["runs"]
     assert result["links"] == "keys"
@@ -172,4 +147,4 @@ def test_real_processes_with_keys_find_an_answer(
     assert set(run["answers"]) <= {0}
     assert run["best_arm"] == (None if system == "anonymous" else 0)  # each has its own
     assert run["pulls"] is None
-    assert all("this run used" in text for text in texts)
+    assert all("this run used" in said for _, said in agents)
