@@ -197,7 +197,7 @@ def _make_explorer(context: CoordinatorContext) -> ServerMachine:
 TRUST = {
     "masked": (
         "No single report can be read, by the coordinator or by other users, unless all other "
-        "members of its sum, at least C - 1, collude{lying}. The coordinator passes on the public "
+        "members of its sum, at least C - 1, collude.{lying} The coordinator passes on the public "
         "keys: agents with keys sign theirs and believe their own allowlist; without, it is "
         "trusted not to replace them."
     ),
@@ -210,8 +210,8 @@ TRUST = {
 }
 
 _FORMED = {
-    False: "A group has C + 1 to 2C + 1 users and",
-    True: "A group has C + d + 1 to 2 (C + d) + 1 users, of whom at most d are lost, and",
+    False: "A group has C + 1 to 2C + 1 users",
+    True: "A group has C + d + 1 to 2 (C + d) + 1 users, of whom at most d are lost",
 }
 _SETTLED = (
     "; no self-mask is told before all of a group but d settled for the same survivors, where "
@@ -229,7 +229,9 @@ def trust_in(p: AnonymousParameters | ExploreThenCommitParameters) -> str:
     """Who is trusted with what."""
     least = p.group_size - p.dropouts
     lying = (
-        f", or at least {least} of them if the coordinator lies" if p.dropouts and least > 0 else ""
+        f" If the coordinator lies, {least} of them may be enough."
+        if p.dropouts and least > 0
+        else ""
     )
     return TRUST[p.aggregation].format(lying=lying)
 
@@ -248,7 +250,7 @@ def claim_sums_over_groups(context: ClaimContext) -> Claim:
         "Syntactic and per round, not differential privacy: a sum of 0 or of the group's size "
         "reveals every member's reward, and the difference of two rounds estimates one member's "
         "mean by design.",
-        proof=f"{_FORMED[p.dropouts > 0]} at most one is left out of a round "
+        proof=f"{_FORMED[p.dropouts > 0]}; at most one is left out of a round "
         "(Esfandiari et al. 2022, section 3.1); masks cancel in the sum alone (Bonawitz et al. "
         f"2017){_SETTLED if p.dropouts and lies else ''}.",
         uncovered="every estimated mean of every user and arm, which the coordinator learns across "

@@ -309,7 +309,7 @@ def _advise(spec: RunSpec, parameters: SingleParameters) -> list[str]:
 
 _PROOF = (
     "A reward is in one ŷ of one round, the mean of d new rewards, which it moves by at most 1/d; "
-    "ŷ is noised once, by {noise}. Rounds, arms and agents are disjoint. ȳ, what the "
+    "each ŷ is noised once, by {noise}. Rounds, arms and agents are disjoint. ȳ, what the "
     "network does with it, the arms left, every pull and the answer are functions of the ŷ (Li and "
     "Song "
     "2022, Theorem 1)."

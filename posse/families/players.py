@@ -203,10 +203,10 @@ def claim_private_sums(context: ClaimContext) -> Claim:
     else:
         shown = "a shared sample is in the sums of up to M players (Corollary 3)"
         number, formula = context.agents * per_arm, f"M {formula or 'ε'}"
-        by = "its collisions" if p.offsets == "found" else "which samples of an arm are left"
+        # by its collisions (offsets that are found), or by which samples of an arm are left
         notes.append(
-            f"One player's choices alone are no better protected: by {by} they depend on the "
-            "choices of others, who may have seen the same sample."
+            "One player's choices alone are no better protected: they depend on the choices of "
+            "others, who may have seen the same sample."
         )
     return Claim(
         mechanism="hybrid" if p.counter == "hybrid" else "tree",
