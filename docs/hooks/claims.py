@@ -51,9 +51,7 @@ _WHY = """
 _NOTHING = """
 ## Where nothing is protected
 
-No reward is covered.
-
-"""
+No reward is covered ([what is given away](real-data.md)): """
 
 _COLUMNS = ("system, form", "protected", "number", "10, 50 rewards", "accountant", "why")
 
@@ -143,23 +141,19 @@ def text() -> str:
     """The page."""
     reasons: dict[str, int] = {}
     covered: dict[str, Rows] = {}
-    nothing: Rows = {}
+    nothing: list[str] = []
     for name, form, run in forms():
         plan = prepare(run)
         claim = plan.claim
-        rows = nothing
-        cells: tuple[str, ...] = (claim.note,)
-        if claim.mechanism != "none":
+        if claim.mechanism == "none":
+            lab_only = "" if isinstance(plan.system.field, Field) else " (lab only)"
+            nothing.append(f"`{name}`{f' with {form}' * bool(form)}{lab_only}")
+        else:
             rows = covered.setdefault(_against(claim), {})
-            cells = _cells(claim, reasons)
-        lab_only = "" if isinstance(plan.system.field, Field) else " (lab only)"
-        rows.setdefault(cells, {}).setdefault(form, []).append(f"`{name}`{lab_only}")
+            rows.setdefault(_cells(claim, reasons), {}).setdefault(form, []).append(f"`{name}`")
     tables = (f"\n## Against {who}\n\n{_table(_COLUMNS, rows)}" for who, rows in covered.items())
     why = "".join(f"{number}. {reason}\n" for reason, number in reasons.items())
-    return (
-        f"{_HEAD}{''.join(tables)}{_WHY}{why}"
-        f"{_NOTHING}{_table(('system, form', 'what is learned'), nothing)}"
-    )
+    return f"{_HEAD}{''.join(tables)}{_WHY}{why}{_NOTHING}{', '.join(nothing)}.\n"
 
 
 def _table(head: tuple[str, ...], rows: Rows) -> str:
