@@ -22,6 +22,11 @@ def test_every_problem_has_means_for_each_agent(problem):
     assert bool((table == table[0]).all()) == problem.shared
 
 
+def test_agents_that_differ_have_their_offsets_centred():
+    table = PROBLEMS["spread"].table(50, 1)
+    assert table.std(axis=0).max() < 0.1
+
+
 def test_the_real_log_has_the_rules_share_of_right_answers():
     table = PROBLEMS["tumours"].table(2, 0)
     assert table.shape == (2, 30)
