@@ -11,10 +11,11 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import posse
-from posse import own_code
+from posse import api, own_code
 from posse.errors import InputError, PosseError
 from posse.plan import Source, prepare
 from tests.support.own_code import forget_own_code
@@ -217,6 +218,15 @@ def test_two_folders_with_modules_of_one_name_need_two_processes(tmp_path: Path)
     ):
         prepare(two)
     assert answers(one) == [0, 0]
+
+
+def test_a_process_that_makes_runs_for_others_refuses_an_edited_file(tmp_path: Path) -> None:
+    """As a worker of Dask, which lives on between runs."""
+    document = msgspec.msgpack.encode(spec(tmp_path, 0))
+    assert api.make_encoded_run((document, 0)).answers == [0, 0]
+    spec(tmp_path, 1)
+    with pytest.raises(InputError, match="was changed after this process had imported it"):
+        api.make_encoded_run((document, 0))
 
 
 def test_graphs_are_of_the_file_that_is_there_now(tmp_path: Path) -> None:

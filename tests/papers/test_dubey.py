@@ -32,6 +32,11 @@ def test_the_robust_mean_misses_its_bound_where_one_atom_is_far():
     assert theory.missed(0.1, 550, variant="corrected", generator=GENERATOR(6))["value"] == 0
 
 
+def test_the_ratio_of_the_bounds_is_at_least_16_by_pinsker():
+    for gap in (0.01, 0.3, 0.9):
+        assert theory.private_over_it(gap) >= 16
+
+
 def test_the_lower_bound_by_hand():
     # means 3/4 and 1/4: D = log(3) / 2
     assert theory.lower_bound(0.5) == pytest.approx(1 / math.log(3))

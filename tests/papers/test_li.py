@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from posse.algorithms import ring
+from posse.algorithms import from_edges, ring
 from posse.engines import memory
 from posse.plan import prepare
 from posse_papers.li import compared, figures, proofs, theory
@@ -57,6 +57,10 @@ def test_equation_33_is_the_sum_of_a_geometric_series():
     assert theory.delay_factor(5, 0.5) == pytest.approx(3.86, abs=0.005)
 
 
+def test_a_complete_graph_of_a_hundred_has_as_many_links_as_pairs():
+    assert figures.by_links(100) == sum(1 for i in range(100) for j in range(i)) == 4950
+
+
 def test_a_star_waits_one_slot():
     found = theory.waiting("star", 10, generator=GENERATOR(3))
     assert found["value"] == pytest.approx(found["regret"] / 20)
@@ -89,6 +93,11 @@ def test_gossip_uses_each_edge_in_each_slot_and_loses_by_its_noise():
     )
     assert noisy["value"] == exact["value"] == 300 * 8
     assert noisy["regret"] > exact["regret"] > 0
+
+
+def test_a_multi_star_links_its_centres():
+    graph = from_edges(20, ((i, j) for i, j in compared.several_stars(4, 4)))
+    assert (graph.size, graph.diameter, sorted(graph.degrees)) == (22, 3, [1] * 16 + [7] * 4)
 
 
 def test_the_proofs_sum_falls_with_rounds_and_grows_with_fewer_agents():

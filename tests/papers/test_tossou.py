@@ -21,6 +21,7 @@ from tests.support.papers import GENERATOR, alike_on_average, measured
 
 
 def test_lai_and_robbins_leave_a_bad_arm_until_its_bound_exceeds_the_leader():
+    assert compared.divergence(0.5, 1.0) == math.inf
     policy = compared.LaiRobbins((3, 7))
     for arm in (3, 7):
         assert policy.choose() == arm
@@ -80,6 +81,8 @@ def turning(at):
 
 
 def test_when_learning_begins():
+    # means .55, .2 and eight times .1: .55 - 1.55 / 10
+    assert pytest.approx(0.395) == RANDOM_PACE
     # 300 + .1 (t - 300) = .9 t at t = 337.5, on the grid of 25
     assert figures.begins([turning(300), turning(300)]) == 350
     # (270 + .1 t + t) / 2 = .9 t at t = 385.7
@@ -93,6 +96,12 @@ def test_what_begins_late_has_not_begun_at_five_times_the_time(late, answer):
     runs.runs["as in (a), ε = 1: a", 0.0] = [turning(300)] * 2
     runs.runs["a", 0.0] = [turning(late), turning(1.01 * late)]
     assert figures.begins_late("a")(runs).answer == answer
+
+
+def test_starving_by_hand():
+    # e^(-(.9 + 4) / 2) / 2 of t with log t = 8
+    t = math.exp(8)
+    assert theory.starving(t, 1.0) == pytest.approx(t * math.exp(-2.45) / 2)
 
 
 def plays_of_player_8(horizon: int, draw: random.Random) -> int:
@@ -136,6 +145,12 @@ def test_how_far_beyond_its_own_delta_by_hand():
     # 20 rewards: one node of scale 8, beyond x on one side with e^(-x/8) / 2
     found = theory.over_delta(20)
     assert found == pytest.approx(math.exp(-4 * math.log(20) ** 2.5 / 8) / 2 * 20**4)
+
+
+def test_lemma_5_counts_both_sides():
+    found = theory.wrong_targets(300, variant="corrected", generator=GENERATOR(1))
+    assert found["value"] == found["left"] - found["right"]
+    assert found["left"] > 0
 
 
 def pulls_arm_0_twice(offset: int, sample: float, noise: SeededNoise) -> bool:

@@ -42,6 +42,7 @@ from tests.support.runfile import GOOD, changed
         ("arms", {"kind": "gaussian", "means": [1.0, 2.0]}, r"arms\.clip: .*set clip = \[lo, hi\]"),
         ("topology", {"kind": "ring"}, r"topology: is not used by dp-mase"),
         ("engine.kind", "cloud", r"engine\.kind: 'cloud' is not known; known: memory, processes"),
+        ("engine.kind", "it's", r"engine\.kind: \"it's\" is not known; known: memory, processes"),
         ("a\nb", 1, r"a\nb: unknown key; known: agents, arms"),
         ("base", "\0", r"base: '.*x00' has the character NUL, which is not allowed"),
         ("path", 7, r"path: is 7; it must be a list"),

@@ -33,6 +33,7 @@ def test_a_line_with_more_or_less_than_two_ranks_is_refused(tmp_path, text, line
     with pytest.raises(SpecError, match=rf"line {line} must .* has {words} words?.*\.graphml") as e:
         read(tmp_path, "g.txt", text, 4)
     assert e.value.path == "topology.path"
+    assert str(tmp_path / "g.txt") in str(e.value)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +94,8 @@ def test_formats_of_networkx_are_read_by_the_end_of_their_name(tmp_path, ending,
     write(networkx.cycle_graph(4), path)
     assert laid("file", 4, base=str(tmp_path), path=path.name) == graphs.ring(4)
     path.write_text("[1, 2")
-    with pytest.raises(SpecError, match="is not |0 nodes|nodes, but"):
+    named = "GraphML" if ending == "graphml" else rf"a graph as \.{ending} has it"
+    with pytest.raises(SpecError, match=f"is not {named}"):
         laid("file", 4, base=str(tmp_path), path=path.name)
 
 
