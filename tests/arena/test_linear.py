@@ -245,6 +245,13 @@ def test_on_a_graph_slow_links_give_the_same_run() -> None:
     assert near.communication.data == far.communication.data
 
 
+def test_an_agent_without_neighbours_goes_on_by_its_own_sums() -> None:
+    one = {"agents": {"count": 1}}
+    alone = posse.run({**_graph(), **one, "topology": {"kind": "path"}}).runs[0]
+    server = posse.run(_raw("FEDUCB", **one)).runs[0]
+    assert alone.pulls_per_arm == server.pulls_per_arm
+
+
 @pytest.mark.parametrize(
     ("batch", "hop", "origins", "sums"),
     [(1, 2, [0], 6), (2, 0, [0], 6), (3, 1, [0], 6), (1, 1, [0], 5), (1, 1, [3], 6)],

@@ -86,6 +86,10 @@ def test_both_variants_are_run_and_both_engines_agree(outcome):
     told = {name: memory for name, memory, _ in outcome.agreement}
     assert {"dp-mase: answer", "dp-mase: rounds", "dp-mase: data payload bytes"} <= set(told)
     assert told["dp-mase: rounds"] is not None
+    assert [list(of.found) for of in outcome.told.statements[:2]] == [
+        ["corrected", "printed"],
+        ["printed"],
+    ]
 
 
 def test_a_disagreement_of_engines_is_said(monkeypatch):
