@@ -355,13 +355,11 @@ class AgentRun:
     def _stop(self, now: float) -> None:
         self.pace.stop(now)
         self.over = True
+        self._spending.uses(self.account.pulls)
+        spent = None
         if self.field:
-            self._spending.uses(self.account.pulls)
-            spent_here = total_cost(self.account.releases, self._setup.reward_claim.delta)
-            self.account.lifetime = self._spending.end(spent_here)
-        else:
-            self._spending.uses(self.account.pulls)
-            self._spending.end(None)
+            spent = total_cost(self.account.releases, self._setup.reward_claim.delta)
+        self.account.lifetime = self._spending.end(spent)
         # in the field an agent's account stays on its machine
         self.say(control.Stopped() if self.field else self._report())
 
