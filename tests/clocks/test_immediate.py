@@ -80,6 +80,20 @@ def test_who_is_ready_again_at_its_turn_is_stopped(kind: str) -> None:
 
 
 @BOTH
+def test_an_explorer_observes_up_to_where_it_acts(kind: str) -> None:
+    run = Run(script(Explore((0, 1)), None, Finish("done")), acts_at=100)
+    paced = pace(kind, run)
+    paced.start()
+    while paced.order:
+        paced.step()
+    events = [event for event, _ in run.told[1:]]
+    assert [e.rewards.shape[1] for e in events if isinstance(e, Observed)] == [64, 36]
+    assert run.account.activations == 100
+    if kind == "slots":
+        assert paced.now == 200.0  # of either arm
+
+
+@BOTH
 def test_a_new_order_replaces_the_one_under_way(kind: str) -> None:
     run = Run(script(Explore((0, 1)), Explore((0,)), None))
     paced = pace(kind, run)

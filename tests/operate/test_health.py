@@ -25,11 +25,27 @@ def of(**status: Any) -> Routes:
     return health.of_coordinator(lambda: told, field=False)
 
 
-def test_a_coordinator_is_ready_when_all_agents_are_here() -> None:
-    waiting = of(arrived=2)
-    assert asked(waiting, "/healthz") == (200, "it is up\n")
-    assert asked(waiting, "/readyz") == (503, "2 of 3 agents are here\n")
-    assert asked(of(arrived=3), "/readyz") == (200, "3 of 3 agents are here\n")
+def agent(*, connected: bool, ended: int | None = None) -> Routes:
+    told = AgentStatus(connected=connected, running=False, links_down=0, ended=ended)
+    return health.of_agent(lambda: told)
+
+
+@pytest.mark.parametrize(
+    ("routes", "path", "answer"),
+    [
+        (of(arrived=2), "/healthz", (200, "it is up\n")),
+        (of(arrived=2), "/readyz", (503, "2 of 3 agents are here\n")),
+        (of(arrived=3), "/readyz", (200, "3 of 3 agents are here\n")),
+        (of(arrived=3, ended=3), "/healthz", (200, "it has ended, with exit code 3\n")),
+        (of(arrived=3, ended=3), "/readyz", (503, "it has ended, with exit code 3\n")),
+        (agent(connected=False), "/healthz", (200, "it is up\n")),
+        (agent(connected=False), "/readyz", (503, "it waits for its coordinator\n")),
+        (agent(connected=True), "/readyz", (200, "it has its coordinator\n")),
+        (agent(connected=True, ended=0), "/readyz", (503, "it has ended, with exit code 0\n")),
+    ],
+)
+def test_who_is_up_and_who_is_ready(routes: Routes, path: str, answer: tuple[int, str]) -> None:
+    assert asked(routes, path) == answer
 
 
 @pytest.mark.parametrize(
@@ -43,24 +59,6 @@ def test_a_coordinator_whose_run_stands_still_is_not_well(
     code, said = asked(stands, "/healthz")
     assert code == well
     assert (f"its loop stands still for {seconds} s" in said) is (well == 503)
-
-
-def test_one_that_has_ended_says_how() -> None:
-    ended = of(arrived=3, ended=3)
-    assert asked(ended, "/healthz") == (200, "it has ended, with exit code 3\n")
-    assert asked(ended, "/readyz")[0] == 503
-    agent = health.of_agent(
-        lambda: AgentStatus(connected=True, running=False, links_down=0, ended=0)
-    )
-    assert asked(agent, "/readyz") == (503, "it has ended, with exit code 0\n")
-
-
-def test_an_agent_is_ready_while_it_has_its_coordinator() -> None:
-    status = AgentStatus(connected=False, running=False, links_down=0)
-    routes = health.of_agent(lambda: status)
-    assert (asked(routes, "/healthz")[0], asked(routes, "/readyz")[0]) == (200, 503)
-    status.connected = True
-    assert (asked(routes, "/healthz")[0], asked(routes, "/readyz")[0]) == (200, 200)
 
 
 def test_without_its_library_metrics_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
