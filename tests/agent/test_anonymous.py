@@ -113,6 +113,15 @@ def test_the_sink_passes_on_sums_and_refuses_strangers() -> None:
     assert sums.tolist() == [1.75, 1.5, 1.25, 1.25, 1.25, 1.75, 1.75, 1.75]
 
 
+def test_commitment_plays_what_is_left() -> None:
+    agent = ready()[0]
+    assert told(agent, Commit(2, 100)) == [Pull((2,), 100)]
+    effects = agent.handle(Pulled((2,), 100, np.array([40.0])), 100.0)
+    assert effects[-1] == Finish("done", 2)
+    other = ready()[1]
+    assert told(other, Commit(1, 0)) == [Finish("done", 1)]
+
+
 def ucb_arms(tapes: np.ndarray, horizon: int) -> list[int]:
     """UCB1 pull by pull, as printed; `tapes` has each arm's rewards."""
     arms = len(tapes)

@@ -11,7 +11,7 @@ from posse.agent.masking import Masker, _derive, public_key
 from posse.coordinator.groups import UserGroup
 from posse.protocol.anonymous import removed_in, schedule_length
 from posse.protocol.errors import RemoteProtocolError
-from posse.protocol.masking import Words, keystream_bytes, pack_words
+from posse.protocol.masking import Words, keystream, keystream_bytes, pack_words
 from tests.support.signing import signers
 
 
@@ -82,6 +82,21 @@ def test_the_group_sum_is_exact_in_every_round(group_size: int, seed: int, data)
         for step in range(width)
     ]  # fmt: skip
     assert [int(total) for total in group.sums] == expected
+
+
+def test_the_mask_of_three_by_hand() -> None:
+    agents = maskers(3, 2)
+    group, number = (2, 0, 1), 5
+    words = np.zeros((3, 6), dtype=np.uint64)
+    sent = dict(zip(group, reports(agents, group, number, words), strict=True))
+    own = keystream(agents[0].reveal(number), number, 6)
+    with_1 = keystream(agents[0].seeds[1][:32], number, 6)
+    with_2 = keystream(agents[0].seeds[2][:32], number, 6)
+    with_2[1] = 0  # agent 2 is left out of round 1
+    with_1[3] = 0  # agent 1 of round 3
+    expected = own + with_1 + with_2
+    expected[2] = 0  # agent 0 itself of round 2
+    assert sent[0].tolist() == expected.tolist()
 
 
 def test_a_report_tells_nothing_by_itself() -> None:

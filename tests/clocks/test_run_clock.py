@@ -7,9 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posse.arms.shared import GroupArms
-from posse.clocks.run_clock import Conductor, SharedClock, WallClock
+from posse.clocks.run_clock import Conductor, SharedClock, SlotClock, WallClock
 from posse.protocol.machine import Pull
 from tests.support.paced import buffer
+
+
+def test_slots_are_those_of_the_agent_that_is_furthest_on() -> None:
+    clock = SlotClock()
+    assert clock.now == 0.0
+    for now in (50.0, 100.0, 70.0):
+        clock.note_progress(now)
+    assert clock.now == 100.0
 
 
 def test_shared_arms_have_the_slots_that_were_played() -> None:

@@ -9,7 +9,7 @@ import pytest
 from posse.clocks.virtual import Activity, VirtualPace
 from posse.protocol.control import Due
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
-from posse.protocol.machine import AwaitTurn, Explore, Finish, Observed, Pull, Received
+from posse.protocol.machine import AwaitTurn, Explore, Finish, Observed, Pull, Pulled, Received
 from posse.protocol.mase import Eliminated
 from tests.support.paced import Run, buffer, script
 
@@ -27,6 +27,19 @@ def due(run: Run) -> float:
     message = run.said[-1]
     assert isinstance(message, Due)
     return message.time
+
+
+def test_a_pull_is_told_when_its_last_activation_is_due() -> None:
+    run = Run(script(Pull((0, 1), 3), Finish("done")))
+    paced = pace(run)
+    when = due(run)
+    paced.advance(when)
+    event, now = run.told[-1]
+    assert isinstance(event, Pulled)
+    assert (now, event.sums.tolist()) == (when, [3, 6])
+    assert run.account.pulls.tolist() == [3, 3]
+    assert due(run) == math.inf
+    assert not paced.under_way
 
 
 def test_an_explorer_is_due_when_it_will_act() -> None:

@@ -216,6 +216,12 @@ def maskers(dropouts, agents=5):
     return made
 
 
+@pytest.mark.parametrize("dropouts", [0, 2])
+def test_no_two_rounds_have_one_self_mask(dropouts):
+    one = maskers(dropouts)[0]
+    assert one.own_seed(1) != one.own_seed(2)
+
+
 ALL = (0, 1, 2, 3, 4)
 
 

@@ -25,7 +25,7 @@ from posse.protocol.masking import (
     Unmasked,
 )
 from posse.protocol.shared import SharedNoise, SharedSchedule
-from tests.support.noise import NoNoise
+from tests.support.noise import KnownNoise
 
 AGENTS, ARMS = 4, 3
 SHARED = SharedNoise(AGENTS, epsilon=1.0, delta=1e-6, honest=0.5, precision=16)
@@ -39,7 +39,7 @@ SCHEDULE = SharedSchedule(
 def make_agents():
     return [
         SharedNoiseAgent(
-            ARMS, SCHEDULE, NoNoise(),
+            ARMS, SCHEDULE, KnownNoise(),
             masker=SumMasker(n, AGENTS, bytes([n + 1] * 32)), shared=SHARED,
         )
         for n in range(AGENTS)
@@ -175,6 +175,7 @@ def test_the_ledger_has_what_the_sum_costs_and_no_arm_is_named_from_own_sums():
     assert release.scale / release.sensitivity == pytest.approx(
         SHARED.deviation / SHARED.sensitivity
     )
+    assert machines[0].noise.deviations == [SHARED.share]
     assert machines[0].answer is None
 
 

@@ -31,17 +31,22 @@ class NoNoise(Noise):
 
 
 class KnownNoise(NoNoise):
-    """Adds `value` to each number; `asked` has all values, sensitivities and scales."""
+    """Adds `value` to each number.
+
+    `asked` has all values, sensitivities and scales, `deviations` those of Gaussian noise.
+    """
 
     def __init__(self, value: float = 0) -> None:
         self.value = value
         self.asked: list[tuple[FloatArray, float, float]] = []
+        self.deviations: list[float] = []
 
     def noisy(self, values: FloatArray, sensitivity: float, scale: float) -> FloatArray:
         self.asked.append((values.copy(), sensitivity, scale))
         return values + self.value
 
     def discrete_gaussian(self, values: IntArray, deviation: float) -> IntArray:
+        self.deviations.append(deviation)
         return values + int(self.value)
 
 
