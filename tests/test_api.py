@@ -4,7 +4,6 @@ import errno
 import json
 import logging
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import posse
 from posse.errors import InputError
 from posse.report.read import find
 from tests.support.cluster import SPEC
-from tests.support.runs import assert_same_run
+from tests.support.runs import assert_same_run, printed
 
 
 def test_several_processes_share_the_repeats_and_change_nothing() -> None:
@@ -120,15 +119,12 @@ _REFUSED = (
 def test_code_of_a_script_itself_works_where_processes_can_import_it(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(_OF_MAIN)
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["0", "0", f"{_REFUSED}engine.kind = 'memory'"]
+    said = printed([sys.executable, str(script)])
+    assert said.splitlines() == ["0", "0", f"{_REFUSED}engine.kind = 'memory'"]
 
 
 def test_code_of_a_notebook_is_refused_before_a_process_starts() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", _OF_MAIN], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.splitlines() == [
+    assert printed([sys.executable, "-c", _OF_MAIN]).splitlines() == [
         "0",
         f"{_REFUSED}jobs = 1 on this machine",
         f"{_REFUSED}engine.kind = 'memory'",

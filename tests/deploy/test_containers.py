@@ -20,6 +20,7 @@ import pytest
 from posse.security import keys
 from tests.support.machine import answers
 from tests.support.patience import PATIENCE
+from tests.support.runs import printed
 
 pytestmark = pytest.mark.machine
 
@@ -33,16 +34,7 @@ GATEWAY = "docker_gwbridge"
 
 
 def docker(*arguments: str) -> str:
-    done = subprocess.run(
-        ["docker", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert done.returncode == 0, f"docker {' '.join(arguments)}: {done.stderr}"
-    return done.stdout.strip()
+    return printed(["docker", *arguments], cwd=ROOT, timeout=PATIENCE).strip()
 
 
 def of(label: str, kind: str) -> list[str]:
@@ -172,15 +164,8 @@ def test_a_stack_with_a_secret_for_each_finds_the_best_arm_and_stays_ended(
     for folder in ("deploy/swarm", "examples"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     keys.create(tmp_path / "deploy/swarm/keys", 8)
-    up = subprocess.run(
-        [tmp_path / "deploy/swarm/up.sh"],
-        env={**os.environ, "POSSE_STACK": stack},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert up.returncode == 0, up.stdout + up.stderr
+    env = {**os.environ, "POSSE_STACK": stack}
+    printed([str(tmp_path / "deploy/swarm/up.sh")], env=env, timeout=PATIENCE)
 
     def services() -> list[list[dict[str, Any]]]:
         return [tasks(stack, service) for service in NAMES]

@@ -1,12 +1,12 @@
 """The threat model: each line has its test, or says what somebody can do."""
 
 import re
-import subprocess
 import sys
 
 import pytest
 
 from tests.support.blocks import ROOT
+from tests.support.runs import printed
 
 PAGE = (ROOT / "docs/security.md").read_text()
 WHO = ["coordinator", "agent", "neighbour or relay"]
@@ -41,9 +41,9 @@ def test_every_test_of_an_attack_is_collected() -> None:
     assert set(re.findall(found, PAGE)) == named
     command = [sys.executable, "-m", "pytest", "--collect-only", "-p", "no:cacheprovider"]
     command += sorted(named)
-    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    collected = set(re.findall(r"^tests/[\w/]+\.py::\w+", said.stdout, re.M))
-    without = re.findall(r"^SKIPPED .*? (tests/[\w/]+\.py)", said.stdout, re.M)
+    said = printed(command, cwd=ROOT)
+    collected = set(re.findall(r"^tests/[\w/]+\.py::\w+", said, re.M))
+    without = re.findall(r"^SKIPPED .*? (tests/[\w/]+\.py)", said, re.M)
     assert [test for test in sorted(named - collected) if test.split("::")[0] not in without] == []
     assert '-m "not machine"' in makefile
     assert "pytest -m machine" in makefile

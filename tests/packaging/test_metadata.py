@@ -12,6 +12,7 @@ import yaml
 from packaging.version import Version
 
 import posse
+from tests.support.runs import printed
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -75,9 +76,7 @@ def test_the_version_stands_in_one_place():
 def test_no_text_says_how_to_install_a_strangers_posse():
     """The index has another project under the bare name."""
     bare = re.compile(r"""(?:pip|uv|pipx)[\w -]* (?:install|add)[^\n`'"]* ["']?posse(?![\w-])""")
-    files = subprocess.run(
-        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.splitlines()
+    files = printed(["git", "ls-files"], cwd=ROOT).splitlines()
     texts = [ROOT / name for name in files if (ROOT / name).is_file()]
     said = [
         f"{path}: {found}" for path in texts for found in bare.findall(path.read_text("latin-1"))

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 import sys
 import sysconfig
 import zipfile
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.patience import PATIENCE
+from tests.support.runs import printed
 
 ROOT = Path(__file__).parents[2]
 SMOKE = Path(__file__).with_name("smoke.py")
@@ -22,17 +22,7 @@ pytestmark = pytest.mark.slow
 def run(*command: object, cwd: Path | None = None) -> str:
     """What the command prints; the test fails with what it says if it fails."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    done = subprocess.run(
-        list(map(str, command)),
-        cwd=cwd,
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return printed([*map(str, command)], cwd=cwd, env=env, timeout=PATIENCE)
 
 
 def pip(python: Path | str, *words: object) -> None:

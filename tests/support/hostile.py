@@ -2,7 +2,6 @@
 
 import secrets
 import time
-from types import TracebackType
 from typing import Any, Self
 
 import msgspec
@@ -34,12 +33,7 @@ class HostilePeer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._context.destroy(0)
 
     def say(self, message: Message, now: float = 0.0) -> None:

@@ -1,6 +1,5 @@
 """Coordinators and remote agents in this process, each in a thread."""
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,8 +15,6 @@ from posse.plan import Plan
 from posse.security import keys
 from posse.testing.hosts import free_port
 from tests.support.patience import PATIENCE
-
-LOGS = logging.getLogger("posse")
 
 __all__ = ["Agent", "Coordinator", "Serving", "coordinator", "free_port", "until"]
 

@@ -48,7 +48,7 @@ def printed(command: Sequence[str], timeout: float = 120, **options: Any) -> str
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=timeout, check=False, **options
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
