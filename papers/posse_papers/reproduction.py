@@ -35,7 +35,7 @@ _SHORTER = [
 _HERE = re.compile(r" \(here: [^()]*(?:\([^()]*\)[^()]*)*\)")
 """How a claim was made precise: its figure has that in brackets."""
 
-_MOST, _LONGEST = 5, 11
+_MOST, _LONGEST = 5, 10
 """Words of a figure and of a statement; the experiment's page has the rest."""
 
 _WORDS = {
