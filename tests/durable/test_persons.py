@@ -107,16 +107,6 @@ def test_with_a_delta_a_person_is_charged_what_so_many_rewards_cost_exactly(
     assert sum(map(len, Run(log, claiming(about, losses=SHARED)).uses(1, 9))) == rows
 
 
-def test_a_delta_of_unknown_noise_grows_by_group_privacy() -> None:
-    """Three rows at (.5, 1e-6) and one at (.25, 0): (1.75, 1e-6 (1 + e^.5 + e))."""
-    one = RunCost(Losses(pure=((0.5, 1),), delta=1e-6), 1e-6)
-    other = RunCost(Losses(pure=((0.25, 1),)))
-    cost = person_cost([(one, 3), (other, 1)])
-    assert cost is not None
-    assert cost.delta == pytest.approx(1e-6 * (1 + np.exp(0.5) + np.exp(1.0)))
-    assert cost.epsilon == pytest.approx(1.75)
-
-
 def test_runs_that_named_no_persons_and_runs_that_were_killed_are_charged_too(log: Path) -> None:
     used_by(log, task(), 1, 0)  # Eva's first row
     killed = Run(log, task(**PERSONS))

@@ -13,15 +13,6 @@ def storm(admission: Admission, hosts: list[str], each: int) -> None:
             admission.accepted(source_of(host))
 
 
-def test_where_all_fit_nobody_is_limited() -> None:
-    admission = Admission()
-    admission.update(0.0, 100)
-    storm(admission, ["192.0.2.1", "192.0.2.2"], 40)
-    assert not admission.update(0.1, 100)
-    assert admission.shares == {}
-    assert admission.others == 1.0
-
-
 def test_each_source_gets_the_same_and_who_asks_for_less_is_not_limited() -> None:
     admission = Admission()
     admission.update(0.0, 200)
