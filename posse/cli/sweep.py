@@ -152,10 +152,12 @@ _ONCE = ("n", "answer", "status")
 
 
 def _show(results: list[PointResult], sweep: SweepDirectory, options: argparse.Namespace) -> None:
-    measures = ("rounds", "slots", "regret", "rewards", "data_messages")
+    measures = ["rounds", "slots", "regret", "rewards", "data_messages"]
+    if any(point.plan.spec.network is not None for point in sweep.points):
+        measures += ["data_payload_bytes", "elapsed_seconds"]
     shown = [m for m in measures if any(m in point.summary for point in results)]
     axes = [key.rpartition(".")[2] for key in results[0].at]
-    heads = (name.removeprefix("data_") for name in shown)
+    heads = (name.removeprefix("data_").removeprefix("elapsed_") for name in shown)
     columns = [*axes, "n", "answer", "right", "status", *heads]
     rows = []
     for point in results:

@@ -184,7 +184,8 @@ def attempt(
     own = get_args(StartedFault) if kinds == KINDS else ()
     asked = [*kinds, *own] if faults is None else [fault.what for fault in faults]
     can = possible(mode, asked)
-    if not can or (faults is not None and can != asked) or (plan.field and mode == "started"):
+    alone = mode == "started" and (plan.field or plan.spec.network is not None)
+    if not can or (faults is not None and can != asked) or alone:
         mode, can = "apart", possible("apart", asked)
     if mode == "started":
         plan = started(plan, seed)

@@ -74,7 +74,11 @@ def breaches(cluster: SimulatedCluster) -> Iterator[tuple[str, str]]:
     for rank in range(cluster.plan.spec.agents.count):
         path = cluster.folder / f"{_LOG.format(rank=rank)}.ledger"
         runs = read_ledger(path).runs if path.exists() else []
-        if len(runs) > cluster.plan.spec.repeat + cluster.replaced:
+        # only who was started again after its run was lost may use rewards in another one
+        again = sum(e.what == "starts" and e.source == rank for e in cluster.events) > 1
+        used = sum(run.rewards > 0 for run in runs)
+        most = cluster.plan.spec.repeat
+        if len(runs) > most + cluster.replaced or (used > most and not again):
             yield "one run a run", f"the ledger of agent {rank} has {len(runs)} runs"
         if rank in spoke and not any(run.rewards for run in runs):
             yield "a ledger has what was spent", f"agent {rank} spoke of rewards that it lacks"

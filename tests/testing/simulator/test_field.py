@@ -4,6 +4,7 @@ import pytest
 
 from posse.durable.ledger import Ledger
 from posse.durable.recording import RecordedNoise
+from posse.hosts.agent import AgentHost
 from posse.protocol.machine import COORDINATOR
 from posse.testing.simulator.check import attempt
 from posse.testing.simulator.faults import InjectedFault
@@ -34,6 +35,15 @@ def test_noise_that_is_drawn_again_is_found(monkeypatch: pytest.MonkeyPatch) -> 
     faults = [InjectedFault(what="kill", after=300, ends=(1,), lasts=0.5)]
     trial = attempt(field_plan("private-ucb"), 5, faults)
     assert "no statistic is noised twice" in {v.invariant for v in trial.violations}
+
+
+def test_an_agent_that_joins_another_run_when_its_own_is_lost_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(AgentHost, "spends", False)
+    replaced = InjectedFault(what="coordinator replaced", after=300, ends=(COORDINATOR,), lasts=40)
+    trial = attempt(field_plan("private-ucb"), 6, [replaced])
+    assert "one run a run" in {v.invariant for v in trial.violations}
 
 
 def test_rewards_that_are_not_in_the_ledger_are_found(monkeypatch: pytest.MonkeyPatch) -> None:

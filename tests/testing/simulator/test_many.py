@@ -4,7 +4,7 @@ import pytest
 
 from posse import testing
 from posse.errors import SpecError
-from posse.testing.simulator.faults import InjectedFault
+from posse.testing.simulator.faults import InjectedFault, draw_mode
 from posse.testing.simulator.field import field_plan
 from posse.testing.small import SMALL
 
@@ -21,6 +21,13 @@ def test_given_faults_are_those_of_every_seed() -> None:
     (trial,) = testing.simulate({"system": "mase", **SMALL["mase"]}, seeds=[4], faults=[cut])
     assert trial.faults == [cut]
     assert any(event.what == "cut" for event in trial.events)
+
+
+def test_a_specification_with_a_network_is_tried_wherever_a_seed_has_its_agents() -> None:
+    source = {"system": "ucb1", **SMALL["ucb1"], "network": {"delay": 0.01}}
+    source["engine"] = {"transport": "tcp"}
+    seed = next(n for n in range(100) if draw_mode(n) == "started")
+    assert [t.violations for t in testing.simulate(source, seeds=[seed])] == [[]]
 
 
 def test_a_run_of_the_field_is_refused_before_it_uses_up_rewards() -> None:
