@@ -137,3 +137,23 @@ def test_the_commonest_answer(answers: list[int | None], wanted: int | None) -> 
     for rank, arm in enumerate(answers):
         attendance.finish(rank, arm, "", 1.0)
     assert attendance.commonest_answer() == wanted
+
+
+def test_expected_rounds_are_those_of_each_agent_until_it_finished() -> None:
+    """Agents of rates 1/2, 1/4, 1/4; the first is done at 8, and it is 20."""
+    attendance = Attendance(np.array([0.5, 0.25, 0.25]), None, lambda: 0)
+    assert attendance.expected_rounds(8.0) == 8.0
+    attendance.finish(0, None, "", 8.0)
+    assert attendance.expected_rounds(20.0) == pytest.approx(0.5 * 8 + 0.25 * 20 + 0.25 * 20)
+
+
+def test_the_slowest_hold_a_run_up() -> None:
+    attendance = ending(4)
+    assert attendance.slowest() == [0, 1, 2, 3]
+    for rank, now in ((0, 50.0), (1, 100.0), (2, 50.0)):
+        attendance.note_progress(rank, now)
+    assert attendance.slowest() == [3]
+    attendance.finish(3, None, "", 10.0)
+    assert attendance.slowest() == [0, 2]
+    attendance.dismissed[0] = "lost"
+    assert attendance.slowest() == [2]

@@ -4,10 +4,12 @@ import dataclasses
 
 import numpy as np
 
+from posse.arms.base import RandomMeans
 from posse.arms.bernoulli import BernoulliArms
 from posse.hosts.sources import Chance
 from posse.measure.regret import Regret
-from posse.seeds import Purpose
+from posse.protocol.machine import COORDINATOR
+from posse.seeds import Purpose, generator
 from tests.support.hosts import sources
 
 
@@ -18,6 +20,14 @@ def lab(rank: int = 2) -> Chance:
 def test_the_field_knows_the_time_to_the_millisecond() -> None:
     told = sources(lambda: 123_456_789).coarse()
     assert (told.clock(), told.stamp()) == (123_000_000, 123_000_000)
+
+
+def test_the_labs_chance_follows_from_seed_run_rank_and_purpose() -> None:
+    ties = generator(5, 1, 2, Purpose.TIES).random(4)
+    assert (lab().generator(Purpose.TIES).random(4) == ties).all()
+    instance = generator(5, 1, COORDINATOR, Purpose.INSTANCE).random(4)
+    assert (lab().common(Purpose.INSTANCE).random(4) == instance).all()
+    assert lab().secret(Purpose.PROTOCOL) == generator(5, 1, 2, Purpose.PROTOCOL).bytes(32)
 
 
 def test_the_fields_chance_is_the_operating_systems_and_nothing_else() -> None:
@@ -51,3 +61,11 @@ def test_regret_is_against_the_average_and_ones_own_where_they_differ() -> None:
     assert _costs(lab().regret(own, 3, "own")) == {"regret": [0, 0.8]}
     same = BernoulliArms(means=[0.1, 0.5])
     assert lab().regret(same, 3, "average").keys() == {"regret"}
+
+
+def test_random_means_are_the_same_for_all_agents_of_a_run_and_new_in_the_next() -> None:
+    drawn = BernoulliArms(means=RandomMeans(random="uniform", count=2))
+    of = [Chance(sources(), False, 5, 0, rank) for rank in range(3)]
+    tables = [chance.means(drawn, 3) for chance in of]
+    assert all(np.array_equal(table, tables[0]) for table in tables)
+    assert not np.array_equal(Chance(sources(), False, 5, 1, 0).means(drawn, 3), tables[0])
