@@ -27,5 +27,6 @@ def spec(
     changes = {name: parameters.pop(name) for name in ("variant", "seed") if name in parameters}
     parameters = {"horizon": horizon, **SYSTEMS[system], **parameters}
     engine = {"deadline": 20.0, **(engine or {})}
-    run = describe_run(system, players, means, seed=4, parameters=parameters, engine=engine)
+    arms = {"kind": "bernoulli", "means": means}
+    run = describe_run(system, players, arms, seed=4, parameters=parameters, engine=engine)
     return prepare(run | changes)
