@@ -133,6 +133,18 @@ def test_rewards_over_time_are_those_that_were_earned() -> None:
         assert earned == pytest.approx(20 * t)
 
 
+def test_the_record_says_what_was_assigned() -> None:
+    told = detail(run(spec()))
+    assert [row.batch for row in told.batches] == [1, 2]
+    for row in told.batches:
+        assert row.demand <= row.assignments <= row.demand + 61
+        assert row.distinct <= row.assignments
+    assert all(4 <= size <= 7 for size in told.group_sizes)
+    assert told.feedback_used > 0
+    assert "passes on the public keys" in told.trust
+    assert "first member" in detail(run(spec(parameters={"aggregation": "sink"}))).trust
+
+
 def test_a_broken_cluster_assumption_is_named_and_the_run_goes_on() -> None:
     # two users alone want arm 2; the others drop it after the first batch
     means = [[0.02, 0.02, 0.98] if n < 2 else [0.9, 0.9, 0.02] for n in range(14)]

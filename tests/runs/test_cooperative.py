@@ -104,6 +104,14 @@ def test_the_ledger_and_what_follows_from_it() -> None:
     assert not memory.run(spec("private-ucb", "printed"), 0).privacy.claim.holds
 
 
+def test_half_a_diameter_is_said_in_the_result() -> None:
+    record = memory.run(
+        spec("cooperative-ucb", M=6, topology={"kind": "path"}, parameters={"horizon": 10}), 0
+    )
+    assert record.network.diameter == 5
+    assert (record.network.gamma, record.network.gamma_asked) == (3, "diameter/2")
+
+
 def test_hearing_further_helps() -> None:
     regret = [
         np.mean(

@@ -7,6 +7,7 @@ import pytest
 
 from posse.arms.bernoulli import Bernoulli
 from posse.engines import memory
+from posse.protocol.federated import Schedule
 from posse.results.record import RunRecord
 from tests.support.federated import RUNS, named, spec
 from tests.support.runs import detail
@@ -42,6 +43,22 @@ def test_every_agent_uses_exactly_the_horizon(name: str, horizon: int) -> None:
         # cut in the first round: one pull of each arm in turn
         assert record.pulls_per_arm == [agents] * horizon + [0] * (5 - horizon)
         assert (record.status, record.best_arm) == ("horizon", None)
+
+
+def test_pulls_of_cdp_follow_the_schedule() -> None:
+    record = memory.run(named("cdp"), 0)
+    schedule = Schedule(arms=5, senders=8, horizon=20_000, epsilon=1.0)
+    before, active, used = 0, 5, 0
+    for (_, r, size, total, new), (_, _, left, _, _) in zip(
+        agents_log(record, "explored"), record.log["rounds"], strict=True
+    ):
+        assert size == active
+        assert total == schedule.observations(int(r), active, before)
+        assert new == total - before
+        used += active * int(new)
+        before, active = int(total), int(left)
+    assert active == 1
+    assert record.pulls_per_arm[0] == 8 * (before + 20_000 - used)
 
 
 def test_ring_of_gis_pays_the_delay_in_pulls_of_one_arm() -> None:

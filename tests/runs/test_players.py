@@ -11,6 +11,7 @@ from posse import families
 from posse.engines import memory
 from posse.plan import prepare
 from posse.protocol.machine import COORDINATOR, Send, Started
+from posse.protocol.message import Plane
 from posse.protocol.players import Choice, jain
 from tests.support.players import SYSTEMS, spec
 from tests.support.runs import assert_same_run, detail, with_machines
@@ -26,6 +27,17 @@ def test_a_run_whose_frames_somebody_hears_is_the_same(system):
     assert heard.links == alone.links
     assert heard.detail == alone.detail
     assert sum(link.messages for link in alone.links) == len(frames)
+
+
+def test_the_world_is_a_plane_of_its_own_and_players_hear_only_the_medium():
+    record = memory.run(spec(horizon=100), 0)
+    assert record.communication.data.messages == 0
+    assert record.communication.cost == 0
+    world = [link for link in record.links if link.plane == Plane.WORLD]
+    assert {(link.source, link.target, link.kind, link.messages) for link in world} == {
+        *((n, COORDINATOR, "Choice", 100) for n in range(3)),
+        *((COORDINATOR, n, "Outcome", 100) for n in range(3)),
+    }
 
 
 @pytest.mark.parametrize("collision", [1, 2])
