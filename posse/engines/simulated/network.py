@@ -176,6 +176,8 @@ class SimulatedNetwork:
         self.gates: dict[Process, SimulatedGate] = {}
         """What decides whom the sockets of a process with keys let in."""
         self.base = Path()
+        self.most_waited = 0
+        """Most messages that waited in a socket for one connection."""
         self.declared: Conditions | None = None
         """What a run file says of the link between two ranks."""
         self._paths: dict[tuple[int, int], Path] = {}
@@ -620,6 +622,8 @@ class Connector:
         """Send data now, or over the next connection."""
         if self.end is None:
             self.waiting.append(data)
+            network = self.network
+            network.most_waited = max(network.most_waited, len(self.waiting))
         else:
             self.network.transmit(self.end, data, arrived)
 

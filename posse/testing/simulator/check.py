@@ -56,6 +56,10 @@ MOST_EVENTS = 200_000
 _NEARLY = 5.0
 """Seconds before a deadline from which on an agent may be late for it."""
 
+_MOST_WAITING = 50
+"""Messages that a socket without a connection keeps in the small runs that are tried: sessions keep
+what is sent, and ask nobody meanwhile."""
+
 _MOST_AGENTS = 8
 _SHORT_DEADLINE = 20.0
 _SHOWN = 40
@@ -274,6 +278,9 @@ def _violations(
     elif up := cluster.up_at_end:
         yield Violation("ends in time", f"processes {up} were still up after the last fault")
         return
+    waited = cluster.network.most_waited
+    grows = Violation("no growing memory", f"{waited} messages waited for one connection")
+    yield from [grows] * (waited > _MOST_WAITING)
     second = Violation("one run a run", "a second coordinator was not refused")
     yield from [second] * cluster.not_refused
     errors = [ended for ended in cluster.ended if ended.why and ended.rank < FIRST_STRANGER]

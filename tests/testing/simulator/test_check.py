@@ -4,6 +4,7 @@ from typing import get_args
 
 import pytest
 
+from posse.engines.agents.one_to_all import OneToAll
 from posse.engines.simulated.cluster import FIRST_STRANGER
 from posse.plan import prepare
 from posse.security.keys import CoordinatorKeys
@@ -66,6 +67,15 @@ def test_a_process_is_killed_and_started_again_with_all_its_agents() -> None:
     assert trial.violations == []
     for what, ranks in (("killed", range(together)), ("starts", range(-1, 8))):
         assert {event.source for event in trial.events if event.what == what} == {*ranks}
+
+
+def test_questions_that_wait_for_a_connection_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = prepare({"system": "private-ucb", **SMALL["private-ucb"]})
+    cut = InjectedFault(what="cut", after=200, ends=(1, 2), lasts=50.0)
+    assert attempt(plan, 0, [cut]).violations == []
+    monkeypatch.setattr(OneToAll, "changed", lambda self, neighbour, up: None)
+    found = attempt(plan, 0, [cut]).violations
+    assert [violation.invariant for violation in found] == ["no growing memory"]
 
 
 def test_a_failure_is_shrunk_to_the_faults_that_it_takes_and_drawn(
