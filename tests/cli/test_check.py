@@ -2,9 +2,11 @@
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from _pytest.capture import CaptureResult
 
 from tests.cli.conftest import Posse
 
@@ -17,39 +19,42 @@ LAB = '\narms = { kind = "bernoulli", means = [0.9, 0.6, 0.3] }'
 FIELD = '\nmode = "field"\narms = { kind = "csv", path = "PATH", count = 3, clip = [0.0, 1.0] }'
 
 
+Check = Callable[..., CaptureResult[str]]
+
+
+@pytest.fixture
+def check(tmp_path: Path, posse: Posse) -> Check:
+    """Checks a run file of this text; what was printed."""
+
+    def written(text: str, *words: str, code: int = 0) -> CaptureResult[str]:
+        (tmp_path / "run.toml").write_text(text)
+        return posse("check", tmp_path / "run.toml", *words, code=code)
+
+    return written
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (
-            PLAYERS + LAB,
-            "ε = 3 (M ε) against whoever sees all choices and collisions",
-        ),
+        (PLAYERS + LAB, "ε = 3 (M ε) against whoever sees all choices and collisions"),
         (PLAYERS + FIELD.replace("PATH", "log.csv"), "ε = 1 against whoever sees all choices"),
-        (
-            COOPERATIVE + LAB,
-            "ε = 6.383, δ = 1e-06 (the whole schedule, composed; epsilon = 0.5 is",
-        ),
+        (COOPERATIVE + LAB, "ε = 6.383, δ = 1e-06 (the whole schedule, composed; epsilon = 0.5"),
         (COOPERATIVE + FIELD.replace("PATH", "{rank}.csv"), "ε = 6.383, δ = 1e-06 (the whole"),
     ],
 )
 def test_check_says_the_epsilon_that_is_spent_and_against_whom(
-    text: str, said: str, tmp_path: Path, posse: Posse
+    text: str, said: str, check: Check
 ) -> None:
-    path = tmp_path / "ride.toml"
-    path.write_text(text)
-    out = posse("check", path).out
+    out = check(text).out
     assert said in out
     assert ("A run of the lab illustrates this and protects nothing" in out) is (LAB in text)
     assert ("Adding a row, removing it or moving" in out) is (LAB not in text)
 
 
-def test_check_says_what_repetitions_over_one_log_cost(tmp_path: Path, posse: Posse) -> None:
+def test_check_says_what_repetitions_over_one_log_cost(check: Check) -> None:
     arms = 'arms = { kind = "csv", path = "{rank}.csv", count = 3 }'
-    path = tmp_path / "ride.toml"
-    path.write_text(
-        f'system = "dp-mase"\nrepeat = 3\nagents.count = 8\n{arms}\nparameters.epsilon = 0.5'
-    )
-    out = posse("check", path).out
+    run = 'system = "dp-mase"\nrepeat = 3\nagents.count = 8\nparameters.epsilon = 0.5\n'
+    out = check(run + arms).out
     assert "so that all of them together cost at most ε = 1.5." in out
     assert "a reward is not a number in [0, 1], because that ends the run too" in out
 
@@ -64,20 +69,13 @@ parameters = { epsilon = 0.1, horizon = 20_000 }
 """
 
 
-def test_check_says_what_is_really_spent_and_against_whom(tmp_path: Path, posse: Posse) -> None:
-    run = tmp_path / "run.toml"
-    run.write_text(FIELD)
-    said = posse("check", run).out
+def test_check_says_what_is_really_spent_and_against_whom(check: Check) -> None:
+    said = check(FIELD).out
     assert 'parameters.noise = "per_agent"' in said
     assert "ε = 0.1 against whoever reads all messages of all agents" in said
-    assert (
-        "privacy: at most ε = 10, δ = 0.001 for each reward, ever; each row of a log is used in"
-        in said
-    )
-    said = posse("check", run, "--set", "parameters.noise=printed").out
+    assert "privacy: at most ε = 10, δ = 0.001 for each reward, ever; each row of a log" in said
+    said = check(FIELD, "--set", "parameters.noise=printed").out
     assert "ε = 5 (M ε, not ε) against whoever reads all messages" in said
-    said = posse("check", run, "--set", "parameters.epsilon=inf", code=2).err
-    assert "parameters.epsilon: inf is not a finite number" in said
 
 
 def test_arms_that_tie_are_warned_of_before_a_run_that_may_never_end(
@@ -103,11 +101,10 @@ def test_who_eliminates_arms_until_one_is_left_is_warned_of_ties(
     system: str, parameters: str, warned: bool, run_file: Path, posse: Posse
 ) -> None:
     changes = f"system={system}", f"parameters={parameters}", "agents.count=64"
-    command = ["check", run_file] + [word for to in changes for word in ("--set", to)]
+    command = ["check", run_file, *(f"--set={change}" for change in changes)]
     for means, ties in (("[0.5,0.3,0.5]", True), ("[0.5,0.3,0.3]", False)):
-        assert ("may never end" in posse(*command, "--set", f"arms.means={means}").out) is (
-            warned and ties
-        )
+        said = posse(*command, f"--set=arms.means={means}").out
+        assert ("may never end" in said) is (warned and ties)
 
 
 OWN = """
@@ -139,14 +136,6 @@ MODEL = replace(mesh(None), parameters=Raises)
 """
 
 
-def own_run(folder: Path, name: str) -> Path:
-    (folder / "own_checked.py").write_text(OWN)
-    path = folder / "ride.toml"
-    path.write_text(COOPERATIVE.replace("private-ucb", f"own_checked:{name}") + LAB)
-    path.write_text(path.read_text().replace(", epsilon = 0.5", ""))
-    return path
-
-
 @pytest.mark.parametrize(
     ("name", "said"),
     [
@@ -158,12 +147,14 @@ def own_run(folder: Path, name: str) -> Path:
     ],
 )
 def test_check_finds_what_is_wrong_with_a_users_system(
-    name: str, said: str, tmp_path: Path, posse: Posse, monkeypatch: pytest.MonkeyPatch
+    name: str, said: str, tmp_path: Path, check: Check, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.path", [*sys.path])
-    found = posse("check", "--trust", str(own_run(tmp_path, name)), code=2)
-    assert said in found.err
-    assert found.out == ""
+    (tmp_path / "own_checked.py").write_text(OWN)
+    text = COOPERATIVE.replace("private-ucb", f"own_checked:{name}") + LAB
+    printed = check(text.replace(", epsilon = 0.5", ""), "--trust", code=2)
+    assert said in printed.err
+    assert printed.out == ""
 
 
 def test_one_is_not_many(run_file: Path, posse: Posse) -> None:
@@ -184,18 +175,14 @@ def test_a_horizon_without_a_single_round_is_told(
 
 
 def test_check_reads_the_logs_of_rewards_that_are_on_this_machine(
-    tmp_path: Path, posse: Posse
+    tmp_path: Path, check: Check
 ) -> None:
-    run = tmp_path / "run.toml"
-    run.write_text(FIELD)
     (tmp_path / "rewards-0.csv").write_text("arm,reward\n0,1\n")
     (tmp_path / "rewards-1.csv").write_text("arm,reward\n0,1\n2,7\n")
-    refused = posse("check", run, code=2).err
     wrong = f"agent 1: {tmp_path}/rewards-1.csv, line 3: has a reward outside [0, 1] for arm 2"
-    assert wrong in refused
-    wider = posse("check", run, "--set", "arms.clip=[0, 9]").out
+    assert wrong in check(FIELD, code=2).err
     absent = f"{tmp_path}/rewards-2.csv does not exist, nor do the logs of 47 more agents"
-    assert absent in wider
+    assert absent in check(FIELD, "--set", "arms.clip=[0, 9]").out
 
 
 def test_what_a_file_says_is_shown_in_printable_letters(run_file: Path, posse: Posse) -> None:
@@ -206,37 +193,29 @@ def test_what_a_file_says_is_shown_in_printable_letters(run_file: Path, posse: P
     assert all(line.isprintable() for line in said.splitlines())
 
 
-def test_check_says_which_node_is_which_agent(tmp_path: Path, posse: Posse) -> None:
+def test_check_says_which_node_is_which_agent(tmp_path: Path, check: Check, posse: Posse) -> None:
     (tmp_path / "g.gml").write_text(
         'graph [ node [ id 0 label "2" ] node [ id 1 label "1" ] node [ id 2 label "3" ]'
         " edge [ source 0 target 1 ] edge [ source 0 target 2 ] ]"
     )
-    run = tmp_path / "run.toml"
-    run.write_text(
+    text = (
         'system = "cooperative-ucb"\nagents.count = 3\nparameters.horizon = 5\n'
         'arms = { kind = "bernoulli", means = [0.5, 0.6] }\n'
         'topology = { kind = "file", path = "g.gml" }\n'
     )
-    assert "\n  agents by name: 0 is 1, 1 is 2, 2 is 3\n" in posse("check", run).out
-    assert json.loads(posse("run", run, "--engine", "memory", "--json", "-q").out)["network"][
-        "names"
-    ] == ["1", "2", "3"]
+    assert "\n  agents by name: 0 is 1, 1 is 2, 2 is 3\n" in check(text).out
+    ran = posse("run", tmp_path / "run.toml", "--engine", "memory", "--json", "-q").out
+    assert json.loads(ran)["network"]["names"] == ["1", "2", "3"]
 
 
 @pytest.mark.parametrize(("word", "hang"), [("  claim: ", 9), ("  not on this machine: ", 4)])
 def test_on_a_terminal_long_lines_are_broken_under_what_they_belong_to(
-    word: str,
-    hang: int,
-    tmp_path: Path,
-    posse: Posse,
-    monkeypatch: pytest.MonkeyPatch,
+    word: str, hang: int, check: Check, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "ride.toml"
-    path.write_text(FIELD)
-    whole = posse("check", path).out
+    whole = check(FIELD).out
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "70")
-    broken = posse("check", path).out
+    broken = check(FIELD).out
     assert broken.split() == whole.split()
     assert max(len(line) for line in whole.splitlines()) > 200
     lines = broken.splitlines()
@@ -250,10 +229,9 @@ def test_on_a_terminal_long_lines_are_broken_under_what_they_belong_to(
 )
 def test_it_says_what_links_have(run_file: Path, engine: str, where: str, posse: Posse) -> None:
     link = 'network.links=[{ends=[0,"coordinator"],delay=0.2,bandwidth=1000}]'
-    given = ["network.delay=0.05", "network.loss=0.01", link]
-    options = [word for one in given for word in ("--set", one)]
-    engines = ["--set", f"engine.kind={engine}", "--set", "engine.transport=tcp"]
-    said = " ".join(posse("check", run_file, *options, *engines).out.split())
+    given = ["network.delay=0.05", "network.loss=0.01", link, "engine.transport=tcp"]
+    options = [f"--set={one}" for one in (*given, f"engine.kind={engine}")]
+    said = " ".join(posse("check", run_file, *options).out.split())
     assert (
         "network: delay 50 to 200 ms on 8 links; loss 1 % on 8 links; "
         f"bandwidth 1000 bytes/s on 1 link; {where}"
