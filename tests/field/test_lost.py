@@ -14,6 +14,7 @@ from posse.plan import Plan, prepare
 from posse.results.record import RunRecord
 from posse.security import keys, noise
 from tests.conftest import Start
+from tests.support import anonymous
 from tests.support.remote import Agent, Coordinator, free_port, until
 from tests.support.runfile import describe_run
 from tests.support.runs import certain_logs, spec
@@ -76,6 +77,32 @@ def test_who_had_no_rows_left_joins_again_once_it_has(folder: Path, tmp_path: Pa
     certain_logs(tmp_path, agents=1, arms=2, rows=2 * rows)
     assert once() == [0, 0]
     assert not list(tmp_path.glob("*.journal*"))
+
+
+@pytest.mark.slow
+def test_where_the_server_can_do_without_it_the_run_goes_on_and_the_next_waits_for_it(
+    caplog: pytest.LogCaptureFixture, start: Start
+) -> None:
+    plan = anonymous.spec(
+        "explore-then-commit",
+        8,
+        repeat=2,
+        parameters={"horizon": 200_000},
+        engine={"deadline": 20.0, "absence": 0.5},
+    )
+    c = Coordinator(plan, "tcp://127.0.0.1:*")
+    others = [Agent(c.endpoint, rank) for rank in range(7)]
+    join = ("agent", "--join", c.endpoint, "--wait", "20", "--rank", 7)
+    victim = start(*join, stderr=subprocess.DEVNULL)
+    until(lambda: c.engine.hub.status().frames > 16, "a round")
+    victim.kill()
+    until(lambda: "the next run waits for agent 7 to join again" in caplog.text, "the first run")
+    assert (c.record.dismissed, c.record.status) == ({7: "lost"}, "horizon")
+    start(*join, stderr=subprocess.DEVNULL)
+    record = c.ended()
+    assert c.error is None
+    assert (record.dismissed, record.status) == ({}, "horizon")
+    assert [agent.ended() for agent in others] == [0] * 7
 
 
 def test_a_coordinator_whose_address_is_taken_leaves_the_capture_of_who_has_it(
