@@ -75,6 +75,17 @@ def test_ring_of_gis_pays_the_delay_in_pulls_of_one_arm() -> None:
     assert longer.delay.exchange_slots == ring.delay.exchange_slots == [4] * ring.rounds
 
 
+@pytest.mark.parametrize(("t_delay", "slots"), [("diameter-1", 3), ("diameter", 4)])
+def test_a_horizon_inside_a_delay_delivers_and_counts_nothing(t_delay: str, slots: int) -> None:
+    """Round 1 explores in 180 slots; its means are there after as many as the delay has."""
+    rounds = []
+    for after in (slots - 1, slots):
+        parameters = {"horizon": 180 + after, "t_delay": t_delay}
+        run = spec("ddp-mab", 8, {"kind": "ring"}, parameters=parameters)
+        rounds.append(memory.run(run, 0).rounds)
+    assert rounds == [0, 1]
+
+
 def test_partial_participation_asks_other_agents_in_each_round() -> None:
     record = memory.run(named("cdp partial"), 0)
     assert record.communication.links.agent_coordinator == 4 * record.rounds  # ceil(.4 * 8)
