@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posse.hosts.endpoint import Endpoint, blamed_peer
+from posse.hosts.endpoint import NEIGHBOURS, Endpoint, blamed_peer
 from posse.protocol import control
+from posse.protocol.control import LinkCount
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import COORDINATOR
-from posse.protocol.mase import Eliminated
+from posse.protocol.mase import Eliminated, Vote
 from posse.protocol.message import Plane
-from posse.protocol.wire import HEADER, VERSION, Codec
+from posse.protocol.wire import HEADER, VERSION, Codec, encode, read_header
 from tests.support.hosts import frame
 
 CODEC = Codec((Eliminated, control.Advance))
@@ -101,3 +102,38 @@ def test_delays_are_measured_where_frames_are_stamped() -> None:
         end.arrived(1, sent, at)
     # 800 ns twice and 2 ns once, in buckets of an eighth of an octave
     assert end.delays == {1: {round(8 * 9.6439): 2, 8: 1}}
+
+
+def test_an_agents_frames_have_one_row_of_numbers() -> None:
+    outbox: list[tuple[int, bytes]] = []
+    end = endpoint(outbox=outbox)
+    end.send(1, Vote((0,)), 1.5)
+    end.send_to_all((1, 2), Vote((1,)), 2.5)
+    end.send(COORDINATOR, Vote((2,)), 3.5)
+    assert outbox == [
+        (to, encode(Vote((n,)), run=7, source=3, sequence=n, now=n + 1.5, sent=1_000))
+        for n, to in enumerate((1, NEIGHBOURS, COORDINATOR))
+    ]
+
+
+def test_a_coordinators_links_have_numbers_of_their_own() -> None:
+    outbox: list[tuple[int, bytes]] = []
+    end = endpoint(name=COORDINATOR, peers=range(3), outbox=outbox, per_link=True)
+    for to in (0, 1, 0, 2, 0):
+        end.send(to, Vote((0,)), 0.0)
+    numbers = [(to, read_header(data).sequence) for to, data in outbox]
+    assert numbers == [(0, 0), (1, 0), (0, 1), (2, 0), (0, 2)]
+
+
+def test_what_is_sent_is_counted_on_each_link_that_it_crosses() -> None:
+    end = endpoint()
+    end.send(1, Vote((0,)), 0.0)
+    end.send_to_all((1, 2), Vote((0,)), 0.0)
+    end.send(COORDINATOR, control.SlotReached(), 0.0)
+    vote = len(msgspec.msgpack.encode(Vote((0,))))
+    said = len(msgspec.msgpack.encode(control.SlotReached()))
+    assert end.meter.links() == [
+        LinkCount(3, COORDINATOR, 1, "SlotReached", 1, said, said + HEADER.size),
+        LinkCount(3, 1, 0, "Vote", 2, 2 * vote, 2 * (vote + HEADER.size)),
+        LinkCount(3, 2, 0, "Vote", 1, vote, vote + HEADER.size),
+    ]
