@@ -79,6 +79,24 @@ def test_the_earliest_acts_when_all_have_said_when() -> None:
     assert told.sent() == [(6, "Advance")]
 
 
+def test_whoever_was_told_something_says_anew_when_it_acts() -> None:
+    """Five votes eliminate an arm of `mase` here; then nobody's turn is known any more."""
+    told = Told(spec("mase", agents=8))
+    for rank in range(8):
+        told.say(rank, control.Due(rank + 1.0))
+    for rank in range(4):
+        assert told.sent() == [(rank, "Advance")]
+        told.say(rank, Vote((1,)), now=rank + 1.0)
+        told.say(rank, control.Due(math.inf), now=rank + 1.0)
+    told.sent()
+    told.say(4, Vote((1,)), now=5.0)
+    assert told.sent() == [(n, "Eliminated") for n in range(8)]
+    assert told.host.log["eliminations"] == [[5.0, 1]]
+    told.say(4, control.Due(math.inf), now=5.0)
+    assert told.sent() == []
+    assert told.host.waiting_for() == list(range(8))
+
+
 @pytest.mark.parametrize(
     ("message", "reason"),
     [
