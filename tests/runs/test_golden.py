@@ -3,8 +3,8 @@
 `golden.json` has run specifications of every system and, for the first two runs of each, hashes of
 all frames in their order and of the result's document without what a clock measured. Clocks stand
 still here, and the operating system's generator says 7, so that the field is held too. The hashes
-were taken at commit 66a882c by `tests.support.golden.taken`. Whoever changes on purpose what a run
-sends or says deletes the case's hashes and has them taken anew by
+were taken by `tests.support.golden.taken`, at the commit in `made`. Whoever changes on purpose what
+a run sends or says deletes the case's hashes and has them taken anew by
 
     python -m pytest tests/runs/test_golden.py --golden
 
