@@ -26,8 +26,8 @@ from posse.testing.simulator.faults import (
     SLOWS,
     STRANGERS,
     InjectedFault,
+    JoinMode,
     KeyFault,
-    Mode,
     Nemesis,
     StartedFault,
     draw,
@@ -132,7 +132,7 @@ def _undisturbed(encoded: bytes, number: int, single: tuple[int, ...] = ()) -> d
 
 
 @functools.lru_cache(maxsize=64)
-def course(encoded: bytes, mode: Mode) -> tuple[int, tuple[tuple[int, int], ...]]:
+def course(encoded: bytes, mode: JoinMode) -> tuple[int, tuple[tuple[int, int], ...]]:
     """The undisturbed run: how many frames come, and over which links."""
     cluster = _cluster(decode_plan(encoded), 0, mode=mode)
     try:
@@ -145,7 +145,7 @@ def course(encoded: bytes, mode: Mode) -> tuple[int, tuple[tuple[int, int], ...]
 
 
 def _cluster(
-    plan: Plan, seed: int, *, keyed: bool = False, mode: Mode = "apart"
+    plan: Plan, seed: int, *, keyed: bool = False, mode: JoinMode = "apart"
 ) -> SimulatedCluster:
     here, starts = mode == "here", mode == "started"
     cluster = SimulatedCluster(plan, seed, api.serve, keyed=keyed, ipc=here, starts=starts)

@@ -219,17 +219,17 @@ def draw_per_process(seed: int, agents: int) -> int:
     return chance.randint(2, agents) if agents > 1 and chance.random() < _SHARED else 1
 
 
-Mode = Literal["apart", "here", "started"]
+JoinMode = Literal["apart", "here", "started"]
 """Agents on machines of their own, on their coordinator's, or started by its process."""
 
 
-def draw_mode(seed: int) -> Mode:
+def draw_mode(seed: int) -> JoinMode:
     """Where the agents of a seed are."""
     place = random.Random(f"transport {seed}").random()
     return "here" if place < _HERE else "started" if place < _HERE + _STARTED else "apart"
 
 
-def possible(mode: Mode, kinds: Sequence[str]) -> list[str]:
+def possible(mode: JoinMode, kinds: Sequence[str]) -> list[str]:
     """Which of these faults can happen there."""
     spared = BETWEEN_MACHINES if mode != "apart" else frozenset()
     spared |= OF_OTHERS if mode == "started" else {*get_args(StartedFault)}
