@@ -6,6 +6,7 @@ The session keeps them until the coordinator has them.
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 
 import zmq
 
@@ -116,7 +117,8 @@ class Uplink:
 
     def say(self, frame: bytes) -> None:
         """Send a frame outside the session, for the current connection only."""
-        self.line.transmit(frame)
+        with suppress(zmq.Again):  # the queue is full; whoever joins or resumes asks again
+            self.line.transmit(frame)
 
     def probe(self, now: float) -> None:
         """Look up the coordinator's name if that is due, and ask for missing confirmations."""

@@ -379,9 +379,9 @@ class SimulatedCluster:
         """Write into the trace that something begins, or ends, to be wrong."""
         self._tell(what, ends[0], " ".join(map(str, ends[1:])), ends[-1])
 
-    def mates(self, ranks: Iterable[int]) -> list[int]:
-        """These, and all agents that share a process with one of them."""
-        if self.starter is not None:
+    def mates(self, ranks: Iterable[int], *, at_first: bool = False) -> list[int]:
+        """These, and all agents that share a process with one of them, or did `at_first`."""
+        if self.starter is not None and not at_first:
             together = self.starter.together
             return sorted({*ranks}.union(*(together.get(rank, ()) for rank in ranks)))
         agents, shared = range(self.plan.spec.agents.count), self.per_process

@@ -262,7 +262,8 @@ def _starts_again(faults: Sequence[InjectedFault], cluster: SimulatedCluster) ->
         if fault.what == "starter killed":
             return False
         if fault.what in KILLS and COORDINATOR not in fault.ends:  # else all begins anew
-            kills.update(cluster.mates(fault.ends))
+            together = cluster.mates(fault.ends), cluster.mates(fault.ends, at_first=True)
+            kills.update({*together[0], *together[1]})
     return all(number <= engine.restarts for number in kills.values())
 
 

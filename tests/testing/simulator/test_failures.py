@@ -204,3 +204,8 @@ def test_who_is_started_again_before_its_loss_is_noticed_is_let_in(what: FaultKi
     plan = durable("cdp-mab")
     trial = attempt(plan, 2, [fault(what, 66, 0, lasts=0.5, amount=0.2)])
     assert trial.violations == []
+
+
+def test_an_agent_whose_queue_is_full_for_longer_than_it_waits_asks_again() -> None:
+    full = fault("queue full", 145, 3, COORDINATOR, lasts=78.959)
+    assert attempt(field_plan("anonymous"), 15917, [full]).violations == []
