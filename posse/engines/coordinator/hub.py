@@ -127,9 +127,9 @@ class Hub:
         """Set from another thread, it ends the wait under way with `RunFailed`."""
         self._selector = Selector(world.poller())
 
-    def watch(self, fd: int, describe: Callable[[], Died]) -> None:
-        """Call `describe` for a death whenever `fd` is readable."""
-        self._selector.watch(fd, lambda: self._deaths.append(describe()))
+    def watch(self, source: zmq.Socket[bytes] | int, describe: Callable[[], Died]) -> None:
+        """Call `describe` for a death whenever `source` is readable."""
+        self._selector.watch(source, lambda: self._deaths.append(describe()))
 
     def status(self) -> CoordinatorStatus:
         """Who is up, when each was last heard, what is awaited; from any thread."""
