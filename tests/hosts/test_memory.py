@@ -29,17 +29,22 @@ def bound(test: str) -> float:
     return float(peak)
 
 
-def assert_peak(fill: Callable[[], object], test: str) -> None:
-    """What stays when `fill` has ended; of libraries and other threads of pytest's it is none."""
+def grow(fill: Callable[[], object]) -> float:
+    """What stays when `fill` has ended, in MiB; of libraries it is none."""
     tracemalloc.start()
     try:
         kept = fill()
         gc.collect()  # what refusals left in circles goes when Python likes
         ours = tracemalloc.take_snapshot().filter_traces(OURS)
-        grown = sum(trace.size for trace in ours.traces) / MIB
     finally:
         tracemalloc.stop()
     assert kept is not None
+    return sum(trace.size for trace in ours.traces) / MIB
+
+
+def assert_peak(fill: Callable[[], object], test: str, tries: int = 1) -> None:
+    """The least of some tries: what Python keeps to use again, and other tests' threads, vary."""
+    grown = min(grow(fill) for _ in range(tries))
     assert bound(test) / 10 <= grown <= bound(test), f"{grown:.2f} MiB"
 
 
@@ -84,16 +89,17 @@ def test_what_agents_attest_of_steps_that_nobody_came_to() -> None:
 
 def test_complaints_and_refusals() -> None:
     coordinator().receive(0, b"what Python keeps of a first refusal is not the host's")
-    host = coordinator()
+    hosts = [coordinator() for _ in range(3)]
 
     def fill() -> CoordinatorHost:
+        host = hosts.pop()
         for number in range(10_000):
             reason = f"{number}" * 10
             host.receive(0, frame(control.Complaint(1, reason[:64]), 0, number))
             host.receive(0, reason.encode() * 5)
         return host
 
-    assert_peak(fill, "test_complaints_and_refusals")
+    assert_peak(fill, "test_complaints_and_refusals", tries=len(hosts))
 
 
 def test_frames_that_a_peer_does_not_confirm() -> None:
