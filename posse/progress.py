@@ -13,11 +13,18 @@ from posse.plan import Plan
 _LOOK = 0.1
 """Seconds between looks into a running run."""
 
+_LONG = 300.0
+"""From so many seconds on that are left, work is long."""
+
 
 class Screen:
-    """Where the line is shown. This base class shows nothing. `every`: seconds between updates."""
+    """Where the line is shown. This base class shows nothing. `every`: seconds between updates.
+
+    `hint`: a line for whom long work awaits.
+    """
 
     every = math.inf
+    hint = ""
 
     def show(self, line: str) -> None:
         """Show the line in place of the last one."""
@@ -120,16 +127,23 @@ class Progress:
         return " · ".join(part for part in parts if part)
 
     def _left(self) -> str:
-        """How long it may still take, by what was done until now; "" where nobody knows."""
+        seconds = self._seconds_left()
+        return f"about {duration(seconds)} left" if seconds else ""
+
+    def _seconds_left(self) -> float:
+        """Seconds that are left by what was done until now; 0 where nobody knows."""
         done = self._done + self._share
         remaining = self._total - self._before - done
         if not done or remaining <= 0 or done < self._after * (done + remaining):
-            return ""
-        seconds = (time.monotonic() - self._began) * remaining / done
-        return f"about {duration(seconds)} left" if seconds else ""
+            return 0.0
+        return (time.monotonic() - self._began) * remaining / done
 
     def _tick(self) -> None:
+        hint = self._screen.hint
         while not self._ended.wait(self._pause()):
+            if hint and self._seconds_left() > _LONG:
+                self._screen.say(hint)
+                hint = ""
             self._screen.show(self.line)
 
     def _pause(self) -> float:

@@ -123,6 +123,21 @@ def test_it_moves_while_nothing_ends_and_stops_at_the_end() -> None:
     assert len(screen.lines) == seen
 
 
+def test_who_has_long_work_before_him_is_told_once_how_it_would_be_shorter(clock: Clock) -> None:
+    screen = Patient()
+    screen.hint = "there is a faster way"
+    with Progress("run", 10, screen) as line:
+        clock.now += 33
+        line.done()  # 297 s are left: not long
+        until(lambda: len(screen.lines) > 2, "three lines")
+        assert screen.hint not in screen.lines
+        clock.now += 1
+        until(lambda: screen.hint in screen.lines, "the hint")
+        seen = len(screen.lines)
+        until(lambda: len(screen.lines) > seen + 3, "more lines")
+    assert screen.lines.count(screen.hint) == 1
+
+
 def test_where_a_command_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def options(*, quiet: bool) -> argparse.Namespace:
         return argparse.Namespace(quiet=quiet, verbose=False)

@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from posse.cli.version import PLAIN_HINT, is_compiled
 from posse.log import LOG
 from posse.progress import Screen
 
@@ -17,6 +18,7 @@ class PlainLines(Screen):
 
     def __init__(self, console: Console) -> None:
         self._console = console
+        self.hint = "" if is_compiled() else PLAIN_HINT
 
     def say(self, line: str) -> None:
         self._console.print(Text(line), soft_wrap=True)

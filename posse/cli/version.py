@@ -8,6 +8,9 @@ _PLAIN = (
     "plain Python; compiled, a run takes .6 to .9 of the time: the wheels for CPython 3.11 to 3.14 "
     "on Linux are, and so is POSSE_COMPILE=1 pip install . in a clone (it takes a C compiler)"
 )
+PLAIN_HINT = (
+    "this posse is plain Python; compiled, it takes .6 to .9 of the time (posse --version says how)"
+)
 _COMPILED = (
     "compiled; plain Python gives the same answers: pip install --no-binary posse-bandits "
     "posse-bandits"
