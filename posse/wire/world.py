@@ -137,6 +137,14 @@ class World:
         """This machine's own address on the route to `endpoint`."""
         return lookup.own_address(endpoint)
 
+    def greets(self, endpoint: str) -> bool:
+        """Whether ZeroMQ answers there."""
+        return lookup.greets(endpoint)
+
+    def closed_by_us(self, port: int) -> set[str]:
+        """Hosts whose connections to this port this machine closed in the last minute."""
+        return lookup.closed_by_us(port)
+
     def memory(self) -> tuple[int, int]:
         """This process's memory in bytes: its peak, and with what it shares in proportion (Pss)."""
         import resource  # noqa: PLC0415  (Windows has none)

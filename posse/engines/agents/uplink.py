@@ -19,7 +19,7 @@ from posse.security.zap import connect_with
 from posse.wire.door import AROUND, AROUND_WITH_KEYS
 from posse.wire.line import Interceptor, Line
 from posse.wire.links import sender
-from posse.wire.lookup import greets, unresolved
+from posse.wire.lookup import unresolved
 from posse.wire.session import Session, SessionBroken, is_numbered
 from posse.wire.sockets import (
     HANDSHAKE_FAILURES,
@@ -62,6 +62,7 @@ class Uplink:
         guarded: bool = False,
         world: World = HERE,
     ) -> None:
+        self._world = world
         self.door: UplinkDoor | None = None
         self._around = AROUND if keys is None else AROUND_WITH_KEYS
         self.monitor: zmq.Socket[bytes] | None = None
@@ -175,7 +176,7 @@ class Uplink:
                     yield from joining.not_let_in(Closure.NOT_UNDERSTOOD, why_failed(event.value))
                 case zmq.EVENT_HANDSHAKE_FAILED_AUTH:
                     yield from joining.not_let_in(Closure.UNKNOWN_KEY)
-                case _ if greets(self._endpoint):
+                case _ if self._world.greets(self._endpoint):
                     yield from joining.not_let_in(Closure.WITHOUT_A_WORD)
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ from posse.security.zap import ZapStatus, host_of, key_of, serve_with
 from posse.wire.door import WATCHED, Door
 from posse.wire.line import Interceptor, Line
 from posse.wire.links import outside_runs, sender
-from posse.wire.lookup import closed_by_us, in_the_way
+from posse.wire.lookup import in_the_way
 from posse.wire.session import Session, SessionBroken
 from posse.wire.sockets import (
     HANDSHAKE_MS,
@@ -206,7 +206,7 @@ class Router:
         if now < self._look_up_at or event.address.startswith("ipc:"):
             return ""  # a look-up is expensive when many connections come
         self._look_up_at = now + _LOOK_UP_EVERY
-        hosts = sorted(closed_by_us(int(split(event.address)[1])))[:_NAMED]
+        hosts = sorted(self._world.closed_by_us(int(split(event.address)[1])))[:_NAMED]
         return f" from {' or '.join(hosts)}" if hosts else ""
 
     def close(self, *, flush: bool) -> None:

@@ -249,6 +249,12 @@ class SimulatedWorld(World):
     def own_address(self, endpoint: str) -> str:
         return self._network.host(self.process.rank)
 
+    def greets(self, endpoint: str) -> bool:
+        return self._network.listener(endpoint) is not None
+
+    def closed_by_us(self, port: int) -> set[str]:
+        return set()
+
     def memory(self) -> tuple[int, int]:
         return _MEMORY
 

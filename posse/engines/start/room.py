@@ -71,7 +71,7 @@ def require(
     near = links[:spawn]
     shares = [near[start : start + together] for start in range(0, len(near), together)]
     of_agents = [agent * len(share) + link * sum(share) + _SHARED for share in shares]
-    files = max((_PER_AGENT - ipc) * agents + _BESIDES, *of_agents, 0)
+    files = max([(_PER_AGENT - ipc) * agents + _BESIDES, *of_agents])
     needs = (
         ("open files in one process", files + reserve, hard, "ulimit -Hn"),
         ("threads and processes", threads, free_tasks(), "the container's pids limit"),

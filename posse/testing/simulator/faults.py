@@ -579,9 +579,8 @@ class Nemesis:
                 cluster.disks[rank].trouble, cluster.disks[rank].slow = "", 0.0
             for rank in of_disk:
                 self._start_if_failed(rank)
-                schedule.call_later(
-                    _ENDING, partial(self._start_if_failed, rank)
-                )  # it may be ending
+                # it may be ending
+                schedule.call_later(_ENDING, partial(self._start_if_failed, rank))
 
         return undo
 
