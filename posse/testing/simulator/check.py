@@ -281,31 +281,57 @@ def _violations(
         return
     waited = cluster.network.most_waited
     grows = Violation("no growing memory", f"{waited} messages waited for one connection")
-    yield from [grows] * (waited > _MOST_WAITING)
+    # who stood still answers each question of that time before it hears that nobody is there
+    stood = sum(fault.lasts for fault in faults if fault.what in {"stop", "stand still"})
+    yield from [grows] * (waited > _MOST_WAITING + 2 * stood)
     second = Violation("one run a run", "a second coordinator was not refused")
     yield from [second] * cluster.not_refused
+    yield from _differences(cluster, faults, expected)
+    if cluster.plan.field:
+        yield from (Violation(*breach) for breach in breaches(cluster))
+    yield from _blames(cluster, faults)
+    if cluster.keys is not None:
+        yield from _admissions(cluster, faults)
+
+
+def _differences(
+    cluster: SimulatedCluster,
+    faults: Sequence[InjectedFault],
+    expected: dict[int, dict[str, Any] | None],
+) -> Iterator[Violation]:
+    """In what runs differ from those without faults, where they must not or nobody says why."""
     errors = [ended for ended in cluster.ended if ended.why and ended.rank < FIRST_STRANGER]
+    why = "; ".join(f"{ended.rank}: {ended.why.splitlines()[0]}" for ended in errors)
     must = survives(faults, cluster)
     healthy = all(fault.what in SLOWS | STRANGERS for fault in faults)
     for number, record in expected.items():
         if number not in cluster.records:
             if must:
                 name = "a healthy run is never ended" if healthy else "same record"
-                why = "; ".join(f"{e.rank}: {e.why.splitlines()[0]}" for e in errors)
                 yield Violation(name, f"run {number} did not end: {why}")
             elif not errors:
                 yield Violation("a loss is said", f"run {number} has no record and no error")
+            elif _spares(cluster, faults):
+                yield Violation("the others go on", f"run {number} did not end: {why}")
         elif different := _difference(cluster.records[number], record):
             missing = cluster.records[number].dismissed or {}
             if must:
                 yield Violation("same record", f"run {number} {different}; missing: {missing}")
             elif not missing and cluster.records[number].answered:
                 yield Violation("a loss is said", f"run {number} {different}")
-    if cluster.plan.field:
-        yield from (Violation(*breach) for breach in breaches(cluster))
-    yield from _blames(cluster, faults)
-    if cluster.keys is not None:
-        yield from _admissions(cluster, faults)
+
+
+def _spares(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> bool:
+    """Whether the faults leave coordinator and some agents alone, so that these have a result.
+
+    A run does not begin without an agent whose key was revoked, and one that the coordinator's
+    process started ends all by its broken disk.
+    """
+    ends = {"disk full", "disk error"} if cluster.starts else {"revoked key"}
+    if any(fault.what in ends for fault in faults):
+        return False
+    at_fault = {*cluster.mates([*touched(faults)])}
+    return COORDINATOR not in at_fault and len(at_fault) < cluster.plan.spec.agents.count
 
 
 def _admissions(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> Iterator[Violation]:

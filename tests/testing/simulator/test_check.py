@@ -5,6 +5,7 @@ from typing import get_args
 import pytest
 
 from posse.engines.agents.one_to_all import OneToAll
+from posse.engines.coordinator.lobby import Lobby
 from posse.engines.simulated.cluster import FIRST_STRANGER
 from posse.plan import prepare
 from posse.security.keys import CoordinatorKeys
@@ -76,6 +77,16 @@ def test_questions_that_wait_for_a_connection_are_found(monkeypatch: pytest.Monk
     monkeypatch.setattr(OneToAll, "changed", lambda self, neighbour, up: None)
     found = attempt(plan, 0, [cut]).violations
     assert [violation.invariant for violation in found] == ["no growing memory"]
+
+
+def test_an_agent_that_takes_the_others_with_it_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One is stopped for longer than the deadline, and the coordinator takes all for silent."""
+    plan, seed = own_plan(264), 264
+    stop = InjectedFault(what="stop", after=586, ends=(5,), lasts=32.0)
+    assert attempt(plan, seed, [stop]).violations == []
+    monkeypatch.setattr(Lobby, "_without_answer", lambda self, late: late)
+    found = attempt(plan, seed, [stop]).violations
+    assert {violation.invariant for violation in found} == {"the others go on"}
 
 
 def test_a_failure_is_shrunk_to_the_faults_that_it_takes_and_drawn(
