@@ -24,6 +24,7 @@ from posse.families.bounds import Bound, NoBoundError, means_table
 from posse.families.claims import ClaimContext, for_persons
 from posse.families.network import Network
 from posse.families.system import Field, LabOnly, System
+from posse.gates.decode import Packed
 from posse.protocol import control
 from posse.protocol.machine import COORDINATOR, MOST_ARMS, OnMissing, Parameters
 from posse.protocol.privacy import Claim
@@ -248,7 +249,7 @@ def decode_plan(document: bytes) -> Plan:
 
 @lru_cache(maxsize=8)
 def _decode_plan(document: bytes) -> Plan:
-    return prepare(msgspec.msgpack.decode(document, type=RunSpec))
+    return prepare(Packed[RunSpec](RunSpec).read(document))
 
 
 def _named_system(raw: dict[str, Any]) -> System:

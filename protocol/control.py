@@ -8,6 +8,20 @@ from typing import Annotated, ClassVar
 import msgspec
 from msgspec import Meta
 
+from posse.protocol.bounds import (
+    MOST_ITEMS,
+    AnyRank,
+    Arm,
+    ArmNumbers,
+    Count,
+    Name,
+    Nanoseconds,
+    PackedBytes,
+    Rank,
+    Ranks,
+    Seed,
+    Whole,
+)
 from posse.protocol.message import Message, Plane
 from posse.protocol.privacy import Release
 from posse.protocol.signing import STATEMENT_BYTES
@@ -15,12 +29,11 @@ from posse.protocol.signing import STATEMENT_BYTES
 Sentence = Annotated[str, Meta(max_length=4000)]
 ShortText = Annotated[str, Meta(max_length=64)]
 Address = Annotated[str, Meta(max_length=200)]
-Count = Annotated[int, Meta(ge=0)]
-MOST_AGENTS = 100_000
-Rank = Annotated[int, Meta(ge=0, lt=MOST_AGENTS)]
+MAX_SETUP = 8 << 20
+"""Bytes of what only a coordinator sends, in a frame of its own: `MAX_FRAME`."""
 ShortHash = Annotated[str, Meta(max_length=16)]
 Statement = Annotated[bytes, Meta(min_length=STATEMENT_BYTES, max_length=STATEMENT_BYTES)]
-Configuration = Annotated[dict[str, ShortHash], Meta(max_length=1000)]
+Configuration = Annotated[dict[Name, ShortHash], Meta(max_length=1000)]
 
 
 class Control(Message, frozen=True):
@@ -37,10 +50,10 @@ class Join(Control, frozen=True):
     own run file, if it has one (`configuration`), and posse's `version`, empty for other software.
     """
 
-    rank: int
+    rank: AnyRank
     token: Annotated[str, Meta(max_length=64)]
     inbox: Address
-    pid: int
+    pid: Count
     incarnation: Annotated[bytes, Meta(max_length=16)] = b""
     wall: float = 0.0
     configuration: Configuration = msgspec.field(default_factory=dict)
@@ -69,7 +82,7 @@ class Resume(Control, frozen=True):
     many frames it has sent, -1 if it does not say. The answer is `Resumed`, `Unknown` or `Refused`.
     """
 
-    rank: int
+    rank: AnyRank
     token: Annotated[str, Meta(max_length=64)]
     incarnation: Annotated[bytes, Meta(max_length=16)]
     connection: Count
@@ -77,7 +90,7 @@ class Resume(Control, frozen=True):
     starts: Count = 0
     pid: Count = 0
     inbox: Address = ""
-    sent: int = -1
+    sent: Annotated[int, Meta(ge=-1, le=1 << 53)] = -1
 
 
 class Resumed(Control, frozen=True):
@@ -92,7 +105,7 @@ class Resumed(Control, frozen=True):
 class Moved(Control, frozen=True):
     """An agent's neighbour is now reached at another inbox."""
 
-    agent: Count
+    agent: Rank
     inbox: Address
 
 
@@ -107,14 +120,14 @@ class Whose(Control, frozen=True):
 class Sync(Control, frozen=True):
     """An agent asks what the coordinator's clock shows."""
 
-    sent: int
+    sent: Nanoseconds
 
 
 class Synced(Control, frozen=True):
     """The coordinator's clock, in nanoseconds, when it read the `Sync` with this `sent`."""
 
-    sent: int
-    clock: int
+    sent: Nanoseconds
+    clock: Nanoseconds
 
 
 class Arrived(Control, frozen=True):
@@ -127,7 +140,7 @@ class Configure(Control, frozen=True):
     """All that an agent may know: its own rank, its arms, its neighbours, the parameters."""
 
     rank: Rank
-    setup: bytes
+    setup: Annotated[bytes, Meta(max_length=MAX_SETUP)]
 
 
 class Ready(Control, frozen=True):
@@ -137,7 +150,7 @@ class Ready(Control, frozen=True):
 class Begin(Control, frozen=True):
     """Run `run` begins."""
 
-    seed: Count
+    seed: Seed
     run: Count
 
 
@@ -162,21 +175,21 @@ class SlotReached(Control, frozen=True):
 class Finished(Control, frozen=True):
     """An agent is done. `exhausted` names the arm that ran out of rewards, if that is why."""
 
-    arm: Count | None
+    arm: Arm | None
     exhausted: Sentence = ""
 
 
 class Attested(Control, frozen=True):
     """What an agent holds after a step; the coordinator compares it with the other agents'."""
 
-    step: int
+    step: Count
     value: Annotated[bytes, Meta(max_length=500_000)]
 
 
 class Complaint(Control, frozen=True):
     """An agent refused a message of its neighbour `about`, or of the coordinator (-1, lab only)."""
 
-    about: int
+    about: AnyRank
     reason: ShortText
 
 
@@ -196,7 +209,7 @@ class Contradicted(Control, frozen=True):
 class Linked(Control, frozen=True):
     """An agent's connection to neighbour `about` was lost, or is `up` again; in any run or none."""
 
-    about: Count
+    about: Rank
     up: bool
 
 
@@ -213,7 +226,7 @@ class Gone(Control, frozen=True):
     With `exhausted` its rewards are used up; its process lives and may take part in the next run.
     """
 
-    agent: Count
+    agent: Rank
     exhausted: bool = False
 
 
@@ -224,19 +237,19 @@ class AgentStanding(Control, frozen=True, tag="Standing"):
     round: Count
     begun: Count
     slot: Count
-    arms: Annotated[tuple[Count, ...], Meta(max_length=100_000)]
+    arms: ArmNumbers
 
 
 class Regroup(Control, frozen=True):
     """After `view` losses, where the agents that are left go on; see `machine.Regrouped`."""
 
     view: Count
-    neighbours: Annotated[tuple[Count, ...], Meta(max_length=100_000)]
+    neighbours: Ranks
     knowledge: Annotated[bytes, Meta(max_length=4 << 20)]
     round: Count
     begun: Count
     slot: Count
-    arms: Annotated[tuple[Count, ...], Meta(max_length=100_000)]
+    arms: ArmNumbers
 
 
 class Stop(Control, frozen=True):
@@ -251,16 +264,16 @@ class ResourceUse(msgspec.Struct, frozen=True, array_like=True):
     """What an agent's process used so far: processor seconds, peak and proportional memory."""
 
     cpu_seconds: float
-    peak_bytes: int
-    proportional_bytes: int
+    peak_bytes: Whole
+    proportional_bytes: Whole
 
 
 class LinkCount(msgspec.Struct, frozen=True, array_like=True):
     """What one sender sent to one target, a row of `posse.measure.traffic`."""
 
-    source: int
-    target: int
-    plane: int
+    source: AnyRank
+    target: AnyRank
+    plane: Annotated[int, Meta(ge=0, le=255)]
     kind: ShortText
     messages: Count
     payload_bytes: Count
@@ -271,20 +284,25 @@ REWARDS = "rewards"
 """Where means are unknown, `Report.regret` has by this name the sum of the agent's rewards."""
 
 
+_MANY = Meta(max_length=MOST_ITEMS)
+_FEW = Meta(max_length=1_000)
+"""Names of tables, means and reasons: a system has a handful."""
+
+
 class Report(Control, frozen=True):
     """What an agent measured of itself in one run (lab only)."""
 
-    pulls: bytes
+    pulls: PackedBytes
     activations: Count
     slots: Count
-    regret: dict[str, float]
-    curve: dict[str, bytes]
-    links: list[LinkCount]
-    delays: dict[int, dict[int, Count]]
-    refused: dict[ShortText, Count]
-    releases: list[Release]
-    log: dict[str, list[list[float]]]
-    seconds: dict[str, list[float]]
+    regret: Annotated[dict[Name, float], _FEW]
+    curve: Annotated[dict[Name, PackedBytes], _FEW]
+    links: Annotated[list[LinkCount], _MANY]
+    delays: Annotated[dict[AnyRank, Annotated[dict[Whole, Count], _MANY]], _MANY]
+    refused: Annotated[dict[ShortText, Count], _FEW]
+    releases: Annotated[list[Release], _MANY]
+    log: Annotated[dict[Name, Annotated[list[Annotated[list[float], _MANY]], _MANY]], _FEW]
+    seconds: Annotated[dict[Name, Annotated[list[float], _MANY]], _FEW]
     resources: ResourceUse
 
 
@@ -295,7 +313,7 @@ class Ask(Control, frozen=True):
 class Status(Control, frozen=True):
     """The coordinator's status as JSON, for an operator."""
 
-    document: bytes
+    document: Annotated[bytes, Meta(max_length=MAX_SETUP)]
 
 
 class Goodbye(Control, frozen=True):

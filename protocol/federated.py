@@ -15,6 +15,7 @@ from typing import Annotated, ClassVar, Literal
 from msgspec import Meta
 
 from posse.protocol.arrays import FloatArray
+from posse.protocol.bounds import MOST_AGENTS, Arm, Count, PackedBytes, Rank
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.log import PublicRow, Row
 from posse.protocol.machine import MOST_ARMS, MOST_PULLS, Parameters
@@ -34,24 +35,22 @@ RoundNumber = Annotated[int, Meta(ge=1, le=MOST_ROUNDS)]
 Number = Annotated[int, Meta(ge=1, le=1 << 40)]
 """Number of an exchange: its round plus `posse.agent.federated.EXCHANGES` per loss before it."""
 Slot = Annotated[int, Meta(ge=1, le=1_000_000)]
-Agents = Annotated[tuple[Annotated[int, Meta(ge=0)], ...], Meta(min_length=1, max_length=100_000)]
-ActiveArms = Annotated[
-    tuple[Annotated[int, Meta(ge=0)], ...], Meta(min_length=1, max_length=MOST_ARMS)
-]
+Agents = Annotated[tuple[Rank, ...], Meta(min_length=1, max_length=MOST_AGENTS)]
+ActiveArms = Annotated[tuple[Arm, ...], Meta(min_length=1, max_length=MOST_ARMS)]
 
 
 class Means(Message, frozen=True):
     """Agent to server: ȳ_{i,k} for every k in I, in the order of the arms."""
 
     round: RoundNumber
-    means: bytes
+    means: PackedBytes
 
 
 class SinkMeans(Message, frozen=True):
     """Sink agent to server: the average of ȳ over its component, for every k in I."""
 
     round: RoundNumber
-    means: bytes
+    means: PackedBytes
 
 
 class Active(Message, frozen=True):
@@ -90,14 +89,14 @@ class Data(InSlot, frozen=True):
     """
 
     origins: Agents
-    means: bytes
+    means: PackedBytes
 
 
 class Hop(InSlot, frozen=True):
     """SAC, to the next hop: means on their way to the sink; `means` is as in `Data`."""
 
     origins: Agents
-    means: bytes
+    means: PackedBytes
 
 
 class Quiet(InSlot, frozen=True):
@@ -110,8 +109,8 @@ class Quiet(InSlot, frozen=True):
     plane: ClassVar[Plane] = Plane.CONTROL
 
     stage: Literal["adv", "req", "push"]
-    full: bytes = b""
-    since: Annotated[int, Meta(ge=0)] = 0
+    full: PackedBytes = b""
+    since: Count = 0
 
 
 class Held(Message, frozen=True):
@@ -132,7 +131,7 @@ class Stated(Message, frozen=True):
     plane: ClassVar[Plane] = Plane.CONTROL
 
     round: Number
-    statements: bytes
+    statements: PackedBytes
 
 
 class SingleParameters(Parameters, frozen=True, kw_only=True):

@@ -37,6 +37,8 @@ from typing import Any, Literal, Never, NoReturn, Protocol, final, get_args, run
 import msgspec
 
 from posse.protocol.arrays import FloatArray
+from posse.protocol.bounds import MOST_ARMS as MOST_ARMS  # noqa: PLC0414
+from posse.protocol.bounds import MOST_PULLS as MOST_PULLS  # noqa: PLC0414
 from posse.protocol.errors import WORD, Contradiction, LocalProtocolError, RemoteProtocolError
 from posse.protocol.log import Row
 from posse.protocol.message import Message
@@ -147,13 +149,6 @@ AgentEvent = Started | Turn | Pulled | Observed | Received | PeerLost | Regroupe
 
 ServerEvent = Started | Pulled | Received | PeerFinished | PeerLost | Regrouped | TimerFired
 """Events that a coordinator's machine may be handed."""
-
-
-MOST_ARMS = 100_000
-"""K at most; it bounds a message, and the memory that a run file can request."""
-
-MOST_PULLS = (1 << 53) - 1
-"""Limit per agent: above it a float cannot count rewards one by one, and reports are refused."""
 
 
 @final

@@ -13,6 +13,7 @@ import numpy as np
 from msgspec import Meta
 
 from posse.protocol.arrays import FloatArray
+from posse.protocol.bounds import Arm, PackedBytes
 from posse.protocol.log import PublicRow
 from posse.protocol.machine import MOST_ARMS, MOST_PULLS, Parameters, Variant
 from posse.protocol.message import Message
@@ -23,9 +24,7 @@ LEAST_FAILURE = 1e-100
 
 VoteRule = Literal["at-least", "more-than"]
 
-ArmIndices = Annotated[
-    tuple[Annotated[int, Meta(ge=0)], ...], Meta(min_length=1, max_length=MOST_ARMS)
-]
+ArmIndices = Annotated[tuple[Arm, ...], Meta(min_length=1, max_length=MOST_ARMS)]
 
 
 class Vote(Message, frozen=True):
@@ -44,7 +43,7 @@ class Sample(Message, frozen=True):
     """Agent to coordinator, `central` only: one raw reward of each of these arms."""
 
     arms: ArmIndices
-    rewards: bytes
+    rewards: PackedBytes
 
 
 TO_COORDINATOR = (Vote, Sample)

@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from msgspec import Meta
 from numpy.typing import NDArray
 
+from posse.protocol.bounds import MOST_AGENTS, Rank
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.message import Message
 from posse.protocol.sharing import SHARE_BYTES
@@ -67,7 +68,7 @@ class PublicKey(Message, frozen=True):
 class Keys(Message, frozen=True):
     """Coordinator to agents, once: everybody's `PublicKey`, by rank."""
 
-    keys: dict[Index, SignedKey]
+    keys: Annotated[dict[Rank, SignedKey], Meta(max_length=MOST_AGENTS)]
 
 
 class Masked(Message, frozen=True):

@@ -15,6 +15,7 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
+from posse.protocol.bounds import MOST_PULLS, Arm, Count
 from posse.protocol.log import PublicRow, Row
 from posse.protocol.machine import Parameters, Variant
 from posse.protocol.message import Message, Plane
@@ -34,14 +35,14 @@ class WorldMessage(Message, frozen=True, gc=False):
 class Choice(WorldMessage, frozen=True):
     """Player to medium: in slot `slot`, counted from 1, I pull `arm`."""
 
-    slot: Annotated[int, Meta(ge=1)]
-    arm: Annotated[int, Meta(ge=0)]
+    slot: Annotated[int, Meta(ge=1, le=MOST_PULLS)]
+    arm: Arm
 
 
 class Outcome(WorldMessage, frozen=True):
     """Medium to player: your arm's sample in `slot`, your payoff, and whether you collided."""
 
-    slot: int
+    slot: Count
     sample: float
     payoff: float
     collided: bool

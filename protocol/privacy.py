@@ -7,6 +7,7 @@ import numpy as np
 from msgspec import Meta
 
 from posse.protocol.accounting import NO_LOSSES, Losses, composed
+from posse.protocol.bounds import Name, Whole
 from posse.protocol.errors import LocalProtocolError
 
 REWARD = "the value of one reward of one agent, its arm and place fixed"
@@ -46,12 +47,12 @@ class Release(msgspec.Struct, frozen=True, array_like=True):
     - `times`: how often it was made, each time with new noise
     """
 
-    mechanism: str
+    mechanism: Name
     sensitivity: float
     scale: float
     epsilon: float
-    block: str
-    times: int = 1
+    block: Name
+    times: Whole = 1
 
 
 class Guarantee(msgspec.Struct, frozen=True, kw_only=True):

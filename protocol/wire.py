@@ -68,6 +68,9 @@ regret curve, a thousand links and ten thousand rows. Decoded, one may take fift
 """
 
 
+UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises for bytes that are not what they should be; see `posse.gates.decode`."""
+
 _encode: Final = msgspec.msgpack.Encoder().encode
 
 
@@ -195,7 +198,7 @@ class Codec:
             raise RemoteProtocolError(
                 "unknown-kind" if unknown else "malformed", self._fault(str(error), kind_of(frame))
             ) from None
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except UNDECODABLE as error:
             raise RemoteProtocolError("malformed", str(error)) from None
 
     def _fault(self, error: str, kind: str) -> str:

@@ -10,6 +10,7 @@ from posse.arms import Arms, ArmsContext, ArmsSpec, LabMeans
 from posse.arms.gaussian import Gaussian
 from posse.errors import RunFailed
 from posse.families.reading import MessageReader
+from posse.gates.decode import unpacked
 from posse.plan import Plan
 from posse.protocol.arrays import FloatArray
 from posse.protocol.machine import COORDINATOR
@@ -28,8 +29,6 @@ _ASKING = 100
 
 _LEVELS = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (0.5, 0.5))
 """Constant rewards around the one that differs: its own arm's, and all other arms'."""
-
-_decode = msgspec.msgpack.Decoder().decode
 
 
 @dataclass
@@ -112,7 +111,7 @@ class AuditedArms:
         case = self.case
         if case is None or not case.grouped or self.paired:
             return
-        kind, *fields = _decode(frame[HEADER.size :])
+        kind, *fields = unpacked(frame[HEADER.size :])
         message = self.reader.decode(kind, fields)
         group = None if message is None else self.reader.group(message)
         if group is not None and case.agent in group.members:

@@ -17,6 +17,7 @@ from posse.durable.made_by import made_by
 from posse.engines import memory
 from posse.engines.sources import of_this_machine
 from posse.engines.start.pool import on_all_cores
+from posse.gates.decode import Packed
 from posse.hosts.spending import keep_none
 from posse.plan import Plan, decode_plan
 from posse.protocol.privacy import AdversaryView, Neighbours
@@ -50,7 +51,9 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
         return hashlib.sha256(msgspec.msgpack.encode(self)).hexdigest()[:32]
 
 
-_Kept = tuple[tuple[str, ...], bytes, float | None]
+_KEPT: Packed[tuple[tuple[str, ...], bytes, float | None]] = Packed(
+    tuple[tuple[str, ...], bytes, float | None]
+)
 
 
 def _encode(table: ViewTable) -> bytes:
@@ -58,7 +61,7 @@ def _encode(table: ViewTable) -> bytes:
 
 
 def _decode(data: bytes) -> ViewTable:
-    names, values, spent = msgspec.msgpack.decode(data, type=_Kept)
+    names, values, spent = _KEPT.read(data)
     return ViewTable(names, np.frombuffer(values).reshape(-1, len(names)), spent)
 
 

@@ -10,10 +10,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
-
 from posse.audit.sums import RevealedSums
 from posse.families.reading import read_field
+from posse.gates.decode import unpacked
 from posse.plan import Plan
 from posse.protocol.machine import COORDINATOR, peer_name
 from posse.protocol.message import Plane
@@ -30,8 +29,6 @@ _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
 MOST_FRAMES = 5_000
 """Frames of a run that are looked at; some runs never end on some data."""
-
-_decode = msgspec.msgpack.Decoder().decode
 
 
 class EnoughSeen(Exception):
@@ -74,7 +71,7 @@ class Adversary:
         if self._frames > max(MOST_FRAMES, self._most):
             raise EnoughSeen
         header = read_header(frame)
-        kind, *values = _decode(frame[HEADER.size :])
+        kind, *values = unpacked(frame[HEADER.size :])
         if self._sees == "coordinator":
             self._sums.hear(header.source, target, kind, values)
         # an agent has one sequence for all its frames, a coordinator one per link

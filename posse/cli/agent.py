@@ -31,7 +31,7 @@ from posse.errors import InputError, PosseError
 from posse.log import LOG
 from posse.operate import health
 from posse.plan import Plan, prepare
-from posse.protocol.control import MOST_AGENTS
+from posse.protocol.bounds import MOST_AGENTS
 from posse.security import keys, noise
 from posse.spec.privacy import ALONE, MOST, MOST_OF_PERSON, PrivacySpec
 from posse.spec.runfile import read

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from posse.cli.options import number, place
 from posse.cli.parser import Parser
-from posse.protocol.control import MOST_AGENTS
+from posse.protocol.bounds import MOST_AGENTS
 from posse.security import keys
 from posse.security.keys import COORDINATOR
 

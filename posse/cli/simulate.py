@@ -5,13 +5,12 @@ import math
 import time
 from pathlib import Path
 
-import msgspec
-
 from posse import testing
 from posse.cli import paths
 from posse.cli.options import FOREIGN, add_jobs, add_set, add_trust, number, plan, seconds
 from posse.cli.parser import Parser
 from posse.errors import InputError, RunFailed
+from posse.gates.decode import Undecodable, from_json
 from posse.plan import Plan
 from posse.testing.simulator.check import SimulatedTrial, space_time
 from posse.testing.simulator.faults import KINDS, InjectedFault
@@ -47,8 +46,8 @@ def run(options: argparse.Namespace) -> None:
         if options.seed is None:
             raise InputError("--faults needs --seed, the seed whose run they disturb")
         try:
-            faults = msgspec.json.decode(options.faults, type=list[InjectedFault])
-        except msgspec.MsgspecError as error:
+            faults = from_json(options.faults, list[InjectedFault])
+        except Undecodable as error:
             raise InputError(f"--faults cannot be read: {error}") from None
     failed = tried = 0
     over = math.inf if options.within is None else time.monotonic() + options.within

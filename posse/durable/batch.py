@@ -16,12 +16,15 @@ import msgspec
 from posse import regular
 from posse.durable import whole
 from posse.errors import PosseError
+from posse.gates.decode import Packed
 
 A = TypeVar("A")
 T = TypeVar("T")
 
 Work = Callable[[list[A]], Iterator[tuple[int, T | PosseError]]]
 """Does tasks, and yields the outcome of each as it ends, with its place among them."""
+
+_PIECE: Packed[tuple[str, bytes]] = Packed(tuple[str, bytes])
 
 
 class Store(Generic[T]):
@@ -43,11 +46,9 @@ class Store(Generic[T]):
     def kept(self, name: str) -> T | None:
         """The piece of this name; None if it is not there whole, or something else made it."""
         try:
-            by, piece = msgspec.msgpack.decode(
-                regular.read(self._path(name)), type=tuple[str, bytes]
-            )
+            by, piece = _PIECE.read(regular.read(self._path(name)))
             return self._decode(piece) if by == self._by else None
-        except (OSError, msgspec.MsgspecError):
+        except (OSError, ValueError, msgspec.MsgspecError):
             return None
 
     def keep(self, name: str, piece: T) -> None:
@@ -63,9 +64,9 @@ class Store(Generic[T]):
 
 
 def pieces(folder: Path) -> Iterator[bytes]:
-    """Every piece in a store, by name, whatever made it; `MsgspecError` if one is damaged."""
+    """Every piece in a store, by name, whatever made it; `Undecodable` if one is damaged."""
     for path in sorted(folder.glob("*.msgpack"), key=lambda path: (len(path.name), path.name)):
-        yield msgspec.msgpack.decode(regular.read(path), type=tuple[str, bytes])[1]
+        yield _PIECE.read(regular.read(path))[1]
 
 
 @dataclass(frozen=True)

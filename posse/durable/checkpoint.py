@@ -24,6 +24,7 @@ import numpy as np
 
 from posse.durable.journal import Journal
 from posse.errors import PosseError
+from posse.gates.decode import unpacked
 from posse.log import LOG
 
 EVERY = 0.5
@@ -83,7 +84,7 @@ def written(state: Any, outside: Mapping[str, Any]) -> bytes:
 def read(data: bytes, outside: Mapping[str, Any]) -> Any:
     """The state that was written, with the objects that `outside` has now; or `NotPlain`."""
     try:
-        return _Reader(outside).read(msgspec.msgpack.decode(data))
+        return _Reader(outside).read(unpacked(data))
     except Exception as error:  # damaged bytes may break whatever is filled in
         raise NotPlain(
             f"this is no checkpoint of this version ({str(error) or type(error).__name__}); remove "

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import msgpack
+import msgpack  # noqa: TID251  (rows of a capture, one after the other, each checked below)
 
 from posse import regular
 from posse.errors import InputError

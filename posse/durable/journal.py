@@ -38,6 +38,7 @@ import numpy as np
 
 from posse.durable.disk import DISK, Disk, plain
 from posse.errors import DiskTrouble, PosseError
+from posse.gates.decode import Packed, unpacked
 
 T = TypeVar("T")
 
@@ -124,7 +125,7 @@ class Journal:
 
     def began_as(self, kind: type[T]) -> T | None:
         """The state from which the recorded inputs lead on; None if nothing is recorded."""
-        return msgspec.msgpack.decode(self.beginning, type=kind) if self.beginning else None
+        return Packed[T](kind).read(self.beginning) if self.beginning else None
 
     def shorten(self, beginning: object) -> None:
         """Replace all that was recorded, committed or not, by the state `beginning` it led to."""
@@ -357,9 +358,12 @@ def _encode(value: Any) -> Any:
 
 
 def _decode(row: bytes) -> _Row:
-    def array(code: int, content: memoryview) -> Any:
-        kind, shape, data = msgspec.msgpack.decode(content)
-        return np.frombuffer(data, dtype=kind).reshape(shape).copy()
+    return _ROW.read(row)
 
-    decoded: _Row = msgspec.msgpack.decode(row, type=_Row, ext_hook=array)
-    return decoded
+
+def _array(code: int, content: memoryview) -> Any:
+    kind, shape, data = unpacked(content)
+    return np.frombuffer(data, dtype=kind).reshape(shape).copy()
+
+
+_ROW: Packed[_Row] = Packed(_Row, _array)

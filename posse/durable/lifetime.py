@@ -12,6 +12,7 @@ from posse.durable import persons
 from posse.durable.disk import read_only
 from posse.durable.persons import PersonsCost
 from posse.errors import InputError
+from posse.gates.decode import Packed
 from posse.protocol.accounting import Losses, together
 from posse.protocol.privacy import Guarantee, format_cost
 
@@ -164,7 +165,7 @@ def lifetime(connection: sqlite3.Connection, path: Path) -> Lifetime:
 LEAST_DELTA = 1e-6
 """The δ at which runs without one are added up for people."""
 
-_read_losses = msgspec.msgpack.Decoder(Losses).decode
+_read_losses = Packed[Losses](Losses).read
 
 
 def losses_of(connection: sqlite3.Connection) -> dict[int, Losses]:

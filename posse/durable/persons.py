@@ -23,6 +23,7 @@ from posse.arms.persons import PersonOfRow, Rows
 from posse.durable.disk import plain, read_only
 from posse.durable.lock import take
 from posse.errors import DiskTrouble, InputError, PosseError
+from posse.gates.decode import Packed
 from posse.hosts.spending import SpendingRequest
 from posse.protocol.accounting import Losses, together
 from posse.protocol.privacy import Guarantee
@@ -445,7 +446,7 @@ def _left_behind(ledger: Path, identity: bytes, run: int) -> list[tuple[int, int
 
 
 def _costs(db: sqlite3.Connection) -> dict[int, RunCost]:
-    read = msgspec.msgpack.Decoder(Losses).decode
+    read = Packed[Losses](Losses).read
     return {
         run: RunCost(None if losses is None else read(losses), delta or 0.0, shared)
         for run, losses, delta, shared in db.execute("SELECT id, losses, delta, shared FROM runs")

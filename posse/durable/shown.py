@@ -16,6 +16,7 @@ from posse.durable import whole
 from posse.errors import PosseError
 from posse.families.bounds import Bound
 from posse.families.system import System
+from posse.gates.decode import Packed
 from posse.plan import Plan
 from posse.protocol.arrays import FloatArray
 from posse.results.figures import Figure, Style, Values
@@ -113,12 +114,15 @@ def write(folder: Path, plan: Plan, runs: Sequence[RunRecord]) -> None:
     whole.write(folder / SHOWN, msgspec.msgpack.encode(shown))
 
 
+_SHOWN: Packed[_Shown] = Packed(_Shown)
+
+
 def read(folder: Path) -> ShownSystem | None:
-    """What was written, None if there is nothing; `msgspec.MsgspecError` for anything else."""
+    """What was written, None if there is nothing; `Undecodable` for anything else."""
     path = folder / SHOWN
     if not path.is_file():
         return None
-    shown = msgspec.msgpack.decode(regular.read(path), type=_Shown)
+    shown = _SHOWN.read(regular.read(path))
 
     class ReadDetail(Detail):
         units = shown.units

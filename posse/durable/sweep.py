@@ -14,6 +14,7 @@ from posse.durable import whole
 from posse.durable.batch import Piece
 from posse.durable.directory import SPECIFICATION, RunDirectory
 from posse.errors import InputError, PosseError
+from posse.gates.decode import from_json
 from posse.measure.confidence import Mean
 from posse.plan import Plan
 from posse.results import tables
@@ -149,4 +150,5 @@ def name(at: At) -> str:
 
 def read(folder: Path) -> list[PointResult]:
     """The points of a sweep; `ValueError` if posse did not write this."""
-    return msgspec.convert(json.loads(regular.read(folder / SWEEP)), list[PointResult])
+    points: list[PointResult] = from_json(regular.read(folder / SWEEP), list[PointResult])
+    return points

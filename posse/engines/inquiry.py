@@ -2,10 +2,10 @@
 
 import time
 
-import msgspec
 import zmq
 
 from posse.errors import PosseError
+from posse.gates.decode import Undecodable, from_json
 from posse.operate.status import CoordinatorStatus
 from posse.printable import printable
 from posse.protocol import control
@@ -36,10 +36,11 @@ def ask(endpoint: str, keys: AgentKeys | None, wait: float) -> CoordinatorStatus
         frame = _answer(socket, monitor, endpoint, keys, wait)
         message = _ANSWER.decode(read_header(frame).plane, frame)
         if isinstance(message, control.Status):
-            return msgspec.json.decode(message.document, type=CoordinatorStatus)
+            status: CoordinatorStatus = from_json(message.document, CoordinatorStatus)
+            return status
         assert isinstance(message, control.Refused)
         raise PosseError(f"{endpoint} does not tell its status: {printable(message.reason, 1_000)}")
-    except (zmq.ZMQError, RemoteProtocolError, msgspec.MsgspecError) as error:
+    except (zmq.ZMQError, RemoteProtocolError, Undecodable) as error:
         raise PosseError(
             f"the status of {endpoint} could not be read: {printable(str(error))}; check the "
             "address, and that the coordinator there has the same version of posse"

@@ -21,6 +21,7 @@ from posse.engines.base import Observer, agent_setups, silent
 from posse.engines.sources import of_this_machine
 from posse.errors import PosseError, RunFailed
 from posse.families.network import Network
+from posse.gates.decode import Packed
 from posse.hosts.agent import AgentHost
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
@@ -32,6 +33,8 @@ from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import COORDINATOR, Received
 from posse.protocol.wire import read_header
 from posse.results.record import RunRecord
+
+_SETUP: Packed[AgentSetup] = Packed(AgentSetup)
 
 
 def run(
@@ -62,7 +65,7 @@ def run(
         for rank, setup in enumerate(agent_setups(plan, network)):
             before, encoded = encoded, msgspec.msgpack.encode(setup)
             if carried is None or encoded != before:  # one object for agents that are told the same
-                carried = msgspec.msgpack.decode(encoded, type=AgentSetup)
+                carried = _SETUP.read(encoded)
             agents.append(AgentHost(carried, rank, sources))
             agents[-1].outbox.clear()  # `Ready`, which only joining needs
         _Run(plan, network, coordinator, agents, tap, wire).carry_on()

@@ -19,6 +19,7 @@ from posse.clocks.pace import ArmsOrder, Pace, SharedPace
 from posse.clocks.virtual import Activity, VirtualPace
 from posse.families.context import AgentContext
 from posse.families.system import System
+from posse.gates.decode import Packed, Undecodable
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.endpoint import NEIGHBOURS, Endpoint, no_link_error, unheard_error
 from posse.hosts.sources import Chance
@@ -78,6 +79,7 @@ from posse.seeds import Purpose
 _CONTROL: Final = int(Plane.CONTROL)
 
 _MOST_COMPLAINTS = 10
+_KNOWLEDGE: Packed[dict[str, Any]] = Packed(dict[str, Any])
 
 _TELLING = (Send, Broadcast, Disclose, Finish, Abort)
 """Effects by which information about the agent's rewards may leave the agent."""
@@ -390,8 +392,8 @@ class AgentRun:
 
 def _regrouped(order: control.Regroup) -> Regrouped:
     try:
-        knowledge = msgspec.msgpack.decode(order.knowledge, type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        knowledge = _KNOWLEDGE.read(order.knowledge)
+    except Undecodable as error:
         raise RemoteProtocolError("malformed", f"knowledge: {error}") from None
     return Regrouped(**msgspec.structs.asdict(order) | {"knowledge": knowledge})
 

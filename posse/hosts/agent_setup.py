@@ -8,7 +8,7 @@ from msgspec import Meta
 from posse.arms import ArmsSpec
 from posse.families import get_system
 from posse.families.claims import ClaimContext, for_persons
-from posse.protocol.control import Count
+from posse.protocol.bounds import Count
 from posse.protocol.machine import Variant
 from posse.protocol.privacy import Claim
 from posse.protocol.signing import run_name

@@ -16,6 +16,7 @@ from typing import Protocol, Self
 import msgspec
 
 from posse import regular
+from posse.gates.decode import Packed, Undecodable
 from posse.hosts.coordinator import CoordinatorHost
 from posse.measure.numbers import named, number
 from posse.operate.status import CoordinatorStatus, Snapshot
@@ -215,6 +216,9 @@ def _state_of(host: CoordinatorHost, plan: Plan) -> RunState:
     )
 
 
+_STATE: Packed[LiveState] = Packed(LiveState)
+
+
 def read_live(folder: Path) -> tuple[LiveState, float] | None:
     """The state of the series that is under way in a folder, and its age in seconds.
 
@@ -223,6 +227,6 @@ def read_live(folder: Path) -> tuple[LiveState, float] | None:
     path = folder / LIVE
     try:
         age = time.time() - path.stat().st_mtime
-        return msgspec.msgpack.decode(regular.read(path), type=LiveState), max(age, 0.0)
-    except (OSError, msgspec.MsgspecError):
+        return _STATE.read(regular.read(path)), max(age, 0.0)
+    except (OSError, Undecodable):
         return None

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 
-from posse.protocol.control import MOST_AGENTS
+from posse.protocol.bounds import MOST_AGENTS
 
 
 class CoordinatorStatus(msgspec.Struct, frozen=True, kw_only=True):

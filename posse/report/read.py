@@ -2,7 +2,6 @@
 
 import contextlib
 import csv
-import json
 import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -25,6 +24,7 @@ from posse.durable.sweep import read as read_sweep
 from posse.errors import InputError, PosseError
 from posse.families import find_system, ours
 from posse.families.bounds import Bound
+from posse.gates.decode import from_json, unpacked
 from posse.operate.live import LiveState, read_live
 from posse.own_code import folders_of
 from posse.protocol.control import LinkCount
@@ -204,8 +204,8 @@ def _text(path: Path) -> str:
 def _document(path: Path) -> tuple[dict[str, Any], str | None]:
     """What came of the series; where it ended early its finished runs, and why it did."""
     if (path / RESULT).is_file() and not (path / FAILURE).is_file():
-        return json.loads(_text(path / RESULT)), None
+        return from_json(_text(path / RESULT), dict[str, Any]), None
     failure = "there is neither a result nor a failure: the run is still going on, or was killed"
     if (path / FAILURE).is_file():
-        failure = str(json.loads(_text(path / FAILURE))["error"])
-    return {"runs": [msgspec.msgpack.decode(piece) for piece in pieces(path / KEPT)]}, failure
+        failure = str(from_json(_text(path / FAILURE), dict[str, Any])["error"])
+    return {"runs": [unpacked(piece) for piece in pieces(path / KEPT)]}, failure

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Self
 
 import msgspec
 
+from posse.gates.decode import unpacked
 from posse.protocol.control import LinkCount
 from posse.protocol.log import LogTables
 from posse.protocol.privacy import Promise, Release
@@ -291,9 +292,9 @@ class RunRecord(msgspec.Struct, kw_only=True):
     def decoded(cls, encoded: bytes, detail: type[Detail] = Detail) -> Self:
         """The run from `encoded`, with the `detail` of its family.
 
-        Raises `msgspec.MsgspecError` for other bytes.
+        Raises `ValueError` or `msgspec.MsgspecError` for other bytes.
         """
-        return cls.read(msgspec.msgpack.decode(encoded), detail)
+        return cls.read(unpacked(encoded), detail)
 
 
 def _number(value: Any) -> Any:

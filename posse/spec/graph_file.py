@@ -1,6 +1,5 @@
 """Graphs of files and of networkx: which node is which agent, and what no file may hold."""
 
-import json
 import math
 import re
 import sys
@@ -15,6 +14,7 @@ from typing import Any
 
 from posse import regular
 from posse.arms.log_file import NUMBER
+from posse.gates.decode import from_json
 from posse.measure.numbers import counted
 from posse.spec.graph_formats import count_nodes
 from posse.topologies.graphs import Graph, GraphError, from_edges
@@ -68,7 +68,7 @@ def read_graph(path: Path, agents: int) -> Graph:
     try:
         listed = count_nodes(content, ending)
         if ending == ".json":
-            document = json.loads(content)
+            document = from_json(content)
             links = "edges" if "edges" in document else "links"  # as networkx 3.4 called them
             nodes = networkx.node_link_graph(document, edges=links)
         elif ending == ".gml":

@@ -4,10 +4,11 @@ networkx reads the first of several graphs, and makes a node of an unknown name.
 is refused, or found by the number of nodes.
 """
 
-import json
 from collections.abc import Callable
 from typing import Any
 from xml.etree import ElementTree
+
+from posse.gates.decode import from_json
 
 
 def count_nodes(content: bytes, ending: str) -> int | None:
@@ -27,7 +28,7 @@ def _count_in_xml(content: bytes) -> int:
 
 
 def _count_in_json(content: bytes) -> int:
-    document = json.loads(content, object_pairs_hook=_distinct)
+    document = from_json(content, table=_distinct)
     if not isinstance(document, dict) or not isinstance(document.get("nodes"), list):
         raise ValueError("it has no list 'nodes'")
     if "edges" in document and "links" in document:

@@ -15,7 +15,7 @@ from posse import regular
 from posse.arms import ArmsSpec
 from posse.errors import InputError, SpecError
 from posse.printable import printable
-from posse.protocol.control import MOST_AGENTS
+from posse.protocol.bounds import MOST_AGENTS
 from posse.protocol.machine import OnMissing, Variant
 from posse.spec.activity import ActivitySpec
 from posse.spec.network import IDEAL, Conditions, NetworkSpec

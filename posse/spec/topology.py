@@ -13,6 +13,7 @@ from msgspec import Meta
 
 from posse import defect, own_code
 from posse.errors import SpecError
+from posse.gates.decode import from_json
 from posse.protocol.machine import COORDINATOR
 from posse.seeds import Purpose, generator
 from posse.spec import graph_file
@@ -268,7 +269,7 @@ def _lay_out(
     document: bytes, agents: int, seed: int, run: int, base: str, stamp: tuple[int, ...]
 ) -> Graph:
     """`stamp` belongs to the key of the cache: the version of the file that it reads."""
-    topology: TopologySpec = msgspec.json.decode(document, type=TopologySpec)
+    topology: TopologySpec = from_json(document, TopologySpec)
     own = topology.own_count()
     if own not in (None, agents):
         raise GraphError(

@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from posse.protocol import control
+from posse.protocol.bounds import MOST_AGENTS
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.machine import MOST_ARMS
 from posse.protocol.mase import TO_COORDINATOR, Eliminated, Sample, Vote
@@ -37,19 +38,19 @@ CODEC = Codec(
 )
 
 FULL = tuple(range(MOST_ARMS))
-ARMS = st.lists(st.integers(0, 2**31), min_size=1, max_size=20).map(tuple)
+ARMS = st.lists(st.integers(0, MOST_ARMS - 1), min_size=1, max_size=20).map(tuple)
 MESSAGES = st.one_of(
     st.builds(Vote, ARMS),
     st.builds(Sample, ARMS, st.binary(max_size=200)),
     st.builds(control.Due, st.floats(allow_nan=False)),
     st.builds(
         control.Join,
-        st.integers(-1, 2**31),
+        st.integers(-1, MOST_AGENTS - 1),
         st.text(max_size=64),
         st.text(max_size=200),
         st.integers(0, 2**31),
     ),
-    st.builds(control.Finished, st.none() | st.integers(0, 2**31), st.text(max_size=50)),
+    st.builds(control.Finished, st.none() | st.integers(0, MOST_ARMS - 1), st.text(max_size=50)),
 )
 
 

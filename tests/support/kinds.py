@@ -56,13 +56,16 @@ def bounds(kind: Any) -> str:
         case None, _:
             return f" ≤ {limit(high)}"
         case _:
-            return f" {low}" if low == high else f" {low}…{limit(high)}"
+            return f" {low}" if low == high else f" {limit(low)}…{limit(high)}"
 
 
 def limit(number: int) -> str:
     """A bound, as a power of two where it is a large one."""
-    exponent = number.bit_length() - 1
-    return f"2^{exponent}" if number == 1 << exponent and exponent >= 16 else str(number)
+    for power, rest in ((number, ""), (number + 1, "-1"), (-number, "")):
+        exponent = power.bit_length() - 1
+        if exponent >= 16 and power == 1 << exponent:
+            return f"{'-' * (number < 0)}2^{exponent}{rest}"
+    return str(number)
 
 
 def default(field: Any) -> str:

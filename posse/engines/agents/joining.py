@@ -40,6 +40,7 @@ from posse.engines.effects import (
     SendToCoordinator,
 )
 from posse.errors import PosseError
+from posse.gates.decode import Packed, Undecodable
 from posse.hosts.agent_setup import AgentSetup
 from posse.printable import printable
 from posse.protocol import control
@@ -50,7 +51,7 @@ from posse.protocol.wire import VERSION, Codec, in_our_version, read_header
 from posse.security.address import inbox_trouble
 
 _CODEC = Codec(control.TO_JOINING)
-_SETUP = msgspec.msgpack.Decoder(AgentSetup)
+_SETUP: Packed[AgentSetup] = Packed(AgentSetup)
 _LONGEST_REASON = 1_000
 _ROUND_TRIPS = 8
 _CLOSED_IN_A_ROW = 6
@@ -400,9 +401,9 @@ class Joining:
 
     def _configured(self, rank: int, encoded: bytes, now: float) -> list[JoiningEffect]:
         try:
-            decoded = _SETUP.decode(encoded)
-        except (msgspec.DecodeError, RecursionError) as error:
-            reason = f"the coordinator's configuration cannot be decoded: {printable(str(error))}"
+            decoded = _SETUP.read(encoded)
+        except Undecodable as error:
+            reason = f"the coordinator's configuration cannot be decoded: {error}"
             return [Fail(f"{reason}; check that both have the same posse version", PosseError)]
         if decoded.mode == "field" and decoded.clock != "wall":
             # any other clock's control messages depend on raw rewards

@@ -9,6 +9,7 @@ from posse.durable.checkpoint import Checkpoints, of_sources, read
 from posse.durable.journal import FRAME, Input, Journal
 from posse.engines.base import Observer
 from posse.engines.coordinator.roster import Member, Roster
+from posse.gates.decode import Packed
 from posse.hosts.coordinator import FIRED, LOST, CoordinatorHost
 from posse.hosts.sources import Sources
 from posse.plan import Plan
@@ -44,6 +45,9 @@ class RunBeginning(msgspec.Struct, frozen=True):
     clocks: ClockReading
     members: list[MemberState]
     state: bytes = b""
+
+
+_MUTE: Packed[list[int]] = Packed(list[int])
 
 
 def members_of(roster: Roster) -> list[MemberState]:
@@ -128,4 +132,4 @@ def replay_input(recorded: Input, host: CoordinatorHost, members: dict[int, Memb
     elif kind == LOST:
         host.lose(rank, data.decode())
     else:
-        host.fall_silent(msgspec.msgpack.decode(data, type=list[int]))
+        host.fall_silent(_MUTE.read(data))

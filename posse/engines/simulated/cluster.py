@@ -25,7 +25,7 @@ from posse.engines.simulated.starter import SimulatedStarter, started
 from posse.errors import PosseError
 from posse.log import LOG
 from posse.plan import Plan, prepare
-from posse.protocol.control import MOST_AGENTS
+from posse.protocol.bounds import MOST_AGENTS
 from posse.protocol.machine import COORDINATOR, peer_name
 from posse.protocol.wire import kind_of
 from posse.results.record import RunRecord

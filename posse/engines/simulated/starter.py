@@ -23,6 +23,7 @@ from posse.engines.simulated.schedule import Process
 from posse.engines.simulated.sockets import Readable
 from posse.engines.start.crew import Crew, Died, Starter
 from posse.engines.start.forkserver import make_agent, of_death
+from posse.gates.decode import Packed
 from posse.plan import Plan
 from posse.results.record import RunRecord
 from posse.wire.world import World
@@ -60,7 +61,7 @@ class SimulatedStarter(Starter):
         return self._pipe
 
     def start(self, crew: Crew) -> None:
-        asked = msgspec.msgpack.decode(msgspec.msgpack.encode(crew), type=Crew)
+        asked = Packed[Crew](Crew).read(msgspec.msgpack.encode(crew))
         self._schedule.call_later(0.0, lambda: self._fork(asked))
 
     def _fork(self, crew: Crew) -> None:

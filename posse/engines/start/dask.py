@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import threading
@@ -18,6 +17,7 @@ from urllib.parse import urlsplit
 
 from posse.engines.start.pool import outcome
 from posse.errors import InputError, PosseError, RunFailed
+from posse.gates.decode import from_json
 from posse.plan import Plan
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def connect(placement: DaskPlacement) -> Iterator[Client]:
         if where.netloc:
             address = f"{protocol}://{where.netloc}"
         else:
-            address = json.loads(Path(where.path).read_text())["address"]
+            address = from_json(Path(where.path).read_text(), dict[str, str])["address"]
         client = Client(address, timeout=_ANSWERS)
     except (OSError, TimeoutError, ValueError, KeyError) as error:
         raise PosseError(

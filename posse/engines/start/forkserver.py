@@ -47,6 +47,7 @@ from posse.engines.resources import share
 from posse.engines.start.crew import Crew, Died, Starter, journal_of
 from posse.engines.start.immortal import make_immortal
 from posse.families import find_system
+from posse.gates.decode import Packed
 from posse.plan import Plan, prepare
 from posse.protocol import control
 from posse.security.keys import AgentKeys
@@ -177,7 +178,7 @@ def _fork(crew: Crew) -> dict[int, list[int]]:
     system = find_system(crew.system, crew.folders)
     plan = None if crew.spec is None else prepare(crew.spec)
     # made before the fork, so that all agents share the memory
-    _ = system.agents_codec, msgspec.msgpack.Decoder(system.parameters)
+    _ = system.agents_codec, Packed(system.parameters)
     _rehearse()
     gc.collect()
     if len(crew.agents) >= _CROWD:
@@ -352,7 +353,7 @@ def main() -> None:
                     request = leash.recv_bytes()
                 except (EOFError, OSError):
                     return
-                ranks |= _fork(msgspec.msgpack.decode(request, type=Crew))
+                ranks |= _fork(Packed[Crew](Crew).read(request))
     except BrokenPipeError:
         pass
     finally:

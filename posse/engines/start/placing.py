@@ -31,6 +31,7 @@ from posse.engines.start import room
 from posse.engines.start.crew import Crew, Died, Starter
 from posse.engines.start.forkserver import ForkServer
 from posse.errors import PosseError, RunFailed
+from posse.gates.decode import Packed
 from posse.plan import Plan, decode_plan
 from posse.security import noise
 
@@ -68,7 +69,7 @@ class AgentsHere:
 
     def start(self, crew: bytes) -> None:
         """Start these agents; `PosseError` if there is no room for them."""
-        asked = msgspec.msgpack.decode(crew, type=Crew)
+        asked = Packed[Crew](Crew).read(crew)
         room.require(0, len(asked.agents))
         self._up.update(asked.agents)
         self._server.start(msgspec.structs.replace(asked, journals=str(self._folder)))

@@ -29,6 +29,7 @@ from posse.engines.effects import (
 from posse.errors import PosseError
 from posse.hosts.agent_setup import AgentSetup
 from posse.protocol import control
+from posse.protocol.bounds import MOST_AGENTS
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.message import Message
 from posse.protocol.signing import nonce_of
@@ -422,7 +423,7 @@ def test_an_agent_that_has_a_rank_is_no_other() -> None:
         chosen.told(control.Welcome(0, "mase"))
 
 
-@pytest.mark.parametrize("rank", [-1, control.MOST_AGENTS, 2**40])
+@pytest.mark.parametrize("rank", [-1, MOST_AGENTS, 2**40])
 def test_a_rank_that_no_agent_has_is_not_taken(rank: int) -> None:
     script = Script()
     script.machine.connected(WALL, script.now)

@@ -1,0 +1,56 @@
+"""The gate of decoding: bytes become a typed value, or one error that says what is wrong.
+
+Two places decode bytes: this one, whatever they are from (a coordinator's configuration, a file, a
+page), and `posse.protocol.wire`, which decodes peers' frames. msgspec raises three kinds of error
+for bytes that are not what they should be, and json a fourth; whoever decodes elsewhere forgets
+one, so ruff forbids it.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from posse.errors import InputError
+from posse.printable import printable
+from posse.protocol.wire import UNDECODABLE
+
+T = TypeVar("T")
+
+
+class Undecodable(InputError, ValueError):
+    """Bytes are not what they should be; the text is printable, whoever wrote them."""
+
+
+class Packed(Generic[T]):
+    """Reads one kind of value from msgpack; `unpack` reads what msgpack itself has no type for."""
+
+    def __init__(self, kind: Any, unpack: Callable[[int, memoryview], Any] | None = None) -> None:
+        self._decoder: msgspec.msgpack.Decoder[T] = msgspec.msgpack.Decoder(kind, ext_hook=unpack)
+
+    def read(self, data: bytes) -> T:
+        """The value, or `Undecodable`."""
+        try:
+            return self._decoder.decode(data)
+        except UNDECODABLE as error:
+            raise Undecodable(printable(str(error))) from None
+
+
+def unpacked(data: bytes | memoryview) -> Any:
+    """What msgpack says, of whatever kind, or `Undecodable`."""
+    try:
+        return msgspec.msgpack.decode(data)
+    except UNDECODABLE as error:
+        raise Undecodable(printable(str(error))) from None
+
+
+def from_json(text: bytes | str, kind: Any = Any, table: Callable[..., Any] | None = None) -> Any:
+    """A value of this kind from JSON, or `Undecodable`. As Python writes it: NaN is a number.
+
+    `table` makes an object of its pairs, a dict unless told.
+    """
+    try:
+        return msgspec.convert(json.loads(text, object_pairs_hook=table), kind)
+    except (ValueError, RecursionError, msgspec.ValidationError) as error:
+        raise Undecodable(printable(str(error))) from None
