@@ -1,6 +1,6 @@
 """The interface of all kinds of arms, and how the lab states their means."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Protocol
 
@@ -46,6 +46,16 @@ class ArmsContext:
         return peer_name(self.rank)
 
 
+PIECE = 1 << 20
+"""No array of rewards is longer where only their sum is asked for: orders have any size."""
+
+
+def pieces(count: int) -> Iterator[int]:
+    """Counts of at most `PIECE` that add up to `count`; one of 0 if it is 0."""
+    for first in range(0, max(count, 1), PIECE):
+        yield min(PIECE, count - first)
+
+
 class Arms(Protocol):
     """The arms of one agent; by default they never run out."""
 
@@ -57,8 +67,10 @@ class Arms(Protocol):
         ...
 
     def totals(self, arms: tuple[int, ...], times: int) -> FloatArray:
-        """The sum of `times` rewards of each arm, shape (len(arms),)."""
-        return np.array([self.draw(k, times).sum() for k in arms], dtype=float)
+        """The sum of `times` rewards of each arm, shape (len(arms),); drawn `PIECE` at a time."""
+        return np.array(
+            [sum(self.draw(k, count).sum() for count in pieces(times)) for k in arms], dtype=float
+        )
 
     def remaining(self, arm: int) -> int | None:
         """How many rewards are left; None if there is no end."""

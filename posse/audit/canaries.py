@@ -19,6 +19,8 @@ from posse.protocol.machine import peer_name
 _MOST_STEPS, _MOST_ALONE = 50, 20
 """Runs of a search, and rewards that are then changed one by one."""
 
+MOST_OF_A_SEARCH = _MOST_STEPS + _MOST_ALONE + 1
+
 Canary = tuple[int, int, int]
 """A reward by rank, arm and place."""
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from posse.arms import ArmsContext
 from posse.arms.csv import CsvArms
-from posse.audit.canaries import Cost, Search, reward_named
+from posse.audit.canaries import MOST_OF_A_SEARCH, Cost, Search, reward_named
 from posse.audit.law import Draw, faults_of_law
 from posse.audit.replay import (
     ApartError,
@@ -52,6 +52,9 @@ _DRAWS = {"laplace": 20_000, "gaussian": 4_000, "polya": 1_500, "coins": 1_000}
 """Runs go on until so many numbers were noised, or there were so many runs; then their draws are
 made again until there are so many of a kind."""
 
+COUPLED = _PAIRS * (1 + len(_CHANGES)) + 2 * MOST_OF_A_SEARCH + _MOST_RUNS
+"""The most runs that coupled runs take."""
+
 _CLOSE = 1 + 1e-9
 
 
@@ -67,13 +70,14 @@ class Coupling(msgspec.Struct, frozen=True, kw_only=True):
     canaries: int
     cost: float
     violations: list[str]
+    cut: str = ""
 
     @property
     def says(self) -> str:
         """What was carried out, in a sentence."""
         return (
             f"{self.draws:,} numbers noised by {self.noise}; of {self.canaries} rewards changed "
-            f"one by one the dearest costs ε = {self.cost:.4g}"
+            f"one by one the dearest costs ε = {self.cost:.4g}{self.cut}"
         )
 
 
@@ -120,6 +124,7 @@ def run_coupled(
         canaries=len(costs),
         cost=max((cost.epsilon for cost in costs), default=0.0),
         violations=list(dict.fromkeys(filter(None, faults))),
+        cut=coupler.cut_says,
     )
 
 

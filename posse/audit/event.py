@@ -49,12 +49,13 @@ class ViewTable:
     """The views of runs on one data set: a row per run, a column per named number.
 
     `values` has shape (runs, names); NaN where a run lacks the number. `spent`: the largest ε of a
-    ledger.
+    ledger. `cut`: how many further runs were cut, and have no row.
     """
 
     names: tuple[str, ...]
     values: FloatArray
     spent: float | None = None
+    cut: int = 0
 
     def columns(self, names: tuple[str, ...]) -> FloatArray:
         """These columns; NaN for numbers that were never seen."""
@@ -77,7 +78,8 @@ def join_tables(tables: list[ViewTable]) -> ViewTable:
     """The rows of all tables in one."""
     names, values = align(tables)
     spent = [table.spent for table in tables if table.spent is not None]
-    return ViewTable(names, np.concatenate(values), max(spent, default=None))
+    cut = sum(table.cut for table in tables)
+    return ViewTable(names, np.concatenate(values), max(spent, default=None), cut)
 
 
 class Condition(msgspec.Struct, frozen=True, kw_only=True):

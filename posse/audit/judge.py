@@ -21,8 +21,8 @@ class AuditVerdict(msgspec.Struct, frozen=True, kw_only=True):
     probability `error`. `event` (in words: `words`) occurred in `hits` of `trials` runs on
     one data set and in `others` on the other. `needed` is how many runs on each data set would
     show twice the claimed ε by an event as frequent as this; None if none was found. `spent` is
-    the largest sum of any agent's ledger in any run. `violations` are sentences about faults
-    that need no statistics. `case` describes the data sets.
+    the largest sum of any agent's ledger in any run; `cut` of the runs judged were cut.
+    `violations` are sentences about faults that need no statistics. `case` describes the data sets.
     """
 
     claimed: float | None
@@ -36,6 +36,7 @@ class AuditVerdict(msgspec.Struct, frozen=True, kw_only=True):
     others: int
     trials: int
     needed: int | None
+    cut: int = 0
     spent: float | None = None
     violations: list[str] = []
     case: Neighbours | None = None
@@ -69,6 +70,8 @@ class AuditVerdict(msgspec.Struct, frozen=True, kw_only=True):
         if self.claimed is not None:
             claim = f"claimed {format_cost(self.claimed, self.delta)}"
         counts = f"{self.hits:,} of {self.trials:,} runs against {self.others:,}"
+        if self.cut:
+            counts += f" ({self.cut:,} were cut, and count against the bound)"
         return f"{counts}: ε is at least {number(self.lower_bound)}, {claim}; {self.word}"
 
 
@@ -79,11 +82,15 @@ def judge(
     delta: float = 0.0,
     error: float = ERROR,
 ) -> AuditVerdict:
-    """The verdict on data sets 0 and 1: it learns the event on `learned`, counts it on `tested`."""
+    """The verdict on data sets 0 and 1: it learns the event on `learned`, counts it on `tested`.
+
+    A run that was cut counts against the bound: the event occurred where that lowers it.
+    """
     event, _ = learn(learned, delta)
-    trials = len(tested[0].values)
+    trials = len(tested[0].values) + tested[0].cut
     hits = int(event.holds(tested[event.likelier_on]).sum())
-    others = int(event.holds(tested[1 - event.likelier_on]).sum())
+    other = tested[1 - event.likelier_on]
+    others = int(event.holds(other).sum()) + other.cut
     has_event = bool(event.conditions)
     spent = [table.spent for table in (*learned, *tested) if table.spent is not None]
     return AuditVerdict(
@@ -101,6 +108,7 @@ def judge(
         hits=hits,
         others=others,
         trials=trials,
+        cut=sum(table.cut for table in tested),
         needed=runs_needed(max(hits, 1) / trials, claimed or 0.0, delta, error)
         if has_event
         else None,

@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 
 from posse.arms import Arms, ArmsContext, ArmsSpec, LabMeans
+from posse.arms.base import pieces
 from posse.arms.gaussian import Gaussian
 from posse.errors import RunFailed
 from posse.families.reading import MessageReader
@@ -31,11 +32,15 @@ _LEVELS = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (0.5, 0.5))
 """Constant rewards around the one that differs: its own arm's, and all other arms'."""
 
 
+class TooLong(RunFailed):
+    """A run on an audit's rewards goes far beyond what is looked at."""
+
+
 @dataclass
 class _Replaced:
     """Arms with one reward replaced by `value`, number `place` of `arm`; None: with none so far.
 
-    `pulls` lists arm and times of each draw, in order. Raises `RunFailed` after more than `most`
+    `pulls` lists arm and times of each draw, in order. Raises `TooLong` after more than `most`
     draws.
     """
 
@@ -57,12 +62,12 @@ class _Replaced:
         self._note(arms, times, draws=len(arms) * _ASKING)
         if self.value is None or self.arm not in arms or self.used > self.place:
             return self.inner.totals(arms, times)
-        return np.array([self._draw(arm, times).sum() for arm in arms])
+        return np.array([sum(self._draw(arm, n).sum() for n in pieces(times)) for arm in arms])
 
     def _note(self, arms: tuple[int, ...], times: int, draws: int) -> None:
         self.draws += draws
         if self.draws > self.most:
-            raise RunFailed(f"on such rewards the run does not end within {self.most:,} draws")
+            raise TooLong(f"on such rewards the run does not end within {self.most:,} draws")
         self.pulls += [(arm, times) for arm in arms]
 
     def remaining(self, arm: int) -> int | None:

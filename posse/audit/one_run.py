@@ -51,13 +51,14 @@ class OneRun(msgspec.Struct, frozen=True, kw_only=True):
     lower_bound: float
     error: float
     power: float
+    cut: str = ""
 
     @property
     def says(self) -> str:
         """What was found, in a sentence."""
         return (
             f"ε is at least {number(self.lower_bound)}: of {self.canaries:,} canaries in "
-            f"{self.runs:,} runs {self.guesses:,} were guessed, {self.right:,} rightly"
+            f"{self.runs:,} runs {self.guesses:,} were guessed, {self.right:,} rightly{self.cut}"
         )
 
 
@@ -162,6 +163,7 @@ def estimate(
         lower_bound=found_at_least(runs * len(canaries), size // 2, right, delta, strict),
         error=strict,
         power=power(size, claimed, delta, strict),
+        cut=coupler.cut_says,
     )
 
 

@@ -5,7 +5,6 @@ the numbers of the first, whatever its rewards are.
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 from posse.agent.noise import Noise
 from posse.arms import Arms, ArmsContext, ArmsSpec, base
 from posse.audit.law import Draw
+from posse.audit.neighbours import TooLong
 from posse.audit.view import Adversary, EnoughSeen
 from posse.engines import memory
 from posse.engines.sources import of_this_machine
@@ -28,6 +28,10 @@ _EVERYTHING = 1 << 20
 
 _FAR = 5.0
 """How far raw rewards lie beyond `arms.clip`, in widths of it."""
+
+_FURTHER, _FEW_PULLS, _MOST_PULLS = 4, 1_000, 1 << 24
+"""A run on other rewards is cut where an agent pulls so many times more than in any run on the run
+file's own, and these few; and any run at so many pulls. Equal arms are never told apart."""
 
 _UNBOUNDED = 1e6
 """What is added to a reward that has no bound."""
@@ -144,11 +148,21 @@ class _CanaryArms(Arms):
     unit: bool
     clip: tuple[float, float]
     become: Rewards
+    most: int
     used: dict[int, int] = field(default_factory=dict)
     pulls: list[tuple[int, int]] = field(default_factory=list)
     simulated = False
 
+    def totals(self, arms: tuple[int, ...], times: int) -> FloatArray:
+        self._within(len(arms) * times)
+        return super().totals(arms, times)
+
+    def _within(self, count: int) -> None:
+        if sum(self.used.values()) + count > self.most:
+            raise TooLong(f"agent {self.rank} pulls more than {self.most:,} times")
+
     def draw(self, arm: int, count: int) -> FloatArray:
+        self._within(count)
         drawn = self.inner.draw(arm, count).astype(float)
         first = self.used.get(arm, 0)
         self.used[arm] = first + len(drawn)
@@ -166,13 +180,17 @@ class _CanaryArms(Arms):
 
 @dataclass
 class CoupledRun:
-    """One run: what the adversary saw, all draws by agent, who used which rewards, the ledgers."""
+    """One run: what the adversary saw, all draws by agent, who used which rewards, the ledgers.
+
+    Of a run that was cut (`cut`), what was seen before, without counts and ledgers.
+    """
 
     number: int
     numbers: dict[str, float]
     noise: list[CoupledNoise]
     used: dict[int, dict[int, int]]
     ledgers: list[list[Release]]
+    cut: bool = False
 
     @property
     def draws(self) -> list[Draw]:
@@ -190,23 +208,37 @@ class CoupledRun:
         return np.concatenate([draw.values for draw in self.draws] or [np.zeros(0)])
 
 
-@dataclass(frozen=True)
+@dataclass
 class Coupler:
-    """Carries out runs of a plan, seen by an adversary; view "agent" sees `watched` agents."""
+    """Carries out runs of a plan, seen by an adversary; view "agent" sees `watched` agents.
+
+    `runs` counts them, `cut` those that were cut; `pulls`: the most of an agent on the run file's
+    own rewards.
+    """
 
     plan: Plan
     sees: AdversaryView
     watched: int = 1
+    runs: int = 0
+    cut: int = 0
+    pulls: int = 0
 
     def first(self, number: int, rewards: Rewards = as_drawn) -> CoupledRun:
         """Run `number`, with new noise."""
         return self._carry_out(number, None, rewards)
 
     def again(self, run: CoupledRun, rewards: Rewards) -> CoupledRun:
-        """The same run with the same noisy numbers and other rewards; `ApartError` if it shows."""
+        """The same run with the same noisy numbers and other rewards; `ApartError` if it shows.
+
+        Of runs that were cut what both show is compared; numbers that one did not come to noise
+        count as not moved.
+        """
         other = self._carry_out(run.number, run, rewards)
         ours, theirs = run.numbers, other.numbers
-        for name in {**ours, **theirs}:
+        for source, before in zip(other.noise, run.noise, strict=False):
+            source.draws += before.draws[len(source.draws) :]
+        cut = run.cut or other.cut
+        for name in ours.keys() & theirs.keys() if cut else {**ours, **theirs}:
             if not np.array_equal(
                 ours.get(name, _MISSING), theirs.get(name, _MISSING), equal_nan=True
             ):
@@ -220,6 +252,9 @@ class Coupler:
         noise: list[CoupledNoise] = []
         arms: dict[int, _CanaryArms] = {}
         here = of_this_machine(lambda: 0)
+        most = _MOST_PULLS
+        if self.pulls and rewards is not as_drawn:
+            most = min(most, _FURTHER * self.pulls + _FEW_PULLS)
 
         def draws() -> Noise:
             rank = len(noise)
@@ -232,13 +267,31 @@ class Coupler:
         def build(spec: ArmsSpec, context: ArmsContext) -> Arms:
             clip = getattr(spec, "clip", None) or (0.0, 1.0)
             inner = spec.build(context)
-            own = _CanaryArms(inner, context.rank, spec.unit_interval, clip, rewards)
+            own = _CanaryArms(inner, context.rank, spec.unit_interval, clip, rewards, most)
             return arms.setdefault(context.rank, own)
 
         sources = replace(here, noise=draws, arms=build, real_noise=True, entering=keep_none)
         ledgers: list[list[Release]] = []
-        with suppress(EnoughSeen):
+        cut = False
+        try:
             ledgers = memory.run(self.plan, number, tap=adversary, sources=sources).ledgers
-        pulls = {rank: own.pulls for rank, own in arms.items()}
+        except (EnoughSeen, TooLong):
+            cut = True
+        self.runs += 1
+        self.cut += cut
         used = {rank: own.used for rank, own in arms.items()}
-        return CoupledRun(number, adversary.collect(pulls), noise, used, ledgers)
+        if rewards is as_drawn:
+            self.pulls = max([self.pulls, *(sum(own.values()) for own in used.values())])
+        pulls = {rank: own.pulls for rank, own in arms.items()}
+        numbers = adversary.numbers if cut else adversary.collect(pulls)
+        return CoupledRun(number, numbers, noise, used, ledgers, cut)
+
+    @property
+    def cut_says(self) -> str:
+        """How many runs were cut, as the end of a sentence; "" if none was."""
+        if not self.cut:
+            return ""
+        return (
+            f"; {self.cut:,} of {self.runs:,} runs were cut, as an agent pulled {_FURTHER} times "
+            "as often as on the run file's own rewards: nothing later was looked at"
+        )

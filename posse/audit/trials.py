@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from posse.audit.event import ViewTable, join_tables
-from posse.audit.neighbours import AuditedArms
+from posse.audit.neighbours import AuditedArms, TooLong
 from posse.audit.view import Adversary, EnoughSeen
 from posse.durable.batch import Piece, Store, outcomes
 from posse.durable.made_by import made_by
@@ -51,18 +51,21 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
         return hashlib.sha256(msgspec.msgpack.encode(self)).hexdigest()[:32]
 
 
-_KEPT: Packed[tuple[tuple[str, ...], bytes, float | None]] = Packed(
-    tuple[tuple[str, ...], bytes, float | None]
+_KEPT: Packed[tuple[tuple[str, ...], bytes, float | None, int]] = Packed(
+    tuple[tuple[str, ...], bytes, float | None, int]
 )
+
+_ENDLESS = 3
+"""So many cut runs, and none that ended, end a piece: on such data runs do not end."""
 
 
 def _encode(table: ViewTable) -> bytes:
-    return msgspec.msgpack.encode((table.names, table.values.tobytes(), table.spent))
+    return msgspec.msgpack.encode((table.names, table.values.tobytes(), table.spent, table.cut))
 
 
 def _decode(data: bytes) -> ViewTable:
-    names, values, spent = _KEPT.read(data)
-    return ViewTable(names, np.frombuffer(values).reshape(-1, len(names)), spent)
+    names, values, spent, cut = _KEPT.read(data)
+    return ViewTable(names, np.frombuffer(values).reshape(-1, len(names)), spent, cut)
 
 
 def run_of(number: int, side: int = 0) -> int:
@@ -71,10 +74,11 @@ def run_of(number: int, side: int = 0) -> int:
 
 
 def carry_out(trial: Trial) -> ViewTable:
-    """Carry out a trial: a row for each run."""
+    """Carry out a trial: a row for each run that was not cut; `TooLong` if all are."""
     plan = decode_plan(trial.document)
     rows: list[dict[str, float]] = []
     spent: list[float] = []
+    cut = 0
     for number in range(trial.first, trial.first + trial.count):
         agent = trial.case.agent if trial.case is not None else 0
         adversary = Adversary(plan, trial.sees, agent, trial.watched)
@@ -93,13 +97,18 @@ def carry_out(trial: Trial) -> ViewTable:
             record = memory.run(plan, run_of(number, trial.side), tap=tap, sources=sources)
         except EnoughSeen:
             pass
+        except TooLong:
+            cut += 1
+            if not rows and cut >= min(_ENDLESS, trial.count):
+                raise
+            continue
         else:
             spent += (record.privacy and record.privacy.spent_per_agent) or []
         rows.append(adversary.collect(arms.pulls))
     names = trial.keep or tuple(dict.fromkeys(name for row in rows for name in row))
     nan = float("nan")
     values = np.array([[row.get(name, nan) for name in names] for row in rows], dtype=float)
-    return ViewTable(names, values.reshape(len(rows), len(names)), max(spent, default=None))
+    return ViewTable(names, values.reshape(len(rows), len(names)), max(spent, default=None), cut)
 
 
 def _hear(

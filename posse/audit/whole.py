@@ -1,14 +1,17 @@
 """The audit of a plan: choose the data sets, learn the event, give the verdict."""
 
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from operator import itemgetter
+from time import perf_counter
 
 import msgspec
 import numpy as np
 
 from posse.audit.bounds import ERROR, most_shown, runs_to_refute
-from posse.audit.coupling import Coupling, run_coupled
+from posse.audit.coupling import COUPLED, Coupling, run_coupled
 from posse.audit.event import ViewTable, align, learn, require_scikit
 from posse.audit.guess import Guess, guess_best_arm
 from posse.audit.judge import AuditVerdict, judge
@@ -16,13 +19,17 @@ from posse.audit.neighbours import exchange_rewards, propose_cases
 from posse.audit.one_run import OneRun, estimate, needed
 from posse.audit.replay import ApartError
 from posse.audit.trials import SIZE, Bench
-from posse.audit.view import sees_only_ends
+from posse.audit.view import Adversary, EnoughSeen, sees_only_ends
 from posse.engines import memory
+from posse.engines.sources import of_this_machine
 from posse.errors import InputError, RunFailed, SpecError
 from posse.families.reading import Recorder
+from posse.hosts.spending import keep_none
 from posse.measure.numbers import number
 from posse.plan import Plan
+from posse.progress import duration
 from posse.protocol.privacy import AdversaryView, Neighbours, format_cost
+from posse.wire.world import HERE
 
 RUNS = 4_000
 """Default number of runs on each of the two data sets."""
@@ -38,6 +45,12 @@ _LOOKS = 3
 
 _FIRST = 1 << 20
 """The number of the first run to learn from; runs below it choose the case."""
+
+_TRIED = 1 << 22
+"""The number of the first run that only says how long a run takes."""
+
+_NUMBER = 200
+"""Bytes of one number of a run, with its name."""
 
 AUDIT = "audit.json"
 """The file of a `Document`."""
@@ -188,6 +201,28 @@ class Audit(Bench):
         tried = len(self.tried) * -(-self._pilot // SIZE)
         return 2 * (2 * -(-(self.runs // 2) // SIZE) + tried)
 
+    @property
+    def forecast(self) -> str:
+        """How many runs it takes at most, about how long, and in how much memory: by two runs."""
+        sources = replace(of_this_machine(lambda: 0), entering=keep_none)
+        times = []
+        for run in (_TRIED, _TRIED + 1):
+            seen = Adversary(self.plan, self.view, 0, self.watched)
+            times.append(perf_counter())
+            with suppress(EnoughSeen):
+                memory.run(self.plan, run, tap=seen, sources=sources)
+        each = perf_counter() - times[-1]
+        alone = COUPLED if self.noise and self.claimed and not self.exchanges else 0
+        jobs = self.jobs or os.cpu_count() or 1
+        counted = self.pieces * SIZE
+        seconds = each * (alone + max(counted / jobs, 2 * self.runs * bool(alone)))
+        kept = _NUMBER * len(seen.numbers) * max(SIZE * jobs, 2 * _PILOT, alone)
+        size = HERE.memory()[0] + kept + 8 * _MOST_NUMBERS * 2 * self.runs
+        return (
+            f"at most about {alone + max(counted, 2 * self.runs * bool(alone)):,} runs of "
+            f"{number(each)} s: {duration(seconds)} at most, and {size / 1e6:,.0f} MB"
+        )
+
     def document(self) -> Document:
         """The verdict, with what was audited."""
         plan, coupling = self.plan, self.coupling()
@@ -318,7 +353,7 @@ class Audit(Bench):
                 failed.append(error)
             else:
                 keep = choose_numbers(pair)
-                few = [ViewTable(keep, table.columns(keep)) for table in pair]
+                few = [ViewTable(keep, table.columns(keep), cut=table.cut) for table in pair]
                 tried.append((learn(few, delta)[1], case, keep))
         if not tried:
             raise failed[0]

@@ -97,6 +97,8 @@ def run(options: argparse.Namespace) -> int:
     audit = _asked(options)
     if audit.hopeless:
         remark(audit.hopeless)
+    if not options.quiet:
+        remark(audit.forecast)
     folder = paths.result(options.out, f"audit-{options.file.stem}")
     document = _carry_out(audit, folder, options)
     whole.write(folder / AUDIT, json.dumps(msgspec.to_builtins(document), indent=1))

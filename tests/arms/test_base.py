@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posse.arms import ArmsSpec
-from posse.arms.base import RandomMeans, rescale
+from posse.arms.base import PIECE, Arms, RandomMeans, pieces, rescale
 from posse.errors import ArmsError
+from posse.protocol.arrays import FloatArray
 from tests.support.arms import DOCS, build
 
 
@@ -88,3 +89,23 @@ def test_rescale_maps_onto_the_unit_interval(values: list[float], low: float, wi
 def test_clip_must_be_an_interval() -> None:
     with pytest.raises(msgspec.ValidationError, match="lo < hi"):
         msgspec.convert({"kind": "gaussian", "means": [1, 2], "clip": [1, 1]}, ArmsSpec)
+
+
+def test_a_sum_of_any_size_is_drawn_in_pieces() -> None:
+    longest = 0
+
+    class Halves(Arms):
+        left = 3 * PIECE
+
+        def draw(self, arm: int, count: int) -> FloatArray:
+            nonlocal longest
+            longest = max(longest, count)
+            count = min(count, self.left)
+            self.left -= count
+            return np.full(count, 0.5)
+
+    arms = Halves()
+    assert arms.totals((0,), 2 * PIECE + 6) == [PIECE + 3.0]
+    assert arms.totals((0,), 2 * PIECE) == [PIECE / 2 - 3]
+    assert longest == PIECE
+    assert list(pieces(0)) == [0]

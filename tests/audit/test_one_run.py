@@ -1,11 +1,15 @@
 """Audits by guessing many canaries: the bound is the paper's, and half of the noise is found."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy.stats import binom
 
 from posse.audit.one_run import chance, estimate, found_at_least, needed, power
+from posse.plan import prepare
 from tests.audit.plants import PLANTS, plan_of
+from tests.support.runfile import describe_run
 
 
 def test_right_guesses_are_no_more_than_a_binomial_number():
@@ -33,6 +37,20 @@ def test_power_is_that_of_guesses_at_twice_the_epsilon():
     assert many == 512
     assert power(many, 1.0, 0.0, 1e-4) > 0.99 > power(many // 2, 1.0, 0.0, 1e-4)
     assert needed(20.0) is None
+
+
+def test_a_run_on_equal_arms_is_cut_and_counted_because_it_would_never_end():
+    pytest.importorskip("pydp")
+    plan = prepare(
+        describe_run("dp-mase", 8, [0.7, 0.4], parameters={"epsilon": 1.0}, engine="memory")
+    )
+    found = estimate(plan, plan.claim.sees, 1.0, 0.0, 8_000)
+    assert found is not None
+    assert 0 < found.lower_bound <= 1
+    assert found.canaries > 500
+    cut = re.search(r"([0-9,]+) of ([0-9,]+) runs were cut", found.says)
+    assert cut is not None
+    assert int(cut[1]) == int(cut[2]) - 12  # all but one on the run file's rewards, and its search
 
 
 @pytest.mark.slow

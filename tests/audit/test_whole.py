@@ -1,22 +1,28 @@
 """Whole audits: planted faults are found, what is honest is not refuted, pieces are kept."""
 
+import re
+import tomllib
+from dataclasses import replace
 from itertools import count
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from posse.audit import trials
 from posse.audit.event import ViewTable
-from posse.audit.judge import AuditVerdict
+from posse.audit.judge import AuditVerdict, judge
 from posse.audit.neighbours import propose_cases
 from posse.audit.whole import Audit, choose_numbers
 from posse.errors import SpecError
 from posse.plan import prepare
 from posse.protocol.privacy import Neighbours
+from posse.security import noise
 from posse.security.noise import AuditedNoise
 from tests.support.planted import planted
 from tests.support.runfile import describe_run
 
+ROOT = Path(__file__).parents[2]
 CASE = (Neighbours(levels=(1.0, 0.0)),)
 
 
@@ -40,6 +46,37 @@ def test_of_too_many_numbers_those_are_kept_whose_means_differ_most():
     kept = choose_numbers((ViewTable(names, rows[0]), ViewTable(names, rows[1])))
     assert len(kept) == 256
     assert "299" in kept
+
+
+def test_runs_that_were_cut_count_against_the_bound():
+    (one, other) = (ViewTable(("said",), np.full((40, 1), side)) for side in (1.0, 0.0))
+    whole = judge((one, other), (one, other), 0.1)
+    assert (whole.hits, whole.others, whole.trials, whole.cut) == (40, 0, 40, 0)
+    less = judge((one, other), tuple(replace(table, cut=5) for table in (one, other)), 0.1)
+    assert (less.hits, less.others, less.trials, less.cut) == (40, 5, 45, 10)
+    assert whole.lower_bound > less.lower_bound > 0
+
+
+def test_an_audit_says_beforehand_how_long_it_takes_at_most():
+    plan = prepare(planted("none"))
+    said = Audit(plan=plan, runs=800, jobs=1, cases=CASE).forecast
+    assert re.fullmatch(r"at most about 2,000 runs of \S+ s: .+ at most, and [0-9,]+ MB", said)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", ["README.md", "examples/first_ride.toml", ""])
+def test_the_documents_first_runs_are_audited_by_default(name):
+    raw = describe_run("dp-mase", 8, [0.7, 0.4], parameters={"epsilon": 1.0})
+    if name.endswith(".md"):
+        raw = tomllib.loads(re.findall(r"```toml\n(.*?)```", (ROOT / name).read_text(), re.S)[0])
+    elif name:
+        raw = tomllib.loads((ROOT / name).read_text())
+    plan = prepare(raw | {"engine": {"kind": "memory"}})
+    found = Audit(plan=plan, noise=noise.names()).document()
+    assert found.word == "not refuted"
+    assert found.one_run is not None
+    assert found.one_run.power > 0.98
 
 
 @pytest.mark.slow
