@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 import msgspec
 
 import posse
-from posse.durable import lock
 from posse.durable.batch import Piece, carry_out
 from posse.durable.capture import Capture, writing
 from posse.durable.directory import RunDirectory
-from posse.durable.disk import DISK
 from posse.durable.journal import Journal
 from posse.engines import memory
 from posse.engines.base import Observer, silent
@@ -25,6 +23,8 @@ from posse.engines.start.dask import DaskPlacement
 from posse.engines.start.pool import on_all_cores
 from posse.engines.start.room import require_processes
 from posse.errors import InputError, PosseError, SpecError
+from posse.gates import locks
+from posse.gates.databases import DISK
 from posse.log import LOG
 from posse.plan import NOT_IMPORTABLE, Plan, Source, changed, decode_plan, prepare
 from posse.progress import RunProgress, of_notebook
@@ -106,7 +106,7 @@ def run(
     screen = of_notebook()
     with ExitStack() as held, RunProgress(plan, screen) as progress:
         if directory is not None:
-            held.enter_context(lock.held(directory.path))
+            held.enter_context(locks.held(directory.path))
         observe = progress.observe if observe is silent and screen.every < math.inf else observe
         make = partial(make_runs, plan, on_join=on_join, jobs=jobs, capture=capture, on=placement)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TextIO
 
-from posse.printable import printable
+from posse.gates.shown import printable
 
 LOG = logging.getLogger("posse")
 

@@ -16,9 +16,9 @@ from posse.cli.paths import file as writable_file
 from posse.cli.paths import folder as writable_folder
 from posse.cli.progress import screen
 from posse.cli.report import require as require_report
-from posse.durable.lock import held
-from posse.durable.whole import require_room
-from posse.durable.whole import write as write_whole
+from posse.gates.files import require_room
+from posse.gates.files import write as write_whole
+from posse.gates.locks import held
 from posse.log import complain, remark
 
 __all__ = [

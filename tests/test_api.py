@@ -73,7 +73,7 @@ def test_a_full_disk_does_not_hide_why_a_run_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stop(record: posse.RunRecord) -> None:
-        monkeypatch.setattr("posse.durable.whole.os.replace", full)
+        monkeypatch.setattr("posse.gates.files.os.replace", full)
         raise posse.RunFailed("stopped by its caller")
 
     def full(*given: object) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import posse
 from posse import defect
-from posse.printable import blamed
+from posse.gates.shown import blamed
 from tests.support.patience import PATIENCE
 from tests.support.runs import spec
 

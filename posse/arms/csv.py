@@ -11,7 +11,6 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from posse import regular
 from posse.arms.base import (
     NO_NUMBER,
     Arms,
@@ -23,6 +22,7 @@ from posse.arms.base import (
 )
 from posse.arms.log_file import Log, LogColumns, read_log, unreadable
 from posse.arms.persons import PersonOfRow, Persons, Rows
+from posse.gates import files
 from posse.measure.numbers import listed, named
 from posse.protocol.arrays import FloatArray
 from posse.protocol.machine import MOST_ARMS, peer_name
@@ -233,7 +233,7 @@ def _loaded(
 ) -> _Loaded:
     """Read a log; it is read again only when its `stamp` differs."""
     try:
-        data = regular.read(path)
+        data = files.read(path)
     except OSError as error:
         raise unreadable(owner, path, error) from None
     columns = _besides(persons, features)

@@ -14,11 +14,11 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from posse import regular
 from posse.arms.persons import NumberOfName, PersonOfRow, name_of
 from posse.errors import LogError
+from posse.gates import files
+from posse.gates.shown import printable
 from posse.measure.numbers import counted
-from posse.printable import printable
 from posse.protocol.arrays import FloatArray
 
 _LONGEST = 1 << 20
@@ -81,9 +81,9 @@ def read_log(
     """
     try:
         read = _parquet if path.suffix.lower() in _PARQUET else _csv
-        with regular.opened(path, regular.MOST) if data is None else BytesIO(data) as stored:
+        with files.opened(path, files.MOST) if data is None else BytesIO(data) as stored:
             return read(stored, path, count, owner, bounded, columns)
-    except regular.NOT_UNPACKED as error:
+    except files.NOT_UNPACKED as error:
         raise unreadable(owner, path, error) from None
 
 
@@ -94,12 +94,12 @@ def unreadable(owner: str, path: Path, error: Exception) -> LogError:
 
 def _lines(file: TextIOWrapper, latest: list[str]) -> Iterator[str]:
     """The lines of a log, also put into `latest`; a compressed one may be far larger than it is."""
-    left = regular.MOST
+    left = files.MOST
     while line := file.readline(_LONGEST):
         left -= len(line)
         if left < 0 or len(line) == _LONGEST:
             what = "a line" if left >= 0 else "it"
-            most = _LONGEST if left >= 0 else regular.MOST
+            most = _LONGEST if left >= 0 else files.MOST
             raise OSError(errno.EFBIG, f"{what} has more than {most:,} characters")
         latest.append(line)
         yield line
@@ -113,7 +113,7 @@ def _csv(
     numbers, places, known = *([array("q") for _ in range(count)] for _ in "ab"), NumberOfName()
     whole = 0  # the line in which the last whole row ends
     latest: list[str] = []
-    unpack = regular.PACKED.get(path.suffix.lower())
+    unpack = files.PACKED.get(path.suffix.lower())
     try:
         with TextIOWrapper(
             unpack(stored) if unpack else stored, encoding="utf-8-sig", newline=""

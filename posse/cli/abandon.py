@@ -4,10 +4,10 @@ import argparse
 from pathlib import Path
 
 from posse.cli.parser import Parser
-from posse.durable.disk import DISK
 from posse.durable.journal import is_held
 from posse.durable.lifetime import SUFFIX, read
 from posse.errors import InputError
+from posse.gates.databases import DISK
 
 _JOURNAL = ".journal"
 

@@ -28,8 +28,9 @@ from posse.cli.options import (
 from posse.cli.parser import Parser
 from posse.cli.progress import screen
 from posse.cli.series import table
-from posse.durable import frames, lock, whole
+from posse.durable import frames
 from posse.errors import InputError, RunFailed, SpecError
+from posse.gates import files, locks
 from posse.log import remark
 from posse.progress import Progress
 from posse.protocol.privacy import Neighbours
@@ -101,7 +102,7 @@ def run(options: argparse.Namespace) -> int:
         remark(audit.forecast)
     folder = paths.result(options.out, f"audit-{options.file.stem}")
     document = _carry_out(audit, folder, options)
-    whole.write(folder / AUDIT, json.dumps(msgspec.to_builtins(document), indent=1))
+    files.write(folder / AUDIT, json.dumps(msgspec.to_builtins(document), indent=1))
     rows = [*document.rows, ("written to", str(folder / AUDIT))]
     return _end(options, document, rows, found=document.finding)
 
@@ -110,8 +111,11 @@ def _carry_out(audit: Audit, folder: Path, options: argparse.Namespace) -> Docum
     """Audit, with each finished piece kept in the folder."""
     name = f"audit of {audit.plan.spec.system}"
     try:
-        with lock.held(folder), Progress(name, audit.pieces, screen(options), "pieces") as progress:
-            whole.require_room(folder)
+        with (
+            locks.held(folder),
+            Progress(name, audit.pieces, screen(options), "pieces") as progress,
+        ):
+            files.require_room(folder)
             return dataclasses.replace(
                 audit,
                 folder=folder / _KEPT,

@@ -9,7 +9,7 @@ from rich.table import Table
 from posse.cli.options import add_json, print_json
 from posse.cli.parser import Parser
 from posse.durable.lifetime import read
-from posse.printable import printable
+from posse.gates.shown import printable
 
 
 def add(parser: Parser) -> None:

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from posse.errors import InputError
+from posse.gates import files
 
 
 def result(out: Path | None, name: str) -> Path:
@@ -17,7 +18,7 @@ def result(out: Path | None, name: str) -> Path:
 def folder(path: Path) -> Path:
     """Make a folder and its parents; `InputError` if it cannot be written to."""
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        files.make_folder(path)
     except FileExistsError:
         raise InputError(f"{path} is a file; name a folder") from None
     except OSError as error:

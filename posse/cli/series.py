@@ -22,9 +22,9 @@ from posse.cli.options import add_runs, changes, console_of, is_resumable, place
 from posse.cli.options import plan as plan_of
 from posse.cli.parser import Parser
 from posse.cli.progress import screen
-from posse.durable import lock, whole
 from posse.durable.directory import RunDirectory
 from posse.errors import PosseError, RunFailed
+from posse.gates import files, locks
 from posse.log import complain, remark
 from posse.operate.live import LiveFile
 from posse.plan import Plan
@@ -70,8 +70,8 @@ def carry_out(
     kept: list[bool] = []
     """Of each run that has ended whether it was there before."""
     repeat = plan.spec.repeat
-    with lock.held(directory.path), ExitStack() as running:
-        whole.require_room(directory.path)
+    with locks.held(directory.path), ExitStack() as running:
+        files.require_room(directory.path)
         directory.open()
         running.enter_context(watch.serving(directory.path, options.watch, stay=True, trust=True))
         live = running.enter_context(LiveFile(directory.path, plan))

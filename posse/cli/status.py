@@ -9,7 +9,7 @@ from posse.cli import security
 from posse.cli.options import add_join, add_json, print_json, seconds
 from posse.cli.parser import Parser
 from posse.engines.inquiry import ask
-from posse.printable import printable
+from posse.gates.shown import printable
 from posse.security import keys
 
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 from types import FrameType
 
 from posse.errors import INTERRUPTED, PosseError
-from posse.printable import printable
+from posse.gates.shown import printable
 
 _ENDS = [vars(signal)[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in vars(signal)]
 

@@ -14,9 +14,10 @@ from posse.cli import paths
 from posse.cli.options import add_runs, changes, console_of, placement, plan, print_json
 from posse.cli.parser import Parser
 from posse.cli.progress import screen
-from posse.durable import batch, lock, whole
+from posse.durable import batch
 from posse.durable.sweep import At, PointResult, SweepDirectory, Task
 from posse.errors import PosseError, RunFailed, SpecError
+from posse.gates import files, locks
 from posse.log import complain, remark
 from posse.measure.numbers import with_interval
 from posse.progress import Progress
@@ -63,8 +64,8 @@ def run(options: argparse.Namespace) -> int:
     folder = paths.result(options.out, f"sweep-{options.file.stem}")
     sweep = SweepDirectory(folder, plans)
     runs = sum(checked.spec.repeat for _, checked in plans)
-    with lock.held(folder), Progress(f"{len(plans)} points", runs, screen(options)) as progress:
-        whole.require_room(folder)
+    with locks.held(folder), Progress(f"{len(plans)} points", runs, screen(options)) as progress:
+        files.require_room(folder)
         sweep.open()
         results = _carry_out(sweep, options, progress)
     options.written = folder

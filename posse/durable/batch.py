@@ -13,9 +13,8 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from posse import regular
-from posse.durable import whole
 from posse.errors import PosseError
+from posse.gates import files
 from posse.gates.decode import Packed
 
 A = TypeVar("A")
@@ -46,7 +45,7 @@ class Store(Generic[T]):
     def kept(self, name: str) -> T | None:
         """The piece of this name; None if it is not there whole, or something else made it."""
         try:
-            by, piece = _PIECE.read(regular.read(self._path(name)))
+            by, piece = _PIECE.read(files.read(self._path(name)))
             return self._decode(piece) if by == self._by else None
         except (OSError, ValueError, msgspec.MsgspecError):
             return None
@@ -54,8 +53,8 @@ class Store(Generic[T]):
     def keep(self, name: str, piece: T) -> None:
         """Write a piece to disk; see `trouble`."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            whole.write(self._path(name), msgspec.msgpack.encode((self._by, self._encode(piece))))
+            files.make_folder(self.folder, inside=True)
+            files.write(self._path(name), msgspec.msgpack.encode((self._by, self._encode(piece))))
         except OSError as error:
             self.trouble = error.strerror or str(error)
 
@@ -66,7 +65,7 @@ class Store(Generic[T]):
 def pieces(folder: Path) -> Iterator[bytes]:
     """Every piece in a store, by name, whatever made it; `Undecodable` if one is damaged."""
     for path in sorted(folder.glob("*.msgpack"), key=lambda path: (len(path.name), path.name)):
-        yield _PIECE.read(regular.read(path))[1]
+        yield _PIECE.read(files.read(path))[1]
 
 
 @dataclass(frozen=True)

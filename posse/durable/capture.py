@@ -22,6 +22,7 @@ from pathlib import Path
 import msgspec
 
 from posse.errors import InputError, PosseError
+from posse.gates import files
 
 Tap = Callable[[int | None, int | None, bytes], object]
 """Hears each frame just before it is handed to a link: (sender, receiver, frame).
@@ -101,7 +102,7 @@ def writing(
 def _may_be_replaced(path: Path) -> bool:
     head = _encode(HEAD)
     try:
-        with path.open("rb") as file:
+        with files.opened(path) as file:
             return file.read(len(head)) in (head, b"")
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None

@@ -13,10 +13,11 @@ from typing import Any, Self
 import msgspec
 import tomli_w
 
-from posse.durable import shown, whole
+from posse.durable import shown
 from posse.durable.batch import Piece, Store
 from posse.durable.made_by import made_by
 from posse.errors import InputError
+from posse.gates import files
 from posse.plan import Plan
 from posse.results.record import RunRecord
 from posse.results.result import Result
@@ -36,7 +37,7 @@ def fresh(name: str) -> Path:
     for number in itertools.count(1):
         path = Path("runs") / (f"{name}-{stamp}" + f"-{number}" * (number > 1))
         with contextlib.suppress(FileExistsError):
-            path.mkdir(parents=True)
+            files.make_folder(path, new=True)
             break
     return path
 
@@ -74,8 +75,8 @@ class RunDirectory:
         self._check()
         text = tomli_w.dumps(_without_none(msgspec.to_builtins(self._plan.spec)))
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            whole.write(self.path / SPECIFICATION, text)
+            files.make_folder(self.path)
+            files.write(self.path / SPECIFICATION, text)
         except OSError as error:
             raise InputError(f"{self.path} cannot be written: {error.strerror}") from None
         return self
@@ -87,7 +88,7 @@ class RunDirectory:
                 if self.store.kept(str(run.run)) is None:
                     self.store.keep(str(run.run), run)
         self._tables(result.runs)
-        whole.write(self.path / RESULT, json.dumps(result.document(), indent=1))
+        files.write(self.path / RESULT, json.dumps(result.document(), indent=1))
         (self.path / FAILURE).unlink(missing_ok=True)
 
     def fail(self, reason: str, records: list[RunRecord], notes: Sequence[str] = ()) -> None:
@@ -99,7 +100,7 @@ class RunDirectory:
         failure = {"error": reason} | ({"notes": "\n".join(notes)} if notes else {})
         with contextlib.suppress(OSError):
             self._tables(records)
-            whole.write(self.path / FAILURE, json.dumps(failure, indent=1))
+            files.write(self.path / FAILURE, json.dumps(failure, indent=1))
 
     def _check(self) -> None:
         path = self.path / SPECIFICATION
@@ -110,7 +111,7 @@ class RunDirectory:
                 )
             return
         try:
-            kept = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), RunSpec)
+            kept = msgspec.convert(tomllib.loads(files.text(path)), RunSpec)
         except (OSError, ValueError, RecursionError) as error:
             raise InputError(f"{path} is not what posse run wrote ({error})") from None
         mine = fingerprint(self._plan.spec, without=PATIENCE)
@@ -133,7 +134,7 @@ class RunDirectory:
     def _tables(self, records: list[RunRecord]) -> None:
         shown.write(self.path, self._plan, records)
         for table in tables(records, self._plan.system.results.log):
-            with whole.opened(self.path / f"{table.name}.csv") as file:
+            with files.replacing(self.path / f"{table.name}.csv") as file:
                 write(file, table.header, table.rows)
 
 

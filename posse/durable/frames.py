@@ -13,9 +13,9 @@ from typing import Any
 
 import msgpack  # noqa: TID251  (rows of a capture, one after the other, each checked below)
 
-from posse import regular
 from posse.errors import InputError
-from posse.printable import printable
+from posse.gates import files
+from posse.gates.shown import printable
 
 HEADER = struct.Struct("<2sBBIiIdq")
 ENVELOPE = struct.Struct("<4sII")
@@ -140,7 +140,7 @@ class Reader:
     def new(self) -> Iterator[Frame]:
         """The frames that came since the last call; a row that is half written comes later."""
         try:
-            with regular.opened(self._path) as file:
+            with files.opened(self._path) as file:
                 file.seek(self._at)
                 while chunk := file.read(_CHUNK):
                     self._at += len(chunk)

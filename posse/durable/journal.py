@@ -26,7 +26,6 @@ import hashlib
 import hmac
 import os
 import sqlite3
-import stat
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -36,8 +35,9 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from posse.durable.disk import DISK, Disk, plain
 from posse.errors import DiskTrouble, PosseError
+from posse.gates import files
+from posse.gates.databases import DISK, Disk, connect, plain
 from posse.gates.decode import Packed, unpacked
 
 T = TypeVar("T")
@@ -241,16 +241,12 @@ class Journal:
     def _open(self) -> None:
         owner = self._owner
         try:
-            # SQLite gives its other files the same mode
-            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
-            descriptor = os.open(self.path, flags, 0o600)
+            descriptor = files.claim(self.path)
             status = os.fstat(descriptor)
             os.close(descriptor)
         except OSError as error:
             why = f"cannot be written: {error.strerror}"
             raise DiskTrouble(str(self._unusable(why))) from None
-        if not stat.S_ISREG(status.st_mode):
-            raise self._unusable("is not a regular file", _GIVE_UP)
         if status.st_uid != os.geteuid() or status.st_mode & 0o077:
             # whoever can write it decides what a restart goes on from
             raise self._unusable("is open to others (chmod 600), or belongs to another user")
@@ -341,9 +337,9 @@ def is_held(path: Path) -> bool:
     if not path.exists():
         return False
     try:
-        with closing(sqlite3.connect(path, timeout=0.0)) as database:
+        with closing(connect(path, 0.0, make=False)) as database:
             database.execute("SELECT 1 FROM sqlite_master").fetchone()
-    except sqlite3.Error as error:
+    except (OSError, sqlite3.Error) as error:
         return "locked" in str(error)
     return False
 

@@ -11,7 +11,6 @@ whatever the run then releases. One process at a time holds a ledger.
 
 import os
 import sqlite3
-import stat
 import time
 import weakref
 from collections.abc import Iterator, Sequence
@@ -27,7 +26,6 @@ from posse.arms import Arms
 from posse.arms.csv import Content, Csv, new_digest
 from posse.arms.persons import NamesPersons, PersonOfRow, Rows
 from posse.durable import persons
-from posse.durable.disk import plain, read_only
 from posse.durable.lifetime import (
     SCHEMA,
     SUFFIX,
@@ -36,9 +34,11 @@ from posse.durable.lifetime import (
     losses_of,
     pieces,
 )
-from posse.durable.lock import take
 from posse.durable.persons import PersonsLedger, RunCost
 from posse.errors import DiskTrouble, PosseError
+from posse.gates import files
+from posse.gates.databases import connect, plain, read_only
+from posse.gates.locks import take
 from posse.hosts.spending import RowsByArm, Spending, SpendingRequest
 from posse.protocol.accounting import together
 from posse.protocol.errors import LocalProtocolError
@@ -435,30 +435,24 @@ class Ledger(Spending):
 
         A run that goes on has a ledger: what a checkpoint names is never made.
         """
-        flags = (
-            os.O_RDWR | (os.O_CREAT if anew else 0) | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-        )
         with ExitStack() as opened:
             try:
                 self._look_around()
-                descriptor = os.open(self._path, flags, 0o600)
-                # closed last: closing any descriptor of the file ends SQLite's own locks
-                opened.callback(os.close, descriptor)
-                if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                    raise self._unwritable("it is not a regular file")
+                descriptor = files.claim(self._path, make=anew)
+                opened.callback(os.close, descriptor)  # last: see `connect`
                 for _ in range(self._tries):
-                    if locked := take(descriptor):
+                    if (locked := take(descriptor)) is not False:
                         break
                     time.sleep(_PAUSE)
+                if locked is None:
+                    raise self._unwritable("its file system has no locks")
                 if not locked:
                     raise PosseError(
                         f"{self._path} is in use by another agent with the same rewards; let it "
                         "end first, or give each its own"
                     )
                 os.fchmod(descriptor, 0o600)
-                self._db = sqlite3.connect(
-                    self._path, isolation_level=None, check_same_thread=False, timeout=10.0
-                )
+                self._db = connect(self._path, 10.0, make=anew)
                 opened.callback(self._db.close)
                 plain(self._db)
                 for pragma in ("journal_mode = WAL", "synchronous = FULL"):
@@ -482,7 +476,7 @@ def _contents(path: Path, sizes: Sequence[int]) -> dict[int, bytes]:
     """By size, the hash of so many first bytes of a file, or of all if it has fewer."""
     digest, place, hashes = new_digest(), 0, {}
     try:
-        with path.open("rb") as file:
+        with files.opened(path) as file:
             for size in sorted(set(sizes)):
                 while place < size and (chunk := file.read(min(_CHUNK, size - place))):
                     digest.update(chunk)
@@ -495,9 +489,9 @@ def _contents(path: Path, sizes: Sequence[int]) -> dict[int, bytes]:
 
 def _is_used(ledger: Path) -> bool:
     """Whether an agent has this ledger open."""
-    descriptor = os.open(ledger, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    descriptor = files.claim(ledger, make=False)
     try:
-        return not take(descriptor)
+        return take(descriptor) is False
     finally:
         os.close(descriptor)
 
@@ -510,7 +504,7 @@ def _inode(path: Path) -> str:
 def _is_mounted(path: Path) -> bool:
     """Whether the file itself is a mount point, as a container's single file is."""
     try:
-        mounts = Path("/proc/self/mountinfo").read_text()
+        mounts = files.text(Path("/proc/self/mountinfo"))
     except OSError:
         return False
     name = str(path).replace("\\", "\\134").replace(" ", "\\040")

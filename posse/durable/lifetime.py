@@ -7,11 +7,11 @@ from pathlib import Path
 
 import msgspec
 
-from posse import regular
 from posse.durable import persons
-from posse.durable.disk import read_only
 from posse.durable.persons import PersonsCost
 from posse.errors import InputError
+from posse.gates import files
+from posse.gates.databases import read_only
 from posse.gates.decode import Packed
 from posse.protocol.accounting import Losses, together
 from posse.protocol.privacy import Guarantee, format_cost
@@ -44,7 +44,7 @@ SUFFIX = ".ledger"
 UNREADABLE = (sqlite3.Error, ValueError, TypeError, OverflowError)
 """What reading a damaged ledger raises: its columns may hold anything."""
 
-_MOST_ROWS = regular.MOST // 3
+_MOST_ROWS = files.MOST // 3
 """More rows than the largest log has."""
 
 _MOST_USES = 10_000_000

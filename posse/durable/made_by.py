@@ -11,6 +11,7 @@ import msgspec
 
 from posse import own_code
 from posse.arms.python import PythonArms
+from posse.gates.files import MOST, opened
 from posse.plan import Plan
 from posse.spec.topology import PythonTopology
 
@@ -21,13 +22,12 @@ _OWN = PythonArms | PythonTopology
 
 
 def digest(files: Iterable[Path]) -> str:
-    """A hash of these files' content, in this order; files that are not there are skipped."""
+    """A hash of these files' content, in this order; what cannot be read is skipped."""
     hashed = hashlib.sha256()
     for path in files:
-        with contextlib.suppress(OSError, ValueError):  # a text that cannot be a name
-            if path.is_file():
-                with path.open("rb") as file:
-                    hashed.update(hashlib.file_digest(file, "sha256").digest())
+        # a text that cannot be a name is a `ValueError`
+        with contextlib.suppress(OSError, ValueError), opened(path, MOST) as file:
+            hashed.update(hashlib.file_digest(file, "sha256").digest())
     return hashed.hexdigest()
 
 

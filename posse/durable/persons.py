@@ -20,10 +20,11 @@ import msgspec
 import numpy as np
 
 from posse.arms.persons import PersonOfRow, Rows
-from posse.durable.disk import plain, read_only
-from posse.durable.lock import take
 from posse.errors import DiskTrouble, InputError, PosseError
+from posse.gates import files
+from posse.gates.databases import connect, plain, read_only
 from posse.gates.decode import Packed
+from posse.gates.locks import take
 from posse.hosts.spending import SpendingRequest
 from posse.protocol.accounting import Losses, together
 from posse.protocol.privacy import Guarantee
@@ -51,6 +52,7 @@ reward and its δ; NULL if the run had no ε. `shared` is what all agents call t
 that it has not ended. `uses`: the rows that it used, or may still use, and of whom; a reward of the
 user's own arms has the arm -1 and a number of its own. `secrets`: a hash of the secret."""
 
+_SECRET = 32
 _PATIENCE = 60.0
 """Seconds in which other agents of this folder have entered their runs."""
 
@@ -262,7 +264,8 @@ class PersonsLedger:
 
     def _hashes(self, db: sqlite3.Connection, names: Sequence[str]) -> list[bytes]:
         """The persons of these names, as this ledger calls them."""
-        secret = self._make_secret() if not self._secret.exists() else self._secret.read_bytes()
+        there = self._secret.exists()
+        secret = files.read(self._secret, _SECRET) if there else self._make_secret()
         check = _hash(b"", secret)
         known = db.execute("SELECT digest FROM secrets").fetchone()
         if known is None:
@@ -275,24 +278,15 @@ class PersonsLedger:
         return [_hash(name.encode(errors="surrogateescape"), secret) for name in names]
 
     def _make_secret(self) -> bytes:
-        secret = os.urandom(32)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(self._secret, flags, 0o600)
-        with open(descriptor, "wb") as file:
-            file.write(secret)
-            file.flush()
-            os.fsync(descriptor)
+        secret = os.urandom(_SECRET)
+        files.write(self._secret, secret, private=True)
         return secret
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
         """The file within one transaction, which other agents of this folder wait for."""
         try:
-            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-            os.close(os.open(self._path, flags, 0o600))
-            with closing(
-                plain(sqlite3.connect(self._path, isolation_level=None, timeout=_PATIENCE))
-            ) as db:
+            with closing(plain(connect(self._path, _PATIENCE))) as db:
                 for pragma in ("journal_mode = WAL", "synchronous = FULL"):
                     db.execute(f"PRAGMA {pragma}")
                 db.executescript(_SCHEMA)
@@ -432,11 +426,11 @@ def _give_back(db: sqlite3.Connection, number: int, used: Iterable[tuple[int, in
 def _left_behind(ledger: Path, identity: bytes, run: int) -> list[tuple[int, int, int]] | None:
     """What a run used whose agent is gone; None if it is there, or nobody can know."""
     with suppress(OSError, sqlite3.Error):
-        descriptor = os.open(ledger, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        descriptor = files.claim(ledger, make=False)
         try:
             # while this is locked no agent begins there
             if take(descriptor):
-                with closing(plain(sqlite3.connect(f"{ledger.as_uri()}?mode=rw", uri=True))) as db:
+                with closing(plain(connect(ledger, 5.0, make=False))) as db:
                     if db.execute("SELECT identity FROM identity").fetchall() == [(identity,)]:
                         rows = "SELECT arm, first, last FROM rows WHERE run = ?"
                         return db.execute(rows, (run,)).fetchall()

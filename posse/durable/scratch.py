@@ -6,7 +6,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from posse.durable.lock import take
+from posse.gates import files
+from posse.gates.locks import take
 
 _PREFIX = "posse-"
 _LOCK = "lock"
@@ -24,8 +25,8 @@ class Scratch:
             self.path = _new()
             # until the lock is held, `clear` elsewhere may take the folder for one left behind
             with contextlib.suppress(FileNotFoundError):
-                lock = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-                if take(lock) and (self.path / _LOCK).exists():
+                lock = files.claim(self.path / _LOCK)
+                if take(lock) is not False and (self.path / _LOCK).exists():
                     self._lock = lock
                 else:
                     os.close(lock)
@@ -48,9 +49,9 @@ def clear() -> None:
 
 
 def _clear(lock: Path) -> None:
-    descriptor = os.open(lock, os.O_RDWR)
+    descriptor = files.claim(lock, make=False)
     try:
-        if take(descriptor):
+        if take(descriptor):  # where there are no locks, nobody knows
             shutil.rmtree(lock.parent, ignore_errors=True)
     finally:
         os.close(descriptor)

@@ -11,11 +11,11 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from posse import families, regular
-from posse.durable import whole
+from posse import families
 from posse.errors import PosseError
 from posse.families.bounds import Bound
 from posse.families.system import System
+from posse.gates import files
 from posse.gates.decode import Packed
 from posse.plan import Plan
 from posse.protocol.arrays import FloatArray
@@ -111,7 +111,7 @@ def write(folder: Path, plan: Plan, runs: Sequence[RunRecord]) -> None:
         figures=[_drawn(figure, arms, runs) for figure in system.results.figures],
         bound=_points(plan, runs),
     )
-    whole.write(folder / SHOWN, msgspec.msgpack.encode(shown))
+    files.write(folder / SHOWN, msgspec.msgpack.encode(shown))
 
 
 _SHOWN: Packed[_Shown] = Packed(_Shown)
@@ -122,7 +122,7 @@ def read(folder: Path) -> ShownSystem | None:
     path = folder / SHOWN
     if not path.is_file():
         return None
-    shown = _SHOWN.read(regular.read(path))
+    shown = _SHOWN.read(files.read(path))
 
     class ReadDetail(Detail):
         units = shown.units

@@ -9,11 +9,10 @@ from typing import Any
 
 import msgspec
 
-from posse import regular
-from posse.durable import whole
 from posse.durable.batch import Piece
 from posse.durable.directory import SPECIFICATION, RunDirectory
 from posse.errors import InputError, PosseError
+from posse.gates import files
 from posse.gates.decode import from_json
 from posse.measure.confidence import Mean
 from posse.plan import Plan
@@ -121,9 +120,9 @@ class SweepDirectory:
 
     def write(self, results: Sequence[PointResult]) -> None:
         """Write the tables of these points."""
-        whole.write(self.folder / SWEEP, json.dumps(msgspec.to_builtins(results), indent=1))
+        files.write(self.folder / SWEEP, json.dumps(msgspec.to_builtins(results), indent=1))
         measured = sorted({measure for point in results for measure in point.summary})
-        with whole.opened(self.folder / TABLE) as file:
+        with files.replacing(self.folder / TABLE) as file:
             columns = ("mean", "median", "low", "high", "n")
             parts = (
                 measure if column == "mean" else f"{measure}_{column}"
@@ -150,5 +149,5 @@ def name(at: At) -> str:
 
 def read(folder: Path) -> list[PointResult]:
     """The points of a sweep; `ValueError` if posse did not write this."""
-    points: list[PointResult] = from_json(regular.read(folder / SWEEP), list[PointResult])
+    points: list[PointResult] = from_json(files.read(folder / SWEEP), list[PointResult])
     return points

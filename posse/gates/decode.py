@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from posse.errors import InputError
-from posse.printable import printable
+from posse.gates.shown import printable
 from posse.protocol.wire import UNDECODABLE
 
 T = TypeVar("T")

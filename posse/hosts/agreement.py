@@ -2,7 +2,7 @@
 
 from hashlib import blake2b
 
-from posse.printable import printable
+from posse.gates.shown import printable
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import peer_name
 

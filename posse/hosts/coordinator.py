@@ -13,6 +13,7 @@ from mypy_extensions import mypyc_attr
 
 from posse.errors import RunFailed
 from posse.families.network import Network
+from posse.gates.shown import blamed, printable
 from posse.hosts.agreement import Agreement, Complaints
 from posse.hosts.attendance import Attendance
 from posse.hosts.endpoint import Endpoint
@@ -22,7 +23,6 @@ from posse.hosts.server import Server
 from posse.hosts.sources import Chance, Sources
 from posse.measure.regret import Regret
 from posse.plan import Plan
-from posse.printable import blamed, printable
 from posse.protocol import control
 from posse.protocol.errors import Contradiction, RemoteProtocolError
 from posse.protocol.log import LogTables

@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from posse.gates.shown import printable
 from posse.measure.confidence import Mean, mean_of
-from posse.printable import printable
 
 
 def short(value: float, digits: int = 3) -> str:

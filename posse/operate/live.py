@@ -4,7 +4,6 @@ The page of a running series and `posse watch --text` read this file and nothing
 they need no part of the process that makes it.
 """
 
-import os
 import threading
 import time
 from collections import Counter
@@ -15,13 +14,13 @@ from typing import Protocol, Self
 
 import msgspec
 
-from posse import regular
+from posse.gates import files
 from posse.gates.decode import Packed, Undecodable
+from posse.gates.shown import printable
 from posse.hosts.coordinator import CoordinatorHost
 from posse.measure.numbers import named, number
 from posse.operate.status import CoordinatorStatus, Snapshot
 from posse.plan import Plan
-from posse.printable import printable
 from posse.protocol.log import LogTables
 from posse.protocol.message import Plane, kind_name
 
@@ -170,7 +169,7 @@ class LiveFile:
 
     def _write(self) -> None:
         """Write the state now and then; what cannot be written is left out: the run matters."""
-        spec, half = self._plan.spec, self._path.with_suffix(".half")
+        spec = self._plan.spec
         pause = _EVERY
         while not self._over.wait(pause):
             began = time.thread_time()
@@ -189,10 +188,7 @@ class LiveFile:
                 run=self._run,
             )
             with suppress(OSError):
-                half.unlink(missing_ok=True)  # no link is followed
-                with half.open("xb") as file:
-                    file.write(msgspec.msgpack.encode(state))
-                os.replace(half, self._path)
+                files.write(self._path, msgspec.msgpack.encode(state), lasting=False)
             pause = max(_EVERY, (time.thread_time() - began) / _SHARE)
 
 
@@ -227,6 +223,6 @@ def read_live(folder: Path) -> tuple[LiveState, float] | None:
     path = folder / LIVE
     try:
         age = time.time() - path.stat().st_mtime
-        return _STATE.read(regular.read(path)), max(age, 0.0)
+        return _STATE.read(files.read(path)), max(age, 0.0)
     except (OSError, Undecodable):
         return None

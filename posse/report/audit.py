@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from posse import regular
 from posse.audit.whole import AUDIT, Document
 from posse.errors import InputError
+from posse.gates import files
 from posse.gates.decode import from_json
 from posse.measure.numbers import capital, number
 from posse.report.page import Page, Section, Tile, Verdict, table
@@ -22,7 +22,7 @@ def is_audit(folder: Path) -> bool:
 def audit_page(folder: Path) -> Page:
     """The page of one audit."""
     try:
-        document = from_json(regular.read(folder / AUDIT), Document)
+        document = from_json(files.read(folder / AUDIT), Document)
     except OSError as error:
         raise InputError(f"{folder / AUDIT} cannot be read: {error.strerror}") from None
     except ValueError as error:

@@ -17,8 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 from matplotlib.transforms import ScaledTranslation
 
-from posse.durable import whole
 from posse.errors import InputError
+from posse.gates import files
 from posse.measure.numbers import short
 from posse.protocol.arrays import FloatArray
 from posse.report.palette import PALETTE, variables
@@ -77,11 +77,14 @@ class Chart:
 
     def write(self, folder: Path) -> None:
         """NAME.svg, which stands alone, and NAME.csv."""
-        if folder.is_symlink():
-            raise InputError(f"{folder} is a link; remove it, or write elsewhere with --out")
-        folder.mkdir(parents=True, exist_ok=True)
-        whole.write(folder / f"{self.name}.svg", standalone(self.svg))
-        with whole.opened(folder / f"{self.name}.csv") as file:
+        try:
+            files.make_folder(folder, inside=True)
+        except NotADirectoryError:
+            raise InputError(
+                f"{folder} is a link; remove it, or write elsewhere with --out"
+            ) from None
+        files.write(folder / f"{self.name}.svg", standalone(self.svg))
+        with files.replacing(folder / f"{self.name}.csv") as file:
             tables.write(file, self.header, self.rows)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from posse.durable import whole
+from posse.gates import files
 from posse.report.page import Page, Table
 from posse.results import tables
 
@@ -21,22 +21,22 @@ def write(page: Page, kind: Format, folder: Path) -> list[Path]:
 
     Returns the files. A table is named by its section, and by its number if there are several.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    files.make_folder(folder)
     if kind == "svg":
         charts = [chart for section in page.sections for chart in section.charts]
         for chart in charts:
             chart.write(folder)
         return [folder / f"{chart.name}.{end}" for chart in charts for end in ("svg", "csv")]
-    files = []
+    written = []
     for name, table in _named(page):
-        files.append(path := folder / f"{name}.{kind}")
+        written.append(path := folder / f"{name}.{kind}")
         if kind == "tex":
-            whole.write(path, tabular(table))
+            files.write(path, tabular(table))
         else:
-            with whole.opened(path) as file:
+            with files.replacing(path) as file:
                 rows = [[cell.text for cell in row] for row in table.rows]
                 tables.write(file, table.header, rows)
-    return files
+    return written
 
 
 def _named(page: Page) -> Iterator[tuple[str, Table]]:

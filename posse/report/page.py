@@ -9,7 +9,7 @@ import jinja2
 from markupsafe import Markup
 
 from posse import __version__
-from posse.durable import whole
+from posse.gates import files
 from posse.measure.confidence import mean_of
 from posse.measure.numbers import number, with_interval
 from posse.report.drawing import Chart
@@ -116,8 +116,8 @@ class Page:
         """The page, and beside it each figure as SVG and CSV in `<name>-figures/`."""
         self.folder = f"{path.stem}-figures"
         text = self.html()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        whole.write(path, text)
+        files.make_folder(path.parent)
+        files.write(path, text)
         for section in self.sections:
             for chart in section.charts:
                 chart.write(path.parent / self.folder)

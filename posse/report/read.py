@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 
-from posse import regular
 from posse.arms import LabMeans
 from posse.arms.base import RandomMeans
 from posse.durable import shown
@@ -24,6 +23,7 @@ from posse.durable.sweep import read as read_sweep
 from posse.errors import InputError, PosseError
 from posse.families import find_system, ours
 from posse.families.bounds import Bound
+from posse.gates import files
 from posse.gates.decode import from_json, unpacked
 from posse.operate.live import LiveState, read_live
 from posse.own_code import folders_of
@@ -96,7 +96,7 @@ class Series:
         if not path.exists():
             return
         try:
-            stored = regular.opened(path, regular.MOST)
+            stored = files.opened(path, files.MOST)
             with TextIOWrapper(stored, encoding="utf-8", newline="") as file:
                 rows = csv.reader(file)
                 next(rows, None)
@@ -198,7 +198,7 @@ def _system(spec: RunSpec, *, trust: bool) -> ShownSystem | None:
 
 
 def _text(path: Path) -> str:
-    return regular.read(path).decode()
+    return files.read(path).decode()
 
 
 def _document(path: Path) -> tuple[dict[str, Any], str | None]:

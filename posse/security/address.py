@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 
 from posse.errors import InputError
-from posse.printable import printable
+from posse.gates.shown import printable
 
 IpNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
-from posse import regular
 from posse.arms.log_file import NUMBER
+from posse.gates import files
 from posse.gates.decode import from_json
 from posse.measure.numbers import counted
 from posse.spec.graph_formats import count_nodes
@@ -55,9 +55,9 @@ def read_graph(path: Path, agents: int) -> Graph:
     `GraphError` says what is wrong, and in which line of an edge list.
     """
     most = min(_MOST_BYTES, _SPARE + _PER_PAIR * agents**2)
-    content = regular.read(path, most)
+    content = files.read(path, most)
     ending = path.suffix.lower()
-    if ending in regular.PACKED:
+    if ending in files.PACKED:
         content, ending = _unpacked(content, ending, most), path.with_suffix("").suffix.lower()
     content = content.removeprefix(BOM_UTF8)
     if ending not in (*_READERS, ".json", ".gml"):
@@ -199,8 +199,8 @@ def _numbers(value: Any) -> Iterator[int]:
 
 def _unpacked(content: bytes, ending: str, most: int) -> bytes:
     try:
-        whole: bytes = regular.PACKED[ending](BytesIO(content)).read(most + 1)
-    except regular.NOT_UNPACKED as error:
+        whole: bytes = files.PACKED[ending](BytesIO(content)).read(most + 1)
+    except files.NOT_UNPACKED as error:
         raise GraphError("path", f"cannot be unpacked as {ending}: {error}") from None
     if len(whole) > most:
         raise GraphError("path", f"unpacks to more than {most:,} bytes")

@@ -11,10 +11,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from posse import regular
 from posse.arms import ArmsSpec
 from posse.errors import InputError, SpecError
-from posse.printable import printable
+from posse.gates import files
+from posse.gates.shown import printable
 from posse.protocol.bounds import MOST_AGENTS
 from posse.protocol.machine import OnMissing, Variant
 from posse.spec.activity import ActivitySpec
@@ -145,7 +145,7 @@ Override = str | tuple[str, Any]
 def read(path: str | Path, overrides: Sequence[Override] = ()) -> dict[str, Any]:
     """Read a run file as plain data, without checking it."""
     try:
-        text = regular.read(Path(path), MOST_BYTES, pipes=True)
+        text = files.read(Path(path), MOST_BYTES, pipes=True)
         raw = _read_toml(text.decode("utf-8-sig"))
     except IsADirectoryError:
         raise SpecError(str(path), f"is a folder{_describe_folder(Path(path))}") from None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from html import escape
 
 from posse.durable.frames import COORDINATOR, Frame
-from posse.printable import printable
+from posse.gates.shown import printable
 
 _WIDE, _ROW, _TOP, _SIDE = 130, 18, 46, 90
 _STYLE = (

@@ -21,8 +21,8 @@ import zmq
 
 from posse.agent.noise import Noise
 from posse.arms import Arms, ArmsContext, ArmsSpec
-from posse.durable.disk import DISK, Disk
 from posse.durable.scratch import Scratch
+from posse.gates.databases import DISK, Disk
 from posse.security.noise import FieldNoise
 from posse.security.zap import Authenticator, ZapStatus
 from posse.wire import lookup

@@ -9,7 +9,7 @@ import pytest
 from _pytest.capture import CaptureResult
 
 from posse.cli.main import main
-from posse.durable import whole
+from posse.gates import files
 
 Posse = Callable[..., CaptureResult[str]]
 
@@ -53,7 +53,7 @@ def posse(capsys: pytest.CaptureFixture[str]) -> Posse:
 @pytest.fixture
 def full_disk(monkeypatch: pytest.MonkeyPatch) -> Callable[[], AbstractContextManager[None]]:
     """As long as it lasts no result can be written."""
-    opened = whole.opened
+    opened = files.replacing
 
     def full(path: Path) -> Any:
         if path.name in ("spec.toml", ".room"):
@@ -63,7 +63,7 @@ def full_disk(monkeypatch: pytest.MonkeyPatch) -> Callable[[], AbstractContextMa
     @contextmanager
     def lasts() -> Iterator[None]:
         with monkeypatch.context() as patch:
-            patch.setattr(whole, "opened", full)
+            patch.setattr(files, "replacing", full)
             yield
 
     return lasts

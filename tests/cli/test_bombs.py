@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from posse import regular
 from posse.audit.whole import AUDIT
 from posse.durable.directory import FAILURE, KEPT, RESULT
 from posse.durable.shown import SHOWN
 from posse.durable.sweep import SWEEP
 from posse.errors import InputError
+from posse.gates import files
 from posse.operate.live import LIVE
 from posse.report import read
 from posse.report.audit import audit_page
@@ -130,7 +130,7 @@ def test_a_reward_log_that_is_a_bomb_is_a_mistake_like_any_other(
 def test_a_small_log_that_unpacks_to_much_is_refused(
     what: str, monkeypatch: pytest.MonkeyPatch, refused: Refused
 ) -> None:
-    monkeypatch.setattr(regular, "MOST", 1 << 20)
+    monkeypatch.setattr(files, "MOST", 1 << 20)
     Path("run.toml").write_text(HEAD + CSV.replace(".csv", ".csv.gz"))
     for rank in range(8):
         Path(f"rewards-{rank}.csv.gz").write_bytes(gzip.compress(COMPRESSED[what]))

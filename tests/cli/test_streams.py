@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 import pytest
 
-from posse.durable import whole
+from posse.gates import files
 from tests.cli.conftest import Posse
 from tests.support import halting
 from tests.support.patience import PATIENCE
@@ -55,16 +55,16 @@ def test_a_full_disk_is_said(
     posse("run", "ride.toml", "--out", "out", "--quiet", "--repeat", "1")
     shutil.copytree("out", "again")
     target = "page.html" if "page.html" in words else "compare.html"
-    patiently = whole._patiently
+    patiently = files._patiently
 
-    def full(open_: Callable[[], Any]) -> Any:
+    def full(open_: Callable[[], int]) -> int:
         file = patiently(open_)
-        if not str(getattr(file, "name", "")).endswith(f"{target}.half"):
+        if not os.readlink(f"/proc/self/fd/{file}").endswith(f"{target}.half"):
             return file
-        file.close()
-        return open("/dev/full", "w")
+        os.close(file)
+        return os.open("/dev/full", os.O_WRONLY)
 
-    monkeypatch.setattr(whole, "_patiently", full)
+    monkeypatch.setattr(files, "_patiently", full)
     assert posse(*words.split(), code=1).err == FULL.format(target)
     assert not Path(f"{target}.half").exists()
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from posse.durable import batch, whole
+from posse.durable import batch
 from posse.durable.batch import Done, Piece, Store, carry_out
 from posse.errors import RunFailed
+from posse.gates import files
 
 
 def numbers(folder: Path, by: str = "code") -> Store[int]:
@@ -86,6 +87,6 @@ def test_a_full_disk_is_said_and_ends_nothing(
         raise OSError(28, "No space left on device")
 
     kept = numbers(tmp_path)
-    monkeypatch.setattr(whole, "write", full)
+    monkeypatch.setattr(files, "write", full)
     kept.keep("a", 1)
     assert kept.trouble == "No space left on device"

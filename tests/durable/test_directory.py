@@ -115,7 +115,7 @@ def test_a_folder_that_is_full_is_found_at_the_start(
     def full(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("posse.durable.whole.os.fsync", full)
+    monkeypatch.setattr("posse.gates.files.os.fsync", full)
     with pytest.raises(InputError, match="cannot be written: No space left on device"):
         RunDirectory(tmp_path, PLAN).open()
     assert list(tmp_path.iterdir()) == []

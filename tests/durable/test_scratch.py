@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from posse.durable import lock
 from posse.durable import scratch as module
 from posse.durable.scratch import Scratch, clear
+from posse.gates import locks
 
 HOLD = """
 import sys
@@ -94,7 +94,7 @@ def test_a_folder_that_another_run_clears_before_it_is_locked_is_not_used(
         tried.append(descriptor)
         if len(tried) == 1:
             clear()  # takes the lock first: it finds no holder
-        return lock.take(descriptor)
+        return locks.take(descriptor)
 
     monkeypatch.setattr(module, "take", take)
     scratch = Scratch()

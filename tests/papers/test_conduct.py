@@ -12,8 +12,8 @@ import psutil
 import pytest
 
 from posse.cli import main as cli
-from posse.durable import whole
 from posse.errors import RunFailed
+from posse.gates import files
 from posse.plan import prepare
 from posse.testing.small import SMALL
 from posse_papers import catalogue, conduct, page, repetitions, reproduction
@@ -120,14 +120,14 @@ def test_an_experiment_from_the_command_line(tmp_path, capsys, monkeypatch):
 
 def test_what_cannot_be_written_is_said_and_told(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(catalogue, "experiments", lambda: {"small": small()})
-    opened = whole.opened
+    opened = files.replacing
 
     def full(path):
         if path.name == ".room":
             return opened(path)
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(whole, "opened", full)
+    monkeypatch.setattr(files, "replacing", full)
     assert cli.main(["paper", "--all", "--quick", "--out", str(tmp_path), "--jobs", "1"]) == 3
     said = capsys.readouterr()
     assert "small/quick cannot be written (No space left on device); the outcome is:" in said.err

@@ -41,8 +41,8 @@ from posse.engines.effects import (
 )
 from posse.errors import PosseError
 from posse.gates.decode import Packed, Undecodable
+from posse.gates.shown import printable
 from posse.hosts.agent_setup import AgentSetup
-from posse.printable import printable
 from posse.protocol import control
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.message import Plane

@@ -26,13 +26,13 @@ from posse.engines.resources import ProcessResources
 from posse.engines.sources import ahead_by, of_this_machine
 from posse.errors import DiskTrouble, InputError, PosseError, RunFailed
 from posse.families import get_system
+from posse.gates.shown import printable
 from posse.hosts.agent import ONE_RUN, AgentHost
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.sources import Sources
 from posse.log import LOG
 from posse.measure.numbers import named
 from posse.operate.status import AgentStatus
-from posse.printable import printable
 from posse.protocol import control
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.message import Message

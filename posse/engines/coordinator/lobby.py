@@ -41,10 +41,10 @@ from posse.engines.effects import (
 )
 from posse.errors import InputError, PosseError, RunFailed
 from posse.families import get_system
+from posse.gates.shown import blamed, printable
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.measure.numbers import listed, named
-from posse.printable import blamed, printable
 from posse.protocol import control
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.message import Message, Plane

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from posse.printable import printable
+from posse.gates.shown import printable
 from posse.protocol import control
 from posse.security.address import inbox_trouble, is_local
 from posse.security.keys import OPERATOR, CoordinatorKeys

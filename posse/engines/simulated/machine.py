@@ -15,11 +15,11 @@ from posse.arms import Arms, ArmsContext, ArmsSpec
 from posse.arms.changing import Timed
 from posse.arms.csv import Csv
 from posse.arms.persons import Admit, NamesPersons
-from posse.durable.disk import Disk
 from posse.durable.scratch import Scratch
 from posse.engines.simulated.network import SimulatedNetwork
 from posse.engines.simulated.schedule import Killed, Process, TurnSchedule
 from posse.engines.simulated.sockets import SimulatedContext, SimulatedPoller
+from posse.gates.databases import Disk
 from posse.protocol.arrays import FloatArray, IntArray
 from posse.security.zap import ZapStatus
 from posse.wire.world import World

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from posse.durable.whole import RESERVE
 from posse.errors import PosseError, SpecError
+from posse.gates.files import RESERVE
 
 _PER_AGENT = 2
 """Descriptors that the coordinator needs for an agent: ZeroMQ's and, but for ipc, the door's."""

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from posse.audit.captured import checks
-from posse.durable.disk import read_only
 from posse.durable.frames import read as read_frames
 from posse.durable.lifetime import read as read_ledger
 from posse.engines.simulated.cluster import SimulatedCluster
+from posse.gates.databases import read_only
 from posse.plan import Plan, prepare
 from posse.testing.small import SMALL
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from posse.durable import lock
 from posse.errors import InputError
+from posse.gates import locks
 
 HOLD = """
 import sys
 from pathlib import Path
-from posse.durable import lock
-with lock.held(Path(sys.argv[1])):
+from posse.gates import locks
+with locks.held(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -28,11 +28,11 @@ def test_the_second_is_refused_until_the_first_is_gone(tmp_path: Path) -> None:
         assert first.stdout.readline() == b"held\n"
         with (
             pytest.raises(InputError, match=f"is being written by process {first.pid}; wait"),
-            lock.held(tmp_path),
+            locks.held(tmp_path),
         ):
             pass
         first.kill()
-    with lock.held(tmp_path):
+    with locks.held(tmp_path):
         pass
-    with lock.held(tmp_path):
+    with locks.held(tmp_path):
         pass

@@ -1,4 +1,4 @@
-"""Files are there whole or not at all."""
+"""Files are opened, made and replaced in one place."""
 
 import os
 import resource
@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from posse.durable import whole
+from posse.gates import files
 
 FOREVER = """
 import sys, time
 from pathlib import Path
-from posse.durable import whole
-with whole.opened(Path(sys.argv[1])) as file:
+from posse.gates import files
+with files.replacing(Path(sys.argv[1])) as file:
     file.write("half")
     file.flush()
     print("written", flush=True)
@@ -28,13 +28,13 @@ with whole.opened(Path(sys.argv[1])) as file:
 
 def test_an_error_leaves_what_was_there(tmp_path: Path) -> None:
     path = tmp_path / "result.json"
-    whole.write(path, "first")
-    with pytest.raises(ValueError, match="closed"), whole.opened(path) as file:
+    files.write(path, "first")
+    with pytest.raises(ValueError, match="closed"), files.replacing(path) as file:
         print("sec", file=file, end=file.close())
     assert path.read_text() == "first"
-    whole.write(path, b"\xce\xb5")
+    files.write(path, b"\xce\xb5")
     assert path.read_text(encoding="utf-8") == "ε"
-    whole.write(path, "a file's name: \udce9")
+    files.write(path, "a file's name: \udce9")
     assert path.read_text() == "a file's name: \\udce9"
     assert [entry.name for entry in tmp_path.iterdir()] == ["result.json"]
 
@@ -44,7 +44,7 @@ def test_a_link_is_replaced_and_its_target_left_alone(name: str, tmp_path: Path)
     """A folder of results that somebody sent may have any links."""
     (tmp_path / "mine").write_text("precious")
     (tmp_path / name).symlink_to(tmp_path / "mine")
-    whole.write(tmp_path / "report.html", "page")
+    files.write(tmp_path / "report.html", "page")
     assert (tmp_path / "report.html").read_text() == "page"
     assert (tmp_path / "mine").read_text() == "precious"
     assert len(list(tmp_path.iterdir())) == 2
@@ -52,14 +52,14 @@ def test_a_link_is_replaced_and_its_target_left_alone(name: str, tmp_path: Path)
 
 def test_a_kill_leaves_what_was_there(tmp_path: Path) -> None:
     path = tmp_path / "result.json"
-    whole.write(path, "first")
+    files.write(path, "first")
     with subprocess.Popen(
         [sys.executable, "-P", "-c", FOREVER, str(path)], stdout=subprocess.PIPE
     ) as process:
         assert process.stdout.readline() == b"written\n"
         process.send_signal(signal.SIGKILL)
     assert path.read_text() == "first"
-    whole.write(path, "second")
+    files.write(path, "second")
     assert path.read_text() == "second"
     assert [entry.name for entry in tmp_path.iterdir()] == ["result.json"]
 
@@ -89,15 +89,42 @@ def close(taken: list[int]) -> None:
 
 def test_files_have_descriptors_that_connections_cannot_take(tmp_path: Path) -> None:
     with exhausted():
-        whole.write(tmp_path / "result.json", "there")
+        files.write(tmp_path / "result.json", "there")
     assert (tmp_path / "result.json").read_text() == "there"
 
 
 def test_no_free_descriptor_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whole, "_reserve", nullcontext)  # all of it is used
+    monkeypatch.setattr(files, "_reserve", nullcontext)  # all of it is used
     with exhausted() as taken:
         freeing = threading.Timer(0.1, close, [taken])
         freeing.start()
-        whole.write(tmp_path / "result.json", "there")
+        files.write(tmp_path / "result.json", "there")
         freeing.join()
     assert (tmp_path / "result.json").read_text() == "there"
+
+
+def test_a_file_is_read_whole_if_it_is_no_larger_than_allowed(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"12345")
+    assert files.read(tmp_path / "file", 5) == b"12345"
+    with pytest.raises(OSError, match="it has 5 bytes, and at most 4 are read"):
+        files.read(tmp_path / "file", 4)
+
+
+def test_a_pipe_a_device_and_a_folder_are_not_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(OSError, match="it is not a regular file"):
+            files.read(path, 5, pipes=True)
+    with pytest.raises(IsADirectoryError):
+        files.read(tmp_path, 5)
+
+
+def test_the_shells_own_pipe_is_read(tmp_path: Path) -> None:
+    ours, theirs = os.pipe()
+    os.write(theirs, b"123456")
+    os.close(theirs)
+    path = Path(f"/dev/fd/{ours}")
+    assert files.read(path, 6, pipes=True) == b"123456"
+    with pytest.raises(OSError, match="it is not a regular file"):
+        files.read(path, 6)
+    os.close(ours)

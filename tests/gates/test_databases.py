@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from posse.durable.disk import DISK, plain
+from posse.gates.databases import DISK, plain
 
 
 def test_a_database_is_made_and_removed_with_its_other_files(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posse.printable import blamed, printable
+from posse.gates.shown import blamed, printable
 
 
 @pytest.mark.parametrize(

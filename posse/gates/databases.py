@@ -1,0 +1,61 @@
+"""Databases: the SQLite files of journals and ledgers.
+
+They are their owner's alone, no link is followed, and there is nothing in them but tables: views,
+triggers and computed columns are code of whoever made the file, and may never end.
+"""
+
+import os
+import re
+import sqlite3
+from pathlib import Path
+
+from posse.gates import files
+
+_CODE = re.compile(r"\b(virtual|as)\b", re.I)
+
+
+def connect(path: Path, timeout: float, *, make: bool = True) -> sqlite3.Connection:
+    """Open a database, which is made if need be; `timeout` in seconds. See `plain`.
+
+    Before this process has another connection to it: closing any descriptor ends SQLite's locks.
+    """
+    os.close(files.claim(path, make=make))
+    # SQLite gives its other files the same mode
+    return sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=timeout)
+
+
+def read_only(path: Path) -> sqlite3.Connection:
+    """A connection to a database by which nothing is written; see `plain`."""
+    # SQLite's readers leave files beside a database that they may not write. One without a
+    # write-ahead log is not in use, so it can be read as a file that does not change
+    alone = "" if Path(f"{path}-wal").exists() else "&immutable=1"
+    return plain(sqlite3.connect(f"{path.as_uri()}?mode=ro{alone}", uri=True))
+
+
+def plain(database: sqlite3.Connection) -> sqlite3.Connection:
+    """The same database; `sqlite3.DatabaseError`, and it is closed, if it has more than tables."""
+    try:
+        made = database.execute("SELECT type, sql FROM sqlite_master").fetchall()
+        for kind, statement in made:
+            if kind not in ("table", "index") or _CODE.search(statement or ""):
+                raise sqlite3.DatabaseError(f"it has a {kind} that posse never makes")
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+class Disk:
+    """This machine's disk, as journals use it; a simulated disk is another implementation."""
+
+    def database(self, path: Path, timeout: float) -> sqlite3.Connection:
+        """Open an SQLite file, which is made if need be; `timeout` in seconds."""
+        return connect(path, timeout)
+
+    def remove(self, path: Path) -> None:
+        """Remove an SQLite file that no process has open, if there is one."""
+        for file in (path, *(Path(f"{path}{part}") for part in ("-wal", "-shm"))):
+            file.unlink(missing_ok=True)
+
+
+DISK = Disk()

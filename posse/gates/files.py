@@ -1,0 +1,217 @@
+"""Files and folders: whatever posse opens, makes or replaces goes through here.
+
+Reading: only regular files are opened, and none that is too large. A named pipe would wait for a
+writer, and a device may never end.
+
+Writing: a file is there whole or not at all, whatever happens meanwhile, and no link is followed. A
+folder of results that somebody sent may hold any links, and whoever can make a link would decide
+what is overwritten.
+"""
+
+import bz2
+import errno
+import gzip
+import lzma
+import os
+import stat
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from io import BufferedReader
+from pathlib import Path
+from typing import IO, Any, BinaryIO, TypeVar
+
+from posse.errors import InputError
+
+MOST = 1 << 30
+"""Bytes of the largest file that is read whole, unless less is problem."""
+
+PACKED: dict[str, Callable[[BinaryIO], Any]] = {
+    ".gz": lambda file: gzip.GzipFile(fileobj=file),
+    ".bz2": bz2.BZ2File,
+    ".xz": lzma.LZMAFile,
+}
+"""What unpacks a file, by the end of its name, as pandas has it."""
+
+NOT_UNPACKED = (OSError, EOFError, zlib.error, lzma.LZMAError)
+"""What these raise."""
+
+RESERVE = 32
+"""Descriptors between the soft and the hard limit of a coordinator, which only files may use."""
+
+_BINARY = getattr(os, "O_BINARY", 0)
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+_CHUNK = 1 << 20
+
+_PIPES = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
+"""A shell hands its own pipes over by these names."""
+
+_ROOM = 1 << 20
+"""Bytes that must fit onto the disk before anything starts."""
+
+_PATIENCE = 10.0
+"""Seconds to wait for a free descriptor: a flood of connections may take all of them, until the
+process's door closes it (`posse.wire.door`)."""
+
+T = TypeVar("T")
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+def opened(path: Path, most: int | None = None) -> BufferedReader:
+    """A regular file, of at most `most` bytes if given, to be read; `OSError` for any other."""
+    return _checked(path, os.open(path, os.O_RDONLY | _NO_WAIT | _BINARY), most)
+
+
+def read(path: Path, most: int = MOST, *, pipes: bool = False) -> bytes:
+    """The content of such a file; with `pipes` also of the shell's own pipes."""
+    piped = pipes and str(path).startswith(_PIPES) and not path.is_file()
+    with path.open("rb") if piped else opened(path, most) as file:
+        content = bytearray()
+        while chunk := file.read(_CHUNK):
+            content += chunk
+            if len(content) > most:
+                raise OSError(errno.EFBIG, f"at most {most:,} bytes are read", str(path))
+    return bytes(content)
+
+
+def text(path: Path, most: int = MOST) -> str:
+    """The text of such a file; what is not UTF-8 raises a `ValueError`."""
+    return read(path, most).decode()
+
+
+def _checked(path: Path, descriptor: int, most: int | None) -> BufferedReader:
+    try:
+        status = os.fstat(descriptor)
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+        if most is not None and status.st_size > most:
+            problem = f"it has {status.st_size:,} bytes, and at most {most:,} are read"
+            raise OSError(errno.EFBIG, problem, str(path))
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def claim(path: Path, *, make: bool = True, mode: int = 0o600) -> int:
+    """A descriptor of a regular file that is posse's own, made if need be; `OSError` otherwise.
+
+    No link is followed.
+    """
+    flags = os.O_RDWR | _NO_WAIT | _NO_LINK | (os.O_CREAT if make else 0)
+    try:
+        descriptor = os.open(path, flags, mode)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError(errno.ELOOP, f"{path.name} is a link", str(path)) from None
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, f"{path.name} is not a regular file", str(path))
+    return descriptor
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+@contextmanager
+def replacing(path: Path, *, private: bool = False, lasting: bool = True) -> Iterator[IO[str]]:
+    """A text file to write; it replaces an earlier one when the block has ended well.
+
+    By then it is on disk, if it is `lasting`. After a kill, an error or a full disk (`OSError`) the
+    earlier one stays. A link is replaced, and its target left alone. A `private` file is its
+    owner's alone.
+    """
+    half = path.with_name(f"{path.name}.half")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK | _BINARY
+    try:
+        half.unlink(missing_ok=True)
+        descriptor = _patiently(lambda: os.open(half, flags, 0o600 if private else 0o666))
+        with os.fdopen(
+            descriptor, "w", encoding="utf-8", errors="backslashreplace", newline=""
+        ) as file:
+            yield file
+            file.flush()
+            if lasting:
+                os.fsync(file.fileno())
+        half.replace(path)
+    except BaseException:
+        half.unlink(missing_ok=True)
+        raise
+    if lasting:
+        _sync(path.parent)
+
+
+def write(path: Path, content: str | bytes, *, private: bool = False, lasting: bool = True) -> None:
+    """Write a file of this content, whole; see `replacing`."""
+    with replacing(path, private=private, lasting=lasting) as file:
+        if isinstance(content, str):
+            file.write(content)
+        else:
+            file.buffer.write(content)  # type: ignore[attr-defined]
+
+
+def make_folder(path: Path, *, inside: bool = False, new: bool = False) -> None:
+    """Make a folder that a user named, with those above it, unless it is there and need not be new.
+
+    One `inside` such a folder is posse's own: `OSError` if a link is in its place.
+    """
+    path.mkdir(parents=True, exist_ok=not new)
+    if inside and path.is_symlink():
+        raise NotADirectoryError(errno.ENOTDIR, "it is a link", str(path))
+
+
+def require_room(folder: Path) -> None:
+    """`InputError` if a folder cannot be written: it is not ours, or its disk is full."""
+    room = folder / ".room"
+    try:
+        write(room, bytes(_ROOM))
+        room.unlink()
+    except OSError as error:
+        raise InputError(f"{folder} cannot be written: {error.strerror}") from None
+
+
+def _sync(folder: Path) -> None:
+    """Flush the new name to disk too, where folders can be opened."""
+    if hasattr(os, "O_DIRECTORY"):
+        opened_folder = _patiently(lambda: os.open(folder, os.O_RDONLY))
+        try:
+            os.fsync(opened_folder)
+        finally:
+            os.close(opened_folder)
+
+
+def _patiently(open_: Callable[[], T]) -> T:
+    """Open something, and try again while the process has no free descriptor."""
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return open_()
+        except OSError as error:
+            if error.errno != errno.EMFILE or time.monotonic() > until:
+                raise
+        with _reserve(), suppress(OSError):
+            return open_()
+        time.sleep(0.01)
+
+
+@contextmanager
+def _reserve() -> Iterator[None]:
+    """Lift the soft limit of open files to the hard one."""
+    try:
+        import resource  # noqa: PLC0415  (Windows has none)
+    except ImportError:
+        yield
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -1,0 +1,148 @@
+"""What goes around a gate: `python -m tests.gates.lint`, which `make check` runs.
+
+A name of `AROUND` is used nowhere but in its gate, however it was imported; the methods in
+`METHODS` are those of `pathlib.Path`, by name alone, as a type is not known here.
+"""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeGuard
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("posse", "agent", "coordinator", "topologies", "protocol", "systems", "papers", "arena")
+
+FILES = "posse/gates/files.py"
+LOCKS = "posse/gates/locks.py"
+DATABASES = "posse/gates/databases.py"
+CODE = "posse/gates/code.py"
+HTTP = "posse/gates/http.py"
+
+AROUND = {
+    **dict.fromkeys(
+        [
+            *("builtins.open", "io.open", "io.open_code", "io.FileIO", "codecs.open"),
+            *("os.open", "os.replace", "os.rename", "os.renames", "os.link", "os.symlink"),
+            *("os.mkdir", "os.makedirs", "os.mkfifo", "os.mknod", "os.truncate"),
+            *("shutil.copy", "shutil.copy2", "shutil.copyfile", "shutil.copytree", "shutil.move"),
+            *("tokenize.open", "gzip.open", "bz2.open", "lzma.open", "linecache.getlines"),
+            *("zipfile.ZipFile", "tarfile.open", "fileinput.input", "mmap.mmap", "shelve.open"),
+            *("numpy.load", "numpy.loadtxt", "numpy.genfromtxt", "numpy.fromfile", "numpy.memmap"),
+            *("numpy.save", "numpy.savez", "numpy.savetxt"),
+        ],
+        FILES,
+    ),
+    **dict.fromkeys(["fcntl.flock", "fcntl.lockf", "fcntl.fcntl", "os.lockf"], LOCKS),
+    **dict.fromkeys(["sqlite3.connect", "sqlite3.dbapi2.connect"], DATABASES),
+    **dict.fromkeys(
+        [
+            *("importlib.import_module", "importlib.reload", "importlib.__import__"),
+            *("builtins.__import__", "builtins.exec", "builtins.eval", "builtins.compile"),
+            *("importlib.util.spec_from_file_location", "importlib.util.module_from_spec"),
+            *("runpy.run_path", "runpy.run_module", "imp.load_source", "zipimport.zipimporter"),
+            *("pickle.load", "pickle.loads", "pickle.Unpickler", "marshal.load", "marshal.loads"),
+        ],
+        CODE,
+    ),
+}
+"""By its full name, the gate whose own a function is."""
+
+METHODS = dict.fromkeys(
+    [
+        *("open", "read_text", "read_bytes", "write_text", "write_bytes", "touch", "mkdir"),
+        *("symlink_to", "hardlink_to", "rename", "replace"),
+    ],
+    FILES,
+)
+
+
+def around(source: str, place: str) -> list[tuple[int, str, str]]:
+    """(line, name, gate) of each way around a gate in the source of the file at `place`."""
+    tree = ast.parse(source)
+    names = _imported(tree)
+    found = set()
+    for node in ast.walk(tree):
+        for name, gate in _uses(node, names):
+            if gate != place:
+                found.add((getattr(node, "lineno", 0), name, gate))
+    return sorted(found)
+
+
+def _imported(tree: ast.AST) -> dict[str, str]:
+    """What each name of the file stands for, by its full name."""
+    names: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for one in node.names:
+                top = one.name.partition(".")[0]
+                names[one.asname or top] = one.name if one.asname else top
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            for one in node.names:
+                names[one.asname or one.name] = f"{node.module}.{one.name}"
+    return names
+
+
+def _uses(node: ast.AST, names: dict[str, str]) -> Iterator[tuple[str, str]]:
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        name = names.get(node.id, f"builtins.{node.id}")
+        if name in AROUND:
+            yield name, AROUND[name]
+    elif isinstance(node, ast.Attribute):
+        name = _full(node, names)
+        if name in AROUND:
+            yield name, AROUND[name]
+        elif name.startswith("pathlib.Path.") and node.attr in METHODS:  # handed on: map(Path.open)
+            yield name, METHODS[node.attr]
+    elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        for one in node.names:
+            name = f"{node.module}.{one.name}"
+            if name in AROUND:
+                yield name, AROUND[name]
+    elif isinstance(node, ast.Call) and _is_of_a_path(method := node.func, node, names):
+        yield f"Path.{method.attr}", METHODS[method.attr]
+
+
+def _full(node: ast.expr, names: dict[str, str]) -> str:
+    if isinstance(node, ast.Attribute):
+        return f"{_full(node.value, names)}.{node.attr}"
+    return names.get(node.id, node.id) if isinstance(node, ast.Name) else ""
+
+
+def _is_of_a_path(
+    method: ast.expr, call: ast.Call, names: dict[str, str]
+) -> TypeGuard[ast.Attribute]:
+    """Whether a call may be one of a path's method, by its arguments."""
+    if not isinstance(method, ast.Attribute) or method.attr not in METHODS:
+        return False
+    whose, _, _ = _full(method, names).partition(".")
+    if whose in names.values() or whose == "posse":  # a module's function
+        return False
+    if method.attr == "replace":  # text is replaced by another, a path by one place
+        return len(call.args) == 1 and not call.keywords
+    if method.attr == "rename":
+        return len(call.args) == 1
+    if method.attr == "open":
+        mode = call.args[0] if call.args else None
+        keys = {keyword.arg for keyword in call.keywords}
+        return bool(keys & {"mode", "encoding", "newline", "errors"}) or (
+            isinstance(mode, ast.Constant) and isinstance(mode.value, str)
+        )
+    return True
+
+
+def findings() -> list[str]:
+    """A sentence for each way around a gate in the whole tree."""
+    found = []
+    for room in ROOMS:
+        for path in sorted((ROOT / room).rglob("*.py")):
+            place = str(path.relative_to(ROOT))
+            for line, name, gate in around(path.read_text(), place):
+                found.append(f"{place}:{line}: {name} goes around {gate}")
+    return found
+
+
+if __name__ == "__main__":
+    problems = findings()
+    print("\n".join(problems))
+    sys.exit(bool(problems))
