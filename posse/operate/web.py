@@ -1,12 +1,12 @@
 """The small HTTP server of a coordinator or an agent; a WSGI application answers each path.
 
-There is no authentication, so the default host is this machine alone. Whoever asks slowly holds up
+Each request goes through `posse.gates.http`. There is no authentication, so the default host is
+this machine alone. Whoever asks slowly holds up
 nobody: a new connection takes the place of the oldest.
 """
 
 import contextlib
 import io
-import ipaddress
 import re
 import socket
 import socketserver
@@ -15,11 +15,11 @@ import time
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import urlsplit
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from posse.errors import InputError, PosseError
+from posse.gates import http
 from posse.log import LOG
 
 _PLACE = re.compile(r"(?P<host>[^\s/:\[\]]*|\[[^\s/\[\]]+\]):(?P<port>\d{1,5})")
@@ -40,20 +40,13 @@ def place(option: str, address: str) -> tuple[str, int]:
     return match["host"].strip("[]") or "127.0.0.1", int(match["port"])
 
 
-def is_asked_as(environ: WSGIEnvironment, host: str) -> bool:
-    """Whether a request names this server by `host`, by a number, or as localhost.
-
-    A page of another site can make a browser ask here under a name of its own (DNS rebinding), and
-    then read the answer; under a number it cannot. An `Origin` must be the server's own.
-    """
-    asked = str(environ.get("HTTP_HOST", ""))
-    try:
-        name = urlsplit(f"//{asked}").hostname or ""
-        if name not in ("localhost", host):
-            ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return str(environ.get("HTTP_ORIGIN", f"http://{asked}")) == f"http://{asked}"
+def headers(environ: WSGIEnvironment) -> dict[str, str]:
+    """The headers of a request, by lower-case name."""
+    return {
+        name.removeprefix("HTTP_").replace("_", "-").lower(): str(value)
+        for name, value in environ.items()
+        if name.startswith("HTTP_")
+    }
 
 
 def answer(
@@ -89,6 +82,7 @@ class Web:
             raise PosseError(
                 f"{option} {address} cannot be bound: {error.strerror}; choose another address"
             ) from None
+        self._host = host
         self._server.set_app(self._answer)
         self.port = self._server.server_port
         self.url = f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
@@ -97,6 +91,8 @@ class Web:
     def _answer(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         if environ["REQUEST_METHOD"] != "GET":
             return answer(start, "only GET\n", 405)
+        if problem := http.refusal(headers(environ), self._host):
+            return answer(start, f"{problem}\n", 403)
         application = self.routes.get(environ["PATH_INFO"])
         if application is None:
             return answer(start, "".join(f"{path}\n" for path in sorted(self.routes)), 404)

@@ -4,8 +4,6 @@ Another process draws, so that the one that serves, which may also run, goes on.
 whoever has its whole address, whose token is new each time.
 """
 
-import hmac
-import secrets
 import threading
 import time
 from collections.abc import Iterable
@@ -20,7 +18,8 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 from posse.engines.start.pool import begin_worker
 from posse.errors import PosseError
-from posse.operate.web import Web, answer, is_asked_as, place
+from posse.gates import http
+from posse.operate.web import Web, answer
 
 EVERY = 2.0
 """Least seconds between two drawings; readers ask as often (`templates/page.js`)."""
@@ -65,8 +64,7 @@ class ServedPage:
         self._trust = trust
         self._farewell = farewell
         self._folder = folder
-        self._host, _ = place(option, address)
-        self._token = secrets.token_urlsafe(24)
+        self._token = http.new_token()
         self._page = ""
         self._asked_at = -_READER
         self._asked, self._drawn, self._over = (threading.Event() for _ in range(3))
@@ -121,10 +119,8 @@ class ServedPage:
 
     def _answer(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         given = parse_qs(environ.get("QUERY_STRING", "")).get("token", [""])[0]
-        if not hmac.compare_digest(given.encode(errors="replace"), self._token.encode()):
+        if not http.is_token(given, self._token):
             return answer(start, "the whole address is needed, with its token\n", 403)
-        if not is_asked_as(environ, self._host):
-            return answer(start, f"{self._web.url} is the only name of this page\n", 403)
         self._asked_at = time.monotonic()
         self._found.set()
         self._asked.set()

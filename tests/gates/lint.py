@@ -17,7 +17,8 @@ FILES = "posse/gates/files.py"
 LOCKS = "posse/gates/locks.py"
 DATABASES = "posse/gates/databases.py"
 CODE = "posse/gates/code.py"
-HTTP = "posse/gates/http.py"
+SERVER = "posse/operate/web.py"
+"""Gives each request to `posse/gates/http.py`."""
 
 AROUND = {
     **dict.fromkeys(
@@ -32,6 +33,14 @@ AROUND = {
             *("numpy.save", "numpy.savez", "numpy.savetxt"),
         ],
         FILES,
+    ),
+    **dict.fromkeys(
+        [
+            *("http.server.HTTPServer", "http.server.ThreadingHTTPServer"),
+            *("wsgiref.simple_server.WSGIServer", "wsgiref.simple_server.make_server"),
+            *("socketserver.TCPServer", "socketserver.ThreadingTCPServer"),
+        ],
+        SERVER,
     ),
     **dict.fromkeys(["fcntl.flock", "fcntl.lockf", "fcntl.fcntl", "os.lockf"], LOCKS),
     **dict.fromkeys(["sqlite3.connect", "sqlite3.dbapi2.connect"], DATABASES),

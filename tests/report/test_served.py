@@ -45,12 +45,6 @@ def test_without_its_token_nothing_is_told(page: ServedPage, query: str) -> None
     assert refused.read() == b"the whole address is needed, with its token\n"
 
 
-def test_another_name_or_another_site_is_refused(page: ServedPage) -> None:
-    query = f"?{urlsplit(page.url).query}"
-    assert get(page, query, Host="evil.example").status == 403
-    assert get(page, query, Origin="http://evil.example").status == 403
-
-
 @pytest.mark.slow
 def test_whoever_has_its_address_reads_the_report(page: ServedPage, folder: Path) -> None:
     until = time.monotonic() + PATIENCE
