@@ -28,12 +28,13 @@ An agent gives its masks with another, or its share of the other's seed, and nev
 the first before, and the second after it revealed its own seed. That is not enough where the
 coordinator tells one agent that all survived, and the others that this one did not: it would give
 its seed, and they their masks with it. So survivors *settle* once who survived (the consistency
-check of Bonawitz et al.): each has a tag for each other, under the secret of the pair, of the group
-and of the survivors, and gives no masks from then on. An agent reveals its seed only if n - d of
-its group, itself included, have settled for the very survivors that it knows. With 2 (n - d) > n no
-two sets of survivors are settled for, and no mask between two of those n - d is ever told; with
-n > 2d + 1 nobody else's report can be read without one of theirs (one more, as a round may leave a
-member out), also if the coordinator lies. c agents that collude with it count as lost: n - c.
+check of Bonawitz et al.): each has a tag for each other, under the secret of the pair, of all keys
+that it was told, of the group and of the survivors, and gives no masks from then on. An agent
+reveals its seed only if n - d of its group, itself included, have settled for the very survivors
+that it knows. With 2 (n - d) > n no two sets of survivors are settled for, and no mask between two
+of those n - d is ever told; with n > 2d + 1 nobody else's report can be read without one of theirs
+(one more, as a round may leave a member out), also if the coordinator lies. c agents that collude
+with it count as lost: n - c.
 
 The agent does not trust the coordinator to choose groups. It refuses
 
@@ -128,10 +129,11 @@ class SumMasker:
     members: tuple[int, ...] = ()
     survivors: frozenset[int] = frozenset()
     covers: bool = field(init=False)
+    """Whether agents may drop out, by its own run file: then it settles, whoever was lost."""
     self_key: bytes = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.covers = self.dropouts > 0  # also where all that may be lost were lost before round 1
+        self.covers = self.dropouts > 0
         self.self_key = _derive(self.private, b"posse self-mask")[:32]
 
     @property
@@ -242,7 +244,7 @@ class SumMasker:
 
     def _check_open(self, number: int) -> None:
         """Raise `RemoteProtocolError` unless survivors may still be settled."""
-        if not self.dropouts or number == self.settled:
+        if not self.covers or number == self.settled:
             raise RemoteProtocolError("second-unmask", f"assignment {number}")
         if number != self.reported or number != self.last:
             raise RemoteProtocolError("stale-unmask", f"assignment {number}")
@@ -259,9 +261,12 @@ class SumMasker:
         return sorted(self.survivors - {self.rank})
 
     def _hash_survivors(self) -> bytes:
-        """A hash of the group, in its order, and of its survivors."""
-        names = _pack_names((len(self.members), *self.members, *sorted(self.survivors)))
-        return hashlib.blake2b(names, digest_size=32).digest()
+        """A hash of all keys that it was told, of the group in its order, and of its survivors."""
+        told = hashlib.blake2b(_pack_names(tuple(sorted(self.keys))), digest_size=32)
+        for _, key in sorted(self.keys.items()):
+            told.update(key)
+        told.update(_pack_names((len(self.members), *self.members, *sorted(self.survivors))))
+        return told.digest()
 
     def _make_tag(self, peer: int, sender: int, who: bytes) -> bytes:
         """The tag between this agent and a peer, of which one is the sender."""
@@ -274,7 +279,7 @@ class SumMasker:
 
     def share(self, number: int, owner: int) -> bytes:
         """This agent's share of the seed of a survivor's self-mask, after it revealed its own."""
-        if not self.dropouts or number != self.revealed or number != self.last:
+        if not self.covers or number != self.revealed or number != self.last:
             raise RemoteProtocolError("stale-unmask", f"assignment {number}")
         if owner not in self.survivors or owner == self.rank:
             raise RemoteProtocolError("wrong-member", f"agent {owner}")
@@ -282,20 +287,21 @@ class SumMasker:
 
     def own_seed(self, number: int) -> bytes:
         """The seed of the self-mask b_i of one round."""
-        if self.dropouts:
+        if self.covers:
             return pack([derived(self.self_key, self.rank, number)])
         return keystream_bytes(self.self_key, number, 32)
 
     def reveal(self, number: int, tags: bytes = b"") -> bytes:
         """The self-mask's seed; allowed once, for the last round and after its report.
 
-        With `dropouts` the others' `tags` must show that enough settled for the same survivors.
+        Where agents may drop out, the others' `tags` must show that enough settled for the same
+        survivors: also if the coordinator says that all that may be lost were lost before.
         """
         if number == self.revealed:
             raise RemoteProtocolError("second-unmask", f"assignment {number}")
         if number != self.reported or number != self.last:
             raise RemoteProtocolError("stale-unmask", f"assignment {number}")
-        if self.dropouts:
+        if self.covers:
             if number != self.settled:
                 raise RemoteProtocolError("stale-unmask", f"assignment {number} is not settled")
             who = self._hash_survivors()

@@ -41,12 +41,14 @@ Orders = list[tuple[tuple[int, ...], Message]]
 class MaskedSum:
     """The reports of `members` in round `number`, of whom at most `dropouts` may be lost.
 
+    `settles`: whether members settle whom the sum covers; by default where they may be lost.
+
     A sum that lacks a report cannot be read, because the masks of the absent agent do not cancel.
     So the round goes on among a `group`, those that reported and are there:
 
     1. When an agent is lost before all were asked to unmask, the group says which masks its reports
        share with others (`rests`); again, if it gets smaller.
-    2. With `dropouts` all of the group settle for it: their `tags` go to the others.
+    2. Where agents may be lost all of the group settle for it: their `tags` go to the others.
     3. All of the group are asked for the seeds of their self-masks. Of one that is lost after that,
        or before it settled, the others are asked for `shares`.
 
@@ -57,6 +59,7 @@ class MaskedSum:
     members: tuple[int, ...]
     dropouts: int = 0
     leaves_out: bool = False
+    settles: bool | None = None
     lost: set[int] = field(default_factory=set)
     group: tuple[int, ...] = ()
     asks: Literal["reports", "rests", "tags", "seeds"] = "reports"
@@ -188,7 +191,7 @@ class MaskedSum:
         return [(self.group, Survivors(self.number, self.group))]
 
     def _settle(self) -> Orders:
-        if not self.dropouts:
+        if not (self.dropouts if self.settles is None else self.settles):
             self.asks = "seeds"
             return [(self.group, Unmask(self.number))]
         self.asks = "tags"

@@ -83,7 +83,7 @@ class SharedNoiseServer(CdpServer):
         if any(n not in self.keys for n in present):
             return []
         dropouts = self.shared.dropouts - (self.agents - len(present))
-        self.sums = MaskedSum(self.round, present, dropouts)
+        self.sums = MaskedSum(self.round, present, dropouts, settles=self.shared.dropouts > 0)
         return self._order([(present, Keys({n: self.keys[n] for n in present}))])
 
     def _require_sums(self, number: int) -> MaskedSum:
@@ -108,8 +108,10 @@ class SharedNoiseServer(CdpServer):
         self.group = self.sums.group
         self.asked = dict.fromkeys(self.group)
         effects += self._decide()
-        members, dropouts = self.sums.members, self.sums.dropouts
-        self.sums = MaskedSum(self.round, members, dropouts, lost=set(self.lost))
+        last = self.sums
+        self.sums = MaskedSum(
+            self.round, last.members, last.dropouts, settles=last.settles, lost=set(self.lost)
+        )
         return effects
 
     def _average(self) -> FloatArray:

@@ -18,9 +18,12 @@ from posse.protocol.machine import (
     Started,
 )
 from posse.protocol.masking import (
+    Confirm,
     Keys,
     Masked,
     PublicKey,
+    Settle,
+    Survivors,
     Unmask,
     Unmasked,
 )
@@ -161,6 +164,34 @@ def test_an_agent_refuses_keys_that_are_not_everybodys_and_reveals_once():
     assert error.value.reason == "second-unmask"
     with pytest.raises(RemoteProtocolError):
         one.handle(Received(COORDINATOR, Keys({})), 0.0)
+
+
+def test_an_agent_settles_also_if_it_is_told_that_all_who_may_be_lost_are_lost():
+    """The coordinator tells agent 0 of a loss, and the others that agent 0 is lost."""
+    shared = SharedNoise(5, epsilon=1.0, delta=1e-6, honest=1.0, precision=16, dropouts=1)
+    agents = [
+        SharedNoiseAgent(
+            ARMS, SCHEDULE, KnownNoise(), shared=shared,
+            masker=SumMasker(n, 5, bytes([n + 1] * 32), dropouts=1),
+        )
+        for n in range(5)
+    ]  # fmt: skip
+    keys = {n: sent(one.handle(Started(), 0.0))[0].key for n, one in enumerate(agents)}
+    few = {n: key for n, key in keys.items() if n != 4}
+    for n, one in enumerate(agents):
+        (order,) = one.handle(Received(COORDINATOR, Keys(keys if n else few)), 0.0)
+        assert isinstance(order, Pull)
+        one.handle(Pulled(order.arms, order.times, 0.5 * order.times * np.ones(ARMS)), 0.0)
+    tags = {}
+    for n in (1, 2, 3):
+        agents[n].handle(Received(COORDINATOR, Survivors(1, (1, 2, 3, 4))), 0.0)
+    for n in (0, 1, 2, 3):
+        (settled,) = sent(agents[n].handle(Received(COORDINATOR, Settle(1)), 0.0))
+        tags[n] = settled.tags
+    theirs = b"".join(tags[n][:16] for n in (1, 2, 3))
+    for asked in (Unmask(1), Confirm(1, bytes(48)), Confirm(1, theirs)):
+        with pytest.raises(RemoteProtocolError, match="not-settled"):
+            agents[0].handle(Received(COORDINATOR, asked), 0.0)
 
 
 def test_the_ledger_has_what_the_sum_costs_and_no_arm_is_named_from_own_sums():
