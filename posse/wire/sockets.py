@@ -180,15 +180,21 @@ def monitor_events(monitor: zmq.Socket[bytes]) -> Iterator[MonitorEvent]:
             yield MonitorEvent(kind, value, address.decode())
 
 
-def why_failed(code: int) -> str:
-    """A failed handshake's protocol error as a sentence for the log."""
+NOT_OURS = "what answered there does not speak ZeroMQ's protocol, or was damaged on its way"
+
+
+def why_failed(code: int, *, listens: bool = False) -> str:
+    """A failed handshake's protocol error as a sentence for the log of either end.
+
+    Only who `listens` sees another key: what others say they cannot have encrypted otherwise.
+    """
     match code:
         case zmq.PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH:
             return "one side has keys and the other has none; start both with --keys"
-        case zmq.PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC:
+        case zmq.PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC if listens:
             return (
-                "the other side expects another coordinator key; give it the coordinator.key that "
-                "belongs to this coordinator"
+                "the other side expects another coordinator key, or it was damaged on its way; if "
+                "it comes again, give the other side the coordinator.key of this coordinator"
             )
         case _:
-            return f"the other side does not speak ZeroMQ's protocol (code {code:#x})"
+            return f"{NOT_OURS} (code {code:#x})"

@@ -13,11 +13,14 @@ from posse.hosts.agent_setup import AgentSetup
 from posse.log import LOG
 from posse.security.keys import KeyPair, beginning
 from posse.security.zap import ZapStatus, connect_with, serve_with
+from posse.wire.again import WATCHED as LINKS_WATCHED
+from posse.wire.again import Again, Ended
 from posse.wire.door import AROUND, AROUND_WITH_KEYS, WATCHED
 from posse.wire.inbox_door import InboxDoor
 from posse.wire.sockets import (
     HANDSHAKE_FAILURES,
     HANDSHAKE_MS,
+    NOT_OURS,
     MonitorEvent,
     Selector,
     heartbeat,
@@ -29,21 +32,14 @@ from posse.wire.sockets import (
 )
 from posse.wire.world import HERE, World
 
-_WATCHED = (
-    zmq.EVENT_CONNECTED
-    | zmq.EVENT_HANDSHAKE_SUCCEEDED
-    | zmq.EVENT_DISCONNECTED
-    | zmq.EVENT_MONITOR_STOPPED
-    | HANDSHAKE_FAILURES
-)
+_WATCHED = zmq.EVENT_CONNECTED | zmq.EVENT_MONITOR_STOPPED | LINKS_WATCHED
 
 _FAILED_IN_A_ROW = 3
 """Failed handshakes of a link before a warning: a neighbour may not know this agent yet, as both
 are told of each other at about the same time."""
 
-_FIRST_WAIT_MS, _LONGEST_WAIT_MS = 200, 8_000
-"""After those failures the link is tried ever less often: a neighbour may have named an inbox that
-is not its own."""
+_LONGEST_WAIT = 8.0
+"""Seconds between attempts at most: a neighbour may have named an inbox that is not its own."""
 
 _FLOODS = 2
 """So often the door closes a link to an inbox before this agent leaves it."""
@@ -76,12 +72,14 @@ class Guard:
         self._keys: dict[int, str] = {}
         self._ranks: dict[str, int] = {}
         self._strangers: set[str] = set()
-        self._failures: Counter[str] = Counter()
+        self._again = Again(_LONGEST_WAIT)
+        self._failed: dict[str, MonitorEvent] = {}
+        """Why the handshake under way with an address failed."""
         self._floods: Counter[str] = Counter()
-        self._slow: set[str] = set()
-        """Addresses that are tried less often than at first."""
         self._monitors: dict[zmq.Socket[bytes], zmq.Socket[bytes]] = {}
         """The link's socket of each monitor."""
+        self._sockets: dict[str, zmq.Socket[bytes]] = {}
+        """The link's socket of each address."""
         self._inbox: zmq.Socket[bytes] | None = None
         self._door: InboxDoor | None = None
 
@@ -161,56 +159,60 @@ class Guard:
                 if self._door is not None:
                     self._door.connected(event.value)
                 continue
-            gone = event.kind == zmq.EVENT_DISCONNECTED
-            if gone and self._door is not None and self._door.disconnected(event.value):
-                self._leave(monitor, event.address)
-            if event.kind == zmq.EVENT_HANDSHAKE_SUCCEEDED:
-                self._failures.pop(event.address, None)
+            self._sockets[event.address] = self._monitors[monitor]
+            ended = self._again.follow(event, self._world.monotonic())
             if event.kind & HANDSHAKE_FAILURES:
-                self._not_let_in(event, rank)
-                self._back_off(monitor, event.address)
+                self._failed[event.address] = event
+            elif event.kind == zmq.EVENT_HANDSHAKE_SUCCEEDED and rank is not None:
+                self.link_changed(rank, True)
+            if ended is None:
                 continue
-            if event.kind == zmq.EVENT_DISCONNECTED and event.address in self._slow:
-                self._at_full_speed(monitor, event.address)
+            if self._door is not None and self._door.disconnected(event.value):
+                self._leave(event.address)
+            if ended is Ended.NOT_LET_IN:
+                self._let_go(event.address)
+                self._not_let_in(event.address, rank, self._failed.pop(event.address, None))
             if rank is not None:
-                self.link_changed(rank, event.kind == zmq.EVENT_HANDSHAKE_SUCCEEDED)
+                self.link_changed(rank, False)
 
-    def _not_let_in(self, event: MonitorEvent, rank: int | None) -> None:
-        """A neighbour refused the handshake; it may not know this agent yet."""
-        self._failures[event.address] += 1
-        if self._failures[event.address] == _FAILED_IN_A_ROW:
-            why = "it closes each connection at once; check that it runs, and the network to it"
-            if event.kind == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
-                why = why_failed(event.value)
-            elif self._own is not None:
-                why = "it does not know this agent's key; are both from the same posse keys?"
-            name = "?" if rank is None else rank
-            LOG.warning(
-                "agent %s at %s does not let this agent in, which tries ever less often: %s",
-                name,
-                event.address,
-                why,
-                extra={"about": f"agent {name}'s inbox"},
-            )
+    def probe(self) -> None:
+        """Connect again to the inboxes for which it is time; call it every `PROBE_EVERY` seconds.
 
-    def _back_off(self, monitor: zmq.Socket[bytes], address: str) -> None:
-        """Double the time between attempts at each second failure.
-
-        ZeroMQ itself waits longer only while nobody listens there.
+        A socket may lead to several neighbours, each with its key.
         """
-        doublings, each_second = divmod(self._failures[address] - _FAILED_IN_A_ROW, 2)
-        if doublings < 0 or each_second or address not in self._ranks:
-            return
-        wait = min(_FIRST_WAIT_MS << doublings, _LONGEST_WAIT_MS)
-        socket = self._monitors[monitor]
-        with suppress(zmq.ZMQError):  # it was disconnected meanwhile
-            socket.disconnect(address)
-            socket.setsockopt(zmq.RECONNECT_IVL, wait)
-            self._connect(socket, address)  # at once, and then after `wait`
-            reconnect(socket)
-            self._slow.add(address)
+        for address in self._again.due(self._world.monotonic()):
+            socket = self._sockets[address]
+            if address in self._ranks and not socket.closed:
+                self._let_go(address)
+                self._show_keys(socket, self._ranks[address])
+                know_family(socket, address)
+                socket.connect(address)
 
-    def _leave(self, monitor: zmq.Socket[bytes], address: str) -> None:
+    def _let_go(self, address: str) -> None:
+        with suppress(zmq.ZMQError):  # ZeroMQ let it go itself, or it was closed meanwhile
+            self._sockets[address].disconnect(address)
+
+    def _not_let_in(self, address: str, rank: int | None, failed: MonitorEvent | None) -> None:
+        """A neighbour refused the handshake; it may not know this agent yet."""
+        if self._again.failures[address] != _FAILED_IN_A_ROW:
+            return
+        why = "it closes each connection at once; check that it runs, and the network to it"
+        if failed is None:
+            why = NOT_OURS
+        elif failed.kind == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
+            why = why_failed(failed.value)
+        elif self._own is not None:
+            why = "it does not know this agent's key; are both from the same posse keys?"
+        name = "?" if rank is None else rank
+        LOG.warning(
+            "agent %s at %s does not let this agent in, which tries ever less often: %s",
+            name,
+            address,
+            why,
+            extra={"about": f"agent {name}'s inbox"},
+        )
+
+    def _leave(self, address: str) -> None:
         """Connect no more to an inbox that sent too much twice: its topics all come again at once.
 
         ZeroMQ takes 50 bytes of memory for each byte of a topic. Once may be a mistake of ours: a
@@ -224,24 +226,8 @@ class Guard:
             address,
             self._ranks.get(address, "?"),
         )
-        self._slow.discard(address)
-        with suppress(zmq.ZMQError):  # it was disconnected meanwhile
-            self._monitors[monitor].disconnect(address)
-
-    def _at_full_speed(self, monitor: zmq.Socket[bytes], address: str) -> None:
-        """Try a lost link at the usual pace again, if it was up."""
-        if not self._failures[address] and address in self._ranks:
-            self._slow.discard(address)
-            socket = self._monitors[monitor]
-            with suppress(zmq.ZMQError):
-                socket.disconnect(address)
-                self._connect(socket, address)
-
-    def _connect(self, socket: zmq.Socket[bytes], address: str) -> None:
-        """Connect a socket again; it may lead to several neighbours, each with its key."""
-        self._show_keys(socket, self._ranks[address])
-        know_family(socket, address)
-        socket.connect(address)
+        self._again.forget(address)
+        self._let_go(address)
 
     def _show_keys(self, socket: zmq.Socket[bytes], rank: int) -> None:
         if self._own is not None:

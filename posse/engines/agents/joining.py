@@ -54,9 +54,9 @@ _CODEC = Codec(control.TO_JOINING)
 _SETUP: Packed[AgentSetup] = Packed(AgentSetup)
 _LONGEST_REASON = 1_000
 _ROUND_TRIPS = 8
-_CLOSED_IN_A_ROW = 6
-"""Handshakes that the peer closes without a reason, none having succeeded, before we assume a wrong
-key. They take some 4 s; a network that resets connections does the same for less."""
+_FAILED_IN_A_ROW = 6
+"""Failed handshakes before we believe what they seem to say: they take some 5 s, and another
+program at that address, a flipped byte or a network that resets connections does so for less."""
 
 _ASK_AGAIN = 5.0
 """Seconds after which `Resume` is sent again over the same connection: the answer may be lost."""
@@ -117,7 +117,9 @@ class Joining:
         self._system = system
         self._own_run = own_run
         self._wait = wait
-        self._closed_in_a_row = 0
+        self._failed_in_a_row = self._unknown_in_a_row = 0
+        self.last_answer = ""
+        """Why the last handshake failed, since the last that did not."""
         self._wall = self._connected_at = 0.0
         self._connections = 0
         self._online = False
@@ -213,6 +215,8 @@ class Joining:
     def connected(self, wall: float, now: float) -> list[JoiningEffect]:
         """The connection to the coordinator is up; `wall` is this machine's clock in seconds."""
         self._connections += 1
+        self._failed_in_a_row = self._unknown_in_a_row = 0
+        self.last_answer = ""
         self._online = True
         self._wall, self._connected_at = wall, now
         if self._may_be_known:
@@ -274,28 +278,40 @@ class Joining:
         return [ResumeSession(taken), *([reconnected] if self.remote else [])]
 
     def not_let_in(self, how: Closure, why: str = "") -> list[JoiningEffect]:
-        """The connection was closed in its handshake; `why` for `NOT_UNDERSTOOD`."""
+        """The connection was closed in its handshake; `why` for `NOT_UNDERSTOOD`.
+
+        Who was let in before goes on trying, unless it is its key that is refused again and again.
+        """
         coordinator = f"the coordinator at {self._endpoint}"
+        admitted = bool(self._connections)
+        self._failed_in_a_row += 1
+        self._unknown_in_a_row = self._unknown_in_a_row + 1 if how is Closure.UNKNOWN_KEY else 0
+        enough = self._failed_in_a_row >= _FAILED_IN_A_ROW
         match how:
             case Closure.UNKNOWN_KEY:
+                enough = not admitted or self._unknown_in_a_row >= _FAILED_IN_A_ROW
                 reason = (
                     f"{coordinator} does not know this agent's key; on its machine run: posse "
                     f"allow DIR {self.rank if self.rank >= 0 else 'RANK'} {self._key}"
                 )
             case Closure.NOT_UNDERSTOOD:
+                enough &= not admitted
                 reason = f"the handshake with {coordinator} failed: {why}"
-            case Closure.WITHOUT_A_WORD if self._connections or not self._key:
-                return []  # admitted before, or no keys: the network closed it
+                if admitted:
+                    reason = f"another program answers at {self._endpoint}, or bytes are damaged"
+            case Closure.WITHOUT_A_WORD if admitted or not self._key:
+                return []  # the network closed it
             case Closure.WITHOUT_A_WORD:
-                self._closed_in_a_row += 1
-                if self._closed_in_a_row < _CLOSED_IN_A_ROW:
-                    return []
                 reason = (
                     f"{coordinator} does not have the key that this agent's coordinator.key "
                     "expects; start the coordinator with --keys, and copy its coordinator.key to "
                     "this agent"
                 )
-        return [Fail(reason, PosseError)]
+        if enough:
+            return [Fail(reason, PosseError)]
+        said, self.last_answer = self.last_answer, reason
+        again = LogLine(logging.WARNING, f"{reason}; trying again", "the connection")
+        return [again] if self._failed_in_a_row > 1 and said != reason else []
 
     def _other_wire(self, frame: bytes) -> str:
         """The message for a coordinator whose frames have another version."""

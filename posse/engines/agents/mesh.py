@@ -200,6 +200,8 @@ class NeighbourLinks(ABC):
 
     def probe(self) -> None:
         """Ask the neighbours that confirm nothing; call it every `PROBE_EVERY` seconds."""
+        if self._guard is not None:
+            self._guard.probe()
         for line in self.lines.values():
             line.probe()
 

@@ -375,7 +375,8 @@ class AgentProcess:
                         return
                 case effects.GiveUp():
                     if not self._leave_if_run_is_over():
-                        raise RunFailed(self._site.why_alone())
+                        answered = self.joining.last_answer
+                        raise RunFailed("; ".join(filter(None, [self._site.why_alone(), answered])))
                 case effects.Leave(code):
                     self._uplink.confirm()
                     self._left = code

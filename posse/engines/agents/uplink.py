@@ -16,6 +16,7 @@ from posse.errors import PosseError, RunFailed
 from posse.protocol.machine import COORDINATOR
 from posse.security.keys import AgentKeys
 from posse.security.zap import connect_with
+from posse.wire.again import WATCHED, Again, Ended
 from posse.wire.door import AROUND, AROUND_WITH_KEYS
 from posse.wire.line import Interceptor, Line
 from posse.wire.links import sender
@@ -24,6 +25,8 @@ from posse.wire.session import Session, SessionBroken, is_numbered
 from posse.wire.sockets import (
     HANDSHAKE_FAILURES,
     LINK_DEADLINE,
+    NOT_OURS,
+    MonitorEvent,
     configure,
     heartbeat,
     know_family,
@@ -40,7 +43,8 @@ _LOOK_MS = 200
 
 _LOOK_UP_EVERY = 1.0
 
-_WATCHED = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | HANDSHAKE_FAILURES
+_LONGEST_WAIT = 2.0
+"""Seconds between attempts at most, as between ZeroMQ's own (`posse.wire.sockets.reconnect`)."""
 
 
 class Uplink:
@@ -80,9 +84,12 @@ class Uplink:
             if fills:
                 self.socket.setsockopt(zmq.RCVHWM, 0)
             reconnect(self.socket)
-            self.monitor = monitored(self.socket, _WATCHED)
+            self.monitor = monitored(self.socket, WATCHED)
         if keys is not None:
             connect_with(self.socket, keys.own.public, keys.own.secret, keys.coordinator)
+        self._again = Again(_LONGEST_WAIT)
+        self._failed: MonitorEvent | None = None
+        """Why the handshake under way failed."""
         self._look_up_at = 0.0
         """When to look up the coordinator's name again; infinite once it was found."""
         self._connect(0.0)
@@ -126,7 +133,14 @@ class Uplink:
         if now >= self._look_up_at:
             self._connect(now)
         if self.monitor is not None:
+            for address in self._again.due(now):
+                self._let_go(address)
+                self._connect(now)
             self.line.probe()
+
+    def _let_go(self, address: str) -> None:
+        with suppress(zmq.ZMQError):  # ZeroMQ let it go itself
+            self.socket.disconnect(address)
 
     def show_life(self) -> None:
         """Tell the coordinator that this agent acts."""
@@ -164,20 +178,32 @@ class Uplink:
         """Tell `joining` what happened to the connection; returns its effects."""
         assert self.monitor is not None
         for event in monitor_events(self.monitor):
-            match event.kind:
-                case zmq.EVENT_HANDSHAKE_SUCCEEDED:
-                    if self.door is not None:
-                        self.door.connected()
-                    yield from joining.connected(wall, now)
-                case zmq.EVENT_DISCONNECTED:
-                    self.line.up = False
-                    yield from joining.disconnected(now)
-                case zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
-                    yield from joining.not_let_in(Closure.NOT_UNDERSTOOD, why_failed(event.value))
-                case zmq.EVENT_HANDSHAKE_FAILED_AUTH:
-                    yield from joining.not_let_in(Closure.UNKNOWN_KEY)
-                case _ if self._world.greets(self._endpoint):
-                    yield from joining.not_let_in(Closure.WITHOUT_A_WORD)
+            ended = self._again.follow(event, now)
+            if event.kind == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                if self.door is not None:
+                    self.door.connected()
+                yield from joining.connected(wall, now)
+            elif event.kind & HANDSHAKE_FAILURES:
+                self._failed = event
+            elif ended is not None:
+                self.line.up = False
+                yield from joining.disconnected(now)
+            if ended is Ended.NOT_LET_IN:
+                failed, self._failed = self._failed, None
+                self._let_go(event.address)
+                yield from self._not_let_in(joining, failed)
+
+    def _not_let_in(self, joining: Joining, failed: MonitorEvent | None) -> Iterator[JoiningEffect]:
+        match None if failed is None else failed.kind:
+            case None:
+                yield from joining.not_let_in(Closure.NOT_UNDERSTOOD, NOT_OURS)
+            case zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
+                assert failed is not None
+                yield from joining.not_let_in(Closure.NOT_UNDERSTOOD, why_failed(failed.value))
+            case zmq.EVENT_HANDSHAKE_FAILED_AUTH:
+                yield from joining.not_let_in(Closure.UNKNOWN_KEY)
+            case _ if self._world.greets(self._endpoint):
+                yield from joining.not_let_in(Closure.WITHOUT_A_WORD)
 
     def close(self) -> None:
         """Close the sockets; what was sent still goes out."""

@@ -191,7 +191,9 @@ class Router:
 
     def _not_let_in(self, event: MonitorEvent) -> str:
         if event.kind == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
-            return f"refused a connection{self._from(event)}: {why_failed(event.value)}"
+            return (
+                f"refused a connection{self._from(event)}: {why_failed(event.value, listens=True)}"
+            )
         why = "no keys, or keys that are not known here"
         if not self._keyed:
             why = "keys while this one has none"

@@ -53,6 +53,21 @@ _OVERTAKEN = 0.05
 _LONGEST_RETRANSMIT = 30.0
 _ASK_AGAIN = 1.0
 
+_WRONG_ANSWERS = (
+    (None, True),
+    ((zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL, 0), False),
+    *(
+        ((zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL, int(code)), True)
+        for code in (
+            zmq.PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH,
+            zmq.PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC,
+            zmq.PROTOCOL_ERROR_ZMTP_UNSPECIFIED,
+        )
+    ),
+)
+"""What the monitor says of a handshake that another program answers, and whether ZeroMQ then tries
+no more (`tests/wire/test_again.py`)."""
+
 FrameNote = Callable[[str, int, int, bytes], None]
 """Hears what happens: what, from whom, to whom, data."""
 
@@ -108,7 +123,8 @@ class Path:
 
     Frames of the share `lost` are gone; those of the share `resent` are sent again by the system,
     and those of the share `overtaken` come after others. `full`: sockets take no more.
-    `cut`: connections are reset and refused. `dropped_since`: from then on no packet passes.
+    `cut`: connections are reset and refused. `foreign`: what answers a handshake is another
+    program, or was damaged on its way. `dropped_since`: from then on no packet passes.
     """
 
     delay: float = 1e-4
@@ -120,6 +136,7 @@ class Path:
     bandwidth: float = math.inf
     full: bool = False
     cut: bool = False
+    foreign: bool = False
     dropped_since: float | None = None
 
     @classmethod
@@ -522,6 +539,7 @@ class Connector:
         """Try again after the socket's interval."""
         first, most = self.socket.reconnect
         self._interval = min(max(2 * self._interval, first), max(first, most))
+        self.socket.monitor_says(zmq.EVENT_CONNECT_RETRIED, 0, self.address)
         self._begin(self._interval * self.network.schedule.random.uniform(1.0, 1.5))
 
     def _try(self, number: int, since: float, wait: float) -> None:
@@ -545,9 +563,13 @@ class Connector:
         if listener is None or target is None or network.path(near, target).cut:
             self._again()
             return
+        if network.path(target, near).foreign:
+            self._answered_wrongly()
+            return
         if listener.process.stopped_at is not None:
             if schedule.now >= since + socket.handshake:
-                socket.monitor_says(zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL, 0, self.address)
+                self.socket.monitor_says(zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL, 0, self.address)
+                self.socket.monitor_says(zmq.EVENT_DISCONNECTED, 0, self.address)
                 self._again()
             else:
                 schedule.call_later(0.1, lambda: self._try(number, since, wait))
@@ -606,6 +628,19 @@ class Connector:
                 socket.monitor_says(zmq.EVENT_DISCONNECTED, descriptor, self.address)
                 socket.process.descriptors.discard(descriptor)
         if not for_good and not self.closed and own.process.alive:
+            self._again()
+
+    def _answered_wrongly(self) -> None:
+        """After such an answer ZeroMQ tries again as after a closed connection, or never."""
+        self.attempt += 1
+        own, chance = self.socket, self.network.schedule.random
+        self.network.note("wrong answer", own.process.rank, own.process.rank, b"")
+        answer, for_good = chance.choice(_WRONG_ANSWERS)
+        own.monitor_says(zmq.EVENT_CONNECTED, 0, self.address)
+        if answer is not None:
+            own.monitor_says(*answer, self.address)
+        own.monitor_says(zmq.EVENT_DISCONNECTED, 0, self.address)
+        if not for_good:
             self._again()
 
     def connected(self, end: LinkEnd) -> None:

@@ -1,5 +1,6 @@
 """Simulated sockets, as far as posse uses ZeroMQ's: the same names, flags and errors."""
 
+import errno
 import struct
 from collections import deque
 from collections.abc import Callable
@@ -217,7 +218,8 @@ class SimulatedSocket(Readable):
 
     def disconnect(self, address: str) -> None:
         """Connect no more to this address."""
-        connector = self._connectors.pop(address)
+        if (connector := self._connectors.pop(address, None)) is None:
+            raise zmq.ZMQError(errno.ENOENT)
         connector.close()
         others = [c.topics for c in self._connectors.values()]
         for topic in sorted(connector.topics):

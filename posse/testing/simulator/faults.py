@@ -30,6 +30,7 @@ FaultKind = Literal[
     "duplicate",
     "reorder",
     "queue full",
+    "wrong answers",
     "reset",
     "cut",
     "drop",
@@ -75,7 +76,7 @@ SLOWS = frozenset(
 
 LINKS = frozenset(
     {"delay", "jitter", "bandwidth", "lose", "duplicate", "reorder", "queue full"}
-    | {"reset", "cut", "drop", "drop one way"}
+    | {"wrong answers", "reset", "cut", "drop", "drop one way"}
 )
 """What happens to a link."""
 
@@ -371,6 +372,18 @@ class Nemesis:
 
         def undo() -> None:
             path.full = False
+
+        return undo
+
+    def _wrong_answers(self, fault: InjectedFault) -> Callable[[], None]:
+        """The connections are lost, and who connects again finds another program."""
+        network, (a, b) = self._cluster.network, fault.ends
+        network.cut(a, b)
+        network.join(a, b)
+        network.path(a, b).foreign = network.path(b, a).foreign = True
+
+        def undo() -> None:
+            network.path(a, b).foreign = network.path(b, a).foreign = False
 
         return undo
 

@@ -71,7 +71,8 @@ class Party:
         with self._context.socket(zmq.PAIR) as monitor:
             if link is not None:
                 self._guard._ranks[at] = 1
-                self._guard._monitors[monitor] = link
+            heard: Any = Recorded() if link is None else link
+            self._guard._monitors[monitor] = heard
             self._guard._follow(monitor)
             self._guard._monitors.pop(monitor, None)
 
@@ -143,7 +144,9 @@ def test_a_neighbour_that_shuts_an_agent_out_later_is_named_too(
     caplog.set_level(logging.WARNING, logger="posse")
     at, shut_out = "tcp://127.0.0.1:9", zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
     let_in = zmq.EVENT_HANDSHAKE_SUCCEEDED
-    for events in ([shut_out] * 2, [let_in], [shut_out] * 2, [let_in], [shut_out] * 3):
+    gone = zmq.EVENT_DISCONNECTED
+    two = [shut_out, gone] * 2
+    for events in (two, [let_in, gone], two, [let_in, gone], [*two, shut_out, gone]):
         assert not caplog.records
         came = [MonitorEvent(event, 0, at) for event in events]
         monkeypatch.setattr(guard, "monitor_events", lambda monitor, came=came: iter(came))
@@ -155,88 +158,70 @@ def test_a_neighbour_that_shuts_an_agent_out_later_is_named_too(
 
 
 class Recorded:
-    """A link's socket, that notes how long it is to wait between attempts."""
+    """A link's socket, that notes to which key it connects, and what it leaves."""
 
-    closed = True
+    closed = False
 
     def __init__(self) -> None:
-        self.waits: list[int] = []
+        self.connected: list[str] = []
+        self.left: list[str] = []
+        self._key = ""
 
-    def setsockopt(self, option: int, value: int) -> None:
-        if option == zmq.RECONNECT_IVL:
-            self.waits.append(value)
+    def setsockopt(self, option: int, value: Any) -> None:
+        if option == zmq.CURVE_SERVERKEY:
+            self._key = value.decode()
 
     def connect(self, address: str) -> None:
-        self.waits.append(0)
+        self.connected.append(self._key)
 
-    def disconnect(self, address: str) -> None: ...
+    def disconnect(self, address: str) -> None:
+        self.left.append(address)
 
 
-def test_an_inbox_that_is_anothers_is_tried_ever_less_often(
-    party: Party, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "answer",
+    [zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL, zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL, None],
+)
+def test_a_neighbour_whose_answer_was_wrong_is_tried_ever_less_often_with_its_own_key(
+    party: Party, monkeypatch: pytest.MonkeyPatch, answer: int | None
 ) -> None:
-    at, usual = "tcp://127.0.0.1:9", 100
-    link = Recorded()
-
-    def comes(*kinds: int) -> list[int]:
-        events = [MonitorEvent(kind, 0, at) for kind in kinds]
-        monkeypatch.setattr(guard, "monitor_events", lambda monitor: iter(events))
-        link.waits.clear()
-        party.hears(link, at)
-        return link.waits
-
-    closed, shut_out = zmq.EVENT_DISCONNECTED, zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
-    assert comes(closed, shut_out, shut_out) == []
-    assert comes(*[shut_out] * 5) == [200, 0, usual, 400, 0, usual, 800, 0, usual]
-    assert comes(*[shut_out] * 20)[-3:] == [8_000, 0, usual]
-    assert comes(closed) == []
-    assert comes(zmq.EVENT_HANDSHAKE_SUCCEEDED) == []
-    assert comes(closed) == [0]  # a lost link that was up is tried at the usual pace
-    assert comes(closed) == []
-
-
-def test_who_is_tried_again_over_a_socket_of_all_is_shown_its_own_key(
-    party: Party, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The last one that was linked has another key."""
+    """The last one that was linked has another key; ZeroMQ itself may never try again."""
     first, last = "tcp://127.0.0.1:9", "tcp://127.0.0.1:10"
-    own, server = make_ephemeral_keys(2)[1], []
-    known = {1: own[0].public, 2: own[1].public}
+    own = make_ephemeral_keys(2)[1]
     monkeypatch.setattr(party._guard, "_own", own[0])
-    monkeypatch.setattr(party._guard, "_keys", known)
+    monkeypatch.setattr(party._guard, "_keys", {1: own[0].public, 2: own[1].public})
     monkeypatch.setattr(party._guard, "_ranks", {first: 1, last: 2})
-    link = Recorded()
-
-    def note(self: Recorded, option: int, value: Any) -> None:
-        if option == zmq.CURVE_SERVERKEY:
-            server.append(value.decode())
-
-    monkeypatch.setattr(Recorded, "setsockopt", note)
-    shut_out = MonitorEvent(zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL, 0, first)
-    monkeypatch.setattr(guard, "monitor_events", lambda monitor: iter([shut_out] * 3))
-    party.hears(link, first)
-    assert server == [known[1]]  # tried less often
-    came = MonitorEvent(zmq.EVENT_HANDSHAKE_SUCCEEDED, 0, first)
-    gone = MonitorEvent(zmq.EVENT_DISCONNECTED, 0, first)
-    monkeypatch.setattr(guard, "monitor_events", lambda monitor: iter([came, gone]))
-    party.hears(link, first)
-    assert server == [known[1]] * 2  # at the usual pace
+    link, now, waits = Recorded(), 0.0, []
+    monkeypatch.setattr(party._guard, "_world", SimpleNamespace(monotonic=lambda: now))
+    kinds = [kind for kind in (answer, zmq.EVENT_DISCONNECTED) if kind is not None]
+    came = [MonitorEvent(kind, 0, first) for kind in kinds]
+    monkeypatch.setattr(guard, "monitor_events", lambda monitor: iter(came))
+    for number in range(1, 9):
+        party.hears(link, first)
+        before = now
+        while len(link.connected) < number:
+            now += 0.1
+            party._guard.probe()
+        waits.append(round(now - before))
+    assert waits == [0, 0, 1, 2, 3, 6, 8, 8]
+    assert {*link.connected} == {own[0].public}
+    assert {*link.left} == {first}
 
 
 def test_an_inbox_that_sends_too_much_is_connected_to_no_more(
     party: Party, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Else its 100,000 topics came again with each connection, for 50 bytes of memory per byte."""
-    at, left = "tcp://127.0.0.1:9", list[str]()
-    link = Recorded()
-    monkeypatch.setattr(Recorded, "disconnect", lambda self, address: left.append(address))
+    at, link = "tcp://127.0.0.1:9", Recorded()
     monkeypatch.setattr(party._guard, "_door", SimpleNamespace(disconnected=lambda fd: fd == 7))
+    up = MonitorEvent(zmq.EVENT_HANDSHAKE_SUCCEEDED, 0, at)
     for fd, after in ((6, []), (7, []), (6, []), (7, [at])):
         gone = MonitorEvent(zmq.EVENT_DISCONNECTED, fd, at)
-        monkeypatch.setattr(guard, "monitor_events", lambda monitor, gone=gone: iter([gone]))
+        monkeypatch.setattr(guard, "monitor_events", lambda monitor, gone=gone: iter([up, gone]))
         party.hears(link, at)
-        assert left == after
-    assert link.waits == []
+        assert link.left == after
+    party._guard.probe()
+    assert link.connected == []
     assert caplog.messages == [
         f"this agent does not connect again to the inbox {at} of agent 1, which sends too much"
     ]

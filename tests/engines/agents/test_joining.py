@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import zmq
 
-from posse.engines.agents import guard, remote, uplink
+from posse.engines.agents import guard, joining, remote, uplink
 from posse.engines.processes import ProcessEngine
 from posse.plan import Plan
 from posse.security import keys
@@ -157,8 +157,13 @@ MISFITS = {
 
 @pytest.mark.parametrize("who", MISFITS)
 def test_whose_keys_are_not_those_that_are_known_is_refused_on_both_sides(
-    who: str, folder: Path, tmp_path: Path, said: pytest.LogCaptureFixture
+    who: str,
+    folder: Path,
+    tmp_path: Path,
+    said: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(joining, "_FAILED_IN_A_ROW", 2)
     agent_says, coordinator_says, counted = MISFITS[who]
     keys.create(tmp_path / "other", 1)
     known, other = keys.for_agent(folder, 0), keys.for_agent(tmp_path / "other", 0)

@@ -209,3 +209,15 @@ def test_who_is_started_again_before_its_loss_is_noticed_is_let_in(what: FaultKi
 def test_an_agent_whose_queue_is_full_for_longer_than_it_waits_asks_again() -> None:
     full = fault("queue full", 145, 3, COORDINATOR, lasts=78.959)
     assert attempt(field_plan("anonymous"), 15917, [full]).violations == []
+
+
+@pytest.mark.parametrize("ends", [(COORDINATOR, 1), (0, 1)])
+@pytest.mark.parametrize("name", ["private-ucb", "ddp-mab"])
+def test_another_program_at_an_address_for_six_seconds_costs_nothing(
+    name: str, ends: tuple[int, int]
+) -> None:
+    """ZeroMQ itself tries no more after most such answers."""
+    for seed in (4, 5):
+        trial = attempt(durable(name), seed, [fault("wrong answers", 100, *ends, lasts=6.0)])
+        assert trial.violations == []
+        assert any(event.what == "wrong answer" for event in trial.events)
