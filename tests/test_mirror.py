@@ -60,7 +60,7 @@ what codecs carry: tests/protocol/test_wire.py
     protocol: message
 what posse new writes, and what that imports: tests/cli/test_new.py
     posse: extend
-    posse/skeleton: system test
+    posse/skeleton: private script script_test system test
 public names of what is tested where it is, on which experiments stand: tests/papers/test_conduct.py
     posse: algorithms experiments pages verbs
 parts of an arena, which is held as a whole: tests/arena/test_verb.py

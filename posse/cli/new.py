@@ -3,19 +3,26 @@
 import argparse
 import keyword
 import sys
+from importlib import resources
 from importlib.machinery import PathFinder
-from importlib.resources import files
 from pathlib import Path
 
 from posse.cli.options import place
 from posse.cli.parser import Parser
 from posse.errors import InputError
 
-_FILES = {"system.py": "{name}.py", "run.toml": "run.toml", "test.py": "test_{name}.py"}
+SCRIPT = ("script.py", "script.toml", "script_test.py")
+PRIVATE = ("private.py", "script.toml", "script_test.py")
+MACHINES = ("system.py", "run.toml", "test.py")
+
+_NAMES = ("{name}.py", "run.toml", "test_{name}.py")
+"""A system, its run file and its test, as each of the above has them."""
 
 
 def add(parser: Parser) -> None:
     parser.option("name NAME", "name of the system and of its module")
+    parser.option("--private", "write one with noise and a claim", action="store_true")
+    parser.option("--machines", "write two state machines, not a script", action="store_true")
     parser.option("--out DIR", "folder for the files (default: ./NAME)", type=place)
 
 
@@ -24,8 +31,11 @@ def run(options: argparse.Namespace) -> None:
     name: str = options.name
     if not name.isidentifier() or keyword.iskeyword(name):
         raise InputError(f"posse new {name}: the name must be a valid Python name, as in my_system")
+    if options.private and options.machines:
+        raise InputError("posse new --private writes a script; leave --machines out")
+    files = PRIVATE if options.private else MACHINES if options.machines else SCRIPT
     folder = options.out or Path(name)
-    written = [folder / pattern.format(name=name) for pattern in _FILES.values()]
+    written = [folder / pattern.format(name=name) for pattern in _NAMES]
     for path in written:
         if path.exists():
             raise InputError(f"{path} exists already; choose another folder with --out")
@@ -35,7 +45,7 @@ def run(options: argparse.Namespace) -> None:
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for source, path in zip(_FILES, written, strict=True):
+        for source, path in zip(files, written, strict=True):
             path.write_text(text(source, name))
     except OSError as error:
         raise InputError(f"{folder} cannot be written: {error.strerror}") from None
@@ -46,5 +56,5 @@ def run(options: argparse.Namespace) -> None:
 
 def text(source: str, name: str) -> str:
     """A file of the skeleton with the names filled in."""
-    raw = (files("posse") / "skeleton" / source).read_text()
+    raw = (resources.files("posse") / "skeleton" / source).read_text()
     return raw.replace("MODULE:SYSTEM", f"{name}:SYSTEM").replace('"NAME"', f'"{name}"')

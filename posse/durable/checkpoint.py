@@ -2,9 +2,9 @@
 
 A checkpoint is msgpack: values as they are, and everything else as a list `[kind, …]`. What stands
 in it a second time is its number, so that what two objects share stays shared. A kind is one of
-`_LIBRARIES`, or an own class that hosts consist of: one of those that this process has loaded,
-whose objects are filled in without a call of the class. Nothing is imported or called by a name
-that stands in the file.
+`_LIBRARIES`, or a class that hosts consist of: one of posse's, or of the package of the system that
+runs, which this process has loaded. Their objects are filled in without a call of the class.
+Nothing is imported or called by a name that stands in the file.
 
 What belongs to a process alone (clocks, keys, its journal, the record of its system) is written as
 a name, and the reader of the checkpoint supplies the object of that name.
@@ -14,6 +14,7 @@ import copyreg
 import math
 import sys
 import time
+import types
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
@@ -24,7 +25,9 @@ import numpy as np
 
 from posse.durable.journal import Journal
 from posse.errors import PosseError
+from posse.families.system import System
 from posse.gates.decode import unpacked
+from posse.hosts.sources import Chance
 from posse.log import LOG
 
 EVERY = 0.5
@@ -56,6 +59,9 @@ _OF_HOSTS = tuple(
 _OUTSIDE: Final = frozenset({"posse.arms.python.PythonArms"})
 """Names a module of the user's to import; it has to come from the reader."""
 
+_METHODS: Final = {"generator": Chance.generator, "secret": Chance.secret}
+"""The functions that a machine keeps with the context that it was made from."""
+
 _VALUES: Final = frozenset({type(None), bool, float, str, bytes})
 _FROZEN: dict[str, type] = {"tuple": tuple, "frozenset": frozenset}
 _PLAIN: dict[str, type] = {kind.__name__: kind for kind in (int, list, dict, set, deque, Counter)}
@@ -63,7 +69,7 @@ _PLAIN: dict[str, type] = {kind.__name__: kind for kind in (int, list, dict, set
 
 _LIBRARIES = frozenset(
     {"values", "dict", "Counter", "defaultdict", "deque", "range", "class", "list", "set"}
-    | {"array", "view", "scalar", "dtype", "generator"}
+    | {"method", "array", "view", "scalar", "dtype", "generator"}
 )
 
 _I64: Final = 1 << 63
@@ -98,6 +104,17 @@ def of_sources(sources: Any) -> dict[str, Any]:
     return {"sources": sources, **own}
 
 
+def packages_of(system: System) -> tuple[str, ...]:
+    """The packages or modules that a system's machines, messages and parameters are from."""
+    parts: list[Any] = [system.agent.make, system.parameters, *system.agent.hears]
+    parts += [*system.server_hears, *system.results.log]
+    if system.server is not None:
+        parts.append(system.server.make)
+    modules = {str(getattr(part, "__module__", None)).partition(".")[0] for part in parts}
+    known = {"posse", "None", "__main__"} | sys.stdlib_module_names
+    return tuple(f"{module}." for module in sorted(modules - known))
+
+
 class Checkpoints:
     """From time to time replaces a process's journal by the state that it led to.
 
@@ -128,8 +145,34 @@ class Checkpoints:
         self._at = now + max(EVERY, _SHARE * (now - since))
 
 
+class _Classes:
+    """The classes that a host may consist of, by name; `outside` has the record of its system."""
+
+    def __init__(self, outside: Mapping[str, Any]) -> None:
+        system = outside.get("system")
+        self._rooms = _OF_HOSTS + (packages_of(system) if isinstance(system, System) else ())
+        self._found: dict[str, type] = {}
+
+    def name(self, kind: type) -> str:
+        name = f"{kind.__module__}.{kind.__qualname__}"
+        if name in _OUTSIDE or not f"{kind.__module__}.".startswith(self._rooms):
+            raise TypeError(f"{name} is not plain data")
+        return name
+
+    def find(self, name: str) -> type:
+        """One of those that this process has loaded."""
+        if name not in self._found:
+            module, _, own = name.rpartition(".")
+            kind = getattr(sys.modules.get(module), own, None)
+            if not isinstance(kind, type) or self.name(kind) != name:
+                raise TypeError(f"{name} is not plain data")
+            self._found[name] = kind
+        return self._found[name]
+
+
 class _Writer:
     def __init__(self, outside: Mapping[str, Any]) -> None:
+        self._classes = _Classes(outside)
         self._names = {id(thing): name for name, thing in outside.items()}
         self._numbers: dict[int, int] = {}
         self._kept: list[Any] = []
@@ -195,8 +238,10 @@ class _Writer:
             return ["generator", *map(hex, state), numbers["has_uint32"], numbers["uinteger"]]
         if isinstance(thing, type):
             plain = _PLAIN.get(thing.__name__) is thing
-            return ["class", thing.__name__ if plain else _name(thing)]
-        name = _name(kind)
+            return ["class", thing.__name__ if plain else self._classes.name(thing)]
+        if isinstance(thing, types.MethodType) and thing.__func__ in _METHODS.values():
+            return ["method", thing.__name__, self.write(thing.__self__)]
+        name = self._classes.name(kind)
         if isinstance(thing, Enum):
             return [name, thing.value]
         if isinstance(thing, msgspec.Struct):
@@ -213,7 +258,7 @@ class _Reader:
     def __init__(self, outside: Mapping[str, Any]) -> None:
         self._outside = outside
         self._seen: list[Any] = []
-        self._classes: dict[str, type] = {}
+        self._classes = _Classes(outside)
 
     def read(self, node: Any) -> Any:
         if type(node) is not list:
@@ -232,7 +277,7 @@ class _Reader:
         self._seen.append(None)
         if kind in _LIBRARIES:
             return self._of_a_library(number, kind, rest)
-        return self._object(number, self._class(kind), rest)
+        return self._object(number, self._classes.find(kind), rest)
 
     def _keep(self, number: int, thing: Any) -> Any:
         self._seen[number] = thing
@@ -266,7 +311,9 @@ class _Reader:
         if kind == "range":
             return range(*rest)
         if kind == "class":
-            return _PLAIN.get(*rest) or self._class(*rest)
+            return _PLAIN.get(*rest) or self._classes.find(*rest)
+        if kind == "method":
+            return types.MethodType(_METHODS[rest[0]], self._chance(rest[1]))
         if kind == "generator":
             state, increment, has, last = rest
             generator = np.random.Generator(np.random.PCG64(0))
@@ -306,22 +353,11 @@ class _Reader:
                 object.__setattr__(made, name, value)
         return made
 
-    def _class(self, name: str) -> type:
-        """One of the classes that hosts consist of and this process has loaded."""
-        if name not in self._classes:
-            module, _, own = name.rpartition(".")
-            kind = getattr(sys.modules.get(module), own, None)
-            if not isinstance(kind, type) or _name(kind) != name:
-                raise TypeError(f"{name} is not plain data")
-            self._classes[name] = kind
-        return self._classes[name]
-
-
-def _name(kind: type) -> str:
-    name = f"{kind.__module__}.{kind.__qualname__}"
-    if name in _OUTSIDE or not f"{kind.__module__}.".startswith(_OF_HOSTS):
-        raise TypeError(f"{name} is not plain data")
-    return name
+    def _chance(self, node: Any) -> Chance:
+        chance = self.read(node)
+        if not isinstance(chance, Chance):
+            raise TypeError("only the methods of chance are plain data")
+        return chance
 
 
 def _are_values(things: list[Any]) -> bool:

@@ -131,8 +131,9 @@ class _Run:
                 coordinator.fire()
                 self._collect(COORDINATOR, coordinator)
             elif stuck:
-                waiting = named(coordinator.waiting_for()) + coordinator.trouble
-                raise RunFailed(f"the run stands still: it waits for {waiting}")
+                waits = f"it waits for {named(coordinator.waiting_for())}"
+                why = coordinator.deadlock or waits
+                raise RunFailed(f"the run stands still: {why}{coordinator.trouble}")
 
     def _deliver(self) -> None:
         """Deliver the frames under way, and those that follow from them."""

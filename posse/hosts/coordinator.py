@@ -21,6 +21,7 @@ from posse.hosts.regrouping import Regrouping
 from posse.hosts.report import BadReport, ReportForm
 from posse.hosts.server import Server
 from posse.hosts.sources import Chance, Sources
+from posse.measure.numbers import named
 from posse.measure.regret import Regret
 from posse.plan import Plan
 from posse.protocol import control
@@ -200,6 +201,24 @@ class CoordinatorHost:
     def waiting_for(self) -> list[int]:
         """The agents whose messages the run needs to go on, as far as that is known."""
         return self._awaited()[0]
+
+    @property
+    def deadlock(self) -> str:
+        """Why the run can go on no more, whatever agents do, or which a server left; else ""."""
+        if self.attendance.verdict is not None:
+            return ""
+        acting = [n for n in self.attendance.expected() if n not in self.attendance.finished]
+        if not acting and self.attendance.expected():
+            return (
+                "all agents have finished, but the server's machine has not: it must answer their "
+                "last PeerFinished with Finish"
+            )
+        if self._server.answered:
+            return (
+                f"the server's machine has finished, but {named(acting)} did not: an agent's "
+                "machine ends its part itself, by Finish"
+            )
+        return ""
 
     def suspects(self) -> list[int]:
         """The agents that may hold up the run: those it waits for, else the slowest."""

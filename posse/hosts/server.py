@@ -92,6 +92,8 @@ class Server:
         self.record: RunRecord | None = None
         self.timer = math.inf
         self.arms: GroupArms | None = None
+        self._answer: Finish | None = None
+        """What the machine finished with while agents still act."""
         self._plan = plan
         self._system = plan.system
         self._network = network
@@ -119,7 +121,7 @@ class Server:
 
     def missing(self) -> list[int]:
         """The agents whose message the machine needs to go on, if it can name them."""
-        if not isinstance(self._machine, GatheringMachine):
+        if self._answer is not None or not isinstance(self._machine, GatheringMachine):
             return []
         try:
             return list(self._machine.missing())
@@ -131,7 +133,7 @@ class Server:
     def fire(self) -> None:
         """Tell the machine that the time of `timer` has come."""
         self.timer = math.inf
-        if self.attendance.verdict is None:
+        if self.attendance.verdict is None and self._answer is None:
             self.tell(TimerFired())
 
     def take(self, received: Received, now: float) -> None:
@@ -149,6 +151,9 @@ class Server:
 
     def tell(self, event: ServerEvent, now: float | None = None) -> None:
         """Hand the machine an event of time `now` (default: the present); carry out its effects."""
+        if self._answer is not None:
+            self.end_if_done()
+            return
         try:
             try:
                 effects = self._machine.handle(event, self.clock.now if now is None else now)
@@ -191,7 +196,8 @@ class Server:
                 self._dismiss(effect.agent, effect.reason)
             elif type(effect) is Finish:
                 require_answer(effect, self._count)
-                self.end(effect)
+                self._answer, self.timer = effect, math.inf
+                self.end_if_done()
             else:
                 assert_never_effect(effect, self._machine, "the coordinator's", ServerEffect)
 
@@ -207,6 +213,23 @@ class Server:
         """Send a message to every agent that takes part."""
         for rank in self.attendance.present():
             self.send(rank, message)
+
+    @property
+    def answered(self) -> bool:
+        """Whether the machine has finished, which alone does not end the run."""
+        return self._answer is not None
+
+    def end_if_done(self) -> None:
+        """End the run if the machine has finished, and no agent still acts in slots of its own.
+
+        An agent that was stopped there would have come further in one engine than in the other.
+        """
+        waits = self._plan.clock == "slots" and self.arms is None and not self._field
+        finished = self.attendance.finished
+        if self._answer and not (
+            waits and any(n not in finished for n in self.attendance.expected())
+        ):
+            self.end(self._answer)
 
     def end(self, verdict: Finish, exhausted: str = "") -> None:
         """End the run; `exhausted` is the sentence about shared arms that ran out, else ""."""

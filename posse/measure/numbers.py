@@ -66,7 +66,9 @@ def listed(values: Sequence[object]) -> str:
 
 
 def named(ranks: Sequence[int]) -> str:
-    """Agents by rank: "agent 3", "agents 1, 2"."""
+    """Agents by rank: "agent 3", "agents 1, 2", "nobody"."""
+    if not ranks:
+        return "nobody"
     return f"agent{'s' if len(ranks) > 1 else ''} {listed(ranks)}"
 
 

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from posse import extend
-from posse.cli.new import text
+from posse import extend, script
+from posse.cli.new import MACHINES, PRIVATE, SCRIPT, text
 from posse.families import get_system
 from tests.cli.conftest import Posse
 from tests.support.blocks import ROOT, blocks
@@ -17,25 +17,33 @@ GUIDE = ROOT / "docs" / "your-own-algorithm.md"
 def test_the_guide_is_the_skeleton() -> None:
     python = [block for block in blocks(GUIDE) if block.language == "python"]
     shown = "".join(block.text for block in python if not block.file).split()
-    assert shown == text("system.py", "greedy").split()
+    assert shown == text("script.py", "greedy").split()
     files = {block.file: block.text.strip() for block in blocks(GUIDE) if block.file}
-    assert files["run.toml"] == text("run.toml", "greedy").strip()
-    assert files["test_greedy.py"] == text("test.py", "greedy").strip()
+    assert files["run.toml"] == text("script.toml", "greedy").strip()
+    assert files["test_greedy.py"] == text("script_test.py", "greedy").strip()
 
 
-@pytest.mark.parametrize("source", ["system.py", "test.py"])
+def test_a_first_script_has_forty_lines_with_run_file_and_test() -> None:
+    lines = [line for source in SCRIPT for line in text(source, "mine").splitlines() if line]
+    assert len(lines) <= 40
+
+
+@pytest.mark.parametrize(
+    "source", [name for name in (*MACHINES, *PRIVATE, *SCRIPT) if ".py" in name]
+)
 def test_it_imports_nothing_that_is_not_public(source: str) -> None:
     for node in ast.walk(ast.parse(text(source, "greedy"))):
-        if isinstance(node, ast.ImportFrom) and node.module not in ("posse.extend", None):
+        if isinstance(node, ast.ImportFrom) and node.module not in ("posse.extend", "posse.script"):
             assert node.module.partition(".")[0] in sys.stdlib_module_names
         if isinstance(node, ast.Import):
             ours = {alias.name for alias in node.names}
-            assert ours <= {"posse", "pytest", "msgspec"} | sys.stdlib_module_names
+            assert ours <= {"posse", "pytest", "msgspec", "numpy"} | sys.stdlib_module_names
 
 
 def test_all_that_is_public_is_there_and_documented() -> None:
-    for name in extend.__all__:
-        assert getattr(extend, name).__doc__ or name in ("COORDINATOR", "Variant")
+    for public in (extend, script):
+        for name in public.__all__:
+            assert getattr(public, name).__doc__ or name in ("COORDINATOR", "Script", "Variant")
 
 
 def test_a_name_that_is_none_and_a_file_that_is_there_are_refused(tmp_path, posse: Posse) -> None:

@@ -14,8 +14,10 @@ import msgspec
 import numpy as np
 import pytest
 
+import posse
 from posse.agent.arrivals import Arrivals
 from posse.arms.shared import GroupArms
+from posse.cli.new import text
 from posse.clocks.immediate import SlotPace, WallPace
 from posse.clocks.pace import SharedPace
 from posse.clocks.run_clock import Conductor, SharedClock, WallClock
@@ -27,6 +29,7 @@ from posse.durable.recording import RecordedSpending, record_sources
 from posse.engines import memory
 from posse.engines.agents.recovery import outside_agent
 from posse.engines.coordinator.recovery import outside_coordinator, restored_host
+from posse.families import get_system
 from posse.families.network import Network
 from posse.hosts.agent import AgentHost
 from posse.hosts.agent_setup import AgentSetup
@@ -134,6 +137,34 @@ def test_who_was_restored_host_goes_on_as_it_was(
     assert taken(CASES[name]["run"]) == expected
     assert AgentBroughtBack.times > 0
     assert CoordinatorBroughtBack.times > 0
+
+
+@pytest.mark.inside
+def test_a_users_own_machines_come_back_with_the_context_that_they_keep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = "GreedyAgent(context.arms, context.parameters)"
+    keeps = f"one = {made}\n    one.context = context\n    return one"
+    own = text("system.py", "ownplain").replace(f"return {made}", keeps)
+    assert keeps in own
+    (tmp_path / "ownplain.py").write_text(own)
+    spec = {"system": "ownplain:SYSTEM", "path": [str(tmp_path)], "agents": {"count": 2}}
+    spec |= {"arms": {"kind": "bernoulli", "means": [0.8, 0.3]}, "parameters": {"rounds": 8}}
+    expected = posse.run(spec, engine="memory").runs[0]
+    for kind in (AgentBroughtBack, CoordinatorBroughtBack):
+        monkeypatch.setattr(kind, "times", 0)
+    monkeypatch.setattr(memory, "AgentHost", AgentBroughtBack)
+    monkeypatch.setattr(memory, "CoordinatorHost", CoordinatorBroughtBack)
+    again = posse.run(spec, engine="memory").runs[0]
+    assert (again.pulls, again.regret_curve, again.answers) == (
+        expected.pulls,
+        expected.regret_curve,
+        expected.answers,
+    )
+    assert AgentBroughtBack.times > 0
+    assert CoordinatorBroughtBack.times > 0
+    with pytest.raises(NotPlain, match=r"^ownplain.* is not plain data"):  # of no other system
+        written(sys.modules["ownplain"].GreedyAgent(1, None), {"system": get_system("mase")})
 
 
 def test_what_hosts_are_made_of_comes_back_compiled_too() -> None:

@@ -32,7 +32,7 @@ class Run:
         self.outlives_agents = outlives
         self.waits = waits
         self.timer = float("inf")
-        self.trouble = ""
+        self.trouble = self.deadlock = ""
         self.late: list[int] = [1]
         self.lost: list[int] = []
         self.fired = 0

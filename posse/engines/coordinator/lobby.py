@@ -291,7 +291,9 @@ class Lobby:
         silent = f"nothing was heard for {self.patience.within:g} s"
         if self.phase is Phase.GATHERING:
             silent, why = f"no agent joined for {self.patience.within:g} s", ""
-        late = why or f"{silent}; waiting for {named(self.missing())} {self.phase}"
+        known = "" if run is None else run.deadlock
+        waits = known or f"waiting for {named(self.missing())} {self.phase}"
+        late = why or f"{silent}; {waits}"
         if (
             run is None
             or (why and not outlives)

@@ -325,8 +325,10 @@ def _spares(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> bool:
     """Whether the faults leave coordinator and some agents alone, so that these have a result.
 
     A run does not begin without an agent whose key was revoked, and one that the coordinator's
-    process started ends all by its broken disk.
+    process started ends all by its broken disk. A user's own machines need not outlive anybody.
     """
+    if cluster.plan.on_missing == "end" and not cluster.plan.system.shares_arms:
+        return False
     ends = {"disk full", "disk error"} if cluster.starts else {"revoked key"}
     if any(fault.what in ends for fault in faults):
         return False

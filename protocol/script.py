@@ -1,0 +1,440 @@
+"""A machine written as a generator, in the order of the paper's lines.
+
+    def agent(me):
+        for _ in range(me.parameters.rounds):
+            sums = yield Pull(range(me.arms), me.parameters.explore)
+            yield Send(COORDINATOR, Sums(sums))
+            _, best = yield Best
+            yield Pull([best.arm], me.parameters.exploit)
+        return best.arm
+
+What it yields is an effect of `posse.protocol.machine`, or something to wait for:
+
+    Pull(arms, times)      answers the sums of rewards, or all rewards with `each=True`
+    Kind, One(Kind)        the next message of this kind, as (sender, message)
+    FromAll(Kind)          one from each neighbour (at the server: agent), as {sender: message}
+    FromSome(Kind, count)  one each from so many of them, whoever is first
+    Arrived(Kind)          those that are here, as [(sender, message)]; waits for nothing
+    Noisy(values, …)       the values with Laplace noise, entered into the agent's account
+
+A message is kept until it is waited for, within bounds; of each sender the earliest is taken first.
+Everything that may be wrong with a message is found before the script takes it, so that a refusal
+changes nothing. What an agent returns is its answer. What the server returns becomes the run's
+answer once all agents have finished; `yield Finish(status, arm)` ends the run at once.
+
+A generator cannot be written down, so a process that was killed plays its whole journal again.
+"""
+
+import math
+import operator
+from collections import deque
+from collections.abc import Callable, Collection, Generator
+from functools import cache
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+
+import msgspec
+import numpy as np
+
+from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
+from posse.protocol.machine import (
+    COORDINATOR,
+    MOST_ARMS,
+    Disclose,
+    Finish,
+    PeerFinished,
+    PeerLost,
+    Pull,
+    Pulled,
+    Received,
+    Send,
+    Started,
+    Timer,
+    TimerFired,
+    peer_name,
+)
+from posse.protocol.message import Message
+from posse.protocol.privacy import Release
+
+Script = Generator[Any, Any, Any]
+"""What a function that is written as a script returns."""
+
+Arm = Annotated[int, msgspec.Meta(ge=0, lt=MOST_ARMS, extra={"script": "arm"})]
+"""In a message: an arm. One that the run does not have is refused."""
+
+PerArm = Annotated[list[float], msgspec.Meta(max_length=MOST_ARMS, extra={"script": "per arm"})]
+"""In a message: a number for each arm. Another length is refused."""
+
+_MOST_KEPT, _SHARE = 16 << 20, 1 << 18
+"""Most bytes of messages that wait to be read, of all senders. Each has an equal share, of 256 KiB
+at least: one that is read too seldom fills its own place, and nobody else's."""
+
+_OVERHEAD = 256
+"""Bytes that a kept message counts besides its own."""
+
+
+class One:
+    """Wait for the next message of this kind, whose fields have these values."""
+
+    def __init__(self, kind: type[Message], **fields: Any) -> None:
+        self.kind, self.fields = kind, fields
+
+    def fits(self, message: Message) -> bool:
+        """Whether it waits for this message."""
+        return type(message) is self.kind and all(
+            getattr(message, name) == value for name, value in self.fields.items()
+        )
+
+    def __str__(self) -> str:
+        fields = "".join(f", {name}={value!r}" for name, value in self.fields.items())
+        return f"{type(self).__name__}({self.kind.__name__}{fields})"
+
+
+class FromAll(One):
+    """Wait for a message of this kind from each neighbour or agent that is still there.
+
+    `within`: seconds after which the server goes on with what it has.
+    """
+
+    def __init__(self, kind: type[Message], within: float = math.inf, **fields: Any) -> None:
+        super().__init__(kind, **fields)
+        self.within = within
+
+
+class FromSome(FromAll):
+    """Wait for a message of this kind from so many of them; later ones are kept."""
+
+    def __init__(
+        self, kind: type[Message], count: int, within: float = math.inf, **fields: Any
+    ) -> None:
+        super().__init__(kind, within, **fields)
+        self.count = count
+
+
+class Arrived(One):
+    """Take the messages of this kind that are here."""
+
+
+class Heard(NamedTuple):
+    """A message and who sent it."""
+
+    sender: int
+    message: Any
+
+
+class Noisy(NamedTuple):
+    """Draw Laplace noise of scale `sensitivity` / `epsilon` for these values, and account for it.
+
+    `sensitivity`: the most by which one reward moves the values. `block` names the rewards covered;
+    see `posse.protocol.privacy.Release`.
+    """
+
+    values: Any
+    epsilon: float
+    block: str
+    sensitivity: float = 1.0
+
+
+class NobodyLeft(Exception):
+    """Raised in a script that waits for a message which nobody is left to send."""
+
+
+def scripted(make: Callable[[Any], Script]) -> Callable[[Any], "ScriptMachine"]:
+    """The function that makes the machine of an agent or a server from its context."""
+
+    def machine(context: Any) -> ScriptMachine:
+        return ScriptMachine(make, context)
+
+    machine.__module__, machine.__qualname__ = make.__module__, make.__qualname__
+    machine.__doc__ = make.__doc__
+    return machine
+
+
+class ScriptMachine:
+    """Runs a script: hands it what it waits for, keeps what comes early, collects its effects."""
+
+    def __init__(self, make: Callable[[Any], Script], context: Any) -> None:
+        neighbours: Collection[int] | None = getattr(context, "neighbours", None)
+        self._serves = neighbours is None
+        self._peers = tuple(range(context.agents)) if neighbours is None else tuple(neighbours)
+        self._name = "the server's script" if self._serves else f"agent {context.rank}'s script"
+        self._context, self._make = context, make
+        self._script = make(context)
+        self._wait: One | Pull | None = None
+        self._lacks: set[int] = set()
+        """The senders whose message a `FromAll` still waits for."""
+        self._has: set[int] = set()
+        """The senders whose message for a `FromAll` is here."""
+        self._kept: dict[int, deque[Message]] = {}
+        self._bytes: dict[int, int] = {}
+        self._share = max(_SHARE, _MOST_KEPT // max(1, len(self._peers)))
+        self._gone: set[int] = set()
+        self._empty = False
+        self._answer: Finish | None = None
+
+    def handle(self, event: Any, now: float) -> list[Any]:
+        """Take one event, and return the effects to carry out."""
+        if type(event) is Received:
+            self._check(event)
+            self._keep(event)
+            return self._resumed(event)
+        if type(event) is Pulled:
+            return self._run(event.sums if event.rewards is None else event.rewards)
+        if type(event) is Started:
+            if not isinstance(self._script, Generator):
+                raise LocalProtocolError(f"{self._name} has no yield, so it is not a script")
+            return self._run(None)
+        if type(event) is PeerFinished:
+            return self._without(event.sender)
+        if type(event) is PeerLost:
+            return self._without(event.peer)
+        if type(event) is TimerFired and isinstance(self._wait, FromAll):
+            return self._run(self._taken(self._wait))
+        return []
+
+    def missing(self) -> list[int]:
+        """The agents that the server waits for."""
+        if self._answer is not None:
+            return [n for n in self._peers if n not in self._gone]
+        return sorted(self._lacks)
+
+    @property
+    def awaited(self) -> int:
+        """The fewest messages that it must receive before it acts; 0 if it does not wait."""
+        if not isinstance(self._wait, One):
+            return 0
+        return max(1, self._still(self._wait)) if isinstance(self._wait, FromAll) else 1
+
+    def keep(self, received: Collection[Received]) -> bool:
+        """Take messages that come before the last awaited one; False, and none, if one is bad."""
+        try:
+            for event in received:
+                self._check(event)
+        except RemoteProtocolError:
+            return False
+        for event in received:
+            self._keep(event)
+        return True
+
+    def _without(self, peer: int) -> list[Any]:
+        self._gone.add(peer)
+        if self._answer is not None:
+            return self._end() if self._gone.issuperset(self._peers) else []
+        self._lacks.discard(peer)
+        if isinstance(self._wait, FromAll):
+            return self._run(self._taken(self._wait)) if not self._still(self._wait) else []
+        if isinstance(self._wait, One) and self._alone:
+            return self._run(NobodyLeft(f"{self._name} waits for {self._wait}, but nobody is left"))
+        return []
+
+    @property
+    def _alone(self) -> bool:
+        """Whether all agents that could write to this server are done."""
+        return self._serves and self._gone.issuperset(self._peers)
+
+    def _still(self, wait: FromAll) -> int:
+        """How many more messages this wait needs."""
+        if isinstance(wait, FromSome):
+            return min(wait.count - len(self._has), len(self._lacks))
+        return len(self._lacks)
+
+    # --- messages --------------------------------------------------------------------------------
+
+    def _check(self, event: Received) -> None:
+        """Refuse what the script cannot take, before anything changes."""
+        message, sender = event.message, event.sender
+        for name, what in _checks(type(message)):
+            value = getattr(message, name)
+            if what == "arm" and not value < self._context.arms:
+                raise RemoteProtocolError("no-such-arm", f"{type(message).__name__}.{name}")
+            if what == "per arm" and len(value) != self._context.arms:
+                raise RemoteProtocolError(
+                    "wrong-length", f"{type(message).__name__}.{name} has {len(value)} numbers"
+                )
+            if what != "arm" and not np.isfinite(value).all():
+                raise RemoteProtocolError("not-finite", f"{type(message).__name__}.{name}")
+        if self._kept.get(sender) and self._bytes[sender] >= self._share:
+            raise RemoteProtocolError(
+                "unread", f"{self._name} reads no {type(message).__name__} of {peer_name(sender)}"
+            )
+
+    def _keep(self, event: Received) -> None:
+        kept = self._kept.get(event.sender)
+        if kept is None:
+            kept = self._kept[event.sender] = deque()
+            self._bytes[event.sender] = 0
+        kept.append(event.message)
+        self._bytes[event.sender] += _size(event.message)
+        if event.sender in self._lacks and self._fits(event.message):
+            self._lacks.discard(event.sender)
+            self._has.add(event.sender)
+
+    def _fits(self, message: Message) -> bool:
+        return isinstance(self._wait, One) and self._wait.fits(message)
+
+    def _resumed(self, event: Received) -> list[Any]:
+        """Go on, if this message was what the script waits for."""
+        wait = self._wait
+        if isinstance(wait, FromAll):
+            return self._run(self._taken(wait)) if self._still(wait) <= 0 else []
+        if isinstance(wait, One) and wait.fits(event.message):
+            return self._run(self._first(wait, (event.sender,)))
+        return []
+
+    def _first(self, wait: One, senders: Collection[int]) -> Heard | None:
+        """The earliest message that fits, of the first of these senders that has one."""
+        for sender in senders:
+            kept = self._kept.get(sender, ())
+            for place, message in enumerate(kept):
+                if wait.fits(message):
+                    del kept[place]  # type: ignore[union-attr]
+                    self._bytes[sender] -= _size(message)
+                    return Heard(sender, message)
+        return None
+
+    def _taken(self, wait: FromAll) -> dict[int, Any]:
+        """One message of each sender that has one, in the order of their ranks."""
+        most = wait.count if isinstance(wait, FromSome) else len(self._peers)
+        found: dict[int, Any] = {}
+        for sender in self._peers:
+            if len(found) < most and (heard := self._first(wait, (sender,))) is not None:
+                found[sender] = heard.message
+        if self._alone and not found:
+            if self._empty:
+                raise LocalProtocolError(
+                    f"{self._name} waits for {wait} again, though all agents have finished; it "
+                    "must return when the answer is empty"
+                )
+            self._empty = True
+        return found
+
+    # --- the script ------------------------------------------------------------------------------
+
+    def _run(self, value: Any) -> list[Any]:
+        """Go on with the answer `value` until the script waits or ends; return its effects."""
+        effects: list[Any] = []
+        if isinstance(self._wait, FromAll) and self._wait.within < math.inf:
+            effects.append(Timer(math.inf))
+        self._wait, self._lacks, self._has = None, set(), set()
+        while self._wait is None:
+            try:
+                asked = self._resume(value)
+            except StopIteration as stop:
+                return [*effects, *self._returned(stop.value)]
+            value = self._obtain(asked, effects)
+            if isinstance(asked, Finish):
+                self._script.close()
+                break
+        return effects
+
+    def _resume(self, value: Any) -> Any:
+        """What the script yields next."""
+        try:
+            if isinstance(value, NobodyLeft):
+                return self._script.throw(value)
+            return self._script.send(value)
+        except RemoteProtocolError as error:
+            raise LocalProtocolError(
+                f"{self._name} refuses a message that it has taken: {error}; it may ignore it, or "
+                "say in its fields' types what they must be"
+            ) from error
+
+    def _obtain(self, asked: Any, effects: list[Any]) -> Any:
+        """The answer to what was yielded, or None and a `_wait`; adds to the effects."""
+        if isinstance(asked, type) and issubclass(asked, Message):
+            asked = One(asked)
+        if isinstance(asked, Arrived):
+            found = []
+            while (heard := self._first(asked, (COORDINATOR, *self._peers))) is not None:
+                found.append(heard)
+            return found
+        if isinstance(asked, One):
+            answer = self._await(asked)
+            if isinstance(self._wait, FromAll) and self._wait.within < math.inf:
+                effects.append(Timer(self._wait.within))
+            return answer
+        if isinstance(asked, Noisy):
+            return self._noisy(asked, effects)
+        if isinstance(asked, Pull):
+            self._wait = asked
+            arms = tuple(map(operator.index, asked.arms))
+            asked = Pull(arms, operator.index(asked.times), asked.each)
+        effects.append(_plain(asked))
+        return None
+
+    def _await(self, wait: One) -> Any:
+        """What the script waits for, if it is here; else None."""
+        if not isinstance(wait, FromAll):
+            heard = self._first(wait, (COORDINATOR, *self._peers))
+            if heard is None and self._alone:
+                return NobodyLeft(f"{self._name} waits for {wait}, but nobody is left")
+            self._wait = None if heard else wait
+            return heard
+        if wait.within < math.inf and not self._serves:
+            raise LocalProtocolError(f"{self._name}: only the server can wait within a time")
+        kept = self._kept
+        self._has = {peer for peer in self._peers if any(map(wait.fits, kept.get(peer, ())))}
+        there = self._has | self._gone
+        self._lacks = {peer for peer in self._peers if peer not in there}
+        if self._still(wait) <= 0:
+            self._lacks, self._has = set(), set()
+            return self._taken(wait)
+        self._wait = wait
+        return None
+
+    def _noisy(self, asked: Noisy, effects: list[Any]) -> Any:
+        scale = asked.sensitivity / asked.epsilon
+        values = np.atleast_1d(np.asarray(asked.values, dtype=float))
+        noisy = self._context.noise.noisy(values, asked.sensitivity, scale)
+        release = Release("laplace", asked.sensitivity, scale, asked.epsilon, asked.block)
+        effects.append(Disclose(release))
+        return noisy
+
+    def _returned(self, answer: Any) -> list[Any]:
+        """The effects of a script's end; a server's waits until all agents have finished."""
+        status, arm = answer if isinstance(answer, tuple) else ("finished", answer)
+        self._answer = Finish(status, None if arm is None else operator.index(arm))
+        return [] if self._serves and not self._alone else self._end()
+
+    def _end(self) -> list[Any]:
+        assert self._answer is not None
+        return [self._answer]
+
+
+@cache
+def _checks(kind: type[Message]) -> tuple[tuple[str, str], ...]:
+    """The fields of a message that `ScriptMachine` looks at, and what they are."""
+    found = []
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        if name not in kind.__struct_fields__:
+            continue
+        meta = hint.__metadata__ if get_origin(hint) is Annotated else ()
+        marked = [part.extra["script"] for part in meta if getattr(part, "extra", None)]
+        bare = get_args(hint)[0] if meta else hint
+        if marked:
+            found.append((name, marked[0]))
+        elif bare in (float, list[float], tuple[float, ...]):
+            found.append((name, "number"))
+    return tuple(found)
+
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def _size(message: Message) -> int:
+    return len(_encode(message)) + _OVERHEAD
+
+
+def _plain(effect: Any) -> Any:
+    """An effect whose message has Python's numbers where the script gave numpy's."""
+    message = getattr(effect, "message", None)
+    if not isinstance(message, Message):
+        return effect
+    given = {
+        name: value.tolist()
+        for name in message.__struct_fields__
+        if isinstance(value := getattr(message, name), np.ndarray | np.generic)
+    }
+    if not given:
+        return effect
+    message = msgspec.structs.replace(message, **given)
+    return Send(effect.to, message) if isinstance(effect, Send) else type(effect)(message)

@@ -1,0 +1,240 @@
+"""A script as a machine, event by event: what it waits for, what it keeps, what it refuses."""
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from posse.agent.noise import SeededNoise
+from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
+from posse.protocol.machine import (
+    COORDINATOR,
+    Disclose,
+    Finish,
+    PeerFinished,
+    PeerLost,
+    Pull,
+    Pulled,
+    Received,
+    Send,
+    Started,
+    Timer,
+    TimerFired,
+)
+from posse.protocol.message import Message
+from posse.protocol.script import (
+    Arm,
+    Arrived,
+    FromAll,
+    FromSome,
+    NobodyLeft,
+    Noisy,
+    One,
+    PerArm,
+    ScriptMachine,
+    scripted,
+)
+
+
+class Told(Message, frozen=True):
+    round: int
+    sums: PerArm
+
+
+class Pick(Message, frozen=True):
+    arm: Arm
+    weight: float = 1.0
+
+
+def agent(script: Any, neighbours: tuple[int, ...] = (), arms: int = 2) -> ScriptMachine:
+    noise = SeededNoise(np.random.default_rng(0))
+    me = SimpleNamespace(rank=9, arms=arms, neighbours=neighbours, noise=noise)
+    return scripted(script)(me)
+
+
+def server(script: Any, agents: int = 3) -> ScriptMachine:
+    return scripted(script)(SimpleNamespace(agents=agents, arms=2))
+
+
+def told(sender: int, number: int = 0) -> Received:
+    return Received(sender, Told(number, [0.0, 1.0]))
+
+
+def after(machine: ScriptMachine, *events: Any) -> list[Any]:
+    """The effects of all these events together."""
+    return [effect for event in (Started(), *events) for effect in machine.handle(event, 0.0)]
+
+
+def test_lines_are_carried_out_in_their_order() -> None:
+    def script(me: Any) -> Iterator[Any]:
+        sums = yield Pull(range(me.arms), np.int64(3))  # type: ignore[arg-type]
+        yield Send(COORDINATOR, Told(1, sums))
+        sender, pick = yield Pick
+        rewards = yield Pull([pick.arm], 2, each=True)  # type: ignore[arg-type]
+        yield Send(COORDINATOR, Told(sender, rewards[0]))
+        return np.int64(pick.arm)
+
+    machine = agent(script)
+    assert after(machine) == [Pull((0, 1), 3)]
+    sums = machine.handle(Pulled((0, 1), 3, np.array([2.0, 1.0])), 0.0)
+    assert sums == [Send(COORDINATOR, Told(1, [2.0, 1.0]))]
+    assert machine.handle(Received(COORDINATOR, Pick(1)), 0.0) == [Pull((1,), 2, each=True)]
+    last = machine.handle(Pulled((1,), 2, np.array([1.0]), np.array([[0.0, 1.0]])), 0.0)
+    assert last == [Send(COORDINATOR, Told(-1, [0.0, 1.0])), Finish("finished", 1)]
+
+
+def rounds(me: Any) -> Iterator[Any]:
+    """Waits for a message of all in each of three rounds, and tells what it got."""
+    for _ in range(3):
+        heard = yield FromAll(Told)
+        yield Send(0, Told(0, [float(n * 10 + m.round) for n, m in heard.items()]))
+    return 0
+
+
+@given(st.permutations([0, 0, 0, 1, 1, 1, 2, 2, 2]), st.integers(0, 8), st.booleans())
+def test_what_it_gathers_does_not_depend_on_who_is_first(
+    order: list[int], pause: int, together: bool
+) -> None:
+    sent = {0: 0, 1: 0, 2: 0}
+    events = []
+    for sender in order:
+        events.append(told(sender, sent[sender]))
+        sent[sender] += 1
+    machine = server(rounds)
+    effects = after(machine, *events[:pause])
+    rest = events[pause:]
+    while rest:  # as an engine hands over what came together
+        awaited = machine.awaited or 1
+        at_once, rest = rest[:awaited], rest[awaited:]
+        if not (together and machine.keep(at_once[:-1])):
+            at_once, rest = at_once[:1], [*at_once[1:], *rest]
+        effects += machine.handle(at_once[-1], 0.0)
+    assert [effect.message.sums for effect in effects] == [
+        [0.0, 10.0, 20.0],
+        [1.0, 11.0, 21.0],
+        [2.0, 12.0, 22.0],
+    ]
+    assert machine.missing() == [0, 1, 2]
+
+
+def test_it_waits_for_some_for_a_round_and_takes_what_is_there() -> None:
+    def script(me: Any) -> Iterator[Any]:
+        some = yield FromSome(Told, 2)
+        _, second = yield One(Told, round=7)
+        rest = yield Arrived(Told)
+        yield Send(0, Told(second.round, [*map(float, some), *(float(n) for n, _ in rest)]))
+        return 1
+
+    machine = server(script, agents=4)
+    events = [told(2), told(0, 5), told(3, 6), told(1, 7)]
+    assert after(machine, *events) == [Send(0, Told(7, [0.0, 2.0, 3.0]))]
+    assert machine.handle(PeerFinished(0), 0.0) == []
+    assert machine.missing() == [1, 2, 3]
+    done = [machine.handle(PeerFinished(rank), 0.0) for rank in (1, 2, 3)]
+    assert done == [[], [], [Finish("finished", 1)]]
+
+
+def test_the_server_goes_on_after_a_time_or_without_who_is_gone() -> None:
+    def script(me: Any) -> Iterator[Any]:
+        heard = yield FromAll(Told, within=2.0)
+        yield Send(0, Told(len(heard), []))
+        heard = yield FromAll(Told)
+        yield Send(0, Told(len(heard), []))
+        yield Finish("identified", 1)
+
+    machine = server(script)
+    assert after(machine, told(1)) == [Timer(2.0)]
+    assert machine.handle(TimerFired(), 0.0) == [Timer(float("inf")), Send(0, Told(1, []))]
+    events = [told(0), told(1), PeerLost(2)]
+    last = [effect for event in events for effect in machine.handle(event, 0.0)]
+    assert last == [Send(0, Told(2, [])), Finish("identified", 1)]
+
+
+def test_a_wait_for_nobody_is_said_once() -> None:
+    def forever(me: Any) -> Iterator[Any]:
+        while True:
+            yield FromAll(Told)
+
+    def one(me: Any) -> Iterator[Any]:
+        try:
+            yield Told
+        except NobodyLeft:
+            return 1
+
+    events = [PeerFinished(rank) for rank in range(3)]
+    with pytest.raises(LocalProtocolError, match=r"waits for FromAll\(Told\) again, though all"):
+        after(server(forever), *events)
+    assert after(server(one), *events) == [Finish("finished", 1)]
+    with pytest.raises(NobodyLeft, match=r"the server's script waits for One\(Told\), but nobody"):
+        after(server(lambda me: (yield Told)), *events)
+
+
+BAD = {
+    "no-such-arm": Received(COORDINATOR, Pick(2)),
+    "wrong-length": Received(COORDINATOR, Told(1, [0.0])),
+    "not-finite": Received(COORDINATOR, Pick(1, float("nan"))),
+}
+
+
+@pytest.mark.parametrize("reason", BAD)
+def test_a_bad_message_is_refused_and_changes_nothing(reason: str) -> None:
+    def script(me: Any) -> Iterator[Any]:
+        _, pick = yield Pick
+        return pick.arm
+
+    machine = agent(script)
+    after(machine)
+    assert not machine.keep([BAD[reason]])
+    with pytest.raises(RemoteProtocolError) as refused:
+        machine.handle(BAD[reason], 0.0)
+    assert refused.value.reason == reason
+    assert machine.handle(Received(COORDINATOR, Pick(1)), 0.0) == [Finish("finished", 1)]
+
+
+def test_what_nobody_reads_is_refused_by_name_and_takes_no_other_place() -> None:
+    machine = server(lambda me: (yield FromAll(Pick)), agents=100)
+    after(machine)
+    kept = -(-(1 << 18) // 282)  # each has 26 bytes, and 256 for what Python makes of it
+    assert machine.keep([told(4)] * kept)
+    with pytest.raises(RemoteProtocolError, match="the server's script reads no Told of agent 4"):
+        machine.handle(told(4), 0.0)
+    machine.handle(told(5), 0.0)
+
+
+def test_noise_is_entered_into_the_account() -> None:
+    def script(me: Any) -> Iterator[Any]:
+        noisy = yield Noisy([1.0, 2.0], epsilon=0.5, block="round 1")
+        yield Send(COORDINATOR, Told(1, noisy))
+        return 0
+
+    disclosed, sent, _ = after(agent(script))
+    assert isinstance(disclosed, Disclose)
+    release = disclosed.release
+    assert (release.scale, release.epsilon, release.block) == (2.0, 0.5, "round 1")
+    drawn = np.random.default_rng(0).laplace(0.0, 2.0, 2) + np.array([1.0, 2.0])
+    assert sent.message.sums == drawn.tolist()
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        (lambda me: 3, "agent 9's script has no yield"),
+        (lambda me: (yield FromAll(Told, within=1.0)), "only the server can wait within a time"),
+    ],
+)
+def test_what_is_no_script_is_said(script: Any, said: str) -> None:
+    with pytest.raises(LocalProtocolError, match=said):
+        after(agent(script, (1,)))
+
+
+def test_a_refusal_by_the_script_is_its_own_mistake() -> None:
+    def script(me: Any) -> Iterator[Any]:
+        yield Pick
+        raise RemoteProtocolError("mine", "too late")
+
+    with pytest.raises(LocalProtocolError, match="refuses a message that it has taken: mine"):
+        after(agent(script), Received(COORDINATOR, Pick(1)))

@@ -1,0 +1,127 @@
+"""Systems of scripts in whole runs: as machines, in both engines, killed, under faults."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import posse
+from posse.cli.new import text
+from posse.errors import RunFailed
+from posse.families.shapes import Alone, Mesh, MeshWithServer, Star
+from posse.script import Parameters, system
+from posse.testing import simulate
+
+OTHERS = """
+from posse.script import *
+
+class Told(Message):
+    round: int
+    rewards: PerArm
+
+class Go(Message):
+    arm: Arm
+
+class Settings(Parameters):
+    rounds: Positive = 4
+    last: int = 30
+    silent: bool = False
+
+def gossip(me):
+    total = 0.0
+    for number in range(me.parameters.rounds):
+        rewards = yield Pull(range(me.arms), 1)
+        yield Broadcast(Told(number, rewards))
+        heard = yield FromAll(Told, round=number)
+        total += sum(sum(told.rewards) * (n + 1) for n, told in heard.items())
+    return int(total) % me.arms
+
+def sender(me):
+    rewards = yield Pull(range(me.arms), 1)
+    yield Send(COORDINATOR, Told(0, rewards))
+    yield Pull([1], me.parameters.last + me.rank)
+    return 1
+
+def hasty(me):
+    yield FromAll(Told)
+    if me.parameters.silent:
+        yield Told
+    yield Finish("identified", 0)
+
+more = {"to_agents": (Told, Go), "claim": "All is told."}
+GOSSIP = system("gossip", gossip, None, Settings, neighbours=True, **more)
+HASTY = system("hasty", sender, hasty, Settings, to_server=(Told,), **more)
+"""
+
+RUN: dict[str, Any] = {
+    "seed": 3,
+    "repeat": 2,
+    "agents": {"count": 4},
+    "arms": {"kind": "bernoulli", "means": [0.8, 0.5, 0.3]},
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    made = tmp_path_factory.mktemp("scripts")
+    for source, name in (("script.py", "asscript"), ("system.py", "asmachines")):
+        (made / f"{name}.py").write_text(text(source, name))
+    (made / "asothers.py").write_text(OTHERS)
+    before = list(sys.path)
+    yield made
+    sys.path[:] = before
+    for name in ("asscript", "asmachines", "asothers"):
+        sys.modules.pop(name, None)
+
+
+def ran(folder: Path, name: str, engine: str = "memory", **keys: Any) -> list[Any]:
+    runs = posse.run({**RUN, "system": name, "path": [str(folder)], **keys}, engine=engine).runs
+    return [(r.best_arm, r.answers, r.pulls, r.status, r.regret_curve) for r in runs]
+
+
+def test_the_script_and_the_machines_of_the_guide_are_one_algorithm(folder: Path) -> None:
+    parameters = {"rounds": 6, "explore": 2}
+    script = ran(folder, "asscript:SYSTEM", parameters=parameters)
+    machines = ran(folder, "asmachines:SYSTEM", parameters=parameters)
+    assert [run[4] for run in script] == [run[4] for run in machines]
+    assert [run[:3] for run in script] == [run[:3] for run in machines]
+
+
+@pytest.mark.parametrize("name", ["GOSSIP", "HASTY"])
+def test_both_engines_give_the_same_runs(folder: Path, name: str) -> None:
+    keys = {"topology": {"kind": "ring"}} if name == "GOSSIP" else {}
+    expected = ran(folder, f"asothers:{name}", **keys)
+    assert ran(folder, f"asothers:{name}", "processes", **keys) == expected
+    # a server that is done early waits until its agents are: else they would come to where they are
+    pulls = [12] * 4 if name == "GOSSIP" else [33 + n for n in range(4)]
+    assert [sum(pulls)] * 2 == [run[2] for run in expected]
+
+
+@pytest.mark.parametrize("engine", ["memory", "processes"])
+def test_a_server_that_waits_for_nobody_is_named(folder: Path, engine: str) -> None:
+    with pytest.raises(RunFailed, match=r"waits for One\(Told\), but nobody is left"):
+        ran(folder, "asothers:HASTY", engine, parameters={"silent": True})
+
+
+def test_what_is_given_decides_the_shape() -> None:
+    def agent(me: Any) -> Iterator[Any]:
+        yield None
+
+    def made(*server: Any, neighbours: bool = False) -> type:
+        return type(system("x", agent, *server, neighbours=neighbours, claim="none").shape)
+
+    assert (made(), made(agent)) == (Alone, Star)
+    assert (made(neighbours=True), made(agent, neighbours=True)) == (Mesh, MeshWithServer)
+    assert system("x", agent, claim="none").parameters is Parameters
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["asscript:SYSTEM", "asothers:GOSSIP"])
+def test_kills_and_faults_change_nothing(folder: Path, name: str) -> None:
+    keys = {"topology": {"kind": "ring"}} if name == "asothers:GOSSIP" else {}
+    spec = {**RUN, "system": name, "path": [str(folder)], "parameters": {"rounds": 4}, **keys}
+    trials = list(simulate(spec, seeds=range(100)))
+    assert [trial.command for trial in trials if trial.violations] == []
+    assert sum(fault.what == "kill" for trial in trials for fault in trial.faults) > 5
