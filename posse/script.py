@@ -23,18 +23,18 @@ from posse.families.shapes import (
     Wiring,
 )
 from posse.families.system import Field, LabOnly, Loss, System, UnitInterval
+from posse.protocol.bounds import Arm
 from posse.protocol.machine import COORDINATOR, Broadcast, Finish, Note, Parameters, Pull, Send
 from posse.protocol.message import Message
 from posse.protocol.privacy import Claim, Epsilon
 from posse.protocol.script import (
-    Arm,
-    Arrived,
     FromAll,
     FromSome,
     Heard,
     NobodyLeft,
     Noisy,
     One,
+    Pending,
     PerArm,
     Script,
     scripted,
@@ -44,7 +44,6 @@ from posse.spec.runfile import RunSpec
 __all__ = [
     "COORDINATOR",
     "Arm",
-    "Arrived",
     "Broadcast",
     "Claim",
     "Epsilon",
@@ -61,6 +60,7 @@ __all__ = [
     "Note",
     "One",
     "Parameters",
+    "Pending",
     "PerArm",
     "Positive",
     "Pull",

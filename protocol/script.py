@@ -14,7 +14,7 @@ What it yields is an effect of `posse.protocol.machine`, or something to wait fo
     Kind, One(Kind)        the next message of this kind, as (sender, message)
     FromAll(Kind)          one from each neighbour (at the server: agent), as {sender: message}
     FromSome(Kind, count)  one each from so many of them, whoever is first
-    Arrived(Kind)          those that are here, as [(sender, message)]; waits for nothing
+    Pending(Kind)          those that are here, as [(sender, message)]; waits for nothing
     Noisy(values, …)       the values with Laplace noise, entered into the agent's account
 
 A message is kept until it is waited for, within bounds; of each sender the earliest is taken first.
@@ -30,15 +30,15 @@ import operator
 from collections import deque
 from collections.abc import Callable, Collection, Generator
 from functools import cache
-from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import msgspec
 import numpy as np
 
+from posse.protocol.bounds import MOST_ARMS, Arm
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.machine import (
     COORDINATOR,
-    MOST_ARMS,
     Disclose,
     Finish,
     PeerFinished,
@@ -58,10 +58,7 @@ from posse.protocol.privacy import Release
 Script = Generator[Any, Any, Any]
 """What a function that is written as a script returns."""
 
-Arm = Annotated[int, msgspec.Meta(ge=0, lt=MOST_ARMS, extra={"script": "arm"})]
-"""In a message: an arm. One that the run does not have is refused."""
-
-PerArm = Annotated[list[float], msgspec.Meta(max_length=MOST_ARMS, extra={"script": "per arm"})]
+PerArm = Annotated[list[float], msgspec.Meta(max_length=MOST_ARMS, title="PerArm")]
 """In a message: a number for each arm. Another length is refused."""
 
 _MOST_KEPT, _SHARE = 16 << 20, 1 << 18
@@ -110,7 +107,7 @@ class FromSome(FromAll):
         self.count = count
 
 
-class Arrived(One):
+class Pending(One):
     """Take the messages of this kind that are here."""
 
 
@@ -342,7 +339,7 @@ class ScriptMachine:
         """The answer to what was yielded, or None and a `_wait`; adds to the effects."""
         if isinstance(asked, type) and issubclass(asked, Message):
             asked = One(asked)
-        if isinstance(asked, Arrived):
+        if isinstance(asked, Pending):
             found = []
             while (heard := self._first(asked, (COORDINATOR, *self._peers))) is not None:
                 found.append(heard)
@@ -407,12 +404,9 @@ def _checks(kind: type[Message]) -> tuple[tuple[str, str], ...]:
     for name, hint in get_type_hints(kind, include_extras=True).items():
         if name not in kind.__struct_fields__:
             continue
-        meta = hint.__metadata__ if get_origin(hint) is Annotated else ()
-        marked = [part.extra["script"] for part in meta if getattr(part, "extra", None)]
-        bare = get_args(hint)[0] if meta else hint
-        if marked:
-            found.append((name, marked[0]))
-        elif bare in (float, list[float], tuple[float, ...]):
+        if hint in (Arm, PerArm):
+            found.append((name, "arm" if hint == Arm else "per arm"))
+        elif hint in (float, list[float], tuple[float, ...]):
             found.append((name, "number"))
     return tuple(found)
 

@@ -11,7 +11,7 @@ import posse
 from posse.cli.new import text
 from posse.errors import RunFailed
 from posse.families.shapes import Alone, Mesh, MeshWithServer, Star
-from posse.script import Parameters, system
+from posse.script import Parameters, Script, system
 from posse.testing import simulate
 
 OTHERS = """
@@ -76,7 +76,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         sys.modules.pop(name, None)
 
 
-def ran(folder: Path, name: str, engine: str = "memory", **keys: Any) -> list[Any]:
+def ran(folder: Path, name: str, engine: Any = "memory", **keys: Any) -> list[Any]:
     runs = posse.run({**RUN, "system": name, "path": [str(folder)], **keys}, engine=engine).runs
     return [(r.best_arm, r.answers, r.pulls, r.status, r.regret_curve) for r in runs]
 
@@ -91,7 +91,7 @@ def test_the_script_and_the_machines_of_the_guide_are_one_algorithm(folder: Path
 
 @pytest.mark.parametrize("name", ["GOSSIP", "HASTY"])
 def test_both_engines_give_the_same_runs(folder: Path, name: str) -> None:
-    keys = {"topology": {"kind": "ring"}} if name == "GOSSIP" else {}
+    keys: Any = {"topology": {"kind": "ring"}} if name == "GOSSIP" else {}
     expected = ran(folder, f"asothers:{name}", **keys)
     assert ran(folder, f"asothers:{name}", "processes", **keys) == expected
     # a server that is done early waits until its agents are: else they would come to where they are
@@ -106,7 +106,7 @@ def test_a_server_that_waits_for_nobody_is_named(folder: Path, engine: str) -> N
 
 
 def test_what_is_given_decides_the_shape() -> None:
-    def agent(me: Any) -> Iterator[Any]:
+    def agent(me: Any) -> Script:
         yield None
 
     def made(*server: Any, neighbours: bool = False) -> type:
@@ -120,7 +120,7 @@ def test_what_is_given_decides_the_shape() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["asscript:SYSTEM", "asothers:GOSSIP"])
 def test_kills_and_faults_change_nothing(folder: Path, name: str) -> None:
-    keys = {"topology": {"kind": "ring"}} if name == "asothers:GOSSIP" else {}
+    keys: Any = {"topology": {"kind": "ring"}} if name == "asothers:GOSSIP" else {}
     spec = {**RUN, "system": name, "path": [str(folder)], "parameters": {"rounds": 4}, **keys}
     trials = list(simulate(spec, seeds=range(100)))
     assert [trial.command for trial in trials if trial.violations] == []

@@ -14,6 +14,8 @@ def test_no_public_type_name_stands_in_two_modules() -> None:
         for path in (ROOT / room).rglob("*.py"):
             if path.parent.is_symlink() or any(up.is_symlink() for up in path.parents):
                 continue  # posse/agent is agent
+            if path.parent.name == "skeleton":
+                continue  # forms of one example
             for name in _types(ast.parse(path.read_text())):
                 modules[name].add(str(path.relative_to(ROOT)))
     assert {"Plan", "FloatArray", "MaseVoter"} <= modules.keys()

@@ -77,6 +77,8 @@ class Server:
     - `arms`: those that all agents share, else None
 
     Where a system has no server, the machine is `Nobody`.
+
+    Above 20 attributes: what each effect of the machine needs, and its answer.
     """
 
     def __init__(

@@ -1,6 +1,5 @@
 """A script as a machine, event by event: what it waits for, what it keeps, what it refuses."""
 
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posse.agent.noise import SeededNoise
+from posse.protocol.bounds import Arm
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.machine import (
     COORDINATOR,
@@ -27,14 +27,14 @@ from posse.protocol.machine import (
 )
 from posse.protocol.message import Message
 from posse.protocol.script import (
-    Arm,
-    Arrived,
     FromAll,
     FromSome,
     NobodyLeft,
     Noisy,
     One,
+    Pending,
     PerArm,
+    Script,
     ScriptMachine,
     scripted,
 )
@@ -70,7 +70,7 @@ def after(machine: ScriptMachine, *events: Any) -> list[Any]:
 
 
 def test_lines_are_carried_out_in_their_order() -> None:
-    def script(me: Any) -> Iterator[Any]:
+    def script(me: Any) -> Script:
         sums = yield Pull(range(me.arms), np.int64(3))  # type: ignore[arg-type]
         yield Send(COORDINATOR, Told(1, sums))
         sender, pick = yield Pick
@@ -87,7 +87,7 @@ def test_lines_are_carried_out_in_their_order() -> None:
     assert last == [Send(COORDINATOR, Told(-1, [0.0, 1.0])), Finish("finished", 1)]
 
 
-def rounds(me: Any) -> Iterator[Any]:
+def rounds(me: Any) -> Script:
     """Waits for a message of all in each of three rounds, and tells what it got."""
     for _ in range(3):
         heard = yield FromAll(Told)
@@ -122,10 +122,10 @@ def test_what_it_gathers_does_not_depend_on_who_is_first(
 
 
 def test_it_waits_for_some_for_a_round_and_takes_what_is_there() -> None:
-    def script(me: Any) -> Iterator[Any]:
+    def script(me: Any) -> Script:
         some = yield FromSome(Told, 2)
         _, second = yield One(Told, round=7)
-        rest = yield Arrived(Told)
+        rest = yield Pending(Told)
         yield Send(0, Told(second.round, [*map(float, some), *(float(n) for n, _ in rest)]))
         return 1
 
@@ -139,7 +139,7 @@ def test_it_waits_for_some_for_a_round_and_takes_what_is_there() -> None:
 
 
 def test_the_server_goes_on_after_a_time_or_without_who_is_gone() -> None:
-    def script(me: Any) -> Iterator[Any]:
+    def script(me: Any) -> Script:
         heard = yield FromAll(Told, within=2.0)
         yield Send(0, Told(len(heard), []))
         heard = yield FromAll(Told)
@@ -155,11 +155,11 @@ def test_the_server_goes_on_after_a_time_or_without_who_is_gone() -> None:
 
 
 def test_a_wait_for_nobody_is_said_once() -> None:
-    def forever(me: Any) -> Iterator[Any]:
+    def forever(me: Any) -> Script:
         while True:
             yield FromAll(Told)
 
-    def one(me: Any) -> Iterator[Any]:
+    def one(me: Any) -> Script:
         try:
             yield Told
         except NobodyLeft:
@@ -182,7 +182,7 @@ BAD = {
 
 @pytest.mark.parametrize("reason", BAD)
 def test_a_bad_message_is_refused_and_changes_nothing(reason: str) -> None:
-    def script(me: Any) -> Iterator[Any]:
+    def script(me: Any) -> Script:
         _, pick = yield Pick
         return pick.arm
 
@@ -206,7 +206,7 @@ def test_what_nobody_reads_is_refused_by_name_and_takes_no_other_place() -> None
 
 
 def test_noise_is_entered_into_the_account() -> None:
-    def script(me: Any) -> Iterator[Any]:
+    def script(me: Any) -> Script:
         noisy = yield Noisy([1.0, 2.0], epsilon=0.5, block="round 1")
         yield Send(COORDINATOR, Told(1, noisy))
         return 0
@@ -232,7 +232,7 @@ def test_what_is_no_script_is_said(script: Any, said: str) -> None:
 
 
 def test_a_refusal_by_the_script_is_its_own_mistake() -> None:
-    def script(me: Any) -> Iterator[Any]:
+    def script(me: Any) -> Script:
         yield Pick
         raise RemoteProtocolError("mine", "too late")
 
