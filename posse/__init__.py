@@ -38,12 +38,12 @@ __all__ = [
 ]
 
 _HOMES = {
-    "posse.api": ("load", "parse", "run"),
-    "posse.cluster": ("Cluster",),
-    "posse.errors": ("ArmsError", "PosseError", "RunFailed", "SpecError"),
-    "posse.results.record": ("RunRecord",),
-    "posse.results.result": ("Result",),
-    "posse.spec.runfile": ("RunSpec",),
+    "api": ("load", "parse", "run"),
+    "cluster": ("Cluster",),
+    "errors": ("ArmsError", "PosseError", "RunFailed", "SpecError"),
+    "results.record": ("RunRecord",),
+    "results.result": ("Result",),
+    "spec.runfile": ("RunSpec",),
 }
 
 
@@ -57,5 +57,5 @@ def __getattr__(name: str) -> Any:
 
     for home, names in _HOMES.items():
         if name in names:
-            return getattr(importlib.import_module(home), name)
+            return getattr(importlib.import_module(f"posse.{home}"), name)
     raise AttributeError(f"module 'posse' has no attribute '{name}'")

@@ -1,8 +1,7 @@
 """Loads the user's own code, named `module:object`, from folders of this machine or installed.
 
-Only run files of this machine name it; nothing from a network is imported. Whoever runs a file runs
-the code that it names. So the command line imports it only to run, and not from folders of others
-(`trusting`), as git reads no repository of others'; reading results never comes here.
+Only run files of this machine name it; nothing from a network is imported. `posse.gates.code`
+decides what is; reading results never comes here.
 
 As everywhere in Python, a process keeps one module of each name, as it was when it was imported.
 Another module of that name, and a file that was edited since, are refused in a sentence: nothing is
@@ -11,44 +10,28 @@ imported again, so what runs is always what the files say.
 
 import importlib
 import os
-import stat
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import (
     AbstractContextManager,
-    contextmanager,
     nullcontext,
     redirect_stdout,
-    suppress,
 )
-from enum import Enum
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from posse.errors import InputError
+from posse.gates import code
+from posse.gates.code import Imports, NotTrusted, trusting
 
-
-class Imports(Enum):
-    """Which code is imported: none, what is installed or in folders of the user's or root, all."""
-
-    NOTHING = 0
-    OWN = 1
-    ALL = 2
-
-
-class NotTrusted(InputError):
-    """The code is not imported, as the user has not said that it may be."""
-
+__all__ = ["Imports", "NotTrusted", "load", "trusting"]
 
 Stamp = tuple[int, int, int]
 """Change time (ns), size and inode of a file; while they stay the same, so does the content."""
 
-_TRUSTED = [Imports.ALL]
-"""The last counts. Whoever calls posse from Python names the code, too."""
-_MOST_BYTES = 16 << 20
 _LOCK = threading.RLock()
 _ADDED: list[str] = []
 """Folders put on `sys.path` because they were named, the last named first."""
@@ -87,9 +70,8 @@ def missing(target: str, folders: Sequence[str], group: str) -> str:
         or PathFinder.find_spec(package, [*folders, *sys.path])
         or find_spec(package)
     ):
-        return _unfit(package, folders) or (
-            _others(package, folders) if _TRUSTED[-1] is Imports.OWN else ""
-        )
+        unfit = map(code.unfit, code.found(package, folders))
+        return next(filter(None, unfit), "") or code.others(package, folders)
     return f"module '{package}' is neither in {', '.join(folders)} nor installed; see path = […]"
 
 
@@ -148,7 +130,7 @@ def load(target: str, folders: Sequence[str], group: str) -> Any:
     module, _, name = target.partition(":")
     with _LOCK, aside():
         _put_on_path(folders)
-        loaded: Any = importlib.import_module(module)
+        loaded: Any = code.imported(module, folders)
         if not _is_in(module, folders):
             _require_nothing_hidden(target, folders, loaded)
         _take_stamps()
@@ -157,61 +139,13 @@ def load(target: str, folders: Sequence[str], group: str) -> Any:
     return loaded
 
 
-@contextmanager
-def trusting(imports: Imports) -> Iterator[None]:
-    """Import only this code within the context."""
-    _TRUSTED.append(imports)
-    try:
-        yield
-    finally:
-        _TRUSTED.pop()
-
-
 def _require_trust(target: str, folders: Sequence[str], group: str) -> None:
     """`NotTrusted` if this code may not be imported here."""
-    package = target.partition(":")[0].partition(".")[0]
-    if _TRUSTED[-1] is Imports.NOTHING:
-        files = [] if ":" not in target else _files(package, folders)
-        what = installed(group)[target].value if ":" not in target else target
-        where = f"in {files[0]}" if files else "of an installed package"
-        raise NotTrusted(
-            f"'{target}' is code, '{what}' {where}, and is not imported to read a file; with "
-            "--trust it is, so look at it first"
-        )
-    if _TRUSTED[-1] is Imports.OWN and ":" in target and (problem := _others(package, folders)):
-        raise NotTrusted(f"'{target}': {problem}")
-
-
-def _files(package: str, folders: Sequence[str]) -> list[Path]:
-    """The module's file, or folder, in each of the folders that has it."""
-    named = (Path(folder, name) for folder in folders for name in (f"{package}.py", package))
-    return [path for path in named if path.exists()]
-
-
-def _unfit(package: str, folders: Sequence[str]) -> str:
-    """A sentence if a module's file is none that can be read: it may be a pipe, or endless."""
-    for path in _files(package, folders):
-        status = path.stat()
-        if not stat.S_ISDIR(status.st_mode) and not stat.S_ISREG(status.st_mode):
-            return f"{path} is not a regular file"
-        if status.st_size > _MOST_BYTES:
-            return f"{path} has {status.st_size:,} bytes; no more than {_MOST_BYTES:,} are imported"
-    return ""
-
-
-def _others(package: str, folders: Sequence[str]) -> str:
-    """A sentence if another user can write what would be imported, else ""."""
-    if not hasattr(os, "geteuid"):
-        return ""
-    for path in (*map(Path, folders), *_files(package, folders)):
-        with suppress(OSError):
-            status = path.stat()
-            if status.st_uid not in (0, os.geteuid()) or status.st_mode & stat.S_IWOTH:
-                return (
-                    f"{path} can be written by another user, so no code is imported from it; "
-                    "look at it, then add --trust, or make it your own"
-                )
-    return ""
+    package = target.partition(":")[0].partition(".")[0] if ":" in target else ""
+    files = code.found(package, folders) if package else []
+    what = target if package else installed(group)[target].value
+    where = f"in {files[0]}" if files else "of an installed package"
+    code.require(target, package, folders, f"'{what}' {where}")
 
 
 def import_path() -> list[str]:

@@ -23,6 +23,7 @@ from posse.arms.base import (
 )
 from posse.arms.persons import Admit, FirstOfEach, Persons, name_of
 from posse.errors import ArmsError
+from posse.gates.code import NotTrusted
 from posse.protocol.arrays import FloatArray
 from posse.protocol.machine import MOST_ARMS
 
@@ -115,7 +116,7 @@ class PythonArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="py
             if not hasattr(target, "pull") or isinstance(target, type):
                 agent = max(context.rank, 0)  # shared arms are the coordinator's, rank -1
                 target = target(agent=agent, agents=context.agents, seed=_seed(context))
-        except own_code.NotTrusted as error:
+        except NotTrusted as error:
             raise ArmsError(f"{context.owner}: arms.target: {error}") from None
         except (Exception, SystemExit) as error:  # a user's own code may call sys.exit
             why = f"arms.target = '{self.target}' cannot be made: {defect.describe(error)}"

@@ -10,8 +10,8 @@ from posse.cli.parser import Parser
 from posse.cli.streams import wrapped
 from posse.families.claims import records
 from posse.families.network import Network
+from posse.gates.code import Imports
 from posse.measure.numbers import by_name, counted
-from posse.own_code import Imports
 from posse.plan import Plan
 from posse.protocol.machine import COORDINATOR
 from posse.results.record import ILLUSTRATES

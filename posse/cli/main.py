@@ -24,8 +24,8 @@ from posse.cli.options import add_volume
 from posse.cli.parser import CommandsParser, Parser
 from posse.cli.version import version
 from posse.errors import INTERRUPTED, PosseError, RunFailed
+from posse.gates.code import Imports, trusting
 from posse.gates.shown import printable
-from posse.own_code import Imports, trusting
 
 VERBS_BY_PURPOSE = {
     "Find the best arm, on this machine": {

@@ -80,7 +80,7 @@ def add_run_file(parser: Parser, **more: Any) -> None:
 
 
 def add_trust(parser: Parser, text: str) -> None:
-    """Add the option without which others' code is not imported; see `posse.own_code.trusting`."""
+    """Add the option without which others' code is not imported; see `posse.gates.code`."""
     parser.option("--trust", text)
 
 

@@ -11,9 +11,9 @@ from posse.cli import paths
 from posse.cli.options import add_trust, place
 from posse.cli.parser import Parser
 from posse.errors import InputError, PosseError
+from posse.gates.code import Imports
 from posse.log import remark
 from posse.measure.numbers import listed
-from posse.own_code import Imports
 
 if TYPE_CHECKING:
     from posse.report.page import Page

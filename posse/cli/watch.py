@@ -17,10 +17,10 @@ from posse.cli import report, streams
 from posse.cli.options import add_trust, console_of
 from posse.cli.parser import Parser
 from posse.errors import InputError, PosseError
+from posse.gates.code import Imports
 from posse.log import remark
 from posse.operate.live import STALE, read_live
 from posse.operate.web import place
-from posse.own_code import Imports
 
 _EVERY = 5.0
 """Seconds between two states where output cannot be overwritten."""

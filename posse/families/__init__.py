@@ -8,7 +8,7 @@ from typing import Any
 from posse import defect, own_code
 from posse.errors import SpecError
 from posse.families.system import System
-from posse.own_code import NotTrusted
+from posse.gates.code import NotTrusted
 from posse.spec.explain import nearest
 
 _FAMILIES = {

@@ -61,9 +61,13 @@ T = TypeVar("T")
 # --- reading -------------------------------------------------------------------------------------
 
 
-def opened(path: Path, most: int | None = None) -> BufferedReader:
-    """A regular file, of at most `most` bytes if given, to be read; `OSError` for any other."""
-    return _checked(path, os.open(path, os.O_RDONLY | _NO_WAIT | _BINARY), most)
+def opened(path: Path, most: int | None = None, *, links: bool = True) -> BufferedReader:
+    """A regular file, of at most `most` bytes if given, to be read; `OSError` for any other.
+
+    Without `links` a link in its place is not followed.
+    """
+    flags = os.O_RDONLY | _NO_WAIT | _BINARY | (0 if links else _NO_LINK)
+    return _checked(path, os.open(path, flags), most)
 
 
 def read(path: Path, most: int = MOST, *, pipes: bool = False) -> bytes:

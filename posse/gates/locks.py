@@ -79,7 +79,8 @@ def held(folder: Path, patience: float = 0.0) -> Iterator[None]:
 
 def _open(path: Path) -> int:
     """The lock's own file, made if need be; `OSError` if something else is in its place."""
-    descriptor = files.claim(path, mode=0o644)
+    # who may look into the folder may read who holds it
+    descriptor = files.claim(path, mode=0o600 | path.parent.stat().st_mode & 0o044)
     ours = os.pread(descriptor, len(_HOLDER), 0)
     if ours not in (b"", _HOLDER) or os.fstat(descriptor).st_nlink > 1:
         os.close(descriptor)

@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from posse import own_code
 from posse.durable.shown import POINTS, mean_bound
 from posse.errors import PosseError
 from posse.families.bounds import Bound
+from posse.gates.code import Imports, trusting
 from posse.measure.confidence import FEWEST, interval
 from posse.measure.numbers import capital, short
-from posse.own_code import Imports
 from posse.plan import prepare
 from posse.protocol.arrays import FloatArray
 from posse.report.differences import ordered, together
@@ -140,7 +139,7 @@ def _bound(series: Series) -> Bound | None:
     if series.bound is not None:
         return series.bound
     try:
-        with own_code.trusting(Imports.ALL if series.trust else Imports.NOTHING):
+        with trusting(Imports.ALL if series.trust else Imports.NOTHING):
             return mean_bound(prepare(series.spec), series.runs)
     except PosseError:
         return None  # a file of arms, or of a graph, that is no longer there, or code not trusted

@@ -18,7 +18,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 from posse.engines.start.pool import begin_worker
 from posse.errors import PosseError
-from posse.gates import http
+from posse.gates import code, http
 from posse.operate.web import Web, answer
 
 EVERY = 2.0
@@ -100,7 +100,7 @@ class ServedPage:
     def _draw(self) -> None:
         """Draw while there are readers, and once at the end."""
         spawn = get_context("spawn")
-        with ProcessPoolExecutor(1, mp_context=spawn, initializer=begin_worker) as pool:
+        with ProcessPoolExecutor(1, spawn, begin_worker, (code.trusted(),)) as pool:
             while not self._over.is_set() or self._is_read:
                 self._asked.wait()
                 self._asked.clear()

@@ -6,14 +6,19 @@ overwritten.
 
 import errno
 import os
-import secrets
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from posse.errors import InputError
+from posse.gates import files, locks, owners
 
 _LONGEST = 1 << 20
-_NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_PATIENCE = 10.0
+"""Seconds to wait for another command that changes the same folder."""
+
+_MAKE = "make it with posse keys"
 
 IGNORED = (".gitignore", ".dockerignore")
 """Files by which a folder of keys keeps itself out of repositories and images."""
@@ -26,7 +31,7 @@ def open_folder(folder: Path, *, of_folders: bool = False) -> None:
     """
     mask = os.umask(0o077)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        files.make_folder(folder)
         check_folder(folder)
         for name in () if of_folders else IGNORED:
             if not (folder / name).exists():
@@ -37,8 +42,16 @@ def open_folder(folder: Path, *, of_folders: bool = False) -> None:
         os.umask(mask)
 
 
+@contextmanager
+def changing(folder: Path) -> Iterator[None]:
+    """Hold a folder of keys while a list in it is read, changed and written."""
+    open_folder(folder)
+    with locks.held(folder, _PATIENCE):
+        yield
+
+
 def check_folder(folder: Path) -> None:
-    """`InputError` for a folder into which others may put keys."""
+    """`InputError` for a folder into which others may put keys, or in whose place another."""
     try:
         status = folder.stat()
     except OSError as error:
@@ -47,6 +60,8 @@ def check_folder(folder: Path) -> None:
     open_to_all = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     if open_to_all and not status.st_mode & stat.S_ISVTX:
         raise InputError(f"{folder} is writable by others; run: chmod 700 {folder}")
+    if problem := owners.changed_by(folder, above=True):
+        raise InputError(f"{problem}, who could put another folder in the place of {folder}")
 
 
 def read(path: Path, *, secret: bool = False) -> str:
@@ -56,23 +71,22 @@ def read(path: Path, *, secret: bool = False) -> str:
     (a mounted secret), its group may read it.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | _NO_LINKS)
+        file = files.opened(path, links=False)
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise InputError(f"{path} is a symbolic link; put the key file itself there") from None
+        if error.errno in (errno.EINVAL, errno.EISDIR):
+            raise InputError(f"{path} is not a file") from None
         raise InputError(f"{path} cannot be read: {error.strerror}; {_MAKE}") from None
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode):
-        os.close(descriptor)
-        raise InputError(f"{path} is not a file")
-    with os.fdopen(descriptor, "rb") as file:
+    with file:
+        status = os.fstat(file.fileno())
         _check_owner(path, status)
         ours = not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
         readers = stat.S_IRWXO | (stat.S_IRWXG if ours else 0)
         if secret and hasattr(os, "geteuid") and status.st_mode & readers:
             raise InputError(f"{path} is readable by others; run: chmod 600 {path}")
-        if status.st_mode & stat.S_IWOTH:
-            raise InputError(f"{path} is writable by everybody; run: chmod 644 {path}")
+        if hasattr(os, "geteuid") and status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise InputError(f"{path} is writable by others; run: chmod 644 {path}")
         data = file.read(_LONGEST + 1)
     try:
         return data.decode("utf-8-sig")  # some editors begin with a byte order mark
@@ -82,20 +96,10 @@ def read(path: Path, *, secret: bool = False) -> str:
 
 def write(path: Path, text: str) -> None:
     """Write a file, whole, for its owner alone. A link is replaced, and its target left alone."""
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINKS, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(descriptor)
-        draft.replace(path)
+        files.write(path, text, private=True)
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise InputError(f"{path} cannot be written: {error.strerror}") from None
-
-
-_MAKE = "make it with posse keys"
 
 
 def _check_owner(path: Path, status: os.stat_result) -> None:

@@ -24,7 +24,7 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO
 
 import tomli_w
 import zmq
@@ -32,8 +32,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from zmq.utils import z85
 
 from posse.errors import InputError, PosseError
+from posse.gates import files, locks
 from posse.protocol.signing import Signer
-from posse.security import files
+from posse.security import files as key_files
 
 ALLOWLIST = "allowlist.toml"
 COORDINATOR = "coordinator"
@@ -139,7 +140,7 @@ class AgentKeys:
     own: KeyPair
     coordinator: str
     signers: dict[int, bytes] = field(default_factory=dict)
-    claim: TextIO | None = field(default=None, repr=False, compare=False)
+    claim: BinaryIO | None = field(default=None, repr=False, compare=False)
 
     def signer(self, agents: int, name: bytes) -> Signer:
         """The signer for this agent in the run `name`; `PosseError` if it lacks an agent's keys."""
@@ -180,7 +181,7 @@ def create(folder: Path, agents: int, draw: RandomBytes = secrets.token_bytes) -
     secret and no other. A list of who is trusted that is there already gains new pairs alone: what
     was revoked stays so.
     """
-    files.open_folder(folder, of_folders=True)
+    key_files.open_folder(folder, of_folders=True)
     parties = [COORDINATOR, *(f"agent-{rank}" for rank in range(agents))]
     made = {party for party in parties if make(folder / party, party, draw)}
     public = {party: _pair(folder / party / f"{party}.key_secret").public_keys for party in parties}
@@ -188,22 +189,24 @@ def create(folder: Path, agents: int, draw: RandomBytes = secrets.token_bytes) -
     new = {rank: keys for rank, keys in known.items() if f"agent-{rank}" in made}
     # the coordinator's list is written last: `wait_for` waits for it
     for party in reversed(parties):
-        files.write(folder / party / f"{COORDINATOR}.key", f"{public[COORDINATOR]}\n")
-        path = folder / party / ALLOWLIST
-        _write_allowlist(path, {**_listed(folder / party), **(new if path.exists() else known)})
+        with key_files.changing(folder / party):
+            key_files.write(folder / party / f"{COORDINATOR}.key", f"{public[COORDINATOR]}\n")
+            path = folder / party / ALLOWLIST
+            gained = new if path.exists() else known
+            _write_allowlist(path, {**_listed(folder / party), **gained})
     return len(made)
 
 
 def make(folder: Path, party: str, draw: RandomBytes = secrets.token_bytes) -> bool:
     """Make the pairs of one party in its own folder; False if it has them already."""
-    files.open_folder(folder)
+    key_files.open_folder(folder)
     path = folder / f"{party}.key_secret"
     if path.exists() or path.is_symlink():
         return False
     pair = _fresh(draw)
     signing = z85.encode(pair.signing).decode()
     written = {"public": pair.public, "secret": pair.secret, "signing": signing}
-    files.write(path, f"# Secret: only for {party}.\n{tomli_w.dumps(written)}")
+    key_files.write(path, f"# Secret: only for {party}.\n{tomli_w.dumps(written)}")
     return True
 
 
@@ -214,23 +217,24 @@ def own(folder: Path, party: str) -> Public:
 
 def allow(folder: Path, party: str, public: Public) -> None:
     """Write the public keys of another `party` into a party's folder."""
-    files.open_folder(folder)
-    if party == COORDINATOR:
-        files.write(folder / f"{COORDINATOR}.key", f"{public}\n")
-        return
-    listed = _listed(folder)
-    same = [rank for rank, key in listed.items() if key == public and rank != int(party)]
-    if same:
-        raise InputError(f"agent {same[0]} has these keys already; each agent needs its own")
-    _write_allowlist(folder / ALLOWLIST, {**listed, int(party): public})
+    with key_files.changing(folder):
+        if party == COORDINATOR:
+            key_files.write(folder / f"{COORDINATOR}.key", f"{public}\n")
+            return
+        listed = _listed(folder)
+        same = [rank for rank, key in listed.items() if key == public and rank != int(party)]
+        if same:
+            raise InputError(f"agent {same[0]} has these keys already; each agent needs its own")
+        _write_allowlist(folder / ALLOWLIST, {**listed, int(party): public})
 
 
 def revoke(folder: Path, rank: int) -> None:
     """Take an agent off the allowlist; a running coordinator dismisses it within seconds."""
-    listed = _listed(folder)
-    if listed.pop(rank, None) is None:
-        raise InputError(f"{folder / ALLOWLIST} has no agent {rank}")
-    _write_allowlist(folder / ALLOWLIST, listed)
+    with key_files.changing(folder):
+        listed = _listed(folder)
+        if listed.pop(rank, None) is None:
+            raise InputError(f"{folder / ALLOWLIST} has no agent {rank}")
+        _write_allowlist(folder / ALLOWLIST, listed)
 
 
 def wait_for(folder: Path, seconds: float) -> None:
@@ -251,7 +255,7 @@ def for_coordinator(folder: Path, agents: int, *, resumes: bool = False) -> Coor
     Not if it `resumes` a run: those that were revoked since are known by that.
     """
     folder = _folder_of(folder, COORDINATOR)
-    files.check_folder(folder)
+    key_files.check_folder(folder)
     pair = _own(folder, COORDINATOR)
     path = folder / ALLOWLIST
     allowed = _read_allowlist(path)
@@ -286,21 +290,17 @@ def for_agent(folder: Path, rank: int) -> AgentKeys:
     """
     if rank >= 0:
         return _agent(_folder_of(folder, f"agent-{rank}"), rank)
-    import fcntl  # noqa: PLC0415  (Windows has none, and can make keys all the same)
-
-    files = {
+    secret = {
         int(match[1]): path
         for path in (*folder.glob("agent-*.key_secret"), *folder.glob("*/agent-*.key_secret"))
         if (match := re.fullmatch(r"agent-(\d+)\.key_secret", path.name))
     }
-    if not files:
+    if not secret:
         raise InputError(f"{folder} has no secret key of an agent (agent-RANK.key_secret)")
-    for free, path in sorted(files.items()):
+    for free, path in sorted(secret.items()):
         keys = _agent(path.parent, free)
-        claim = path.open()
-        try:
-            fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        claim = files.opened(path, links=False)
+        if locks.take(claim.fileno()) is False:
             claim.close()
             continue
         return AgentKeys(free, keys.own, keys.coordinator, keys.signers, claim)
@@ -317,10 +317,10 @@ def for_operator(folder: Path) -> AgentKeys:
 
 
 def _agent(folder: Path, rank: int) -> AgentKeys:
-    files.check_folder(folder)
+    key_files.check_folder(folder)
     pair = _own(folder, f"agent-{rank}")
     path = folder / f"{COORDINATOR}.key"
-    coordinator = _public(path, files.read(path))
+    coordinator = _public(path, key_files.read(path))
     signers = {other: public.signs for other, public in _listed(folder).items()}
     if signers.setdefault(rank, pair.public_keys.signs) != pair.public_keys.signs:
         raise InputError(f"{folder / ALLOWLIST} has keys of agent {rank} that are not its own")
@@ -346,7 +346,7 @@ def _own(folder: Path, party: str) -> KeyPair:
 
 def _pair(path: Path) -> KeyPair:
     """The pairs in a secret file, which others must not be able to read."""
-    raw = _toml(path, files.read(path, secret=True), "a secret key of posse")
+    raw = _toml(path, key_files.read(path, secret=True), "a secret key of posse")
     public, secret, signing = (str(raw.get(name, "")) for name in ("public", "secret", "signing"))
     if not (_is_key(public) and _is_key(secret) and _is_key(signing)):
         raise InputError(f"{path} is not a secret key of posse; make it with posse keys")
@@ -369,7 +369,7 @@ def _listed(folder: Path) -> dict[int, Public]:
 
 
 def _read_allowlist(path: Path) -> dict[int, Public]:
-    document = _toml(path, files.read(path), "an allowlist")
+    document = _toml(path, key_files.read(path), "an allowlist")
     table = document.get("agents", {})
     if not isinstance(table, dict) or document.keys() - {"agents"}:
         raise InputError(f"{path} is not an allowlist; make it with posse keys")
@@ -388,7 +388,7 @@ def _read_allowlist(path: Path) -> dict[int, Public]:
 
 def _write_allowlist(path: Path, listed: dict[int, Public]) -> None:
     table = {str(rank): str(listed[rank]) for rank in sorted(listed)}
-    files.write(path, _HEADER + tomli_w.dumps({"agents": table}))
+    key_files.write(path, _HEADER + tomli_w.dumps({"agents": table}))
 
 
 def _toml(path: Path, text: str, what: str) -> dict[str, object]:

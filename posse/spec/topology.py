@@ -13,6 +13,7 @@ from msgspec import Meta
 
 from posse import defect, own_code
 from posse.errors import SpecError
+from posse.gates.code import NotTrusted
 from posse.gates.decode import from_json
 from posse.protocol.machine import COORDINATOR
 from posse.seeds import Purpose, generator
@@ -229,7 +230,7 @@ class PythonTopology(_Topology, frozen=True, kw_only=True, tag="python"):
                     return of_networkx(made, agents, "its graph")
                 edges = [(operator.index(i), operator.index(j)) for i, j in made]
             return graphs.from_edges(agents, edges)
-        except own_code.NotTrusted as error:
+        except NotTrusted as error:
             raise GraphError("target", str(error)) from None
         except GraphError as error:
             raise GraphError("target", f"'{self.target}': {error}") from None

@@ -57,6 +57,9 @@ AROUND = {
 }
 """By its full name, the gate whose own a function is."""
 
+_BY_NAME = "importlib.import_module"
+"""Allowed where the call itself begins with a package's name: `import_module(f"posse.{name}")`."""
+
 METHODS = dict.fromkeys(
     [
         *("open", "read_text", "read_bytes", "write_text", "write_bytes", "touch", "mkdir"),
@@ -70,10 +73,12 @@ def around(source: str, place: str) -> list[tuple[int, str, str]]:
     """(line, name, gate) of each way around a gate in the source of the file at `place`."""
     tree = ast.parse(source)
     names = _imported(tree)
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    named = {call.func for call in calls if _has_package(call)}
     found = set()
     for node in ast.walk(tree):
         for name, gate in _uses(node, names):
-            if gate != place:
+            if gate != place and not (name == _BY_NAME and node in named):
                 found.add((getattr(node, "lineno", 0), name, gate))
     return sorted(found)
 
@@ -106,10 +111,17 @@ def _uses(node: ast.AST, names: dict[str, str]) -> Iterator[tuple[str, str]]:
     elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
         for one in node.names:
             name = f"{node.module}.{one.name}"
-            if name in AROUND:
+            if name in AROUND and name != _BY_NAME:  # how it is called matters
                 yield name, AROUND[name]
     elif isinstance(node, ast.Call) and _is_of_a_path(method := node.func, node, names):
         yield f"Path.{method.attr}", METHODS[method.attr]
+
+
+def _has_package(call: ast.Call) -> bool:
+    """Whether the name that is imported begins with a package's."""
+    name = call.args[0] if call.args else None
+    first = name.values[0] if isinstance(name, ast.JoinedStr) else name
+    return isinstance(first, ast.Constant) and "." in str(first.value)
 
 
 def _full(node: ast.expr, names: dict[str, str]) -> str:

@@ -4,6 +4,8 @@ import re
 import shutil
 import stat
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -204,3 +206,35 @@ def test_what_is_wrong_with_a_folder_is_said(tmp_path: Path) -> None:
     secret.write_text(text.replace(keys.for_agent(tmp_path, 0).coordinator, other))
     with pytest.raises(PosseError, match="its public key does not belong to its secret key"):
         keys.for_coordinator(tmp_path, 2)
+
+
+def test_a_revocation_beside_an_addition_is_not_lost(tmp_path: Path) -> None:
+    """Each reads the list, changes it and writes it whole (attack r21)."""
+    keys.create(tmp_path, 16)
+    folder = tmp_path / "coordinator"
+    new = {rank: keys._fresh().public_keys for rank in range(16, 32)}
+    changes = [
+        *(partial(keys.revoke, folder, rank) for rank in range(16)),
+        *(partial(keys.allow, folder, str(rank), public) for rank, public in new.items()),
+    ]
+    with ThreadPoolExecutor(len(changes)) as at_once:
+        assert [done.result() for done in map(at_once.submit, changes)] == [None] * len(changes)
+    assert keys._listed(folder) == new
+
+
+@pytest.mark.parametrize("name", ["allowlist.toml", "coordinator.key"])
+@pytest.mark.parametrize("mode", [0o664, 0o646])
+def test_a_list_that_others_may_have_written_is_refused(
+    name: str, mode: int, tmp_path: Path
+) -> None:
+    keys.create(tmp_path, 1)
+    (tmp_path / "agent-0" / name).chmod(mode)
+    with pytest.raises(PosseError, match=rf"{name} is writable by others; run: chmod 644"):
+        keys.for_agent(tmp_path, 0)
+
+
+def test_a_folder_in_whose_place_others_may_put_another_is_refused(tmp_path: Path) -> None:
+    keys.create(tmp_path, 1)
+    tmp_path.chmod(0o777)
+    with pytest.raises(PosseError, match="who could put another folder in the place of"):
+        keys.for_agent(tmp_path, 0)

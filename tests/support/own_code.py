@@ -4,6 +4,7 @@ import importlib
 import sys
 
 from posse import own_code
+from posse.gates import code
 
 
 def forget_own_code() -> None:
@@ -16,4 +17,5 @@ def forget_own_code() -> None:
     sys.path[:] = own_code.import_path()
     for kept in (own_code._IMPORTED, own_code._NAMED, own_code._ADDED, own_code._LOOKED_AT):
         kept.clear()
+    code._FOLDERS.clear()
     importlib.invalidate_caches()

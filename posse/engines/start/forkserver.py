@@ -47,6 +47,7 @@ from posse.engines.resources import share
 from posse.engines.start.crew import Crew, Died, Starter, journal_of
 from posse.engines.start.immortal import make_immortal
 from posse.families import find_system
+from posse.gates import code
 from posse.gates.decode import Packed
 from posse.plan import Plan, prepare
 from posse.protocol import control
@@ -74,7 +75,7 @@ _ROUND = 10.0
 LEASH = 0
 
 _START = """import sys
-sys.path[:] = sys.argv[2:]
+sys.path[:] = sys.argv[3:]
 from posse.engines.start.forkserver import main
 main()
 """
@@ -91,11 +92,12 @@ class ForkServer(Starter):
     """The fork server, seen from the process that runs the posse."""
 
     def __init__(self) -> None:
+        path = own_code.import_path()
         asked, self._asked = Pipe(duplex=False)
         self._deaths, deaths = Pipe(duplex=False)
         with asked, deaths:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _START, __name__, *own_code.import_path()],
+                [sys.executable, "-P", "-c", _START, __name__, code.trusted(), *path],
                 stdin=asked.fileno(),
                 stdout=deaths.fileno(),
                 env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
@@ -328,11 +330,12 @@ def _reap(ranks: dict[int, list[int]]) -> Iterator[tuple[int, int]]:
 
 def main() -> None:
     """Fork agents, report deaths, and let no agent outlive the leash."""
+    code.trust(sys.argv[2])
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     leash, deaths = Connection(LEASH, writable=False), Connection(os.dup(1), readable=False)
     os.dup2(2, 1)
     # line-buffered: agents write to the same stream
-    sys.stdout = open(1, "w", 1, errors="backslashreplace", closefd=False)  # noqa: SIM115
+    sys.stdout = os.fdopen(1, "w", 1, errors="backslashreplace", closefd=False)
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -346,8 +349,8 @@ def main() -> None:
             ready = {fd for fd, _ in poller.poll()}
             if woken in ready:
                 os.read(woken, 4096)
-                for rank, code in _reap(ranks):
-                    deaths.send_bytes(_DEATH.pack(rank, code))
+                for died in _reap(ranks):
+                    deaths.send_bytes(_DEATH.pack(*died))
             if LEASH in ready:
                 try:
                     request = leash.recv_bytes()

@@ -17,6 +17,7 @@ from types import FrameType
 from typing import TypeVar
 
 from posse.errors import InputError, PosseError, RunFailed
+from posse.gates import code
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -50,7 +51,7 @@ def on_all_cores(
             "again; put it below `if __name__ == '__main__':`, or use jobs = 1"
         )
     before = set(active_children())
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=begin_worker)
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), begin_worker, (code.trusted(),))
     pending = iter(enumerate(items))
     places: dict[Future[B | PosseError], int] = {}
     # not `concurrent.futures.wait`, whose locks an interrupt may leave held
@@ -138,8 +139,12 @@ def outcome(work: Callable[[A], B], item: A) -> B | PosseError:
         return error
 
 
-def begin_worker() -> None:
-    """Leave signals of keyboard and terminal to the parent, and end when it ends."""
+def begin_worker(trust: str) -> None:
+    """Leave signals of keyboard and terminal to the parent, and end when it ends.
+
+    `trust` is the parent's `posse.gates.code.trusted`.
+    """
+    code.trust(trust)
     for name in ("SIGINT", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)

@@ -1,0 +1,71 @@
+"""Whose a file is: what nobody but its owner and root can change, as OpenSSH's StrictModes has it.
+
+Whoever can write a file decides what is in it, and whoever can write a folder above it can put
+another in its place.
+"""
+
+import os
+import stat
+from functools import cache
+from pathlib import Path
+
+_ACL = "system.posix_acl_access"
+
+
+def changed_by(path: Path, *, above: bool = False) -> str:
+    """The file, or the folder above it, that another user can change, and who; "" if there is none.
+
+    Links are followed, as whoever opens the file does. A folder above it may be open to all if it
+    is sticky, as `/tmp` is: nobody replaces another's files there. With `above` only those are
+    looked at.
+    """
+    if not hasattr(os, "geteuid"):
+        return ""
+    try:
+        whole = path.resolve(strict=True)
+        found = [(place, place.stat()) for place in (whole, *whole.parents)]
+    except (OSError, RuntimeError) as error:
+        return f"{path} cannot be looked at: {error}"
+    for place, status in found[above:]:
+        whose = of(place, status)
+        sticky = place is not found[0][0] and status.st_mode & stat.S_ISVTX
+        if whose and (whose == _OWNER or not sticky):
+            return f"{place} can be written by {whose.format(status.st_uid)}"
+    return ""
+
+
+_OWNER = "another user (uid {})"
+
+
+def of(path: Path, status: os.stat_result) -> str:
+    """Who besides its owner, or root, can write this file or folder; "" if nobody can."""
+    if status.st_uid not in (0, os.geteuid()):
+        return _OWNER
+    if status.st_mode & stat.S_IWOTH:
+        return "another user: everybody"
+    if status.st_mode & stat.S_IWGRP and not _is_alone(status.st_gid, path):
+        return "another user: its group"
+    return ""
+
+
+def _is_alone(group: int, path: Path) -> bool:
+    """Whether this user is alone in a group: the private group that most systems give each user."""
+    try:
+        # with an access list the mode's group stands for all whom the list names
+        listed = _ACL in os.listxattr(path) if hasattr(os, "listxattr") else False
+        return _is_private(group, os.geteuid()) and not listed
+    except OSError:
+        return False
+
+
+@cache
+def _is_private(group: int, user: int) -> bool:
+    import grp  # noqa: PLC0415  (Windows has none)
+    import pwd  # noqa: PLC0415
+
+    try:
+        mine, found = pwd.getpwuid(user), grp.getgrgid(group)
+    except KeyError:
+        return False
+    others = {one.pw_name for one in pwd.getpwall() if one.pw_gid == group} | {*found.gr_mem}
+    return mine.pw_gid == group and found.gr_name == mine.pw_name and others <= {mine.pw_name}
