@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from posse import defect, own_code
-from posse.arms import ChangingMeans, DelayedArms
+from posse.arms import ChangingMeans, DelayedArms, LiveArms, RealArms
 from posse.arms.base import RandomMeans
 from posse.arms.csv import CsvArms
 from posse.arms.python import PythonArms
@@ -235,10 +235,17 @@ def prepare(source: Source) -> Plan:
         spec=spec,
         system=system,
         parameters=parameters,
-        clock=spec.engine.clock or ("wall" if spec.mode == "field" else system.clocks[0]),
+        clock=spec.engine.clock or _default_clock(spec, system),
     )
     check(plan)
     return plan
+
+
+def _default_clock(spec: RunSpec, system: System) -> Clock:
+    if spec.mode == "field":
+        return "wall"
+    live = isinstance(spec.arms, LiveArms)  # whose rewards nobody can look ahead of
+    return next((c for c in system.clocks if not (live and c == "virtual")), system.clocks[0])
 
 
 def decode_plan(document: bytes) -> Plan:
@@ -371,11 +378,11 @@ def _check_persons(plan: Plan) -> None:
     arms, privacy = plan.spec.arms, plan.spec.privacy
     if not privacy.person:
         return
-    if not isinstance(arms, CsvArms | PythonArms):
+    if not isinstance(arms, RealArms):
         raise SpecError(
             "privacy.person",
-            "needs arms of kind csv or python, whose rewards are somebody's, and these are of kind "
-            f"{arms.__struct_config__.tag}",
+            "needs arms of kind csv, python or live, whose rewards are somebody's, and these are "
+            f"of kind {arms.__struct_config__.tag}",
         )
     if isinstance(arms, PythonArms) and plan.spec.engine.durable and not plan.field:
         raise SpecError(
@@ -410,10 +417,11 @@ def _check_timed(plan: Plan) -> None:
     """Check that arms whose rewards depend on an agent's slots are pulled in slots."""
     arms, system = plan.spec.arms, plan.system
     in_slots = isinstance(arms, CsvArms) and bool(arms.features)
-    if not (in_slots or isinstance(arms, ChangingMeans | DelayedArms)):
+    live = isinstance(arms, LiveArms)
+    if not (in_slots or live or isinstance(arms, ChangingMeans | DelayedArms)):
         return
     tag = f"{arms.__struct_config__.tag}{' with features' * in_slots}"
-    kind = f"'{tag}' counts the pulls of an agent"
+    kind = f"'{tag}' {'answers requests at' if live else 'counts the pulls of'} an agent"
     if system.shares_arms:
         raise SpecError("arms.kind", f"{kind}, but the agents of {system.name} share their arms")
     if plan.clock == "virtual":
@@ -471,8 +479,10 @@ def _check_field(plan: Plan) -> None:
         )
     if plan.clock != "wall":
         raise SpecError("engine.clock", f"'{plan.clock}' is for the lab only; delete it")
-    if not isinstance(spec.arms, CsvArms | PythonArms):
-        raise SpecError("arms.kind", "must be csv or python in the field: rewards are real there")
+    if not isinstance(spec.arms, RealArms):
+        raise SpecError(
+            "arms.kind", "must be csv, python or live in the field: rewards are real there"
+        )
     if isinstance(spec.arms, CsvArms) and spec.arms.features:
         raise SpecError("arms.features", "is for the lab: no claim covers what is seen of an arm")
     if isinstance(spec.arms, CsvArms) and spec.arms.replace and spec.privacy.reuse != "unlimited":

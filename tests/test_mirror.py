@@ -23,6 +23,8 @@ kinds, values and interfaces, which decide nothing: tests/hosts/test_effects.py
     posse/engines/agents: site
     posse/hosts: agent_setup spending
     posse/families: context network system
+a live agent's door, as an application uses it: tests/live/test_client.py
+    posse/live: address doors service
 how both ends of a run go on after a kill: tests/testing/test_hosts.py
     posse/engines/agents: recovery
     posse/engines/coordinator: recovery

@@ -6,6 +6,7 @@ from posse.arms.changing import ChangingMeans, DelayedArms, DriftingArms, Piecew
 from posse.arms.csv import CsvArms
 from posse.arms.gaussian import GaussianArms
 from posse.arms.linear import LinearArms
+from posse.arms.live import LiveArms
 from posse.arms.python import PythonArms
 
 ArmsSpec = (
@@ -17,8 +18,12 @@ ArmsSpec = (
     | DelayedArms
     | CsvArms
     | PythonArms
+    | LiveArms
 )
 """What `[arms]` may be; `kind` selects one."""
+
+RealArms = CsvArms | PythonArms | LiveArms
+"""Arms behind whose rewards may be records."""
 
 
 def known_means(arms: ArmsSpec) -> LabMeans | None:
@@ -39,5 +44,7 @@ __all__ = [
     "GaussianArms",
     "LabMeans",
     "LinearArms",
+    "LiveArms",
+    "RealArms",
     "known_means",
 ]

@@ -7,7 +7,7 @@ from mypy_extensions import mypyc_attr
 
 from posse.arms import Arms
 from posse.protocol.arrays import FloatArray
-from posse.protocol.machine import Pull, Pulled
+from posse.protocol.machine import Explore, Pull, Pulled
 
 _EMPTY = np.zeros(0)
 _READ_AHEAD = 256
@@ -33,6 +33,8 @@ class RewardBuffer:
         self._type = "u1" if getattr(arms, "binary", False) else "f8"
         """The type of what is kept: hundreds of rewards of each agent are drawn ahead."""
         self.simulated = arms.simulated
+        self.alarm: int | None = None
+        """A file descriptor that is readable when awaited rewards have come, of live arms."""
         self.waited = 0
 
     def held(self, arm: int) -> int:
@@ -114,6 +116,13 @@ class RewardBuffer:
             rewards = self.take(order.arms, order.times)
             return Pulled(order.arms, order.times, rewards.sum(axis=1), rewards)
         return Pulled(order.arms, order.times, self.sums(order.arms, order.times))
+
+    def come(self, order: Pull | Explore) -> bool:
+        """Whether the rewards of this order, or of one activation, can be had at once."""
+        return True
+
+    def finished(self, answer: int | None) -> None:
+        """The agent is done."""
 
     def shortage(self, arms: tuple[int, ...], times: int) -> str:
         """Empty if each arm has `times` rewards left, else a sentence about one that has not.

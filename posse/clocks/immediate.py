@@ -41,6 +41,17 @@ class ImmediatePace(Pace):
         super().__init__(run)
         self._rewards = rewards
 
+    @property
+    def acts(self) -> bool:
+        order = self.order
+        if order is None or type(order) is AwaitTurn:
+            return order is not None
+        return self._rewards.come(order)
+
+    @property
+    def alarm(self) -> int | None:
+        return self._rewards.alarm
+
     def message(self, event: Received | PeerLost | Regrouped, now: float) -> None:
         if self._over:
             return
@@ -83,6 +94,7 @@ class ImmediatePace(Pace):
     def stop(self, now: float) -> None:
         self.order = None
         super().stop(now)
+        self._rewards.finished(self._run.account.answer)
 
     def _exhaust(self, shortage: str) -> None:
         self.stop(self.now)

@@ -79,6 +79,16 @@ class Pace(ABC):
     def message(self, event: Received | PeerLost | Regrouped, now: float) -> None:
         """Handle a data message that was sent at `now`, or news about peers."""
 
+    @property
+    def acts(self) -> bool:
+        """Whether `step` has something to do now."""
+        return self.order is not None
+
+    @property
+    def alarm(self) -> int | None:
+        """A file descriptor that is readable when awaited rewards have come, of live arms."""
+        return None
+
     def advance(self, now: float) -> None:
         """Act, because the coordinator gives the turn (clock `virtual`)."""
         raise RemoteProtocolError("out-of-turn", "this clock is not advanced from outside")

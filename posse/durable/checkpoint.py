@@ -56,8 +56,8 @@ _OF_HOSTS = tuple(
 )
 """What hosts are made of; no class that opens a socket, starts a process or writes elsewhere."""
 
-_OUTSIDE: Final = frozenset({"posse.arms.python.PythonArms"})
-"""Names a module of the user's to import; it has to come from the reader."""
+_OUTSIDE: Final = frozenset({"posse.arms.python.PythonArms", "posse.arms.live.LiveArms"})
+"""They name a module to import, or a door to open; they have to come from the reader."""
 
 _METHODS: Final = {"generator": Chance.generator, "secret": Chance.secret}
 """The functions that a machine keeps with the context that it was made from."""

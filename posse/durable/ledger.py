@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from posse.arms import Arms
 from posse.arms.csv import Content, Csv, new_digest
+from posse.arms.live import Live
 from posse.arms.persons import NamesPersons, PersonOfRow, Rows
 from posse.durable import persons
 from posse.durable.lifetime import (
@@ -220,7 +221,7 @@ class Ledger(Spending):
         """Leave only the rows to `arms` that the run may use; `PosseError` if there are none."""
         privacy = task.run.privacy
         if not isinstance(arms, Csv):
-            if not privacy.person:
+            if not privacy.person and not isinstance(arms, Live):  # whose rewards are new
                 self._admit_unknown(task)
             elif privacy.reuse != "unlimited":
                 self._refuse_unnamed()

@@ -1,6 +1,7 @@
 """Sources that record each answer in a journal and replay it after a restart."""
 
 import functools
+import secrets
 from dataclasses import fields, replace
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from posse.agent.noise import Noise
 from posse.arms import Arms, ArmsContext, ArmsSpec
 from posse.arms.csv import Csv
+from posse.arms.live import Live, LiveArms
 from posse.arms.persons import Admit
 from posse.arms.python import Python, PythonArms
 from posse.durable.journal import Journal
@@ -28,6 +30,8 @@ def record_sources(journal: Journal, sources: Sources, *, field: bool) -> Source
     def arms(spec: ArmsSpec, context: ArmsContext) -> Arms:
         if isinstance(spec, PythonArms):
             return RecordedArms(journal, spec, context)
+        if isinstance(spec, LiveArms):
+            return RecordedLive(journal, spec, context)
         return sources.arms(spec, context)
 
     def spending(spec: ArmsSpec, base: str, rank: int) -> Spending:
@@ -149,6 +153,47 @@ class RecordedArms(Arms):
             self._given = self._gave()
         else:
             self._given[list(arms)] += times
+
+
+class RecordedLive(Live):
+    """Live arms of a process with a journal; a restart goes on with the rewards told meanwhile."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        spec: LiveArms,
+        context: ArmsContext,
+        token: bytes = b"",
+        given: NDArray[np.int64] | None = None,
+        admit: Admit | None = None,
+    ) -> None:
+        self._made_of = journal, spec, context
+        self._token = token or journal.asked(lambda: secrets.token_bytes(16), bytes)()
+        super().__init__(spec, context, self._token)
+        if given is not None:
+            self.given = given
+        self._admit: Admit | None = None
+        if admit is not None:
+            self.admit_by(admit)
+        self._read = journal.asked(super().read, np.ndarray)
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        journal, spec, context = self._made_of
+        data = {name: getattr(context, name) for name in _DATA}
+        return journal, spec, data, self._token, self.given, self._admit
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        journal, spec, data, *rest = state
+        context = ArmsContext(instance=np.random.default_rng, **data)
+        self.__init__(journal, spec, context, *rest)  # type: ignore[misc]
+
+    def admit_by(self, admit: Admit) -> None:
+        """See `Live.admit_by`."""
+        self._admit = admit
+        super().admit_by(admit)
+
+    def read(self, arm: int, first: int, count: int) -> FloatArray:
+        return self._read(arm, first, count)
 
 
 class RecordedSpending(Spending):

@@ -5,6 +5,7 @@ Those of the plane `world`, not the paper's, are delivered first and encoded lat
 
 import gc
 import math
+import select
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,6 +28,7 @@ from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.coordinator import CoordinatorHost
 from posse.hosts.endpoint import NEIGHBOURS, Near
 from posse.hosts.sources import Sources
+from posse.live.service import hush
 from posse.measure.numbers import named
 from posse.plan import Plan
 from posse.protocol.errors import RemoteProtocolError
@@ -72,6 +74,9 @@ def run(
     assert coordinator.record is not None
     return coordinator.record
 
+
+_LIVE_LOOK = 0.2
+"""Seconds within which an agent with live arms is asked again."""
 
 _YOUNG, _OF_AN_AGENT = 50_000, 200
 """Objects made between two searches for garbage in cycles, at least and for each agent. A run makes
@@ -125,7 +130,12 @@ class _Run:
                 if agent.busy and rank not in self._gone:
                     self._let(rank, agent.step)
                     moved = True
-            stuck = not moved and not self._wire and not coordinator.complete
+            alarms = [] if moved or self._wire else [a.alarm for a in self._agents if a.alarm]
+            if alarms:  # of live arms: applications are threads of this process
+                select.select(alarms, [], [], _LIVE_LOOK)
+                for alarm in alarms:
+                    hush(alarm)
+            stuck = not (moved or alarms or self._wire or coordinator.complete)
             if stuck and math.isfinite(coordinator.timer):
                 # nothing is under way, so no answer can come any more
                 coordinator.fire()

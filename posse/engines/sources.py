@@ -2,9 +2,8 @@
 
 from collections.abc import Callable
 
-from posse.arms import ArmsSpec
+from posse.arms import ArmsSpec, RealArms
 from posse.arms.csv import CsvArms
-from posse.arms.python import PythonArms
 from posse.durable.lab import LabLedger
 from posse.durable.ledger import Ledger
 from posse.hosts.sources import NO_RESOURCES, ResourceMeter, Sources
@@ -42,7 +41,7 @@ def ahead_by(offset: int, clock: Callable[[], int]) -> Callable[[], int]:
 
 def _ledger(arms: ArmsSpec, base: str, rank: int) -> Spending:
     """The ledger beside an agent's data; simulated rewards cost nothing and have none."""
-    return Ledger(*arms.ledger(base, rank)) if isinstance(arms, CsvArms | PythonArms) else NOT_KEPT
+    return Ledger(*arms.ledger(base, rank)) if isinstance(arms, RealArms) else NOT_KEPT
 
 
 def _lab_ledger(arms: ArmsSpec, base: str, rank: int) -> Spending:

@@ -122,7 +122,15 @@ class AgentHost:
     def busy(self) -> bool:
         """Whether `step` has something to do without another message."""
         run = self.run
-        return run is not None and run.pace.order is not None
+        return run is not None and run.pace.acts
+
+    @property
+    def alarm(self) -> int | None:
+        """What is readable when rewards of live arms have come; None if no order awaits any."""
+        run = self.run
+        if run is None or run.pace.order is None or run.pace.acts:
+            return None
+        return run.pace.alarm
 
     @property
     def done(self) -> bool:

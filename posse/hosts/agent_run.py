@@ -9,10 +9,11 @@ from mypy_extensions import mypyc_attr
 
 from posse.agent.cohort import Cohort
 from posse.agent.noise import SeededNoise
-from posse.arms import Arms, LinearArms
+from posse.arms import Arms, LinearArms, LiveArms
 from posse.arms.buffer import RewardBuffer
 from posse.arms.changing import Timed
 from posse.arms.csv import CsvArms, CsvInSlots
+from posse.arms.live import Live, LiveBuffer
 from posse.arms.timed import TimedBuffer
 from posse.clocks.immediate import SlotPace, WallPace
 from posse.clocks.pace import ArmsOrder, Pace, SharedPace
@@ -448,11 +449,13 @@ def _pace(
         claim = setup.reward_claim
         task = SpendingRequest(run=setup, agents=setup.agents, rank=run.rank, claim=claim)
         run._spending.begin(task, arms)
-    rewards = (
-        TimedBuffer(arms, setup.arm_count)
-        if type(arms) is Timed or type(arms) is CsvInSlots  # of a `Protocol` `isinstance` is slow
-        else RewardBuffer(arms, setup.arm_count, chance.sources.acted)
-    )
+    acted = chance.sources.acted
+    if type(arms) is Timed or type(arms) is CsvInSlots:  # of a `Protocol` `isinstance` is slow
+        rewards: RewardBuffer = TimedBuffer(arms, setup.arm_count)
+    elif isinstance(setup.arms, LiveArms) and isinstance(arms, Live):
+        rewards = LiveBuffer(arms, setup.arm_count, acted)
+    else:
+        rewards = RewardBuffer(arms, setup.arm_count, acted)
     match setup.clock:
         case "virtual":
             return VirtualPace(

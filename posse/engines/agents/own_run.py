@@ -4,9 +4,8 @@ import logging
 
 import msgspec
 
-from posse.arms import ArmsSpec
+from posse.arms import ArmsSpec, RealArms
 from posse.arms.csv import CsvArms
-from posse.arms.python import PythonArms
 from posse.engines.effects import LogLine
 from posse.errors import PosseError, SpecError
 from posse.families import get_system
@@ -25,7 +24,7 @@ class TheirRun:
 
     def accept(self, setup: AgentSetup) -> AgentSetup:
         """The setup that this agent follows; `PosseError` if it refuses."""
-        if isinstance(setup.arms, CsvArms | PythonArms):
+        if isinstance(setup.arms, RealArms):
             raise PosseError(
                 f"the coordinator's run file has arms of kind {setup.arms.__struct_config__.tag}, "
                 "and an agent opens no path and no code from the network; start it with --run "
@@ -64,7 +63,7 @@ class OwnData(TheirRun):
                 f"in {setup.system} the coordinator keeps the arms, so --data has no use; "
                 "start the agent without it"
             )
-        clip = setup.arms.clip if isinstance(setup.arms, CsvArms | PythonArms) else None
+        clip = setup.arms.clip if isinstance(setup.arms, RealArms) else None
         arms = CsvArms(path=self._path, count=setup.arm_count, clip=clip)
         refuse_lab(setup, arms, allowed=self._lab)
         setup = msgspec.structs.replace(setup, alone=True, privacy=self._privacy)
@@ -121,7 +120,7 @@ class OwnRun(TheirRun):
     def by_rank(self) -> bool:
         """Whether an agent's rank decides which real rewards it uses, or where their ledger is."""
         arms, real = self._arms, self._plan.field and not self._plan.system.shares_arms
-        if not real or not isinstance(arms, CsvArms | PythonArms):
+        if not real or not isinstance(arms, RealArms):
             return False
         return arms.ledger("/", 0) != arms.ledger("/", 1)
 
@@ -150,7 +149,7 @@ class OwnRun(TheirRun):
 
 def refuse_lab(setup: AgentSetup, arms: ArmsSpec | int, *, allowed: bool) -> None:
     """`PosseError` for real rewards in a run outside the field, unless that is `allowed`."""
-    if isinstance(arms, CsvArms | PythonArms) and setup.mode != "field" and not allowed:
+    if isinstance(arms, RealArms) and setup.mode != "field" and not allowed:
         raise PosseError(
             "the run is for the lab: its noise has a seed, and anyone who knows the seed can "
             'subtract it from real rewards; set mode = "field" in the run file, or start with --lab'

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Final, assert_never
 
 import zmq
@@ -30,6 +31,7 @@ from posse.gates.shown import printable
 from posse.hosts.agent import ONE_RUN, AgentHost
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.sources import Sources
+from posse.live.service import hush
 from posse.log import LOG
 from posse.measure.numbers import named
 from posse.operate.status import AgentStatus
@@ -108,6 +110,8 @@ class AgentProcess:
         self._listened_at = math.inf
         """When this process last looked at its timers."""
         self._show_life_at = math.inf
+        self._alarm = -1
+        """The descriptor that tells of rewards of live arms, once one was awaited."""
         self._show_life = self._acted
         """One object, by which a checkpoint knows it."""
         self._restraint = Restraint(self._sessions)
@@ -195,6 +199,8 @@ class AgentProcess:
             if host is not None and host.busy and not self._restraint.held:
                 self._step(host)
                 self._selector.wait(0)
+            elif host is not None and (alarm := host.alarm) is not None:
+                self._await_rewards(host, alarm)
             elif self._mesh is None and (watched is None or self.joining.state is JoinState.LINKED):
                 # only one socket to read: a poll before each frame would double its cost
                 frame = self._uplink.wait()
@@ -221,6 +227,15 @@ class AgentProcess:
         if self._uplink.line.session.crowded:
             self._restraint.check_soon()
             self._uplink.line.ask()
+
+    def _await_rewards(self, host: AgentHost, alarm: int) -> None:
+        """Wait for the application, and for frames meanwhile."""
+        if alarm != self._alarm:
+            self._alarm = alarm
+            self._selector.watch(alarm, partial(hush, alarm))
+        patience, life = self._patience(), int(500 * host.setup.alive)
+        self._selector.wait(life if patience is None else min(patience, life))
+        self._acted()
 
     def _acted(self) -> None:
         """Show the coordinator now and then that this agent acts, whether or not frames tell it."""

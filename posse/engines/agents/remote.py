@@ -8,8 +8,7 @@ from pathlib import Path
 import msgspec
 
 from posse import __version__
-from posse.arms.csv import CsvArms
-from posse.arms.python import PythonArms
+from posse.arms import RealArms
 from posse.durable.capture import Tap
 from posse.durable.journal import Journal, is_held
 from posse.engines.agents.guard import Guard
@@ -216,7 +215,7 @@ def journal_of(
     ledger = Path(f"{data.resolve()}.ledger") if data is not None else None
     if ledger is None and plan is not None and not plan.system.shares_arms:
         arms = plan.spec.arms
-        if isinstance(arms, CsvArms | PythonArms) and rank >= 0:
+        if isinstance(arms, RealArms) and rank >= 0:
             ledger = arms.ledger(plan.spec.base, rank)[0]
     if ledger is not None:
         return ledger.with_suffix(".journal")

@@ -49,6 +49,7 @@ from posse.engines.start.immortal import make_immortal
 from posse.families import find_system
 from posse.gates import code
 from posse.gates.decode import Packed
+from posse.live.service import close_all
 from posse.plan import Plan, prepare
 from posse.protocol import control
 from posse.security.keys import AgentKeys
@@ -206,6 +207,7 @@ def _fork(crew: Crew) -> dict[int, list[int]]:
                 traceback.print_exc()
             finally:
                 sys.stderr.flush()
+                close_all()
                 os._exit(code)
         ranks[pid] = companions
     return ranks

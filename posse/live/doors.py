@@ -1,0 +1,215 @@
+"""The doors of a live agent: a Unix socket, or HTTP, each in a thread with a loop of its own."""
+
+import asyncio
+import contextlib
+import os
+import socket
+import stat
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from posse.errors import PosseError
+from posse.gates import decode
+from posse.live.desk import Decision, RewardRefusal
+from posse.live.service import Service
+
+LONGEST = 1 << 20
+"""Bytes of a request."""
+
+_MOST_AT_ONCE = 1_000
+"""Requests of one connection that may be under way; beyond that it is not read."""
+
+
+class Told(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What became of one reward: `used`, or `refused` in a word, and `why`."""
+
+    used: bool
+    refused: str = ""
+    why: str = ""
+
+
+def told(result: bool | RewardRefusal) -> Told:
+    """The same for whoever is far away."""
+    if isinstance(result, RewardRefusal):
+        return Told(False, result.kind, str(result))
+    return Told(result)
+
+
+class LineRequest(msgspec.Struct, frozen=True):
+    """One request over a Unix socket, a line of JSON: `n` comes back with its answer.
+
+    `ask` with a `person` or "", `tell` with pairs of id and reward, or `status`.
+    """
+
+    n: int = 0
+    ask: str | None = None
+    tell: list[tuple[str, float]] | None = None
+    status: bool = False
+
+
+async def ask(service: Service, person: str) -> Decision:
+    """A decision, without keeping the loop from others."""
+    asked: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
+    service.ask_soon(person, _into(asked))
+    return await asked
+
+
+async def tell(service: Service, rewards: list[tuple[str, float]]) -> list[Told]:
+    """What becomes of these rewards, without keeping the loop from others."""
+    done: asyncio.Future[list[bool | RewardRefusal]] = asyncio.get_running_loop().create_future()
+    service.tell_soon(rewards, _into(done))
+    return [told(result) for result in await done]
+
+
+def _into(future: "asyncio.Future[Any]") -> Callable[[Any], object]:
+    """A function that sets the future's result, from this thread or another one."""
+    loop, here = future.get_loop(), threading.get_ident()
+
+    def put(result: Any) -> None:
+        if not future.done():
+            future.set_result(result)
+
+    def answer(result: Any) -> None:
+        if threading.get_ident() == here:
+            put(result)
+        else:
+            with contextlib.suppress(RuntimeError):  # the door was closed meanwhile
+                loop.call_soon_threadsafe(put, result)
+
+    return answer
+
+
+class Doors:
+    """One door of a service, open until `close`; `address` is where it is."""
+
+    def __init__(self, service: Service, where: str, token: Path | None, rate: float) -> None:
+        self.address = where
+        self._service = service
+        self._ends = asyncio.Event()
+        self._ready = threading.Event()
+        self._trouble: Exception | None = None
+        if where.startswith("unix:"):
+            listener = unix_listener(Path(where[5:]))
+            serve = self._lines(listener)
+        else:
+            from posse.live import http  # noqa: PLC0415  (an extra)
+
+            listener, self.address = http.listener(where)
+            secret = http.read_token(token) if token is not None else ""
+            serve = http.serve(service, listener, self._ends, secret, rate)
+        self._listener = listener
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(
+            target=self._run, args=(serve,), name="live door", daemon=True
+        )
+        self._thread.start()
+
+    def close(self) -> None:
+        """Close the door; a socket's file goes with it."""
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._ends.set)
+        self._thread.join()
+        self._listener.close()
+        if self.address.startswith("unix:"):
+            Path(self.address[5:]).unlink(missing_ok=True)
+
+    def _run(self, serve: Any) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_until_complete(serve)
+        finally:
+            for task in asyncio.all_tasks(self._loop):
+                task.cancel()
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            self._loop.close()
+
+    # --- the Unix socket -------------------------------------------------------------------------
+
+    async def _lines(self, listener: socket.socket) -> None:
+        tasks: set[asyncio.Task[None]] = set()
+
+        async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = asyncio.current_task()
+            assert task is not None
+            tasks.add(task)
+            try:
+                await self._converse(reader, writer)
+            finally:
+                tasks.discard(task)
+                writer.close()
+
+        server = await asyncio.start_unix_server(connected, sock=listener, limit=LONGEST)
+        await self._ends.wait()
+        server.close()
+        for task in list(tasks):
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        room = asyncio.Semaphore(_MOST_AT_ONCE)
+        under_way: set[asyncio.Task[None]] = set()
+        with contextlib.suppress(ConnectionError, ValueError):  # a line that is too long
+            while line := await reader.readline():
+                try:
+                    request: LineRequest = decode.from_json(line, LineRequest)
+                except decode.Undecodable as error:
+                    self._reply(writer, 0, {"error": f"this is no request: {error}"})
+                    return
+                await room.acquire()
+                task = asyncio.ensure_future(self._answer(writer, request))
+                under_way.add(task)
+                task.add_done_callback(under_way.discard)
+                task.add_done_callback(lambda _: room.release())
+                await writer.drain()
+        await asyncio.gather(*under_way, return_exceptions=True)
+
+    async def _answer(self, writer: asyncio.StreamWriter, request: LineRequest) -> None:
+        try:
+            if request.ask is not None:
+                answer: Any = await ask(self._service, request.ask)
+            elif request.tell is not None:
+                answer = await tell(self._service, request.tell)
+            else:
+                answer = self._service.status()
+            if self._service.store is not None and self._service.store.trouble:
+                raise PosseError(self._service.store.trouble)
+        except PosseError as error:
+            self._reply(writer, request.n, {"error": str(error)})
+            return
+        self._reply(writer, request.n, {"answer": answer})
+
+    def _reply(self, writer: asyncio.StreamWriter, n: int, reply: dict[str, Any]) -> None:
+        if not writer.is_closing():
+            writer.write(msgspec.json.encode({"n": n, **reply}) + b"\n")
+
+
+def unix_listener(path: Path) -> socket.socket:
+    """A listening socket for its owner alone; one that nobody listens at any more is replaced."""
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        if path.exists() and stat.S_ISSOCK(path.lstat().st_mode):
+            with socket.socket(socket.AF_UNIX) as probe:
+                try:
+                    probe.connect(str(path))
+                except ConnectionRefusedError:
+                    path.unlink()
+                else:
+                    raise PosseError(f"unix:{path} is in use by another process; end it first")
+        before = os.umask(0o177)
+        try:
+            listener.bind(str(path))
+        finally:
+            os.umask(before)
+        listener.listen(1_024)
+        listener.setblocking(False)
+    except OSError as error:
+        listener.close()
+        raise PosseError(f"unix:{path} cannot be listened at: {error.strerror or error}") from None
+    except PosseError:
+        listener.close()
+        raise
+    return listener
