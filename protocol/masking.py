@@ -188,13 +188,13 @@ def check_key(rank: int, word: bytes, signer: Signer | None) -> bytes:
         signer.check(rank, b"masking key", key, signature)
     elif signature:
         raise RemoteProtocolError("bad-key", f"agent {rank} signed, and nobody does here")
-    if not _agrees(key):
+    if not agrees(key):
         raise RemoteProtocolError("bad-key", f"agent {rank}'s public key")
     return key
 
 
 @lru_cache(maxsize=4096)
-def _agrees(key: bytes) -> bool:
+def agrees(key: bytes) -> bool:
     """Whether key agreement works with this key; cached for the agents of one process."""
     try:
         _ANY_KEY.exchange(X25519PublicKey.from_public_bytes(key))

@@ -20,6 +20,26 @@ HASH_BYTES = 32
 STATEMENT_BYTES = HASH_BYTES + SIGNATURE_BYTES
 
 
+_SMALL = frozenset(
+    bytes.fromhex(point)
+    for point in (
+        "00" * 32,
+        "01" + "00" * 31,
+        "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+        "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+        "ec" + "ff" * 30 + "7f",
+        "ed" + "ff" * 30 + "7f",
+        "ee" + "ff" * 30 + "7f",
+    )
+)
+"""The points of order 1, 2, 4 and 8, as libsodium's `has_small_order` has them, their sign 0."""
+
+
+def is_weak(public: bytes) -> bool:
+    """Whether this Ed25519 key is of small order, so that anybody can sign for it."""
+    return public[:31] + bytes([public[31] & 0x7F]) in _SMALL
+
+
 class Signer:
     """Signs for one agent, and checks the signatures of others.
 

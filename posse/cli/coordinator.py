@@ -3,7 +3,6 @@
 import argparse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 from posse import api
@@ -85,8 +84,6 @@ def run(options: argparse.Namespace) -> int:
         def publish(hub: Hub) -> None:
             on_hub(hub)
             hubs.append(hub)
-            if options.keys:
-                hub.revoked = partial(keys.revoked, options.keys, agents)
             LOG.info("waiting for %d agents at %s", agents, hub.endpoint)
             if options.http:
                 web.serve(options, health.of_coordinator(hub.status, field=checked.field))

@@ -69,7 +69,10 @@ def run(options: argparse.Namespace) -> None:
 def run_allow(options: argparse.Namespace) -> None:
     keys.allow(options.folder, options.who, keys.Public.parse(options.public))
     named = "the coordinator" if options.who == COORDINATOR else f"agent {options.who}"
-    print(f"{options.folder}: {named} is trusted by this key from the next start on")
+    print(
+        f"{options.folder}: {named} is trusted by this key, by a running coordinator at once, by "
+        "agents from their next start on"
+    )
 
 
 def run_revoke(options: argparse.Namespace) -> None:

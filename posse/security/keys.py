@@ -33,7 +33,8 @@ from zmq.utils import z85
 
 from posse.errors import InputError, PosseError
 from posse.gates import files, locks
-from posse.protocol.signing import Signer
+from posse.protocol.masking import agrees
+from posse.protocol.signing import Signer, is_weak
 from posse.security import files as key_files
 
 ALLOWLIST = "allowlist.toml"
@@ -83,6 +84,11 @@ class Public:
                 f"'{word[:100]}' is not a public key; give the one that posse keys printed, which "
                 f"begins with {_WORD}"
             )
+        if is_weak(both[_BYTES:]) or not agrees(both[:_BYTES]):
+            raise InputError(
+                f"'{word[:100]}' is a key of small order, for which anybody can speak; whoever "
+                "sent it did not make it with posse keys: do not let it in"
+            )
         return cls(z85.encode(both[:_BYTES]).decode(), both[_BYTES:])
 
 
@@ -107,25 +113,57 @@ class KeyPair:
         return Public(self.public, signs)
 
 
-@dataclass(frozen=True)
+@dataclass
 class CoordinatorKeys:
-    """The coordinator's own pair, and every agent's public key by rank ("" where there is none).
+    """Who is let in: the coordinator's own pair, and the agents' keys as its allowlist has them.
 
-    `signers`: the agents' public Ed25519 keys, by rank. `revoked`: agents whose keys are not
-    believed any more.
+    `agents`: their public keys by rank, "" where there is none; `signers`: their Ed25519 keys. Both
+    are read anew from the `allowlist`, if there is one, whenever it has changed: a key that was
+    replaced is believed no longer than one that was revoked. `trouble` says why it cannot be read;
+    then agents stay, and nobody new comes.
     """
 
     own: KeyPair
     agents: tuple[str, ...]
     signers: dict[int, bytes] = field(default_factory=dict)
-    revoked: set[int] = field(default_factory=set)
+    allowlist: Path | None = None
+    trouble: str = ""
+    _read: tuple[int, ...] = ()
 
     def rank_of(self, public: str) -> int | None:
         """The rank to which a key is bound, `OPERATOR` for our own, None for a stranger's."""
         if public == self.own.public:
             return OPERATOR
-        rank = self.agents.index(public) if public and public in self.agents else None
-        return None if rank in self.revoked else rank
+        self.refresh()
+        return self.agents.index(public) if public and public in self.agents else None
+
+    def believes(self, rank: int, public: str) -> bool:
+        """Whether an agent that joined with this key ("": unknown) may still be here."""
+        listed = self.agents[rank] if rank < len(self.agents) else ""
+        return bool(listed) and public in ("", listed)
+
+    def refresh(self) -> None:
+        """Read the allowlist anew if it has changed."""
+        if self.allowlist is None:
+            return
+        try:
+            status = self.allowlist.stat()
+            at = status.st_ino, status.st_ctime_ns, status.st_size
+            if at == self._read and not self.trouble:
+                return
+            listed = _read_allowlist(self.allowlist)
+        except (OSError, InputError) as error:
+            self.trouble = str(error)
+            return
+        self.agents = (
+            tuple(
+                listed[rank].connects if rank in listed else "" for rank in range(max(listed) + 1)
+            )
+            if listed
+            else ()
+        )
+        self.signers = {rank: public.signs for rank, public in listed.items()}
+        self._read, self.trouble = at, ""
 
 
 @dataclass(frozen=True)
@@ -266,20 +304,9 @@ def for_coordinator(folder: Path, agents: int, *, resumes: bool = False) -> Coor
             f"{agents}; agent {lacking[0]} is the first without. Add its key with posse allow, or "
             "make all keys with posse keys DIR --agents N"
         )
-    most = max(agents - 1, *allowed)
-    connects = [allowed[r].connects if r in allowed else "" for r in range(most + 1)]
-    signers = {rank: public.signs for rank, public in allowed.items()}
-    return CoordinatorKeys(pair, tuple(connects), signers)
-
-
-def revoked(folder: Path, agents: int) -> set[int]:
-    """The agents that the coordinator's allowlist lacks by now; none while it cannot be read."""
-    try:
-        return {*range(agents)} - _read_allowlist(
-            _folder_of(folder, COORDINATOR) / ALLOWLIST
-        ).keys()
-    except InputError:
-        return set()
+    known = CoordinatorKeys(pair, (), allowlist=path)
+    known.refresh()
+    return known
 
 
 def for_agent(folder: Path, rank: int) -> AgentKeys:

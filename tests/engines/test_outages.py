@@ -47,6 +47,7 @@ def test_a_link_that_is_down_is_said_once_and_explains_the_silence_for_the_absen
     script, _ = standing()
     script.now = 104.0
     assert warned(script.linked(2, 1, up=False)) == ["link 1–2 is down, as agent 2 reports"]
+    assert script.lobby.timer == 100.0 + DEADLINE  # who only says so holds nobody up
     assert script.linked(1, 2, up=False) == []
     assert script.lobby.timer == 104.0 + ABSENCE
     script.lobby.call_roll(script.lobby.roll_at)
@@ -73,6 +74,7 @@ def test_an_agent_that_all_its_neighbours_lost_and_that_is_silent_is_named_not_i
     script, _ = standing()
     for by in (1, 3):
         script.linked(by, 2, up=False)
+        script.linked(2, by, up=False)
     script.lobby.call_roll(105.0)
     answers(script, [0, 1, 3], 105.1)
     assert "agent 2 does not answer" in failed(script.lobby.fire(100.0 + ABSENCE))

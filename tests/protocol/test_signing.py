@@ -2,8 +2,16 @@
 
 import pytest
 
+from posse.protocol import signing
 from posse.protocol.errors import RemoteProtocolError
-from posse.protocol.signing import SIGNATURE_BYTES, Signer, nonce_of, public_of, run_name
+from posse.protocol.signing import (
+    SIGNATURE_BYTES,
+    Signer,
+    is_weak,
+    nonce_of,
+    public_of,
+    run_name,
+)
 from tests.support.signing import signers
 
 
@@ -53,3 +61,49 @@ def test_a_runs_name_depends_on_every_part_and_its_place() -> None:
     names = [run_name(b"run", (one, other)), run_name(b"run", (other, one)), run_name(b"", (one,))]
     assert [len(name) for name in names] == [32, 32, 32]
     assert len({*names}) == 3
+
+
+P = 2**255 - 19
+D = -121665 * pow(121666, -1, P) % P
+
+
+def points(y: int) -> set[tuple[int, int]]:
+    """The points of Ed25519 with this y: -x² + y² = 1 + d x² y²."""
+    square = (y * y - 1) * pow(D * y * y + 1, -1, P) % P
+    root = pow(square, (P + 3) // 8, P)
+    roots = {x for x in (root, root * pow(2, (P - 1) // 4, P) % P) if x * x % P == square}
+    return {(x, y) for one in roots for x in (one, -one % P)}
+
+
+def doubled(point: tuple[int, int]) -> tuple[int, int]:
+    (x, y), k = point, D * point[0] ** 2 * point[1] ** 2 % P
+    return (
+        2 * x * y * pow(1 + k, -1, P) % P,
+        (y * y + x * x) * pow(1 - k, -1, P) % P,
+    )
+
+
+def test_the_keys_of_small_order_are_all_known_and_no_honest_one_is_among_them() -> None:
+    """Eight points, worked out slowly; y and y + p are the same number, in other bytes."""
+    ys = {int.from_bytes(key, "little") for key in signing._SMALL}
+    orders = []
+    for y in ys:
+        for x, _ in points(y % P):
+            eight = doubled(doubled(doubled((x, y % P))))
+            assert eight == (0, 1), "order 8 at most"
+            orders.append((x, y % P))
+    assert len(set(orders)) == 8, "there are eight"
+    for y in sorted(ys):
+        for sign in (0, 0x80):
+            key = bytearray(y.to_bytes(32, "little"))
+            key[31] |= sign
+            assert is_weak(bytes(key))
+    assert not any(is_weak(public_of(bytes([n]) * 32)) for n in range(100))
+
+
+def test_by_a_key_of_small_order_anything_is_signed() -> None:
+    """Which is why it is not let in: a signature that nobody made, R = B and S = 1."""
+    identity = b"\x01" + bytes(31)
+    forged = bytes.fromhex("58" + "66" * 31) + (1).to_bytes(32, "little")
+    assert Signer(None, {3: identity}, b"any run").signed(3, b"means", b"anything", forged)
+    assert is_weak(identity)

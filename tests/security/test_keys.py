@@ -3,12 +3,14 @@
 import re
 import shutil
 import stat
+import tomllib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
 import pytest
+from zmq.utils import z85
 
 from posse.cli.main import main
 from posse.errors import PosseError
@@ -93,6 +95,54 @@ def test_a_key_that_is_revoked_is_a_strangers(tmp_path: Path) -> None:
 @pytest.mark.parametrize("word", ["", "pk_", "pk_" + "A" * 85, "A" * 86, "pk_" + "!" * 86])
 def test_what_is_no_public_key_is_refused(word: str, tmp_path: Path) -> None:
     with pytest.raises(PosseError, match="is not a public key; give the one"):
+        keys.Public.parse(word)
+    assert main(["allow", str(tmp_path), "3", word]) == 2
+
+
+def listed(folder: Path, rank: int) -> str:
+    return keys._listed(folder)[rank].connects
+
+
+def test_a_key_is_believed_as_long_as_it_is_in_the_list_and_no_longer(tmp_path: Path) -> None:
+    """Keys, not ranks: one that was replaced is believed no longer than one that was revoked."""
+    keys.create(tmp_path, 3)
+    folder = tmp_path / "coordinator"
+    ours, old = keys.for_coordinator(tmp_path, 3), listed(folder, 2)
+    word = str(keys._fresh().public_keys)
+    assert main(["allow", str(folder), "2", word]) == 0
+    new = keys.Public.parse(word).connects
+    assert (ours.rank_of(old), ours.rank_of(new)) == (None, 2)
+    assert (ours.believes(2, old), ours.believes(2, new), ours.believes(2, "")) == (0, 1, 1)
+    assert ours.signers[2] == keys.Public.parse(word).signs
+    keys.revoke(folder, 2)
+    keys.allow(folder, "2", keys._fresh().public_keys)  # at once, in a new file
+    assert ours.rank_of(new) is None
+    keys.revoke(folder, 2)
+    ours.refresh()
+    assert not ours.believes(2, "")
+    text = (folder / keys.ALLOWLIST).read_text()
+    (folder / keys.ALLOWLIST).write_text(text + "[oops")
+    assert ours.rank_of(listed_before := listed_in(text)) == 1
+    assert "is not an allowlist" in ours.trouble
+    (folder / keys.ALLOWLIST).write_text(text)
+    assert ours.rank_of(listed_before) == 1
+    assert ours.trouble == ""
+
+
+def listed_in(text: str) -> str:
+    """The key for connections of agent 1 in an allowlist."""
+    return keys.Public.parse(tomllib.loads(text)["agents"]["1"]).connects
+
+
+@pytest.mark.parametrize("place", ["connects", "signs"])
+def test_a_key_for_which_anybody_can_speak_is_not_let_in(place: str, tmp_path: Path) -> None:
+    good, small = keys._fresh().public_keys, b"\x01" + bytes(31)
+    weak = {
+        "connects": keys.Public(z85.encode(small).decode(), good.signs),
+        "signs": keys.Public(good.connects, small),
+    }
+    word = str(weak[place])
+    with pytest.raises(PosseError, match="a key of small order"):
         keys.Public.parse(word)
     assert main(["allow", str(tmp_path), "3", word]) == 2
 

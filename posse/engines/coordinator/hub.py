@@ -92,9 +92,9 @@ class Hub:
         self.on_look: Callable[[], None] = lambda: None
         """Called between frames, every `_LOOK` seconds."""
         self.on_restart: Callable[[int], None] = lambda rank: None
-        self.revoked: Callable[[], Collection[int]] = lambda: ()
-        """Returns the agents whose keys are not believed any more; asked every `_PUBLISH` s."""
         self._keys = keys
+        self._expelled: set[int] = set()
+        """Agents whose keys are not believed any more."""
         self.snapshot = Snapshot(CoordinatorStatus(agents=agents))
         self.exit_code = 0
         """Exit code of the runs so far; agents are told it in `Goodbye`."""
@@ -296,7 +296,7 @@ class Hub:
                 self._probe(now)
             if now >= self._publish_at:
                 self._publish(now)
-                self._expel_revoked()
+                self._expel()
 
     def _receive(self) -> float:
         """Handle one frame, if one comes within `_LOOK` seconds; returns the time."""
@@ -414,11 +414,21 @@ class Hub:
             if away and member.connection >= 0 and member.session.unconfirmed:
                 member.line.probe()
 
-    def _expel_revoked(self) -> None:
-        known = self._keys.revoked if self._keys is not None else set()
-        for rank in sorted({*self.revoked()} - known):
-            known.add(rank)
-            self._carry_out(self.lobby.revoke(rank, self._now()))
+    def _expel(self) -> None:
+        """Part with the agents whose keys the allowlist has no longer."""
+        keys, roster = self._keys, self.lobby.roster
+        if keys is None:
+            return
+        keys.refresh()
+        if keys.trouble:
+            text = "nobody new is let in, as the allowlist cannot be read: %s"
+            LOG.warning(text, keys.trouble, extra={"about": "the allowlist"})
+        joined = {rank: member.key for rank, member in list(roster.members.items())}
+        expelled = {n for n in range(roster.agents) if not keys.believes(n, joined.get(n, ""))}
+        new, self._expelled = sorted(expelled - self._expelled), expelled
+        for rank in new:
+            again = keys.believes(rank, "")
+            self._carry_out(self.lobby.revoke(rank, self._now(), replaced=again))
 
     def _call_roll(self, ranks: list[int]) -> None:
         members = self.lobby.roster.members

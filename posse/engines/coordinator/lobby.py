@@ -54,6 +54,10 @@ from posse.spec.runfile import EngineSpec
 _CODEC = Codec(control.TO_LOBBY, MAX_DATA)
 _MOST_SYNCS = 16
 """`Sync` answered per agent; an honest agent sends eight when it joins."""
+_MOST_BEGINNINGS = 5
+"""How often an agent may join, or move its inbox, before a run, and all others wait as long again.
+One that fails whenever it is configured, and is started again each time, ends the wait."""
+
 CATCH_UP = 1.0
 """Seconds for queued and retransmitted frames after a pause, before any agent is late."""
 
@@ -126,6 +130,10 @@ class Lobby:
         self._ready: set[int] = set()
         self._steps: Counter[int] = Counter()
         """In this wait: how often each agent asked to join, or for the time."""
+        self._beginnings: Counter[int] = Counter()
+        """Since the last run: how often each agent joined, or its inbox moved."""
+        self._changed_by: set[int] = set()
+        """Agents that did so since all were configured."""
         self._run: CoordinatorHost | None = None
         self.went_on = False
         """Whether this coordinator was started again, and goes on where its journal ends."""
@@ -155,6 +163,7 @@ class Lobby:
         self._setups = setups
         self.patience.outages.clear()
         self.changed = False
+        self._changed_by.clear()
         for member in self.roster.members.values():
             member.moved = False
         return [self._configuration(rank) for rank in range(self.roster.agents)]
@@ -175,7 +184,19 @@ class Lobby:
     def _wait(self, order: LobbyOrder, now: float) -> None:
         self._go(order)
         self._steps.clear()
-        self.patience.begin(now, self.roster.arrived(), joining=order is LobbyOrder.GATHER)
+        anew = not self._changed_by or bool(self._changed_by - self._restless())
+        joining = order is LobbyOrder.GATHER
+        self.patience.begin(now, self.roster.arrived(), joining=joining, anew=anew)
+
+    def _restless(self) -> set[int]:
+        """Agents that began anew so often before this run that nobody waits longer for it."""
+        return {rank for rank, count in self._beginnings.items() if count > _MOST_BEGINNINGS}
+
+    def _begins(self, rank: int) -> None:
+        """An agent has to be configured anew, and with it all others."""
+        self.changed = True
+        self._changed_by.add(rank)
+        self._beginnings[rank] += self._run is None
 
     def replace(self, rank: int) -> None:
         """Between runs, vacate the place of an agent started here: its death is then no loss."""
@@ -191,6 +212,7 @@ class Lobby:
         """The run is over."""
         self._go(LobbyOrder.RELEASE)
         self._run = None
+        self._beginnings.clear()
         self.patience.release()
 
     @property
@@ -299,6 +321,8 @@ class Lobby:
             or (why and not outlives)
             or not run.fall_silent(self._without_answer(suspects))
         ):
+            if run is None and (restless := sorted(self._restless())):
+                late += f"; {named(restless)} joined anew again and again"
             return [Fail(late + trouble)]
         self.patience.heard = now
         lost = [rank for rank in suspects if rank in run.dismissed]
@@ -373,13 +397,22 @@ class Lobby:
         self.roster.members[rank].quit = True
         return [Fail(why, kind)] if ours else self._ended(rank, why, now)
 
-    def revoke(self, rank: int, now: float) -> list[LobbyEffect]:
-        """An agent's key is not believed any more: it takes no part from now on."""
-        why = f"the key of agent {rank} was revoked"
+    def revoke(self, rank: int, now: float, *, replaced: bool = False) -> list[LobbyEffect]:
+        """An agent's key is not believed any more: it takes no part from now on.
+
+        With a key that `replaced` it another process may come in its place, before a run.
+        """
+        did = "replaced" if replaced else "revoked"
+        why = f"the key of agent {rank} was {did}"
         member = self.roster.members.get(rank)
         if member is None:
             return [LogLine(logging.WARNING, why)]
-        refused = Reply(member.identity, control.Refused("its key was revoked"))
+        refused = Reply(member.identity, control.Refused(f"its key was {did}"))
+        if replaced and self._run is None:
+            self.roster.expel(member)
+            self._came.discard(rank)
+            self._ready.discard(rank)
+            return [LogLine(logging.WARNING, f"{why}; waiting for it with the new one"), refused]
         self.roster.by_identity.pop(member.identity, None)
         self.roster.ended(rank)
         member.quit, member.connection = True, -1
@@ -453,7 +486,8 @@ class Lobby:
     def _joins(self, rank: int, now: float) -> None:
         """Extend the wait before a run for an agent that joins, but not without end."""
         self._steps[rank] += 1
-        if self._run is None and self._steps[rank] <= _MOST_SYNCS:
+        often = self._steps[rank] > _MOST_SYNCS or self._beginnings[rank] > _MOST_BEGINNINGS
+        if self._run is None and not often:
             self.patience.heard = now
 
     def _moved(self, now: float) -> int:
@@ -499,8 +533,8 @@ class Lobby:
         try:
             member, old = self.roster.admit(message, peer, now, wall)
         except NotAdmitted as error:
-            if error.kind == "clock" and now < self._late_until:
-                return []  # it asked before this machine stood still, and will ask again
+            if error.kind == "allowlist" or (error.kind == "clock" and now < self._late_until):
+                return []  # it will ask again
             if error.kind == "taken" and self._may_be_gone(message.rank, now):
                 return [AskAgent(message.rank)]  # so will this one
             self.refused[error.kind] += 1
@@ -509,7 +543,7 @@ class Lobby:
         if old is None:
             self._joins(member.rank, now)
         here = self._moved(now)
-        self.changed = True
+        self._begins(member.rank)
         effects = self._replace(member, old, now) if old is not None else []
         if effects and isinstance(effects[-1], Fail):
             return effects
@@ -593,7 +627,8 @@ class Lobby:
                 LogLine(logging.INFO, f"agent {member.rank} is now reached at {inbox}", about)
             )
         if self._run is None:
-            self.changed |= bool(effects)
+            if effects:
+                self._begins(member.rank)
             return effects
         for rank in self._run.network.neighbours[member.rank]:
             other = self.roster.members.get(rank)
@@ -668,9 +703,10 @@ class Lobby:
             healed = self.patience.outages.back(by, about)
             self.patience.mended(now)
             return [LogLine(logging.INFO, f"{name} is up again", name)] * healed
-        if not self.patience.outages.lost(by, about):
-            return []
+        is_new = self.patience.outages.lost(by, about)
         self.patience.parted(now)
+        if not is_new:
+            return []
         return [LogLine(logging.WARNING, f"{name} is down, as agent {by} reports", name)]
 
     def _go_on_without(self, rank: int, now: float) -> None:

@@ -14,7 +14,15 @@ _CALL_AGAIN = 1.0
 
 
 class Outages(dict[frozenset[int], set[int]]):
-    """Links between agents that are down, each with the agents at its ends that say so."""
+    """Links between agents that are down, each with the agents at its ends that say so.
+
+    A link is `agreed` to be down once both say it: one agent's word explains no silence.
+    """
+
+    @property
+    def agreed(self) -> bool:
+        """Whether there is a link that both its ends say is down."""
+        return any(ends == by for ends, by in self.items())
 
     def lost(self, by: int, about: int) -> bool:
         """Agent `by` lost its connection to neighbour `about`; returns whether that is news."""
@@ -87,12 +95,19 @@ class Patience:
         self._best = (0, 0)
         """In this wait: the most agents that were ready, and that were here."""
 
-    def begin(self, now: float, here: int, *, joining: bool = False) -> None:
-        """Begin a wait, for agents to join if `joining`; `here` is how many are here."""
+    def begin(self, now: float, here: int, *, joining: bool = False, anew: bool = True) -> None:
+        """Begin a wait, for agents to join if `joining`; `here` is how many are here.
+
+        If not `anew`, what moved last moved in the wait before, and only what that had not yet is
+        progress.
+        """
+        if not anew:
+            self.within = self.joining if joining else self.deadline
+            return
         self.heard = now
         self._called = -math.inf
         self.within = self.joining if joining else self.deadline
-        self._parted = now if self.outages else math.inf
+        self._parted = now if self.outages.agreed else math.inf
         self._explained = 0.0
         self._best = (0, here)
 
@@ -118,7 +133,7 @@ class Patience:
         self.heard = now
         self._explained = 0.0
         if self._parted != math.inf:
-            self._parted = now if self.outages else math.inf
+            self._parted = now if self.outages.agreed else math.inf
 
     def counted(self, now: float, ready: int, here: int = 0) -> None:
         """Extend the wait if more agents are ready, or here, than ever before in it."""
@@ -160,16 +175,17 @@ class Patience:
         return late
 
     def parted(self, now: float) -> None:
-        """A link between agents went down."""
-        self._parted = min(self._parted, now)
+        """A link between agents went down, as one of its ends says."""
+        if self.outages.agreed:
+            self._parted = min(self._parted, now)
 
     def mended(self, now: float) -> None:
         """Links between agents are up again, or matter no more.
 
-        Once none is down, the time for which one was explains the silence, and what was kept has a
-        moment to be sent: all together at most `absence` seconds in one silence.
+        Once none is agreed to be down, the time for which one was explains the silence, and what
+        was kept has a moment to be sent: all together at most `absence` seconds in one silence.
         """
-        if self.outages or self._parted == math.inf:
+        if self.outages.agreed or self._parted == math.inf:
             return
         counted_anew = max(self.heard + now - self._parted, now + self._moment - self.within)
         most = self.heard + max(0.0, self.absence - self._explained)

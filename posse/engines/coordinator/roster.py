@@ -1,6 +1,7 @@
 """Which agents have joined a coordinator, and which may join. It uses no socket."""
 
 import ipaddress
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -18,6 +19,9 @@ CLOCK_TOLERANCE = 30.0
 RESUMES_AT_ONCE, RESUMES_PER_SECOND = 32, 4
 """How often an agent may reconnect: each time every frame that it has not confirmed is sent again.
 More frequent requests are not answered; an honest agent asks again after 5 s."""
+
+_REMEMBERED: Final = 16
+"""Replaced processes that are known of each agent: older ones ended long ago."""
 
 SUPERSEDED = (
     "another agent joined later with the same key, so this one stops; to keep both, give each a "
@@ -71,7 +75,10 @@ class Member:
     the address from which it joined, `syncs` how often it asked for the time, `pid` its process if
     it was started here, else 0. `ended`: its process is gone, `quit`: it ended its own part; nobody
     waits for its goodbye. `received`: bytes taken from it. `starts`: how often it was restarted.
-    `moved`: its inbox is not where its neighbours were told when they were configured.
+    `moved`: its inbox is not where its neighbours were told when they were configured. `key`: the
+    public key with which it joined.
+
+    Above 20 attributes: each is what one question about an agent is answered by.
     """
 
     rank: int
@@ -93,6 +100,7 @@ class Member:
     resumes_until: float = 0.0
     starts: int = 0
     moved: bool = False
+    key: str = ""
     line: Line = field(default_factory=unlinked)
 
     @property
@@ -144,7 +152,8 @@ class Roster:
         self._keys = keys
         self._configuration = configuration or {}
         self._networks = [ipaddress.ip_network(network) for network in inboxes]
-        self._superseded: set[bytes] = set()
+        self._superseded: dict[int, deque[bytes]] = {}
+        """By rank, the last processes whose place another took."""
 
     def is_operator(self, key: str) -> bool:
         """Whether this key may ask for the status: our own, or any where there are no keys."""
@@ -215,7 +224,7 @@ class Roster:
             self._check(join, wall)
         elif not self._token or join.token != self._token:
             raise NotAdmitted("join", "it claims to have been started here, but was not")
-        if join.incarnation in self._superseded:
+        if join.incarnation in self._superseded.get(rank, ()):
             raise NotAdmitted("superseded", SUPERSEDED)
         old = self.members.get(rank)
         returns = old is not None and old.incarnation == join.incarnation != b""
@@ -232,13 +241,15 @@ class Roster:
             heard=now,
             host=peer.host,
             pid=0 if join.incarnation else join.pid,
+            key=peer.key,
         )
         self.link(member)
         if arrived and (trouble := self.inbox_trouble(member, join.inbox)):
             raise NotAdmitted("bad-inbox", trouble)
         if old is not None:
             if not returns and old.incarnation:
-                self._superseded.add(old.incarnation)
+                before = self._superseded.setdefault(rank, deque(maxlen=_REMEMBERED))
+                before.append(old.incarnation)
             self.by_identity.pop(old.identity, None)
         self.members[rank] = member
         self.by_identity[peer.identity] = member
@@ -274,6 +285,8 @@ class Roster:
             known = asked.token == self._token
         member = self.members.get(asked.rank)
         if not known or member is None or member.incarnation != asked.incarnation:
+            return None
+        if member.key not in ("", peer.key):
             return None
         until = max(member.resumes_until, now) + 1 / RESUMES_PER_SECOND
         if asked.connection <= member.resumed or until > now + RESUMES_AT_ONCE / RESUMES_PER_SECOND:
@@ -322,6 +335,8 @@ class Roster:
         rank = keys.rank_of(key)
         if rank is None or rank == OPERATOR:
             raise NotAdmitted("join", "its key is not an agent's")
+        if keys.trouble:
+            raise NotAdmitted("allowlist", "the coordinator's allowlist cannot be read")
         if join.rank not in (-1, rank):
             raise NotAdmitted(
                 "wrong-rank",

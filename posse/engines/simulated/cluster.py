@@ -211,8 +211,6 @@ class SimulatedCluster:
             agents = self.plan.spec.agents.count
             resumes = journal is not None and journal.exists()
             kept["keys"] = keys.for_coordinator(self.keys, agents, resumes=resumes)
-            revoked = partial(keys.revoked, self.keys, agents)
-            kept["on_hub"] = lambda hub: setattr(hub, "revoked", revoked)
         if self.starts:
             made: Any = started(self.plan, world, partial(self._starter, world.process))
         else:

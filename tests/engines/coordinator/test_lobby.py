@@ -223,14 +223,16 @@ def test_a_link_that_does_not_come_up_is_waited_for_as_one_that_is_down_and_name
     assert warned(script.says("peer-0", control.Linked(1, up=False))) == [
         "link 0–1 is down, as agent 0 reports"
     ]
+    assert script.lobby.timer == 110.0  # whose word alone extends no wait
+    script.says("peer-1", control.Linked(0, up=False))
     assert script.lobby.timer == 105.0 + ABSENCE
     said = failed(script.lobby.fire(130.0))
     assert said == (
         "nothing was heard for 30 s while link 0–1 was down; check the network between these agents"
     )
-    script.says("peer-0", control.Linked(1, up=True))
-    script.says("peer-0", control.Ready())
-    script.says("peer-1", control.Ready())
+    for peer, about in (("peer-0", 1), ("peer-1", 0)):
+        script.says(peer, control.Linked(about, up=True))
+        script.says(peer, control.Ready())
     assert script.lobby.complete
 
 

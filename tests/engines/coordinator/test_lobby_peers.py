@@ -64,7 +64,74 @@ def test_an_agent_that_joins_and_leaves_again_and_again_moves_no_deadline() -> N
         script.now += 0.8
         script.closes(chr(ord(peer) - 1))
         script.joins(peer, key="k")
-    assert failed(script.lobby.fire(deadline)).endswith("waiting for agent 1 to join")
+    assert failed(script.lobby.fire(deadline)).endswith(
+        "waiting for agent 1 to join; agent 0 joined anew again and again"
+    )
+
+
+@pytest.mark.parametrize("again", ["joins", "moves"])
+def test_who_begins_anew_without_end_holds_off_no_run(again: str) -> None:
+    """Each time all are configured anew; five times they wait as long again, and then no more."""
+    script = Script(keys=("k", "l"))
+    script.joins("b", key="k")
+    script.joins("z", key="l")
+    for number in range(40):
+        script.lobby.configure([setup(0), setup(1)], script.now)
+        script.says("z", control.Ready())
+        script.now += DEADLINE - 1
+        if script.now >= script.lobby.timer:
+            break
+        peer = "cb"[number % 2]
+        if again == "joins":
+            script.joins(peer, key="k", start=bytes([number]))
+        else:
+            inbox = f"tcp://192.0.2.9:{number + 1}"
+            resume = control.Resume(0, "", b"b", number + 1, 0, inbox=inbox)
+            script.lobby.roster.members[0].host = "192.0.2.9"
+            at = Peer(f"moved-{peer}".encode(), "k", 99, "192.0.2.9")
+            script.lobby.receive(at, framed(resume), script.now, WALL)
+        assert script.lobby.changed
+        script.lobby.gather(script.now)
+    assert script.now - 100.0 <= 7 * DEADLINE
+    assert failed(script.lobby.fire(script.now)) == (
+        "nothing was heard for 10 s; waiting for agent 0 to be ready; agent 0 joined anew again "
+        "and again"
+    )
+
+
+def test_of_an_agents_replaced_processes_a_few_are_remembered() -> None:
+    script = Script(keys=("k", "l"))
+    for number in range(1_000):
+        script.joins("bc"[number % 2], key="k", start=number.to_bytes(2, "little"))
+    (remembered,) = script.lobby.roster._superseded.values()
+    assert len(remembered) == 16
+
+
+def test_an_agent_with_a_new_key_takes_the_place_of_who_has_the_old_one() -> None:
+    script = Script(keys=("k", "l"))
+    script.joins("peer-0", key="k")
+    script.lobby.roster._keys.agents = ("new", "l")
+    assert warned(script.lobby.revoke(0, script.now, replaced=True)) == [
+        "the key of agent 0 was replaced; waiting for it with the new one"
+    ]
+    assert "its key is not an agent's" in warned(script.joins("peer-0", key="k"))[0]
+    script.joins("peer-2", key="new")
+    assert script.lobby.missing() == [1]
+    assert script.says("b", control.Resume(0, "", b"peer-2", 1, 0), "k") == [
+        Reply(b"b", control.Unknown())
+    ]
+
+
+def test_while_the_allowlist_cannot_be_read_agents_stay_and_nobody_new_comes() -> None:
+    script = Script(keys=("k", "l"))
+    script.joins("peer-0", key="k")
+    script.lobby.roster._keys.trouble = "allowlist.toml is not an allowlist"
+    assert script.joins("peer-1", key="l") == []  # it asks again
+    back = script.says("b", control.Resume(0, "", b"peer-0", 1, 0), "k")
+    assert any(isinstance(effect, ResendFrames) for effect in back)
+    script.lobby.roster._keys.trouble = ""
+    assert script.joins("peer-1", key="l")
+    assert script.lobby.missing() == []
 
 
 def test_a_connection_that_comes_and_goes_does_not_hold_up_the_deadline_of_a_run() -> None:
@@ -82,13 +149,13 @@ def test_a_connection_that_comes_and_goes_does_not_hold_up_the_deadline_of_a_run
     assert "waiting for agent 1 to act" in failed(script.lobby.fire(script.now))
 
 
-@pytest.mark.parametrize(("running", "most"), [(True, 0), (False, 15)])
+@pytest.mark.parametrize(("running", "most"), [(True, 0), (False, 4)])
 def test_who_joins_without_end_moves_a_deadline_as_often_as_one_that_joins_once(
     running: bool, most: int
 ) -> None:
     """It is another process each time, and now and then has an inbox that is not its own.
 
-    Its first `Join` was one of sixteen steps.
+    Its first `Join` was one of five.
     """
     script = Script(keys=("k", "l"))
     script.joins("a", key="k")

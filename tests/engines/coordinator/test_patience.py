@@ -94,6 +94,9 @@ def test_a_link_that_comes_back_in_time_leaves_as_much_time_as_there_was_before(
     patience = waiting()
     patience.outages.lost(1, 2)
     patience.parted(150.0)
+    assert patience.end == 160.0  # one agent's word alone moves nothing
+    patience.outages.lost(2, 1)
+    patience.parted(150.0)
     patience.mended(155.0)  # it is still down
     assert patience.end == 180.0
     patience.outages.back(1, 2)
@@ -106,6 +109,7 @@ def test_links_that_come_and_go_explain_a_silence_for_as_long_as_one_that_stays_
     for number in range(200):
         now = 159.5 + number
         patience.outages.lost(1, 2)
+        patience.outages.lost(2, 1)
         patience.parted(now)
         patience.outages.back(1, 2)
         patience.mended(now + 0.5)
