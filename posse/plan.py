@@ -24,6 +24,7 @@ from posse.families.bounds import Bound, NoBoundError, means_table
 from posse.families.claims import ClaimContext, for_persons
 from posse.families.network import Network
 from posse.families.system import Field, LabOnly, System
+from posse.families.truth import truth_of
 from posse.gates.decode import Packed
 from posse.protocol import control
 from posse.protocol.machine import COORDINATOR, MOST_ARMS, OnMissing, Parameters
@@ -186,6 +187,7 @@ class Plan:
             specification=msgspec.to_builtins(spec),
             network=self.network(0).facts,
             warnings=[NO_KEYS] * (links == "insecure") + self.advice(),
+            truths=[truth_of(spec, self.system, self.parameters, record) for record in records],
         )
 
     def advice(self) -> list[str]:

@@ -144,6 +144,16 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True):
         return (first, *self.besides)
 
     @property
+    def brief(self) -> str:
+        """The strongest number, for what and against whom, in one sentence."""
+        if self.mechanism == "none":
+            return "Nothing is protected."
+        first = f"{self.guarantees[0].number} for " if self.guarantees else ""
+        text = f"{first}{self.unit}, against {self.adversary}."
+        fails = "" if self.holds else " The paper's claim does not hold."
+        return text[:1].upper() * (not first) + text[bool(not first) :] + fails
+
+    @property
     def says(self) -> str:
         """The claim in sentences, without its proof."""
         costs = [f"{g.number} against {g.adversary}" for g in self.guarantees]

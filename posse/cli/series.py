@@ -32,6 +32,7 @@ from posse.progress import RunProgress
 from posse.results import words
 from posse.results.record import RunRecord
 from posse.results.result import Links, Result
+from posse.results.verdict import why_no_answer
 
 
 def add(parser: Parser) -> None:
@@ -136,15 +137,8 @@ def _close(directory: RunDirectory, result: Result, options: argparse.Namespace,
     without = [run for run in result.runs if not run.answered]
     for run in without:
         number = f"{run.run + 1} of {len(result.runs)}"
-        complain(f"run {number} ended without an answer: {_why(run)}")
+        complain(f"run {number} ended without an answer: {why_no_answer(run)}")
     return RunFailed.exit_code if without else 0
-
-
-def _why(run: RunRecord) -> str:
-    if run.status == "exhausted":
-        return "the rewards were used up first"
-    gone = words.gone(run)
-    return f"it could not go on without {gone}" if gone else "too few agents were left"
 
 
 def show(result: Result, directory: Path, console: Console, kept: int = 0) -> None:
@@ -152,7 +146,7 @@ def show(result: Result, directory: Path, console: Console, kept: int = 0) -> No
 
     `kept`: how many of the runs were there before.
     """
-    rows = list(words.rows(result.runs, result.warnings))
+    rows = list(words.rows(result.runs, result.verdict))
     if kept:
         rows.append(
             ("from before", f"{kept} of {len(result.runs)} runs were kept and not repeated")

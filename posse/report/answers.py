@@ -24,10 +24,6 @@ def section(series: Series) -> Section:
     rows.sort(key=lambda row: (-row[2], -(row[1] or 0), row[0]))
     statuses = ", ".join(f"{s} ({n})" for s, n in Counter(r.status for r in series.runs).items())
     text = [f"How the runs ended: {statuses}."]
-    if refused := sum((Counter(run.refused) for run in series.runs), Counter()):
-        text.append(
-            "Refused messages: " + ", ".join(f"{n} {why}" for why, n in refused.items()) + "."
-        )
     return Section(
         id="found",
         title="What was found",

@@ -4,18 +4,19 @@ from collections import Counter
 
 import numpy as np
 
-from posse.measure.numbers import counted, number
+from posse.measure.numbers import capital, counted, number
 from posse.protocol.machine import peer_name
 from posse.report.drawing import COLOUR, Chart, canvas, to_svg
 from posse.report.page import MOST_ROWS, Section, Table, some, table
 from posse.report.read import Series
+from posse.results.delays import Delays, delays
 from posse.results.record import Delay
 
 
 def section(series: Series) -> Section:
     """The distribution over all runs, and in numbers the delays of the last that has any."""
-    counts = _counts(series)
-    chart = _distribution(counts)
+    timed = delays(series.runs)
+    chart = _distribution(timed.counts)
     text = []
     if chart is None:
         text.append(
@@ -23,7 +24,7 @@ def section(series: Series) -> Section:
             if series.spec.engine.kind == "memory"
             else "No delay was measured."
         )
-    terms = _quantiles(series, counts)
+    terms = _quantiles(series, timed)
     return Section(
         id="delay",
         title="Delay",
@@ -61,21 +62,15 @@ def _by_link(series: Series) -> list[Table]:
     return [table(title, header, rows, note=note, folded=True)]
 
 
-def _quantiles(series: Series, counts: Counter[float]) -> list[tuple[str, str]]:
+def _quantiles(series: Series, timed: Delays) -> list[tuple[str, str]]:
     """Quantiles of what the figure shows, and the slots of the last run that measured any."""
     delay = _last(series)
     if delay is None:
         return []
     terms = []
-    if counts:
-        terms.append(("Messages timed", number(counts.total())))
-        values = sorted(counts)
-        upto = np.cumsum([counts[s] for s in values]) / counts.total()
-        within = (("Half within", 0.5), ("90% within", 0.9), ("99% within", 0.99), ("Slowest", 1.0))
-        terms += [
-            (label, f"{1e3 * values[int(np.searchsorted(upto, q - 1e-12))]:,.2f} ms")
-            for label, q in within
-        ]
+    if timed.counts:
+        terms.append(("Messages timed", number(timed.counts.total())))
+        terms += [(capital(name), f"{1e3 * s:,.2f} ms") for name, s in timed.within()]
     if delay.exchange_slots:
         terms.append(("Exchange slots", _spread(delay.exchange_slots)))
     if delay.t_delay:
@@ -88,15 +83,6 @@ def _spread(values: list[int]) -> str:
     low, high = min(values), max(values)
     same = f"{number(low)} each time" if low == high else f"{number(low)} to {number(high)}"
     return f"{same} ({counted(len(values), 'time')})"
-
-
-def _counts(series: Series) -> Counter[float]:
-    """Messages of all runs by their seconds from send to receipt."""
-    counts: Counter[float] = Counter()
-    for run in series.runs:
-        for seconds, count in (run.delay and run.delay.histogram) or ():
-            counts[seconds] += count
-    return counts
 
 
 def _distribution(counts: Counter[float]) -> Chart | None:

@@ -29,6 +29,7 @@ from posse.operate.live import LiveState, read_live
 from posse.own_code import folders_of
 from posse.protocol.control import LinkCount
 from posse.results.record import Detail, NetworkFacts, RunRecord
+from posse.results.verdict import Truth, VerdictLine, verdict
 from posse.spec.runfile import RunSpec
 
 
@@ -57,6 +58,21 @@ class Series:
     trust: bool = False
     live: LiveState | None = None
     live_age: float = 0.0
+    truths: list[Truth] = field(default_factory=list)
+
+    @property
+    def verdict(self) -> VerdictLine:
+        """What came of it, or what stands in the way."""
+        going_on = self.live is not None
+        return verdict(
+            self.runs,
+            asked=max(self.spec.repeat, len(self.runs)),
+            anew=self.drawn_anew,
+            truths=self.truths,
+            failure=None if going_on else self.failure,
+            under_way=self.live.headline if self.live is not None else "",
+            warnings=self.warnings,
+        )
 
     @property
     def clock_unit(self) -> str:
@@ -177,6 +193,7 @@ def read(path: Path, *, trust: bool = False) -> Series:
             failure=failure,
             network=msgspec.convert(document.get("network", {}), NetworkFacts),
             warnings=document.get("warnings", []),
+            truths=msgspec.convert(document.get("truths", []), list[Truth]),
             bound=None if written is None else written.bound,
             trust=trust,
             live=state,

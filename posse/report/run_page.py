@@ -1,17 +1,17 @@
 """The page of a series: what a person reads first, then the evidence, then every number."""
 
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 from posse.measure.confidence import FEWEST, mean_of, wilson
-from posse.measure.numbers import average, capital, counted, number, short, with_interval
+from posse.measure.numbers import capital, counted, number, short, with_interval
 from posse.operate.live import STALE
 from posse.report import answers, delay, figures, network, privacy, traffic, under_way
 from posse.report.page import MOST_ROWS, Page, Section, Tile, table
 from posse.report.read import Series
-from posse.results.measures import MEASURES, REGRET, RIGHT, TOTALS, Measure
+from posse.results.measures import MEASURES, RIGHT, TOTALS, Measure
 from posse.results.record import RunRecord
+from posse.results.verdict import VerdictLine, alerts
 
 
 def run_page(series: Series) -> Page:
@@ -20,6 +20,7 @@ def run_page(series: Series) -> Page:
     paper = f"{system.paper} · " if system is not None else ""
     seed = "" if spec.mode == "field" else f" · seed {spec.seed}"
     title = f"{capital(system.title)}. " if system is not None else ""
+    verdict = series.verdict
     parts = (
         answers.section,
         figures.section,
@@ -38,58 +39,29 @@ def run_page(series: Series) -> Page:
         code=series.text,
     )
     return Page(
-        title=_headline(series),
+        title=verdict.sentence,
         kicker=f"{spec.system} ({spec.variant}) · {paper}{counted(spec.agents.count, 'agent')} · "
         f"{counted(spec.arms.arm_count(), 'arm')} · engine {spec.engine.kind}{seed}",
-        lead=f"{title}{_certainty(series)}".strip(),
-        alerts=[*_unfinished(series), *series.warnings],
+        lead=" ".join(filter(None, (f"{title}{_certainty(series)}".strip(), _said(verdict)))),
+        alerts=[*_stale(series), *alerts(verdict)],
         tiles=_tiles(series),
         sections=[section for section in (*sections, asked) if section is not None],
         live=series.live is not None,
     )
 
 
-def _unfinished(series: Series) -> list[str]:
-    """A sentence if the series is not complete."""
-    if series.failure is None:
+def _stale(series: Series) -> list[str]:
+    """A sentence if a series under way is silent."""
+    if series.live is None or series.live_age <= STALE:
         return []
-    if series.live is not None:
-        late = series.live_age > STALE
-        ago = f"This series says nothing any more: its last news are {series.live_age:,.0f} s old."
-        return [ago] if late else []
-    runs = len(series.runs)
-    shown = (
-        f"What follows is what the {runs} complete runs of {series.spec.repeat} show."
-        if runs
-        else "No run was complete, so there is nothing to show but what was asked for."
-    )
-    return [f"This series did not finish: {series.failure}. {shown}"]
+    ago = f"its last news are {series.live_age:,.0f} s old"
+    return [f"This series says nothing any more: {ago}."]
 
 
-def _headline(series: Series) -> str:
-    if series.live is not None and not series.runs:
-        return series.live.headline
-    if not series.runs:
-        return "No run was complete"
-    found_in = Counter(run.best_arm for run in series.runs if run.best_arm is not None)
-    total = len(series.runs)
-    if found_in and series.drawn_anew:
-        ended = sum(found_in.values())
-        return f"{ended} of {total} runs, each on arms of its own, found one to be the best"
-    if found_in:
-        arm, hits = found_in.most_common(1)[0]
-        ends = {run.status for run in series.runs if run.best_arm == arm}
-        likely = "likeliest, without consensus" if ends == {"no_consensus"} else "best"
-        return f"Arm {arm} is the {likely}, say {_of(hits, total)}"
-    if regret := series.values(REGRET.read):
-        return f"Regret {average(regret)} in {counted(total, 'run')}"
-    return f"{counted(total, 'run')}, {series.runs[-1].sought or 'no answer'}"
-
-
-def _of(hits: int, total: int) -> str:
-    if total == 1:
-        return "the one run"
-    return f"all {total} runs" if hits == total else f"{hits} of {total} runs"
+def _said(verdict: VerdictLine) -> str:
+    """Cost and promise in a sentence."""
+    parts = [part for part in (verdict.cost, verdict.epsilon) if part]
+    return f"{capital('; '.join(parts))}." if parts else ""
 
 
 def _certainty(series: Series) -> str:

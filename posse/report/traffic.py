@@ -8,6 +8,7 @@ from posse.protocol.message import Plane
 from posse.report.drawing import COLOUR, Chart, canvas, large_numbers, note, to_svg
 from posse.report.page import MOST_ROWS, Section, some, table
 from posse.report.read import Series
+from posse.results.measures import DATA_MESSAGES
 from posse.results.record import RunRecord
 
 _ORDER = {"data": 0, "world": 1, "control": 2}
@@ -23,11 +24,11 @@ def section(series: Series) -> Section:
         "Messages, agent to coordinator": lambda run: run.communication.links.agent_coordinator,
         "Messages, coordinator to agent": lambda run: run.communication.links.coordinator_agent,
         "Messages, agent to agent": lambda run: run.communication.links.agent_agent,
-        "Cost as the paper counts it": lambda run: run.communication.cost,
+        "Cost as the paper counts it": _paper_cost,
         "Rounds of communication": lambda run: run.communication.rounds,
         "Bytes on the sockets": _kernel_bytes,
     }
-    terms = [(term, series.values(read)) for term, read in costs.items()]
+    terms = [(term, values) for term, read in costs.items() if any(values := series.values(read))]
     kinds = _kinds(series)
     note = "Means per run. Payload: what the codec made; frame: what ZeroMQ was handed."
     tables = [table("By kind of message", ("plane", "kind", *_COUNTS), kinds, note=note)]
@@ -54,24 +55,38 @@ def section(series: Series) -> Section:
         note = "Every link of every run is in links.csv."
         header = ("from", "to", "plane", "kind", *_COUNTS)
         tables.append(table(title, header, by_link, note=note, folded=True))
-    last = series.runs[-1].communication
-    world = last.world.messages
-    shared = f"{world:,} to and from the shared arms and " if world else ""
     return Section(
         id="traffic",
         title="What went over the wire",
-        text=[
-            "In the field nobody reports what agents send each other; what is counted here is the "
-            "coordinator's links."
-            if last.data.messages is None
-            else f"In the last run {last.data.messages:,} messages of the paper's own with "
-            f"{last.data.payload_bytes:,} payload bytes; beside them {shared}"
-            f"{last.control.messages:,} of control."
-        ],
-        terms=[(term, average(values)) for term, values in terms if values],
+        text=[_in_words(series)],
+        terms=[(term, average(values)) for term, values in terms],
         charts=some(_bytes_by_kind(kinds, series.spec.mode == "field")),
         tables=tables,
     )
+
+
+def _in_words(series: Series) -> str:
+    """What a run sent, on average."""
+    data = series.values(DATA_MESSAGES.read)
+    if not data:
+        return (
+            "In the field nobody reports what agents send each other; what is counted here is the "
+            "coordinator's links."
+        )
+    world = series.values(lambda run: run.communication.world.messages)
+    parts = {
+        "messages of the paper's own": data,
+        "to and from the arms that all share": world,
+        "of control": series.values(lambda run: run.communication.control.messages),
+    }
+    said = [f"{average(values)} {name}" for name, values in parts.items() if any(values)]
+    return f"A run sends {'; '.join(said) or 'nothing'}."
+
+
+def _paper_cost(run: RunRecord) -> float | None:
+    """The cost in links, where the system's paper has a formula for it."""
+    traffic = run.communication
+    return traffic.cost if traffic.per_round or traffic.closed_form else None
 
 
 def _kernel_bytes(run: RunRecord) -> float | None:

@@ -9,6 +9,7 @@ from posse.results import words
 from posse.results.measures import means
 from posse.results.notebook import frame, html
 from posse.results.record import NetworkFacts, RunRecord
+from posse.results.verdict import Truth, VerdictLine, drawn_anew, verdict
 
 Links = Literal["local", "keys", "insecure"]
 """All on one machine; with CURVE keys; on several machines without keys."""
@@ -21,7 +22,7 @@ NO_KEYS = (
 class Result(msgspec.Struct, kw_only=True):
     """A series of runs of one specification; `network` describes the graph of the first run.
 
-    `links`: how the links were protected.
+    `links`: how the links were protected. `truths`: what the lab knows of each run, by its means.
     """
 
     system: str
@@ -33,14 +34,28 @@ class Result(msgspec.Struct, kw_only=True):
     links: Links = "local"
     network: NetworkFacts = msgspec.field(default_factory=NetworkFacts)
     warnings: list[str] = []
+    truths: list[Truth] = []
+
+    @property
+    def verdict(self) -> VerdictLine:
+        """What came of it, as a line and its parts."""
+        asked = self.specification.get("repeat", len(self.runs))
+        anew = drawn_anew(self.specification)
+        return verdict(
+            self.runs,
+            asked=max(asked, len(self.runs)),
+            anew=anew,
+            truths=self.truths,
+            warnings=self.warnings,
+        )
 
     def __repr__(self) -> str:
         """What was found and what it cost, in a few lines."""
-        return words.brief(self._head(), self.runs, self.warnings)
+        return words.brief(self._head(), self.runs, self.verdict)
 
     def _repr_html_(self) -> str:
         """The closing table and the regret curve, for a notebook."""
-        return html(self._head(), words.rows(self.runs, self.warnings), self.runs)
+        return html(self._head(), words.rows(self.runs, self.verdict), self.runs)
 
     def _head(self) -> str:
         runs = counted(len(self.runs), "run")
@@ -87,4 +102,6 @@ class Result(msgspec.Struct, kw_only=True):
             "summary": self.summary(),
             "network": msgspec.to_builtins(self.network),
             "warnings": self.warnings,
+            "truths": msgspec.to_builtins(self.truths),
+            "verdict": msgspec.to_builtins(self.verdict),
         }

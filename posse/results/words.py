@@ -4,68 +4,56 @@ from collections import Counter
 from collections.abc import Sequence
 
 from posse.measure.confidence import Mean
-from posse.measure.numbers import counted, named, total, with_interval
-from posse.measure.traffic import RESENT
+from posse.measure.numbers import total, with_interval
 from posse.protocol.privacy import format_cost
+from posse.results.delays import delays
 from posse.results.measures import PULLS, REGRET, REWARDS, ROUNDS, SLOTS, means
 from posse.results.record import ILLUSTRATES, Privacy, RunRecord
+from posse.results.verdict import TROUBLES, VerdictLine, gone, verdict
 
 _BRIEF = (
-    *("found", "lot", "rounds", "slots", "pulls", "regret", "rewards", "on the wire", "privacy"),
-    *("used up", "missing", "warning"),
+    *("done", "partial", "lot", "rounds", "slots", "pulls", "regret", "rewards", "on the wire"),
+    *("privacy", *TROUBLES, "warning"),
 )
 
 
-def rows(runs: Sequence[RunRecord], warnings: Sequence[str]) -> list[tuple[str, str]]:
-    """What was found, what it cost, what it disclosed: a label and a sentence each."""
+def rows(runs: Sequence[RunRecord], told: VerdictLine | None = None) -> list[tuple[str, str]]:
+    """What was found, what it cost, what it disclosed: a label and a sentence each.
+
+    The verdict comes first, by default that on these runs; each trouble has a row of its own.
+    """
+    told = told or verdict(runs, asked=len(runs))
     summary = means(runs)
-    pairs = [("found", _found(runs))]
+    pairs = [(told.state, told.sentence), ("ended", _ended(runs))]
     last = runs[-1]
+    one = len(runs) == 1
     lost = "; see missing" * any(run.missing for run in runs)
-    pairs += [
-        (measure.name, f"{with_interval(summary[measure.name])} ({measure.counts(last)}{lost})")
-        for measure in (ROUNDS, SLOTS, PULLS, REGRET, REWARDS)
-        if measure.name in summary
-    ]
-    pairs += [(label, f"{line} (last run)") for label, line in last.detail.lines(last)]
-    pairs.append(("on the wire", _traffic(summary)))
+    for measure in (ROUNDS, SLOTS, PULLS, REGRET, REWARDS):
+        if measure.name in summary:
+            share = f"; {told.regret_share}" * bool(measure is REGRET and told.regret_share)
+            counts = f"{measure.counts(last)}{share}{lost}"
+            pairs.append((measure.name, f"{with_interval(summary[measure.name])} ({counts})"))
+    of_last = "" if one else " (last run)"
+    pairs += [(label, f"{line}{of_last}") for label, line in last.detail.lines(last)]
+    pairs.append(("on the wire", _traffic(runs, summary)))
     traffic = last.communication
-    if world := traffic.world.messages:
-        pairs.append(("the arms", f"{world:,} messages between agents and shared arms (last run)"))
     if (closed := traffic.closed_form) and traffic.cost is not None:
-        by_formula = f"{closed.cost:,.10g} by {closed.formula} (last run)"
+        by_formula = f"{closed.cost:,.10g} by {closed.formula}{of_last}"
         pairs.append(("cost", f"{traffic.cost:,.10g} in links; {by_formula}"))
-    if (delay := last.delay) is not None and delay.p50 and delay.p99:
-        times = f"median {1e3 * delay.p50:.2f} ms, 99 % {1e3 * delay.p99:.2f} ms (last run)"
-        pairs.append(("delay", times))
-    if delay is not None and delay.t_delay:
-        slots = ", ".join(map(str, delay.t_delay))
-        pairs.append(("delay in slots", f"{slots} by round (last run)"))
+    if timed := delays(runs).within():
+        pairs.append(("delay", ", ".join(f"{name} {1e3 * s:,.2f} ms" for name, s in timed)))
+    if last.delay is not None and last.delay.t_delay:
+        slots = ", ".join(map(str, last.delay.t_delay))
+        pairs.append(("delay in slots", f"{slots} by round{of_last}"))
     pairs.append(("privacy", _privacy(last.privacy)))
-    if again := sum(_resent(run) for run in runs):
-        pairs.append(("sent again", f"{again:,} frames, after connections were lost"))
-    if refused := sum((Counter(run.refused) for run in runs), Counter()):
-        pairs.append(("refused", ", ".join(f"{n} {reason}" for reason, n in refused.items())))
-    if proven := sorted({agent for run in runs for agent in run.proofs}):
-        text = "signed two values for one round, as `proofs` in the result shows"
-        pairs.append(("dismissed", f"{named(proven)} {text}"))
-    if exhausted := {agent for run in runs for agent in run.exhausted}:
-        loss = next((run.loss for run in runs if run.exhausted), "")
-        pairs.append(
-            ("used up", f"{counted(len(exhausted), 'agent')} ran out of rewards. {loss}".rstrip())
-        )
-    if missing := sorted({(absence.agent, absence.why) for run in runs for absence in run.missing}):
-        gone = ", ".join(f"agent {n} ({why})" for n, why in missing)
-        loss = next(run.loss for run in runs if run.missing)
-        pairs.append(("missing", f"{gone}. {loss}".rstrip()))
-    pairs += [("warning", warning) for warning in warnings]
+    pairs += told.losses
     pairs.append(("time", f"{with_interval(summary['elapsed_seconds'])} s a run"))
     return pairs
 
 
-def brief(head: str, runs: Sequence[RunRecord], warnings: Sequence[str]) -> str:
+def brief(head: str, runs: Sequence[RunRecord], told: VerdictLine) -> str:
     """A few lines for a prompt: `head`, then the main rows."""
-    labelled = rows(runs, warnings) if runs else []
+    labelled = rows(runs, told) if runs else []
     shown = (f"  {label:<13}{sentence}" for label, sentence in labelled if label in _BRIEF)
     return "\n".join([head, *shown])
 
@@ -92,57 +80,39 @@ def line(run: RunRecord) -> str:
     return f"{ending(run)}{judged}; {', '.join(parts)}"
 
 
-def gone(run: RunRecord) -> str:
-    """The agents that a run continued without, and why."""
-    return ", ".join(f"agent {rank} ({why})" for rank, why in sorted(run.dismissed.items()))
-
-
-def _resent(run: RunRecord) -> int:
-    again = run.communication.control.kinds.get(RESENT)
-    return (again.messages or 0) if again is not None else 0
-
-
-def _found(runs: Sequence[RunRecord]) -> str:
-    statuses = Counter(run.status for run in runs)
-    arms = Counter(run.best_arm for run in runs if run.best_arm is not None)
-    named = [
-        f"arm {arm} in {n} of {len(runs)}{_whether(arm, runs) if len(arms) > 1 else ''}"
-        for arm, n in arms.most_common(5)
-    ]
-    answer = ", ".join(named)
-    all_alike = len(statuses) == 1
-    status = ", ".join(s if all_alike else f"{s} ({n})" for s, n in statuses.most_common())
+def _ended(runs: Sequence[RunRecord]) -> str:
+    """How many runs ended how, and in how many the answer was right."""
+    statuses = Counter(run.status for run in runs).most_common()
+    ends = ", ".join(status if len(statuses) == 1 else f"{status} {n}" for status, n in statuses)
     known = [run.right for run in runs if run.right is not None]
-    right = f", right in {sum(known)} of {len(known)}" if known else ""
-    return f"{answer or runs[-1].sought or 'no arm'}{right}; ended as {status}"
+    return ends + (f"; right in {sum(known)} of {len(known)}" if known else "")
 
 
-def _whether(arm: int, runs: Sequence[RunRecord]) -> str:
-    """Whether the runs that named this arm were right; "" if unknown."""
-    known = [run.right for run in runs if run.best_arm == arm and run.right is not None]
-    if not known:
-        return ""
-    if len(set(known)) == 1:
-        return " (right)" if known[0] else " (wrong)"
-    return f" (right in {sum(known)})"
-
-
-def _traffic(summary: dict[str, Mean]) -> str:
+def _traffic(runs: Sequence[RunRecord], summary: dict[str, Mean]) -> str:
+    control = f"{with_interval(summary['control_messages'])} control messages"
     if "data_messages" not in summary:
         return "unknown: in the field nobody reports what agents send each other"
+    world = [run.communication.world.messages or 0 for run in runs]
+    if any(world) and not summary["data_messages"].mean:
+        each = total(sum(world) / len(world))
+        return f"{each} messages between agents and shared arms, none between agents; {control}"
     return (
         f"{with_interval(summary['data_messages'])} data messages, "
-        f"{with_interval(summary['data_payload_bytes'])} payload bytes; "
-        f"{with_interval(summary['control_messages'])} control messages"
+        f"{with_interval(summary['data_payload_bytes'])} payload bytes; {control}"
     )
 
 
 def _privacy(privacy: Privacy | None) -> str:
+    """What was promised and spent in a few lines; the page says what else there is to say."""
     if privacy is None:
         return "no claim"
     claim = privacy.claim
-    parts = [claim.says, _spent(privacy), privacy.records, privacy.ends]
-    if claim.guarantees and not privacy.protects:
+    if not claim.guarantees:
+        return claim.brief
+    parts: list[str | None] = [claim.brief, _spent(privacy)]
+    if privacy.protects:
+        parts += [privacy.records, privacy.ends]
+    else:
         parts.append(ILLUSTRATES)
     return " ".join(part for part in parts if part)
 
@@ -150,10 +120,7 @@ def _privacy(privacy: Privacy | None) -> str:
 def _spent(privacy: Privacy) -> str:
     """The sum of the ledgers, at the claim's δ."""
     claim, spent = privacy.claim, privacy.spent_per_agent
-    if not claim.guarantees:
-        return ""
     if spent is None:
         return "Each agent's own log says what was spent."
     after = " (added up afterwards: no guarantee)" if claim.delta else ""
-    most = format_cost(max(spent, default=0.0), claim.delta)
-    return f"Spent, according to the ledger of each agent: at most {most} for one reward{after}."
+    return f"Spent: at most {format_cost(max(spent, default=0.0), claim.delta)}{after}."

@@ -16,7 +16,13 @@ from tests.support.patience import PATIENCE
 
 def test_run_prints_a_table_and_leaves_a_directory(run_file: Path, posse: Posse) -> None:
     out = posse("run", run_file).out
-    for word in ("found", "arm 0 in 2 of 2", "on the wire", "ε = 0.5", "written to"):
+    for word in (
+        "done",
+        "Arm 0 is the best, say all 2 runs",
+        "on the wire",
+        "ε = 0.5",
+        "written to",
+    ):
         assert word in out
     (directory,) = (run_file.parent / "runs").iterdir()
     result = json.loads((directory / "result.json").read_text())

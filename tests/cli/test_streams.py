@@ -92,7 +92,7 @@ def test_a_reader_that_has_gone_ends_a_command_without_a_word(run_file: Path) ->
 
 @pytest.mark.parametrize(
     ("name", "value", "shown"),
-    [("PYTHONIOENCODING", "ascii", "\\u03b5 = 0.5"), ("COLUMNS", "0", "found")],
+    [("PYTHONIOENCODING", "ascii", "\\u03b5 = 0.5"), ("COLUMNS", "0", "done")],
     ids=["no such letters", "no width"],
 )
 def test_whatever_a_terminal_has_the_result_is_shown(

@@ -55,7 +55,7 @@ def test_verbose_says_each_run_as_it_ends(line, posse):
     lines = sorted(row for row in said.err.splitlines() if row.startswith("run "))
     assert [row.split(":")[0] for row in lines] == ["run 1 of 2", "run 2 of 2"]
     assert lines[0].startswith("run 1 of 2: arm 0 (identified), right; ")
-    assert "found" in said.out
+    assert "done" in said.out
 
 
 def test_verbose_shows_the_traceback_of_a_defect(posse, monkeypatch):

@@ -48,7 +48,7 @@ def test_a_run_is_watched_until_it_is_interrupted(tmp_path: Path, start: Start) 
     # between two runs only the agents are told
     assert any(line.startswith("dp-mase (corrected) · lab · Run ") for line in text.stdout)
     run.send_signal(signal.SIGINT)
-    until(lambda: "did not finish: interrupted" in page(url), "why it ended")
+    until(lambda: ": interrupted" in page(url), "why it ended")
     _, rest = run.communicate(timeout=PATIENCE)
     text.communicate(timeout=PATIENCE)
     assert run.returncode == 130, rest

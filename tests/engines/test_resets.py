@@ -90,7 +90,7 @@ def test_links_between_agents_that_are_cut_after_some_bytes_change_nothing(
         assert [agent.ended() for agent in up] == [0] * len(pairs)
     assert all(way.cuts >= 5 for way in ways)
     again = record.communication.control.kinds[RESENT].messages
-    assert dict(rows([record], []))["sent again"].startswith(f"{again} frames")
+    assert dict(rows([record]))["sent again"].startswith(f"{again} frames")
     assert_same_run(memory.run(plan, 0), record)
 
 

@@ -86,7 +86,7 @@ def test_no_reward_is_in_the_files_and_lines_of_a_run(
     public = {kind.table for kind in spec.system.results.log if issubclass(kind, PublicRow)}
     assert result.runs[0].log.keys() <= public
     assert result.runs[0].agent_logs == []
-    assert "rewards" not in dict(words.rows(result.runs, []))
+    assert "rewards" not in dict(words.rows(result.runs))
 
 
 def test_the_lab_knows_them(rewards: Path) -> None:

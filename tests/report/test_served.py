@@ -97,7 +97,7 @@ def test_with_a_result_or_without_a_state_nothing_goes_on(folder: Path, tmp_path
     ended.mkdir()
     (ended / "spec.toml").write_text((folder / "spec.toml").read_text())
     (ended / FAILURE).write_text(json.dumps({"error": "interrupted"}))
-    assert "This series did not finish: interrupted." in draw(ended)
+    assert "Failed: interrupted" in draw(ended)
     assert "<body>" in draw(ended)
 
 

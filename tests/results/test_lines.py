@@ -95,23 +95,23 @@ def test_what_anonymous_users_explored_and_earned() -> None:
     ],
 )
 def test_rounds_are_what_the_family_calls_rounds(detail: Detail, wanted: str) -> None:
-    assert dict(words.rows([run(detail, rounds=3)], []))["rounds"] == wanted
+    assert dict(words.rows([run(detail, rounds=3)]))["rounds"] == wanted
 
 
 @pytest.mark.parametrize(
     ("detail", "wanted"),
     [
-        (Detail(), "no arm; ended as horizon"),
-        (PlayersDetail(), "nothing: players play to the end; ended as horizon"),
+        (Detail(), "No arm was named in 1 run (horizon)"),
+        (PlayersDetail(), "No arm was named in 1 run (nothing: players play to the end)"),
     ],
 )
 def test_where_no_one_arm_is_found(detail: Detail, wanted: str) -> None:
-    assert dict(words.rows([run(detail)], []))["found"] == wanted
+    assert dict(words.rows([run(detail)]))["done"] == wanted
 
 
 @pytest.mark.parametrize("system", names())
 def test_every_label_stands_once(system: str) -> None:
-    labels = [label for label, _ in words.rows([record_of(system)], [])]
+    labels = [label for label, _ in words.rows([record_of(system)])]
     assert len(labels) == len(set(labels))
 
 

@@ -1,6 +1,7 @@
 """What a prompt and a notebook show of a result."""
 
 import importlib.util
+from html import escape
 
 import posse
 from posse.results import words
@@ -14,7 +15,7 @@ def test_a_prompt_shows_a_few_lines():
     result = posse.run(SPEC, repeat=3)
     assert repr(result).splitlines()[:2] == [
         "dp-mase (corrected), 3 runs in engine memory, seed 0",
-        "  found        arm 0 in 3 of 3, right in 3 of 3; ended as identified",
+        "  done         Arm 0 is the best, say all 3 runs",
     ]
     assert "\n  privacy      " in repr(result)
     assert repr(result).count("\n") < 8
@@ -51,9 +52,9 @@ def test_a_result_without_runs_shows_what_was_asked():
 def test_a_notebook_shows_the_closing_rows_and_the_curve(monkeypatch):
     result = posse.run(SPEC)
     html = result._repr_html_()
-    for label, said in words.rows(result.runs, result.warnings):
+    for label, said in words.rows(result.runs, result.verdict):
         assert f">{label}</th>" in html
-        assert said.split("<")[0] in html
+        assert escape(said) in html
     assert html.endswith("</svg>\n")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert "<svg" not in result._repr_html_()
@@ -72,28 +73,22 @@ def test_a_ledger_that_is_composed_holds_after_the_fact_and_the_lab_protects_not
     """How many releases there were depends on rewards: the claim is the guarantee."""
     ring = {"system": "private-ucb", "topology": {"kind": "ring"}, "agents": {"count": 4}}
     result = posse.run(SPEC | ring | {"parameters": {"horizon": 200, "epsilon": 0.5}})
-    said = dict(words.rows(result.runs, result.warnings))["privacy"]
+    said = dict(words.rows(result.runs, result.verdict))["privacy"]
     claim = result.runs[0].privacy.claim
     assert said.startswith(f"ε = {claim.epsilon:.4g}, δ = {claim.delta:.2g} (")
-    assert "Spent, according to the ledger of each agent: at most ε = " in said
-    assert f", δ = {claim.delta:.2g} for one reward (added up afterwards: no guarantee)." in said
+    assert "Spent: at most ε = " in said
+    assert f", δ = {claim.delta:.2g} (added up afterwards: no guarantee)." in said
     assert said.endswith("its messages carry the seed of all noise and keys.")
-    assert "afterwards" not in dict(words.rows(posse.run(SPEC).runs, []))["privacy"]
+    assert "afterwards" not in dict(words.rows(posse.run(SPEC).runs))["privacy"]
 
 
-def test_of_several_arms_each_is_said_to_be_right_or_wrong():
-    def run(arm, right):
-        return RunRecord(run=0, seed=0, status="horizon", best_arm=arm, right=right)
+def test_how_runs_ended_and_in_how_many_the_answer_was_right() -> None:
+    def run(status, right):
+        return RunRecord(run=0, seed=0, status=status, right=right, elapsed_seconds=1.0)
 
-    def found(*runs):
-        return words._found(runs)
+    def ended(*runs):
+        return dict(words.rows(runs))["ended"]
 
-    assert found(run(3, True), run(1, False)) == (
-        "arm 3 in 1 of 2 (right), arm 1 in 1 of 2 (wrong), right in 1 of 2; ended as horizon"
-    )
-    # each run may have arms of its own
-    assert found(run(3, True), run(3, False), run(1, True)).startswith(
-        "arm 3 in 2 of 3 (right in 1), arm 1 in 1 of 3 (right), right in 2 of 3"
-    )
-    assert found(run(3, None), run(1, None)) == "arm 3 in 1 of 2, arm 1 in 1 of 2; ended as horizon"
-    assert found(run(3, True), run(3, True)) == "arm 3 in 2 of 2, right in 2 of 2; ended as horizon"
+    assert ended(run("horizon", None)) == "horizon"
+    both = (run("identified", True), run("no_consensus", False), run("identified", True))
+    assert ended(*both) == "identified 2, no_consensus 1; right in 2 of 3"

@@ -70,11 +70,11 @@ def test_after_a_loss_the_result_says_whose_totals_these_are(raw: Any, said: str
     assert said in record.loss
     # shared arms are the coordinator's, who counts all
     assert ("do not include theirs" in record.loss) == (run.system.name != "tdfs-ucb")
-    told = dict(rows([record], []))
+    told = dict(rows([record]))
     assert told["missing"] == f"agent 1 (lost). {record.loss}"
     assert told["pulls"].endswith("(by all agents; see missing)")
     whole = lossy(run, {}, np.random.default_rng(5))
-    assert (whole.loss, dict(rows([whole], []))["pulls"][-15:]) == ("", "(by all agents)")
+    assert (whole.loss, dict(rows([whole]))["pulls"][-15:]) == ("", "(by all agents)")
 
 
 CLOSE = {"kind": "bernoulli", "means": [0.2, 0.75, 0.5, 0.6]}
