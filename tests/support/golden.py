@@ -102,7 +102,7 @@ def without_clock_and_chance(patch: pytest.MonkeyPatch) -> None:
     for name, module in list(sys.modules.items()):
         if name.startswith("posse."):
             for attribute, value in list(vars(module).items()):
-                if callable(value) and getattr(value, "__module__", "") == "time":
+                if getattr(value, "__module__", "") == "time" and value in clocks:
                     patch.setattr(module, attribute, clocks[value])
 
 
