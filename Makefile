@@ -132,5 +132,5 @@ lock:
 	$(LOCK) $(PROJECT) --extra report -o requirements/run.lock
 	$(LOCK) $(PROJECT) --extra dev --extra examples --extra report -o requirements/dev.lock
 	$(LOCK) $(PROJECT) --extra docs -o requirements/docs.lock
-	$(LOCK) $(PROJECT) --extra field --extra metrics -o requirements/image.lock
+	$(LOCK) $(PROJECT) --extra field --extra live --extra metrics -o requirements/image.lock
 	$(LOCK) requirements/compile.in -c requirements/image.lock -o requirements/compile.lock

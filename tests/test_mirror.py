@@ -25,6 +25,8 @@ kinds, values and interfaces, which decide nothing: tests/hosts/test_effects.py
     posse/families: context network system
 a live agent's door, as an application uses it: tests/live/test_client.py
     posse/live: address doors service
+what the HTTP door says, in whole requests: tests/live/test_http.py
+    posse/live: openapi told
 how both ends of a run go on after a kill: tests/testing/test_hosts.py
     posse/engines/agents: recovery
     posse/engines/coordinator: recovery

@@ -34,7 +34,7 @@ class LiveArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="live
     - `names`: the arms' labels, or `count`: K, and they are called 0 to K - 1.
     - `listen`: where the application asks, "unix:PATH" or "http://127.0.0.1:PORT"; {rank} becomes
       the agent's rank, or the port counts up with it. `token`: a file with the token that HTTP asks
-      for. In engine memory neither is needed.
+      for. In engine memory neither is needed. `flag`: what OpenFeature calls the decision.
     - `timeout`: seconds after which a reward is given up; `on_timeout` says what then happens:
       "again" asks another request, a number in [0, 1] counts as the reward, "end" ends the run.
     - `durable`: a decision is on disk before it is answered, a reward before it is confirmed, in
@@ -52,6 +52,9 @@ class LiveArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="live
     ] = 0
     listen: Annotated[str, Meta(description="unix:PATH or http://127.0.0.1:PORT, with {rank}")] = ""
     token: Annotated[str, Meta(description="a file with the token that HTTP asks for")] = ""
+    flag: Annotated[
+        str, Meta(pattern=r"^[\w.~-]{1,100}$", description="the flag's key in OpenFeature")
+    ] = "posse"
     timeout: Annotated[
         float, Meta(gt=0, le=3e7, description="seconds until a reward is given up")
     ] = 1800.0
@@ -139,6 +142,7 @@ class LiveArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="live
         """What the desk is told of them."""
         return DeskSettings(
             names=self.labels(),
+            flag=self.flag,
             timeout=self.timeout,
             on_timeout=self.on_timeout,
             idle=self.idle.choose,

@@ -6,7 +6,6 @@ import itertools
 import json
 import os
 import socket
-import threading
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -63,7 +62,7 @@ def _one(answer: Any) -> bool:
 
 
 class Agent:
-    """A live agent's door, for any number of threads: each has a connection of its own.
+    """A live agent's door, for any number of threads, with a connection for each call under way.
 
     `address` is "unix:PATH" or "http://127.0.0.1:PORT", by default that of POSSE_LIVE. `token` is
     what HTTP asks for, and `timeout` in seconds. A call whose connection broke is made once more:
@@ -76,7 +75,7 @@ class Agent:
         self._where = _address(address)
         self._token = token
         self._timeout = timeout
-        self._of_thread = threading.local()
+        self._free: list[_Unix | _Http] = []
 
     def ask(self, person: str = "") -> LiveDecision:
         """The arm for a request, at once; `LiveError` if the agent does not answer.
@@ -99,10 +98,9 @@ class Agent:
         return status
 
     def close(self) -> None:
-        """Close this thread's connection."""
-        if (connection := getattr(self._of_thread, "connection", None)) is not None:
-            connection.close()
-            self._of_thread.connection = None
+        """Close all connections; a later call makes a new one."""
+        while self._free:
+            self._free.pop().close()
 
     def __enter__(self) -> Self:
         return self
@@ -117,15 +115,25 @@ class Agent:
 
     def _call(self, request: dict[str, Any]) -> Any:
         for last in (False, True):
+            connection = None
             try:
-                if getattr(self._of_thread, "connection", None) is None:
-                    self._of_thread.connection = _connect(self._where, self._token, self._timeout)
-                return self._of_thread.connection.call(request)
+                connection = self._taken()
+                answer = connection.call(request)
+                self._free.append(connection)
+                return _answer(answer)
             except (OSError, EOFError, http.client.HTTPException) as error:
-                self.close()
+                if connection is not None:
+                    connection.close()
+                self.close()  # the others are of the same agent, which may have gone
                 if last:
                     raise LiveError(f"{self._where} did not answer: {error}") from None
         raise AssertionError
+
+    def _taken(self) -> "_Unix | _Http":
+        try:
+            return self._free.pop()
+        except IndexError:
+            return _connect(self._where, self._token, self._timeout)
 
 
 def _connect(where: str, token: str | None, timeout: float) -> "_Unix | _Http":
@@ -148,7 +156,7 @@ class _Unix:
         line = self._file.readline()
         if not line:
             raise EOFError("it closed the connection")
-        return _answer(_read(line))
+        return _read(line)
 
     def close(self) -> None:
         self._file.close()
@@ -189,8 +197,8 @@ class _Http:
         response = self._connection.getresponse()
         content = response.read()
         if response.status >= 400 and response.status != 409:
-            raise LiveError(f"HTTP {response.status}: {content[:300].decode(errors='replace')}")
-        return _read(content)
+            return {"error": f"HTTP {response.status}: {content[:300].decode(errors='replace')}"}
+        return {"answer": _read(content)}
 
     def close(self) -> None:
         self._connection.close()
@@ -229,7 +237,9 @@ class AsyncAgent:
         return status
 
     async def close(self) -> None:
-        """Close the connection."""
+        """Close the connection; a later call makes a new one."""
+        if self._threads is not None:
+            self._threads.close()
         writer, reading = self._writer, self._reading
         self._writer = self._reading = None
         if reading is not None:

@@ -58,6 +58,7 @@ class DeskSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     names: tuple[str, ...]
     timeout: float
+    flag: str = "posse"
     on_timeout: Literal["again", "end"] | float = "again"
     idle: IdleWay = "best"
     fixed: int = 0
@@ -155,6 +156,8 @@ class Desk:
         self._arms = len(settings.names)
         self.answer: int | None = None
         """The arm of the last run that ended; the best one known if it said none."""
+        self.silent = 0
+        """How many decisions timed out since a reward came."""
         self.trouble = ""
         """Why the run has to end, if it has to."""
         self.admit: Callable[[Sequence[str]], list[bool]] | None = None
@@ -322,6 +325,7 @@ class Desk:
             return self._told_again(number, key, value)
         self._close(number, decision, value, told=True)
         self.counts["rewards"] += 1
+        self.silent = 0
         return True
 
     def _checked(self, reward: float) -> float:
@@ -387,6 +391,7 @@ class Desk:
             if decision.asked > until:
                 return
             self.counts["timed out"] += 1
+            self.silent += 1
             if not isinstance(choice, str) and not self.over:
                 self._close(number, decision, choice, told=False)
                 continue

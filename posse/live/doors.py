@@ -6,7 +6,6 @@ import os
 import socket
 import stat
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,29 +13,14 @@ import msgspec
 
 from posse.errors import PosseError
 from posse.gates import decode
-from posse.live.desk import Decision, RewardRefusal
 from posse.live.service import Service
+from posse.live.told import ask, tell
 
 LONGEST = 1 << 20
 """Bytes of a request."""
 
 _MOST_AT_ONCE = 1_000
 """Requests of one connection that may be under way; beyond that it is not read."""
-
-
-class Told(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What became of one reward: `used`, or `refused` in a word, and `why`."""
-
-    used: bool
-    refused: str = ""
-    why: str = ""
-
-
-def told(result: bool | RewardRefusal) -> Told:
-    """The same for whoever is far away."""
-    if isinstance(result, RewardRefusal):
-        return Told(False, result.kind, str(result))
-    return Told(result)
 
 
 class LineRequest(msgspec.Struct, frozen=True):
@@ -49,38 +33,6 @@ class LineRequest(msgspec.Struct, frozen=True):
     ask: str | None = None
     tell: list[tuple[str, float]] | None = None
     status: bool = False
-
-
-async def ask(service: Service, person: str) -> Decision:
-    """A decision, without keeping the loop from others."""
-    asked: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
-    service.ask_soon(person, _into(asked))
-    return await asked
-
-
-async def tell(service: Service, rewards: list[tuple[str, float]]) -> list[Told]:
-    """What becomes of these rewards, without keeping the loop from others."""
-    done: asyncio.Future[list[bool | RewardRefusal]] = asyncio.get_running_loop().create_future()
-    service.tell_soon(rewards, _into(done))
-    return [told(result) for result in await done]
-
-
-def _into(future: "asyncio.Future[Any]") -> Callable[[Any], object]:
-    """A function that sets the future's result, from this thread or another one."""
-    loop, here = future.get_loop(), threading.get_ident()
-
-    def put(result: Any) -> None:
-        if not future.done():
-            future.set_result(result)
-
-    def answer(result: Any) -> None:
-        if threading.get_ident() == here:
-            put(result)
-        else:
-            with contextlib.suppress(RuntimeError):  # the door was closed meanwhile
-                loop.call_soon_threadsafe(put, result)
-
-    return answer
 
 
 class Doors:
@@ -175,8 +127,6 @@ class Doors:
                 answer = await tell(self._service, request.tell)
             else:
                 answer = self._service.status()
-            if self._service.store is not None and self._service.store.trouble:
-                raise PosseError(self._service.store.trouble)
         except PosseError as error:
             self._reply(writer, request.n, {"error": str(error)})
             return

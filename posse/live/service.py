@@ -19,6 +19,9 @@ from posse.errors import DiskTrouble, PosseError
 from posse.live.desk import Decision, Desk, DeskSettings, Memory, RewardRefusal, RunSoFar
 from posse.live.store import DecisionStore
 
+_SILENT = 3
+"""So many decisions that timed out one after another, without a reward between, are a failure."""
+
 _TICK = 0.2
 """Seconds between two looks at decisions that may have timed out."""
 
@@ -32,6 +35,7 @@ class LiveStatus(msgspec.Struct, frozen=True):
 
     over: bool
     answer: int | None
+    answer_name: str
     open: int
     waiting: int
     counts: dict[str, int]
@@ -170,15 +174,18 @@ class Service:
         self._time("tell", began)
         return used
 
-    def ask_soon(self, person: str, answer: Callable[[Decision], object]) -> None:
-        """As `ask`, for a loop: `answer` is called, by another thread, when it is on disk."""
+    def ask_soon(self, person: str, answer: Callable[[Decision | PosseError], object]) -> None:
+        """As `ask`, for a loop: `answer` is called, by another thread, when it is on disk.
+
+        Or with what keeps it from there.
+        """
         began = time.perf_counter()
         with self._lock:
             decision = self._desk.ask(self._wall(), person)
 
         def done() -> None:
             self._time("ask", began)
-            answer(decision)
+            answer(self._lost or decision)
 
         if self.store is None or decision.idle:
             done()
@@ -188,7 +195,7 @@ class Service:
     def tell_soon(
         self,
         rewards: Sequence[tuple[str, float]],
-        answer: Callable[[list[bool | RewardRefusal]], object],
+        answer: Callable[[list[bool | RewardRefusal] | PosseError], object],
     ) -> None:
         """As `tell`, of several, for a loop."""
         began, told = time.perf_counter(), list[bool | RewardRefusal]()
@@ -202,7 +209,7 @@ class Service:
 
         def done() -> None:
             self._time("tell", began)
-            answer(told)
+            answer(self._lost or told)
 
         self._last_told = self._wall()
         if self.store is None:
@@ -211,6 +218,15 @@ class Service:
         else:
             self.store.after(done)
 
+    def health(self) -> str:
+        """What is wrong, in a sentence; "" if nothing is."""
+        if self.trouble:
+            return self.trouble
+        silent = self._desk.silent
+        if silent < _SILENT:
+            return ""
+        return f"the application tells nothing: the last {silent} decisions timed out"
+
     def status(self) -> LiveStatus:
         """What happened so far; from any thread."""
         with self._lock:
@@ -218,7 +234,8 @@ class Service:
             is_open, waiting, oldest = desk.look(self._wall())
             return LiveStatus(
                 over=desk.over,
-                answer=desk.answer if desk.over else None,
+                answer=(answer := desk.answer if desk.over else None),
+                answer_name="" if answer is None else self.settings.names[answer],
                 open=is_open,
                 waiting=waiting,
                 counts=dict(desk.counts),
@@ -238,6 +255,10 @@ class Service:
         os.close(self.alarm)
 
     # --- inside ----------------------------------------------------------------------------------
+
+    @property
+    def _lost(self) -> DiskTrouble | None:
+        return DiskTrouble(self.store.trouble) if self.store and self.store.trouble else None
 
     def _come(self) -> None:
         self._last_told = self._wall()
