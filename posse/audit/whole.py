@@ -1,6 +1,5 @@
 """The audit of a plan: choose the data sets, learn the event, give the verdict."""
 
-import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from posse.audit.trials import SIZE, Bench
 from posse.audit.view import Adversary, EnoughSeen, sees_only_ends
 from posse.engines import memory
 from posse.engines.sources import of_this_machine
+from posse.engines.start.room import cores
 from posse.errors import InputError, RunFailed, SpecError
 from posse.families.reading import Recorder
 from posse.hosts.spending import keep_none
@@ -213,7 +213,7 @@ class Audit(Bench):
                 memory.run(self.plan, run, tap=seen, sources=sources)
         each = perf_counter() - times[-1]
         alone = COUPLED if self.noise and self.claimed and not self.exchanges else 0
-        jobs = self.jobs or os.cpu_count() or 1
+        jobs = self.jobs or cores()
         counted = self.pieces * SIZE
         seconds = each * (alone + max(counted / jobs, 2 * self.runs * bool(alone)))
         kept = _NUMBER * len(seen.numbers) * max(SIZE * jobs, 2 * _PILOT, alone)

@@ -122,8 +122,12 @@ def _carry_out(options: argparse.Namespace) -> int:
     except PosseError as error:
         return _complain(error, getattr(error, "__notes__", []), options.verbose)
     except (Exception, SystemExit) as error:  # a user's own code may call sys.exit
+        from posse.engines.start import room
+
         if isinstance(error, OSError) and error.filename is not None:
             refusal = PosseError(f"{os.fsdecode(error.filename)} cannot be used: {error.strerror}")
+        elif room.is_short_of_tasks(error):
+            refusal = PosseError(f"{room.FEW_TASKS}; {room.RAISE_TASKS}")
         elif defect.place(error):
             refusal = RunFailed(defect.describe(error))
         elif isinstance(error, OSError) and error.errno in _FULL:

@@ -3,7 +3,6 @@
 import argparse
 import contextlib
 import json
-import os
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -23,6 +22,7 @@ from posse.cli.options import plan as plan_of
 from posse.cli.parser import Parser
 from posse.cli.progress import screen
 from posse.durable.directory import RunDirectory
+from posse.engines.start.room import cores
 from posse.errors import PosseError, RunFailed
 from posse.gates import files, locks
 from posse.log import complain, remark
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     checked = plan_of(options, *changes(options))
     on = placement(options)
     checked.require(None if on is None else 0)
-    jobs = options.jobs or os.cpu_count() or 1
+    jobs = options.jobs or cores()
     if options.jobs and (checked.spec.engine.kind == "processes" or on):
         remark("--jobs has no effect: it shares runs in memory, without --on")
 

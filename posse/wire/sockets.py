@@ -63,7 +63,11 @@ def end(context: zmq.Context[zmq.Socket[bytes]], within: float = END_WITHIN) -> 
     1 time in 250 with 6 MB, whatever the linger. After `within` seconds the context is left behind.
     """
     ending = threading.Thread(target=context.term, name="end of ZeroMQ", daemon=True)
-    ending.start()
+    try:
+        ending.start()
+    except RuntimeError:  # the system permits no more threads
+        context.term()
+        return
     ending.join(within)
     if ending.is_alive():
         LOG.warning("ZeroMQ did not end within %g s; posse goes on without waiting for it", within)

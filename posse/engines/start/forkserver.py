@@ -46,6 +46,7 @@ from posse.engines.agents.uplink import Uplink
 from posse.engines.resources import share
 from posse.engines.start.crew import Crew, Died, Starter, journal_of
 from posse.engines.start.immortal import make_immortal
+from posse.engines.start.room import FEW_TASKS, RAISE_TASKS
 from posse.families import find_system
 from posse.gates import code
 from posse.gates.decode import Packed
@@ -62,6 +63,12 @@ _DEATH = struct.Struct("<ii")
 _DEFECT = 70
 """Exit code of a process whose own code failed (EX_SOFTWARE)."""
 
+_NO_ROOM = 71
+"""Exit code of a process that could not start a thread (EX_OSERR)."""
+
+_NOT_FORKED = -1
+"""In place of a rank: no process more could be forked."""
+
 _GRACE = 3.0
 _MANY = 8
 """Agents per core above which they count as many."""
@@ -72,6 +79,8 @@ _BEHIND = 5
 
 _ROUND = 10.0
 """Seconds in which each agent of a process has its turn, even if all calculate."""
+
+_FEW = f"{FEW_TASKS}; {RAISE_TASKS}, or use fewer agents"
 
 LEASH = 0
 
@@ -136,6 +145,10 @@ def of_death(told: tuple[int, int] | None) -> Died:
     if told is None:
         return Died(None, "the process that starts the agents is gone")
     rank, code = told
+    if rank == _NOT_FORKED:
+        return Died(None, f"only {code} of the agents' processes could be started: {_FEW}")
+    if code == _NO_ROOM:
+        return Died(rank, f"agent {rank} could not be started: {_FEW}")
     if code < 0:
         why = f"agent {rank} was killed by {signal.Signals(-code).name}"
         return Died(rank, why, killed=True)
@@ -175,9 +188,8 @@ def _rehearse() -> None:
     memory.run(prepare(_REHEARSAL), 0)
 
 
-def _fork(crew: Crew) -> dict[int, list[int]]:
-    """Fork every agent; returns ranks by process id."""
-    ranks: dict[int, list[int]] = {}
+def _fork(crew: Crew, ranks: dict[int, list[int]]) -> None:
+    """Fork every agent, and add its ranks by process id; `OSError` if that fails half way."""
     system = find_system(crew.system, crew.folders)
     plan = None if crew.spec is None else prepare(crew.spec)
     # made before the fork, so that all agents share the memory
@@ -201,7 +213,10 @@ def _fork(crew: Crew) -> dict[int, list[int]]:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 core = companions[0] if crew.per_process == 1 else number
                 many = _share_cores(core, len(together))
-                _thread.start_new_thread(_heed, ())
+                try:
+                    _thread.start_new_thread(_heed, ())
+                except RuntimeError:
+                    os._exit(_NO_ROOM)
                 code = _serve(crew, companions, plan, many=many)
             except Exception:
                 traceback.print_exc()
@@ -210,7 +225,6 @@ def _fork(crew: Crew) -> dict[int, list[int]]:
                 close_all()
                 os._exit(code)
         ranks[pid] = companions
-    return ranks
 
 
 def _serve(crew: Crew, ranks: list[int], plan: Plan | None, *, many: bool) -> int:
@@ -358,7 +372,10 @@ def main() -> None:
                     request = leash.recv_bytes()
                 except (EOFError, OSError):
                     return
-                ranks |= _fork(Packed[Crew](Crew).read(request))
+                try:
+                    _fork(Packed[Crew](Crew).read(request), ranks)
+                except OSError:
+                    deaths.send_bytes(_DEATH.pack(_NOT_FORKED, len(ranks)))
     except BrokenPipeError:
         pass
     finally:

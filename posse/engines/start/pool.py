@@ -16,6 +16,7 @@ from queue import SimpleQueue
 from types import FrameType
 from typing import TypeVar
 
+from posse.engines.start.room import cores
 from posse.errors import InputError, PosseError, RunFailed
 from posse.gates import code
 
@@ -32,10 +33,12 @@ def on_all_cores(
 ) -> Iterator[tuple[int, B | PosseError]]:
     """Each outcome of `work(item)` as it ends, with the item's place; a failure stops no other.
 
-    `jobs` new processes do the work (default: one per core), or this process if one is enough, or
-    if it is itself a worker of a `multiprocessing.Pool`, which must not start others.
+    `jobs` new processes do the work (default: one per core that this process may use), or this one
+    if one is enough, or if it is itself a worker of a `multiprocessing.Pool`, which must not start others.
     """
-    workers = min(jobs or os.cpu_count() or 1, len(items))
+    if jobs is not None and jobs < 1:
+        raise InputError(f"jobs = {jobs}: must be 1 or more, or None for one per core")
+    workers = min(jobs or cores(), len(items))
     if workers <= 1 or current_process().daemon:
         for place, item in enumerate(items):
             yield place, outcome(work, item)

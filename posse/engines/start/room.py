@@ -1,11 +1,12 @@
-"""Checks that this machine can have a run's processes, before any of them is started.
+"""What this machine gives us, and whether a run's processes have room, before any is started.
 
-libzmq ends a process that is out of descriptors, and the system ends one that is out of memory.
-Neither says what to do.
+libzmq ends a process that is out of descriptors or threads, and the system ends one that is out of
+memory. Neither says what to do.
 """
 
+import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -33,11 +34,23 @@ _OF_AN_AGENT = 192 << 10
 _ENOUGH = 512
 """Least limit of open files of which some are kept for files alone."""
 
-_THREADS = 3
-"""Threads of a process, its own and ZeroMQ's two; companions have one each."""
+_THREADS = 4
+"""Threads of a process: its own, ZeroMQ's two, and that of the leash; companions have one each."""
+
+_OURS = 4
+"""Threads of the coordinator's, ZeroMQ's two and the one that ends it, and the fork server."""
 
 _PROC = Path("/proc")
 _CGROUP = Path("/sys/fs/cgroup")
+
+FEW_TASKS = "this machine or container permits no more threads and processes"
+RAISE_TASKS = "raise that (the container's pids limit, ulimit -u, systemd's TasksMax)"
+
+
+def is_short_of_tasks(error: BaseException) -> bool:
+    """Whether the system refused a thread or a process: Python tells of a thread by its text."""
+    thread = isinstance(error, RuntimeError) and "can't start new thread" in str(error)
+    return thread or (isinstance(error, OSError) and error.errno == errno.EAGAIN)
 
 
 def require_processes() -> None:
@@ -63,7 +76,7 @@ def require(
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     processes = -(-spawn // together)
-    threads = _THREADS * processes + (spawn if together > 1 else 0)
+    threads = _THREADS * processes + (spawn if together > 1 else 0) + _OURS
     reserve = RESERVE if hard >= _ENOUGH else 0
     if soft != hard - reserve:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard - reserve, hard))
@@ -73,14 +86,14 @@ def require(
     of_agents = [agent * len(share) + link * sum(share) + _SHARED for share in shares]
     files = max([(_PER_AGENT - ipc) * agents + _BESIDES, *of_agents])
     needs = (
-        ("open files in one process", files + reserve, hard, "ulimit -Hn"),
-        ("threads and processes", threads, free_tasks(), "the container's pids limit"),
+        ("open files in one process", files + reserve, hard, "raise that (ulimit -Hn)"),
+        ("threads and processes", threads, free_tasks(), RAISE_TASKS),
     )
-    for what, needed, allowed, limit in needs:
+    for what, needed, allowed, do in needs:
         if 0 <= allowed < needed:
             raise PosseError(
-                f"{agents} agents need {needed:,} {what}, and {allowed:,} are allowed here; raise "
-                f"that ({limit}), use fewer agents, or run in memory: --engine memory"
+                f"{agents} agents need {needed:,} {what}, and {allowed:,} are allowed here; {do}, "
+                "use fewer agents, or run in memory: --engine memory"
             )
     free = free_memory()
     needed = _MEMORY * processes + (_OF_AN_AGENT * spawn if together > 1 else 0)
@@ -92,18 +105,69 @@ def require(
 
 
 def free_memory(proc: Path = _PROC, cgroup: Path = _CGROUP) -> int | None:
-    """Free memory in bytes, the lesser of machine and container; None where neither tells."""
-    left = _left(cgroup, "memory.max", "memory.current")
-    if left is not None:  # files that were read count as used, and give way
-        left += _numbers(cgroup / "memory.stat").get("inactive_file", 0)
-    limits = [_available(proc / "meminfo"), left]
+    """Free memory in bytes, the least of machine and control groups; None where none tells."""
+    limits = [_available(proc / "meminfo")]
+    for folder in _groups("memory", proc, cgroup):
+        left = _left(folder, "memory.max", "memory.current")
+        if left is not None:  # files that were read count as used, and give way
+            left += _numbers(folder / "memory.stat").get("inactive_file", 0)
+        limits.append(left)
     return min((free for free in limits if free is not None), default=None)
 
 
-def free_tasks(cgroup: Path = _CGROUP) -> int:
-    """How many threads may still be started in this container; -1 where there is no limit."""
-    free = _left(cgroup, "pids.max", "pids.current")
-    return -1 if free is None else free
+def free_tasks(proc: Path = _PROC, cgroup: Path = _CGROUP) -> int:
+    """How many threads this process may still start, with its processes; -1 without a limit."""
+    limits = [_left(group, "pids.max", "pids.current") for group in _groups("pids", proc, cgroup)]
+    limits.append(_of_user(proc))
+    return min((free for free in limits if free is not None), default=-1)
+
+
+def cores(proc: Path = _PROC, cgroup: Path = _CGROUP) -> int:
+    """How many cores this process may use: its affinity, and its control groups' quotas."""
+    has_affinity = hasattr(os, "sched_getaffinity")
+    number = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+    for folder in _groups("cpu", proc, cgroup):
+        names = ("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+        for files in names:
+            try:
+                quota, period = " ".join((folder / name).read_text() for name in files).split()
+                if int(quota) > 0:
+                    number = min(number, int(quota) // int(period))
+            except (OSError, ValueError):  # no such file, or "max"
+                continue
+    return max(number, 1)
+
+
+def _groups(controller: str, proc: Path, cgroup: Path) -> Iterator[Path]:
+    """The folders of this process's control groups, inner ones first, as far as they are seen."""
+    yield cgroup
+    try:
+        lines = (proc / "self" / "cgroup").read_text().splitlines()
+    except OSError:
+        return
+    for _, names, path in (line.split(":", 2) for line in lines):
+        if names and controller not in names.split(","):
+            continue
+        top = cgroup / names if names else cgroup
+        within = top / path.lstrip("/")
+        yield from (folder for folder in (within, *within.parents) if folder.is_relative_to(top))
+
+
+def _of_user(proc: Path) -> int | None:
+    """How many threads this user may still start; None without a limit, as for root."""
+    import resource  # noqa: PLC0415  (Windows has none)
+
+    most, user = resource.getrlimit(resource.RLIMIT_NPROC)[0], os.getuid()
+    if most < 0 or user == 0:
+        return None
+    has = 0
+    for process in proc.glob("[0-9]*"):
+        try:
+            if process.stat().st_uid == user:
+                has += len(os.listdir(process / "task"))
+        except OSError:  # it ended
+            continue
+    return max(most - has, 0)
 
 
 def _numbers(path: Path) -> dict[str, int]:

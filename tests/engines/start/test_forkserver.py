@@ -10,6 +10,7 @@ import pytest
 
 from posse.engines import memory
 from posse.engines.processes import ProcessEngine
+from posse.engines.start import forkserver
 from posse.errors import PosseError
 from posse.plan import Plan, prepare
 from tests.runs.test_restarts import CASES, SMALLER
@@ -56,6 +57,46 @@ def alone(agents: int) -> Plan:
             "parameters": {"horizon": 2_000, "epsilon": 1.0},
         }
     )
+
+
+SHORT = """
+import _thread, os, sys
+sys.path[:] = sys.argv[2:]
+from posse.engines.start import forkserver
+fork, left = os.fork, [2]
+def refuse(*_): {refuse}
+def some():
+    left[0] -= 1
+    if left[0] < 0:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+    return fork()
+{patch}
+forkserver.main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("refuse", "patch", "said"),
+    [
+        ("pass", "os.fork = some", "only 2 of the agents' processes could be started: "),
+        (
+            'raise RuntimeError("can\'t start new thread")',
+            "_thread.start_new_thread = refuse",
+            "agent [0-3] could not be started: ",
+        ),
+    ],
+)
+def test_too_few_processes_or_threads_are_said_at_once(
+    refuse: str, patch: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other programs may take what was free; agents that were forked held the pipe of deaths."""
+    monkeypatch.setattr(forkserver, "_START", SHORT.format(refuse=refuse, patch=patch))
+    plan = alone(4)
+    with (
+        pytest.raises(PosseError, match=f"{said}this machine or container permits no more threads"),
+        ProcessEngine(plan) as engine,
+    ):
+        engine.run(plan, 0)
 
 
 @ONLY_LINUX

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from posse.engines.start import pool
 from posse.engines.start.pool import on_all_cores
-from posse.errors import ArmsError, RunFailed, SpecError
+from posse.errors import ArmsError, InputError, RunFailed, SpecError
 
 
 def square(number: int) -> int:
@@ -141,3 +142,15 @@ def test_only_the_workers_are_kept_to_one_thread(monkeypatch: pytest.MonkeyPatch
     before = dict(os.environ)
     assert {count for _, count in on_all_cores(threads, range(4), 2)} == {"1"}
     assert dict(os.environ) == before
+
+
+@pytest.mark.parametrize("jobs", [0, -1])
+def test_fewer_than_one_job_is_refused(jobs: int) -> None:
+    with pytest.raises(InputError, match=f"jobs = {jobs}: must be 1 or more"):
+        next(on_all_cores(abs, [1, 2], jobs))
+
+
+def test_no_more_workers_start_than_cores_are_allotted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one no process is started, so that even what cannot be sent to another is done."""
+    monkeypatch.setattr(pool, "cores", lambda: 1)
+    assert [*on_all_cores(lambda item: item + 1, [1, 2])] == [(0, 2), (1, 3)]

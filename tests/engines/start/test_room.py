@@ -1,5 +1,6 @@
 """Room for a run's processes: a sentence before the start, not libzmq's end in the middle."""
 
+import os
 import resource
 import subprocess
 import sys
@@ -67,10 +68,59 @@ def test_what_a_machine_and_its_container_leave(tmp_path: Path) -> None:
     (tmp_path / "memory.max").write_text("max\n")
     assert room.free_memory(tmp_path, tmp_path) == 512 << 10
     assert room.free_memory(tmp_path / "absent", tmp_path / "absent") is None
-    assert room.free_tasks(tmp_path) == -1
-    (tmp_path / "pids.max").write_text("64\n")
-    (tmp_path / "pids.current").write_text("70\n")
-    assert room.free_tasks(tmp_path) == 0
+
+
+@pytest.mark.parametrize(
+    ("lines", "inner"),
+    [("0::/a/b\n", "a/b"), ("7:cpu,pids,memory:/b\n0::/\n", "cpu,pids,memory/b")],
+)
+def test_control_groups_on_the_way_to_this_process_limit_it(
+    lines: str, inner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of unified and of older control groups, the container's own and outer ones."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(64))
+    monkeypatch.setattr(room, "_of_user", lambda proc: None)
+    proc, groups = tmp_path / "proc", tmp_path / "cgroup"
+    (proc / "self").mkdir(parents=True)
+    (proc / "self" / "cgroup").write_text(lines)
+    within = groups / inner
+    within.mkdir(parents=True)
+
+    def sees() -> tuple[int, int | None, int]:
+        return (
+            room.free_tasks(proc, groups),
+            room.free_memory(proc, groups),
+            room.cores(proc, groups),
+        )
+
+    assert sees() == (-1, None, 64)
+    for folder, tasks, memory, quota in ((within.parent, 64, 4096, 6), (within, 32, 8192, 3)):
+        (folder / "pids.max").write_text(f"{tasks}\n")
+        (folder / "pids.current").write_text("30\n")
+        (folder / "memory.max").write_text(f"{memory}\n")
+        (folder / "memory.current").write_text("96\n")
+        (folder / "cpu.max").write_text(f"{quota * 50_000} 50000\n")
+        assert sees() == (tasks - 30, 4000, quota)
+    (within / "pids.current").write_text("70\n")
+    (within / "cpu.max").unlink()
+    (within / "cpu.cfs_quota_us").write_text("50000\n")
+    (within / "cpu.cfs_period_us").write_text("100000\n")
+    assert sees() == (0, 4000, 1)
+
+
+def test_a_user_s_limit_of_threads_counts_those_that_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for process, threads in ((7, 3), (8, 2)):
+        for thread in range(threads):
+            (tmp_path / str(process) / "task" / str(thread)).mkdir(parents=True)
+    user = tmp_path.stat().st_uid
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (12, 12))
+    monkeypatch.setattr(os, "getuid", lambda: user or 1)
+    if user:
+        assert room.free_tasks(tmp_path, tmp_path) == 7
+    monkeypatch.setattr(os, "getuid", lambda: 0)
+    assert room.free_tasks(tmp_path, tmp_path) == -1
 
 
 def test_little_memory_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,13 +131,13 @@ def test_little_memory_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_few_tasks_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "free_tasks", lambda: 32)
-    room.require(10, 10)
-    with pytest.raises(PosseError, match="11 agents need 33 threads and processes, and 32 are"):
-        room.require(11, 11)
-    room.require(20, 20, together=10)
-    with pytest.raises(PosseError, match="24 agents need 33 threads and processes, and 32 are"):
-        room.require(24, 24, together=8)
+    monkeypatch.setattr(room, "free_tasks", lambda: 24)
+    room.require(5, 5)
+    with pytest.raises(PosseError, match="6 agents need 28 threads and processes, and 24 are"):
+        room.require(6, 6)
+    room.require(12, 12, together=6)
+    with pytest.raises(PosseError, match="14 agents need 26 threads and processes, and 24 are"):
+        room.require(14, 14, together=7)
 
 
 @pytest.mark.parametrize(
