@@ -3,6 +3,7 @@
 The papers have none of them. Traffic counts them apart, as plane `control`.
 """
 
+from collections.abc import Iterator, Sequence
 from typing import Annotated, ClassVar
 
 import msgspec
@@ -287,6 +288,11 @@ REWARDS = "rewards"
 _MANY = Meta(max_length=MOST_ITEMS)
 _FEW = Meta(max_length=1_000)
 """Names of tables, means and reasons: a system has a handful."""
+_ROWS = 5_000
+"""Rows of a report in one message: some 43 to 90 bytes each, and a message has a MiB at most."""
+_PART = Meta(max_length=_ROWS)
+MOST_PARTS = 64
+"""Messages of rows before a report: more are no honest agent's."""
 
 
 class Report(Control, frozen=True):
@@ -304,6 +310,36 @@ class Report(Control, frozen=True):
     log: Annotated[dict[Name, Annotated[list[Annotated[list[float], _MANY]], _MANY]], _FEW]
     seconds: Annotated[dict[Name, Annotated[list[float], _MANY]], _FEW]
     resources: ResourceUse
+
+
+class ReportRows(Control, frozen=True):
+    """Rows of a `Report` that has too many for one message; they come before it."""
+
+    releases: Annotated[list[Release], _PART]
+    log: Annotated[dict[Name, Annotated[list[Annotated[list[float], _FEW]], _PART]], _FEW]
+
+
+def in_parts(report: Report) -> Iterator[ReportRows | Report]:
+    """A report as messages of which each is small enough: a long run has a release per slot."""
+    releases, log = report.releases, {table: [*rows] for table, rows in report.log.items()}
+    while len(releases) > _ROWS:
+        yield ReportRows(releases[:_ROWS], {})
+        releases = releases[_ROWS:]
+    for table, rows in log.items():
+        while len(rows) > _ROWS:
+            yield ReportRows([], {table: rows[:_ROWS]})
+            del rows[:_ROWS]
+    yield msgspec.structs.replace(report, releases=releases, log=log)
+
+
+def whole(parts: Sequence[ReportRows], last: Report) -> Report:
+    """The report that `in_parts` took apart."""
+    releases = [release for part in parts for release in part.releases]
+    log = {
+        table: [row for part in parts for row in part.log.get(table, ())] + rows
+        for table, rows in last.log.items()
+    }
+    return msgspec.structs.replace(last, releases=releases + last.releases, log=log)
 
 
 class Ask(Control, frozen=True):
@@ -333,7 +369,7 @@ TO_COORDINATOR: tuple[type[Message], ...] = (
     Failed,
     Stopped,
 )
-TO_LABS_COORDINATOR: tuple[type[Message], ...] = (Due, Attested, Report)
+TO_LABS_COORDINATOR: tuple[type[Message], ...] = (Due, Attested, ReportRows, Report)
 """Messages that each of the two hosts may be sent during a run; these last in the lab only."""
 
 TO_JOINING: tuple[type[Message], ...] = (

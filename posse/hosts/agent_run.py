@@ -364,7 +364,8 @@ class AgentRun:
             spent = total_cost(self.account.releases, self._setup.reward_claim.delta)
         self.account.lifetime = self._spending.end(spent)
         # in the field an agent's account stays on its machine
-        self.say(control.Stopped() if self.field else self._report())
+        for word in [control.Stopped()] if self.field else control.in_parts(self._report()):
+            self.say(word)
 
     def leave(self) -> None:
         """Give the run up, and the ledger with it."""

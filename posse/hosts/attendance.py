@@ -1,13 +1,13 @@
 """The agents that take part in a run, how far each has come, and its last word."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from posse.clocks.run_clock import WallClock
-from posse.hosts.report import ReportForm
+from posse.hosts.report import BadReport, ReportForm
 from posse.protocol import control
 from posse.protocol.errors import Contradiction, RemoteProtocolError
 from posse.protocol.machine import Finish
@@ -45,6 +45,8 @@ class Attendance:
         self._rounds_of_finished = 0.0
         self.verdict: Finish | None = None
         self.reports: dict[int, control.Report] = {}
+        self._rows = defaultdict[int, list[control.ReportRows]](list)
+        """What came of reports that have too many rows for one message."""
         self.elapsed = 0.0
         self._reported: set[int] = set()
         self._form = form
@@ -126,15 +128,23 @@ class Attendance:
         self.verdict = verdict
         self.elapsed = self._wall.now
 
-    def take_last_word(self, rank: int, message: control.Report | control.Stopped) -> None:
-        """Take an agent's last word.
+    def take_last_word(
+        self, rank: int, message: control.Report | control.ReportRows | control.Stopped
+    ) -> None:
+        """Take an agent's last word, or rows of it.
 
         `RemoteProtocolError` if it is out of turn or not the first; `BadReport` if it is false.
         """
-        reports = isinstance(message, control.Report)
+        reports = not isinstance(message, control.Stopped)
         if self.verdict is None or rank in self._reported or reports != (self._form is not None):
             raise RemoteProtocolError("out-of-turn", type(message).__name__)
+        if isinstance(message, control.ReportRows):
+            self._rows[rank].append(message)
+            if len(self._rows[rank]) > control.MOST_PARTS:
+                raise BadReport("more rows than any run has")
+            return
         if isinstance(message, control.Report) and self._form is not None:
+            message = control.whole(self._rows.pop(rank, ()), message)
             self._form.check(rank, message)
             self.reports[rank] = message
         self._reported.add(rank)

@@ -414,7 +414,7 @@ class CoordinatorHost:
             case control.Failed(reason, mistake):
                 self.left.append((rank, blamed(rank, reason, self.trouble), mistake))
                 return False
-            case control.Stopped() | control.Report():
+            case control.Stopped() | control.Report() | control.ReportRows():
                 self._last_word(rank, message, frame)
             case _:
                 raise RemoteProtocolError("out-of-turn", type(message).__name__)
@@ -469,7 +469,10 @@ class CoordinatorHost:
             self._server.end(Finish("finished"))
 
     def _last_word(
-        self, rank: int, message: control.Report | control.Stopped, frame: bytes
+        self,
+        rank: int,
+        message: control.Report | control.ReportRows | control.Stopped,
+        frame: bytes,
     ) -> None:
         try:
             self.attendance.take_last_word(rank, message)

@@ -16,6 +16,7 @@ from posse.protocol.federated import LeftRow
 from posse.protocol.machine import Finish
 from posse.protocol.mase import EliminationRow
 from posse.protocol.privacy import Release
+from posse.protocol.wire import MAX_DATA
 
 FORM = ReportForm(3, 2, {"regret"}, ())
 
@@ -105,6 +106,29 @@ def test_a_report_that_no_agent_can_have_measured_is_refused(changes: dict[str, 
     with pytest.raises(BadReport):
         end.take_last_word(1, report(**changes))
     end.take_last_word(1, report())
+
+
+def test_a_report_with_too_many_rows_comes_in_parts_that_are_put_together_again() -> None:
+    """A release per slot, each with an ε of its own, in a run of 60,000 slots is 2.6 MB."""
+    form = ReportForm(3, 2, {"regret"}, (EliminationRow,))
+    releases = [Release("laplace", 1.0, 1.0, 1.0 / n, "b") for n in range(1, 60_001)]
+    log = {EliminationRow.table: [[float(n), 0.0] for n in range(12_000)]}
+    long = report(releases=releases, log=log)
+    words = list(control.in_parts(long))
+    assert [type(word).__name__ for word in words] == ["ReportRows"] * 13 + ["Report"]
+    assert max(len(msgspec.msgpack.encode(word)) for word in words) < MAX_DATA
+    end = ending(3, form)
+    end.decide(Finish("horizon"))
+    for word in words:
+        assert 1 in end.without_last_word()
+        end.take_last_word(1, word)
+    assert end.reports == {1: long}
+    assert list(control.in_parts(report())) == [report()]
+    rows = control.ReportRows(releases[:1], {})
+    for _ in range(control.MOST_PARTS):
+        end.take_last_word(2, rows)
+    with pytest.raises(BadReport, match="more rows than any run has"):
+        end.take_last_word(2, rows)
 
 
 def test_rows_of_a_reports_log_have_their_tables_columns() -> None:

@@ -34,7 +34,8 @@ def on_all_cores(
     """Each outcome of `work(item)` as it ends, with the item's place; a failure stops no other.
 
     `jobs` new processes do the work (default: one per core that this process may use), or this one
-    if one is enough, or if it is itself a worker of a `multiprocessing.Pool`, which must not start others.
+    if one is enough, or if it is itself a worker of a `multiprocessing.Pool`, which must not start
+    others.
     """
     if jobs is not None and jobs < 1:
         raise InputError(f"jobs = {jobs}: must be 1 or more, or None for one per core")
