@@ -25,7 +25,11 @@ COPY agent agent
 COPY coordinator coordinator
 COPY topologies topologies
 COPY protocol protocol
-RUN PYTHONPATH=/opt/compile POSSE_COMPILE=$COMPILE pip install --no-deps --no-build-isolation . \
+COPY systems systems
+COPY bandits bandits
+RUN export PYTHONPATH=/opt/compile POSSE_COMPILE=$COMPILE \
+ && pip install --no-deps --no-build-isolation . \
+ && pip install --no-deps --no-build-isolation ./systems ./bandits \
  && pip uninstall --yes --quiet setuptools pip
 
 FROM ${BASE_IMAGE}

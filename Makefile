@@ -15,12 +15,12 @@ QUICK := --numprocesses 3 --dist worksteal -m "not slow"
 # quick and slow ones in one call: each worker imports once, and the last of the quick ones is not waited for
 ALL := --numprocesses 3 --dist worksteal -m "not machine"
 # in the compiled copy; processes look for posse by PYTHONPATH
-IN_COPY := cd build/compiled && PYTHONPATH=$(CURDIR)/build/compiled $(CURDIR)/$(BIN)/python
+IN_COPY := cd build/compiled && PYTHONPATH=$(CURDIR)/build/compiled:$(CURDIR)/build/compiled/systems $(CURDIR)/$(BIN)/python
 # where the modules that setup.py compiles are tested
 COMPILED := --numprocesses 3 --dist worksteal -m "not slow and not inside" \
 	tests/agent tests/arms tests/cli/test_version.py tests/clocks tests/coordinator \
 	tests/cli/test_main.py::test_processes_run_the_build_that_is_tested \
-	tests/durable/test_checkpoint.py tests/engines tests/hosts tests/measure tests/runs tests/wire
+	tests/durable/test_checkpoint.py tests/engines tests/hosts tests/measure tests/runs tests/systems tests/wire
 
 # tests start hundreds of processes: what each imports is compiled once
 export PYTHONDONTWRITEBYTECODE :=
@@ -65,6 +65,7 @@ check: $(VENV)/dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	cd systems && ../$(BIN)/lint-imports
 	cd papers && ../$(BIN)/lint-imports
 	cd arena && ../$(BIN)/lint-imports
 
@@ -102,16 +103,17 @@ compiled: $(VENV)/dev
 	mkdir -p build/compiling
 	cp -r $$(ls | grep -v '^build$$\|^runs$$') build/compiling
 	cd build/compiling && POSSE_COMPILE=1 $(CURDIR)/$(BIN)/python setup.py --quiet build_ext --inplace
+	cd build/compiling/systems && PYTHONPATH=.. POSSE_COMPILE=1 $(CURDIR)/$(BIN)/python setup.py --quiet build_ext --inplace
 	mv build/compiling build/compiled
 
 clean:
 	rm -rf $(VENV) build *.egg-info
 
 # what is installed is in requirements/, by version and hash; posse itself from here
-$(VENV)/run: requirements/run.lock pyproject.toml
+$(VENV)/run: requirements/run.lock pyproject.toml systems/pyproject.toml bandits/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --require-hashes -r $<
-	$(PIP) --no-deps --no-build-isolation -e .
+	$(PIP) --no-deps --no-build-isolation -e . -e systems -e bandits
 	touch $@
 
 $(VENV)/dev: requirements/dev.lock $(VENV)/run papers/pyproject.toml arena/pyproject.toml

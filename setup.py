@@ -12,17 +12,7 @@ from pathlib import Path
 from setuptools import Extension, setup
 
 COMPILED = [
-    "posse/agent/byzantine",
-    "posse/agent/cooperative",
-    "posse/agent/destination",
-    "posse/agent/flooding",
     "posse/agent/hybrid",
-    "posse/agent/players",
-    "posse/agent/robust",
-    "posse/agent/tree_means",
-    "posse/agent/trimmed",
-    "posse/agent/arrivals",
-    "posse/coordinator/players",
     "posse/arms/buffer",
     "posse/arms/shared",
     "posse/clocks/immediate",
@@ -32,23 +22,23 @@ COMPILED = [
     "posse/wire/broadcast",
     "posse/wire/line",
     "posse/wire/session",
-    "posse/engines/agents/process",
-    "posse/engines/agents/each_link",
-    "posse/engines/coordinator/hub",
+    "posse/agent/process",
+    "posse/agent/each_link",
+    "posse/coordinator/hub",
     "posse/wire/links",
     "posse/engines/memory",
-    "posse/engines/agents/mesh",
-    "posse/engines/agents/one_to_all",
-    "posse/engines/coordinator/patience",
+    "posse/agent/mesh",
+    "posse/agent/one_to_all",
+    "posse/coordinator/patience",
     "posse/wire/restraint",
-    "posse/engines/coordinator/roster",
-    "posse/engines/coordinator/router",
-    "posse/engines/agents/uplink",
-    "posse/hosts/agent",
-    "posse/hosts/agent_run",
-    "posse/hosts/coordinator",
+    "posse/coordinator/roster",
+    "posse/coordinator/router",
+    "posse/agent/uplink",
+    "posse/agent/host",
+    "posse/agent/run",
+    "posse/coordinator/host",
     "posse/hosts/endpoint",
-    "posse/hosts/server",
+    "posse/coordinator/server",
     "posse/measure/account",
     "posse/measure/regret",
     "posse/measure/traffic",
@@ -61,13 +51,11 @@ EXACT = ["-ffp-contract=off"]
 
 
 def compiled() -> list[Extension]:
-    """The modules above by mypyc, and the kernel, which works on NumPy's memory, by Cython."""
-    from Cython.Build import cythonize  # noqa: PLC0415  (a plain build has neither)
-    from mypyc.build import mypycify  # noqa: PLC0415
+    """The modules above, by mypyc."""
+    from mypyc.build import mypycify  # noqa: PLC0415  (a plain build has none)
 
-    kernel = Extension("posse.agent.kernel", ["posse/agent/kernel.pyx"])
-    modules = mypycify([f"{name}.py" for name in COMPILED], opt_level="2", debug_level="0")
-    modules += cythonize([kernel], build_dir="build/cython", quiet=True)
+    files = [f"{name}.py" for name in COMPILED]
+    modules: list[Extension] = mypycify(files, opt_level="2", debug_level="0")
     for module in modules:
         module.extra_compile_args += EXACT
     return modules
@@ -86,6 +74,6 @@ if not os.environ.get("POSSE_COMPILE") or "editable_wheel" in sys.argv:
 elif {"egg_info", "dist_info"} & {*sys.argv}:  # pip asks for requirements before it installs them
     # mypy looks types up in the imported packages
     needed = tomllib.loads(Path("pyproject.toml").read_text())["project"]["dependencies"]
-    setup(setup_requires=["cython>=3.1", "mypy>=2.4", *needed])
+    setup(setup_requires=["mypy>=2.4", *needed])
 else:
     setup(ext_modules=compiled())

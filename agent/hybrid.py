@@ -53,9 +53,9 @@ from typing import Literal
 
 import numpy as np
 
-from posse.agent.noise import Noise
 from posse.agent.tree import TreeSums
 from posse.protocol.arrays import FloatArray
+from posse.protocol.noise import Noise
 from posse.protocol.privacy import Release
 
 _BATCH = 256

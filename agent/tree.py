@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from posse.agent.noise import Noise
 from posse.protocol.arrays import FloatArray
+from posse.protocol.noise import Noise
 from posse.protocol.privacy import Release
 
 

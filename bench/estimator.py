@@ -6,8 +6,8 @@ from collections.abc import Callable
 import numpy as np
 
 from bench.tables import show
-from posse.agent.trimmed import TrimmedMeans
 from posse.protocol.arrays import FloatArray
+from posse_systems.dubey2020.trimmed import TrimmedMeans
 
 SAMPLES = (10**3, 10**6)
 ARMS = 5

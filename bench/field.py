@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from bench.tables import compare, hold, run_file
+from posse.agent.remote import remote_agent
 from posse.durable.journal import Journal
-from posse.engines.agents.remote import remote_agent
 from posse.engines.processes import ProcessEngine
 from posse.plan import Plan, prepare
 from posse.security import keys

@@ -16,17 +16,19 @@ from bench.memory import seconds
 from bench.tables import hold, run_file, show
 from posse.engines import memory
 from posse.plan import prepare
-from posse.protocol.anonymous import AnonymousParameters
 from posse.protocol.arrays import FloatArray
-from posse.protocol.cooperative import (
+from posse.results.record import RunRecord
+from posse.topologies.graphs import Graph
+from posse_systems.dubey2020.messages import (
     PrivateParameters,
     confidence_bonus,
     exploration_slots,
     noise_scale,
     release_counts,
 )
-from posse.protocol.federated import CdpParameters, DdpParameters, RoundRow, Schedule
-from posse.protocol.mase import (
+from posse_systems.esfandiari2022.messages import AnonymousParameters
+from posse_systems.li2022.messages import CdpParameters, DdpParameters, RoundRow, Schedule
+from posse_systems.rio2023.messages import (
     DpMaseParameters,
     MaseParameters,
     epoch_length,
@@ -34,8 +36,6 @@ from posse.protocol.mase import (
     successive_elimination_radius,
     votes_to_remove,
 )
-from posse.results.record import RunRecord
-from posse.topologies.graphs import Graph
 
 SIZES = (1_000, 10_000, 100_000)
 MEANS = (0.9, 0.3, 0.3, 0.3, 0.3)

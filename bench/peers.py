@@ -28,14 +28,14 @@ import msgspec
 
 from bench import bare
 from bench.tables import run_file, show, spread
-from posse.engines.base import agent_setups
+from posse.agent.host import AgentHost
+from posse.coordinator.host import CoordinatorHost
+from posse.coordinator.setups import agent_setups
 from posse.engines.processes import ProcessEngine
-from posse.engines.sources import of_this_machine
-from posse.hosts.agent import AgentHost
 from posse.hosts.agent_setup import AgentSetup
-from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import Plan, prepare
 from posse.topologies.graphs import ring
+from posse.wire.sources import of_this_machine
 
 TOLD, ANSWER = 100, 830
 """Bytes to an agent or to a neighbour; bytes from an agent."""

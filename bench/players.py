@@ -13,13 +13,13 @@ import numpy as np
 from bench import bare
 from bench.tables import compare, hold, run_file
 from posse.agent.hybrid import HybridSums
-from posse.agent.noise import SeededNoise
 from posse.engines.processes import ProcessEngine
 from posse.plan import prepare
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.message import Message
-from posse.protocol.players import Choice, Outcome
+from posse.protocol.noise import SeededNoise
 from posse.protocol.wire import encode
+from posse_systems.tossou2015.messages import Choice, Outcome
 
 PLAYERS = 3
 MEANS = [0.1, 0.1, 0.1, 0.1, 0.2, 0.55, 0.1, 0.1, 0.1, 0.1]

@@ -28,7 +28,7 @@ from posse.extend import (
     along,
     unprotected,
 )
-from posse.families.context import making
+from posse.system.context import making
 
 
 class Request(Message, frozen=True):

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 import msgspec
 
 import posse
+from posse.coordinator.setups import Observer, silent
 from posse.durable.batch import Piece, carry_out
 from posse.durable.capture import Capture, writing
 from posse.durable.directory import RunDirectory
 from posse.durable.journal import Journal
 from posse.engines import memory
-from posse.engines.base import Observer, silent
 from posse.engines.start import dask
 from posse.engines.start.dask import DaskPlacement
 from posse.engines.start.pool import on_all_cores
@@ -38,7 +38,7 @@ from posse.wire.lookup import own_address, reachable_address
 if TYPE_CHECKING:
     from distributed import Client
 
-    from posse.engines.coordinator.hub import Hub
+    from posse.coordinator.hub import Hub
     from posse.engines.processes import ProcessEngine
     from posse.security.keys import CoordinatorKeys
     from posse.wire.world import World

@@ -11,9 +11,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from posse import api
+from posse.coordinator.host import CoordinatorHost
 from posse.durable.capture import Capture
 from posse.errors import InputError, PosseError, RunFailed
-from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import Plan, Source, changed, prepare
 from posse.results.record import RunRecord
 from posse.results.result import Result

@@ -19,13 +19,13 @@ from posse.engines.start.dask import DaskPlacement
 from posse.engines.start.dask import connect as connect_to_dask
 from posse.engines.start.pool import on_all_cores
 from posse.errors import InputError
-from posse.families import find_system, get_system
 from posse.measure.confidence import mean_ci, mean_interval, student, wilson
 from posse.measure.numbers import number
 from posse.plan import Plan, prepare
 from posse.progress import Progress, Screen, duration
 from posse.results.measures import TOTALS
 from posse.spec.explain import nearest
+from posse.system import find_system, get_system
 from posse.testing.small import SMALL
 
 __all__ = [

@@ -8,26 +8,9 @@ Machines exchange `Message`s, read `[parameters]` as a `Parameters`, and note `R
 """
 
 from posse.agent.masking import SumMasker
-from posse.agent.noise import Noise
 from posse.arms.base import ArmsContext
 from posse.coordinator.masked_sum import MaskedSum
 from posse.errors import SpecError
-from posse.families.bounds import Bound
-from posse.families.claims import ClaimContext, unprotected
-from posse.families.context import AgentContext, CoordinatorContext
-from posse.families.network import Network, along
-from posse.families.reading import Group, MessageReader, Statistic
-from posse.families.shapes import (
-    AgentRole,
-    Alone,
-    Mesh,
-    MeshWithServer,
-    ServerRole,
-    SharedArms,
-    Star,
-    Wiring,
-)
-from posse.families.system import Field, LabOnly, Loss, System, UnitInterval
 from posse.protocol import masking
 from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import RemoteProtocolError
@@ -60,12 +43,29 @@ from posse.protocol.machine import (
     Variant,
 )
 from posse.protocol.message import Message
+from posse.protocol.noise import Noise
 from posse.protocol.privacy import Claim, Guarantee, Neighbours, Release
 from posse.results.base import Results, Standing
 from posse.results.figures import Figure
 from posse.results.record import Detail
 from posse.seeds import Purpose
 from posse.spec.runfile import RunSpec
+from posse.system.bounds import Bound
+from posse.system.claims import ClaimContext, unprotected
+from posse.system.context import AgentContext, CoordinatorContext
+from posse.system.network import Network, along
+from posse.system.reading import Group, MessageReader, Statistic
+from posse.system.record import Field, LabOnly, Loss, System, UnitInterval
+from posse.system.shapes import (
+    AgentRole,
+    Alone,
+    Mesh,
+    MeshWithServer,
+    ServerRole,
+    SharedArms,
+    Star,
+    Wiring,
+)
 from posse.topologies.graphs import Graph, from_edges
 
 __all__ = [

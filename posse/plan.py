@@ -19,12 +19,6 @@ from posse.arms.base import RandomMeans
 from posse.arms.csv import CsvArms
 from posse.arms.python import PythonArms
 from posse.errors import ArmsError, SpecError
-from posse.families import find_system
-from posse.families.bounds import Bound, NoBoundError, means_table
-from posse.families.claims import ClaimContext, for_persons
-from posse.families.network import Network
-from posse.families.system import Field, LabOnly, System
-from posse.families.truth import truth_of
 from posse.gates.decode import Packed
 from posse.protocol import control
 from posse.protocol.machine import COORDINATOR, MOST_ARMS, OnMissing, Parameters
@@ -38,6 +32,12 @@ from posse.spec.explain import convert
 from posse.spec.privacy import TOO_LIKELY, TOO_MUCH
 from posse.spec.runfile import Clock, RunSpec, put, read
 from posse.spec.topology import require_connected
+from posse.system import find_system
+from posse.system.bounds import Bound, NoBoundError, means_table
+from posse.system.claims import ClaimContext, for_persons
+from posse.system.network import Network
+from posse.system.record import Field, LabOnly, System
+from posse.system.truth import truth_of
 
 NOT_IMPORTABLE = (
     "names code of __main__, this script or notebook, which other processes cannot import; put it "

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Self
 
-from posse.hosts.coordinator import CoordinatorHost
+from posse.coordinator.host import CoordinatorHost
 from posse.plan import Plan
 
 _LOOK = 0.1

@@ -10,19 +10,6 @@ from typing import Annotated, Any
 import msgspec
 
 from posse.errors import SpecError
-from posse.families.claims import Claiming, unprotected
-from posse.families.network import Network, along
-from posse.families.shapes import (
-    AgentRole,
-    Alone,
-    Mesh,
-    MeshWithServer,
-    ServerRole,
-    Shape,
-    Star,
-    Wiring,
-)
-from posse.families.system import Field, LabOnly, Loss, System, UnitInterval
 from posse.protocol.bounds import Arm
 from posse.protocol.machine import COORDINATOR, Broadcast, Finish, Note, Parameters, Pull, Send
 from posse.protocol.message import Message
@@ -40,6 +27,19 @@ from posse.protocol.script import (
     scripted,
 )
 from posse.spec.runfile import RunSpec
+from posse.system.claims import Claiming, unprotected
+from posse.system.network import Network, along
+from posse.system.record import Field, LabOnly, Loss, System, UnitInterval
+from posse.system.shapes import (
+    AgentRole,
+    Alone,
+    Mesh,
+    MeshWithServer,
+    ServerRole,
+    Shape,
+    Star,
+    Wiring,
+)
 
 __all__ = [
     "COORDINATOR",

@@ -37,7 +37,7 @@ Seed = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 """As a run file may have it: TOML knows no larger integer."""
 
 Whole = Annotated[int, Meta(ge=-MOST_PULLS, le=MOST_PULLS)]
-"""A number of a report, of which `posse.hosts.report` checks what it stands for."""
+"""A number of a report, of which `posse.coordinator.report` checks what it stands for."""
 
 Name = Annotated[str, Meta(max_length=200)]
 """A name or an address: a path component has at most 255 bytes, and an address fewer than 200."""

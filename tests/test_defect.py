@@ -187,12 +187,12 @@ def test_a_defect_that_is_nowhere_in_the_users_code_has_the_innermost_line():
 
 
 BROKEN = """
-import posse.agent.mase
+import posse_systems.rio2023.agent
 
 def handle(self, event, now):
     return [1 / 0]
 
-posse.agent.mase.MaseVoter.handle = handle
+posse_systems.rio2023.agent.MaseVoter.handle = handle
 """
 """Breaks every agent, as `sitecustomize`, which Python imports when it starts."""
 
@@ -215,7 +215,7 @@ def test_the_traceback_is_a_note_for_those_who_call_from_python(monkeypatch):
     def handle(self, event, now):
         return [1 / 0]
 
-    monkeypatch.setattr("posse.agent.mase.MaseVoter.handle", handle)
+    monkeypatch.setattr("posse_systems.rio2023.agent.MaseVoter.handle", handle)
     with pytest.raises(posse.RunFailed, match="agent 0 has a defect: ZeroDivision") as caught:
         posse.run(spec("mase"), engine="memory")
     (trace,) = caught.value.__notes__
@@ -235,7 +235,7 @@ OWN = """
 import dataclasses
 import sys
 
-from posse.families import get_system
+from posse.system import get_system
 
 
 def refuse(*_):

@@ -1,7 +1,9 @@
 """Every source file that decides something has its own test; no test file or class is too large.
 
-`agent/mase.py` has `tests/agent/test_mase.py`, `posse/clocks/virtual.py` has
-`tests/clocks/test_virtual.py`. What is tested elsewhere stands in `ELSEWHERE` with the reason.
+`agent/host.py` has `tests/agent/test_host.py`, `posse/clocks/virtual.py` has
+`tests/clocks/test_virtual.py`, `systems/posse_systems/rio2023/agent.py` has
+`tests/systems/rio2023/test_agent.py`. What is tested elsewhere stands in `ELSEWHERE`, with the
+reason.
 """
 
 import ast
@@ -12,24 +14,24 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("posse", "agent", "coordinator", "topologies", "protocol", "papers", "arena")
+ROOMS = ("posse", "agent", "coordinator", "topologies", "protocol", "systems", "papers", "arena")
 LONGEST = 600
 
 ELSEWHERE = """
 kinds, values and interfaces, which decide nothing: tests/hosts/test_effects.py
     protocol: arrays control errors machine
     posse: errors
-    posse/engines: base
-    posse/engines/agents: site
+    agent: site
+    coordinator: setups
     posse/hosts: agent_setup spending
-    posse/families: context network system
+    posse/system: context network record
 a live agent's door, as an application uses it: tests/live/test_client.py
     posse/live: address doors service
 what the HTTP door says, in whole requests: tests/live/test_http.py
     posse/live: openapi told
 how both ends of a run go on after a kill: tests/testing/test_hosts.py
-    posse/engines/agents: recovery
-    posse/engines/coordinator: recovery
+    agent: recovery
+    coordinator: recovery
 what tests do to processes and links, whoever started them: tests/testing/test_cluster.py
     posse/testing: controlled
 what goes through a journal: tests/durable/test_journal.py
@@ -46,10 +48,10 @@ parts of a page, which is read as a whole: tests/report/test_report.py
 what a simulated run goes through: tests/engines/simulated/test_cluster.py
     posse/engines/simulated: network
 shells around sockets; what they decide is in lobby, joining and links: tests/runs/test_engines.py
-    posse/engines: effects inquiry memory processes
-    posse/engines: sources
-    posse/engines/agents: uplink
-    posse/hosts: agent_run report
+    posse/engines: inquiry memory processes
+    posse/wire: sources
+    agent: uplink run
+    coordinator: report
 parts of an audit, which is made as a whole: tests/audit/test_whole.py
     posse/audit: judge trials
 what coupled runs are made of, judged where faults are planted: tests/audit/test_coupling.py
@@ -57,16 +59,17 @@ what coupled runs are made of, judged where faults are planted: tests/audit/test
 verbs that hand over, and tables, called as users call them: tests/cli/test_exit_codes.py
     posse/cli: keys progress report security
 a mesh's two kinds of links, held to the same: tests/wire/test_links.py
-    posse/engines/agents: each_link one_to_all
-both ends over a fake link: tests/coordinator/test_shared.py
-    agent: shared
+    agent: each_link one_to_all
+both ends over a fake link: tests/systems/li2022/test_shared_server.py
+    systems/posse_systems/li2022: shared_agent
 what codecs carry: tests/protocol/test_wire.py
     protocol: message
 what posse new writes, and what that imports: tests/cli/test_new.py
     posse: extend
     posse/skeleton: private script script_test system test
 public names of what is tested where it is, on which experiments stand: tests/papers/test_conduct.py
-    posse: algorithms experiments pages verbs
+    posse: experiments pages verbs
+    systems/posse_systems: algorithms
 parts of an arena, which is held as a whole: tests/arena/test_verb.py
     arena/posse_arena: apart arena entrants page rewards
 FedUCB by masked sums, beside the form that it equals: tests/arena/test_linear.py
@@ -78,13 +81,15 @@ FedUCB by masked sums, beside the form that it equals: tests/arena/test_linear.p
 def sources() -> list[Path]:
     """Every source file but `__init__.py` and `__main__.py`."""
     files = (path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py")))
-    return [path.relative_to(ROOT) for path in files if not path.name.startswith("__")]
+    kept = (path for path in files if not path.name.startswith(("__", "setup")))
+    return [path.relative_to(ROOT) for path in kept]
 
 
 def mirrors(source: Path) -> list[Path]:
     """The test of the same name, and that of the folder, if it is one inside a room of `posse`."""
     parts = source.parts
-    inside = {"posse": parts[1:], "papers": ("papers", *parts[2:]), "arena": ("arena", *parts[2:])}
+    inside = {room: (room, *parts[2:]) for room in ("systems", "papers", "arena")}
+    inside["posse"] = parts[1:]
     *folders, name = inside.get(parts[0], parts)
     own = Path("tests", *folders, f"test_{name}")
     return [own, own.parent.with_name(f"test_{folders[-1]}.py")] if len(folders) > 1 else [own]
@@ -126,7 +131,8 @@ def test_every_public_method_says_what_it_does() -> None:
     silent = []
     for source in sources():
         if source.parts[0] not in ("papers", "arena") and source.parts[1] != "skeleton":
-            module = importlib.import_module(".".join(source.with_suffix("").parts))
+            place = source.relative_to("systems") if source.parts[0] == "systems" else source
+            module = importlib.import_module(".".join(place.with_suffix("").parts))
             for kind in vars(module).values():
                 if inspect.isclass(kind) and kind.__module__ == module.__name__:
                     silent += [f"{source}: {kind.__name__}.{name}" for name in unexplained(kind)]

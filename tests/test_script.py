@@ -10,8 +10,8 @@ import pytest
 import posse
 from posse.cli.new import text
 from posse.errors import RunFailed
-from posse.families.shapes import Alone, Mesh, MeshWithServer, Star
 from posse.script import Parameters, Script, system
+from posse.system.shapes import Alone, Mesh, MeshWithServer, Star
 from posse.testing import simulate
 
 OTHERS = """

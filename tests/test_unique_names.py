@@ -5,7 +5,7 @@ from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("agent", "coordinator", "posse", "protocol", "topologies")
+ROOMS = ("agent", "coordinator", "posse", "protocol", "systems", "topologies")
 
 
 def test_no_public_type_name_stands_in_two_modules() -> None:

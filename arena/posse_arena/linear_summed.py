@@ -3,7 +3,7 @@
 Zhou and Chowdhury (arXiv 2302.13945) propose a distributed form, in which silos trust no server and
 the sum of all has little more noise than a trusted server would add. Only their abstract could be
 read here; this form follows from masked sums alone: each agent adds a share of discrete Laplace
-noise to the sums of its batch, as whole numbers, and masks them (`posse.protocol.shared`). A
+noise to the sums of its batch, as whole numbers, and masks them (`posse_systems.li2022.shared`). A
 shuffler in their place would be one more party, who tells the server more than a sum.
 """
 

@@ -12,13 +12,13 @@ from typing import Any
 import msgspec
 from dp_accounting.pld import privacy_loss_distribution as pld
 
-from posse.families import get_system, ours
-from posse.families.claims import SEVERAL, TIMING
-from posse.families.system import Field
 from posse.plan import prepare
 from posse.protocol.accounting import Losses
 from posse.protocol.privacy import REWARD, Claim
 from posse.results.record import ILLUSTRATES
+from posse.system import get_system, ours
+from posse.system.claims import SEVERAL, TIMING
+from posse.system.record import Field
 
 _HEAD = f"""# What is claimed
 

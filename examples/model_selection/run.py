@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import posse
-from posse.protocol.mase import EliminationRow, VoteRow
+from posse_systems.rio2023.messages import EliminationRow, VoteRow
 
 HERE = Path(__file__).parent
 sys.path.append(str(HERE))

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from posse.algorithms import SeededNoise
 from posse.experiments import ERROR, epsilon_at_least, number
 from posse_papers.checks import check
 from posse_papers.experiment import Computation, Lines, bars, computed
 from posse_papers.statements import Finding, Measured
+from posse_systems.algorithms import SeededNoise
 
 QUICK, FULL = 20_000, 200_000
 """Releases on each of the two inputs."""

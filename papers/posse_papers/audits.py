@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from posse.algorithms import HybridSums, PrivateLoneUcb, exploration_slots
 from posse.experiments import Audit, AuditVerdict, Guess, ViewTable, judge, prepare
 from posse.extend import Finish, Neighbours, Pull, Pulled, Started
 from posse_papers.audit import audits, numbers_of, own_noise, seed, spends
 from posse_papers.experiment import Computation, Lines, run_file
 from posse_papers.power import beside
 from posse_papers.statements import claim, ours
+from posse_systems.algorithms import HybridSums, PrivateLoneUcb, exploration_slots
 
 _TWO = {"kind": "bernoulli", "means": [0.9, 0.1]}
 _GAUSS = {"kind": "gaussian", "means": [0.9, 0.1]}

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from posse import PosseError
-from posse.algorithms import FieldNoise
 from posse_papers.audit import AUDITED, audits, counted, mechanisms, own_noise, spends
 from posse_papers.checks import check
 from posse_papers.statements import Finding, Measured, ours
+from posse_systems.algorithms import FieldNoise
 
 
 def numpy_adds(value: float, released: float, scale: float) -> bool:

@@ -14,10 +14,10 @@ from dataclasses import replace
 
 import msgspec
 
-from posse.algorithms import mean_gaps
 from posse_papers.checks import plan_of
 from posse_papers.sample import Sample
 from posse_papers.statements import Alternative, Answer, Finding, Lines, Measured, Place, Statement
+from posse_systems.algorithms import mean_gaps
 
 
 def decided(statement: Statement, measured: Measured) -> Finding:

@@ -14,8 +14,6 @@ import msgspec
 
 from posse.durable.frames import Frame
 from posse.errors import InputError
-from posse.families import get_system, ours
-from posse.families.reading import MessageReader, Statistic, floats_in, leaves
 from posse.measure.numbers import named
 from posse.plan import Plan
 from posse.protocol import control
@@ -23,6 +21,8 @@ from posse.protocol.machine import COORDINATOR, peer_name
 from posse.protocol.message import kind_name
 from posse.protocol.privacy import FARTHEST
 from posse.protocol.wire import HEADER
+from posse.system import get_system, ours
+from posse.system.reading import MessageReader, Statistic, floats_in, leaves
 
 _ENVELOPE = 12
 """Bytes that a session adds to a frame."""

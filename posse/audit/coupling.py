@@ -39,9 +39,9 @@ from posse.audit.replay import (
 )
 from posse.durable.journal import Journal
 from posse.durable.recording import record_sources
-from posse.engines.sources import of_this_machine
 from posse.plan import Plan
 from posse.protocol.privacy import AdversaryView, total_cost
+from posse.wire.sources import of_this_machine
 
 _PAIRS = 10
 _CHANGES = (opposite, zeros, ones, first_arm, other_arms)

@@ -10,7 +10,6 @@ from posse.arms import Arms, ArmsContext, ArmsSpec, LabMeans
 from posse.arms.base import pieces
 from posse.arms.gaussian import Gaussian
 from posse.errors import RunFailed
-from posse.families.reading import MessageReader
 from posse.gates.decode import unpacked
 from posse.plan import Plan
 from posse.protocol.arrays import FloatArray
@@ -18,6 +17,7 @@ from posse.protocol.machine import COORDINATOR
 from posse.protocol.privacy import Neighbours
 from posse.protocol.wire import HEADER
 from posse.seeds import Purpose, generator
+from posse.system.reading import MessageReader
 
 FAR = 1e6
 """The replacement for a reward where rewards have no bound."""

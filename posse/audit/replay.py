@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from posse.agent.noise import Noise
 from posse.arms import Arms, ArmsContext, ArmsSpec, base
 from posse.audit.law import Draw
 from posse.audit.neighbours import TooLong
 from posse.audit.view import Adversary, EnoughSeen
 from posse.engines import memory
-from posse.engines.sources import of_this_machine
 from posse.errors import PosseError
 from posse.hosts.spending import keep_none
 from posse.plan import Plan
 from posse.protocol.arrays import FloatArray, IntArray
+from posse.protocol.noise import Noise
 from posse.protocol.privacy import AdversaryView, Release
+from posse.wire.sources import of_this_machine
 
 _EVERYTHING = 1 << 20
 """Messages and frames of a run that are compared."""

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from posse.families.reading import MessageReader
 from posse.protocol.masking import Words, keystream
+from posse.system.reading import MessageReader
 
 _NUMBERS = 32
 """Rounds and assignments from this number on are ignored."""

@@ -15,13 +15,13 @@ from posse.audit.view import Adversary, EnoughSeen
 from posse.durable.batch import Piece, Store, outcomes
 from posse.durable.made_by import made_by
 from posse.engines import memory
-from posse.engines.sources import of_this_machine
 from posse.engines.start.pool import on_all_cores
 from posse.gates.decode import Packed
 from posse.hosts.spending import keep_none
 from posse.plan import Plan, decode_plan
 from posse.protocol.privacy import AdversaryView, Neighbours
 from posse.security.noise import AuditedNoise
+from posse.wire.sources import of_this_machine
 
 SIZE = 200
 """Runs per piece."""

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from posse.audit.sums import RevealedSums
-from posse.families.reading import read_field
 from posse.gates.decode import unpacked
 from posse.plan import Plan
 from posse.protocol.machine import COORDINATOR, peer_name
 from posse.protocol.message import Plane
 from posse.protocol.privacy import AdversaryView
 from posse.protocol.wire import HEADER, read_header
+from posse.system.reading import read_field
 
 _MESSAGES, _PULLS = 32, 64
 """Limits: messages of a sender (a coordinator: to each agent) and kind, turns of an agent to an

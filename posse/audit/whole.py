@@ -1,10 +1,10 @@
 """The audit of a plan: choose the data sets, learn the event, give the verdict."""
 
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from time import perf_counter
 
 import msgspec
 import numpy as np
@@ -20,15 +20,15 @@ from posse.audit.replay import ApartError
 from posse.audit.trials import SIZE, Bench
 from posse.audit.view import Adversary, EnoughSeen, sees_only_ends
 from posse.engines import memory
-from posse.engines.sources import of_this_machine
 from posse.engines.start.room import cores
 from posse.errors import InputError, RunFailed, SpecError
-from posse.families.reading import Recorder
 from posse.hosts.spending import keep_none
 from posse.measure.numbers import number
 from posse.plan import Plan
 from posse.progress import duration
 from posse.protocol.privacy import AdversaryView, Neighbours, format_cost
+from posse.system.reading import Recorder
+from posse.wire.sources import of_this_machine
 from posse.wire.world import HERE
 
 RUNS = 4_000
@@ -208,10 +208,10 @@ class Audit(Bench):
         times = []
         for run in (_TRIED, _TRIED + 1):
             seen = Adversary(self.plan, self.view, 0, self.watched)
-            times.append(perf_counter())
+            times.append(time.monotonic())
             with suppress(EnoughSeen):
                 memory.run(self.plan, run, tap=seen, sources=sources)
-        each = perf_counter() - times[-1]
+        each = time.monotonic() - times[-1]
         alone = COUPLED if self.noise and self.claimed and not self.exchanges else 0
         jobs = self.jobs or cores()
         counted = self.pieces * SIZE

@@ -119,7 +119,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _take_part(options: argparse.Namespace, rank: int) -> int:
     require_processes()
-    from posse.engines.agents.remote import journal_of, remote_agent
+    from posse.agent.remote import journal_of, remote_agent
 
     security.check("--join", options.join, options)
     web.check(options)

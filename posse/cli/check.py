@@ -8,13 +8,13 @@ from posse.cli.listing import in_toml
 from posse.cli.options import add_run_file, plan
 from posse.cli.parser import Parser
 from posse.cli.streams import wrapped
-from posse.families.claims import records
-from posse.families.network import Network
 from posse.gates.code import Imports
 from posse.measure.numbers import by_name, counted
 from posse.plan import Plan
 from posse.protocol.machine import COORDINATOR
 from posse.results.record import ILLUSTRATES
+from posse.system.claims import records
+from posse.system.network import Network
 
 
 def add(parser: Parser) -> None:

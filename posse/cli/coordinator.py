@@ -19,7 +19,7 @@ from posse.cli.options import (
     plan,
 )
 from posse.cli.parser import Parser
-from posse.engines.coordinator.hub import Hub
+from posse.coordinator.hub import Hub
 from posse.errors import InputError
 from posse.log import LOG
 from posse.operate import health

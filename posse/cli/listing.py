@@ -10,17 +10,20 @@ from typing import Any, get_args
 import msgspec
 from msgspec import inspect as mi
 
-from posse import families, own_code
+from posse import (
+    own_code,
+)
+from posse import system as families
 from posse.arms import ArmsSpec
 from posse.cli.options import add_trust
 from posse.cli.parser import Parser
 from posse.cli.streams import wrapped
 from posse.errors import SpecError
-from posse.families import get_system
-from posse.families.system import LabOnly
 from posse.spec.activity import ActivitySpec
 from posse.spec.explain import nearest
 from posse.spec.topology import TopologySpec
+from posse.system import get_system
+from posse.system.record import LabOnly
 
 _ARMS, _TOPOLOGIES = (
     {kind.__struct_config__.tag: kind for kind in get_args(spec)}

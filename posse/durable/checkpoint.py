@@ -25,10 +25,10 @@ import numpy as np
 
 from posse.durable.journal import Journal
 from posse.errors import PosseError
-from posse.families.system import System
 from posse.gates.decode import unpacked
 from posse.hosts.sources import Chance
 from posse.log import LOG
+from posse.system.record import System
 
 EVERY = 0.5
 """Seconds of processor time after which a process makes a checkpoint, at the earliest. A restart
@@ -37,22 +37,23 @@ replays what came since the last one."""
 _SHARE = 20
 """Checkpoints take at most one part in so many of the processor time."""
 
-_OF_HOSTS = tuple(
-    f"posse.{room}."
-    for room in (
-        *(
-            "agent",
-            "arms",
-            "clocks",
-            "coordinator",
-            "durable.lab",
-            "durable.ledger",
-            "durable.persons",
-            "durable.recording",
-        ),
-        *("families", "hosts", "measure", "protocol", "results", "spec", "topologies"),
-        *("security.noise", "wire.broadcast", "wire.session"),
-    )
+_OF_HOSTS = (
+    *(f"posse.agent.{module}." for module in ("host", "hybrid", "masking", "run", "tree")),
+    *(
+        f"posse.coordinator.{module}."
+        for module in (
+            *("agreement", "assembly", "attendance", "host", "masked_sum", "regrouping"),
+            *("report", "server"),
+        )
+    ),
+    *(f"posse.durable.{module}." for module in ("lab", "ledger", "persons", "recording")),
+    *(
+        f"posse.{room}."
+        for room in (
+            *("arms", "clocks", "hosts", "measure", "protocol", "results", "spec", "system"),
+            *("topologies", "security.noise", "wire.broadcast", "wire.session"),
+        )
+    ),
 )
 """What hosts are made of; no class that opens a socket, starts a process or writes elsewhere."""
 

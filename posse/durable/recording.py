@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posse.agent.noise import Noise
 from posse.arms import Arms, ArmsContext, ArmsSpec
 from posse.arms.csv import Csv
 from posse.arms.live import Live, LiveArms
@@ -18,6 +17,7 @@ from posse.durable.journal import Journal
 from posse.hosts.sources import Sources
 from posse.hosts.spending import NOT_KEPT, RowsByArm, Spending, SpendingRequest
 from posse.protocol.arrays import FloatArray, IntArray
+from posse.protocol.noise import Noise
 
 
 def record_sources(journal: Journal, sources: Sources, *, field: bool) -> Sources:

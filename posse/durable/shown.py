@@ -11,10 +11,8 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from posse import families
+from posse import system as families
 from posse.errors import PosseError
-from posse.families.bounds import Bound
-from posse.families.system import System
 from posse.gates import files
 from posse.gates.decode import Packed
 from posse.plan import Plan
@@ -22,6 +20,8 @@ from posse.protocol.arrays import FloatArray
 from posse.results.figures import Figure, Style, Values
 from posse.results.record import Detail, RunRecord
 from posse.spec.topology import PythonTopology
+from posse.system.bounds import Bound
+from posse.system.record import System
 
 Pairs = list[tuple[float, float]]
 

@@ -7,7 +7,7 @@ import zmq
 from posse.errors import PosseError
 from posse.gates.decode import Undecodable, from_json
 from posse.gates.shown import printable
-from posse.operate.status import CoordinatorStatus
+from posse.hosts.status import CoordinatorStatus
 from posse.protocol import control
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.wire import Codec, read_header

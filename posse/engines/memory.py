@@ -15,26 +15,29 @@ from typing import Any
 
 import msgspec
 
-from posse import families, own_code
-from posse.agent.cohort import Cohort
+from posse import (
+    own_code,
+)
+from posse import system as families
+from posse.agent.host import AgentHost
+from posse.coordinator.host import CoordinatorHost
+from posse.coordinator.setups import Observer, agent_setups, silent
 from posse.durable.capture import Tap
-from posse.engines.base import Observer, agent_setups, silent
-from posse.engines.sources import of_this_machine
 from posse.errors import PosseError, RunFailed
-from posse.families.network import Network
 from posse.gates.decode import Packed
-from posse.hosts.agent import AgentHost
 from posse.hosts.agent_setup import AgentSetup
-from posse.hosts.coordinator import CoordinatorHost
 from posse.hosts.endpoint import NEIGHBOURS, Near
 from posse.hosts.sources import Sources
 from posse.live.service import hush
 from posse.measure.numbers import named
 from posse.plan import Plan
+from posse.protocol.cohort import Cohort
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import COORDINATOR, Received
 from posse.protocol.wire import read_header
 from posse.results.record import RunRecord
+from posse.system.network import Network
+from posse.wire.sources import of_this_machine
 
 _SETUP: Packed[AgentSetup] = Packed(AgentSetup)
 

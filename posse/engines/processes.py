@@ -7,27 +7,24 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Self
 
-from posse.durable.capture import Capture
-from posse.durable.journal import Input, Journal
-from posse.durable.recording import record_sources
-from posse.engines.base import Observer, Way, agent_setups, silent, straight
-from posse.engines.coordinator.hub import Hub
-from posse.engines.coordinator.recovery import (
+from posse.coordinator.crew import Crew, Starter, journal_of
+from posse.coordinator.host import CoordinatorHost
+from posse.coordinator.hub import Hub
+from posse.coordinator.recovery import (
     RunBeginning,
     checkpointer,
     members_of,
     restore,
     restored_host,
 )
-from posse.engines.resources import ProcessResources
-from posse.engines.sources import of_this_machine
+from posse.coordinator.setups import Observer, Way, agent_setups, silent, straight
+from posse.durable.capture import Capture
+from posse.durable.journal import Input, Journal
+from posse.durable.recording import record_sources
 from posse.engines.start import room
-from posse.engines.start.crew import Crew, Starter, journal_of
 from posse.engines.start.forkserver import ForkServer
 from posse.errors import PosseError, RunFailed, exit_code
-from posse.families.network import Network
 from posse.hosts.agent_setup import AgentSetup
-from posse.hosts.coordinator import CoordinatorHost
 from posse.log import LOG
 from posse.measure.numbers import named
 from posse.own_code import aside, folders_of
@@ -37,7 +34,10 @@ from posse.protocol.signing import Signer, nonce_of, run_name
 from posse.results import words
 from posse.results.record import RunRecord
 from posse.security.keys import CoordinatorKeys, KeyPair, make_ephemeral_keys
+from posse.system.network import Network
 from posse.wire.relay import Relays
+from posse.wire.resources import ProcessResources
+from posse.wire.sources import of_this_machine
 from posse.wire.world import HERE, World
 
 

@@ -6,8 +6,6 @@ import msgspec
 from msgspec import Meta
 
 from posse.arms import ArmsSpec
-from posse.families import get_system
-from posse.families.claims import ClaimContext, for_persons
 from posse.protocol.bounds import Count
 from posse.protocol.machine import Variant
 from posse.protocol.privacy import Claim
@@ -15,6 +13,11 @@ from posse.protocol.signing import run_name
 from posse.spec.explain import convert
 from posse.spec.privacy import PrivacySpec
 from posse.spec.runfile import Clock, Mode
+from posse.system import get_system
+from posse.system.claims import ClaimContext, for_persons
+
+SAME_VERSION = "install the same version of posse for both"
+"""What to do where a coordinator and an agent do not understand each other."""
 
 Nonce = Annotated[bytes, Meta(min_length=16, max_length=16)]
 

@@ -13,16 +13,16 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
-from posse.agent.cohort import Cohort
-from posse.agent.noise import Noise
 from posse.arms import Arms, ArmsContext, ArmsSpec, ChangingMeans, known_means
 from posse.arms.persons import Persons
 from posse.hosts.endpoint import Near
 from posse.hosts.spending import Spending, keep_none
 from posse.measure.regret import ArmCosts, MovingRegret, Regret
 from posse.protocol.arrays import FloatArray
+from posse.protocol.cohort import Cohort
 from posse.protocol.control import LinkCount, ResourceUse
 from posse.protocol.machine import COORDINATOR
+from posse.protocol.noise import Noise
 from posse.protocol.signing import Signer, public_of
 from posse.seeds import Purpose, generator
 

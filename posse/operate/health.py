@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any, TypeVar
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
+from posse.hosts.status import AgentStatus, CoordinatorStatus
 from posse.operate import metrics
-from posse.operate.status import AgentStatus, CoordinatorStatus
 from posse.operate.web import answer
 
 STUCK = 30.0

@@ -14,12 +14,12 @@ from typing import Protocol, Self
 
 import msgspec
 
+from posse.coordinator.host import CoordinatorHost
 from posse.gates import files
 from posse.gates.decode import Packed, Undecodable
 from posse.gates.shown import printable
-from posse.hosts.coordinator import CoordinatorHost
+from posse.hosts.status import CoordinatorStatus, Snapshot
 from posse.measure.numbers import named, number
-from posse.operate.status import CoordinatorStatus, Snapshot
 from posse.plan import Plan
 from posse.protocol.log import LogTables
 from posse.protocol.message import Plane, kind_name

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast
 from wsgiref.types import WSGIApplication
 
-from posse.operate.status import AgentStatus, CoordinatorStatus
+from posse.hosts.status import AgentStatus, CoordinatorStatus
 from posse.operate.web import answer
 
 _COARSE = 1_000

@@ -4,10 +4,10 @@ from collections import Counter
 
 import numpy as np
 
-from posse.families.bounds import MeansUnknownError, run_means
 from posse.report.drawing import COLOUR, Chart, canvas, large_numbers, to_svg
 from posse.report.page import MOST_ROWS, Section, some, table
 from posse.report.read import Series
+from posse.system.bounds import MeansUnknownError, run_means
 
 
 def section(series: Series) -> Section:

@@ -21,8 +21,6 @@ from posse.durable.shown import ShownSystem
 from posse.durable.sweep import SWEEP
 from posse.durable.sweep import read as read_sweep
 from posse.errors import InputError, PosseError
-from posse.families import find_system, ours
-from posse.families.bounds import Bound
 from posse.gates import files
 from posse.gates.decode import from_json, unpacked
 from posse.operate.live import LiveState, read_live
@@ -31,6 +29,8 @@ from posse.protocol.control import LinkCount
 from posse.results.record import Detail, NetworkFacts, RunRecord
 from posse.results.verdict import Truth, VerdictLine, verdict
 from posse.spec.runfile import RunSpec
+from posse.system import find_system, ours
+from posse.system.bounds import Bound
 
 
 @dataclass(frozen=True, kw_only=True)

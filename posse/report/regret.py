@@ -8,7 +8,6 @@ from matplotlib.axes import Axes
 
 from posse.durable.shown import POINTS, mean_bound
 from posse.errors import PosseError
-from posse.families.bounds import Bound
 from posse.gates.code import Imports, trusting
 from posse.measure.confidence import FEWEST, interval
 from posse.measure.numbers import capital, short
@@ -25,6 +24,7 @@ from posse.report.drawing import (
     to_svg,
 )
 from posse.report.read import Series
+from posse.system.bounds import Bound
 
 FAR = 3.0
 """A bound beyond this many times what was measured is told, not drawn: all figures of regret have

@@ -159,7 +159,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
     - `rounds`: activations as in Rio et al. (one agent pulls each of its arms), or communication
       rounds where the paper counts those. `slots`: for clock `slots`.
     - `best_arm`: the server's answer; without a server, the arm that most agents answered. `right`:
-      see `posse.hosts.assembly.right`.
+      see `posse.coordinator.assembly.right`.
     - `rewards`: the sum that all agents earned, in a lab whose means are unknown; else left out.
     - `answers`: each agent's own arm. `pulls_per_arm` is summed over agents.
     - `log`, `agent_logs`: what the coordinator's machine noted, and what each agent's did.

@@ -17,10 +17,10 @@ from importlib.metadata import version
 
 import numpy as np
 
-from posse.agent.noise import Noise
 from posse.errors import PosseError
 from posse.protocol.arrays import FloatArray, IntArray
 from posse.protocol.errors import LocalProtocolError
+from posse.protocol.noise import Noise
 from posse.security.polya import draw_share
 
 NEEDED = '"field" needs a vetted source of noise; run: pip install "posse-bandits[field]"'

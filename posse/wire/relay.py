@@ -124,7 +124,7 @@ class Relays:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def way(self, who: int, whom: int, address: str) -> str:
-        """See `posse.engines.base.Way`."""
+        """See `posse.coordinator.setups.Way`."""
         key = (who, whom, address)
         if key not in self._addresses:
             self._addresses[key] = self._do(self._listen(who, whom, address))

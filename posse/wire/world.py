@@ -19,10 +19,10 @@ from typing import Self
 import msgspec
 import zmq
 
-from posse.agent.noise import Noise
 from posse.arms import Arms, ArmsContext, ArmsSpec
 from posse.durable.scratch import Scratch
 from posse.gates.databases import DISK, Disk
+from posse.protocol.noise import Noise
 from posse.security.noise import FieldNoise
 from posse.security.zap import Authenticator, ZapStatus
 from posse.wire import lookup

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from posse.agent.hybrid import HybridNodes, HybridSums
-from posse.agent.noise import SeededNoise
+from posse.protocol.noise import SeededNoise
 from posse.protocol.privacy import total_cost
 from tests.support.loops import loops_of
 from tests.support.noise import KnownNoise, NoNoise

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from posse.agent.masking import Masker, _derive, public_key
-from posse.coordinator.groups import UserGroup
-from posse.protocol.anonymous import removed_in, schedule_length
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.masking import Words, keystream, keystream_bytes, pack_words
+from posse_systems.esfandiari2022.groups import UserGroup
+from posse_systems.esfandiari2022.messages import removed_in, schedule_length
 from tests.support.signing import signers
 
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from posse.agent.hybrid import HybridNodes, HybridSums
-from posse.agent.noise import SeededNoise
 from posse.agent.tree import HonakerSums, TreeSums
+from posse.protocol.noise import SeededNoise
 from posse.protocol.privacy import total_cost
 from tests.support.noise import NoNoise, deviation
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import posse
-from posse.agent.noise import SeededNoise
 from posse.arms import LinearArms
 from posse.audit.coupling import run_coupled
 from posse.engines import memory
@@ -18,6 +17,7 @@ from posse.errors import SpecError
 from posse.experiments import prepare
 from posse.extend import COORDINATOR, FloatArray, Purpose
 from posse.protocol.machine import Pulled, Received, Started
+from posse.protocol.noise import SeededNoise
 from posse.seeds import generator
 from posse_arena import linear, linear_summed
 from posse_arena.linear import (

@@ -3,8 +3,8 @@
 import numpy as np
 from scipy import stats
 
-from posse.families.bounds import means_table
 from posse.plan import prepare
+from posse.system.bounds import means_table
 from tests.support.arms import ERROR_RATE, build, within
 from tests.support.runfile import describe_run
 

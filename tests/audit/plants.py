@@ -13,24 +13,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from posse.agent import cooperative, lone
-from posse.agent.cooperative import PrivateMeans
 from posse.agent.hybrid import HybridSums
-from posse.agent.mase import DpMaseVoter
-from posse.agent.noise import Noise
 from posse.agent.tree import TreeSums
 from posse.arms import base, csv
 from posse.audit.coupling import Coupling, run_coupled
 from posse.audit.replay import CoupledNoise
 from posse.durable.recording import RecordedNoise
 from posse.errors import RunFailed
-from posse.families.context import AgentContext
 from posse.measure.account import Account
 from posse.plan import Plan, prepare
-from posse.protocol.federated import Schedule
 from posse.protocol.machine import Send
-from posse.protocol.shared import SharedLaplace, SharedNoise
+from posse.protocol.noise import Noise
 from posse.security.noise import FieldNoise
+from posse.system.context import AgentContext
+from posse_systems.dubey2020 import agent as cooperative
+from posse_systems.dubey2020 import lone
+from posse_systems.dubey2020.agent import PrivateMeans
+from posse_systems.li2022.messages import Schedule
+from posse_systems.li2022.shared import SharedLaplace, SharedNoise
+from posse_systems.rio2023.agent import DpMaseVoter
 from tests.support.runfile import describe_run
 
 RING = {"kind": "ring"}

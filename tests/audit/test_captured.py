@@ -10,9 +10,9 @@ from posse.audit.captured import checks
 from posse.durable.frames import Frame
 from posse.errors import InputError
 from posse.plan import prepare
-from posse.protocol.cooperative import means_record
-from posse.protocol.federated import Means
 from posse.protocol.wire import pack_floats
+from posse_systems.dubey2020.messages import means_record
+from posse_systems.li2022.messages import Means
 from tests.support.runfile import describe_run
 from tests.support.signing import signers
 

@@ -6,12 +6,12 @@ import pytest
 from posse.arms import ArmsContext
 from posse.audit.neighbours import FAR, AuditedArms, exchange_rewards, propose_cases
 from posse.errors import RunFailed
-from posse.families import get_system
 from posse.plan import prepare
-from posse.protocol.anonymous import Assign
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.privacy import Neighbours
 from posse.protocol.wire import encode
+from posse.system import get_system
+from posse_systems.esfandiari2022.messages import Assign
 from tests.support.planted import planted
 
 

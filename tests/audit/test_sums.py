@@ -3,8 +3,8 @@
 import numpy as np
 
 from posse.audit.sums import RevealedSums
-from posse.families.reading import MessageReader
 from posse.protocol.masking import keystream, pack_words
+from posse.system.reading import MessageReader
 from tests.audit.test_view import seen
 from tests.support.runfile import describe_run
 

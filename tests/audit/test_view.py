@@ -9,12 +9,12 @@ import pytest
 from posse.audit.neighbours import AuditedArms
 from posse.audit.view import Adversary, EnoughSeen, ordinal, sees_only_ends
 from posse.engines import memory
-from posse.engines.sources import of_this_machine
 from posse.plan import prepare
 from posse.protocol.machine import COORDINATOR
-from posse.protocol.players import Choice, Outcome
 from posse.protocol.privacy import Neighbours
 from posse.protocol.wire import HEADER, encode
+from posse.wire.sources import of_this_machine
+from posse_systems.tossou2015.messages import Choice, Outcome
 from tests.support.planted import Told, planted
 from tests.support.runfile import describe_run
 

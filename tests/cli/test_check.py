@@ -110,7 +110,7 @@ def test_who_eliminates_arms_until_one_is_left_is_warned_of_ties(
 OWN = """
 from dataclasses import replace
 from posse.extend import AgentRole, Message, Mesh, Wiring, along
-from posse.families import get_system
+from posse.system import get_system
 
 class One(Message, frozen=True, tag="same"):
     x: int

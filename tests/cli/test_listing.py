@@ -16,10 +16,8 @@ def no_width(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_alone_it_is_a_table_of_names(posse: Posse) -> None:
     lines = posse("list").out.splitlines()
-    assert lines[:2] == [
-        "SYSTEMS  (system = …)",
-        "  mase                   votes of successive eliminations, no privacy",
-    ]
+    assert lines[0] == "SYSTEMS  (system = …)"
+    assert "  mase                   votes of successive eliminations, no privacy" in lines
     assert lines[-1] == (
         "posse list NAME shows one with its keys, posse list all shows the keys of all."
     )

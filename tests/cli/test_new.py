@@ -7,7 +7,7 @@ import pytest
 
 from posse import extend, script
 from posse.cli.new import MACHINES, PRIVATE, SCRIPT, text
-from posse.families import get_system
+from posse.system import get_system
 from tests.cli.conftest import Posse
 from tests.support.blocks import ROOT, blocks
 

@@ -62,7 +62,7 @@ def test_verbose_shows_the_traceback_of_a_defect(posse, monkeypatch):
     def handle(self, event, now):
         return [1 / 0]
 
-    monkeypatch.setattr("posse.agent.mase.MaseVoter.handle", handle)
+    monkeypatch.setattr("posse_systems.rio2023.agent.MaseVoter.handle", handle)
     short = posse("run", "ride.toml", "--repeat", "1", code=3).err
     assert short.startswith("posse: agent 0 has a defect: ZeroDivisionError: division by zero (")
     assert short.endswith("; --verbose shows the traceback\n")

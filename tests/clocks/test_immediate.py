@@ -16,7 +16,7 @@ from posse.protocol.machine import (
     Pulled,
     Received,
 )
-from posse.protocol.mase import Eliminated
+from posse_systems.rio2023.messages import Eliminated
 from tests.support.paced import Run, buffer, script
 
 NEWS = Received(1, Eliminated((1,)))

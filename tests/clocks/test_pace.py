@@ -5,7 +5,7 @@ import pytest
 from posse.clocks.pace import SharedPace
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.machine import Finish, Pull, Received
-from posse.protocol.players import Outcome
+from posse_systems.tossou2015.messages import Outcome
 from tests.support.paced import Run, script
 
 NEWS = Received(-1, Outcome(1, 0.5, 0.5, False))

@@ -10,7 +10,7 @@ from posse.clocks.virtual import Activity, VirtualPace
 from posse.protocol.control import Due
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.machine import AwaitTurn, Explore, Finish, Observed, Pull, Pulled, Received
-from posse.protocol.mase import Eliminated
+from posse_systems.rio2023.messages import Eliminated
 from tests.support.paced import Run, buffer, script
 
 NEWS = Received(-1, Eliminated((1,)))

@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 
 from posse.agent.masking import Masker, SumMasker
-from posse.agent.shared import SharedNoiseAgent
-from posse.coordinator.shared import SharedNoiseServer
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import (
     COORDINATOR,
@@ -33,8 +31,10 @@ from posse.protocol.masking import (
     unpack_words,
 )
 from posse.protocol.message import Message
-from posse.protocol.shared import SharedLaplace, SharedNoise, SharedSchedule
 from posse.protocol.sharing import derived, interpolated, pack, place_of, place_of_point, unpack
+from posse_systems.li2022.shared import SharedLaplace, SharedNoise, SharedSchedule
+from posse_systems.li2022.shared_agent import SharedNoiseAgent
+from posse_systems.li2022.shared_server import SharedNoiseServer
 from tests.support.noise import KnownNoise
 
 AGENTS, ARMS = 6, 3

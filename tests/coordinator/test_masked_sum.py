@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from posse.agent.masking import Masker, public_key
-from posse.coordinator.groups import UserGroup
-from posse.protocol.anonymous import removed_in, schedule_length
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.masking import pack_words
+from posse_systems.esfandiari2022.groups import UserGroup
+from posse_systems.esfandiari2022.messages import removed_in, schedule_length
 
 C, DROPOUTS, NUMBER = 2, 2, 4
 GROUP = (6, 1, 0, 3, 5, 2, 4)

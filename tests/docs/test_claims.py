@@ -9,9 +9,9 @@ from msgspec import inspect
 
 from docs.hooks import claims as page
 from posse.errors import SpecError
-from posse.families import get_system
 from posse.plan import prepare
 from posse.protocol.privacy import Claim
+from posse.system import get_system
 
 PAGE = Path(__file__).parents[2] / "docs" / "claims.md"
 

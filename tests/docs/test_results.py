@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterable
 
-from posse.families import get_system, names
-from posse.protocol.anonymous import RewardRow
 from posse.protocol.log import Row
 from posse.results.tables import tables
+from posse.system import get_system, names
+from posse_systems.esfandiari2022.messages import RewardRow
 from tests.support.blocks import ROOT
 
 PAGE = (ROOT / "docs" / "results.md").read_text()

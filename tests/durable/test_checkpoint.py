@@ -15,30 +15,30 @@ import numpy as np
 import pytest
 
 import posse
-from posse.agent.arrivals import Arrivals
+from posse.agent.host import AgentHost
+from posse.agent.recovery import outside_agent
 from posse.arms.shared import GroupArms
 from posse.cli.new import text
 from posse.clocks.immediate import SlotPace, WallPace
 from posse.clocks.pace import SharedPace
 from posse.clocks.run_clock import Conductor, SharedClock, WallClock
 from posse.clocks.virtual import Activity, VirtualPace
+from posse.coordinator.host import CoordinatorHost
+from posse.coordinator.recovery import outside_coordinator, restored_host
 from posse.durable.checkpoint import NotPlain, read, written
 from posse.durable.journal import Journal
 from posse.durable.ledger import Ledger
 from posse.durable.recording import RecordedSpending, record_sources
 from posse.engines import memory
-from posse.engines.agents.recovery import outside_agent
-from posse.engines.coordinator.recovery import outside_coordinator, restored_host
-from posse.families import get_system
-from posse.families.network import Network
-from posse.hosts.agent import AgentHost
 from posse.hosts.agent_setup import AgentSetup
-from posse.hosts.coordinator import CoordinatorHost
 from posse.hosts.sources import Sources
 from posse.plan import Plan
 from posse.protocol.message import Plane
+from posse.system import get_system
+from posse.system.network import Network
 from posse.wire.broadcast import BroadcastSession
 from posse.wire.session import Session
+from posse_systems.dubey2020.arrivals import Arrivals
 from tests.runs.test_golden import CASES
 from tests.support.golden import taken, without_clock_and_chance, write_logs
 from tests.support.paced import Run, buffer
@@ -177,6 +177,7 @@ def test_what_hosts_are_made_of_comes_back_compiled_too() -> None:
         Arrivals([(1,), (0,)], 2, 2, 8, ([0, 1], [], [8, 8])),
     ):
         outside = {"run": run, "rewards": rewards, "clock": monotonic_ns, "print": print}
+        outside["system"] = get_system("cooperative-ucb")
         assert type(read(written(one, outside), outside)) is type(one)
 
 
@@ -202,7 +203,7 @@ def test_nothing_but_plain_data_is_written(thing: Any) -> None:
         *("os.system", "subprocess.Popen", "builtins.eval", "posse.durable.journal.Journal"),
         *("posse.durable.capture.Capture", "posse.durable.recording.record_sources", "type"),
         *("posse.arms.python.PythonArms", "posse.durable.journal.sqlite3.connect"),
-        "posse.hosts.agent.os.system",
+        "posse.agent.host.os.system",
     ],
 )
 def test_no_name_in_a_checkpoint_is_imported_or_called(name: str) -> None:
@@ -214,8 +215,8 @@ def test_no_name_in_a_checkpoint_is_imported_or_called(name: str) -> None:
 def test_a_class_that_this_process_has_not_loaded_is_not_loaded() -> None:
     code = (
         "import sys, msgspec; from posse.durable.checkpoint import NotPlain, read\n"
-        "try: read(msgspec.msgpack.encode(['posse.agent.mase.MaseVoter', None]), {})\n"
-        "except NotPlain: print('posse.agent.mase' in sys.modules)"
+        "try: read(msgspec.msgpack.encode(['posse_systems.rio2023.agent.MaseVoter', None]), {})\n"
+        "except NotPlain: print('posse_systems.rio2023.agent' in sys.modules)"
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout == "False\n"
@@ -269,8 +270,8 @@ def shared_tuples(depth: int) -> list[Any]:
         ["array", "|V0", [10**12], "C", b""],
         ["set", shared_tuples(60)],
         ["list", ["seen", 5]],
-        ["posse.hosts.agent.AgentHost", ["dict", "__class__", ["class", "int"]]],
-        ["posse.hosts.agent.__builtins__", None],
+        ["posse.agent.host.AgentHost", ["dict", "__class__", ["class", "int"]]],
+        ["posse.agent.host.__builtins__", None],
         ["deque", -1],
         [],
         [7],

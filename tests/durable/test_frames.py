@@ -12,10 +12,10 @@ from posse.durable.frames import Frame, read, select
 from posse.errors import InputError
 from posse.protocol import control
 from posse.protocol.machine import COORDINATOR
-from posse.protocol.mase import Vote
 from posse.protocol.message import Plane
 from posse.protocol.wire import HEADER, encode
 from posse.wire.session import Session
+from posse_systems.rio2023.messages import Vote
 from tests.support.runfile import describe_run
 
 VOTE = encode(Vote((2,)), run=1, source=3, sequence=7, now=12.5, sent=99)

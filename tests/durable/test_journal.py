@@ -18,18 +18,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from posse.agent.noise import SeededNoise
 from posse.arms import Arms
 from posse.arms.base import ArmsContext
 from posse.arms.python import PythonArms
 from posse.durable.journal import FRAME, STEPS, Input, Journal, is_held
 from posse.durable.lifetime import read as lifetime
 from posse.durable.recording import RecordedNoise, RecordedSpending, record_sources
-from posse.engines.sources import of_this_machine
 from posse.errors import PosseError
 from posse.hosts.spending import Spending, SpendingRequest
+from posse.protocol.noise import SeededNoise
 from posse.protocol.privacy import Claim
 from posse.spec.privacy import PrivacySpec
+from posse.wire.sources import of_this_machine
 from tests.support.lobby import setup
 
 OWNER = "agent 3 of a run"

@@ -9,11 +9,11 @@ import pytest
 
 from posse.durable import shown
 from posse.errors import PosseError
-from posse.families import get_system
 from posse.plan import prepare
 from posse.results.base import Results
 from posse.results.figures import Figure
 from posse.results.record import Detail, RunRecord
+from posse.system import get_system
 from tests.support.runfile import describe_run
 
 RAW: dict[str, Any] = describe_run("ucb1", 1, [0.9, 0.1], parameters={"horizon": 50})

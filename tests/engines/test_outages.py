@@ -2,7 +2,7 @@
 
 import pytest
 
-from posse.engines.effects import LogLine
+from posse.hosts.effects import LogLine
 from posse.protocol import control
 from tests.support.lobby import ABSENCE, DEADLINE, TOKEN, Run, Script, failed, warned
 

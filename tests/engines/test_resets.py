@@ -99,7 +99,7 @@ def test_an_agent_that_says_more_than_is_kept_waits_for_the_connection_to_come_b
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """By the wall clock it would go on, and there is room for so many frames and no more."""
-    monkeypatch.setattr("posse.engines.agents.uplink.Session", partial(Session, most_frames=1_000))
+    monkeypatch.setattr("posse.agent.uplink.Session", partial(Session, most_frames=1_000))
     plan = spec("central", 2, engine=ENGINE | {"clock": "wall"})
     parted: list[threading.Thread] = []
 
@@ -129,7 +129,7 @@ def test_an_agent_that_says_more_than_is_kept_waits_for_the_connection_to_come_b
 def test_an_agent_that_can_say_nothing_more_ends_with_one_sentence(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("posse.engines.agents.uplink.Session", partial(Session, most_frames=0))
+    monkeypatch.setattr("posse.agent.uplink.Session", partial(Session, most_frames=0))
     up = Coordinator(spec("central", 1, engine=ENGINE), "tcp://127.0.0.1:*")
     try:
         assert Agent(up.endpoint).ended() == RunFailed.exit_code

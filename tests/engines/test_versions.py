@@ -3,8 +3,8 @@
 import pytest
 
 from posse import __version__
-from posse.engines.base import SAME_VERSION
-from posse.engines.effects import LogLine, Reply
+from posse.hosts.agent_setup import SAME_VERSION
+from posse.hosts.effects import LogLine, Reply
 from posse.protocol import control
 from posse.protocol.wire import VERSION
 from tests.support.lobby import Script, framed, joining

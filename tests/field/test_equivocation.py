@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from posse.security import keys
-from tests.agent.test_comparison import Liar
-from tests.agent.test_evidence import TwoTongued
 from tests.support.field import MEANS, field, logs
 from tests.support.remote import Agent, Coordinator
 from tests.support.signing import RING
+from tests.systems.dubey2020.test_evidence import TwoTongued
+from tests.systems.li2022.test_comparison import Liar
 
 pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
 

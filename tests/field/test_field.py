@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 
 from posse import api
+from posse.agent.host import AgentHost
+from posse.coordinator.host import CoordinatorHost
+from posse.coordinator.setups import agent_setups
 from posse.durable.directory import RunDirectory
-from posse.engines.base import agent_setups
 from posse.errors import LogError, PosseError, RunFailed, SpecError
-from posse.hosts.agent import AgentHost
-from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import Plan, prepare
 from posse.protocol import control
 from posse.protocol.errors import LocalProtocolError
 from posse.protocol.machine import COORDINATOR
-from posse.protocol.mase import Vote
 from posse.protocol.message import kind_name
 from posse.protocol.wire import encode
 from posse.report import read, run_page
 from posse.results.record import RunRecord
+from posse_systems.rio2023.messages import Vote
 from tests.support.field import documented, kinds
 from tests.support.hosts import begin, sources
 from tests.support.relay import relay

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from posse.agent.host import AgentHost
+from posse.coordinator.setups import agent_setups
 from posse.durable.lifetime import read
-from posse.engines.base import agent_setups
-from posse.engines.sources import of_this_machine
 from posse.errors import InputError, PosseError
-from posse.hosts.agent import AgentHost
 from posse.plan import Plan, prepare
 from posse.protocol.arrays import FloatArray
 from posse.protocol.machine import COORDINATOR
 from posse.security.keys import create, for_agent
 from posse.spec.runfile import read as read_run
+from posse.wire.sources import of_this_machine
 from tests.conftest import Start
 from tests.support.field import captured, field
 from tests.support.hosts import begin

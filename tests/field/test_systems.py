@@ -13,24 +13,25 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from posse.agent.host import AgentHost
 from posse.cli import series as closing
 from posse.cli.main import main
+from posse.coordinator.setups import agent_setups
 from posse.durable.directory import RunDirectory
 from posse.engines import memory
-from posse.engines.base import agent_setups
 from posse.errors import ArmsError, SpecError
-from posse.families import anonymity, get_system, names
-from posse.families.reading import Recorder
-from posse.families.system import Field
-from posse.hosts.agent import AgentHost
 from posse.hosts.sources import Chance
-from posse.protocol.cooperative import means_record, reward_record
-from posse.protocol.federated import Adv
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.masking import PublicKey
 from posse.protocol.wire import encode, read_header
 from posse.results.record import RunRecord
 from posse.seeds import Purpose
+from posse.system import get_system, names
+from posse.system.reading import Recorder
+from posse.system.record import Field
+from posse_systems.dubey2020.messages import means_record, reward_record
+from posse_systems.esfandiari2022 import anonymity
+from posse_systems.li2022.messages import Adv
 from tests.support.field import (
     CASES,
     FAMILIES,
@@ -77,7 +78,7 @@ def variations(system: str) -> range:
 
 
 WITH_KEYS = {"Held", "Stated"}
-"""Sent only where agents sign; see tests/agent/test_comparison.py."""
+"""Sent only where agents sign; see tests/systems/li2022/test_comparison.py."""
 
 WITH_LOSSES = {"Covered", "Survivors", "Rest", "Settle", "Settled", "Confirm", "Reveal", "Share"}
 """Sent only where masked sums may lose agents; see tests/runs/test_missing.py."""

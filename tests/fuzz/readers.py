@@ -14,13 +14,15 @@ from posse.durable.checkpoint import NotPlain
 from posse.durable.journal import Journal
 from posse.errors import PosseError
 from posse.plan import prepare
-from posse.protocol import control, cooperative, federated
+from posse.protocol import control
 from posse.protocol.errors import ProtocolError
 from posse.protocol.wire import Codec, kind_of, read_header
 from posse.report import read as results
 from posse.security import keys
 from posse.spec import runfile
 from posse.wire.session import Session, SessionBroken, is_numbered
+from posse_systems.dubey2020 import messages as cooperative
+from posse_systems.li2022 import messages as federated
 from tests.support.blocks import ROOT
 
 REFUSALS = (PosseError, ProtocolError, NotPlain, SessionBroken)

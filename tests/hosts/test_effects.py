@@ -7,7 +7,7 @@ from typing import Any, cast, get_args
 import numpy as np
 import pytest
 
-from posse import families
+from posse import system as families
 from posse.engines import memory
 from posse.errors import RunFailed
 from posse.protocol.errors import RemoteProtocolError
@@ -32,9 +32,9 @@ from posse.protocol.machine import (
     Stopwatch,
     Timer,
 )
-from posse.protocol.mase import Eliminated
 from posse.protocol.privacy import Release
 from posse.results.record import RunRecord
+from posse_systems.rio2023.messages import Eliminated
 from tests.support.runs import spec, with_machines
 
 HALF: Any = 2.5

@@ -12,9 +12,9 @@ from posse.protocol import control
 from posse.protocol.control import LinkCount
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import COORDINATOR
-from posse.protocol.mase import Eliminated, Vote
 from posse.protocol.message import Plane
 from posse.protocol.wire import HEADER, VERSION, Codec, encode, read_header
+from posse_systems.rio2023.messages import Eliminated, Vote
 from tests.support.hosts import frame
 
 CODEC = Codec((Eliminated, control.Advance))

@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from posse.agent.host import AgentHost
+from posse.coordinator.host import CoordinatorHost
 from posse.engines import memory
 from posse.errors import PosseError
-from posse.hosts.agent import AgentHost
-from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import prepare
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.wire import HEADER

@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 import pytest
 
-from posse.engines.base import agent_setups
-from posse.hosts.agent import AgentHost
-from posse.hosts.coordinator import CoordinatorHost
+from posse.agent.host import AgentHost
+from posse.coordinator.host import CoordinatorHost
+from posse.coordinator.setups import agent_setups
 from posse.protocol import control
 from posse.protocol.wire import HEADER, MAGIC, MAX_DATA, MAX_FRAME, VERSION
 from posse.wire.session import Session, SessionFull
-from tests.hosts.test_coordinator import report
+from tests.coordinator.test_host import report
 from tests.support.blocks import ROOT
 from tests.support.hosts import frame, sources
 from tests.support.runs import spec

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from posse.measure.traffic import Meter, bucket, quantile
 from posse.protocol.control import Due
-from posse.protocol.mase import Sample, Vote
 from posse.protocol.message import Message
-from posse.protocol.players import Choice, Outcome
 from posse.protocol.wire import HEADER, encode
+from posse_systems.rio2023.messages import Sample, Vote
+from posse_systems.tossou2015.messages import Choice, Outcome
 
 SENT = st.lists(
     st.tuples(

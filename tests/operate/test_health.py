@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from posse.hosts.status import AgentStatus, CoordinatorStatus
 from posse.operate import health
 from posse.operate.health import Routes
-from posse.operate.status import AgentStatus, CoordinatorStatus
 
 
 def asked(routes: Routes, path: str) -> tuple[int, str]:

@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from posse.engines import memory
+from posse.hosts.status import CoordinatorStatus, Snapshot
 from posse.operate import live
 from posse.operate.live import LIVE, LiveFile, LiveState, RunState, read_live
-from posse.operate.status import CoordinatorStatus, Snapshot
 from posse.plan import Plan
-from posse.protocol.mase import VoteRow
+from posse_systems.rio2023.messages import VoteRow
 from tests.support.field import CASES, MEANS, field, logs
 from tests.support.patience import PATIENCE
 from tests.support.runs import spec

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from posse.hosts.status import AgentStatus, CoordinatorStatus
 from posse.operate import health
-from posse.operate.status import AgentStatus, CoordinatorStatus
 from posse.operate.web import Web
 from tests.support.operator import one_joined, waiting_coordinator
 from tests.support.patience import PATIENCE

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from posse.families import names
+from posse.system import names
 from posse.testing.small import SMALL
 from tests.support.patience import PATIENCE
 from tests.support.runs import printed

@@ -103,7 +103,7 @@ def test_line_6_to_the_letter_releases_at_an_intervals_length():
 
 MEANS, EPSILON, V, T, GAMMA = [0.9, 0.1], 0.5, 1.1, 40, 2
 PATH = [[1], [0, 2], [1, 3], [2]]
-spread = loops_of("agent/flooding.py")["spread"]
+spread = loops_of("systems/posse_systems/dubey2020/flooding.py")["spread"]
 
 
 def releases() -> list[int]:

@@ -6,12 +6,12 @@ import random
 import numpy as np
 import pytest
 
-from posse.algorithms import from_edges, ring
 from posse.engines import memory
 from posse.plan import prepare
 from posse_papers.li import compared, figures, proofs, theory
 from posse_papers.sample import Sample, regret
 from posse_papers.statements import Measured
+from posse_systems.algorithms import from_edges, ring
 from tests.support.papers import GENERATOR, alike_on_average
 
 

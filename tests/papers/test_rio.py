@@ -7,10 +7,10 @@ import pytest
 from scipy.stats import binom
 
 from posse.engines import memory
-from posse.families.mase import samples_of_epochs
 from posse.plan import prepare
 from posse_papers.rio import proofs, theory
 from posse_papers.sample import Sample
+from posse_systems.rio2023.system import samples_of_epochs
 from tests.support.papers import alike_on_average
 
 

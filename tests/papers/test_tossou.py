@@ -6,15 +6,15 @@ import random
 import pytest
 
 from posse.agent.hybrid import HybridSums
-from posse.agent.noise import SeededNoise
-from posse.agent.players import TdfsPlayer, UcbPrivateBound
 from posse.protocol.machine import COORDINATOR, Received, Started
-from posse.protocol.players import Outcome
+from posse.protocol.noise import SeededNoise
 from posse_papers.checks import at_most
 from posse_papers.sample import Sample, regret
 from posse_papers.statements import Measured
 from posse_papers.tossou import compared, figures, theory
 from posse_papers.tossou.figures import RANDOM_PACE
+from posse_systems.tossou2015.agent import TdfsPlayer, UcbPrivateBound
+from posse_systems.tossou2015.messages import Outcome
 from tests.support.claims import plan
 from tests.support.noise import deviation
 from tests.support.papers import GENERATOR, alike_on_average, measured

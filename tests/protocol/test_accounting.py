@@ -16,7 +16,7 @@ from posse.protocol.accounting import (
     gaussian_deviation,
     together,
 )
-from posse.protocol.cooperative import privacy_bound, release_counts
+from posse_systems.dubey2020.messages import privacy_bound, release_counts
 from tests.support.accounting import numerical
 
 DELTA = math.exp(-10)

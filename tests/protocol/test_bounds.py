@@ -17,17 +17,17 @@ from posse.protocol.message import Message
 from posse.protocol.wire import MAX_FRAME, Codec, encode
 
 CHECKED = {
-    "Join.wall": "posse.engines.coordinator.roster",
+    "Join.wall": "posse.coordinator.roster",
     "Due.time": "posse.clocks.run_clock",
-    "Report.regret": "posse.hosts.report",
-    "Report.log": "posse.hosts.report",
-    "Report.seconds": "posse.hosts.report",
-    "Release.sensitivity": "posse.hosts.report",
-    "Release.scale": "posse.hosts.report",
-    "Release.epsilon": "posse.hosts.report",
-    "ResourceUse.cpu_seconds": "posse.hosts.report",
-    "Outcome.sample": "posse.agent.players",
-    "Outcome.payoff": "posse.agent.players",
+    "Report.regret": "posse.coordinator.report",
+    "Report.log": "posse.coordinator.report",
+    "Report.seconds": "posse.coordinator.report",
+    "Release.sensitivity": "posse.coordinator.report",
+    "Release.scale": "posse.coordinator.report",
+    "Release.epsilon": "posse.coordinator.report",
+    "ResourceUse.cpu_seconds": "posse.coordinator.report",
+    "Outcome.sample": "posse_systems.tossou2015.agent",
+    "Outcome.payoff": "posse_systems.tossou2015.agent",
 }
 """Floats, which may be NaN whatever their limits, and who asks whether they can be."""
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posse.agent.mase import DpMaseVoter
-from posse.agent.noise import SeededNoise
-from posse.families import get_system, names
 from posse.protocol.accounting import Losses, gaussian_deviation
 from posse.protocol.machine import Disclose, Pull, Pulled, Started
+from posse.protocol.noise import SeededNoise
 from posse.protocol.privacy import Claim, Release, format_cost, total_cost
+from posse.system import get_system, names
+from posse_systems.rio2023.agent import DpMaseVoter
 
 LEDGERS = st.lists(
     st.builds(

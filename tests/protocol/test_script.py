@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posse.agent.noise import SeededNoise
 from posse.protocol.bounds import Arm
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.machine import (
@@ -26,6 +25,7 @@ from posse.protocol.machine import (
     TimerFired,
 )
 from posse.protocol.message import Message
+from posse.protocol.noise import SeededNoise
 from posse.protocol.script import (
     FromAll,
     FromSome,

@@ -13,7 +13,6 @@ from posse.protocol import control
 from posse.protocol.bounds import MOST_AGENTS
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.machine import MOST_ARMS
-from posse.protocol.mase import TO_COORDINATOR, Eliminated, Sample, Vote
 from posse.protocol.message import Header, Message, Plane, kind_name
 from posse.protocol.wire import (
     HEADER,
@@ -27,6 +26,7 @@ from posse.protocol.wire import (
     sent_at,
     unpack_floats,
 )
+from posse_systems.rio2023.messages import TO_COORDINATOR, Eliminated, Sample, Vote
 
 CODEC = Codec(
     (

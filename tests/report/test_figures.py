@@ -11,12 +11,12 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra: re
 from posse import api
 from posse.durable.directory import RunDirectory
 from posse.errors import PosseError
-from posse.families.anonymous import AnonymousDetail
 from posse.plan import prepare
 from posse.report import figures, read
 from posse.report.drawing import Chart
 from posse.results.figures import Figure
 from posse.results.record import RunRecord
+from posse_systems.esfandiari2022.system import AnonymousDetail
 from tests.support import field as support
 
 ARMS = [0.9, 0.8, 0.7, 0.6, 0.5, 0.1]

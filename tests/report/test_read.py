@@ -8,11 +8,11 @@ import pytest
 from posse import api
 from posse.durable.directory import RunDirectory
 from posse.errors import InputError
-from posse.families.federated import FederatedDetail
 from posse.plan import prepare
 from posse.protocol.message import Plane
 from posse.report import read, run_page
 from posse.results.record import Detail
+from posse_systems.li2022.system import FederatedDetail
 from tests.support import field as support
 
 BEFORE = Path(__file__).parent / "before"

@@ -15,8 +15,6 @@ from posse.cli import main as cli
 from posse.cli import report
 from posse.durable.directory import RunDirectory
 from posse.durable.shown import of_system
-from posse.families.anonymous import ParallelDetail
-from posse.families.bounds import run_means
 from posse.measure.confidence import mean_ci
 from posse.plan import prepare
 from posse.protocol.control import LinkCount
@@ -40,6 +38,8 @@ from posse.report.traffic import section as traffic_section
 from posse.results.measures import ROUNDS
 from posse.results.record import Delay, LinkDelay, NetworkFacts, Privacy, RunRecord
 from posse.results.traffic import traffic
+from posse.system.bounds import run_means
+from posse_systems.esfandiari2022.system import ParallelDetail
 from tests.support.runs import spec
 
 

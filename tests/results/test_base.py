@@ -7,9 +7,9 @@ from msgspec import defstruct
 
 from posse.engines import memory
 from posse.errors import RunFailed
-from posse.families import get_system, names
 from posse.protocol.log import Row
 from posse.results.base import Results, Standing
+from posse.system import get_system, names
 from tests.support.lab import lab
 
 

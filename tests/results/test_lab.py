@@ -4,9 +4,9 @@ from dataclasses import replace
 from typing import Any
 
 from posse.engines.processes import ProcessEngine
-from posse.families import get_system
-from posse.families.shapes import Alone
 from posse.protocol.machine import AgentEffects, AgentEvent, Started, Stopwatch
+from posse.system import get_system
+from posse.system.shapes import Alone
 from tests.support.runs import spec
 
 

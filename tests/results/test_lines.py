@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from posse.families import names
-from posse.families.anonymous import AnonymousDetail
-from posse.families.cooperative import CooperativeDetail, HopDelay
-from posse.families.federated import FederatedDetail
-from posse.families.mase import ServerDetail
-from posse.families.players import Players, PlayersDetail
-from posse.protocol.federated import ExploredRow
 from posse.results import words
 from posse.results.record import Detail, RunRecord
+from posse.system import names
+from posse_systems.dubey2020.system import CooperativeDetail, HopDelay
+from posse_systems.esfandiari2022.system import AnonymousDetail
+from posse_systems.li2022.messages import ExploredRow
+from posse_systems.li2022.system import FederatedDetail
+from posse_systems.rio2023.system import ServerDetail
+from posse_systems.tossou2015.system import Players, PlayersDetail
 from tests.support.lab import record_of
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from posse.engines import memory
-from posse.families import get_system
-from posse.families.players import PlayersDetail
 from posse.results.record import Delay, Detail, Quantiles, RunRecord
 from posse.results.traffic import Traffic
+from posse.system import get_system
+from posse_systems.tossou2015.system import PlayersDetail
 from tests.support import field as support
 from tests.support.lab import record_of
 

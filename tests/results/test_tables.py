@@ -8,13 +8,13 @@ import pytest
 
 from posse.durable.directory import RunDirectory
 from posse.engines import memory
-from posse.families import get_system, names
 from posse.plan import Plan
 from posse.protocol.errors import LocalProtocolError
-from posse.protocol.mase import VoteRow
 from posse.results.base import PLAIN
 from posse.results.record import RunRecord
 from posse.results.tables import tables, write
+from posse.system import get_system, names
+from posse_systems.rio2023.messages import VoteRow
 from tests.support import field as support
 from tests.support.lab import lab, record_of
 

@@ -10,16 +10,16 @@ import pytest
 import posse
 from posse.durable.directory import RunDirectory
 from posse.engines import memory
-from posse.families.truth import truth_of
 from posse.measure.traffic import RESENT
 from posse.plan import prepare
-from posse.protocol.players import PlayerParameters
 from posse.report.read import read
 from posse.report.run_page import run_page
 from posse.results import words
 from posse.results.record import Absence, Detail, Proof, RunRecord
 from posse.results.traffic import Amount
 from posse.results.verdict import TROUBLES, Truth, VerdictLine, drawn_anew, verdict
+from posse.system.truth import truth_of
+from posse_systems.tossou2015.messages import PlayerParameters
 from tests.support.runfile import describe_run
 
 SPEC = describe_run("dp-mase", 8, [0.9, 0.1], parameters={"epsilon": 0.5}, engine="memory")

@@ -8,7 +8,7 @@ import pytest
 
 from posse.agent.masking import Masker
 from posse.engines.processes import ProcessEngine
-from posse.families.anonymity import check
+from posse_systems.esfandiari2022.anonymity import check
 from tests.support.anonymous import SYSTEMS, run, spec
 from tests.support.lossy import lossy
 from tests.support.runs import assert_same_run, detail

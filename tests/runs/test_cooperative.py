@@ -6,8 +6,8 @@ import msgspec
 import numpy as np
 import pytest
 
+from posse.coordinator.setups import agent_setups
 from posse.engines import memory
-from posse.engines.base import agent_setups
 from posse.errors import SpecError
 from posse.plan import Plan, prepare
 from posse.protocol.accounting import composed

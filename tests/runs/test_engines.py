@@ -7,8 +7,8 @@ import pytest
 
 from posse.engines import memory
 from posse.engines.processes import ProcessEngine
-from posse.families import names
 from posse.plan import prepare
+from posse.system import names
 from tests.runs.test_restarts import CASES, SMALLER
 from tests.support.golden import write_logs
 from tests.support.patience import PATIENCE

@@ -7,8 +7,8 @@ import pytest
 
 from posse.arms.bernoulli import Bernoulli
 from posse.engines import memory
-from posse.protocol.federated import Schedule
 from posse.results.record import RunRecord
+from posse_systems.li2022.messages import Schedule
 from tests.support.federated import RUNS, named, spec
 from tests.support.runs import detail
 

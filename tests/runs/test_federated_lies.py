@@ -8,7 +8,7 @@ import pytest
 from posse.engines import memory
 from posse.errors import RunFailed
 from posse.protocol.control import Report
-from posse.protocol.federated import Adv, Data, ExchangedRow, Means
+from posse_systems.li2022.messages import Adv, Data, ExchangedRow, Means
 from tests.support.federated import named, row, spec
 from tests.support.tampering import tampering
 

@@ -20,7 +20,7 @@ import numpy
 import pytest
 import scipy
 
-from posse.families import get_system, names
+from posse.system import get_system, names
 from tests.support.golden import FILE, arithmetic, taken, without_clock_and_chance, write_logs
 
 GOLDEN: dict[str, Any] = json.loads(FILE.read_text())

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from posse import families
+from posse import system as families
 from posse.engines import memory
 from posse.plan import prepare
 from posse.protocol.machine import COORDINATOR, Send, Started
 from posse.protocol.message import Plane
-from posse.protocol.players import Choice, jain
+from posse_systems.tossou2015.messages import Choice, jain
 from tests.support.players import SYSTEMS, spec
 from tests.support.runs import assert_same_run, detail, with_machines
 

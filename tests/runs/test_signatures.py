@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from posse.coordinator.host import CoordinatorHost
+from posse.coordinator.setups import silent
 from posse.engines import memory
-from posse.engines.base import silent
 from posse.errors import RunFailed
-from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import prepare
-from posse.protocol.cooperative import Bundle, means_record, reward_record
-from posse.protocol.federated import Data, Hop
 from posse.protocol.masking import PublicKey
 from posse.protocol.signing import SIGNATURE_BYTES
 from posse.results.record import RunRecord
+from posse_systems.dubey2020.messages import Bundle, means_record, reward_record
+from posse_systems.li2022.messages import Data, Hop
 from tests.support.runs import assert_same_run
 from tests.support.tampering import tampering
 

@@ -6,14 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from posse.agent.anonymous import AnonymousPlayer, Earnings
 from posse.agent.masking import Masker
-from posse.coordinator.anonymous import AnonymousServer
-from posse.coordinator.decomposition import Assignment
-from posse.coordinator.learners import AnonymousLearner
 from posse.engines import memory
-from posse.families.anonymity import Observations, check
-from posse.families.reading import Recorder
 from posse.plan import Plan, prepare
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import (
@@ -31,6 +25,12 @@ from posse.protocol.masking import Keys, PublicKey
 from posse.protocol.message import Message, Plane
 from posse.protocol.wire import encode, read_header
 from posse.results.record import RunRecord
+from posse.system.reading import Recorder
+from posse_systems.esfandiari2022.agent import AnonymousPlayer, Earnings
+from posse_systems.esfandiari2022.anonymity import Observations, check
+from posse_systems.esfandiari2022.decomposition import Assignment
+from posse_systems.esfandiari2022.learners import AnonymousLearner
+from posse_systems.esfandiari2022.server import AnonymousServer
 from tests.support.runfile import describe_run
 from tests.support.runs import detail
 

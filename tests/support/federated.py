@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from posse.agent.gis import Gis
-from posse.agent.push import Flooding
 from posse.plan import prepare
 from posse.protocol.machine import Received, Send
 from posse.protocol.wire import pack_floats
 from posse.topologies import graphs
 from posse.topologies.graphs import Graph
+from posse_systems.li2022.gis import Gis
+from posse_systems.li2022.push import Flooding
 from tests.support.runfile import describe_run
 
 MEANS = [0.9, 0.7, 0.5, 0.2, 0.1]

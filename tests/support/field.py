@@ -8,11 +8,11 @@ import msgspec
 import numpy as np
 
 from posse.engines import memory
-from posse.families import get_system
 from posse.plan import Plan, prepare
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.wire import HEADER
 from posse.results.record import RunRecord
+from posse.system import get_system
 
 PAGE = Path(__file__).parents[2] / "docs" / "what-leaves-a-process.md"
 MEANS = (0.95, 0.5, 0.3, 0.1)

@@ -16,10 +16,10 @@ import msgspec
 import pytest
 from msgspec import inspect as mi
 
+from posse.agent.host import AgentHost
+from posse.coordinator.host import CoordinatorHost
 from posse.engines import memory
 from posse.errors import PosseError
-from posse.hosts.agent import AgentHost
-from posse.hosts.coordinator import CoordinatorHost
 from posse.plan import Plan
 from posse.protocol import control
 from posse.protocol.machine import COORDINATOR

@@ -3,13 +3,13 @@
 import dataclasses
 from collections.abc import Callable
 
-from posse.engines.sources import of_this_machine
 from posse.hosts.sources import Sources
 from posse.hosts.spending import NOT_KEPT
 from posse.protocol import control
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.message import Message
 from posse.protocol.wire import encode
+from posse.wire.sources import of_this_machine
 
 
 def sources(clock: Callable[[], int] = lambda: 0) -> Sources:

@@ -4,17 +4,17 @@ import logging
 from collections.abc import Collection
 from typing import Any, cast
 
-from posse.engines.coordinator.lobby import Lobby
-from posse.engines.coordinator.roster import Peer, Roster
-from posse.engines.effects import Fail, LobbyEffect, LogLine
-from posse.families.network import Network
+from posse.coordinator.host import CoordinatorHost
+from posse.coordinator.lobby import Lobby
+from posse.coordinator.roster import Peer, Roster
 from posse.hosts.agent_setup import AgentSetup
-from posse.hosts.coordinator import CoordinatorHost
+from posse.hosts.effects import Fail, LobbyEffect, LogLine
 from posse.protocol import control
 from posse.protocol.message import Message
 from posse.protocol.wire import encode
 from posse.security.keys import CoordinatorKeys, KeyPair
 from posse.spec.runfile import EngineSpec
+from posse.system.network import Network
 
 WALL = 1e9
 DEADLINE = 10.0

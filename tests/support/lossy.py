@@ -6,15 +6,15 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from posse.engines.base import agent_setups
-from posse.engines.sources import of_this_machine
-from posse.hosts.agent import AgentHost
+from posse.agent.host import AgentHost
+from posse.coordinator.host import CoordinatorHost
+from posse.coordinator.setups import agent_setups
 from posse.hosts.agent_setup import AgentSetup
-from posse.hosts.coordinator import CoordinatorHost
 from posse.hosts.endpoint import NEIGHBOURS
 from posse.plan import Plan
 from posse.protocol.machine import COORDINATOR
 from posse.results.record import RunRecord
+from posse.wire.sources import of_this_machine
 
 MOST_STEPS = 200_000
 

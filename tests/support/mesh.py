@@ -5,10 +5,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from posse.agent.arrivals import NewMessages, Records
-from posse.agent.cooperative import Cooperation, CooperativeAgent, SharedMeans
-from posse.agent.flooding import CooperativeLearner, Flood, SeenMessages
-from posse.protocol.cooperative import Bundle
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import (
     AgentEffects,
@@ -24,6 +20,10 @@ from posse.protocol.machine import (
     Turn,
 )
 from posse.topologies.graphs import Graph
+from posse_systems.dubey2020.agent import Cooperation, CooperativeAgent, SharedMeans
+from posse_systems.dubey2020.arrivals import NewMessages, Records
+from posse_systems.dubey2020.flooding import CooperativeLearner, Flood, SeenMessages
+from posse_systems.dubey2020.messages import Bundle
 
 Tamper = Callable[[int, int, Bundle], list[Bundle]]
 

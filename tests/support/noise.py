@@ -5,10 +5,10 @@ import math
 import numpy as np
 
 from posse.agent.hybrid import HybridSums
-from posse.agent.noise import Noise
-from posse.agent.players import ContinualCounter
 from posse.agent.tree import TreeSums
 from posse.protocol.arrays import FloatArray, IntArray
+from posse.protocol.noise import Noise
+from posse_systems.tossou2015.agent import ContinualCounter
 
 
 class NoNoise(Noise):

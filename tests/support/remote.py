@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from posse.agent.process import AgentProcess
+from posse.agent.remote import remote_agent
 from posse.durable.capture import Capture
-from posse.engines.agents.process import AgentProcess
-from posse.engines.agents.remote import remote_agent
 from posse.engines.processes import ProcessEngine
 from posse.plan import Plan
 from posse.security import keys

@@ -10,12 +10,12 @@ from typing import Any
 
 import psutil
 
-from posse.families.system import System
 from posse.measure.traffic import CONFIRMATION, RESENT
 from posse.plan import Plan, prepare
 from posse.protocol.control import LinkCount
 from posse.protocol.message import Plane
 from posse.results.record import RunRecord
+from posse.system.record import System
 from tests.conftest import PROBLEM_1
 from tests.support.runfile import describe_run
 

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 import zmq
 
-from posse.engines.agents.each_link import EachLink
-from posse.engines.agents.guard import Guard
-from posse.engines.agents.mesh import NeighbourLinks
-from posse.engines.agents.one_to_all import OneToAll
+from posse.agent.each_link import EachLink
+from posse.agent.guard import Guard
+from posse.agent.mesh import NeighbourLinks
+from posse.agent.one_to_all import OneToAll
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.endpoint import NEIGHBOURS
 from posse.protocol.wire import MAGIC

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from posse.algorithms import HybridSums
 from posse_papers.audit import own_noise
 from posse_papers.checks import above, exponent, ratio
 from posse_papers.dubey.figures import REGRET
@@ -13,6 +12,7 @@ from posse_papers.dubey.plain import drawn_graph, rings, spread
 from posse_papers.experiment import Axes, Computation, Experiment, bars, computed, run_file
 from posse_papers.sample import regret
 from posse_papers.statements import claim, ours
+from posse_systems.algorithms import HybridSums
 
 _MEANS = (0.9, 0.7, 0.5, 0.3, 0.1)
 _SLOTS = 300

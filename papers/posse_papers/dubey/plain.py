@@ -5,8 +5,8 @@ from math import ceil, log
 
 import numpy as np
 
-from posse.algorithms import release_counts
 from posse.extend import FloatArray
+from posse_systems.algorithms import release_counts
 
 V = 1.1
 """v of the experiments."""

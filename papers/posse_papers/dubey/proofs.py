@@ -5,12 +5,12 @@ from math import log, sqrt
 
 import numpy as np
 
-from posse.algorithms import release_counts, zeta
 from posse_papers.checks import at_most
 from posse_papers.dubey.plain import V
 from posse_papers.experiment import Axes, Computation, along, computed
 from posse_papers.power import beside, multiplied
 from posse_papers.statements import claim, ours
+from posse_systems.algorithms import release_counts, zeta
 
 
 def halved_tail(trials: int) -> float:

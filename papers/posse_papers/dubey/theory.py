@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from posse.algorithms import PrivateMeans, TrimmedMeans, release_counts, zeta
 from posse_papers.audit import AUDITED, audit, audits, mechanisms, own_noise, seed, spends
 from posse_papers.checks import above, at_most, inside, rate, under_theory
 from posse_papers.dubey.figures import REGRET, private, run
@@ -26,6 +25,7 @@ from posse_papers.experiment import (
 from posse_papers.power import beside, by_chance, multiplied
 from posse_papers.sample import regret
 from posse_papers.statements import Alternative, claim, ours
+from posse_systems.algorithms import PrivateMeans, TrimmedMeans, release_counts, zeta
 
 _RATE, _DELTA, _ARMS = 1e-3, 1e-6, 200
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from posse.algorithms import by_flow, greedy
 from posse_papers.checks import Row, at_most, check, weighed, within
 from posse_papers.esfandiari.figures import C
 from posse_papers.experiment import Axes, Computation, along, computed
 from posse_papers.power import beside, multiplied
 from posse_papers.statements import Finding, Measured, claim, ours
+from posse_systems.algorithms import by_flow, greedy
 
 _ARMS, _DEMAND = 3, 2000
 _FEWEST, _KINDS = "the fewest", ("greedy", "lp")

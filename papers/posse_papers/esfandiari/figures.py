@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from posse.algorithms import RandomMeans
 from posse_papers.checks import above, alike, comparison, rate, ratio
 from posse_papers.esfandiari.plain import played
 from posse_papers.experiment import (
@@ -22,6 +21,7 @@ from posse_papers.experiment import (
 )
 from posse_papers.sample import regret
 from posse_papers.statements import Finding, Measured, Statement, claim, ours, verdict
+from posse_systems.algorithms import RandomMeans
 
 UNIFORM: dict[str, Any] = {"random": "uniform", "count": 5, "per_agent": True}
 C = 5

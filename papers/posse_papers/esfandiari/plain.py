@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from posse.algorithms import (
+from posse.experiments import prepare
+from posse.extend import FloatArray
+from posse_systems.algorithms import (
     AnonymousLearner,
     Assignment,
     BatchedElimination,
@@ -20,8 +22,6 @@ from posse.algorithms import (
     schedule_length,
     sweeps,
 )
-from posse.experiments import prepare
-from posse.extend import FloatArray
 
 _POINTS = 50
 """Points of a curve."""

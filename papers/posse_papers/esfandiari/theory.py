@@ -10,7 +10,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from posse.algorithms import (
+from posse_papers.checks import above, at_most, equal, exponent, matches
+from posse_papers.esfandiari.figures import REGRET, UNIFORM, C, anonymous, commit, plainly
+from posse_papers.experiment import Axes, Computation, Experiment, along, bars, computed
+from posse_papers.power import beside, multiplied
+from posse_papers.sample import named, regret
+from posse_papers.statements import Alternative, Measured, claim, ours
+from posse_systems.algorithms import (
     Decomposition,
     at_random,
     by_flow,
@@ -20,12 +26,6 @@ from posse.algorithms import (
     roster,
     schedule_length,
 )
-from posse_papers.checks import above, at_most, equal, exponent, matches
-from posse_papers.esfandiari.figures import REGRET, UNIFORM, C, anonymous, commit, plainly
-from posse_papers.experiment import Axes, Computation, Experiment, along, bars, computed
-from posse_papers.power import beside, multiplied
-from posse_papers.sample import named, regret
-from posse_papers.statements import Alternative, Measured, claim, ours
 
 
 def _members(size: int) -> np.ndarray[Any, np.dtype[np.float64]]:

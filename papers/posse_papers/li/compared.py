@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from posse.algorithms import Graph, HybridSums, ring
 from posse.extend import FloatArray
 from posse_papers.audit import own_noise
 from posse_papers.checks import above, equal, exponent
@@ -13,6 +12,7 @@ from posse_papers.experiment import Axes, Computation, Experiment, bars
 from posse_papers.li.figures import GRAPHS, ddp
 from posse_papers.sample import Sample, cost, cost_of_a_round, regret
 from posse_papers.statements import claim, ours
+from posse_systems.algorithms import Graph, HybridSums, ring
 
 _MEANS = (0.9, 0.7, 0.5, 0.3, 0.1)
 _AGENTS, _EPSILON = 8, 1.0

@@ -11,22 +11,6 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from posse.algorithms import (
-    Active,
-    CdpAgent,
-    Graph,
-    Means,
-    Schedule,
-    SharedNoise,
-    elimination_rounds,
-    from_edges,
-    mean_gaps,
-    positive,
-    regular,
-    ring,
-    star,
-    uploaders,
-)
 from posse.extend import (
     COORDINATOR,
     AgentEffects,
@@ -54,6 +38,22 @@ from posse_papers.li.figures import (
 from posse_papers.power import beside, by_chance, multiplied
 from posse_papers.sample import communications, cost, cost_of_a_round, regret
 from posse_papers.statements import Alternative, Finding, Measured, claim, ours, verdict
+from posse_systems.algorithms import (
+    Active,
+    CdpAgent,
+    Graph,
+    Means,
+    Schedule,
+    SharedNoise,
+    elimination_rounds,
+    from_edges,
+    mean_gaps,
+    positive,
+    regular,
+    ring,
+    star,
+    uploaders,
+)
 
 _TEN: dict[str, Any] = {"kind": "bernoulli", "means": {"random": "uniform", "count": 10}}
 _M = 50

@@ -2,12 +2,12 @@
 
 from math import ceil, log, sqrt
 
-from posse.algorithms import corrupted_failure
 from posse_papers.checks import at_most
 from posse_papers.experiment import Axes, Computation, computed
 from posse_papers.power import beside
 from posse_papers.rio.figures import DELTA
 from posse_papers.statements import claim, ours
+from posse_systems.algorithms import corrupted_failure
 
 _HALF, _ETA, _ARMS = 0.5, 0.9, 10
 

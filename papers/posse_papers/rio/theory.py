@@ -7,17 +7,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from posse.algorithms import (
-    ActivitySpec,
-    Csv,
-    DpMaseVoter,
-    corrupted_failure,
-    epoch_length,
-    epoch_radius,
-    rounds_of_votes,
-    samples_of_epochs,
-    threshold,
-)
 from posse.extend import FloatArray, Pulled, Send, Started
 from posse_papers.audit import AUDITED, audit, audits, mechanisms, own_noise, spends
 from posse_papers.checks import (
@@ -40,6 +29,17 @@ from posse_papers.power import beside, multiplied
 from posse_papers.rio.figures import ASSUMED, DELTA, PROBLEMS, XIS, agents, corrupted, dp, run
 from posse_papers.sample import Metric, Sample, messages
 from posse_papers.statements import Finding, Measured, claim, ours, verdict
+from posse_systems.algorithms import (
+    ActivitySpec,
+    Csv,
+    DpMaseVoter,
+    corrupted_failure,
+    epoch_length,
+    epoch_radius,
+    rounds_of_votes,
+    samples_of_epochs,
+    threshold,
+)
 
 _N, _BETA, _EPSILON = 256, 0.5, 0.25
 _SAMPLES = samples_of_epochs(0.2, 10, _BETA, _EPSILON)

@@ -7,7 +7,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from posse.algorithms import (
+from posse.extend import COORDINATOR, FloatArray, Noise, Received, Send, Started
+from posse_papers.audit import AUDITED, audit, audits, mechanisms, own_noise, spends
+from posse_papers.checks import at_most, check, comparison, falling, rate, under_theory
+from posse_papers.experiment import Axes, Computation, Experiment, Runs, along, bars, computed
+from posse_papers.power import multiplied
+from posse_papers.sample import Sample
+from posse_papers.statements import Alternative, Check, Finding, Measured, claim, ours, verdict
+from posse_papers.tossou.figures import BEST, HORIZONS, MEANS, run
+from posse_systems.algorithms import (
     Choice,
     ContinualCounter,
     HonakerSums,
@@ -26,14 +34,6 @@ from posse.algorithms import (
     privacy_weight,
     target_rank,
 )
-from posse.extend import COORDINATOR, FloatArray, Noise, Received, Send, Started
-from posse_papers.audit import AUDITED, audit, audits, mechanisms, own_noise, spends
-from posse_papers.checks import at_most, check, comparison, falling, rate, under_theory
-from posse_papers.experiment import Axes, Computation, Experiment, Runs, along, bars, computed
-from posse_papers.power import multiplied
-from posse_papers.sample import Sample
-from posse_papers.statements import Alternative, Check, Finding, Measured, claim, ours, verdict
-from posse_papers.tossou.figures import BEST, HORIZONS, MEANS, run
 
 _BOUND, _PRIVATE = "Bound (Lemma 4)", "Private (Lemma 7)"
 

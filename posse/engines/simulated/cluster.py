@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 
 from posse import defect
+from posse.agent.remote import remote_agent
 from posse.durable.capture import Tap, writing
-from posse.engines.agents.remote import remote_agent
 from posse.engines.simulated.machine import SimulatedDisk, SimulatedWorld
 from posse.engines.simulated.network import SimulatedNetwork
 from posse.engines.simulated.schedule import Process, TurnSchedule

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from posse.agent.noise import Noise, SeededNoise
 from posse.arms import Arms, ArmsContext, ArmsSpec
 from posse.arms.changing import Timed
 from posse.arms.csv import Csv
@@ -21,6 +20,7 @@ from posse.engines.simulated.schedule import Killed, Process, TurnSchedule
 from posse.engines.simulated.sockets import SimulatedContext, SimulatedPoller
 from posse.gates.databases import Disk
 from posse.protocol.arrays import FloatArray, IntArray
+from posse.protocol.noise import Noise, SeededNoise
 from posse.security.zap import ZapStatus
 from posse.wire.world import World
 

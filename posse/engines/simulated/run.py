@@ -6,8 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from posse.coordinator.setups import Observer
 from posse.durable.capture import Capture
-from posse.engines.base import Observer
 from posse.engines.processes import ProcessEngine
 from posse.engines.simulated.cluster import SimulatedCluster
 from posse.engines.simulated.schedule import START

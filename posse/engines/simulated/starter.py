@@ -17,11 +17,11 @@ from typing import Any
 
 import msgspec
 
+from posse.coordinator.crew import Crew, Died, Starter
 from posse.engines.processes import ProcessEngine
 from posse.engines.simulated.network import SimulatedNetwork
 from posse.engines.simulated.schedule import Process
 from posse.engines.simulated.sockets import Readable
-from posse.engines.start.crew import Crew, Died, Starter
 from posse.engines.start.forkserver import make_agent, of_death
 from posse.gates.decode import Packed
 from posse.plan import Plan

@@ -35,25 +35,25 @@ import numpy.random  # noqa: F401
 import zmq
 
 from posse import log, own_code
+from posse.agent.guard import Guard
+from posse.agent.joining import Joining
+from posse.agent.process import AgentProcess
+from posse.agent.site import AgentSite
+from posse.agent.uplink import Uplink
+from posse.coordinator.crew import Crew, Died, Starter, journal_of
 from posse.durable.capture import Capture
 from posse.durable.journal import Journal
 from posse.engines import memory
-from posse.engines.agents.guard import Guard
-from posse.engines.agents.joining import Joining
-from posse.engines.agents.process import AgentProcess
-from posse.engines.agents.site import AgentSite
-from posse.engines.agents.uplink import Uplink
-from posse.engines.resources import share
-from posse.engines.start.crew import Crew, Died, Starter, journal_of
 from posse.engines.start.immortal import make_immortal
 from posse.engines.start.room import FEW_TASKS, RAISE_TASKS
-from posse.families import find_system
 from posse.gates import code
 from posse.gates.decode import Packed
 from posse.live.service import close_all
 from posse.plan import Plan, prepare
 from posse.protocol import control
 from posse.security.keys import AgentKeys
+from posse.system import find_system
+from posse.wire.resources import share
 from posse.wire.sockets import Selector
 from posse.wire.world import HERE, SharedWorld, World
 
@@ -312,7 +312,7 @@ def _elsewhere(
     crew: Crew, endpoint: str, rank: int, keys: AgentKeys | None, plan: Plan, *, many: bool
 ) -> AgentProcess:
     """An agent like that of `posse agent --run`; it logs to the inherited standard error."""
-    from posse.engines.agents import remote  # noqa: PLC0415  (not for agents of one machine)
+    from posse.agent import remote  # noqa: PLC0415  (not for agents of one machine)
 
     log.begin(f"agent {rank}", keys is None, logging.INFO if plan.field else logging.ERROR)
     path = journal_of(crew.journals, rank)

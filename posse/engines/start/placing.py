@@ -27,8 +27,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 import posse
+from posse.coordinator.crew import Crew, Died, Starter
 from posse.engines.start import room
-from posse.engines.start.crew import Crew, Died, Starter
 from posse.engines.start.forkserver import ForkServer
 from posse.errors import PosseError, RunFailed
 from posse.gates.decode import Packed

@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from posse import api
+from posse.coordinator.crew import Crew, Died
 from posse.engines import memory
 from posse.engines.processes import ProcessEngine
-from posse.engines.start.crew import Crew, Died
 from posse.engines.start.dask import DaskPlacement
 from posse.engines.start.placing import AgentsHere, spread
 from posse.errors import PosseError

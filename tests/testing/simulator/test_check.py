@@ -4,8 +4,8 @@ from typing import get_args
 
 import pytest
 
-from posse.engines.agents.one_to_all import OneToAll
-from posse.engines.coordinator.lobby import Lobby
+from posse.agent.one_to_all import OneToAll
+from posse.coordinator.lobby import Lobby
 from posse.engines.simulated.cluster import FIRST_STRANGER
 from posse.plan import prepare
 from posse.security.keys import CoordinatorKeys

@@ -2,9 +2,9 @@
 
 import pytest
 
+from posse.agent.host import AgentHost
 from posse.durable.ledger import Ledger
 from posse.durable.recording import RecordedNoise
-from posse.hosts.agent import AgentHost
 from posse.protocol.machine import COORDINATOR
 from posse.testing.simulator.check import attempt
 from posse.testing.simulator.faults import InjectedFault

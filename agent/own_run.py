@@ -1,0 +1,156 @@
+"""How an agent on another machine checks and adapts its coordinator's configuration."""
+
+import logging
+
+import msgspec
+
+from posse.arms import ArmsSpec, RealArms
+from posse.arms.csv import CsvArms
+from posse.errors import PosseError, SpecError
+from posse.hosts.agent_setup import AgentSetup
+from posse.hosts.effects import LogLine
+from posse.plan import Plan, check
+from posse.spec.explain import convert
+from posse.spec.privacy import TOO_MUCH, PrivacySpec
+from posse.spec.runfile import AgentsSpec, RunSpec
+from posse.system import get_system
+
+
+class TheirRun:
+    """The coordinator's run as it is, for an agent without a run file; real rewards are refused.
+
+    No path and no code from the network is opened.
+    """
+
+    def accept(self, setup: AgentSetup) -> AgentSetup:
+        """The setup that this agent follows; `PosseError` if it refuses."""
+        if isinstance(setup.arms, RealArms):
+            raise PosseError(
+                f"the coordinator's run file has arms of kind {setup.arms.__struct_config__.tag}, "
+                "and an agent opens no path and no code from the network; start it with --run "
+                "RUN.toml, its own run file, or with --data FILE, its own reward log"
+            )
+        return setup
+
+    def remarks(self, setup: AgentSetup) -> list[LogLine]:
+        """Log lines to write before any reward is used: what this agent discloses in the field."""
+        if setup.mode != "field":
+            return []
+        claim = setup.claim
+        remarks = [LogLine(logging.INFO, f"claim: {claim.says}")]
+        if claim.mechanism == "none":
+            remarks.insert(0, LogLine(logging.WARNING, f"{setup.system} protects no rewards"))
+        if not isinstance(setup.arms, int) and setup.arms.ends:
+            remarks.append(LogLine(logging.INFO, setup.arms.ends))
+        return remarks
+
+
+class OwnData(TheirRun):
+    """The coordinator's run on this machine's own reward log, if the run protects each reward.
+
+    `path` is the log, and `privacy` limits what a reward may cost. Of the coordinator's arms only
+    their number and `clip` are used.
+    """
+
+    def __init__(self, path: str, privacy: PrivacySpec, *, lab: bool) -> None:
+        self._path = path
+        self._privacy = privacy
+        self._lab = lab
+
+    def accept(self, setup: AgentSetup) -> AgentSetup:
+        if isinstance(setup.arms, int):
+            raise PosseError(
+                f"in {setup.system} the coordinator keeps the arms, so --data has no use; "
+                "start the agent without it"
+            )
+        clip = setup.arms.clip if isinstance(setup.arms, RealArms) else None
+        arms = CsvArms(path=self._path, count=setup.arm_count, clip=clip)
+        refuse_lab(setup, arms, allowed=self._lab)
+        setup = msgspec.structs.replace(setup, alone=True, privacy=self._privacy)
+        if setup.mode == "field":
+            self._check(setup, arms)
+        return msgspec.structs.replace(setup, arms=arms, base="/")
+
+    def _check(self, setup: AgentSetup, arms: CsvArms) -> None:
+        """`PosseError` unless a run file on this machine could have ordered this run."""
+        claim = setup.claim
+        if not claim.holds or claim.epsilon is None:
+            raise PosseError(
+                f"{setup.system} protects no reward by noise: {claim.note} An agent takes part in "
+                "such a run only with its own run file (--run RUN.toml)"
+            )
+        system = get_system(setup.system)
+        spec = RunSpec(
+            system=setup.system,
+            arms=msgspec.structs.replace(arms, path="{rank}"),
+            agents=convert({"count": setup.agents}, AgentsSpec, "agents"),
+            mode=setup.mode,
+            parameters=setup.parameters,
+            variant=setup.variant,
+            privacy=self._privacy,
+        )
+        parameters = convert(setup.parameters, system.parameters, "parameters")
+        try:  # an agent is not told the graph
+            check(Plan(spec, system, parameters, setup.clock), graph=False)
+        except SpecError as error:
+            raise PosseError(
+                f"the coordinator's run is not meant for real rewards: {error}"
+            ) from None
+        if claim.epsilon > self._privacy.budget:
+            cost = TOO_MUCH.format(claim.epsilon, self._privacy.budget)
+            raise PosseError(f"the coordinator's run is not meant for real rewards: {cost}")
+
+
+class OwnRun(TheirRun):
+    """This machine's own run file, as a `plan`: its arms are used, and all else must match it.
+
+    `path`, if given, replaces the path of the reward log in the run file. `lab` permits real
+    rewards (arms csv, python) in a lab run, whose noise protects nothing from anyone who knows the
+    seed.
+    """
+
+    def __init__(self, plan: Plan, path: str = "", *, lab: bool) -> None:
+        self._plan = plan
+        self._arms = plan.spec.arms
+        if path and isinstance(self._arms, CsvArms):
+            self._arms = msgspec.structs.replace(self._arms, path=path)
+        self._lab = lab
+
+    @property
+    def by_rank(self) -> bool:
+        """Whether an agent's rank decides which real rewards it uses, or where their ledger is."""
+        arms, real = self._arms, self._plan.field and not self._plan.system.shares_arms
+        if not real or not isinstance(arms, RealArms):
+            return False
+        return arms.ledger("/", 0) != arms.ledger("/", 1)
+
+    def accept(self, setup: AgentSetup) -> AgentSetup:
+        plan = self._plan
+        spec, untold = plan.spec, plan.system.untold
+        refuse_lab(setup, spec.arms, allowed=self._lab)
+        own = {
+            "system": spec.system,
+            "variant": spec.variant,
+            "parameters": {k: v for k, v in spec.parameters.items() if k not in untold},
+            "mode": spec.mode,
+            "agents": spec.agents.count,
+            "clock": plan.clock,
+        }
+        different = [name for name, value in own.items() if getattr(setup, name) != value]
+        if different:
+            raise PosseError(
+                "the coordinator's configuration differs from this agent's own run file in "
+                f"{', '.join(different)}; give both the same"
+            )
+        if isinstance(setup.arms, int):
+            return setup
+        return msgspec.structs.replace(setup, arms=self._arms, base=spec.base, privacy=spec.privacy)
+
+
+def refuse_lab(setup: AgentSetup, arms: ArmsSpec | int, *, allowed: bool) -> None:
+    """`PosseError` for real rewards in a run outside the field, unless that is `allowed`."""
+    if isinstance(arms, RealArms) and setup.mode != "field" and not allowed:
+        raise PosseError(
+            "the run is for the lab: its noise has a seed, and anyone who knows the seed can "
+            'subtract it from real rewards; set mode = "field" in the run file, or start with --lab'
+        )

@@ -1,0 +1,470 @@
+"""One run of one agent: its machine, its arms, its pace and its measurements."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+from mypy_extensions import mypyc_attr
+
+from posse.arms import Arms, LinearArms, LiveArms
+from posse.arms.buffer import RewardBuffer
+from posse.arms.changing import Timed
+from posse.arms.csv import CsvArms, CsvInSlots
+from posse.arms.live import Live, LiveBuffer
+from posse.arms.timed import TimedBuffer
+from posse.clocks.immediate import SlotPace, WallPace
+from posse.clocks.pace import ArmsOrder, Pace, SharedPace
+from posse.clocks.virtual import Activity, VirtualPace
+from posse.gates.decode import Packed, Undecodable
+from posse.hosts.agent_setup import AgentSetup
+from posse.hosts.endpoint import NEIGHBOURS, Endpoint, no_link_error, unheard_error
+from posse.hosts.sources import Chance
+from posse.hosts.spending import NOT_KEPT, SpendingRequest
+from posse.measure.account import Account
+from posse.measure.regret import Regret
+from posse.protocol import control
+from posse.protocol.arrays import FloatArray
+from posse.protocol.cohort import Cohort
+from posse.protocol.errors import (
+    Contradiction,
+    Equivocation,
+    LocalProtocolError,
+    RemoteProtocolError,
+)
+from posse.protocol.machine import (
+    COORDINATOR,
+    MOST_PULLS,
+    Abort,
+    AgentEffect,
+    AgentEffects,
+    AgentEvent,
+    AgentMachine,
+    Attest,
+    AwaitTurn,
+    Broadcast,
+    Disclose,
+    Explore,
+    Finish,
+    Note,
+    Observed,
+    Parameters,
+    PeerLost,
+    Pull,
+    Pulled,
+    Received,
+    Refuse,
+    Regrouped,
+    Send,
+    Stand,
+    Stopwatch,
+    as_exploring,
+    as_patient,
+    assert_never_effect,
+    no_effects_error,
+    own_refusal_error,
+    require_answer,
+    require_arms,
+    require_machine,
+    require_reason,
+    require_release,
+    two_orders_error,
+)
+from posse.protocol.message import Message, Plane
+from posse.protocol.noise import SeededNoise
+from posse.protocol.privacy import total_cost
+from posse.seeds import Purpose
+from posse.system.context import AgentContext
+from posse.system.record import System
+
+_CONTROL: Final = int(Plane.CONTROL)
+
+_MOST_COMPLAINTS = 10
+_KNOWLEDGE: Packed[dict[str, Any]] = Packed(dict[str, Any])
+
+_TELLING = (Send, Broadcast, Disclose, Finish, Abort)
+"""Effects by which information about the agent's rewards may leave the agent."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class AgentRun:
+    """Carries out the effects of an agent's machine, from `Begin` to `Stop`.
+
+    `gone` holds lost peers until the engine takes them (`AgentHost.take_gone`). `account` records
+    what the agent did; it leaves the agent only in the lab. `arms` are the agent's own, if they
+    were built before the run.
+
+    Above 20 attributes: the machine's effects need one each.
+    """
+
+    def __init__(
+        self,
+        setup: AgentSetup,
+        system: System,
+        parameters: Parameters,
+        endpoint: Endpoint,
+        chance: Chance,
+        arms: Arms | None = None,
+    ) -> None:
+        self.rank = chance.rank
+        self.field = chance.field
+        self.over = False
+        self.gone: list[int] = []
+        self._losses = 0
+        self._ordered: set[tuple[int, ...]] = chance.once("ordered", set)
+        self._setup = setup
+        self._system = system
+        self._broadcasts = system.broadcasts
+        self._linked = system.wiring is not None
+        self._agents_hear = system.agent.hears
+        self._server_hears = system.server_hears
+        self.endpoint = endpoint
+        self._stamp = chance.sources.stamp
+        self._resources = chance.sources.resources
+        self._resources.begin()
+        self._complaints = 0
+        self._shown: set[int] = set()
+        self._stopwatches: dict[str, int] = {}
+        self._seconds: dict[str, list[float]] = {}
+        self.machine = _machine(setup, system, parameters, chance)
+        require_machine(self.machine)
+        self._explorer = as_exploring(self.machine)
+        self._patient = as_patient(self.machine)
+        regret: dict[str, Regret] = {}
+        self._spending = NOT_KEPT
+        if not isinstance(setup.arms, int):
+            against = system.shape.regret_against
+            regret = chance.regret(setup.arms, setup.agents, against)
+            self._spending = chance.spending(setup.arms, setup.base)
+        self._count = setup.arm_count
+        self.account = Account(self._count, regret)
+        if not isinstance(setup.arms, int) and not regret and not self.field:
+            self.account.rewards = 0.0
+        self.pace = _pace(self, setup, system, chance, arms)
+
+    @property
+    def awaited(self) -> int:
+        """How many more messages the machine needs before it acts; 1 if it cannot tell."""
+        return self._patient.awaited if self._patient is not None else 1
+
+    def receive(
+        self, source: int, plane: int, now: float, sent: int, message: Message, arrived: int
+    ) -> None:
+        """Take a message of this run; see `AgentHost.receive` and `Endpoint.open`."""
+        # a system may count some of its own messages as control
+        if plane != _CONTROL or not isinstance(message, control.Control):
+            if not self.over:
+                self.endpoint.arrived(source, sent, arrived)
+                self.pace.message(Received(source, message), now)
+        elif source != COORDINATOR:
+            raise RemoteProtocolError("control-from-agent", str(source))
+        elif self.over:
+            raise RemoteProtocolError("out-of-turn", type(message).__name__)
+        elif isinstance(message, control.Advance):
+            self.pace.advance(now)
+        elif isinstance(message, control.Stop):
+            self._stop(now)
+        elif isinstance(message, control.Gone):
+            if not message.exhausted:
+                self.gone.append(message.agent)
+            self._losses += 1
+            self._tell_of_others(PeerLost(message.agent), now)
+        elif isinstance(message, control.Regroup):
+            self._tell_of_others(_regrouped(message), now)
+        else:
+            raise RemoteProtocolError("out-of-turn", type(message).__name__)
+
+    def hear(self, heard: Sequence[Received], now: float) -> None:
+        """As `AgentHost.hear`; at most as many as are awaited, so only the last makes it act."""
+        if self._patient is not None and self._patient.keep(heard[:-1]):
+            heard = heard[-1:]
+        for received in heard:
+            if not self.over:
+                try:
+                    self.pace.message(received, now)
+                except RemoteProtocolError as error:
+                    self.refuse(error, received.sender)
+
+    def _tell_of_others(self, event: PeerLost | Regrouped, now: float) -> None:
+        """Hand the machine news of other agents, which may need its answer even if it is done."""
+        if self.account.exhausted:
+            return  # the others were told not to wait for this agent
+        if self.pace.under_way:
+            self.pace.message(event, now)
+        else:
+            self.tell(event, self.pace.now)
+
+    def refuse(self, error: RemoteProtocolError, blamed: int | None, count: int = 1) -> None:
+        """Count a peer's fault; report the first ten to the coordinator, in the lab its own too."""
+        self.endpoint.refused[error.reason] += count
+        if isinstance(error, Equivocation):
+            self._show(error.proof)
+            return
+        named = blamed if blamed in self._setup.neighbours else None
+        if blamed == COORDINATOR and not self.field:
+            named = blamed
+        if named is not None and not self.over and self._complaints < _MOST_COMPLAINTS:
+            self._complaints += 1
+            self.say(control.Complaint(named, error.described(self.field)))
+
+    def _show(self, proof: Contradiction) -> None:
+        """Show the coordinator, once, that an agent contradicts itself."""
+        if proof.origin not in self._shown and not self.over:
+            self._shown.add(proof.origin)
+            self.say(control.Contradicted(proof.origin, proof.kind, proof.place, *proof.statements))
+
+    def say(self, message: Message) -> None:
+        """Send the coordinator a message of the host or of the clock."""
+        self.endpoint.send(COORDINATOR, message, self.pace.now)
+
+    def tell(  # noqa: PLR0912
+        self, event: AgentEvent, now: float
+    ) -> ArmsOrder | AwaitTurn | Finish | None:
+        """Hand an event to the machine and carry out its effects; return its order, if any."""
+        order: ArmsOrder | AwaitTurn | Finish | None = None
+        if self.account.rewards is not None:
+            if type(event) is Pulled:
+                self.account.rewards += float(event.sums.sum())
+            elif type(event) is Observed:
+                self.account.rewards += float(event.rewards.sum())
+        effects = self._effects_of(event, now)
+        if self.field and any(isinstance(effect, _TELLING) for effect in effects):
+            self._spending.uses(self.account.pulls)
+        for effect in effects:
+            if type(effect) is Send:
+                untyped: Any = effect  # typed, compiled code would take bools for ints
+                if type(untyped.to) is not int:
+                    raise no_link_error(self.rank, untyped.to)
+                to, message = effect.to, effect.message
+                if to != COORDINATOR and self._broadcasts:
+                    raise LocalProtocolError(
+                        f"{self._system.name} sends to all neighbours at once; use Broadcast"
+                    )
+                hears = self._server_hears if to == COORDINATOR else self._agents_hear
+                if type(message) not in hears:
+                    raise unheard_error(message, to, hears)
+                self.endpoint.send(to, message, self.pace.now)
+            elif type(effect) is Broadcast:
+                message = effect.message
+                if not self._linked:
+                    raise LocalProtocolError(
+                        f"{self._system.name} broadcasts, but its agents have no neighbours; use "
+                        "Send(COORDINATOR, …)"
+                    )
+                if type(message) not in self._agents_hear:
+                    raise unheard_error(message, NEIGHBOURS, self._agents_hear)
+                self.endpoint.send_to_all(self._setup.neighbours, message, self.pace.now)
+            elif type(effect) is Pull or type(effect) is Explore or type(effect) is AwaitTurn:
+                if order is not None:
+                    raise two_orders_error(effect, order)
+                order = effect
+                if type(effect) is not AwaitTurn:
+                    self._check(effect)
+            elif type(effect) is Disclose:
+                require_release(effect.release)
+                self.account.disclosed(effect.release)
+            elif type(effect) is Note:
+                row = effect.row
+                line = self._system.results.line(row, self.pace.now)
+                self.account.log.setdefault(row.table, []).append(line)
+            elif type(effect) is Finish:
+                if order is not None:
+                    raise two_orders_error(effect, order)
+                require_answer(effect, self._count)
+                order = effect
+                self.account.answer = effect.arm
+                self._end(control.Finished(effect.arm))
+            else:
+                self._carry_out(effect)
+        return order
+
+    def _effects_of(self, event: AgentEvent, now: float) -> AgentEffects:
+        try:
+            effects = self.machine.handle(event, now)
+        except RemoteProtocolError as error:
+            if isinstance(event, (Received, PeerLost, Regrouped)):
+                raise
+            raise own_refusal_error(self.machine, event, error) from error
+        if not isinstance(effects, (list, tuple)):
+            raise no_effects_error(self.machine, effects)
+        return effects
+
+    def _check(self, order: Pull | Explore) -> None:
+        """Raise `LocalProtocolError` for an order that cannot be carried out."""
+        untyped: Any = order  # as above
+        times = untyped.times if type(order) is Pull else 1
+        if (
+            type(untyped.arms) is not tuple
+            or order.arms not in self._ordered
+            or type(times) is not int
+            or not 0 < times <= MOST_PULLS
+            or type(untyped.arms[0]) is not int  # bools equal ints, but index as a mask
+        ):
+            require_arms(order, self._count)
+            if len(set(order.arms)) < len(order.arms):  # both would get the same rewards
+                raise LocalProtocolError(
+                    f"{order} cannot be carried out: an agent names each of its own arms once"
+                )
+            self._ordered.add(order.arms)
+
+    def _carry_out(self, effect: Stopwatch | Attest | Refuse | Abort | Stand) -> None:
+        """Carry out one of the rare effects."""
+        match effect:
+            case Stopwatch(name, running):
+                self._time(name, running)
+            case Attest(step, value):
+                # in the field the coordinator must not see what agents hold among themselves
+                if not self.field:
+                    self.say(control.Attested(step, value))
+            case Refuse(reason, sender, count, proof):
+                error = Equivocation(proof) if proof is not None else RemoteProtocolError(reason)
+                self.refuse(error, sender, count)
+            case Abort():
+                require_reason(effect)
+                # reasons name rounds and agents, never a reward
+                self.say(control.Failed(f"agent {self.rank}: {effect.reason}"))
+            case Stand(round_, begun, slot, arms):
+                self.say(control.AgentStanding(self._losses, round_, begun, slot, arms))
+            case _:
+                assert_never_effect(effect, self.machine, f"agent {self.rank}'s", AgentEffect)
+
+    def lookahead(self, rewards: FloatArray) -> int:
+        """How many of these next activations pass before the machine acts."""
+        if self._explorer is None:
+            kind = type(self.machine).__name__
+            raise LocalProtocolError(f"{kind} orders Explore, so it must have a method `lookahead`")
+        return self._explorer.lookahead(rewards)
+
+    def exhausted(self, what: str) -> None:
+        """Stop because the agent's rewards are used up, and say so as `System.end` allows."""
+        self._spending.uses(self.account.pulls)
+        self.account.exhausted = what
+        self._end(control.Finished(None, "its rewards are used up" if self.field else what))
+
+    def _end(self, last: control.Finished) -> None:
+        """Tell the coordinator of the agent's end, in the field only what `System.end` allows."""
+        if not self.field or self._system.end == "answer":
+            self.say(last)
+        elif self._system.end == "bare":
+            self.say(control.Finished(None))
+
+    def _time(self, name: str, running: bool) -> None:
+        now = self._stamp()
+        if running:
+            self._stopwatches[name] = now
+        elif began := self._stopwatches.pop(name, 0):
+            self._seconds.setdefault(name, []).append((now - began) * 1e-9)
+
+    def _stop(self, now: float) -> None:
+        self.pace.stop(now)
+        self.over = True
+        self._spending.uses(self.account.pulls)
+        spent = None
+        if self.field:
+            spent = total_cost(self.account.releases, self._setup.reward_claim.delta)
+        self.account.lifetime = self._spending.end(spent)
+        # in the field an agent's account stays on its machine
+        for word in [control.Stopped()] if self.field else control.in_parts(self._report()):
+            self.say(word)
+
+    def leave(self) -> None:
+        """Give the run up, and the ledger with it."""
+        if not self.field:
+            self._spending.uses(self.account.pulls)
+        self._spending.leave()
+
+    def _report(self) -> control.Report:
+        account = self.account
+        return control.Report(
+            pulls=account.pulls.astype("<i8").tobytes(),
+            activations=account.activations,
+            slots=account.slots,
+            regret={name: r.total for name, r in account.regret.items()}
+            | ({} if account.rewards is None else {control.REWARDS: account.rewards}),
+            curve={name: r.curve().tobytes() for name, r in account.regret.items()},
+            links=self.endpoint.meter.links() + self._resources.links(self.rank),
+            delays={source: dict(by) for source, by in self.endpoint.delays.items()},
+            refused=dict(self.endpoint.refused),
+            releases=account.releases,
+            log=account.log,
+            seconds=self._seconds,
+            resources=self._resources.used(),
+        )
+
+
+def _regrouped(order: control.Regroup) -> Regrouped:
+    try:
+        knowledge = _KNOWLEDGE.read(order.knowledge)
+    except Undecodable as error:
+        raise RemoteProtocolError("malformed", f"knowledge: {error}") from None
+    return Regrouped(**msgspec.structs.asdict(order) | {"knowledge": knowledge})
+
+
+def _machine(
+    setup: AgentSetup, system: System, parameters: Parameters, chance: Chance
+) -> AgentMachine:
+    # an audit carries out what the field does, on rewards of its own
+    field = chance.field or chance.sources.real_noise
+    signer = None
+    if system.agent.signs:
+        signer = chance.signer(setup.agents, setup.signed_name, sign=setup.sign)
+    return system.agent.make(
+        AgentContext(
+            rank=chance.rank,
+            agents=setup.agents,
+            arms=setup.arm_count,
+            parameters=parameters,
+            variant=setup.variant,
+            neighbours=setup.neighbours,
+            knowledge=setup.knowledge,
+            noise=(
+                chance.sources.noise() if field else SeededNoise(chance.generator(Purpose.NOISE))
+            ),
+            generator=chance.generator,
+            secret=chance.secret,
+            cohort=chance.sources.cohort or Cohort(),
+            field=field,
+            signer=signer,
+            contexts=_contexts(setup, chance),
+        )
+    )
+
+
+def _contexts(setup: AgentSetup, chance: Chance) -> Callable[[int], FloatArray] | None:
+    if isinstance(setup.arms, CsvArms) and setup.arms.features:
+        return setup.arms.contexts(setup.base, chance.rank)
+    if not isinstance(setup.arms, LinearArms):
+        return None
+    contexts = setup.arms.contexts(chance.common(Purpose.INSTANCE), chance.rank)
+    return lambda slot: contexts(np.array([slot]))[0]
+
+
+def _pace(
+    run: AgentRun, setup: AgentSetup, system: System, chance: Chance, arms: Arms | None
+) -> Pace:
+    if isinstance(setup.arms, int):
+        return SharedPace(run)
+    if arms is None:
+        arms = chance.arms(setup.arms, setup.agents, setup.base, setup.privacy.persons)
+    if run._spending is not NOT_KEPT:  # the claim takes as long as all else here
+        claim = setup.reward_claim
+        task = SpendingRequest(run=setup, agents=setup.agents, rank=run.rank, claim=claim)
+        run._spending.begin(task, arms)
+    acted = chance.sources.acted
+    if type(arms) is Timed or type(arms) is CsvInSlots:  # of a `Protocol` `isinstance` is slow
+        rewards: RewardBuffer = TimedBuffer(arms, setup.arm_count)
+    elif isinstance(setup.arms, LiveArms) and isinstance(arms, Live):
+        rewards = LiveBuffer(arms, setup.arm_count, acted)
+    else:
+        rewards = RewardBuffer(arms, setup.arm_count, acted)
+    match setup.clock:
+        case "virtual":
+            return VirtualPace(
+                run, rewards, Activity(setup.rate, chance.generator(Purpose.ACTIVITY))
+            )
+        case "slots":
+            return SlotPace(run, rewards)
+        case _:
+            # in lockstep without a server nothing else shows the coordinator that an agent is alive
+            says = system.server is None and "slots" in system.clocks
+            return WallPace(run, rewards, chance.sources.clock, says)

@@ -1,0 +1,214 @@
+"""An agent's link to its coordinator: a DEALER socket, its monitor, and the agent's session.
+
+When the connection is lost ZeroMQ makes a new one, but frames under way are lost with the old one.
+The session keeps them until the coordinator has them.
+"""
+
+import math
+from collections.abc import Iterator
+from contextlib import suppress
+
+import zmq
+
+from posse.agent.joining import Closure, Joining
+from posse.errors import PosseError, RunFailed
+from posse.hosts.effects import JoiningEffect
+from posse.protocol.machine import COORDINATOR
+from posse.security.keys import AgentKeys
+from posse.security.zap import connect_with
+from posse.wire.again import WATCHED, Again, Ended
+from posse.wire.door import AROUND, AROUND_WITH_KEYS
+from posse.wire.line import Interceptor, Line
+from posse.wire.links import sender
+from posse.wire.lookup import unresolved
+from posse.wire.session import Session, SessionBroken, is_numbered
+from posse.wire.sockets import (
+    HANDSHAKE_FAILURES,
+    LINK_DEADLINE,
+    NOT_OURS,
+    MonitorEvent,
+    configure,
+    heartbeat,
+    know_family,
+    monitor_events,
+    monitored,
+    reconnect,
+    why_failed,
+)
+from posse.wire.uplink_door import UplinkDoor
+from posse.wire.world import HERE, World
+
+_LOOK_MS = 200
+"""Milliseconds between looks at the monitor, in a loop that listens to the coordinator alone."""
+
+_LOOK_UP_EVERY = 1.0
+
+_LONGEST_WAIT = 2.0
+"""Seconds between attempts at most, as between ZeroMQ's own (`posse.wire.sockets.reconnect`)."""
+
+
+class Uplink:
+    """See the module's text. Its `line` carries frames to the coordinator.
+
+    `guarded`: the coordinator was started by others, who may start it again. Over tcp it must not
+    be able to fill this machine's memory.
+
+    Over ipc to the process that started this one it needs no monitor: both end together.
+    """
+
+    def __init__(
+        self,
+        context: zmq.Context[zmq.Socket[bytes]],
+        endpoint: str,
+        interceptor: Interceptor,
+        keys: AgentKeys | None = None,
+        *,
+        guarded: bool = False,
+        world: World = HERE,
+    ) -> None:
+        self._world = world
+        self.door: UplinkDoor | None = None
+        self._around = AROUND if keys is None else AROUND_WITH_KEYS
+        self.monitor: zmq.Socket[bytes] | None = None
+        self.socket: zmq.Socket[bytes] = context.socket(zmq.DEALER)
+        self._receive = self.socket.recv
+        configure(self.socket, LINK_DEADLINE)
+        self._endpoint = endpoint
+        transmit = interceptor.before(lambda: (COORDINATOR,), sender(self.socket))
+        self.line = Line(COORDINATOR, Session(), transmit, interceptor, up=False, flags=0)
+        """It is up while the connection may carry frames of the session, in both directions."""
+        fills = guarded and not endpoint.startswith("ipc:")
+        if guarded or not endpoint.startswith("ipc:"):
+            self.socket.setsockopt(zmq.RCVTIMEO, _LOOK_MS)
+            heartbeat(self.socket)
+            if fills:
+                self.socket.setsockopt(zmq.RCVHWM, 0)
+            reconnect(self.socket)
+            self.monitor = monitored(self.socket, WATCHED)
+        if keys is not None:
+            connect_with(self.socket, keys.own.public, keys.own.secret, keys.coordinator)
+        self._again = Again(_LONGEST_WAIT)
+        self._failed: MonitorEvent | None = None
+        """Why the handshake under way failed."""
+        self._look_up_at = 0.0
+        """When to look up the coordinator's name again; infinite once it was found."""
+        self._connect(0.0)
+        if fills:
+            self.door = UplinkDoor(endpoint, world=world)
+
+    def _connect(self, now: float) -> None:
+        """Connect once the name can be looked up; from then on ZeroMQ does that by itself."""
+        if unresolved(self._endpoint):
+            self._look_up_at = now + _LOOK_UP_EVERY
+            return
+        self._look_up_at = math.inf
+        know_family(self.socket, self._endpoint)
+        try:
+            self.socket.connect(self._endpoint)
+        except zmq.ZMQError as error:
+            self.close()
+            raise PosseError(f"{self._endpoint} is not an address: {error.strerror}") from None
+
+    # --- the session -----------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Begin a new session, to which all frames from here on belong."""
+        self.line.session = Session()
+        self.line.up = True
+
+    def resume(self, taken: int) -> None:
+        """The coordinator took `taken` frames: send it the rest, and go on."""
+        try:
+            self.line.resume(taken)
+        except SessionBroken as error:
+            raise RunFailed(f"the coordinator lost this agent's session: {error}") from None
+
+    def say(self, frame: bytes) -> None:
+        """Send a frame outside the session, for the current connection only."""
+        with suppress(zmq.Again):  # the queue is full; whoever joins or resumes asks again
+            self.line.transmit(frame)
+
+    def probe(self, now: float) -> None:
+        """Look up the coordinator's name if that is due, and ask for missing confirmations."""
+        if now >= self._look_up_at:
+            self._connect(now)
+        if self.monitor is not None:
+            for address in self._again.due(now):
+                self._let_go(address)
+                self._connect(now)
+            self.line.probe()
+
+    def _let_go(self, address: str) -> None:
+        with suppress(zmq.ZMQError):  # ZeroMQ let it go itself
+            self.socket.disconnect(address)
+
+    def show_life(self) -> None:
+        """Tell the coordinator that this agent acts."""
+        if self.line.up:
+            self.line.session.show_life()
+            self.line.answer()
+
+    def confirm(self) -> None:
+        """Confirm what was taken, because nothing else will be sent."""
+        self.line.session.confirm()
+        self.line.answer()
+
+    # --- what comes ------------------------------------------------------------------------------
+
+    def wait(self) -> bytes | None:
+        """The next frame, or None. With a monitor it waits `_LOOK_MS` at most."""
+        try:
+            data = self._receive()
+        except zmq.Again:
+            return None
+        if self.door is not None:
+            self.door.taken += len(data) + self._around
+        if not is_numbered(data):
+            return data
+        # over a line that is down it came by a connection that is lost, and will be sent again
+        return self.line.receive(data) if self.line.up else None
+
+    def frames(self) -> Iterator[bytes]:
+        """All frames that are here."""
+        while int(self.socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
+            if (frame := self.wait()) is not None:
+                yield frame
+
+    def connections(self, joining: Joining, now: float, wall: float) -> Iterator[JoiningEffect]:
+        """Tell `joining` what happened to the connection; returns its effects."""
+        assert self.monitor is not None
+        for event in monitor_events(self.monitor):
+            ended = self._again.follow(event, now)
+            if event.kind == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                if self.door is not None:
+                    self.door.connected()
+                yield from joining.connected(wall, now)
+            elif event.kind & HANDSHAKE_FAILURES:
+                self._failed = event
+            elif ended is not None:
+                self.line.up = False
+                yield from joining.disconnected(now)
+            if ended is Ended.NOT_LET_IN:
+                failed, self._failed = self._failed, None
+                self._let_go(event.address)
+                yield from self._not_let_in(joining, failed)
+
+    def _not_let_in(self, joining: Joining, failed: MonitorEvent | None) -> Iterator[JoiningEffect]:
+        match None if failed is None else failed.kind:
+            case None:
+                yield from joining.not_let_in(Closure.NOT_UNDERSTOOD, NOT_OURS)
+            case zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
+                assert failed is not None
+                yield from joining.not_let_in(Closure.NOT_UNDERSTOOD, why_failed(failed.value))
+            case zmq.EVENT_HANDSHAKE_FAILED_AUTH:
+                yield from joining.not_let_in(Closure.UNKNOWN_KEY)
+            case _ if self._world.greets(self._endpoint):
+                yield from joining.not_let_in(Closure.WITHOUT_A_WORD)
+
+    def close(self) -> None:
+        """Close the sockets; what was sent still goes out."""
+        if self.door is not None:
+            self.door.close()
+        if self.monitor is not None:
+            self.monitor.close(0)
+        self.socket.close()

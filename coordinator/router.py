@@ -1,0 +1,235 @@
+"""The coordinator's ROUTER socket, and its monitor, whose events it reports to the lobby."""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from typing import Final
+
+import zmq
+
+from posse.coordinator.lobby import Lobby
+from posse.coordinator.roster import Member, Peer
+from posse.errors import PosseError
+from posse.hosts.effects import LobbyEffect
+from posse.protocol import control
+from posse.protocol.message import Message
+from posse.security.address import split
+from posse.security.keys import CoordinatorKeys, beginning
+from posse.security.zap import ZapStatus, host_of, key_of, serve_with
+from posse.wire.door import WATCHED, Door
+from posse.wire.line import Interceptor, Line
+from posse.wire.links import outside_runs, sender
+from posse.wire.lookup import in_the_way
+from posse.wire.session import Session, SessionBroken
+from posse.wire.sockets import (
+    HANDSHAKE_MS,
+    MonitorEvent,
+    bound,
+    configure,
+    heartbeat,
+    monitored,
+    why_failed,
+)
+from posse.wire.world import HERE, World
+
+_MORE: Final = int(zmq.SNDMORE)
+_LOOK_UP_EVERY = 1.0
+_NAMED: Final = 3
+_SAID_AT_ONCE: Final = 16
+"""Failed handshakes that are described of those that come together; the others are counted."""
+
+_LINGER = 500
+"""Milliseconds at the end for frames that are under way."""
+
+
+class Router:
+    """Where agents connect. With keys only those of the allowlist get as far as a first frame.
+
+    `members`: see `Door`. All that is sent goes through the `interceptor`.
+    """
+
+    def __init__(
+        self,
+        bind: str,
+        deadline: float,
+        patience: float,
+        keys: CoordinatorKeys | None,
+        agents: int,
+        members: Callable[[], Mapping[int, int]],
+        interceptor: Interceptor,
+        world: World = HERE,
+    ) -> None:
+        if trouble := in_the_way(bind):
+            raise PosseError(f"{bind} cannot be bound: {trouble}")
+        self._world = world
+        self._interceptor = interceptor
+        self._keyed = keys is not None
+        self._refused: deque[tuple[str, str]] = deque()
+        """Reason and sentence for each stranger whose key was refused."""
+        self._look_up_at = 0.0
+        self._context = world.context()
+        self._socket: zmq.Socket[bytes] = self._context.socket(zmq.ROUTER)
+        self._send, self._receive = sender(self._socket), self._socket.recv
+        configure(self._socket, deadline)
+        if not bind.startswith("ipc:"):
+            heartbeat(self._socket)
+            self._socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
+            self._socket.setsockopt(zmq.RCVHWM, 0)  # see `posse.wire.door`
+        self._socket.setsockopt(zmq.RCVTIMEO, int(patience * 1000))
+        # otherwise frames to a peer that is gone, or does not read, vanish in silence
+        self._socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
+        if keys is not None:
+            self._guard(keys)
+        try:
+            self.endpoint = bound(self._socket, bind)
+        except PosseError:
+            world.end(self._context)
+            raise
+        self._file = None if bind.startswith("ipc://@") else _file_at(self.endpoint)
+        self._monitor = monitored(self._socket, WATCHED)
+        guarded = not bind.startswith("ipc:")
+        self.door = Door(
+            self._monitor, agents, members, guarded=guarded, keyed=self._keyed, world=world
+        )
+
+    def _guard(self, keys: CoordinatorKeys) -> None:
+        """Let only keys of the allowlist connect."""
+
+        def decide(key: str) -> ZapStatus:
+            return ZapStatus.NO if keys.rank_of(key) is None else ZapStatus.YES
+
+        def refused(address: str, key: str) -> None:
+            text = f"refused {address}: its key {beginning(key)} is not in the allowlist; if it "
+            do = "belongs here, add it by posse allow (its own log has it whole) and start it again"
+            self._refused.append(("stranger-key", text + do))
+
+        self._world.authenticate(self._context, decide, refused)
+        serve_with(self._socket, keys.own.secret)
+
+    def next(self) -> tuple[bytes, zmq.Frame] | None:
+        """The sender and content of the next message; None if none comes within the patience.
+
+        Of a message with too many parts only the first is returned; its `more` is set.
+        """
+        receive = self._receive
+        try:
+            identity = receive()
+        except zmq.Again:
+            return None
+        part = receive(copy=False)  # its `more` costs less than asking the socket
+        if part.more:
+            while self._socket.get(zmq.RCVMORE):
+                receive()
+        return identity, part
+
+    def peer(self, identity: bytes, part: zmq.Frame) -> Peer:
+        """All that is known of the sender of this part."""
+        return Peer(identity, key_of(part), int(part.get(zmq.SRCFD)), host_of(part))
+
+    def link(self, member: Member) -> None:
+        """Give a member its line, over whatever connection it has at the time.
+
+        Without a connection, or if it was just lost, the session keeps what is sent.
+        """
+        interceptor = self._interceptor
+
+        def transmit(data: bytes, flags: int = 0) -> None:
+            identity = member.identity
+            if member.connection < 0:
+                return
+            if not (interceptor.idle or interceptor.intercept((member.rank,), data)):
+                return
+            try:
+                self._send(identity, _MORE | flags)
+                self._send(data, flags)
+            except zmq.Again:
+                raise
+            except zmq.ZMQError:
+                pass
+
+        member.line = Line(member.rank, Session(), transmit, interceptor)
+
+    def resume(self, member: Member, taken: int) -> int:
+        """An agent reconnected after it took `taken` frames: send it the rest; see `reply`."""
+        message: Message = control.Resumed(member.session.taken)
+        try:
+            member.session.resume(taken)
+        except SessionBroken:
+            message = control.Unknown()
+        trouble = self.reply(member.identity, outside_runs(message), member.rank)
+        member.line.answer()
+        return trouble
+
+    def reply(self, identity: bytes, frame: bytes, rank: int | None = None) -> int:
+        """Hand over a frame if that is possible at once; returns ZeroMQ's error, 0 for none."""
+        if not self._interceptor.intercept((rank,), frame):
+            return int(zmq.EAGAIN)
+        try:
+            self._socket.send_multipart((identity, frame), zmq.NOBLOCK)
+        except zmq.ZMQError as error:
+            return error.errno or int(zmq.EFAULT)
+        return 0
+
+    def connections(self, lobby: Lobby, now: float) -> Iterator[LobbyEffect]:
+        """Tell the lobby which connections were lost or never let in; returns its effects."""
+        rejected = 0
+        for event in self.door.events():
+            match event.kind:
+                case zmq.EVENT_ACCEPTED | zmq.EVENT_HANDSHAKE_FAILED_AUTH:
+                    pass  # of a stranger's key the authenticator says more
+                case zmq.EVENT_DISCONNECTED:
+                    yield from lobby.closed(event.value, now)
+                case _:
+                    rejected += 1
+                    text = self._not_let_in(event) if rejected <= _SAID_AT_ONCE else ""
+                    yield from lobby.rejected("handshake", text)
+
+        for refused in (self._refused, self.door.refused):
+            while refused:
+                yield from lobby.rejected(*refused.popleft())
+
+    def _not_let_in(self, event: MonitorEvent) -> str:
+        if event.kind == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
+            return (
+                f"refused a connection{self._from(event)}: {why_failed(event.value, listens=True)}"
+            )
+        why = "no keys, or keys that are not known here"
+        if not self._keyed:
+            why = "keys while this one has none"
+        return (
+            f"a connection{self._from(event)} was closed in the handshake: the other side may have "
+            f"{why}, or it disconnected"
+        )
+
+    def _from(self, event: MonitorEvent) -> str:
+        """The origin of a connection that ZeroMQ has closed, for a sentence; "" if unknown."""
+        now = self._world.monotonic()
+        if now < self._look_up_at or event.address.startswith("ipc:"):
+            return ""  # a look-up is expensive when many connections come
+        self._look_up_at = now + _LOOK_UP_EVERY
+        hosts = sorted(self._world.closed_by_us(int(split(event.address)[1])))[:_NAMED]
+        return f" from {' or '.join(hosts)}" if hosts else ""
+
+    def close(self, *, flush: bool) -> None:
+        """Free everything; with `flush` frames under way have `_LINGER` to leave first."""
+        if not flush:
+            self.door.hang_up()
+        self.door.close()
+        self._socket.disable_monitor()
+        self._monitor.close()
+        self._socket.close(linger=_LINGER if flush else 0)
+        self._world.end(self._context)
+        # ZeroMQ leaves its file; the one that is there by now may be another process's
+        if self._file is not None and _file_at(self.endpoint) == self._file:
+            with suppress(OSError):
+                os.unlink(self._file[0])
+
+
+def _file_at(endpoint: str) -> tuple[str, int] | None:
+    """Path and inode of a socket's file; None if the address has no file."""
+    path = endpoint.removeprefix("ipc://")
+    try:
+        return None if path == endpoint else (path, os.stat(path).st_ino)
+    except OSError:
+        return None

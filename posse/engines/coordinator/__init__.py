@@ -1,1 +1,0 @@
-"""The coordinator of engine `processes`: its socket, its loop, and who may join."""

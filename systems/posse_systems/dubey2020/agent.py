@@ -1,0 +1,548 @@
+"""The agents of private and byzantine-proof cooperation (Dubey and Pentland 2020).
+
+`CooperativeAgent` goes through the slots: decide, pull, learn, send, listen. Its learner decides
+what to pull and what to send. One learner serves all agents of a process (`posse.protocol.cohort`):
+
+`SharedMeans`          `cooperative-ucb`, in this file
+`PrivateMeans`         `private-ucb`; `DoublingMeans` if `releases` is "doubling"
+`TreeMeans`            `private-ucb` if `releases` is "trees", in tree_means.py
+`NoiseAtDestination`   `private-ucb` with the noise of Remark 2, in destination.py
+`SharedRewards`        `byzantine-ucb`, in byzantine.py
+`RobustMeans`          `robust-private-ucb`, in robust.py
+
+The baselines without communication, `ucb1`, `dp-ucb-int` and `adap-ucb`, are in lone.py.
+
+Algorithm 2 without noise, in plain Python, for M agents on a graph; yields the arms A_t of a slot.
+`spread` is the loop in `flooding`, `pull(m, k)` an agent's reward of an arm:
+
+    def cooperate(neighbours, gamma, T, K, pull, ties):
+        agents = range(len(neighbours))
+        n = [[0] * K for m in agents]          # n_k, the agent's own pulls
+        s = [[0.0] * K for m in agents]        # s_k, the sum of its own rewards
+        def message(m, t):                     # v', n': its means and counts
+            return [(s[m][k] / n[m][k] if n[m][k] else None, n[m][k]) for k in range(K)]
+        slots = spread(neighbours, gamma, T, message)
+        known = [{} for m in agents]           # Q_m, without the agent's own message
+        for t in range(1, T + 1):
+            A = []
+            for m in agents:
+                if t <= K:
+                    A.append(t - 1)
+                    continue
+                index = []
+                for k in range(K):
+                    heard = [known[m][other][1][k] for other in sorted(known[m])]
+                    heard = [(v, count) for v, count in heard if count]
+                    N = n[m][k] + sum(count for v, count in heard)
+                    mean = (s[m][k] + sum(count * v for v, count in heard)) / N
+                    index.append(mean + math.sqrt(2 * math.log(t) / N))
+                best = [k for k in range(K) if index[k] == max(index)]
+                A.append(best[0] if len(best) == 1 else best[ties[m].integers(len(best))])
+            for m in agents:
+                n[m][A[m]] += 1
+                s[m][A[m]] += pull(m, A[m])
+            known = next(slots)
+            yield A
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from posse.protocol.arrays import BoolArray, FloatArray, IntArray
+from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
+from posse.protocol.machine import (
+    AgentEffect,
+    AgentEffects,
+    AgentEvent,
+    AwaitTurn,
+    Broadcast,
+    Disclose,
+    Finish,
+    Note,
+    PeerLost,
+    Pull,
+    Pulled,
+    Received,
+    Refuse,
+    Started,
+    Turn,
+    Variant,
+)
+from posse.protocol.noise import Noise
+from posse.protocol.privacy import Release
+from posse_systems.dubey2020.arrivals import NewMessages, Records
+from posse_systems.dubey2020.corruption import Corruption
+from posse_systems.dubey2020.flooding import CooperativeLearner, Faults, Flood, SeenMessages
+from posse_systems.dubey2020.messages import (
+    OPTIMISM,
+    Bundle,
+    DuplicatesRow,
+    HopsRow,
+    confidence_bonus,
+    exploration_slots,
+    means_record,
+    noise_scale,
+)
+
+try:
+    from posse_systems.dubey2020 import kernel
+except ImportError:  # not compiled
+    kernel = None  # type: ignore[assignment]
+
+
+LARGEST_REWARD: Final = 1e12
+"""Larger rewards are refused as infinite: the honest ones would be lost in a sum with them."""
+
+
+def argmax_rows(index: FloatArray, ties: Sequence[np.random.Generator]) -> list[int]:
+    """The argmax of each row; ties are broken at random."""
+    arms = []
+    for row, generator in zip(index.tolist(), ties, strict=True):
+        highest = max(row)
+        if row.count(highest) == 1:
+            arms.append(row.index(highest))
+        else:
+            leaders = [arm for arm, value in enumerate(row) if value == highest]
+            arms.append(leaders[generator.integers(len(leaders))])
+    return arms
+
+
+@dataclass(slots=True)
+class Cooperation:
+    """The shared state of a cohort; `due` are the agents that have heard all of their slot."""
+
+    learner: CooperativeLearner
+    seen: SeenMessages
+    due: list["CooperativeAgent"] = field(default_factory=list)
+
+    def decide(self) -> None:
+        """Every agent that is due learns what it heard, begins its next slot and chooses an arm."""
+        due = sorted(self.due, key=lambda agent: agent.flood.row)
+        self.due.clear()
+        floods = [agent.flood for agent in due if agent.flood.slot and agent.flood.neighbours]
+        for slot in sorted({flood.slot for flood in floods}):
+            in_slot = [flood for flood in floods if flood.slot == slot]
+            if len(in_slot) > 1 or not self.seen.hear_repeated(in_slot[0], self.learner):
+                self.learner.hear(self.seen.merge(in_slot, self.learner))
+        for agent in due:
+            agent.flood.begin_slot()
+        slots = [agent.flood.slot for agent in due]
+        arms = self.learner.choose(slots, [agent.flood.row for agent in due])
+        for agent, arm in zip(due, arms, strict=True):
+            agent.arm = arm
+
+
+_AWAIT_TURN: Final[AgentEffects] = (AwaitTurn(),)
+
+
+@dataclass(slots=True)
+class CooperativeAgent:
+    """One agent in lockstep with its neighbours (Algorithms 1 and 2; Algorithm 3).
+
+    In slot t the agent decides by what it knows, pulls, learns, sends its bundle of t and waits for
+    its neighbours' bundles of t, except after t = T. It does not wait for a lost neighbour, but
+    keeps using its last messages.
+    """
+
+    horizon: int
+    cohort: Cooperation
+    flood: Flood
+    corruption: Corruption | None = None
+    waiting: bool = False
+    arm: int | None = None
+
+    @property
+    def awaited(self) -> int:
+        """How many of its neighbours' bundles of this slot are still to come."""
+        return len(self.flood.neighbours) - len(self.flood.bundles) if self.waiting else 0
+
+    def keep(self, received: Sequence[Received]) -> bool:
+        """Take bundles before the last one of a slot; False if one might be refused."""
+        return self.flood.take_all(received)
+
+    def handle(self, event: AgentEvent, now: float) -> AgentEffects:
+        """Go one step through the slot; see `posse.protocol.machine` for what may come when."""
+        if type(event) is Turn:
+            return self._act()
+        if type(event) is Pulled:
+            return self._learn(event.arms[0], float(event.sums[0]))
+        if type(event) is Started:
+            return self._go_on()
+        if type(event) is PeerLost:
+            self.flood.lose(event.peer)
+        elif type(event) is Received and isinstance(event.message, Bundle):
+            self.flood.take(event.sender, event.message)
+        else:
+            refused = event.message if isinstance(event, Received) else event
+            raise RemoteProtocolError("out-of-turn", type(refused).__name__)
+        return self._go_on() if self.waiting and self.flood.complete else ()
+
+    def _learn(self, arm: int, reward: float) -> AgentEffects:
+        flood = self.flood
+        effects = self.cohort.learner.learn(arm, reward, flood.row)
+        if flood.neighbours:
+            own = self.cohort.learner.message[flood.row : flood.row + 1]
+            if self.corruption is not None:
+                own = own.copy()  # the agent's own record stays true
+                self.corruption.corrupt(own, flood.relayed, flood.slot)
+            effects.append(Broadcast(flood.bundle(own)))
+        if flood.slot == self.horizon:
+            most = int(self.cohort.learner.pulls[flood.row].argmax())
+            return [*effects, *self._closing(), Finish("horizon", most)]
+        self.waiting = not flood.complete
+        return effects if self.waiting else [*effects, *self._go_on()]
+
+    def _go_on(self) -> AgentEffects:
+        self.waiting = False
+        self.cohort.due.append(self)
+        return _AWAIT_TURN
+
+    def _act(self) -> AgentEffects:
+        if self.arm is None:
+            self.cohort.decide()
+        arm, self.arm = self.arm, None
+        if arm is None:
+            raise LocalProtocolError("it was given a turn that it did not ask for")
+        refused = [Refuse(reason, count=n) for reason, n in self.flood.refused.items()]
+        refused += [Refuse("equivocation", proof=proof) for proof in self.flood.proofs]
+        self.flood.refused.clear()
+        self.flood.proofs.clear()
+        return [*refused, Pull((arm,), 1)]
+
+    def _closing(self) -> list[AgentEffect]:
+        """For the lab: duplicates, and messages and delays by distance."""
+        seen, row = self.cohort.seen, self.flood.row
+        seen.settle()
+        by_hops = zip(seen.hop_counts[row].tolist(), seen.hop_slots[row].tolist(), strict=True)
+        return [
+            Note(DuplicatesRow(int(seen.duplicates[row]))),
+            *(Note(HopsRow(d, n, slots)) for d, (n, slots) in enumerate(by_hops) if n),
+        ]
+
+
+@dataclass(slots=True)
+class HeardPlacement:
+    """Where a slot's new messages were put, kept because the next slot's often go to the same rows.
+
+    `cell` is that of `NewMessages`. `heard_rows` are the flat rows of `SharedMeans.heard` that the
+    messages go to, and `counts` those in the messages. `in_order`: the messages are one for each
+    row, in order, and can be copied without an index.
+    """
+
+    cell: IntArray
+    heard_rows: IntArray
+    in_order: bool
+    counts: FloatArray
+
+
+@dataclass(slots=True)
+class SharedMeans(CooperativeLearner):
+    """`cooperative-ucb`: every agent sends its raw means and counts in each slot.
+
+    It pulls argmax_k μ̂_k + sqrt(2 log t / N_k) with
+
+        N_k = n_k + sum_m' n'_k,    μ̂_k = (s_k + sum_m' n'_k v'_k) / N_k
+
+    over the latest message of every other agent m' that has a mean of arm k. The agent's own
+    message, which Q_m contains, is left out: its rewards would count twice.
+
+    Counts and sums are kept side by side as 2K numbers. `own_numbers`, shape (rows, 2K), has the
+    agents' own n_k and s_k, of which `pulls` and `sums` are views. `heard[i]`, shape (rows, 2K),
+    has the n'_k and n'_k v'_k of `origins[i]`, 0 where there is no mean; `counts` and `weighted`
+    are its views. `sent_means` and `sent_counts` are views of `message`. `parsed` caches the
+    numbers of the latest records, `placement` where the last new messages went. A product with
+    `ones`, K of them, adds up counts.
+    """
+
+    agents: int
+    reward_range: tuple[float, float] | None = None
+    rows: int = 1
+    own_numbers: FloatArray = field(init=False)
+    sums: FloatArray = field(init=False)
+    heard: FloatArray = field(init=False)
+    counts: FloatArray = field(init=False)
+    weighted: FloatArray = field(init=False)
+    origins: IntArray = field(init=False)
+    parsed: tuple[Records, FloatArray, FloatArray] | None = None
+    placement: HeardPlacement | None = None
+    ones: FloatArray = field(init=False)
+    sent_means: FloatArray = field(init=False)
+    sent_counts: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.own_numbers = np.zeros((self.rows, 2 * self.arms))
+        self.pulls, self.sums = self.halves(self.own_numbers)
+        self.message = np.zeros(self.rows, dtype=means_record(self.arms))
+        self.ones = np.ones(self.arms)
+        self.sent_means, self.sent_counts = self.message["means"], self.message["counts"]
+        self.sent_means[:] = np.nan
+        self.origins = np.zeros(0, dtype=np.int64)
+        self.add_origins(self.origins)
+
+    def add_origins(self, origins: IntArray) -> None:
+        """Extend `heard` to these origins, which are sorted and contain the present ones."""
+        heard = np.zeros((len(origins), self.rows, 2 * self.arms))
+        if len(self.origins):
+            heard[np.searchsorted(origins, self.origins)] = self.heard
+        self.origins, self.heard, self.placement = origins, heard, None
+        self.counts, self.weighted = self.halves(heard)
+
+    def halves(self, numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Views of the counts and the sums, K each, in arrays of 2K."""
+        return numbers[..., : self.arms], numbers[..., self.arms :]
+
+    def choose_by_index(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
+        """Algorithm 2, lines 6 to 8. An arm without a mean from anybody comes first."""
+        if self.rows == 1 and (arm := self.compiled_argmax(math.log(slots[0]))) >= 0:
+            return [arm]
+        log: float | FloatArray = math.log(slots[0])
+        if slots.count(slots[0]) < len(slots):
+            log = np.array([math.log(t) for t in slots])[:, None]
+        indices, known = list(rows), self.own() + self.others()
+        N, sums = self.halves(known if self.rows == 1 else known.take(indices, axis=0))
+        unknown = np.count_nonzero(N) < N.size
+        least = np.maximum(N, 1.0) if unknown else N
+        index = sums / least + self.bonus(log, least, indices)
+        if unknown:
+            index = np.where((N == 0).any(axis=1)[:, None], -N, index)
+        return argmax_rows(index, [self.ties[row] for row in rows])
+
+    def compiled_argmax(self, log: float) -> int:
+        """One agent's best arm, by compiled code; -1: `choose_by_index` decides."""
+        return kernel.best(self.own(), self.heard, log) if kernel is not None else -1
+
+    def bonus(self, log: float | FloatArray, N: FloatArray, rows: list[int]) -> FloatArray:
+        """What is added to the means of these agents, shape (len(rows), K).
+
+        `log` is log t, shape (len(rows), 1) or one number for all; `N` has the counts N_k.
+        """
+        return confidence_bonus(log, N)
+
+    def own(self) -> FloatArray:
+        """The n_k and s_k of its own by which each agent decides, shape (rows, 2K)."""
+        return self.own_numbers
+
+    def others(self) -> FloatArray:
+        """The Σ n' and Σ n' v' of all others by which each agent decides, shape (rows, 2K)."""
+        total: FloatArray = np.add.reduce(self.heard, axis=0)
+        return total
+
+    def learn(self, arm: int, reward: float, row: int = 0) -> list[AgentEffect]:
+        n = self.pulls[row, arm] = self.pulls[row, arm] + 1
+        s = self.sums[row, arm] = self.sums[row, arm] + reward
+        self.sent_means[row, arm] = s / n
+        self.sent_counts[row, arm] = n
+        return []
+
+    def hear(self, new: NewMessages) -> None:
+        means, counts = self.parse(new.records)
+        # of the records that were refused nothing is taken below, whatever their products are
+        with np.errstate(over="ignore", invalid="ignore"):
+            numbers = np.concatenate((counts, counts * means), axis=1)
+        without_mean = np.isnan(numbers)
+        if np.count_nonzero(without_mean):
+            without_mean[:, : self.arms] |= without_mean[:, self.arms :]
+            numbers[without_mean] = 0.0
+        placement, counts = self.placement, numbers[:, : self.arms]
+        # the very array, not an equal one: a repeated slot hands on that of the slot before
+        if placement is not None and new.cell is placement.cell:
+            placement.counts = counts
+        else:
+            rows = self.find_rows(new)
+            placement = HeardPlacement(new.cell, rows, self.are_in_order(rows, new), counts)
+            self.placement = placement
+        heard = self.heard.reshape(-1, 2 * self.arms)
+        if placement.in_order:
+            heard[:] = numbers
+        else:
+            heard[placement.heard_rows] = numbers.take(new.index, axis=0)
+
+    def hear_repeated(self, bundles: list[bytes], slot: int, cell: IntArray) -> bool:
+        placement = self.placement
+        if kernel is None or placement is None:
+            return False
+        if not placement.in_order or placement.cell is not cell:
+            return False
+        low, high = self.limits
+        if not kernel.hear(bundles, self.origins, slot, low, high, self.heard):
+            return False
+        placement.counts = self.counts[:, 0]
+        return True
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The least and the largest mean that is not refused."""
+        low, high = self.reward_range or (-LARGEST_REWARD, LARGEST_REWARD)
+        return max(low, -LARGEST_REWARD), min(high, LARGEST_REWARD)
+
+    def parse(self, records: Records) -> tuple[FloatArray, FloatArray]:
+        """Means and counts of these messages, each of shape (messages, K)."""
+        if self.parsed is None or self.parsed[0] is not records:
+            # copied, because arithmetic on the fields of records is slow
+            self.parsed = records, records["means"].copy(), records["counts"].astype(float)
+        return self.parsed[1:]
+
+    def find_rows(self, new: NewMessages) -> IntArray:
+        """The flat rows of `heard` that these messages go to, which are made if missing."""
+        origins = new.cell // self.rows
+        missing = np.setdiff1d(origins, self.origins)
+        if len(missing):
+            self.add_origins(np.union1d(self.origins, missing))
+        place: IntArray = np.searchsorted(self.origins, origins)
+        return place * self.rows + new.cell % self.rows
+
+    def are_in_order(self, heard_rows: IntArray, new: NewMessages) -> bool:
+        """Whether the messages are one for each row of `heard`, in its order."""
+        rows, messages = range(len(self.origins) * self.rows), range(len(new.records))
+        return np.array_equal(heard_rows, rows) and np.array_equal(new.index, messages)
+
+    def find_faults(self, records: Records) -> Faults:
+        means, counts = self.parse(records)
+        low, high = self.limits
+        if np.count_nonzero(outside := (means < low) | (means > high)):
+            yield "not-finite", _any_arm(np.abs(means) > LARGEST_REWARD)
+            yield "out-of-range", _any_arm(outside)
+        yield "counts-above-time", counts.dot(self.ones) > records["created"]
+
+    def find_contradictions(self, new: NewMessages) -> BoolArray | None:
+        """Which of the new messages have a count that went down; None if none has."""
+        _, counts = self.parse(new.records)
+        placement = self.placement
+        # same rows as in the slot before: then `placement` has all counts that agents know
+        before = placement.counts if placement and new.cell is placement.cell else None
+        if before is not None and not np.count_nonzero(counts < before):
+            return None
+        rows = self.find_rows(new)
+        known, _ = self.halves(self.heard.reshape(-1, 2 * self.arms).take(rows, axis=0))
+        fewer = counts.take(new.index, axis=0) < known
+        return _any_arm(fewer) if np.count_nonzero(fewer) else None
+
+
+def _any_arm(wrong: BoolArray) -> BoolArray:
+    """The messages with any arm in `wrong`, which has shape (messages, K)."""
+    messages: BoolArray = np.logical_or.reduce(wrong, axis=1)
+    return messages
+
+
+@dataclass(slots=True)
+class PrivateMeans(SharedMeans):
+    """`private-ucb`: means with Laplace noise, released after W_1, W_2, … pulls of the arm.
+
+    At n_k = W_i the mean s_k/n_k + Lap(n_k^(v/2 - 1)) is released. Until the next release it is
+    sent again in each slot, at no further cost.
+
+    `corrected`: the agent decides by its own released means too, and sends the count at the
+    release. Its pulls are then post-processing of the releases. `printed`: it decides by its raw
+    sums, which its pulls then reveal, and sends the current count with the released mean.
+    """
+
+    epsilon: float = 1.0
+    v: float = 1.1
+    variant: Variant = "corrected"
+    noise: list[Noise] = field(default_factory=list)
+    releases: tuple[int, ...] = ()
+    next_release: list[list[int]] = field(init=False)
+    released: FloatArray = field(init=False)
+    released_counts: FloatArray = field(init=False)
+    released_sums: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        SharedMeans.__post_init__(self)
+        self.next_release = [[0] * self.arms for _ in range(self.rows)]
+        self.released = np.zeros_like(self.own_numbers)
+        self.released_counts, self.released_sums = self.halves(self.released)
+
+    def round_robin(self, t: int) -> int | None:
+        """The arm to pull in slot t <= K ⌈1/ε⌉; None afterwards.
+
+        As printed, A = t mod K, where arms count from 0; `corrected` begins with the first arm.
+        """
+        if t > exploration_slots(self.arms, self.epsilon):
+            return None
+        return (t - 1) % self.arms if self.variant == "corrected" else t % self.arms
+
+    def own(self) -> FloatArray:
+        return self.own_numbers if self.variant == "printed" else self.released
+
+    def learn(self, arm: int, reward: float, row: int = 0) -> list[AgentEffect]:
+        self.pulls[row, arm] += 1
+        self.sums[row, arm] += reward
+        n = int(self.pulls[row, arm])
+        if self.variant == "printed":
+            self.sent_counts[row, arm] = n
+        due = self.next_release[row][arm]
+        if due == len(self.releases) or n != self.releases[due]:
+            return []
+        self.next_release[row][arm] += 1
+        return self.release(arm, n, row)
+
+    def release(self, arm: int, n: int, row: int) -> list[AgentEffect]:
+        """Release the arm's mean after n = W_i pulls: noised once, it goes into the message."""
+        size, release = self.covers(arm, n)
+        mean = self.sums[row, arm : arm + 1] / size
+        noisy = float(self.noise[row].noisy(mean, release.sensitivity, release.scale)[0])
+        self.released_sums[row, arm], self.released_counts[row, arm] = size * noisy, size
+        self.sent_means[row, arm], self.sent_counts[row, arm] = noisy, size
+        return [Disclose(release)]
+
+    def covers(self, arm: int, n: int) -> tuple[int, Release]:
+        """How many rewards the release after n pulls covers, and its entry in the account."""
+        return n, mean_release(arm, n, self.v)
+
+
+@dataclass(slots=True)
+class DoublingMeans(PrivateMeans):
+    """`private-ucb` with `releases = "doubling"`: disjoint doubling batches, each noised once.
+
+    At n_k = 1, 2, 4, 8, … pulls the mean of the arm's n = max(1, n_k / 2) rewards since its last
+    release is released with Lap(1/(ε n)). It replaces the release before (Sajed and Sheffet, "An
+    optimal private stochastic-MAB algorithm based on optimal private stopping rule", ICML 2019;
+    Azize and Basu 2022). Each reward is in one release, so all releases together cost ε.
+
+    An arm's estimate from m such means has the noise of m Laplace numbers of scale 1/(ε N_k), for
+    which the paper's index has no term. As AdaP-UCB does for m = 1, we add to the index
+
+        α sqrt(m) log t / (ε N_k),
+
+    which that noise exceeds with probability at most t^-α. `sums` are over the present batch.
+    """
+
+    def compiled_argmax(self, log: float) -> int:
+        return -1  # its bonus differs
+
+    def bonus(self, log: float | FloatArray, N: FloatArray, rows: list[int]) -> FloatArray:
+        m = (self.released_counts > 0) + np.count_nonzero(self.counts, axis=0)
+        private: FloatArray = OPTIMISM * log * np.sqrt(m[rows]) / (self.epsilon * N)
+        return confidence_bonus(log, N) + private
+
+    def release(self, arm: int, n: int, row: int) -> list[AgentEffect]:
+        effects = PrivateMeans.release(self, arm, n, row)
+        self.sums[row, arm] = 0.0
+        return effects
+
+    def covers(self, arm: int, n: int) -> tuple[int, Release]:
+        size = max(1, n // 2)
+        return size, batch_release(arm, n, size, self.epsilon)
+
+
+def batch_release(arm: int, last: int, size: int, epsilon: float) -> Release:
+    """The account's entry for the mean of an arm's `size` rewards up to its pull `last`.
+
+    One reward moves the mean by at most 1/size; the batches of an arm share no reward.
+    """
+    block = f"arm {arm}, rewards {last - size + 1} to {last}"
+    return Release("laplace", 1 / size, 1 / (epsilon * size), epsilon, block)
+
+
+@lru_cache(maxsize=1 << 13)
+def mean_release(arm: int, pulls: int, v: float) -> Release:
+    """The account's entry for a mean of n = `pulls` rewards: sensitivity 1/n, cost n^(-v/2).
+
+    All releases of an arm cover the same rewards; a reward belongs to one arm only.
+    """
+    return Release("laplace", 1 / pulls, noise_scale(pulls, v), pulls ** (-v / 2), f"arm {arm}")

@@ -1,0 +1,206 @@
+"""What an agent on another machine makes of its coordinator's configuration."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from posse.agent.own_run import OwnData, OwnRun, TheirRun
+from posse.arms.csv import CsvArms
+from posse.coordinator.setups import agent_setups
+from posse.errors import PosseError
+from posse.hosts.agent_setup import AgentSetup
+from posse.plan import Plan
+from posse.spec.privacy import PrivacySpec
+from tests.support.field import CASES, field
+from tests.support.runs import spec
+
+CSV = {"kind": "csv", "path": "mine-{rank}.csv", "count": 3}
+PYTHON = {"kind": "python", "target": "os:system", "count": 3}
+MINE = "/data/mine.csv"
+SHARED = {"epsilon": 1.0, "horizon": 1200, "noise": "shared", "honest": 1.0}
+
+
+def told(run: Plan) -> AgentSetup:
+    return agent_setups(run, run.network(0))[0]
+
+
+def central(**changes: object) -> Plan:
+    return spec("central", 2, engine={"clock": "wall"}, **changes)
+
+
+def private(**changes: Any) -> AgentSetup:
+    """dp-mase in the field, ε = .5, as a coordinator says it."""
+    lab = told(spec("dp-mase", 16, arms={**CSV, "path": "/etc/{rank}"}, engine={"clock": "wall"}))
+    return msgspec.structs.replace(lab, **{"mode": "field", **changes})
+
+
+def own_data(*, lab: bool = False, **privacy: Any) -> OwnData:
+    return OwnData(MINE, PrivacySpec(**{"budget": 1.0, **privacy}), lab=lab)
+
+
+def test_without_rewards_of_its_own_an_agent_follows_simulated_ones() -> None:
+    setup = told(central())
+    assert TheirRun().accept(setup) == setup
+
+
+@pytest.mark.parametrize("arms", [CSV, PYTHON, CSV | {"path": "/etc/{rank}"}])
+@pytest.mark.parametrize("mode", ["lab", "field"])
+def test_no_path_and_no_code_from_the_network_is_opened(arms: dict[str, Any], mode: str) -> None:
+    setup = msgspec.structs.replace(told(central(arms=arms)), mode=mode)
+    with pytest.raises(
+        PosseError, match=r"an agent opens no path and no code from the network; .*--run"
+    ):
+        TheirRun().accept(setup)
+
+
+def test_with_a_run_file_its_own_arms_are_used(tmp_path: Path) -> None:
+    ours = central(arms=CSV | {"clip": [0.0, 2.0]}, base=str(tmp_path))
+    theirs = told(central(arms=CSV | {"path": "other-{rank}.csv"}))
+    setup = OwnRun(ours, lab=True).accept(theirs)
+    assert (setup.arms, setup.base) == (ours.spec.arms, str(tmp_path))
+    elsewhere = OwnRun(ours, MINE, lab=True).accept(theirs)
+    assert elsewhere.arms == CsvArms(path=MINE, count=3, clip=(0.0, 2.0))
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"parameters": {"delta": 0.01}}, "parameters"),
+        ({"agents": 3}, "agents"),
+        ({"clock": "slots"}, "clock"),
+        ({"mode": "field", "variant": "printed"}, "variant, mode"),
+    ],
+)
+def test_a_coordinator_that_lies_about_the_configuration_is_left(
+    change: dict[str, object], named: str
+) -> None:
+    setup = msgspec.structs.replace(told(central()), **change)
+    with pytest.raises(PosseError, match=f"differs from this agent's own run file in {named}"):
+        OwnRun(central(), lab=False).accept(setup)
+
+
+@pytest.mark.parametrize("mode", ["lab", "x"])
+def test_real_rewards_are_not_given_to_the_labs_noise_unless_asked(mode: str) -> None:
+    """Whatever is not the field is the lab: a mode that nobody knows is no way around it."""
+    run = central(arms=CSV)
+    setup = msgspec.structs.replace(told(run), mode=mode)
+    with pytest.raises(PosseError, match="the run is for the lab: its noise has a seed"):
+        OwnRun(run, lab=False).accept(setup)
+    with pytest.raises(PosseError, match="the run is for the lab: its noise has a seed"):
+        own_data().accept(setup)
+    OwnRun(run, lab=True).accept(told(run))
+    own_data(lab=True).accept(told(run))
+
+
+def test_with_data_of_its_own_the_claim_is_that_of_its_persons() -> None:
+    """ε = .5 for a reward: the agent allows two of each person, and its budget is theirs."""
+    of_two: dict[str, Any] = {"person": "who", "rewards_per_person": 2}
+    assert own_data(**of_two).accept(private()).claim.epsilon == 1.0
+    with pytest.raises(PosseError, match=r"would cost ε = 1\.5 and the budget is 1"):
+        own_data(**{**of_two, "rewards_per_person": 3}).accept(private())
+
+
+def test_with_data_of_its_own_nothing_but_the_number_of_arms_and_clip_is_the_coordinators() -> None:
+    theirs = CsvArms(path="/etc/passwd", count=3, replace=True, clip=(0.0, 2.0))
+    setup = own_data().accept(private(arms=theirs))
+    assert setup.arms == CsvArms(path=MINE, count=3, clip=(0.0, 2.0))
+
+
+@pytest.mark.parametrize(
+    ("system", "parameters"),
+    [
+        ("mase", {}),
+        ("ucb1", {"horizon": 100}),
+    ],
+)
+def test_with_data_of_its_own_systems_that_claim_nothing_are_refused(
+    system: str, parameters: dict[str, Any]
+) -> None:
+    with pytest.raises(PosseError, match=f"{system} protects no reward by noise"):
+        own_data().accept(private(system=system, parameters=parameters))
+
+
+def test_with_data_of_its_own_epsilon_is_bounded_by_the_agents_budget() -> None:
+    own_data(budget=0.5).accept(private())
+    with pytest.raises(PosseError, match=r"would cost ε = 0\.5 and the budget is 0\.4"):
+        own_data(budget=0.4).accept(private())
+    with pytest.raises(PosseError, match=r"parameters\.epsilon: is 1e[+]308"):
+        own_data(budget=1000.0).accept(private(parameters={"epsilon": 1e308}))
+    # what M agents' noise makes of it counts
+    printed = {"epsilon": 0.1, "horizon": 4000, "noise": "printed"}
+    with pytest.raises(PosseError, match=r"would cost ε = 1\.6"):
+        own_data().accept(private(system="cdp-mab", parameters=printed))
+
+
+def test_with_data_of_its_own_no_other_agent_is_believed_to_be_honest() -> None:
+    """The coordinator chose `honest`; this agent's own share of the noise counts alone."""
+    shared = {"epsilon": 0.5, "horizon": 4000, "noise": "shared", "delta_prime": 1e-6}
+    all_honest = private(system="cdp-mab", parameters={**shared, "honest": 1.0})
+    assert (all_honest.claim.epsilon or 0.0) < 0.5
+    with pytest.raises(PosseError, match=r"would cost ε = 2\.\d+ and the budget is 1"):
+        own_data().accept(all_honest)
+    assert own_data(budget=3.0).accept(all_honest).claim.epsilon == pytest.approx(2.06, abs=0.01)
+    thousand = msgspec.structs.replace(all_honest, agents=1000)
+    charged = msgspec.structs.replace(
+        thousand, parameters={**shared, "epsilon": 1.0, "honest": 1.0}, alone=True
+    )
+    assert charged.claim.epsilon == pytest.approx(56.8, abs=0.1)
+
+
+def test_with_data_of_its_own_delta_is_bounded_too() -> None:
+    """By δ' = .9 the same sums cost ε = .16 that by δ' = 1e-6 cost 11: they leave as they are."""
+    ucb = {"epsilon": 1.0, "v": 1.1, "horizon": 400}
+    loose = private(system="private-ucb", parameters={**ucb, "delta_prime": 0.9})
+    assert (loose.claim.epsilon or 0.0) < 0.2
+    with pytest.raises(
+        PosseError, match=r"would cost δ = 0\.9, .* and 0\.001 is allowed; .*--delta"
+    ):
+        own_data().accept(loose)
+    own_data(delta=0.95).accept(loose)
+    slight = {"epsilon": 0.01, "horizon": 4000, "noise": "shared", "delta_prime": 1e-6}
+    own_data().accept(private(system="cdp-mab", parameters=slight))
+    with pytest.raises(PosseError, match=r"would cost δ = 1e-06, .* and 0 is allowed"):
+        own_data(delta=0.0).accept(private(system="cdp-mab", parameters=slight))
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"parameters": SHARED | {"precision": 0}}, r"parameters\.precision: is 0: a share of"),
+        ({"parameters": SHARED | {"participation": 0.5}}, r"parameters\.participation: is 0\.5"),
+        ({"agents": 1}, r"agents\.count: is 1, but noise is shared"),
+        ({"agents": 0}, r"agents\.count: is 0"),
+        ({"agents": 10**12}, r"agents\.count: is 1000000000000"),
+        ({"clock": "virtual"}, r"engine\.clock: 'virtual' is for the lab only"),
+    ],
+)
+def test_with_data_of_its_own_a_run_must_be_one_that_a_run_file_could_order(
+    changes: dict[str, Any], match: str
+) -> None:
+    """With precision = 0 each agent's share of the noise is far below one word."""
+    shared: dict[str, Any] = {"system": "cdp-mab", "parameters": SHARED}
+    own_data(budget=10.0).accept(private(**shared))
+    with pytest.raises(PosseError, match=match):
+        own_data(budget=10.0).accept(private(**(shared | changes)))
+
+
+@pytest.mark.parametrize("system", CASES)
+def test_with_data_of_its_own_whatever_claims_an_epsilon_is_taken_part_in(
+    system: str, tmp_path: Path
+) -> None:
+    run = field(system, tmp_path)
+    if not run.system.shares_arms and run.claim.holds and run.claim.epsilon is not None:
+        assert own_data(budget=10.0).accept(told(run)).arms == CsvArms(path=MINE, count=4)
+
+
+def test_in_the_field_it_is_said_what_is_given_away() -> None:
+    own = TheirRun()
+    assert own.remarks(told(central())) == []
+    open_one = msgspec.structs.replace(told(central()), mode="field")
+    assert own.remarks(open_one)[0].text == "central protects no rewards"
+    claim = own.remarks(private())[0]
+    assert claim.level == logging.INFO
+    assert claim.text.startswith("claim: ε = 0.5 against whoever reads all messages")

@@ -1,0 +1,73 @@
+"""The learner that trusts no single reward: its index by hand, and what it refuses to hear."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from posse.protocol.machine import Variant
+from posse_systems.dubey2020.agent import LARGEST_REWARD
+from posse_systems.dubey2020.byzantine import SharedRewards
+from posse_systems.dubey2020.messages import reward_record
+from tests.support.mesh import alone
+
+
+def learner(variant: Variant = "corrected", **changes: Any) -> SharedRewards:
+    values: dict[str, Any] = {"contamination": 0.04, "sigma": 0.25}
+    return SharedRewards(3, [np.random.default_rng(0)], variant=variant, **(values | changes))
+
+
+def rewards(*rows: tuple[int, float]) -> Any:
+    records = np.zeros(len(rows), dtype=reward_record())
+    for record, (arm, reward) in zip(records, rows, strict=True):
+        record["arm"], record["reward"] = arm, reward
+    return records
+
+
+def refused(of: SharedRewards, *rows: tuple[int, float]) -> list[str]:
+    return [reason for reason, wrong in of.find_faults(rewards(*rows)) if wrong.any()]
+
+
+@pytest.mark.parametrize(("variant", "last"), [("corrected", 2), ("printed", 1)])
+def test_the_index_by_hand(variant: Variant, last: int) -> None:
+    """t = 10, δ = 1/100, σ = 1/4; means .75 of n samples, and .5 of one (too few to be trimmed).
+
+    Corrected: .75 + .759 / sqrt(n) against .5 + .759, from σ sqrt(2 log 100), so that arm 1 leads
+    from n > 2.2 on. Printed: .75 + 1.073 / sqrt(n) against .5 + 1.073, from sqrt(σ log 100): 1.7.
+    """
+    for n in range(1, 5):
+        one = learner(variant)
+        one.learn(0, 0.75)
+        one.learn(1, 0.5)
+        one.learn(2, -9.0)
+        one.hear(alone(rewards(*[(0, 0.75)] * (n - 1))))
+        assert one.samples[0].counts.tolist() == [[n, 1, 1]]
+        assert one.choose([10]) == [0 if n <= last else 1]
+
+
+def test_what_it_says_is_its_last_reward_as_it_is() -> None:
+    one = learner()
+    assert one.learn(1, 0.3) == []
+    assert one.message[["arm", "reward"]].tolist() == [(1, 0.3)]
+    assert one.pulls.tolist() == [[0, 1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ((3, 0.5), "no-such-arm"),
+        ((0, math.nan), "not-finite"),
+        ((0, math.inf), "not-finite"),
+        ((0, -2 * LARGEST_REWARD), "not-finite"),
+    ],
+)
+def test_what_no_reward_can_be_is_refused(row: tuple[int, float], reason: str) -> None:
+    assert refused(learner(), (1, 0.5), row) == [reason]
+
+
+def test_a_range_is_kept_where_one_is_known() -> None:
+    assert refused(learner(), (0, 7.0)) == []
+    bounded = learner(reward_range=(-1.0, 1.0))
+    assert refused(bounded, (0, -1.0), (0, 1.0)) == []
+    assert refused(bounded, (0, 1.25)) == refused(bounded, (0, -1.25)) == ["out-of-range"]

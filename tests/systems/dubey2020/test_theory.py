@@ -1,0 +1,127 @@
+"""The regret of cooperation on a graph, by hand."""
+
+import math
+
+import numpy as np
+import pytest
+
+from posse.plan import prepare
+from posse.system.bounds import NoBoundError
+from posse.topologies import graphs
+from posse_systems.dubey2020 import theory
+
+GAPS = np.array([0.0, 0.5, 0.25])
+E = np.array([math.e])
+
+
+def test_private_cooperation_by_hand():
+    # χ̄ = 2, M = 10, γ = 1, ε = .5: 2 · 8 · 6 log T + .75 (2 · 12 + 10 (2 + ζ(1.5)))
+    found = theory.private_cooperation_regret(GAPS, cliques=2, agents=10, gamma=1, epsilon=0.5)
+    assert found(E) == pytest.approx([96 + 0.75 * (24 + 10 * (2 + 2.6123753486854883))])
+
+
+def test_byzantine_cooperation_by_hand():
+    # χ̄ = 2, M = 10, γ = 3, σ = .5, ε = .01, so 2σ sqrt ε = .1: 4σ² / .4² + 4σ² / .15²
+    leading = 2 * (1 / 0.4**2 + 1 / 0.15**2)
+    found = theory.byzantine_cooperation_regret(
+        GAPS, cliques=2, agents=10, gamma=3, sigma=0.5, epsilon=0.01
+    )
+    assert found(E) == pytest.approx([leading + (30 + 3 * 2 * 9) * 0.75])
+    with pytest.raises(NoBoundError, match="every gap"):
+        theory.byzantine_cooperation_regret(
+            GAPS, cliques=2, agents=10, gamma=3, sigma=0.5, epsilon=0.0625
+        )
+
+
+def test_robust_cooperation_by_hand():
+    # M = 10, log t = 1: 64 / .5 and 64 / .25 are above 32 / ε = 64; .75 (⌈1/ε⌉ + 24)
+    found = theory.robust_cooperation_regret(GAPS, agents=10, epsilon=0.5)
+    assert found(E) == pytest.approx([10 * (128 + 256 + 0.75 * 26)])
+    small = theory.robust_cooperation_regret(GAPS, agents=1, epsilon=0.1)
+    assert small(E) == pytest.approx([320 + 320 + 0.75 * 34])
+
+
+@pytest.mark.parametrize(
+    ("graph", "gamma", "cliques"),
+    [
+        (graphs.complete(6), 1, 1),
+        (graphs.ring(6), 1, 3),
+        (graphs.ring(6), 0, 6),
+        (graphs.ring(6), 3, 1),
+        (graphs.star(5), 1, 4),
+        (graphs.star(5), 2, 1),
+    ],
+)
+def test_cliques_of_small_graphs(graph, gamma, cliques):
+    assert theory.clique_cover(graph, gamma) == cliques
+
+
+def _bound(system, means=(0.95, 0.05), variant="corrected", **parameters):
+    return prepare({
+        "system": system,
+        "variant": variant,
+        "agents": {"count": 20},
+        "topology": {"kind": "star"},
+        "arms": {"kind": "bernoulli", "means": list(means)},
+        "parameters": {"horizon": 1000, **parameters},
+    }).bound(0)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rate", "believed", "agents", "form", "gamma", "drawn"),
+    [
+        (0.1, None, "all", "source", 1, True),
+        (0.05, 0.1, "all", "source", 1, True),  # an over-estimate, section 4.2
+        (0.1, 0.05, "all", "source", 1, False),
+        (0.1, 0.05, 1, "source", 1, False),
+        (0.1, 0.05, 0, "source", 1, True),  # nobody lies
+        (0.1, 0.05, "all", "source", 0, True),  # nobody listens
+        (0.05, None, "all", "relay", 2, False),  # up to γ ε of the messages
+        (0.05, 0.1, "all", "relay", 2, True),
+        (0.05, None, "all", "relay", 1, True),
+    ],
+)
+@pytest.mark.parametrize("variant", ["corrected", "printed"])
+def test_theorem_4_3_takes_no_more_lies_than_agents_believe(
+    rate, believed, agents, form, gamma, drawn, variant
+):
+    lies = {"rate": rate, "agents": agents, "law": "opposite", "form": form}
+    given = {} if believed is None else {"assumed_contamination": believed}
+    bound = _bound("byzantine-ucb", variant=variant, gamma=gamma, contamination=lies, **given)
+    assert (bound.regret is not None) == drawn
+    hops = " in each of 2 hops" if form == "relay" else ""
+    said = f"is {rate:g}{hops}, and agents believe {given.get('assumed_contamination', rate):g}."
+    assert bound.note.endswith("four times as much at σ = 1/2." if drawn else said)
+
+
+@pytest.mark.parametrize(
+    ("variant", "more", "drawn"),
+    [
+        ("corrected", {}, False),
+        ("corrected", {"winsor": True}, True),
+        ("printed", {}, True),
+    ],
+)
+def test_theorem_4_3_is_not_about_a_mean_that_trims_nothing(variant, more, drawn):
+    given = {"contamination": {"rate": 0.0}, "assumed_contamination": 0.125, **more}
+    bound = _bound("byzantine-ucb", variant=variant, **given)
+    assert (bound.regret is not None) == drawn
+    assert drawn or "trims nothing" in bound.note
+
+
+@pytest.mark.parametrize(
+    ("share", "liars", "form", "why"),
+    [
+        (None, 8, "source", ""),
+        (0.4, [1, 1, 2, 3, 4, 5, 6, 7, 8], "source", ""),
+        (0.35, 8, "source", "8 agents lie, and it is proved for 7 at most"),
+        (0.0, "all", "source", "20 agents lie, and it is proved for 0 at most"),
+        (0.4, 1, "relay", "what others said is changed"),
+    ],
+)
+def test_the_robust_bound_is_for_no_more_liars_than_are_believed(share, liars, form, why):
+    lies = {"rate": 1.0, "agents": liars, "law": "informed", "form": form}
+    given = {} if share is None else {"assumed_contamination": share}
+    bound = _bound("robust-private-ucb", epsilon=1.0, contamination=lies, **given)
+    assert (bound.regret is None) == bool(why)
+    assert why in bound.note

@@ -1,0 +1,158 @@
+"""The player of anonymous bandits, and UCB1 in runs (Esfandiari et al. 2022)."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.machine import (
+    COORDINATOR,
+    Explore,
+    Finish,
+    Observed,
+    Pull,
+    Pulled,
+    Send,
+    Started,
+)
+from posse.protocol.masking import Keys, Unmask, unpack_words
+from posse.protocol.message import Message
+from posse_systems.esfandiari2022.agent import AnonymousPlayer, Earnings, ParallelUcb
+from posse_systems.esfandiari2022.groups import UserGroup
+from posse_systems.esfandiari2022.messages import (
+    Assign,
+    Commit,
+    Forwarded,
+    PlayedUngrouped,
+    Sealed,
+    Sums,
+    from_words,
+)
+from tests.support.anonymous import players, ready, report, told
+
+
+def refusal(agent: AnonymousPlayer, message: Message, sender: int = COORDINATOR) -> str:
+    """Why the agent refuses a message; its state must not change."""
+    before = repr(dataclasses.replace(agent))
+    with pytest.raises(RemoteProtocolError) as caught:
+        told(agent, message, sender)
+    assert repr(dataclasses.replace(agent)) == before
+    return caught.value.reason
+
+
+def test_a_player_refuses_what_it_must() -> None:
+    agent = ready()[0]
+    group = (0, 1, 2, 3)
+    assert refusal(agent, Assign(1, 3, 1, group)) == "no-such-arm"
+    assert refusal(agent, Assign(1, 0, 1, (0, 1, 2))) == "small-roster"
+    assert refusal(agent, Assign(1, 0, 2_000, group)) == "past-horizon"
+    assert refusal(agent, Assign(1, 0, 1, group), sender=1) == "out-of-turn"
+    assert refusal(agent, Unmask(1)) == "stale-unmask"
+    assert refusal(agent, Commit(7, 0)) == "no-such-arm"
+    assert refusal(agent, Commit(0, 10_001)) == "past-horizon"
+    assert refusal(agent, Keys({0: bytes(32)})) == "out-of-turn"  # keys come once
+    assert told(agent, Assign(1, 2, 3, group)) == [Pull((2,), 24, each=True)]
+    assert refusal(agent, Assign(2, 2, 1, group)) == "out-of-turn"
+    assert refusal(agent, Commit(0, 0)) == "out-of-turn"
+    report(agent, np.ones(24))
+    assert refusal(agent, Assign(1, 2, 1, group)) == "number-not-increasing"
+
+
+def test_a_player_refuses_keys_without_its_own_and_sums_that_overflow() -> None:
+    agent = players(3)[0]
+    agent.handle(Started(), 0.0)
+    assert refusal(agent, Keys({0: bytes(32), 1: bytes(32)})) == "wrong-keys"
+    agent = ready(horizon=1 << 40)[0]
+    agent.precision = 52
+    assert refusal(agent, Assign(1, 0, 1 << 20, (0, 1, 2, 3))) == "overflow"
+
+
+def test_a_report_adds_up_the_copies_round_by_round() -> None:
+    agents = ready(4)
+    group = (3, 1, 0, 2)
+    rewards = np.arange(16).reshape(2, 8) / 32
+    sums = UserGroup(0, group, number=1)
+    for agent in agents:
+        told(agent, Assign(1, 0, 2, group))
+        *_, send = report(agent, rewards)
+        sums.masked.report(agent.rank, send.message.words, b"", 8)
+    for agent in agents:
+        (revealed,) = told(agent, Unmask(1))
+        sums.masked.unmasked(agent.rank, revealed.message.seed)
+    sums.add_up()
+    per_copy = sums.sums_per_copy(2, 8)
+    assert per_copy is not None
+    expected = rewards.mean(axis=0) * np.array([4, 3, 3, 3, 3, 4, 4, 4])
+    assert per_copy == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_sink_passes_on_sums_and_refuses_strangers() -> None:
+    agents = ready(6, aggregation="sink")
+    group = (2, 0, 1, 3)
+    boxes = {}
+    for rank in group:
+        told(agents[rank], Assign(1, 0, 1, group))
+    sink = agents[2]
+    for rank in (0, 1, 3):
+        *_, send = report(agents[rank], np.full(8, 0.5))
+        assert isinstance(send.message, Sealed)
+        boxes[rank] = send.message.box
+    assert told(sink, Forwarded(1, 0, boxes[0])) == []
+    assert refusal(sink, Forwarded(1, 0, boxes[0])) == "wrong-member"  # twice
+    assert refusal(sink, Forwarded(1, 5, boxes[1])) == "wrong-member"
+    assert refusal(sink, Forwarded(1, 1, boxes[3])) == "bad-seal"
+    assert refusal(sink, Forwarded(2, 1, boxes[1])) == "out-of-turn"
+    assert refusal(agents[0], Forwarded(1, 1, boxes[1])) == "out-of-turn"  # not the first member
+    assert told(sink, Forwarded(1, 1, boxes[1])) == []
+    *_, played = report(sink, np.full(8, 0.25))
+    assert played == Send(COORDINATOR, PlayedUngrouped(1))
+    (send,) = told(sink, Forwarded(1, 3, boxes[3]))
+    assert isinstance(send.message, Sums)
+    sums = from_words(unpack_words(send.message.words, 8), 8)
+    assert sums.tolist() == [1.75, 1.5, 1.25, 1.25, 1.25, 1.75, 1.75, 1.75]
+
+
+def test_commitment_plays_what_is_left() -> None:
+    agent = ready()[0]
+    assert told(agent, Commit(2, 100)) == [Pull((2,), 100)]
+    effects = agent.handle(Pulled((2,), 100, np.array([40.0])), 100.0)
+    assert effects[-1] == Finish("done", 2)
+    other = ready()[1]
+    assert told(other, Commit(1, 0)) == [Finish("done", 1)]
+
+
+def ucb_arms(tapes: np.ndarray, horizon: int) -> list[int]:
+    """UCB1 pull by pull, as printed; `tapes` has each arm's rewards."""
+    arms = len(tapes)
+    sums, counts = np.zeros(arms), np.zeros(arms, dtype=int)
+    pulled = []
+    for t in range(1, horizon + 1):
+        if t <= arms:
+            k = t - 1
+        else:
+            k = int((sums / counts + np.sqrt(2 * np.log(t - 1) / counts)).argmax())
+        sums[k] += tapes[k][counts[k]]
+        counts[k] += 1
+        pulled.append(k)
+    return pulled
+
+
+def test_ucb_in_runs_is_ucb_pull_by_pull() -> None:
+    generator = np.random.default_rng(3)
+    tapes = generator.random((3, 500))  # no ties
+    machine = ParallelUcb(3, 400, np.random.default_rng(0), Earnings(400))
+    machine.handle(Started(), 0.0)
+    used = [1, 1, 1]
+    pulled = [0, 1, 2]
+    effects = machine.handle(Pulled((0, 1, 2), 1, tapes[:, 0].copy()), 3.0)
+    arm = 0
+    while not isinstance(effects[-1] if effects else None, Finish):
+        arm = next((e.arms[0] for e in effects if isinstance(e, Explore)), arm)
+        block = tapes[arm, used[arm] : used[arm] + 16][None, :]
+        count = min(machine.lookahead(block) + 1, 16)
+        pulled += [arm] * count
+        used[arm] += count
+        effects = machine.handle(Observed((arm,), block[:, :count]), 0.0)
+    assert len(pulled) == 400
+    assert pulled == ucb_arms(tapes, 400)

@@ -1,0 +1,110 @@
+"""What the server of anonymous bandits learns by: batched elimination, sweeps."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from posse.protocol.machine import Note
+from posse_systems.esfandiari2022.groups import form_groups
+from posse_systems.esfandiari2022.learners import BatchedElimination, ExploreThenCommit
+from posse_systems.esfandiari2022.messages import NoFeedbackRow, elimination_width
+
+
+def elimination(users: int = 8, **changes: Any) -> BatchedElimination:
+    """Algorithm 1's learner for three arms and C = 2."""
+    values: dict[str, Any] = {
+        "users": users,
+        "arms": 3,
+        "group_size": 2,
+        "horizon": 300.0,
+        "rate": 0.01,
+        "decomposition": "lp",
+        "cluster_size": None,
+        "feedback": "all",
+        "variant": "corrected",
+        "generator": np.random.default_rng(0),
+        "ties": np.random.default_rng(1),
+    }
+    return BatchedElimination(**(values | changes))
+
+
+def test_elimination_by_hand() -> None:
+    learner = elimination(users=4)
+    everybody = np.arange(4)
+    for arm, means in enumerate(([0.9, 0.1, 0.5, 0.5], [0.2, 0.8, 0.23, 0.228])):
+        learner.learn(everybody, arm, np.array(means), 10)
+    learner.eliminate()
+    # width = sqrt(.01 · 9 · log(300 · 3 · 4) / 10) = .2715; arm 2 has no feedback and stays
+    width = elimination_width(np.array([10.0]), 2, 300.0, 3, 4, 0.01)[0]
+    assert width == pytest.approx(0.2715, abs=1e-4)
+    assert learner.alive.tolist() == [
+        [True, False, True],
+        [False, True, True],
+        [True, True, True],
+        [True, False, True],
+    ]
+    assert learner.best()[[0, 1, 3]].tolist() == [0, 1, 0]
+
+
+def test_the_width_takes_the_smaller_number_of_estimates() -> None:
+    learner = elimination(users=1)
+    learner.learn(np.array([0]), 0, np.array([0.9]), 1)  # one lucky estimate
+    learner.learn(np.array([0]), 1, np.array([0.5]), 1_000)
+    learner.eliminate()
+    assert learner.alive.all()
+
+
+def test_demand_caps_what_is_used_per_batch() -> None:
+    active = np.ones(8, dtype=bool)
+    learner = elimination(feedback="demand")
+    learner.plan(active)
+    demand = learner.ends[1]
+    room = math.ceil(demand / 3)
+    assert learner.learn(np.array([0, 1]), 0, np.array([0.5, 1.0]), room + 7) == 2 * room
+    assert learner.counts[0, 0] == room
+    assert learner.sums[1, 0] == room
+    assert learner.learn(np.array([0]), 0, np.array([0.5]), 1) == 0
+    every = elimination(feedback="all")
+    every.plan(active)
+    assert every.learn(np.array([0]), 0, np.array([0.5]), room + 7) == room + 7
+
+
+@pytest.mark.parametrize("variant", ["corrected", "printed"])
+def test_an_arm_that_too_few_want_stops_only_the_printed_form(variant: str) -> None:
+    learner = elimination(variant=variant)
+    learner.batch = 1
+    learner.alive[2:, 1] = False
+    planned = learner.plan(np.ones(8, dtype=bool))
+    if variant == "printed":
+        assert planned == ([], [Note(NoFeedbackRow(2, 1))])
+        assert learner.plan(np.ones(8, dtype=bool)) is None
+    else:
+        assert planned is not None
+        assert Note(NoFeedbackRow(2, 1)) in planned[1]
+        assert planned[0]
+
+
+def test_learning_ends_when_every_user_has_one_arm() -> None:
+    learner = elimination()
+    learner.alive[:, 1:] = False
+    assert learner.plan(np.ones(8, dtype=bool)) is None
+
+
+def test_a_sweep_gives_every_pair_exactly_one_estimate() -> None:
+    learner = ExploreThenCommit(
+        users=17,
+        arms=4,
+        group_size=3,
+        sweeps=5,
+        generator=np.random.default_rng(0),
+        ties=np.random.default_rng(1),
+    )
+    planned = learner.plan(np.ones(17, dtype=bool))
+    assert planned is not None
+    counts = np.zeros((17, 4), dtype=int)
+    for assignment in planned[0]:
+        for group in form_groups(assignment.arms, 3, np.random.default_rng(2)):
+            counts[list(group.members), group.arm] += 1
+    assert (counts == 1).all()

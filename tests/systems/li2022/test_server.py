@@ -1,0 +1,170 @@
+"""Federated elimination's servers, driven by hand (Li and Song 2022)."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.machine import (
+    Broadcast,
+    Finish,
+    PeerFinished,
+    PeerLost,
+    Received,
+    Send,
+    Started,
+    Variant,
+)
+from posse_systems.li2022.messages import Active, Means, Schedule, SinkMeans
+from posse_systems.li2022.server import CdpServer, HdpServer
+from tests.support.federated import row
+
+
+@pytest.mark.parametrize(("variant", "best"), [("corrected", 0), ("printed", 1)])
+def test_unequal_components_are_weighted_by_size_in_corrected_only(
+    variant: Variant, best: int
+) -> None:
+    """Corrected: means .475 and .425; printed: .35 and .45."""
+    schedule = Schedule(arms=2, senders=4, horizon=100, epsilon=1e9)
+    machine = HdpServer(2, 4, schedule, sinks=((0, 3), (3, 1)), variant=variant)
+    machine.handle(Started(), 0.0)
+    machine.handle(Received(0, SinkMeans(1, row(0.6, 0.4))), 0.0)
+    machine.handle(Received(3, SinkMeans(1, row(0.1, 0.5))), 0.0)
+    assert machine.best == best
+
+
+@pytest.mark.parametrize(
+    ("sender", "bad", "reason"),
+    [
+        (0, Means(1, row(0, 0, 0)), "wrong-length"),
+        (0, Means(1, row(0, math.nan)), "not-finite"),
+        (0, Means(2, row(0, 0)), "out-of-turn"),
+        (0, SinkMeans(1, row(0, 0)), "out-of-turn"),
+        (1, Means(1, row(0, 0)), "duplicate"),
+        (7, Means(1, row(0, 0)), "unasked"),
+    ],
+)
+def test_bad_uploads_are_refused_and_change_nothing(sender: int, bad: Any, reason: str) -> None:
+    server = CdpServer(2, 3, Schedule(arms=2, senders=3, horizon=100, epsilon=1.0))
+    server.handle(Started(), 0.0)
+    server.handle(Received(1, Means(1, row(0.5, 0.5))), 0.0)
+    with pytest.raises(RemoteProtocolError) as error:
+        server.handle(Received(sender, bad), 0.0)
+    assert error.value.reason == reason
+    assert server.missing() == [0, 2]
+
+
+class Wide(Schedule):
+    """C(r) is 0.1, whatever was observed."""
+
+    def radius(self, r: int, active: int, observations: int) -> float:
+        return 0.1
+
+
+def server_of(agents: int, senders: int, generator: Any = None) -> CdpServer:
+    schedule = Wide(arms=2, senders=senders, horizon=10**9, epsilon=1.0)
+    choice = np.random.default_rng(0) if generator is None else generator
+    server = CdpServer(2, agents, schedule, choice=choice)
+    server.handle(Started(), 0.0)
+    return server
+
+
+@pytest.mark.parametrize(("worse", "left"), [(0.4, (0, 1)), (0.36, (0, 1)), (0.35, (0,))])
+def test_who_is_there_is_averaged_within_a_radius_that_is_wider(
+    worse: float, left: tuple[int, ...]
+) -> None:
+    """Two of three: 2 C(r) sqrt(3/2) is .2449, so that .6 keeps .36 and drops .35."""
+    server = server_of(3, 3)
+    server.handle(Received(0, Means(1, row(0.5, worse))), 0.0)
+    server.handle(Received(2, Means(1, row(0.7, worse))), 0.0)
+    assert server.missing() == [1]
+    effects = server.handle(PeerLost(1), 0.0)
+    assert Broadcast(Active(2, left)) in effects
+    assert server.missing() == [0, 2]
+
+
+def test_means_that_came_before_the_loss_are_averaged_and_no_later_ones_waited_for() -> None:
+    server = server_of(3, 3)
+    server.handle(Received(1, Means(1, row(0.5, 0.35))), 0.0)
+    assert server.handle(PeerLost(1), 0.0) == []
+    server.handle(Received(0, Means(1, row(0.5, 0.35))), 0.0)
+    effects = server.handle(Received(2, Means(1, row(0.5, 0.35))), 0.0)
+    assert Broadcast(Active(2, (0, 1))) in effects  # .15 is within 2 C(1) = .2
+    assert server.missing() == [0, 2]
+
+
+def test_another_uploads_in_the_place_of_who_is_lost() -> None:
+    server = server_of(4, 2)
+    first, second = server.asked
+    server.handle(Received(first, Means(1, row(0.5, 0.1))), 0.0)
+    (asked,) = server.handle(PeerLost(second), 0.0)
+    assert isinstance(asked, Send)
+    assert asked.to not in (first, second)
+    assert asked.message == Active(1, (0, 1), upload=True)
+    effects = server.handle(Received(asked.to, Means(1, row(0.5, 0.1))), 0.0)
+    told = [effect.to for effect in effects if isinstance(effect, Send)]
+    assert told == [n for n in range(4) if n != second]
+    assert second not in server.asked
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_who_uploads_does_not_depend_on_when_a_loss_was_heard_of(seed: int) -> None:
+    """Agent 0 is lost before round 2 is drawn, or only after: the same two agents send means."""
+    asked = []
+    for early in (True, False):
+        server = server_of(5, 2, np.random.default_rng(seed))
+        if 0 in server.asked:
+            return
+        if early:
+            server.handle(PeerLost(0), 0.0)
+        for sender in server.asked:
+            server.handle(Received(sender, Means(1, row(0.5, 0.5))), 0.0)
+        if not early:
+            server.handle(PeerLost(0), 0.0)
+        asked.append((server.round, server.asked))
+    assert asked[0] == asked[1]
+
+
+@pytest.mark.parametrize(
+    ("agents", "events", "status"),
+    [
+        (1, [PeerFinished(0)], "horizon"),
+        (2, [PeerFinished(0), PeerLost(1)], "missing"),
+        # who is lost after it was done counts once
+        (3, [PeerFinished(0), PeerLost(0), PeerFinished(1), PeerFinished(2)], "missing"),
+    ],
+)
+def test_where_all_end_before_a_round_is_over_there_is_no_answer(
+    agents: int, events: list[Any], status: Any
+) -> None:
+    server = server_of(agents, agents)
+    *before, last = [server.handle(event, 0.0) for event in events]
+    assert before == [[]] * len(before)
+    assert last == [Finish(status)]
+
+
+@pytest.mark.parametrize(
+    ("value", "fine"), [(-0.4, True), (1.4, True), (-0.42, False), (1e9, False)]
+)
+def test_in_the_field_means_that_no_noise_makes_are_refused(value: float, fine: bool) -> None:
+    """S(1) is given: with ε = 1 for a message of 100 rewards Lap(1/100), .41 at most."""
+
+    class Hundred(Schedule):
+        def observations(self, r: int, active: int, before: int) -> int:
+            return before + 100
+
+    server = CdpServer(2, 1, Hundred(arms=2, senders=1, horizon=10**6, epsilon=1.0))
+    server.handle(Started(), 0.0)
+    lab = CdpServer(2, 1, server.schedule)
+    lab.handle(Started(), 0.0)
+    server.plausible = True
+    message = Received(0, Means(1, row(0.5, value)))
+    lab.handle(message, 0.0)
+    if fine:
+        server.handle(message, 0.0)
+        return
+    with pytest.raises(RemoteProtocolError, match=r"implausible: a mean more than 0\.41 outside"):
+        server.handle(message, 0.0)
+    assert server.missing() == [0]

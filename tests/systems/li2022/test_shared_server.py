@@ -1,0 +1,217 @@
+"""CDP-MAB with shared noise, agents and server over a fake link: what the server can read."""
+
+import numpy as np
+import pytest
+
+from posse.agent.masking import SumMasker, public_key
+from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
+from posse.protocol.machine import (
+    COORDINATOR,
+    Broadcast,
+    Disclose,
+    Pull,
+    Pulled,
+    Received,
+    Send,
+    Started,
+)
+from posse.protocol.masking import (
+    Confirm,
+    Keys,
+    Masked,
+    PublicKey,
+    Settle,
+    Survivors,
+    Unmask,
+    Unmasked,
+)
+from posse_systems.li2022.shared import SharedNoise, SharedSchedule
+from posse_systems.li2022.shared_agent import SharedNoiseAgent
+from posse_systems.li2022.shared_server import SharedNoiseServer
+from tests.support.noise import KnownNoise
+
+AGENTS, ARMS = 4, 3
+SHARED = SharedNoise(AGENTS, epsilon=1.0, delta=1e-6, honest=0.5, precision=16)
+
+
+SCHEDULE = SharedSchedule(
+    deviation=SHARED.total, arms=ARMS, senders=AGENTS, horizon=10**5, epsilon=1.0
+)
+
+
+def make_agents():
+    return [
+        SharedNoiseAgent(
+            ARMS, SCHEDULE, KnownNoise(),
+            masker=SumMasker(n, AGENTS, bytes([n + 1] * 32)), shared=SHARED,
+        )
+        for n in range(AGENTS)
+    ]  # fmt: skip
+
+
+def server():
+    return SharedNoiseServer(ARMS, AGENTS, SCHEDULE, shared=SHARED)
+
+
+def sent(effects):
+    return [effect.message for effect in effects if isinstance(effect, Send)]
+
+
+def started():
+    """Agents and a server that have exchanged keys; the agents' first orders."""
+    machines, machine = make_agents(), server()
+    machine.handle(Started(), 0.0)
+    said = []
+    for n, one in enumerate(machines):
+        (key,) = sent(one.handle(Started(), 0.0))
+        said = machine.handle(Received(n, key), 0.0)
+    (keys,) = [effect.message for effect in said if isinstance(effect, Broadcast)]
+    orders = [one.handle(Received(COORDINATOR, keys), 0.0)[0] for one in machines]
+    return machines, machine, orders
+
+
+def test_keys_are_told_in_one_order_whoever_came_first() -> None:
+    keys = {n: public_key(bytes([n + 1] * 32)) for n in range(AGENTS)}
+    machine = server()
+    machine.handle(Started(), 0.0)
+    for n in (2, 0, 3, 1):
+        said = machine.handle(Received(n, PublicKey(keys[n])), 0.0)
+    (told,) = said
+    assert list(told.message.keys.items()) == list(keys.items())
+
+
+def explored(machines, orders, means):
+    """Each agent's masked sums of the first round, of rewards that are all `means`."""
+    out = []
+    for one, order in zip(machines, orders, strict=True):
+        assert isinstance(order, Pull)
+        effects = one.handle(Pulled(order.arms, order.times, order.times * np.array(means)), 0.0)
+        out += sent(effects)
+    return out
+
+
+def test_two_rounds_are_averaged_by_their_observations():
+    machines, machine, orders = started()
+    total = np.zeros(ARMS)
+    for round_, means in ((1, [0.50, 0.45, 0.4]), (2, [0.6, 0.5, 0.4])):
+        active = machine.active
+        for n, message in enumerate(explored(machines, orders, [means[k] for k in active])):
+            machine.handle(Received(n, message), 0.0)
+        decided = []
+        for n, one in enumerate(machines):
+            (seed,) = sent(one.handle(Received(COORDINATOR, Unmask(round_)), 0.0))
+            decided = machine.handle(Received(n, seed), 0.0)
+        total[list(active)] += orders[0].times * np.array([means[k] for k in active])
+        (announced,) = [effect.message for effect in decided if isinstance(effect, Broadcast)]
+        orders = [one.handle(Received(COORDINATOR, announced), 0.0)[0] for one in machines]
+        expected = total[list(machine.active)] / machine.observed
+        average = machine.average[list(machine.active)]
+        np.testing.assert_allclose(average, expected, atol=1e-4)
+
+
+def test_a_report_is_missing_before_its_seed():
+    machines, machine, orders = started()
+    masked = explored(machines, orders, [0.5] * ARMS)
+    assert machine.missing() == [0, 1, 2, 3]
+    for n in (0, 1, 3):
+        assert machine.handle(Received(n, masked[n]), 0.0) == []
+    assert machine.missing() == [2]
+    assert machine.handle(Received(2, masked[2]), 0.0) == [Broadcast(Unmask(1))]
+    machine.handle(Received(1, Unmasked(1, bytes(32))), 0.0)
+    assert machine.missing() == [0, 2, 3]
+    fresh = server()
+    fresh.handle(Received(1, PublicKey(public_key(bytes([5]) * 32))), 0.0)
+    assert fresh.missing() == [0, 2, 3]
+    with pytest.raises(RemoteProtocolError, match="bad-key: agent 2's public key"):
+        fresh.handle(Received(2, PublicKey(bytes(32))), 0.0)
+    assert fresh.missing() == [0, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("sender", "bad", "reason"),
+    [
+        (0, Masked(1, bytes(8 * ARMS)), "duplicate"),
+        (0, Masked(2, bytes(8 * ARMS)), "out-of-turn"),
+        (0, Unmasked(1, bytes(32)), "out-of-turn"),
+        (0, PublicKey(bytes(32)), "duplicate-key"),
+        (1, Masked(1, bytes(8)), "wrong-length"),
+    ],
+)
+def test_the_server_refuses_what_is_wrong_or_out_of_turn(sender, bad, reason):
+    machines, machine, orders = started()
+    machine.handle(Received(0, explored(machines, orders, [0.5] * ARMS)[0]), 0.0)
+    with pytest.raises(RemoteProtocolError) as error:
+        machine.handle(Received(sender, bad), 0.0)
+    assert error.value.reason == reason
+    assert machine.missing() == [1, 2, 3]
+
+
+def test_an_agent_refuses_keys_that_are_not_everybodys_and_reveals_once():
+    machines, _, orders = started()
+    fresh = make_agents()[0]
+    fresh.handle(Started(), 0.0)
+    for keys in ({0: fresh.masker.public}, {n: bytes(32) for n in range(AGENTS)}):
+        with pytest.raises(RemoteProtocolError) as error:
+            fresh.handle(Received(COORDINATOR, Keys(keys)), 0.0)
+        assert error.value.reason == "wrong-keys"
+    one = machines[0]
+    with pytest.raises(RemoteProtocolError):  # nothing was reported yet
+        one.handle(Received(COORDINATOR, Unmask(1)), 0.0)
+    explored(machines, orders, [0.5] * ARMS)
+    one.handle(Received(COORDINATOR, Unmask(1)), 0.0)
+    with pytest.raises(RemoteProtocolError) as error:
+        one.handle(Received(COORDINATOR, Unmask(1)), 0.0)
+    assert error.value.reason == "second-unmask"
+    with pytest.raises(RemoteProtocolError):
+        one.handle(Received(COORDINATOR, Keys({})), 0.0)
+
+
+def test_an_agent_settles_also_if_it_is_told_that_all_who_may_be_lost_are_lost():
+    """The coordinator tells agent 0 of a loss, and the others that agent 0 is lost."""
+    shared = SharedNoise(5, epsilon=1.0, delta=1e-6, honest=1.0, precision=16, dropouts=1)
+    agents = [
+        SharedNoiseAgent(
+            ARMS, SCHEDULE, KnownNoise(), shared=shared,
+            masker=SumMasker(n, 5, bytes([n + 1] * 32), dropouts=1),
+        )
+        for n in range(5)
+    ]  # fmt: skip
+    keys = {n: sent(one.handle(Started(), 0.0))[0].key for n, one in enumerate(agents)}
+    few = {n: key for n, key in keys.items() if n != 4}
+    for n, one in enumerate(agents):
+        (order,) = one.handle(Received(COORDINATOR, Keys(keys if n else few)), 0.0)
+        assert isinstance(order, Pull)
+        one.handle(Pulled(order.arms, order.times, 0.5 * order.times * np.ones(ARMS)), 0.0)
+    tags = {}
+    for n in (1, 2, 3):
+        agents[n].handle(Received(COORDINATOR, Survivors(1, (1, 2, 3, 4))), 0.0)
+    for n in (0, 1, 2, 3):
+        (settled,) = sent(agents[n].handle(Received(COORDINATOR, Settle(1)), 0.0))
+        tags[n] = settled.tags
+    theirs = b"".join(tags[n][:16] for n in (1, 2, 3))
+    for asked in (Unmask(1), Confirm(1, bytes(48)), Confirm(1, theirs)):
+        with pytest.raises(RemoteProtocolError, match="not-settled"):
+            agents[0].handle(Received(COORDINATOR, asked), 0.0)
+
+
+def test_the_ledger_has_what_the_sum_costs_and_no_arm_is_named_from_own_sums():
+    machines, _, orders = started()
+    order = orders[0]
+    effects = machines[0].handle(
+        Pulled(order.arms, order.times, np.full(ARMS, 0.5 * order.times)), 0.0
+    )
+    (release,) = [effect.release for effect in effects if isinstance(effect, Disclose)]
+    assert release.mechanism == "discrete-gaussian"
+    assert release.epsilon == SHARED.losses.epsilon(SHARED.delta) == pytest.approx(0.9274076)
+    assert release.scale / release.sensitivity == pytest.approx(
+        SHARED.deviation / SHARED.sensitivity
+    )
+    assert machines[0].noise.deviations == [SHARED.share]
+    assert machines[0].answer is None
+
+
+def test_a_reward_outside_0_and_1_does_not_leave():
+    machines, _, orders = started()
+    order = orders[0]
+    with pytest.raises(LocalProtocolError):
+        machines[0].handle(Pulled(order.arms, order.times, np.full(ARMS, order.times + 1.0)), 0.0)

@@ -1,0 +1,148 @@
+"""Links and costs of federated elimination in closed form, by hand."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from posse.plan import prepare
+from posse.topologies import graphs
+from posse.topologies.graphs import Graph, side_by_side
+from posse_systems.li2022 import theory
+from posse_systems.li2022.messages import (
+    CdpParameters,
+    DdpParameters,
+    FederatedParameters,
+    Schedule,
+    SingleParameters,
+)
+from posse_systems.li2022.shared import SharedSchedule, noise_of
+from posse_systems.li2022.theory import gis_links, gis_links_paper, sac_links
+from tests.support.runfile import describe_run
+
+GAPS = np.array([0.0, 0.5, 0.25])
+
+
+def test_gis_links_in_general_graphs_are_fewer_than_the_paper_says() -> None:
+    graph = graphs.path(4)  # d_G = 3; eccentricities 3, 2, 2, 3: edges min(3, 1+3), min(3, 1+2), …
+    assert gis_links(graph) == 9 == gis_links_paper(graph)
+    lollipop = graphs.from_edges(6, [(0, 1), (0, 2), (1, 2), (2, 3), (3, 4), (4, 5)])
+    assert gis_links(lollipop) == gis_links_paper(lollipop) == 24
+    wheel = graphs.from_edges(5, [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2)])
+    assert gis_links(wheel) == 2 * 5 == gis_links_paper(wheel)
+    # the middle edge of a path of six has ends of eccentricity 3 and 5 slots to be used in
+    assert (gis_links(graphs.path(6)), gis_links_paper(graphs.path(6))) == (24, 25)
+
+
+@pytest.mark.parametrize(
+    ("graph", "links"),
+    [(graphs.complete(50), 1225), (graphs.star(50), 98), (graphs.ring(50), 1250)],
+)
+def test_links_of_50_agents_are_those_of_the_paper(graph: Graph, links: int) -> None:
+    assert gis_links(graph) == gis_links_paper(graph) == links
+
+
+def test_the_six_component_cases_of_the_paper() -> None:
+    """Per round with c1 = 50, c2 = 1 and M = 100, Q sinks: by hops and by edges."""
+
+    def both(*parts: Graph) -> tuple[int, int]:
+        graph = side_by_side(parts)
+        q = len(graph.components)
+        return sac_links(graph) + 50 * q, graph.size + 50 * q
+
+    full = graphs.complete
+    assert both(*[full(20)] * 5) == (345, 1200)
+    assert both(*map(full, (53, 24, 10, 6, 7))) == (345, 1985)
+    assert both(full(100)) == (149, 5000)
+    assert both(*[graphs.star(20)] * 5) == (345, 345)
+    assert both(*[graphs.singles(1)] * 100) == (5000, 5000)
+
+
+@pytest.mark.parametrize(("gap", "rounds"), [(1.0, 1), (0.5, 2), (0.25, 3), (0.3, 3), (0.2, 4)])
+def test_rounds_of_elimination(gap, rounds):
+    assert theory.elimination_rounds(gap) == rounds
+
+
+def _schedule(**more):
+    return Schedule(arms=3, senders=4, horizon=1000, epsilon=100.0, **more)
+
+
+def test_elimination_regret_by_hand():
+    # without a privacy term S(r) = ⌈8 log(8 · 3 r² T) / (4 · 4^-r)⌉; r = 2 for .5 and 3 for .25
+    s = [math.ceil(8 * math.log(24 * r * r * 1000) / (4 * 4.0**-r)) for r in (1, 2, 3)]
+    t = np.array([10.0, 1e6])
+    found = theory.elimination_regret(GAPS, t, _schedule(), agents=4)
+    assert found == pytest.approx([4 * 0.5 * 10, 4 * (0.5 * s[1] + 0.25 * s[2])])
+    delayed = theory.elimination_regret(GAPS, t, _schedule(), agents=4, delay=5)
+    assert delayed - found == pytest.approx([0, 4 * 0.5 * 5 * 3])
+
+
+def test_elimination_regret_of_few_rounds():
+    schedule = _schedule(max_rounds=1, gap=0.25)
+    s = math.ceil(8 * math.log(24 * 1000) / (4 * 0.25**2))
+    found = theory.elimination_regret(GAPS, np.array([1e6]), schedule, agents=4)
+    assert found == pytest.approx([4 * 0.75 * s])
+
+
+@pytest.mark.parametrize(
+    ("variant", "sizes", "apart", "drawn"),
+    [
+        ("printed", (8, 2), True, False),
+        ("corrected", (8, 2), True, True),
+        ("printed", (5, 5), True, True),
+        ("printed", (8, 2), False, True),
+    ],
+)
+def test_there_is_no_bound_by_equal_weights_of_unequal_components(variant, sizes, apart, drawn):
+    """Eight like arm 0, two arm 1: each component weighs half, and arm 1 is found."""
+    first, others = [0.6, 0.4], [0.05, 0.95] if apart else [0.6, 0.4]
+    large, small = sizes
+    means = [first] * large + [others] * small
+    parts = [{"kind": "complete", "count": count} for count in sizes]
+    topology = {"kind": "components", "components": parts}
+    parameters = {"horizon": 20_000, "epsilon": 1.0}
+    run = describe_run(
+        "hdp-mab", 10, means, variant=variant, topology=topology, parameters=parameters
+    )
+    bound = prepare(run).bound(0)
+    assert (bound.regret is not None) == drawn
+    assert drawn or "a small component weighs as much as a large one" in bound.note
+
+
+GIVEN: dict[str, Any] = {"horizon": 1000, "epsilon": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "senders", "scale"),
+    [
+        (SingleParameters(**GIVEN), 1, 1 / 50),
+        (DdpParameters(**GIVEN), 10, 1 / 500),
+        (CdpParameters(**GIVEN), 10, 1 / 500),
+        (CdpParameters(**GIVEN, noise="per_agent"), 10, 1 / 50),
+        (CdpParameters(**GIVEN, participation=0.25), 3, 1 / 150),  # ⌈.25 · 10⌉
+    ],
+)
+def test_of_ten_agents(parameters: SingleParameters, senders: int, scale: float) -> None:
+    schedule = theory.make_schedule(parameters, 10, 4)
+    assert type(schedule) is Schedule
+    assert schedule.senders == senders
+    assert schedule.scale(100) == pytest.approx(scale)  # 1 / (M ε d), or 1 / (ε d)
+    assert (schedule.arms, schedule.horizon) == (4, 1000)
+
+
+@pytest.mark.parametrize("kind", [CdpParameters, DdpParameters])
+def test_the_form_of_r_rounds_is_passed_on(kind: type[FederatedParameters]) -> None:
+    schedule = theory.make_schedule(kind(**GIVEN, max_rounds=3, gap=0.2), 10, 4)
+    assert (schedule.max_rounds, schedule.gap) == (3, 0.2)
+    assert theory.make_schedule(kind(**GIVEN), 10, 4).max_rounds is None
+
+
+def test_shared_noise_has_a_schedule_of_its_own() -> None:
+    parameters = CdpParameters(**GIVEN, noise="shared")
+    schedule = theory.make_schedule(parameters, 10, 4)
+    assert isinstance(schedule, SharedSchedule)
+    assert noise_of(parameters, 10).agents == 10
+    # its noise is the sum's, so that more agents bear less of it each
+    few, many = (noise_of(parameters, agents).share for agents in (10, 40))
+    assert many < few

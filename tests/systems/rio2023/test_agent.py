@@ -1,0 +1,173 @@
+"""Voters, against successive elimination one reward at a time, and by hand."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.machine import (
+    COORDINATOR,
+    MOST_PULLS,
+    Abort,
+    Disclose,
+    Explore,
+    Finish,
+    Observed,
+    Pull,
+    Pulled,
+    Received,
+    Send,
+    Started,
+    Variant,
+)
+from posse_systems.rio2023.agent import DpMaseVoter, MaseVoter, RawSender
+from posse_systems.rio2023.messages import (
+    Eliminated,
+    Vote,
+    epoch_length,
+    epoch_radius,
+    successive_elimination_radius,
+)
+from tests.support.mase import Told, of, slow_elimination
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_local_test_equals_the_slow_form(seed: int) -> None:
+    rewards = (
+        np.random.default_rng(seed).random((3, 400)) < np.array([[0.9], [0.5], [0.1]])
+    ).astype(float)
+    voter = MaseVoter(3, 0.5, Told())
+    assert voter.handle(Started(), 0.0) == [Explore((0, 1, 2))]
+    when, losers = slow_elimination(rewards, 0.5)
+    assert losers
+    silent = voter.lookahead(rewards)
+    assert silent == when - 1
+    assert voter.handle(Observed((0, 1, 2), rewards[:, :silent]), 1.0) == []
+    effects = voter.handle(Observed((0, 1, 2), rewards[:, silent : silent + 1]), 2.0)
+    assert of(Send, effects) == [Send(COORDINATOR, Vote(tuple(losers)))]
+    assert of(Explore, effects) == [Explore(tuple(k for k in range(3) if k not in losers))]
+
+
+@pytest.mark.parametrize("index", [0, 5, 191, 192, 399, 400])
+def test_lookahead_finds_the_first_activation_that_fires(index: int) -> None:
+    """Two means that differ by twice the radius of so many samples, and by nothing but that."""
+    voter = MaseVoter(2, 0.5, Told())
+    voter.handle(Started(), 0.0)
+    radius = successive_elimination_radius(np.array([index + 1]), 2, voter.failure)
+    rewards = np.array([[2.000001 * float(radius[0])] * 400, [0.0] * 400])
+    assert voter.lookahead(rewards) == index
+    assert voter.lookahead(rewards[:, :100]) == min(index, 100)
+    if index > 0:
+        voter.handle(Observed((0, 1), rewards[:, :1]), 1.0)
+        assert voter.lookahead(rewards[:, 1:]) == index - 1
+
+
+def test_a_withheld_vote_still_leaves_the_local_set() -> None:
+    voter = MaseVoter(3, 0.5, Told(kept=[False, True]), xi=0.5)
+    voter.handle(Started(), 0.0)
+    rewards = np.array([[1.0] * 60, [0.0] * 60, [0.0] * 60])
+    fires = voter.lookahead(rewards) + 1
+    effects = voter.handle(Observed((0, 1, 2), rewards[:, :fires]), 1.0)
+    assert of(Send, effects) == [Send(COORDINATOR, Vote((2,)))]
+    assert of(Finish, effects) == [Finish("done", 0)]
+
+
+def test_a_voter_follows_the_coordinator_at_once() -> None:
+    voter = MaseVoter(3, 0.5, Told())
+    voter.handle(Started(), 0.0)
+    assert voter.handle(Received(COORDINATOR, Eliminated((1,))), 1.0) == [Explore((0, 2))]
+    assert voter.handle(Received(COORDINATOR, Eliminated((1,))), 1.0) == []
+    assert voter.handle(Received(COORDINATOR, Eliminated((0, 2))), 1.0) == [Finish("done", None)]
+
+
+def test_to_the_letter_of_algorithm_3_an_agent_follows_at_its_own_next_activation() -> None:
+    voter = MaseVoter(3, 0.5, Told(), eager=False)
+    voter.handle(Started(), 0.0)
+    same = np.ones((3, 8))
+    assert voter.lookahead(same) == 8
+    # line 6: all of the old L_n once more; line 12: then what G lost is dropped
+    assert voter.handle(Received(COORDINATOR, Eliminated((1,))), 1.0) == [Explore((0, 1, 2))]
+    assert voter.lookahead(same) == 0
+    assert voter.handle(Observed((0, 1, 2), same[:, :1]), 2.0) == [Explore((0, 2))]
+    assert voter.lookahead(same[:2]) == 8
+    # lines 10 to 12: it asks whether it is done before it synchronises, so once more with one arm
+    assert voter.handle(Received(COORDINATOR, Eliminated((2,))), 3.0) == [Explore((0, 2))]
+    assert voter.handle(Observed((0, 2), same[:2, :1]), 4.0) == [Explore((0,))]
+    assert voter.lookahead(same[:1]) == 0
+    assert voter.handle(Observed((0,), same[:1, :1]), 5.0) == [Finish("done", 0)]
+
+
+def test_to_the_letter_of_algorithm_3_an_agent_may_be_left_without_an_arm() -> None:
+    voter = MaseVoter(2, 0.5, Told(), eager=False)
+    voter.handle(Started(), 0.0)
+    voter.handle(Received(COORDINATOR, Eliminated((0, 1))), 1.0)
+    assert voter.handle(Observed((0, 1), np.ones((2, 1))), 2.0) == [Finish("done", None)]
+
+
+@pytest.mark.parametrize("voter", [MaseVoter(3, 0.5, Told()), RawSender(3)])
+def test_an_agent_refuses_what_no_coordinator_says(voter: Any) -> None:
+    voter.handle(Started(), 0.0)
+    with pytest.raises(RemoteProtocolError, match="no-such-arm"):
+        voter.handle(Received(COORDINATOR, Eliminated((3,))), 0.0)
+    with pytest.raises(RemoteProtocolError, match="out-of-turn"):
+        voter.handle(Received(1, Eliminated((1,))), 0.0)
+    with pytest.raises(RemoteProtocolError, match="out-of-turn"):
+        voter.handle(Received(COORDINATOR, Vote((1,))), 0.0)
+
+
+def dp_voter(variant: Variant = "corrected") -> DpMaseVoter:
+    return DpMaseVoter(4, 0.5, 1.0, variant, Told())
+
+
+def test_dp_epoch_votes_by_the_printed_inequality() -> None:
+    voter = dp_voter()
+    pulls = epoch_length(4, 1, 0.5, 1.0)
+    assert voter.handle(Started(), 0.0) == [Pull((0, 1, 2, 3), pulls)]
+    width = 2 * epoch_radius(4, 1, 0.5, 1.0, pulls)
+    means = np.array([0.9, 0.9 - width + 1e-6, 0.9 - width - 1e-6, 0.0])
+    effects = voter.handle(Pulled((0, 1, 2, 3), pulls, means * pulls), 1.0)
+    assert of(Send, effects) == [Send(COORDINATOR, Vote((2, 3)))]
+    assert of(Pull, effects) == [Pull((0, 1), epoch_length(2, 2, 0.5, 1.0))]
+    (disclosed,) = of(Disclose, effects)
+    assert disclosed.release.epsilon == 1.0
+    assert disclosed.release.scale == pytest.approx(1 / pulls)
+    assert disclosed.release.sensitivity / disclosed.release.scale == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("variant", "arms_for_length"), [("corrected", 2), ("printed", 4)])
+def test_dp_synchronises_only_at_an_epochs_end(variant: Variant, arms_for_length: int) -> None:
+    """Printed computes R before the arms that G lost are dropped, corrected after."""
+    voter = dp_voter(variant)
+    voter.handle(Started(), 0.0)
+    assert voter.handle(Received(COORDINATOR, Eliminated((1, 2))), 0.5) == []
+    pulls = epoch_length(4, 1, 0.5, 1.0)
+    effects = voter.handle(Pulled((0, 1, 2, 3), pulls, np.full(4, 0.5 * pulls)), 1.0)
+    assert of(Pull, effects) == [Pull((0, 3), epoch_length(arms_for_length, 2, 0.5, 1.0))]
+
+
+def test_dp_a_set_left_with_one_or_no_arm_by_synchronisation_is_done() -> None:
+    for dead, answer in (((1, 2, 3), 0), ((0, 1, 2, 3), None)):
+        voter = dp_voter()
+        voter.handle(Started(), 0.0)
+        voter.handle(Received(COORDINATOR, Eliminated(dead)), 0.5)
+        effects = voter.handle(Pulled((0, 1, 2, 3), 1, np.full(4, 0.5)), 1.0)
+        assert of(Finish, effects) == [Finish("done", answer)]
+
+
+def test_dp_arms_that_cannot_be_told_apart_end_before_what_a_report_can_count() -> None:
+    voter, pulled = dp_voter(), 0
+    effects = voter.handle(Started(), 0.0)
+    while ordered := of(Pull, effects):
+        times = ordered[0].times
+        pulled += 4 * times
+        effects = voter.handle(Pulled((0, 1, 2, 3), times, np.full(4, 0.5 * times)), 1.0)
+    assert pulled <= MOST_PULLS < pulled + 4 * epoch_length(4, voter.epoch, 0.5, 1.0)
+    (abort,) = of(Abort, effects)
+    assert "cannot be told apart" in abort.reason
+
+
+@pytest.mark.parametrize("epsilon", [1e-20, 5e-324])
+def test_dp_an_epsilon_that_no_pulls_make_up_for_ends_in_the_same_way(epsilon: float) -> None:
+    (abort,) = DpMaseVoter(2, 0.5, epsilon, "corrected", Told()).handle(Started(), 0.0)
+    assert "epoch 1 " in abort.reason

@@ -1,0 +1,70 @@
+"""Thresholds, ξ, epochs: the formulas of Rio et al. 2023."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from posse.protocol.machine import Variant
+from posse_systems.rio2023.messages import (
+    MaseParameters,
+    VoteRule,
+    corrupted_failure,
+    epoch_length,
+    epoch_radius,
+    threshold,
+    votes_to_remove,
+)
+
+
+@pytest.mark.parametrize(
+    ("delta", "beta", "votes"),
+    [
+        *((0.05, 0.3, 3), (0.05, 0.5, 5), (0.05, 0.8, 14), (0.05, 0.9, 29)),
+        *((0.125, 0.5, 3), (0.001, 0.1, 3)),  # exact powers are not rounded up
+    ],
+)
+def test_threshold(delta: float, beta: float, votes: int) -> None:
+    assert threshold(delta, beta) == votes
+
+
+def test_vote_rule_follows_the_variant_unless_told() -> None:
+    def votes(rule: VoteRule | None, variant: Variant) -> int:
+        return votes_to_remove(MaseParameters(delta=2**-5, beta=0.5, vote_rule=rule), 3, variant)
+
+    assert votes(None, "corrected") == 5
+    assert votes(None, "printed") == 6
+    assert votes("more-than", "corrected") == 6
+    assert votes("at-least", "printed") == 5
+
+
+@pytest.mark.parametrize(("xi", "eta_xi"), [(0.0, 0.9), (0.05, 0.8413), (0.1, 0.7419)])
+def test_eta_xi(xi: float, eta_xi: float) -> None:
+    assert corrupted_failure(0.9, xi, 10, 0.05, "corrected") == pytest.approx(eta_xi, abs=1e-4)
+
+
+def test_eta_xi_stops_at_delta_in_corrected_only() -> None:
+    limit = 1 - 0.1 ** (1 / 9)
+    assert corrupted_failure(0.9, limit + 1e-6, 10, 0.05, "printed") < 0
+    assert corrupted_failure(0.9, limit + 1e-6, 10, 0.05, "corrected") == 0.05
+
+
+def test_epoch_length_by_hand() -> None:
+    # k = 10, e = 1, beta = .5: 32 ln(160) / .25 = 649.6; 8 ln(80) / (.1 * .5) = 701.1
+    assert epoch_length(10, 1, 0.5, 100.0) == math.ceil(128 * math.log(160)) == 650
+    assert epoch_length(10, 1, 0.5, 0.1) == math.ceil(160 * math.log(80)) == 702
+
+
+@given(
+    arms=st.integers(2, 500),
+    epoch=st.integers(1, 12),
+    beta=st.floats(0.01, 0.99),
+    epsilon=st.floats(0.01, 10),
+)
+def test_an_epoch_is_long_enough_for_its_gap(
+    arms: int, epoch: int, beta: float, epsilon: float
+) -> None:
+    """2 (h + c) <= Δ_e / 2: an arm that is Δ_e behind cannot survive a quiet epoch."""
+    pulls = epoch_length(arms, epoch, beta, epsilon)
+    assert 2 * epoch_radius(arms, epoch, beta, epsilon, pulls) <= 2.0**-epoch / 2 + 1e-12
