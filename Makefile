@@ -65,6 +65,7 @@ check: $(VENV)/dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.gates.lint
 	cd systems && ../$(BIN)/lint-imports
 	cd papers && ../$(BIN)/lint-imports
 	cd arena && ../$(BIN)/lint-imports

@@ -16,6 +16,7 @@ from posse.cli.paths import file as writable_file
 from posse.cli.paths import folder as writable_folder
 from posse.cli.progress import screen
 from posse.cli.report import require as require_report
+from posse.gates.files import read as read_whole
 from posse.gates.files import require_room
 from posse.gates.files import write as write_whole
 from posse.gates.locks import held
@@ -28,6 +29,7 @@ __all__ = [
     "complain",
     "held",
     "place",
+    "read_whole",
     "remark",
     "require_report",
     "require_room",

@@ -18,6 +18,7 @@ import numpy as np
 
 from posse.experiments import InputError
 from posse.extend import FloatArray
+from posse.verbs import read_whole
 
 Form = Literal["light", "full"]
 Task = Literal["best-arm", "regret", "own-arm", "players"]
@@ -149,7 +150,7 @@ def _rules_right() -> FloatArray:
     if home is None or home.origin is None:
         raise InputError('the real log is scikit-learn\'s: pip install "posse-bandits[audit]"')
     log = Path(home.origin).parent / "datasets" / "data" / "breast_cancer.csv"
-    records = np.loadtxt(log, delimiter=",", skiprows=1)
+    records = np.array([row.split(b",") for row in read_whole(log).splitlines()[1:]], dtype=float)
     measurements, benign = records[:, :-1], records[:, -1:]
     shares: FloatArray = ((measurements > np.median(measurements, axis=0)) != benign).mean(axis=0)
     return shares

@@ -10,6 +10,7 @@ from msgspec import Meta
 
 import posse
 from posse.experiments import InputError, mean_interval, wilson
+from posse.verbs import read_whole
 from posse_arena.cells import Cell, LeftOut, reader_epsilon
 from posse_arena.entrants import Entrant
 from posse_arena.play import Score, Trial
@@ -119,7 +120,7 @@ def schema() -> dict[str, Any]:
 def read(path: Path) -> ArenaResult:
     """A result from disk, checked against the schema; `InputError` if it is none."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=ArenaResult)
+        return msgspec.json.decode(read_whole(path), type=ArenaResult)
     except (OSError, msgspec.MsgspecError) as error:
         raise InputError(f"{path} is no result of the arena: {error}") from None
 

@@ -6,8 +6,8 @@ have in common.
 """
 
 import hashlib
-import importlib
 import json
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -76,10 +76,10 @@ def store(folder: Path) -> Store[Sample]:
 @cache
 def _text_of(module: str) -> str:
     """A digest of a module's text, and of what it takes from other modules of the papers."""
-    loaded = importlib.import_module(module)
-    taken = {str(getattr(thing, "__module__", "")) for thing in vars(loaded).values()}
+    whose = vars(sys.modules[module]).values()
+    taken = {str(getattr(thing, "__module__", "")) for thing in whose}
     names = sorted({module} | {name for name in taken if name.startswith("posse_papers.")})
-    return digest(Path(str(importlib.import_module(name).__file__)) for name in names)
+    return digest(Path(str(sys.modules[name].__file__)) for name in names)
 
 
 def one(task: Repetition) -> Sample:

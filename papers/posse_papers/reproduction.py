@@ -8,6 +8,7 @@ from pathlib import Path
 import jinja2
 import msgspec
 
+from posse.verbs import read_whole
 from posse_papers.outcome import DEPENDS, Judged, Told
 
 _PARTS = {"Claims of the papers": True, "Checks of our own": False}
@@ -91,7 +92,7 @@ def from_kept(text_of: str, names: Iterable[str]) -> str:
 def changes(before: Path, quick: Mapping[str, Told], full: Mapping[str, Told]) -> list[str]:
     """A sentence for each verdict that differs from that in `before`, which `kept` wrote."""
     try:
-        lines = before.read_bytes().splitlines()
+        lines = read_whole(before).splitlines()
         earlier = _verdicts(msgspec.json.decode(line, type=Told) for line in lines)
     except FileNotFoundError:
         return []

@@ -18,6 +18,7 @@ from posse.verbs import (
     complain,
     held,
     place,
+    read_whole,
     remark,
     require_report,
     require_room,
@@ -158,7 +159,7 @@ def _kept(names: list[str], out: Path, form: str) -> dict[str, Told]:
         path = out / name / form / _OUTCOME
         if path.is_file():
             try:
-                found[name] = msgspec.convert(json.loads(path.read_text()), Told)
+                found[name] = msgspec.convert(json.loads(read_whole(path)), Told)
             except ValueError as error:
                 raise InputError(
                     f"{path} was not written by this version of posse paper ({error}); run posse "

@@ -39,6 +39,7 @@ from posse.audit.replay import (
 )
 from posse.durable.journal import Journal
 from posse.durable.recording import record_sources
+from posse.gates import files
 from posse.plan import Plan
 from posse.protocol.privacy import AdversaryView, total_cost
 from posse.wire.sources import of_this_machine
@@ -255,7 +256,7 @@ def _cut(plan: Plan) -> str:
     rewards = [low - 9 * (high - low), low, high, high + 9 * (high - low)]
     with tempfile.TemporaryDirectory(prefix="posse-audit-") as folder:
         rows = "".join(f"{arm},{reward}\n" for arm in (0, 1) for reward in rewards)
-        (Path(folder) / "log.csv").write_text(f"arm,reward\n{rows}")
+        files.write(Path(folder) / "log.csv", f"arm,reward\n{rows}", lasting=False)
         arms = CsvArms(path="log.csv", count=2, clip=(low, high))
         generator = np.random.default_rng()
         context = ArmsContext(0, 1, 0, 0, folder, generator, lambda: generator)

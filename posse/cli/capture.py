@@ -11,6 +11,7 @@ from posse.cli.options import add_changes, add_run_file, changes, console_of, nu
 from posse.cli.parser import Parser
 from posse.cli.progress import screen
 from posse.durable import frames
+from posse.gates import files
 from posse.log import remark
 from posse.measure.numbers import listed
 from posse.progress import RunProgress
@@ -75,7 +76,7 @@ def run_frames(options: argparse.Namespace) -> None:
 
         file = paths.file(options.picture)
         shown = frames.select(frames.read(options.file), **wanted)
-        file.write_text(of_frames(str(options.file), shown))
+        files.write(file, of_frames(str(options.file), shown))
         return
     for frame in frames.select(frames.read(options.file), **wanted):
         print(msgspec.json.encode(frame).decode() if options.json else frame)

@@ -3,13 +3,14 @@
 import argparse
 import keyword
 import sys
-from importlib import resources
 from importlib.machinery import PathFinder
 from pathlib import Path
 
+import posse
 from posse.cli.options import place
 from posse.cli.parser import Parser
 from posse.errors import InputError
+from posse.gates import files
 
 SCRIPT = ("script.py", "script.toml", "script_test.py")
 PRIVATE = ("private.py", "script.toml", "script_test.py")
@@ -33,7 +34,7 @@ def run(options: argparse.Namespace) -> None:
         raise InputError(f"posse new {name}: the name must be a valid Python name, as in my_system")
     if options.private and options.machines:
         raise InputError("posse new --private writes a script; leave --machines out")
-    files = PRIVATE if options.private else MACHINES if options.machines else SCRIPT
+    sources = PRIVATE if options.private else MACHINES if options.machines else SCRIPT
     folder = options.out or Path(name)
     written = [folder / pattern.format(name=name) for pattern in _NAMES]
     for path in written:
@@ -44,9 +45,9 @@ def run(options: argparse.Namespace) -> None:
             f"posse new {name}: a module of this name is installed; choose another name"
         )
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for source, path in zip(files, written, strict=True):
-            path.write_text(text(source, name))
+        files.make_folder(folder)
+        for source, path in zip(sources, written, strict=True):
+            files.write(path, text(source, name))
     except OSError as error:
         raise InputError(f"{folder} cannot be written: {error.strerror}") from None
     print("\n".join(str(path) for path in written))
@@ -56,5 +57,5 @@ def run(options: argparse.Namespace) -> None:
 
 def text(source: str, name: str) -> str:
     """A file of the skeleton with the names filled in."""
-    raw = (resources.files("posse") / "skeleton" / source).read_text()
+    raw = files.text(Path(posse.__file__).parent / "skeleton" / source)
     return raw.replace("MODULE:SYSTEM", f"{name}:SYSTEM").replace('"NAME"', f'"{name}"')

@@ -10,6 +10,7 @@ from posse.cli import paths
 from posse.cli.options import FOREIGN, add_jobs, add_set, add_trust, number, plan, seconds
 from posse.cli.parser import Parser
 from posse.errors import InputError, RunFailed
+from posse.gates import files
 from posse.gates.decode import Undecodable, from_json
 from posse.plan import Plan
 from posse.testing.simulator.check import SimulatedTrial, space_time
@@ -55,7 +56,7 @@ def run(options: argparse.Namespace) -> None:
     for trial in testing.simulate(source, seeds=seeds, **drawn):
         failed, tried = failed + bool(trial.violations), tried + 1
         if file is not None and (trial.violations or options.seed is not None):
-            file.write_text(space_time(trial))
+            files.write(file, space_time(trial))
             file = None
         if trial.violations or options.seed is not None:
             print(describe(trial, options.file))

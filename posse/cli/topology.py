@@ -1,6 +1,7 @@
 """`posse topology`: a `[topology]` in numbers and as a picture."""
 
 import argparse
+import io
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from posse.cli import paths
 from posse.cli.options import add_json, add_run_file, number, print_json
 from posse.cli.parser import Parser
 from posse.errors import InputError, PosseError, SpecError
+from posse.gates import files
 from posse.measure.numbers import by_name, listed
 from posse.spec.explain import convert
 from posse.spec.runfile import read
@@ -121,7 +123,9 @@ def _picture(topology: Graph, path: Path) -> None:
         if len(drawn) < len(links):
             axes.set_title(f"{len(drawn):,} of {len(links):,} links", color=colours["muted"])
         if png:
-            figure.savefig(path, dpi=200, facecolor=colours["paper"])
+            drawn_to = io.BytesIO()
+            figure.savefig(drawn_to, dpi=200, facecolor=colours["paper"])
+            files.write(path, drawn_to.getvalue())
         else:
             svg = drawing.to_svg(figure, "topology", f"Graph of {topology.agents} agents")
-            path.write_text(drawing.standalone(svg))
+            files.write(path, drawing.standalone(svg))

@@ -17,6 +17,7 @@ from posse.cli import report, streams
 from posse.cli.options import add_trust, console_of
 from posse.cli.parser import Parser
 from posse.errors import InputError, PosseError
+from posse.gates import files
 from posse.gates.code import Imports
 from posse.log import remark
 from posse.operate.live import STALE, read_live
@@ -77,7 +78,9 @@ def run(options: argparse.Namespace) -> None:
     with serve as url, tempfile.TemporaryDirectory() as folder:
         # a browser's address stands in the list of processes, and the page's has its token
         private = Path(folder) / "watch.html"
-        private.write_text(f'<meta http-equiv="refresh" content="0;url={escape(url)}">')
+        files.write(
+            private, f'<meta http-equiv="refresh" content="0;url={escape(url)}">', private=True
+        )
         webbrowser.open(private.as_uri())
         streams.pause()
 

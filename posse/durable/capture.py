@@ -31,9 +31,6 @@ Ends are ranks or `COORDINATOR`; None for a peer without a rank yet."""
 
 HEAD = {"posse": "capture", "version": 1}
 
-_AS_IT_IS = getattr(os, "O_BINARY", 0)
-"""Windows otherwise writes two bytes for a line's end."""
-
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -45,9 +42,8 @@ class Capture:
         self.now = time.time_ns
         """The clock that frames are stamped by, in nanoseconds since 1970."""
         self._failed = False
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | _AS_IT_IS
         try:
-            self._file = os.open(self.path, flags, 0o600)
+            self._file = files.append(self.path)
             if new:
                 self.begin()
         except OSError as error:

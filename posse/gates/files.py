@@ -49,6 +49,9 @@ _CHUNK = 1 << 20
 _PIPES = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 """A shell hands its own pipes over by these names."""
 
+_STREAMS = ("/dev/std", "/dev/fd/", "/dev/null", "/dev/tty", "/proc/self/fd/")
+"""What a user may name to be written to that is no file."""
+
 _ROOM = 1 << 20
 """Bytes that must fit onto the disk before anything starts."""
 
@@ -121,6 +124,11 @@ def claim(path: Path, *, make: bool = True, mode: int = 0o600) -> int:
     return descriptor
 
 
+def append(path: Path) -> int:
+    """A descriptor for writing at the end of a file, made for its owner alone if need be."""
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _NO_LINK | _BINARY, 0o600)
+
+
 # --- writing -------------------------------------------------------------------------------------
 
 
@@ -132,6 +140,10 @@ def replacing(path: Path, *, private: bool = False, lasting: bool = True) -> Ite
     earlier one stays. A link is replaced, and its target left alone. A `private` file is its
     owner's alone.
     """
+    if str(path).startswith(_STREAMS):  # nothing to replace
+        with os.fdopen(os.open(path, os.O_WRONLY), "w", encoding="utf-8", newline="") as file:
+            yield file
+        return
     half = path.with_name(f"{path.name}.half")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK | _BINARY
     try:
@@ -169,6 +181,17 @@ def make_folder(path: Path, *, inside: bool = False, new: bool = False) -> None:
     path.mkdir(parents=True, exist_ok=not new)
     if inside and path.is_symlink():
         raise NotADirectoryError(errno.ENOTDIR, "it is a link", str(path))
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder for its owner alone, unless it is there; `OSError` if it is somebody else's."""
+    folder.mkdir(mode=0o700, exist_ok=True)
+    status = folder.lstat()
+    whose = status.st_uid if hasattr(os, "geteuid") else None
+    if not stat.S_ISDIR(status.st_mode) or (
+        whose is not None and (whose != os.geteuid() or status.st_mode & 0o077)
+    ):
+        raise PermissionError(errno.EPERM, "it is not this user's alone", str(folder))
 
 
 def require_room(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import random
 import signal
 import socket
@@ -16,6 +17,7 @@ from typing import Any, Self
 from posse.durable.directory import SPECIFICATION, RunDirectory
 from posse.durable.frames import COORDINATOR, Frame, Reader
 from posse.errors import InputError, PosseError, RunFailed
+from posse.gates import files
 from posse.plan import Plan, Source, changed
 from posse.protocol.machine import peer_name
 from posse.results.result import Result
@@ -122,14 +124,14 @@ class HostedCluster(Controlled):
 
     def log(self, rank: int) -> str:
         """What a member said so far on its standard error."""
-        return (self._folder / str(rank) / "log").read_text(errors="replace")
+        return files.read(self._folder / str(rank) / "log").decode(errors="replace")
 
     def logs(self) -> dict[str, str]:
         return {peer_name(rank): self.log(rank) for rank in self._members}
 
     def _start(self, rank: int) -> None:
         folder = self._folder / str(rank)
-        folder.mkdir(exist_ok=True)
+        files.make_folder(folder)
         if rank == COORDINATOR:
             asked = ["coordinator", str(self._file), "--bind", self._endpoint, "--out", "out"]
         else:
@@ -138,7 +140,7 @@ class HostedCluster(Controlled):
         # a command that has nothing to resume begins its capture anew
         capture = f"frames-{len(list(folder.glob('frames-*')))}"
         command = [sys.executable, "-P", "-m", "posse", *asked, "--capture", capture, "--quiet"]
-        with (folder / "log").open("ab") as log:
+        with os.fdopen(files.append(folder / "log"), "ab") as log:
             self._members[rank] = subprocess.Popen(
                 command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from posse.gates import files
+
 if TYPE_CHECKING:
     from posse.durable.frames import Frame
     from posse.testing.controlled import Controlled
@@ -74,7 +76,7 @@ def pytest_runtest_makereport(
                 lines = f"{lines}\nas a picture: {drawn}"
                 if logs := cluster.logs():
                     kept = drawn.with_suffix(".log")
-                    kept.write_text("".join(f"{name}:\n{text}\n" for name, text in logs.items()))
+                    files.write(kept, "".join(f"{name}:\n{text}\n" for name, text in logs.items()))
                     lines = f"{lines}\nwhat each member logged: {kept}"
             report.sections.append((title, lines))
     return report
@@ -88,5 +90,5 @@ def _picture(item: pytest.Item, frames: "list[Frame]", system: str) -> Path | No
     if cache is None or not frames:
         return None
     path = cache.mkdir("posse") / re.sub(r"[^\w.-]+", "-", f"{item.nodeid}-{system}.svg")
-    path.write_text(of_frames(f"{item.nodeid}, {system}", frames))
+    files.write(path, of_frames(f"{item.nodeid}, {system}", frames))
     return path

@@ -37,9 +37,11 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 
 import zmq
 
+from posse.gates import files
 from posse.results.traffic import KernelBytes
 from posse.security.address import plain
 from posse.wire import syn_filter
@@ -51,6 +53,7 @@ from posse.wire.world import HERE, World
 
 _BYTES = struct.Struct("=QQ")
 _OFFSET = 120
+_STATM = Path("/proc/self/statm")
 """Offset of tcpi_bytes_acked and tcpi_bytes_received in `struct tcp_info` (linux/tcp.h, 4.1)."""
 
 WATCHED = zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED | HANDSHAKE_FAILURES
@@ -472,7 +475,6 @@ def most_files() -> float:
 def resident() -> int:
     """Resident memory of this process in bytes; 0 without /proc."""
     try:
-        with open("/proc/self/statm", "rb", buffering=0) as statm:
-            return int(statm.read().split()[1]) * 4096
+        return int(files.read(_STATM).split()[1]) * 4096
     except OSError:
         return 0

@@ -5,6 +5,7 @@ import socket
 import stat
 from pathlib import Path
 
+from posse.gates import files
 from posse.security.address import join, plain, split
 
 _TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
@@ -96,7 +97,7 @@ def closed_by_us(port: int) -> set[str]:
     hosts: set[str] = set()
     for table in _TABLES:
         with contextlib.suppress(OSError):
-            for line in table.read_text().splitlines()[1:]:
+            for line in files.text(table).splitlines()[1:]:
                 _, local, remote, state, *_ = line.split()
                 if state in _CLOSED_BY_US and int(local.rpartition(":")[2], 16) == port:
                     hosts.add(_written(bytes.fromhex(remote.rpartition(":")[0])))

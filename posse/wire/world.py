@@ -21,6 +21,7 @@ import zmq
 
 from posse.arms import Arms, ArmsContext, ArmsSpec
 from posse.durable.scratch import Scratch
+from posse.gates import files
 from posse.gates.databases import DISK, Disk
 from posse.protocol.noise import Noise
 from posse.security.noise import FieldNoise
@@ -64,7 +65,7 @@ class World:
     @property
     def boot(self) -> str:
         """A name of the machine's start, since which its steady clocks count; "" if unknown."""
-        return _BOOT.read_text().strip() if _BOOT.exists() else ""
+        return files.text(_BOOT).strip() if _BOOT.exists() else ""
 
     def read_clocks(self) -> ClockReading:
         """For a journal, whose process may be started again on another machine."""
@@ -150,8 +151,8 @@ class World:
         import resource  # noqa: PLC0415  (Windows has none)
 
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        with suppress(OSError), open("/proc/self/smaps_rollup") as rollup:
-            for line in rollup:
+        with suppress(OSError):
+            for line in files.text(Path("/proc/self/smaps_rollup")).splitlines():
                 if line.startswith("Pss:"):
                     return peak, int(line.split()[1]) * 1024
         return peak, peak

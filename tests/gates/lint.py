@@ -68,6 +68,14 @@ METHODS = dict.fromkeys(
     FILES,
 )
 
+OWN = {
+    "open": {"exchange", "journal", "kept", "directory", "sweep", "self", "RunDirectory"},
+    "rename": {"_mesh", "super"},
+    "replace": {"lobby"},
+    "mkdir": {"cache"},
+}
+"""Whose methods of such a name are not a path's."""
+
 
 def around(source: str, place: str) -> list[tuple[int, str, str]]:
     """(line, name, gate) of each way around a gate in the source of the file at `place`."""
@@ -75,10 +83,13 @@ def around(source: str, place: str) -> list[tuple[int, str, str]]:
     names = _imported(tree)
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     named = {call.func for call in calls if _has_package(call)}
+    nowhere = {call.func for call in calls if _is_to_nowhere(call, names)}
     found = set()
     for node in ast.walk(tree):
         for name, gate in _uses(node, names):
-            if gate != place and not (name == _BY_NAME and node in named):
+            if name == _BY_NAME and node in named:
+                continue
+            if gate != place and node not in nowhere:
                 found.add((getattr(node, "lineno", 0), name, gate))
     return sorted(found)
 
@@ -124,6 +135,10 @@ def _has_package(call: ast.Call) -> bool:
     return isinstance(first, ast.Constant) and "." in str(first.value)
 
 
+def _is_to_nowhere(call: ast.Call, names: dict[str, str]) -> bool:
+    return bool(call.args) and _full(call.args[0], names) == "os.devnull"
+
+
 def _full(node: ast.expr, names: dict[str, str]) -> str:
     if isinstance(node, ast.Attribute):
         return f"{_full(node.value, names)}.{node.attr}"
@@ -139,17 +154,23 @@ def _is_of_a_path(
     whose, _, _ = _full(method, names).partition(".")
     if whose in names.values() or whose == "posse":  # a module's function
         return False
+    if _last(method.value) in OWN.get(method.attr, ()):
+        return False
     if method.attr == "replace":  # text is replaced by another, a path by one place
         return len(call.args) == 1 and not call.keywords
     if method.attr == "rename":
         return len(call.args) == 1
     if method.attr == "open":
-        mode = call.args[0] if call.args else None
-        keys = {keyword.arg for keyword in call.keywords}
-        return bool(keys & {"mode", "encoding", "newline", "errors"}) or (
-            isinstance(mode, ast.Constant) and isinstance(mode.value, str)
-        )
+        mode = call.args[0] if call.args else ast.Constant("r")
+        return isinstance(mode, ast.Constant) and isinstance(mode.value, str)
     return True
+
+
+def _last(node: ast.expr) -> str:
+    """The last name of an expression: `c` of `a.b.c` and of `c(…)`."""
+    if isinstance(node, ast.Call):
+        return _last(node.func)
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
 def findings() -> list[str]:

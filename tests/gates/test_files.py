@@ -128,3 +128,38 @@ def test_the_shells_own_pipe_is_read(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="it is not a regular file"):
         files.read(path, 6)
     os.close(ours)
+
+
+def test_a_folder_of_ours_is_not_a_link_and_a_private_one_is_nobody_elses(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "kept").symlink_to(tmp_path / "home")
+    with pytest.raises(NotADirectoryError, match="it is a link"):
+        files.make_folder(tmp_path / "kept", inside=True)
+    files.make_folder(tmp_path / "kept")
+    files.make_private(tmp_path / "own")
+    files.make_private(tmp_path / "own")
+    assert (tmp_path / "own").stat().st_mode & 0o777 == 0o700
+    (tmp_path / "own").chmod(0o750)
+    for name in ("kept", "own"):
+        with pytest.raises(PermissionError, match="it is not this user's alone"):
+            files.make_private(tmp_path / name)
+
+
+def test_no_link_is_followed_where_posse_appends_or_claims(tmp_path: Path) -> None:
+    (tmp_path / "victim").write_text("precious")
+    (tmp_path / "link").symlink_to(tmp_path / "victim")
+    for way in (files.append, files.claim, lambda path: files.opened(path, links=False)):
+        with pytest.raises(OSError, match="link"):
+            way(tmp_path / "link")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="pipe is not a regular file"):
+        files.claim(tmp_path / "pipe")
+    assert (tmp_path / "victim").read_text() == "precious"
+
+
+def test_a_stream_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    ours, theirs = os.pipe()
+    files.write(Path(f"/dev/fd/{theirs}"), "a page")
+    os.close(theirs)
+    assert os.read(ours, 100) == b"a page"
+    os.close(ours)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.gates.lint import AROUND, METHODS, around
+from tests.gates.lint import AROUND, METHODS, around, findings
 
 PLANTED = [
     "open('x')",
@@ -17,6 +17,9 @@ PLANTED = [
     "exec('x')",
     "path.read_text()",
     "path.open('rb')",
+    "path.open()",
+    "Path('x').open()",
+    "open(name)",
     "path.open(encoding='utf-8')",
     "half.replace(path)",
     "from pathlib import Path\nlist(map(Path.read_bytes, []))",
@@ -25,11 +28,16 @@ PLANTED = [
 ]
 
 HONEST = """
+import os
+from importlib import import_module
 from posse.gates import files
 text.replace("a", "b")
 files.replace(path)
 endpoint.open(sender, frame)
 webbrowser.open(url)
+self.exchange.open()
+os.open(os.devnull, os.O_RDWR)
+import_module(f"posse.{name}")
 when.replace(tzinfo=None)
 re.compile("a")
 """
@@ -49,3 +57,7 @@ def test_nothing_else_is_found_and_a_gate_may_use_its_own() -> None:
         assert around(source, gate) == []
     for name, gate in METHODS.items():
         assert around(f"import pathlib\npathlib.Path.{name}", gate) == []
+
+
+def test_nothing_goes_around_a_gate() -> None:
+    assert findings() == []

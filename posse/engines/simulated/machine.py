@@ -18,6 +18,7 @@ from posse.durable.scratch import Scratch
 from posse.engines.simulated.network import SimulatedNetwork
 from posse.engines.simulated.schedule import Killed, Process, TurnSchedule
 from posse.engines.simulated.sockets import SimulatedContext, SimulatedPoller
+from posse.gates import files
 from posse.gates.databases import Disk
 from posse.protocol.arrays import FloatArray, IntArray
 from posse.protocol.noise import Noise, SeededNoise
@@ -79,7 +80,7 @@ class SimulatedScratch(Scratch):
     def __init__(self, within: Path, process: Process) -> None:
         self._process = process
         self.path = within / f"scratch-{len([*within.glob('scratch-*')])}"
-        self.path.mkdir()
+        files.make_folder(self.path, new=True)
 
     def remove(self) -> None:
         if self._process.alive:

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from posse.engines.start.pool import outcome
 from posse.errors import InputError, PosseError, RunFailed
+from posse.gates import files
 from posse.gates.decode import from_json
 from posse.plan import Plan
 
@@ -71,7 +72,7 @@ def connect(placement: DaskPlacement) -> Iterator[Client]:
         if where.netloc:
             address = f"{protocol}://{where.netloc}"
         else:
-            address = from_json(Path(where.path).read_text(), dict[str, str])["address"]
+            address = from_json(files.read(Path(where.path)), dict[str, str])["address"]
         client = Client(address, timeout=_ANSWERS)
     except (OSError, TimeoutError, ValueError, KeyError) as error:
         raise PosseError(

@@ -31,6 +31,7 @@ from posse.coordinator.crew import Crew, Died, Starter
 from posse.engines.start import room
 from posse.engines.start.forkserver import ForkServer
 from posse.errors import PosseError, RunFailed
+from posse.gates import files
 from posse.gates.decode import Packed
 from posse.plan import Plan, decode_plan
 from posse.security import noise
@@ -61,7 +62,7 @@ class AgentsHere:
 
     def __init__(self, name: str) -> None:
         self._folder = Path(tempfile.gettempdir()) / name
-        self._folder.mkdir(mode=0o700, exist_ok=True)
+        files.make_private(self._folder)
         self._server = ForkServer()
         self._up: set[int | None] = set()
         self._closing = False

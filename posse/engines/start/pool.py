@@ -5,20 +5,20 @@ import os
 import signal
 import sys
 import threading
-import tokenize
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from itertools import islice
 from multiprocessing import active_children, current_process, get_context, parent_process
+from pathlib import Path
 from queue import SimpleQueue
 from types import FrameType
 from typing import TypeVar
 
 from posse.engines.start.room import cores
 from posse.errors import InputError, PosseError, RunFailed
-from posse.gates import code
+from posse.gates import code, files
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -109,8 +109,7 @@ def unguarded() -> tuple[str, int] | None:
     if frame is None or main.__spec__ is not None or frame.f_code.co_name != "<module>":
         return None
     try:
-        with tokenize.open(frame.f_code.co_filename) as file:
-            statements = ast.parse(file.read()).body
+        statements = ast.parse(files.read(Path(frame.f_code.co_filename))).body
     except (OSError, SyntaxError, ValueError):
         return None
     for statement in statements:

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from posse.errors import PosseError, SpecError
+from posse.gates import files
 from posse.gates.files import RESERVE
 
 _PER_AGENT = 2
@@ -173,14 +174,14 @@ def _of_user(proc: Path) -> int | None:
 def _numbers(path: Path) -> dict[str, int]:
     """The numbers of a file of lines "NAME NUMBER"; none if it cannot be read."""
     try:
-        return {name: int(n) for name, n in map(str.split, path.read_text().splitlines())}
+        return {name: int(n) for name, n in map(str.split, files.text(path).splitlines())}
     except (OSError, ValueError):
         return {}
 
 
 def _available(meminfo: Path) -> int | None:
     try:
-        rows = dict(row.split(":") for row in meminfo.read_text().splitlines() if ":" in row)
+        rows = dict(row.split(":") for row in files.text(meminfo).splitlines() if ":" in row)
         return int(rows["MemAvailable"].split()[0]) << 10
     except (OSError, KeyError, ValueError):
         return None
@@ -189,7 +190,7 @@ def _available(meminfo: Path) -> int | None:
 def _left(cgroup: Path, most: str, now: str) -> int | None:
     """What remains of a control group's limit; None without a limit ("max")."""
     try:
-        free = int((cgroup / most).read_text()) - int((cgroup / now).read_text())
+        free = int(files.text(cgroup / most)) - int(files.text(cgroup / now))
     except (OSError, ValueError):
         return None
     return max(free, 0)

@@ -6,7 +6,6 @@ ranks: a process, several, or the two ends of a link.
 """
 
 import random
-import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
@@ -18,6 +17,7 @@ import msgspec
 
 from posse.engines.simulated.cluster import SimulatedCluster
 from posse.errors import InputError
+from posse.gates import databases, files
 from posse.plan import Plan, prepare
 from posse.protocol.machine import COORDINATOR
 from posse.security import keys
@@ -636,18 +636,18 @@ class Nemesis:
 
     def _journal_torn(self, fault: InjectedFault) -> Callable[[], None]:
         def tear(path: Path) -> None:
-            size = path.stat().st_size
-            with path.open("r+b") as file:
-                file.truncate(self._cluster.schedule.random.randrange(size))
+            data = files.read(path)
+            left = self._cluster.schedule.random.randrange(len(data))
+            files.write(path, data[:left], private=True, lasting=False)
 
         return self._damaged(fault, tear)
 
     def _journal_flipped(self, fault: InjectedFault) -> Callable[[], None]:
         def flip(path: Path) -> None:
-            data = bytearray(path.read_bytes())
+            data = bytearray(files.read(path))
             place = self._cluster.schedule.random.randrange(len(data))
             data[place] ^= 1 << self._cluster.schedule.random.randrange(8)
-            path.write_bytes(data)
+            files.write(path, bytes(data), private=True, lasting=False)
 
         return self._damaged(fault, flip)
 
@@ -655,7 +655,7 @@ class Nemesis:
         """Put an older journal in the place of a process's own."""
         if _is_older(copy, path):
             self._cluster.went_back.append(rank)
-        shutil.copyfile(copy, path)
+        _copy(copy, path)
 
     def _journal_older(self, fault: InjectedFault) -> Callable[[], None]:
         """A copy is made now; when the fault ends the process is killed, and has the copy."""
@@ -664,7 +664,7 @@ class Nemesis:
             path = self._cluster.journal(rank)
             if path.exists():
                 copy = path.with_suffix(f".copy-{fault.after}")
-                shutil.copyfile(path, copy)
+                _copy(path, copy)
                 copies.append((rank, path, copy))
 
         def undo() -> None:
@@ -681,6 +681,10 @@ def one_by_one(faults: Sequence[InjectedFault]) -> tuple[int, ...]:
     return tuple(sorted({rank for ends in slow for rank in ends}))
 
 
+def _copy(path: Path, copy: Path) -> None:
+    files.write(copy, files.read(path), private=True, lasting=False)
+
+
 def _is_older(copy: Path, path: Path) -> bool:
     """Whether a copy of a journal begins as the journal does, and lacks rows of it."""
     begins, rows = zip(*map(_extent, (copy, path)), strict=True)
@@ -690,7 +694,7 @@ def _is_older(copy: Path, path: Path) -> bool:
 def _extent(path: Path) -> tuple[bytes, int]:
     """The beginning of a journal, and how many rows follow."""
     rows = "SELECT (SELECT value FROM about WHERE name = 'beginning'), count(*) FROM batches"
-    with closing(sqlite3.connect(path)) as database, suppress(sqlite3.Error):
+    with closing(databases.connect(path, 5.0, make=False)) as database, suppress(sqlite3.Error):
         begins, number = database.execute(rows).fetchone()
         return begins or b"", number
     return b"", 0

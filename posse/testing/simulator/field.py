@@ -12,6 +12,7 @@ from posse.audit.captured import checks
 from posse.durable.frames import read as read_frames
 from posse.durable.lifetime import read as read_ledger
 from posse.engines.simulated.cluster import SimulatedCluster
+from posse.gates import files
 from posse.gates.databases import read_only
 from posse.plan import Plan, prepare
 from posse.testing.small import SMALL
@@ -48,7 +49,7 @@ def write_logs(cluster: SimulatedCluster) -> None:
     spec = cluster.plan.spec
     rewards = spec.parameters.get("horizon", 3_000) + 200
     for rank in range(spec.agents.count):
-        (cluster.folder / _LOG.format(rank=rank)).write_text(_log(rank, rewards))
+        files.write(cluster.folder / _LOG.format(rank=rank), _log(rank, rewards), lasting=False)
 
 
 @functools.cache
