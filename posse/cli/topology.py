@@ -124,7 +124,7 @@ def _picture(topology: Graph, path: Path) -> None:
             axes.set_title(f"{len(drawn):,} of {len(links):,} links", color=colours["muted"])
         if png:
             drawn_to = io.BytesIO()
-            figure.savefig(drawn_to, dpi=200, facecolor=colours["paper"])
+            figure.savefig(drawn_to, format="png", dpi=200, facecolor=colours["paper"])
             files.write(path, drawn_to.getvalue())
         else:
             svg = drawing.to_svg(figure, "topology", f"Graph of {topology.agents} agents")

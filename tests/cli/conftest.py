@@ -55,9 +55,9 @@ def full_disk(monkeypatch: pytest.MonkeyPatch) -> Callable[[], AbstractContextMa
     """As long as it lasts no result can be written."""
     opened = files.replacing
 
-    def full(path: Path) -> Any:
+    def full(path: Path, **how: bool) -> Any:
         if path.name in ("spec.toml", ".room"):
-            return opened(path)
+            return opened(path, **how)
         raise OSError(28, "No space left on device")
 
     @contextmanager

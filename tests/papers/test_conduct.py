@@ -122,9 +122,9 @@ def test_what_cannot_be_written_is_said_and_told(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(catalogue, "experiments", lambda: {"small": small()})
     opened = files.replacing
 
-    def full(path):
+    def full(path, **how):
         if path.name == ".room":
-            return opened(path)
+            return opened(path, **how)
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(files, "replacing", full)
