@@ -4,9 +4,11 @@ They are their owner's alone, no link is followed, and there is nothing in them 
 triggers and computed columns are code of whoever made the file, and may never end.
 """
 
+import errno
 import os
 import re
 import sqlite3
+import stat
 from pathlib import Path
 
 from posse.gates import files
@@ -17,9 +19,14 @@ _CODE = re.compile(r"\b(virtual|as)\b", re.I)
 def connect(path: Path, timeout: float, *, make: bool = True) -> sqlite3.Connection:
     """Open a database, which is made if need be; `timeout` in seconds. See `plain`.
 
-    Before this process has another connection to it: closing any descriptor ends SQLite's locks.
+    `OSError` for a link, or what is no regular file.
     """
-    os.close(files.claim(path, make=make))
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            raise OSError(errno.EINVAL, f"{path.name} is not a regular file", str(path))
+    except FileNotFoundError:
+        # only now: closing any descriptor of a file ends SQLite's own locks on it
+        os.close(files.claim(path, make=make))
     # SQLite gives its other files the same mode
     return sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=timeout)
 

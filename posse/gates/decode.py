@@ -51,6 +51,7 @@ def from_json(text: bytes | str, kind: Any = Any, table: Callable[..., Any] | No
     `table` makes an object of its pairs, a dict unless told.
     """
     try:
-        return msgspec.convert(json.loads(text, object_pairs_hook=table), kind)
+        read = json.loads(text, object_pairs_hook=table)
+        return msgspec.convert(read, kind, str_keys=True)
     except (ValueError, RecursionError, msgspec.ValidationError) as error:
         raise Undecodable(printable(str(error))) from None

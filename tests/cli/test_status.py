@@ -91,7 +91,7 @@ def test_status_of_nobody_is_said_in_time() -> None:
     [
         (b"hello", "could not be read: short: 5 bytes; check the address, and that"),
         (outside_runs(control.Refused("not\nyou")), r"does not tell its status: not\\nyou$"),
-        (outside_runs(control.Status(b'{"agents":')), "could not be read: Input data was trunc"),
+        (outside_runs(control.Status(b'{"agents":')), "could not be read: Expecting value"),
         (outside_runs(control.Status(b'{"agents":99999999999}')), "could not be read: Expected"),
     ],
 )
