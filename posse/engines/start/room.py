@@ -129,9 +129,9 @@ def cores(proc: Path = _PROC, cgroup: Path = _CGROUP) -> int:
     number = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
     for folder in _groups("cpu", proc, cgroup):
         names = ("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")
-        for files in names:
+        for of_limit in names:
             try:
-                quota, period = " ".join((folder / name).read_text() for name in files).split()
+                quota, period = " ".join(files.text(folder / name) for name in of_limit).split()
                 if int(quota) > 0:
                     number = min(number, int(quota) // int(period))
             except (OSError, ValueError):  # no such file, or "max"
@@ -143,7 +143,7 @@ def _groups(controller: str, proc: Path, cgroup: Path) -> Iterator[Path]:
     """The folders of this process's control groups, inner ones first, as far as they are seen."""
     yield cgroup
     try:
-        lines = (proc / "self" / "cgroup").read_text().splitlines()
+        lines = files.text(proc / "self" / "cgroup").splitlines()
     except OSError:
         return
     for _, names, path in (line.split(":", 2) for line in lines):
