@@ -76,7 +76,7 @@ fuzz: $(VENV)/dev
 	$(BIN)/python -m pytest tests/hosts/test_fuzz.py --fuzz 1000000 --timeout 900
 
 attacks: $(VENV)/dev
-	grep -o 'tests/[a-z_/]*\.py::[a-z_0-9]*' docs/security.md | sort -u | \
+	grep -o 'tests/[a-z_0-9/]*\.py::[a-z_0-9]*' docs/security.md | sort -u | \
 		xargs $(BIN)/python -m pytest --numprocesses 3 --dist worksteal
 
 # the real coordinator and agents under drawn faults, in virtual time

@@ -22,7 +22,7 @@ from posse.system.claims import records
 
 QUANTILES = (0.5, 0.9, 0.99, 1.0)
 _SAME = 1e-12
-_UNFINISHED = ("missing", "exhausted")
+_UNFINISHED = ("missing", "exhausted", "implausible")
 
 
 def complete_record(

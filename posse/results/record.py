@@ -153,6 +153,9 @@ class Proof(msgspec.Struct, frozen=True):
     statements: tuple[str, str]
 
 
+_UNANSWERED = ("missing", "exhausted", "implausible")
+
+
 class RunRecord(msgspec.Struct, kw_only=True):
     """The record of one run. Times are in the unit of the run's clock; None: does not apply.
 
@@ -222,7 +225,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
 
         It did not if too few agents were left, or the rewards ran out before anything was found.
         """
-        if self.best_arm is not None or self.status not in ("missing", "exhausted"):
+        if self.best_arm is not None or self.status not in _UNANSWERED:
             return True
         return self.status == "exhausted" and any(arm is not None for arm in self.answers)
 

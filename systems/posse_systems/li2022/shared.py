@@ -30,7 +30,7 @@ import numpy as np
 from posse.protocol.accounting import Losses, gaussian_deviation, polya_loss
 from posse.protocol.arrays import FloatArray, IntArray
 from posse.protocol.masking import WORD_BITS, Words
-from posse.protocol.privacy import slack
+from posse.protocol.privacy import FARTHEST, slack
 from posse_systems.li2022.messages import (
     CdpParameters,
     Schedule,
@@ -110,6 +110,14 @@ class SharedNoise:
     def tail(self) -> float:
         """The scale of the exponential tail of all agents' noise in a sum, in units of reward."""
         return 0.0
+
+    @property
+    def farthest(self) -> float:
+        """How far all agents' noise moves a sum at most, but once in e^41 sums, in rewards.
+
+        The bound of `SharedSchedule`, with 41 for P_r.
+        """
+        return self.total * math.sqrt(2 * FARTHEST) + self.tail * FARTHEST
 
     def fits(self, horizon: int) -> bool:
         """Whether the largest sum plus forty deviations of noise stays below half of 2^64."""

@@ -107,12 +107,26 @@ class SharedNoiseServer(CdpServer):
             return effects
         self.group = self.sums.group
         self.asked = dict.fromkeys(self.group)
+        if not self._plausible():
+            return [*effects, Finish("implausible")]
         effects += self._decide()
         last = self.sums
         self.sums = MaskedSum(
             self.round, last.members, last.dropouts, settles=last.settles, lost=set(self.lost)
         )
         return effects
+
+    def _plausible(self) -> bool:
+        """Whether rewards in [0, 1] and the noise can give the round's sums.
+
+        That is all that can be asked of a sum: who added too much to it, nobody knows.
+        """
+        assert self.sums is not None
+        observed = self.schedule.observations(self.round, len(self.active), self.observed)
+        most = len(self.group) * (observed - self.counted)
+        sums = self.shared.from_words(self.sums.total())
+        margin = self.shared.farthest + len(self.group) / (1 << self.shared.precision)
+        return bool(((sums >= -margin) & (sums <= most + margin)).all())
 
     def _average(self) -> FloatArray:
         """ȳ = (S(r-1) ȳ + the round's sum / n) / S(r), over n agents."""

@@ -9,6 +9,7 @@ from posse.protocol.machine import (
     COORDINATOR,
     Broadcast,
     Disclose,
+    Finish,
     Pull,
     Pulled,
     Received,
@@ -107,6 +108,36 @@ def test_two_rounds_are_averaged_by_their_observations():
         expected = total[list(machine.active)] / machine.observed
         average = machine.average[list(machine.active)]
         np.testing.assert_allclose(average, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("rewards", "added", "status"),
+    [
+        (1.0, 0, None),  # all that n agents can have got
+        (0.0, 0, None),
+        (1.0, SHARED.farthest * 0.99, None),
+        (0.0, -SHARED.farthest * 0.99, None),
+        (1.0, SHARED.farthest * 1.01, "implausible"),
+        (0.0, -SHARED.farthest * 1.01, "implausible"),
+        (0.5, 2.0**40, "implausible"),
+    ],
+)
+def test_a_sum_that_no_honest_agents_can_have_sent_decides_nothing(rewards, added, status):
+    """One agent adds to the masked word of one arm; nobody else sees what it sent."""
+    machines, machine, orders = started()
+    reports = explored(machines, orders, [rewards] * ARMS)
+    words = np.frombuffer(reports[2].words, dtype="<u8").copy()
+    words[1] = (int(words[1]) + int(added * 2**SHARED.precision)) % 2**64
+    reports[2] = Masked(1, words.tobytes())
+    decided = []
+    for n, report in enumerate(reports):
+        machine.handle(Received(n, report), 0.0)
+    for n, one in enumerate(machines):
+        (seed,) = sent(one.handle(Received(COORDINATOR, Unmask(1)), 0.0))
+        decided = machine.handle(Received(n, seed), 0.0)
+    (ends,) = [e.status for e in decided if isinstance(e, Finish)] or [None]
+    assert ends == status
+    assert machine.best is None or not status
 
 
 def test_a_report_is_missing_before_its_seed():
