@@ -3,11 +3,13 @@
 import argparse
 import os
 import re
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import msgspec
 
+from posse.arms import LiveArms
 from posse.arms.csv import CsvArms
 from posse.cli import security, web
 from posse.cli.options import (
@@ -28,6 +30,10 @@ from posse.durable import persons
 from posse.durable.capture import writing
 from posse.engines.start.room import require_processes
 from posse.errors import InputError, PosseError
+from posse.hosts.status import AgentStatus
+from posse.live import address
+from posse.live.client import VARIABLE
+from posse.live.service import Service
 from posse.log import LOG
 from posse.operate import health
 from posse.plan import Plan, prepare
@@ -86,6 +92,14 @@ def add(parser: Parser) -> None:
         type=partial(number, least=1, most=MOST_OF_PERSON),
         default=1,
     )
+    parser.option(
+        "--live ADDRESS",
+        "with live arms: where the application asks, unix:PATH or http://127.0.0.1:PORT (default: "
+        "POSSE_LIVE, or arms.listen of --run); the agent then serves, and joins each next run, "
+        "until it is stopped",
+        default="",
+    )
+    parser.option("--live-token FILE", "with --live over HTTP: file with the token to ask for")
     add_set(parser, "override a key of the run file; see posse run")
     add_trust(parser, FOREIGN)
     parser.option("--wait SECONDS", "longest wait for a coordinator", type=seconds, default=300.0)
@@ -119,6 +133,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _take_part(options: argparse.Namespace, rank: int) -> int:
     require_processes()
+    from posse.agent.process import AgentProcess
     from posse.agent.remote import journal_of, remote_agent
 
     security.check("--join", options.join, options)
@@ -133,6 +148,7 @@ def _take_part(options: argparse.Namespace, rank: int) -> int:
         begin_log(options, f"agent {rank}", insecure=pair is None)
     security.warn(options)
     plan = prepare(read(options.run, options.set)) if options.run else None
+    plan = _live(options, plan)
     if options.data is not None and not options.data.is_file():
         fault = "is a folder; name a file" if options.data.is_dir() else "the file does not exist"
         raise InputError(f"--data {options.data}: {fault}")
@@ -150,23 +166,70 @@ def _take_part(options: argparse.Namespace, rank: int) -> int:
         _check_log(plan, options.data, rank)
     if plan.field if plan is not None else options.data is not None and not options.lab:
         noise.require()  # without it this agent would leave the others when the run begins
+    served = _serve_live(plan, rank)
     with writing(options.capture, goes_on=journal.exists()) as tap:
-        agent = remote_agent(
-            options.join,
-            rank,
-            keys=pair,
-            inbox=options.inbox,
-            wait=options.wait,
-            plan=plan,
-            data=options.data,
-            privacy=alone,
-            lab=options.lab,
-            tap=tap,
-            journal=journal,
-        )
+
+        def join() -> AgentProcess:
+            return remote_agent(
+                options.join,
+                rank,
+                keys=pair,
+                inbox=options.inbox,
+                wait=options.wait,
+                plan=plan,
+                data=options.data,
+                privacy=alone,
+                lab=options.lab,
+                tap=tap,
+                journal=journal,
+            )
+
+        agent = join()
+
+        def status() -> AgentStatus:
+            live = served.status() if served is not None else None
+            ill = served.health() if served is not None else ""
+            return msgspec.structs.replace(agent.status(), live=live, ill=ill)
+
         if options.http:
-            web.serve(options, health.of_agent(agent.status))
-        return agent.serve()
+            web.serve(options, health.of_agent(status))
+        while not (code := agent.serve()) and served is not None:
+            LOG.info("the run is over; its answer is served, and the next run awaited")
+            agent = join()
+        return code
+
+
+def _live(options: argparse.Namespace, plan: Plan | None) -> Plan | None:
+    """The plan with the door that the options name."""
+    where = options.live or os.environ.get(VARIABLE, "")
+    if plan is None or not isinstance(plan.spec.arms, LiveArms):
+        if options.live or options.live_token:
+            raise InputError("--live is for live arms: give --run FILE whose arms are of kind live")
+        return plan
+    arms = plan.spec.arms
+    if where:
+        if problem := address.fault(where):
+            raise InputError(f"--live {where}: {problem}")
+        here = Path(where[5:]).absolute() if where.startswith("unix:") else ""
+        arms = msgspec.structs.replace(arms, listen=f"unix:{here}" if here else where)
+    if options.live_token:
+        arms = msgspec.structs.replace(arms, token=str(Path(options.live_token).absolute()))
+    if not arms.listen:
+        raise InputError("--live is missing: the application needs an address to ask at")
+    return replace(plan, spec=msgspec.structs.replace(plan.spec, arms=arms))
+
+
+def _serve_live(plan: Plan | None, rank: int) -> Service | None:
+    """Open the door before the agent joins: the application may be there first."""
+    if plan is None or not isinstance(plan.spec.arms, LiveArms):
+        return None
+    if rank < 0:
+        raise InputError("--rank is missing, and live arms keep their decisions by it; give it")
+    spec = plan.spec
+    service = plan.spec.arms.service(spec.base, rank, spec.privacy.persons)
+    for door in service.doors:
+        LOG.info("the application asks at %s", door.address)
+    return service
 
 
 def _privacy(options: argparse.Namespace) -> PrivacySpec:

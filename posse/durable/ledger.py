@@ -70,13 +70,15 @@ class Ledger(Spending):
         self._noted: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self._rows: RowsByArm = None
         """The rows that this run may use."""
+        self._live = False
+        """Whether each reward is a new row, one after those of the runs before."""
 
-    def __getstate__(self) -> tuple[str, str, int, RowsByArm, NDArray[np.int64]]:
+    def __getstate__(self) -> tuple[str, str, int, RowsByArm, NDArray[np.int64], bool]:
         data = "" if self._data is None else str(self._data)
-        return str(self._path), data, self._run, self._rows, self._noted
+        return str(self._path), data, self._run, self._rows, self._noted, self._live
 
-    def __setstate__(self, state: tuple[str, str, int, RowsByArm, NDArray[np.int64]]) -> None:
-        path, data, run, rows, self._noted = state
+    def __setstate__(self, state: tuple[str, str, int, RowsByArm, NDArray[np.int64], bool]) -> None:
+        path, data, run, rows, self._noted, self._live = state
         self._path, self._data = Path(path), Path(data) if data else None
         if run:
             self.go_on(run, rows)
@@ -101,6 +103,7 @@ class Ledger(Spending):
         return self._run, self._rows
 
     def count_persons(self, task: SpendingRequest, arms: Arms) -> None:
+        self._live = isinstance(arms, Live)
         if not task.run.privacy.person or isinstance(arms, Csv):
             return
         if not isinstance(arms, NamesPersons):
@@ -154,6 +157,9 @@ class Ledger(Spending):
             if self._rows is not None:
                 for arm in map(int, more):
                     self._note(arm, self._rows[arm][: int(pulls[arm])])
+            elif self._live:
+                for arm in map(int, more):
+                    self._note(arm, np.arange(int(pulls[arm])) + self._first_new(arm))
             self._db.execute(
                 "UPDATE runs SET rewards = ? WHERE run = ?", (int(pulls.sum()), self._run)
             )
@@ -183,6 +189,13 @@ class Ledger(Spending):
 
     def leave(self) -> None:
         self._close()
+
+    def _first_new(self, arm: int) -> int:
+        """The row of an arm after the last one of the runs before."""
+        (last,) = self._db.execute(
+            "SELECT COALESCE(MAX(last), 0) FROM rows WHERE arm = ? AND run < ?", (arm, self._run)
+        ).fetchone()
+        return int(last)
 
     def _note(self, arm: int, rows: NDArray[np.int64]) -> None:
         """Write down that these rows of an arm are used."""
@@ -221,10 +234,10 @@ class Ledger(Spending):
         """Leave only the rows to `arms` that the run may use; `PosseError` if there are none."""
         privacy = task.run.privacy
         if not isinstance(arms, Csv):
-            if not privacy.person and not isinstance(arms, Live):  # whose rewards are new
-                self._admit_unknown(task)
-            elif privacy.reuse != "unlimited":
+            if privacy.person and privacy.reuse != "unlimited":
                 self._refuse_unnamed()
+            elif not (privacy.person or isinstance(arms, Live)):  # whose rewards are new
+                self._admit_unknown(task)
             return
         if arms.replace:
             return

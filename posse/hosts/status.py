@@ -5,6 +5,7 @@ from typing import Annotated
 
 import msgspec
 
+from posse.live.service import LiveStatus
 from posse.protocol.bounds import MOST_AGENTS
 
 
@@ -59,9 +60,12 @@ class AgentStatus(msgspec.Struct, kw_only=True):
     """An agent's status, for HTTP if enabled: nothing about its rewards or its arm.
 
     `links_down` counts neighbours whose connection is lost. `ended` as in `CoordinatorStatus`.
+    `live` is what the door of live arms did, and `ill` what is wrong there.
     """
 
     connected: bool
     running: bool
     links_down: int
     ended: int | None = None
+    live: LiveStatus | None = None
+    ill: str = ""

@@ -89,7 +89,9 @@ class Doors:
             assert task is not None
             tasks.add(task)
             try:
-                await self._converse(reader, writer)
+                # asyncio would log that the door was closed
+                with contextlib.suppress(asyncio.CancelledError):
+                    await self._converse(reader, writer)
             finally:
                 tasks.discard(task)
                 writer.close()

@@ -32,7 +32,7 @@ def of_coordinator(status: Callable[[], CoordinatorStatus], *, field: bool) -> R
 
 def of_agent(status: Callable[[], AgentStatus]) -> Routes:
     """An agent's routes; `status` is called in other threads."""
-    return _routes(status, lambda status: (True, "it is up"), _connected, metrics.of_agent)
+    return _routes(status, _serves, _connected, metrics.of_agent)
 
 
 def _routes(
@@ -70,6 +70,10 @@ def _turns(status: CoordinatorStatus) -> tuple[bool, str]:
 def _all_here(status: CoordinatorStatus) -> tuple[bool, str]:
     ready = status.arrived == status.agents and status.ended is None
     return ready, f"{status.arrived} of {status.agents} agents are here"
+
+
+def _serves(status: AgentStatus) -> tuple[bool, str]:
+    return not status.ill, status.ill or "it is up"
 
 
 def _connected(status: AgentStatus) -> tuple[bool, str]:

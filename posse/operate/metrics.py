@@ -5,6 +5,7 @@ from typing import Any, cast
 from wsgiref.types import WSGIApplication
 
 from posse.hosts.status import AgentStatus, CoordinatorStatus
+from posse.live.service import LiveStatus
 from posse.operate.web import answer
 
 _COARSE = 1_000
@@ -75,7 +76,37 @@ def of_agent(status: AgentStatus) -> Iterator[Any]:
         ("links_down", "Neighbours whose connection is lost", status.links_down),
     ):
         yield GaugeMetricFamily(f"posse_agent_{name}", says, int(value))
+    if status.live is not None:
+        yield from of_live(status.live)
     yield from _ended(status.ended)
+
+
+def of_live(status: LiveStatus) -> Iterator[Any]:
+    """The metrics of live arms; nothing about rewards' values or arms."""
+    from prometheus_client.core import (  # noqa: PLC0415
+        CounterMetricFamily,
+        GaugeMetricFamily,
+    )
+
+    for name, says, value in (
+        ("open_decisions", "Decisions whose reward is awaited", status.open),
+        ("waiting_decisions", "Decisions that the run's order still wants asked", status.waiting),
+        ("oldest_seconds", "Seconds that the oldest decision is open", status.oldest),
+        ("run_over", "1 while no run is under way", int(status.over)),
+    ):
+        yield GaugeMetricFamily(f"posse_live_{name}", says, value)
+    happened = CounterMetricFamily(
+        "posse_live_events", "Decisions and rewards, by what became of them", labels=["what"]
+    )
+    for what, count in status.counts.items():
+        happened.add_metric([what], count)
+    yield happened
+    latency = GaugeMetricFamily(
+        "posse_live_median_seconds", "Median time of the last requests", labels=["what"]
+    )
+    for what, seconds in status.latency.items():
+        latency.add_metric([what], seconds)
+    yield latency
 
 
 def _ended(code: int | None) -> Iterator[Any]:

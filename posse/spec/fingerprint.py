@@ -21,6 +21,11 @@ _LOCAL = (
     "path",
     "arms.path",
     "arms.target",
+    *(
+        f"arms.{key}"
+        for key in ("durable", "flag", "idle.arm", "idle.choose", "listen", "on_timeout", "open")
+    ),
+    *(f"arms.{key}" for key in ("rate", "store", "timeout", "token")),
     "engine.inboxes",
     "engine.on_missing",
     "engine.transport",
