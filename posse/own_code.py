@@ -62,7 +62,7 @@ def missing(target: str, folders: Sequence[str], group: str) -> str:
             f"no installed package offers it in {group} (known: {', '.join(known) or 'none'}); "
             "name code of your own as 'module:object'"
         )
-        return "" if target in known else problem
+        return _ambiguous(target, group) if target in known else problem
     package = target.partition(":")[0].partition(".")[0]
     # by all finders last: a package that is installed editable has one of its own
     if (
@@ -125,6 +125,8 @@ def load(target: str, folders: Sequence[str], group: str) -> Any:
     """
     _require_trust(target, folders, group)
     if ":" not in target:
+        if problem := _ambiguous(target, group):
+            raise code.Ambiguous(problem)
         with aside():
             return installed(group)[target].load()
     module, _, name = target.partition(":")
@@ -239,14 +241,42 @@ def _is_in(name: str, folders: Iterable[str]) -> bool:
     return any(path in bases or path.startswith(begins) for path in _paths_of(sys.modules[name]))
 
 
-def offered() -> dict[str, str]:
-    """What installed packages offer to run files: names and their `module:object`."""
-    groups = ("posse.systems", "posse.arms", "posse.topologies")
-    return {name: entry.value for group in groups for name, entry in installed(group).items()}
+def offered() -> dict[str, list[str]]:
+    """What installed packages offer to run files: names and each `module:object` of that name."""
+    found: dict[str, list[str]] = {}
+    for group in ("posse.systems", "posse.arms", "posse.topologies"):
+        for name, entries in _entries(group).items():
+            found.setdefault(name, []).extend(entry.value for entry in entries)
+    return found
 
 
 def installed(group: str) -> dict[str, Any]:
-    """What installed packages offer under an entry point group, by name, not yet imported."""
+    """What installed packages offer under an entry point group, by name, not yet imported.
+
+    Where several offer one name this has the first; `load` refuses it.
+    """
+    return {name: entries[0] for name, entries in _entries(group).items()}
+
+
+def package_of(entry: Any) -> str:
+    """The name of the distribution that offers this."""
+    return str(entry.dist.name) if entry.dist is not None else "a package"
+
+
+def _entries(group: str) -> dict[str, list[Any]]:
+    """All entry points of a group by name; a package that is found twice counts once."""
     from importlib.metadata import entry_points  # noqa: PLC0415  (few need it)
 
-    return {entry.name: entry for entry in entry_points(group=group)}
+    found: dict[str, dict[Any, Any]] = {}
+    for entry in entry_points(group=group):
+        found.setdefault(entry.name, {}).setdefault((package_of(entry), entry.value), entry)
+    return {name: [entries[of] for of in sorted(entries)] for name, entries in found.items()}
+
+
+def _ambiguous(name: str, group: str) -> str:
+    """A sentence if several packages offer this name, else ""."""
+    entries = _entries(group)[name]
+    if len(entries) == 1:
+        return ""
+    by = " and by ".join(f"{package_of(entry)} as '{entry.value}'" for entry in entries)
+    return f"'{name}' is offered by {by}; write the one that is meant as 'module:object'"

@@ -4,6 +4,7 @@
 told in `posse.protocol.script`. `system` makes the `System` that a run file names.
 """
 
+import sys
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -103,8 +104,12 @@ def system(
     else:
         serves = ServerRole(scripted(server), to_server)
         shape = MeshWithServer(role, Wiring(_along), serves) if neighbours else Star(role, serves)
-    first_line = (agent.__doc__ or name).partition("\n")[0].rstrip(".")
-    about = {"title": first_line, "paper": "yours", "clocks": ("slots",)} | more
+    page = agent.__doc__ or sys.modules[agent.__module__].__doc__ or name
+    about = {
+        "title": page.partition("\n")[0].rstrip("."),
+        "paper": "yours",
+        "clocks": ("slots",),
+    } | more
     claims = unprotected(claim) if isinstance(claim, str) else claim
     return System(name=name, parameters=parameters, shape=shape, claim=claims, **about)
 

@@ -16,6 +16,7 @@ import pytest
 
 import posse
 from posse import api, own_code
+from posse.cli.main import main
 from posse.errors import InputError, PosseError
 from posse.plan import Source, prepare
 from tests.support.own_code import forget_own_code
@@ -290,3 +291,51 @@ def test_folders_that_nobody_may_enter_stand_beside_code_of_ones_own(
 
     monkeypatch.setattr(os, "stat", refused)
     assert answers(raw) == [0, 0]
+
+
+LINKS = (
+    "def links(agents, seed):\n    'A line.'\n    return [[n - 1, n] for n in range(1, agents)]\n"
+)
+
+
+@pytest.fixture
+def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two packages that offer a topology of one name, and one that offers one of its own."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "own_bandits_a.py").write_text(LINKS)
+    for package, offered in {
+        "first": {"campus": "own_bandits_a:links", "lane": "own_bandits_a:links"},
+        "second": {"campus": "own_bandits_b:links"},
+    }.items():
+        offer(tmp_path, {"posse.topologies": offered}, package)
+    return tmp_path
+
+
+def test_a_name_that_two_packages_offer_is_refused_with_what_to_write(packages: Path) -> None:
+    said = (
+        "'campus' is offered by first as 'own_bandits_a:links' and by second as "
+        "'own_bandits_b:links'; write the one that is meant as 'module:object'"
+    )
+    assert own_code.missing("campus", [], "posse.topologies") == said
+    with pytest.raises(own_code.NotTrusted, match="is offered by first as"):
+        own_code.load("campus", [], "posse.topologies")
+    assert own_code.missing("lane", [], "posse.topologies") == ""
+    assert own_code.offered()["campus"] == ["own_bandits_a:links", "own_bandits_b:links"]
+
+
+def test_check_imports_what_a_package_offers_by_name_and_nothing_else(
+    packages: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = packages / "run.toml"
+    for target, trusted in (("lane", True), ("own_bandits_a:links", False)):
+        run.write_text(
+            'system = "cooperative-ucb"\nagents.count = 3\nparameters.horizon = 5\n'
+            'arms = { kind = "bernoulli", means = [0.5, 0.2] }\n'
+            f'topology = {{ kind = "python", target = "{target}" }}\n'
+        )
+        assert main(["check", str(run)]) == (0 if trusted else 2)
+        assert ("is code" in capsys.readouterr().err) is not trusted
+    assert main(["list", "lane"]) == main(["list", "topologies"]) == 0
+    shown = capsys.readouterr().out
+    assert "lane: A line." in shown
+    assert 'of first: kind = "python", target = "lane"' in shown

@@ -182,7 +182,8 @@ def entered(name: str, task: Task | None = None, tune: Tunes | None = None) -> E
     """A user's entrant: a run file (its name ends in .toml), or the name of a system.
 
     Of a run file its system, `path`, variant and parameters count. Without `task` a system with a
-    `horizon` enters for regret, any other for the best arm. `tune`: values of its parameters.
+    `horizon` enters for regret, any other for the best arm, and one whose agents share their arms
+    as players. `tune`: values of its parameters.
     """
     if name.endswith(".toml"):
         spec = load(name)
@@ -198,7 +199,10 @@ def entered(name: str, task: Task | None = None, tune: Tunes | None = None) -> E
         )
     else:
         own = Entrant(name=name, system=name, tasks=(), origin="entered", path=(".",))
-    tasks: tuple[Task, ...] = (task,) if task else ("regret" if own.has("horizon") else "best-arm",)
+    usual: Task = "regret" if own.has("horizon") else "best-arm"
+    if own.record.shares_arms:
+        usual = "players"
+    tasks: tuple[Task, ...] = (task or usual,)
     for parameter in tune or {}:
         if not own.has(parameter):
             raise SpecError("--tune", f"{own.system} has no parameter {parameter}")

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -43,24 +44,31 @@ Each = Callable[[bool], None]
 """Hears of each run as it ends, and whether it was kept before."""
 
 
-class Score(msgspec.Struct, frozen=True, kw_only=True):
-    """What is kept of one run.
+class Failed(msgspec.Struct, frozen=True, tag=True):
+    """A run without a score, and why: what was not measured is no number."""
+
+    why: str
+
+
+class Scored(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """What was measured of one run.
 
     - `score`: the task's, the smaller the better
     - `wrong`: whether the answer was not the best arm, or there was none; only for "best-arm"
     - `pulls`: of each agent. `bytes`: each agent's share of all data frames, as given to ZeroMQ
     - `seconds`: of one processor, for all agents together
     - `time`: virtual seconds until the answer; None if links have no delay
-    - `failed`: why the run has no score, else ""
     """
 
-    score: float = 0.0
+    score: float
+    pulls: float
+    bytes: float
+    seconds: float
     wrong: bool | None = None
-    pulls: float = 0.0
-    bytes: float = 0.0
-    seconds: float = 0.0
     time: float | None = None
-    failed: str = ""
+
+
+Score = Scored | Failed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,12 +116,14 @@ def play(task: Trial) -> Score:
         record = run_in_memory(plan, 0)
         return _score(task, plan, record, time.process_time() - began)
     except PosseError as error:
-        return Score(failed=str(error))
+        return Failed(str(error))
 
 
 def _score(task: Trial, plan: Plan, record: RunRecord, seconds: float) -> Score:
-    agents = plan.spec.agents.count
-    pulls = (record.pulls or 0) / agents
+    agents, sent = plan.spec.agents.count, record.communication.data.frame_bytes
+    if record.pulls is None or sent is None:
+        return Failed("its run did not measure its pulls and bytes")
+    pulls = record.pulls / agents
     wrong = None
     if task.task == "best-arm":
         table = np.atleast_2d(json.loads(task.text)["arms"]["means"])
@@ -122,26 +132,31 @@ def _score(task: Trial, plan: Plan, record: RunRecord, seconds: float) -> Score:
     else:
         if pulls != task.horizon:
             why = f"made {pulls:g} pulls per agent, where the task has {task.horizon}"
-            return Score(failed=f"{why}; give the system a parameter horizon, or --task best-arm")
-        score = _regret(task, plan, record) / (agents - task.lying)
-    return Score(
+            return Failed(f"{why}; give the system a parameter horizon, or --task best-arm")
+        regret = _regret(task, plan, record)
+        if regret is None:
+            whose = "of each agent, which share their arms" if task.lying else "of its agents"
+            return Failed(f"its run does not measure the regret {whose}")
+        score = regret / (agents - task.lying)
+    return Scored(
         score=score,
         wrong=wrong,
         pulls=pulls,
-        bytes=(record.communication.data.frame_bytes or 0) / agents,
+        bytes=sent / agents,
         seconds=seconds,
         time=None if plan.spec.network is None else record.elapsed_seconds,
     )
 
 
-def _regret(task: Trial, plan: Plan, record: RunRecord) -> float:
-    """The regret of all agents that do not lie."""
+def _regret(task: Trial, plan: Plan, record: RunRecord) -> float | None:
+    """The regret of all agents that do not lie; None if it was not measured."""
     own = getattr(plan.system.shape, "regret_against", "") == "own"
     if task.task == "own-arm" and not own and record.regret_local is not None:
         return record.regret_local
     if task.lying:
-        return sum((record.regret_per_agent or [])[: -task.lying])
-    return record.regret or 0.0
+        each = record.regret_per_agent
+        return None if each is None else sum(each[: -task.lying])
+    return record.regret
 
 
 def run(
@@ -164,7 +179,7 @@ def run(
 
 def so_far(trials: list[Trial], folder: Path | None) -> list[Score]:
     """The score of each that is in `folder`; the others have failed with `NOT_RUN`."""
-    missing = Score(failed=NOT_RUN)
+    missing = Failed(NOT_RUN)
     return [
         (piece.store and piece.store.kept(piece.name)) or missing
         for piece in _pieces(trials, folder)
@@ -173,7 +188,7 @@ def so_far(trials: list[Trial], folder: Path | None) -> list[Score]:
 
 def _pieces(trials: list[Trial], folder: Path | None) -> list[Piece[Trial, Score]]:
     """Each with where it is kept."""
-    decode = msgspec.msgpack.Decoder(Score).decode
+    decode = msgspec.msgpack.Decoder[Score](Score).decode
     stores: dict[str, Store[Score]] = {}
     for one in trials:
         if folder is not None and one.code not in stores:
@@ -233,7 +248,7 @@ def tune(cells: list[Cell], form: Form, runs: Callable[[list[Trial]], list[Score
     best: dict[Any, dict[str, Any]] = {}
     for key, tries in attempts.items():
         by_place = [[next(scores) for _ in some] for some in trials[key]]
-        unknown = any(one.failed == NOT_RUN for own in by_place for one in own)
+        unknown = any(one == Failed(NOT_RUN) for own in by_place for one in own)
         ranked = [(_rank(own), place) for place, own in enumerate(by_place)]
         if ranked and not unknown:
             best[key] = tries[min(ranked)[1]].tuned or {}
@@ -251,19 +266,21 @@ def _tuning_trials(candidate: Cell, form: Form) -> list[Trial]:
 
 
 def _rank(scores: list[Score]) -> tuple[int, float, float]:
-    """By failures, then wrong answers, then the mean score."""
+    """By failures, then wrong answers, then the mean score; without any score last."""
+    measured = [one for one in scores if isinstance(one, Scored)]
     return (
-        sum(bool(one.failed) for one in scores),
-        sum(bool(one.wrong) for one in scores),
-        float(np.mean([one.score for one in scores])),
+        len(scores) - len(measured),
+        sum(bool(one.wrong) for one in measured),
+        float(np.mean([one.score for one in measured])) if measured else math.inf,
     )
 
 
 def score(
     cells: list[Cell], form: Form, runs: Callable[[list[Trial]], list[Score]]
-) -> tuple[list[tuple[Cell, Trial, list[Score]]], list[LeftOut]]:
+) -> tuple[list[tuple[Cell, Trial, list[Scored]]], list[LeftOut]]:
     """The scores of each cell, with its first run; a cell with a failed run is left out."""
-    done, out, asked = [], [], []
+    done: list[tuple[Cell, Trial, list[Scored]]] = []
+    out, asked = [], []
     for cell in cells:
         size = TASKS[cell.setting.task].size(form)
         try:
@@ -273,10 +290,11 @@ def score(
     scores = iter(runs([one for _, trials in asked for one in trials]))
     for cell, trials in asked:
         own = [next(scores) for _ in trials]
-        if failed := next((one.failed for one in own if one.failed), ""):
+        measured = [one for one in own if isinstance(one, Scored)]
+        if failed := next((one.why for one in own if isinstance(one, Failed)), ""):
             out.append(_failed(cell, failed))
         else:
-            done.append((cell, trials[0], own))
+            done.append((cell, trials[0], measured))
     return done, out
 
 

@@ -13,7 +13,7 @@ from posse.experiments import InputError, mean_interval, wilson
 from posse.verbs import read_whole
 from posse_arena.cells import Cell, LeftOut, reader_epsilon
 from posse_arena.entrants import Entrant
-from posse_arena.play import Score, Trial
+from posse_arena.play import Scored, Trial
 from posse_arena.problems import ADVERSARIES, DELTA, LINKS, NETWORKS, PROBLEMS, TASKS, Form, Links
 
 
@@ -148,7 +148,7 @@ def _share(values: Sequence[bool]) -> Measured:
     return Measured(hits / n, *wilson(hits, n), [float(value) for value in values])
 
 
-def cell_result(cell: Cell, first: Trial, scores: list[Score]) -> CellResult:
+def cell_result(cell: Cell, first: Trial, scores: list[Scored]) -> CellResult:
     """What the runs of a cell gave; `first` is one of them."""
     plan, entrant = first.plan, cell.entrant
     epsilon, delta = reader_epsilon(entrant, plan), plan.claim.delta or 0.0

@@ -19,7 +19,7 @@ from posse.system.network import Network
 
 def add(parser: Parser) -> None:
     add_run_file(parser)
-    parser.set_defaults(imports=Imports.NOTHING)
+    parser.set_defaults(imports=Imports.OFFERED)
 
 
 def run(options: argparse.Namespace) -> None:

@@ -1,6 +1,7 @@
 """`posse list`: the systems, arms and topologies available, with their keys."""
 
 import argparse
+import inspect
 import json
 import re
 from collections.abc import Sequence
@@ -10,9 +11,7 @@ from typing import Any, get_args
 import msgspec
 from msgspec import inspect as mi
 
-from posse import (
-    own_code,
-)
+from posse import defect, own_code
 from posse import system as families
 from posse.arms import ArmsSpec
 from posse.cli.options import add_trust
@@ -35,6 +34,9 @@ _SECTIONS = {
     "topologies": "TOPOLOGIES  ([topology] kind = …)",
     "activity": "ACTIVITY  ([agents] activity = { … })",
 }
+_GROUPS = {"arms": "posse.arms", "topologies": "posse.topologies"}
+"""Where packages offer what a run file names as `target`, beside systems."""
+
 _NAMED = ("systems", "arms", "topologies")
 """Sections of which there is a table of names."""
 
@@ -59,7 +61,9 @@ def add(parser: Parser) -> None:
 
 def names() -> list[str]:
     """The names that may be asked for."""
-    return list(dict.fromkeys(["all", *_SECTIONS, *families.names(), *_ARMS, *_TOPOLOGIES]))
+    offered = (name for group in _GROUPS.values() for name in own_code.installed(group))
+    known = ["all", *_SECTIONS, *families.names(), *_ARMS, *_TOPOLOGIES, *offered]
+    return list(dict.fromkeys(known))
 
 
 def run(options: argparse.Namespace) -> None:
@@ -86,6 +90,12 @@ def _print_names(sections: Sequence[str]) -> None:
         "arms": {name: _purpose_of(kind) for name, kind in _ARMS.items()},
         "topologies": {name: _purpose_of(kind) for name, kind in _TOPOLOGIES.items()},
     }
+    for section, group in _GROUPS.items():
+        titles[section] |= {
+            name: f'of {own_code.package_of(entry)}: kind = "python", target = "{name}"'
+            for name, entry in own_code.installed(group).items()
+            if name not in titles[section]
+        }
     for section in sections:
         width = max(map(len, titles[section]))
         print(_SECTIONS[section])
@@ -97,10 +107,11 @@ def _print_names(sections: Sequence[str]) -> None:
 
 def _print_keys(what: str) -> None:
     """Print with all keys what has this name, or everything."""
+    arms, topologies = (own_code.installed(group) for group in _GROUPS.values())
     asked = {
         "systems": [name for name in families.names() if what in ("all", name)],
-        "arms": [name for name in _ARMS if what in ("all", name)],
-        "topologies": [name for name in _TOPOLOGIES if what in ("all", name)],
+        "arms": [name for name in {**_ARMS, **arms} if what in ("all", name)],
+        "topologies": [name for name in {**_TOPOLOGIES, **topologies} if what in ("all", name)],
         "activity": ["activity"] * (what in ("all", "activity")),
     }
     for section, chosen in asked.items():
@@ -111,10 +122,33 @@ def _print_keys(what: str) -> None:
                 _print_system(name, alone=what == name)
             elif section == "activity":
                 _print_table(ActivitySpec)
+            elif name not in {**_ARMS, **_TOPOLOGIES}:
+                _print_offered(name, _GROUPS[section])
             else:
                 kind = (_ARMS if section == "arms" else _TOPOLOGIES)[name]
                 print("\n" + wrapped(f"  {name}: {_purpose_of(kind)}", 4))
                 _print_table(kind)
+
+
+def _print_offered(name: str, group: str) -> None:
+    """Print arms or a topology of a package: what it says of itself, and what it is made from."""
+    entry = own_code.installed(group)[name]
+    try:
+        made = own_code.load(name, (), group)
+    except (Exception, SystemExit) as error:
+        print("\n" + wrapped(f"  {name}: cannot be used: {defect.describe(error)}", 4))
+        return
+    purpose = (inspect.getdoc(made) or "says nothing of itself").splitlines()[0]
+    print("\n" + wrapped(f"  {name}: {purpose}", 4))
+    by = f"{own_code.package_of(entry)}; {entry.value}{_signature(made)}"
+    print(wrapped(f'      kind = "python", target = "{name}"; of {by}', 8))
+
+
+def _signature(made: Any) -> str:
+    try:
+        return str(inspect.signature(made))
+    except (TypeError, ValueError):
+        return ""
 
 
 def _purpose_of(kind: Any) -> str:

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import hashlib
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import msgspec
 
 from posse import own_code
 from posse.arms.python import PythonArms
+from posse.errors import SpecError
 from posse.gates.files import MOST, opened
 from posse.plan import Plan
 from posse.spec.topology import PythonTopology
@@ -43,7 +45,16 @@ def our_code() -> str:
 
 
 def made_by(plan: Plan) -> str:
-    """A hash of posse's code, the user's own, and the files of this machine that a run reads."""
+    """A hash of posse's code, the user's own, and the files of this machine that a run reads.
+
+    `SpecError` for code without a file: whether it was changed cannot be known.
+    """
+    if plan.main_code and getattr(sys.modules["__main__"], "__file__", None) is None:
+        raise SpecError(
+            plan.main_code,
+            "names code of a notebook or a prompt, which has no file, so a result that is kept "
+            "cannot be told from one of changed code; write it in a module, or leave `out` out",
+        )
     return hashlib.sha256(f"{our_code()} {digest(_own(plan))}".encode()).hexdigest()
 
 
@@ -53,10 +64,15 @@ def _own(plan: Plan) -> Iterator[Path]:
     own = [part for part in (spec.arms, spec.topology) if isinstance(part, _OWN)]
     path = [*spec.path, *(folder for part in own for folder in part.path)]
     folders = own_code.folders_of(spec.base, path)
+    if plan.main_code:
+        yield Path(str(sys.modules["__main__"].__file__))
     for text in _texts(msgspec.to_builtins(spec)):
-        if own_code.is_target(target := offered.get(text, text)):
+        targets = [*filter(own_code.is_target, offered.get(text, [text]))]
+        for target in targets:
             yield from own_code.sources(target, folders) or own_code.installed_sources(target)
-        elif "{rank}" in text:
+        if targets:
+            continue
+        if "{rank}" in text:
             for rank in range(spec.agents.count):
                 yield Path(spec.base) / text.replace("{rank}", str(rank))
         else:

@@ -25,15 +25,22 @@ MOST = 16 << 20
 
 
 class Imports(Enum):
-    """Which code is imported: none, what is installed or in folders of the user's or root, all."""
+    """Which code is imported: none; what installed packages offer by a name; also what is installed
+    or in folders of the user's or root; all.
+    """
 
     NOTHING = 0
-    OWN = 1
-    ALL = 2
+    OFFERED = 1
+    OWN = 2
+    ALL = 3
 
 
 class NotTrusted(InputError):
     """The code is not imported, as the user has not said that it may be."""
+
+
+class Ambiguous(NotTrusted):
+    """Two packages offer one name, so that it is not known which is meant."""
 
 
 _TRUSTED = [Imports.ALL]
@@ -63,8 +70,12 @@ def trust(name: str) -> None:
 
 
 def require(target: str, package: str, folders: Sequence[str], where: str) -> None:
-    """`NotTrusted` if this `target` may not be imported here; `where` says what it is."""
-    if _TRUSTED[-1] is Imports.NOTHING:
+    """`NotTrusted` if this `target` may not be imported here; `where` says what it is.
+
+    `package` is "" if an installed package offers the target by its name.
+    """
+    offered = _TRUSTED[-1] is Imports.OFFERED and not package
+    if _TRUSTED[-1] in (Imports.NOTHING, Imports.OFFERED) and not offered:
         raise NotTrusted(
             f"'{target}' is code, {where}, and is not imported to read a file; with --trust it is, "
             "so look at it first"

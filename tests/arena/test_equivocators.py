@@ -56,7 +56,6 @@ def test_the_last_agents_equivocate_and_slow_links_change_nothing(name, budget):
     )
     assert near.lying == 1
     one, other = play.play(near), play.play(far)
-    assert not one.failed
     assert (one.score, one.pulls, one.bytes) == (other.score, other.pulls, other.bytes)
 
 

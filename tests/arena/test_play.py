@@ -1,11 +1,19 @@
 """Runs are kept and found again; tuned is what did best on other instances."""
 
+from dataclasses import replace
+
 import pytest
 
+from posse.experiments import run_in_memory
 from posse_arena import play
-from posse_arena.play import Score, Trial
+from posse_arena.entrants import entered
+from posse_arena.play import Failed, Scored, Trial
 from posse_arena.problems import BASE, FIRST_TUNED, Size
 from tests.arena.test_cells import BY_NAME, SMALL, cell
+
+
+def scored(score, wrong=None):
+    return Scored(score=score, wrong=wrong, pulls=1.0, bytes=1.0, seconds=1.0)
 
 
 def test_a_run_is_scored_by_its_task_and_found_again(tmp_path):
@@ -15,7 +23,7 @@ def test_a_run_is_scored_by_its_task_and_found_again(tmp_path):
     assert play.run(trials, tmp_path, before.append, jobs=1) == scores
     assert before == [False, False, True, True]
     assert [one.pulls for one in scores] == [100, 100]
-    assert all(one.bytes > 0 and one.score > 0 and not one.failed for one in scores)
+    assert all(one.bytes > 0 and one.score > 0 for one in scores)
 
 
 def test_regret_under_liars_is_that_of_the_others():
@@ -43,7 +51,7 @@ def test_the_best_arm_is_that_of_the_true_means():
 
 def test_who_does_not_pull_as_often_as_asked_has_no_score():
     asked = play.trial(cell("ucb1"), SMALL, 0)
-    failed = play.play(Trial(text=asked.text, task="regret", lying=0, horizon=90)).failed
+    failed = play.play(Trial(text=asked.text, task="regret", lying=0, horizon=90)).why
     assert failed.startswith("made 100 pulls per agent, where the task has 90;")
 
 
@@ -51,8 +59,7 @@ def test_a_run_that_fails_says_why():
     asked = play.trial(cell("ucb1", adversary="liars"), SMALL, 0)
     broken = asked.text.replace("liars_uniform", "liars_of_nobody")
     assert (
-        "liars_of_nobody"
-        in play.play(Trial(text=broken, task="regret", lying=1, horizon=100)).failed
+        "liars_of_nobody" in play.play(Trial(text=broken, task="regret", lying=1, horizon=100)).why
     )
 
 
@@ -62,7 +69,7 @@ def test_tuned_is_what_did_best_on_tuning_instances():
 
     def runs(trials):
         seen.extend(trials)
-        return [Score(score=1.0 if '"gamma": 1' in one.text else 2.0) for one in trials]
+        return [scored(1.0 if '"gamma": 1' in one.text else 2.0) for one in trials]
 
     (tuned,) = play.tune([asked], "light", runs)
     assert (tuned.tuned, tuned.form, asked.form) == ({"gamma": 1}, "tuned", "default")
@@ -79,11 +86,31 @@ def test_every_value_that_is_tried_is_one_that_its_system_takes():
 
 def test_a_cell_with_a_failed_run_is_left_out():
     asked = cell("cdp-mab", 1.0)
-    done, out = play.score([asked], "light", lambda ts: [Score(failed="no reason")] * len(ts))
+    done, out = play.score([asked], "light", lambda ts: [Failed("no reason")] * len(ts))
     assert (done, out[0].entrant, out[0].why) == ([], "cdp-mab", "no reason")
 
 
 @pytest.mark.parametrize("failed", [0, 1])
 def test_failures_count_before_errors_and_errors_before_scores(failed):
-    worse = play._rank([Score(score=1, wrong=True), Score(failed="x" * failed)])
-    assert play._rank([Score(score=9, wrong=False)] * 2) < worse
+    worse = play._rank([scored(1, True), Failed("x") if failed else scored(0.0)])
+    assert play._rank([scored(9, False)] * 2) < worse
+    assert play._rank([Failed("x")] * 2) > play._rank([Failed("x"), scored(1e9, True)])
+
+
+def test_what_was_not_measured_is_no_score():
+    asked = play.trial(cell("cooperative-ucb"), SMALL, 0)
+    record = run_in_memory(asked.plan, 0)
+    lied = replace(asked, lying=1)
+    assert isinstance(play._score(lied, asked.plan, record, 1.0), Scored)
+    record.regret_per_agent = None  # as where all share their arms
+    assert play._score(lied, asked.plan, record, 1.0) == Failed(
+        "its run does not measure the regret of each agent, which share their arms"
+    )
+    record.regret = None
+    assert isinstance(play._score(asked, asked.plan, record, 1.0), Failed)
+    record.pulls = None
+    assert isinstance(play._score(asked, asked.plan, record, 1.0), Failed)
+
+
+def test_who_shares_arms_enters_as_players():
+    assert entered("tdfs-ucb").tasks == ("players",)

@@ -11,14 +11,14 @@ from posse_arena import result
 from posse_arena.apart import apart
 from posse_arena.cells import LeftOut
 from posse_arena.page import arena_page, pareto
-from posse_arena.play import Score
+from posse_arena.play import Scored
 from posse_arena.play import trial as trial_of
 from tests.arena.test_cells import BY_NAME, SMALL, cell
 
 
 def measured(name, scores, seconds=1.0, **asked):
     of = cell(name, **asked)
-    runs = [Score(score=score, pulls=100, bytes=50, seconds=seconds) for score in scores]
+    runs = [Scored(score=score, pulls=100, bytes=50, seconds=seconds) for score in scores]
     return result.cell_result(of, trial_of(of, SMALL, 0), runs)
 
 

@@ -83,8 +83,8 @@ def test_list_shows_a_system_of_the_users_own(
     monkeypatch.setattr("sys.path", list(sys.path))
     posse("new", "own_listed", "--out", ".")
     out = posse("list", "own_listed:SYSTEM").out
-    assert "own_listed:SYSTEM: federated epsilon-greedy" in out
-    assert "explore  integer >= 1; default 1" in out
+    assert "own_listed:SYSTEM: Federated epsilon-greedy" in out
+    assert "explore  integer >= 1; default 2" in out
     assert "module 'own_missing' is neither in" in posse("list", "own_missing:SYSTEM", code=2).err
 
 

@@ -1,12 +1,14 @@
 """What a run is made by: whatever would give other numbers gives another digest."""
 
 import sys
+import types
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from posse.durable.made_by import made_by
+from posse.errors import SpecError
 from posse.plan import prepare
 from tests.support.own_code import forget_own_code
 from tests.support.packages import offer
@@ -86,3 +88,15 @@ def test_the_folders_of_a_topology_of_ones_own_count(folder: Path) -> None:
 def test_what_is_on_another_machine_counts_for_nothing(folder: Path) -> None:
     arms = {"kind": "csv", "path": "elsewhere-{rank}.csv", "count": 2}
     assert of(folder, arms=arms) == of(folder, arms=arms)
+
+
+def test_code_that_has_no_file_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = types.ModuleType("__main__")
+    monkeypatch.setitem(sys.modules, "__main__", module)
+    arms = {"kind": "python", "target": "__main__:Probe", "count": 2}
+    with pytest.raises(SpecError, match="code of a notebook or a prompt, which has no file"):
+        of(folder, arms=arms)
+    module.__file__ = str(folder / "unnamed.txt")
+    before = of(folder, arms=arms)
+    (folder / "unnamed.txt").write_text("changed")
+    assert of(folder, arms=arms) != before

@@ -69,7 +69,9 @@ def few_rounds(measured: Measured, line: str) -> Finding:
     spare = []
     for number, sample in enumerate(measured.runs[line, 0.0]):
         limit = elimination_rounds(float(positive(mean_gaps(spec, number)).min()))
-        spare.append(limit - (sample.communications or 0))
+        if sample.communications is None:
+            raise ValueError(f"run {number} of {line} did not count its rounds")
+        spare.append(limit - sample.communications)
     under = sum(rest >= 0 for rest in spare)
     said = f"in {under} of {len(spare)} runs; at least {min(spare)} to spare"
     found = verdict(under == len(spare), said)

@@ -444,7 +444,8 @@ def _complete(spec: RunSpec, parameters: Any, record: RunRecord) -> None:
     record.detail = FederatedDetail()
     if spec.mode == "field":
         return
-    record.communication.cost_per_slot = (record.communication.cost or 0.0) / (record.slots or 1)
+    if record.communication.cost is not None and record.slots:
+        record.communication.cost_per_slot = record.communication.cost / record.slots
     present = [n for n in range(len(record.agent_logs)) if n not in record.dismissed]
     first = next((n for n in present if n not in record.exhausted), next(iter(present), None))
     log = {} if first is None else record.agent_logs[first]
