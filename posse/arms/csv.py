@@ -43,11 +43,24 @@ def new_digest(data: bytes = b"") -> "hashlib.blake2b":
     return hashlib.blake2b(data, digest_size=32)
 
 
+class ColumnNames(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The columns of a log that has other names for them."""
+
+    arm: str = "arm"
+    reward: str = "reward"
+
+
+Names = Annotated[
+    list[str], Meta(max_length=MOST_ARMS, description="the arms as the log names them")
+]
+
+
 class CsvArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="csv"):
     """`path`: the log, relative to the run file; `{rank}` becomes the agent's rank.
 
-    `count`: K; the column `arm` numbers arms from 0 to K - 1. Each row is one reward. Rows are used
-    once, in the order of the file, so that a guarantee per reward covers the value in each row.
+    `count`: K; the column `arm` numbers arms from 0 to K - 1, or has one of K `names`. `columns`
+    names the columns if they are called otherwise. Each row is one reward. Rows are used once, in
+    the order of the file, so that a guarantee per reward covers the value in each row.
 
     With `replace = true`, rows are drawn at random with replacement. The guarantee then is per
     reward only: a record drawn m times is covered as a person behind m rewards is. `clip` works as
@@ -59,7 +72,16 @@ class CsvArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="csv")
     """
 
     path: Annotated[str, Meta(description="the reward log; {rank} becomes the agent's rank")]
-    count: Annotated[int, Meta(ge=2, le=MOST_ARMS, description="K, arms")]
+    count: Annotated[
+        int, Meta(ge=0, le=MOST_ARMS, description="K, arms; as many as names if there are any")
+    ] = 0
+    names: Names = msgspec.field(default_factory=list)
+    columns: Annotated[
+        ColumnNames, Meta(description="what the log calls the columns arm and reward")
+    ] = ColumnNames()
+    separator: Annotated[
+        str, Meta(min_length=1, max_length=1, description="between the cells of a line")
+    ] = ","
     replace: Annotated[bool, Meta(description="draw rows at random with replacement")] = False
     clip: Clip = None
     features: Annotated[
@@ -72,7 +94,15 @@ class CsvArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="csv")
         check_clip(self.clip)
         if self.features and self.replace:
             raise ValueError("replace = true draws rows, but rows with features belong to slots")
-        if len({"arm", "reward", *self.features}) < 2 + len(self.features):
+        count = self.count or len(self.names)
+        if count < 2 or (self.names and len(set(map(str.strip, self.names))) != count):
+            raise ValueError(
+                f"count is {self.count} and names has {len(self.names)}: there must be 2 arms at "
+                "least, and as many different names as arms, or none"
+            )
+        msgspec.structs.force_setattr(self, "count", count)
+        taken = {self.columns.arm, self.columns.reward, *self.features}
+        if len(taken) < 2 + len(self.features):
             raise ValueError("features names a column twice, or the arm or the reward as one")
 
     @property
@@ -140,7 +170,7 @@ class CsvArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="csv")
                 self._read(path, rank, persons)
 
     def _read(self, path: Path, rank: int, persons: Persons | None) -> Log:
-        columns = _besides(persons, self.features)
+        columns = self._columns(persons)
         bounded = self.clip is None
         return read_log(path, self.count, peer_name(rank), bounded=bounded, columns=columns)
 
@@ -200,12 +230,18 @@ class CsvArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="csv")
         except OSError as error:
             raise unreadable(owner, path, error) from None
         stamp = (state.st_mtime_ns, state.st_size, state.st_ino)
-        return _loaded(path, stamp, self.count, owner, self.clip, persons, tuple(self.features))
+        return _loaded(path, stamp, self.count, owner, self.clip, persons, self._columns(persons))
 
-
-def _besides(persons: Persons | None, features: Sequence[str]) -> LogColumns:
-    """The columns that are read besides `arm` and `reward`."""
-    return LogColumns(persons.column if persons is not None else "", tuple(features))
+    def _columns(self, persons: Persons | None) -> LogColumns:
+        """The columns that are read."""
+        return LogColumns(
+            persons.column if persons is not None else "",
+            tuple(self.features),
+            self.columns.arm,
+            self.columns.reward,
+            tuple(map(str.strip, self.names)),
+            self.separator,
+        )
 
 
 class _Loaded(NamedTuple):
@@ -229,14 +265,13 @@ def _loaded(
     owner: str,
     clip: Clip,
     persons: Persons | None,
-    features: tuple[str, ...],
+    columns: LogColumns,
 ) -> _Loaded:
     """Read a log; it is read again only when its `stamp` differs."""
     try:
         data = files.read(path)
     except OSError as error:
         raise unreadable(owner, path, error) from None
-    columns = _besides(persons, features)
     rows, whose, seen = read_log(
         path, count, owner, bounded=clip is None, data=data, columns=columns
     )

@@ -8,11 +8,13 @@ import errno
 import re
 from array import array
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from posse.arms.persons import NumberOfName, PersonOfRow, name_of
 from posse.errors import LogError
@@ -57,13 +59,65 @@ class Log(NamedTuple):
 
 
 class LogColumns(NamedTuple):
-    """The names of the columns that a log needs besides `arm` and `reward`."""
+    """The columns of a log: of the arm, of the reward, and, if asked for, of person and features.
+
+    `arms`: the arms as the log names them, in their order; without them it numbers them from 0.
+    """
 
     person: str = ""
     features: tuple[str, ...] = ()
+    arm: str = "arm"
+    reward: str = "reward"
+    arms: tuple[str, ...] = ()
+    separator: str = ","
+
+    def number(self, text: str, count: int) -> int:
+        """The arm of this cell, of `count`; -1 if it is none."""
+        if self.arms:
+            return self.places.get(text.strip(), -1)
+        number = int(text) if _RANK.fullmatch(text) else -1
+        return number if number < count else -1
+
+    @property
+    def places(self) -> dict[str, int]:
+        """Each arm's place by its name."""
+        return _places(self.arms)
+
+    def wrong(self, arm: int, cell: str, reward: str, count: int, bounded: bool) -> str:
+        """What is wrong with a row of these cells, whose arm is `arm`; "" if nothing is."""
+        if arm < 0:
+            needs = f"an arm from 0 to {count - 1}"
+            if self.arms:
+                needs = f"one of arms.names, such as '{self.arms[0]}'"
+            return f"needs {needs}, and has '{_cell(cell)}' in the column '{self.arm}'"
+        value = float(reward) if NUMBER.fullmatch(reward) else None
+        if value is None or (bounded and abs(value) == np.inf) or (bounded and np.isnan(value)):
+            finite = "finite " * bounded
+            return (
+                f"needs a {finite}reward, and has '{_cell(reward)}' in the column '{self.reward}'"
+            )
+        if bounded and not 0 <= value <= 1:
+            return (
+                f"has the reward {_cell(reward)}, outside [0, 1], for arm {arm}; set arms.clip = "
+                "[lo, hi]"
+            )
+        return ""
+
+
+@lru_cache(maxsize=8)
+def _places(arms: tuple[str, ...]) -> dict[str, int]:
+    return {name: place for place, name in enumerate(arms)}
+
+
+def _cell(text: str) -> str:
+    """What stands in a cell, for a sentence."""
+    return printable(text.strip()[:_SHOWN])
 
 
 _NO_MORE = LogColumns()
+
+_SHOWN = 40
+"""Characters of a cell that a sentence shows."""
 
 
 def read_log(
@@ -119,7 +173,7 @@ def _csv(
             unpack(stored) if unpack else stored, encoding="utf-8-sig", newline=""
         ) as file:
             # not strict, an open quote would swallow the rest
-            reader = csv.reader(_lines(file, latest), strict=True)
+            reader = csv.reader(_lines(file, latest), strict=True, delimiter=columns.separator)
             names = next(reader, [])
             arms, rewards, whose, *places_of_features = _columns(names, columns, owner, path)
             whole = reader.line_num
@@ -130,14 +184,13 @@ def _csv(
                     continue
                 whole = reader.line_num
                 where = f"{owner}: {path}, line {whole}"
-                if any(_is_row(line, arms, rewards, len(names)) for line in lines[1:]):
+                if any(_is_row(line, arms, rewards, names, columns) for line in lines[1:]):
                     raise LogError(f"{where}: is a row within quotes; close the quote before it")
                 if len(row) != len(names):
                     fields = counted(len(row), "field")
                     raise LogError(f"{where}: has {fields}, the header has {len(names)}")
-                arm = int(row[arms]) if _RANK.fullmatch(row[arms]) else -1
-                reward = float(row[rewards]) if NUMBER.fullmatch(row[rewards]) else None
-                if wrong := _wrong(arm, reward, count, bounded):
+                arm = columns.number(row[arms], count)
+                if wrong := columns.wrong(arm, row[arms], row[rewards], count, bounded):
                     raise LogError(f"{where}: {wrong}")
                 logs[arm].append(float(row[rewards]))
                 if columns.features:
@@ -171,8 +224,12 @@ def _columns(names: Sequence[str], columns: LogColumns, owner: str, path: Path) 
     person = columns.person
     first = printable(",".join(names))
     alike = [name.strip().lower() for name in names]  # 'reward' beside 'Reward' would be a guess
-    if not all(name in names and alike.count(name) == 1 for name in ("arm", "reward")):
-        raise LogError(f"{owner}: {path} needs one column 'arm' and one 'reward'; it has '{first}'")
+    arm, reward = columns.arm, columns.reward
+    if not all(name in names and alike.count(name.lower()) == 1 for name in (arm, reward)):
+        other = "" if (arm, reward) != ("arm", "reward") else "; arms.columns may say which are"
+        raise LogError(
+            f"{owner}: {path} needs one column '{arm}' and one '{reward}'; it has '{first}'{other}"
+        )
     if person and names.count(person) != 1:
         raise LogError(
             f"{owner}: {path} needs one column '{person}', as [privacy] person says; it has "
@@ -186,35 +243,38 @@ def _columns(names: Sequence[str], columns: LogColumns, owner: str, path: Path) 
             )
     places = map(names.index, columns.features)
     whose = names.index(person) if person else -1
-    return [names.index("arm"), names.index("reward"), whose, *places]
+    return [names.index(arm), names.index(reward), whose, *places]
 
 
-def _is_row(line: str, arms: int, rewards: int, width: int) -> bool:
+def _is_row(line: str, arms: int, rewards: int, names: Sequence[str], columns: LogColumns) -> bool:
     """Whether a line is a row, were no quote open before it."""
-    words = line.split(",")
+    words = line.split(columns.separator)
     return (
-        len(words) == width
-        and _RANK.fullmatch(words[arms]) is not None
+        len(words) == len(names)
+        and columns.number(words[arms], 1 << 30) >= 0
         and NUMBER.fullmatch(words[rewards]) is not None
     )
 
 
-def _wrong(arm: int, reward: float | None, count: int, bounded: bool) -> str:
-    """What is wrong with a row; "" if nothing is."""
-    finite = reward is not None and (not bounded or abs(reward) < np.inf)
-    if not 0 <= arm < count or not finite:
-        return f"needs an arm from 0 to {count - 1} and a {'finite ' if bounded else ''}reward"
-    if bounded and not 0 <= reward <= 1:  # type: ignore[operator]
-        return f"has a reward outside [0, 1] for arm {arm}; set arms.clip = [lo, hi]"
-    return ""
+def _arms_of(column: Any, columns: LogColumns) -> NDArray[np.int64]:
+    """The arm of each row; -1 if its cell is blank, or names none."""
+    if columns.arms:
+        cells = map(name_of, column.to_pylist())
+        return np.array([columns.places.get(cell, -1) for cell in cells], dtype=np.int64)
+    from pyarrow import int64  # noqa: PLC0415  (an extra)
+
+    arms: NDArray[np.int64] = column.cast(int64()).fill_null(-1).to_numpy()
+    return arms
 
 
 def _parquet(
     stored: BinaryIO, path: Path, count: int, owner: str, bounded: bool, columns: LogColumns
 ) -> Log:
-    person, numbers_of = columns.person, ("arm", "reward", *columns.features)
+    person = columns.person
+    named = [columns.arm] if columns.arms else []
+    numbers_of = [columns.reward, *columns.features, *([] if named else [columns.arm])]
     try:
-        from pyarrow import ArrowException, float64, int64, parquet  # noqa: PLC0415  (an extra)
+        from pyarrow import ArrowException, float64, parquet  # noqa: PLC0415  (an extra)
     except ImportError:
         needed = "needs pyarrow: pip install 'posse-bandits[parquet]'"
         raise LogError(f"{owner}: {path} is Parquet, which {needed}") from None
@@ -224,16 +284,16 @@ def _parquet(
             if (rows := file.metadata.num_rows) > _MOST_ROWS:
                 problem = f"it has {rows:,} rows, and at most {_MOST_ROWS:,} are read"
                 raise OSError(errno.EFBIG, problem)
-            table = file.read([*numbers_of, *([person] if person else [])])
+            table = file.read([*numbers_of, *named, *([person] if person else [])])
         for name in numbers_of:
             stored_as = table.schema.field(name).type
             kind = getattr(stored_as, "value_type", stored_as)  # of a category
             if not _NUMBERS.fullmatch(str(kind)):
                 has = f"has {'text' if str(kind).endswith('string') else kind} in"
                 raise LogError(f"{owner}: {path} {has} the column '{name}', not numbers")
-        arms = table["arm"].cast(int64()).fill_null(-1).to_numpy()
-        blank = table["reward"].is_null().to_numpy()
-        rewards = table["reward"].cast(float64()).to_numpy()
+        arms = _arms_of(table[columns.arm], columns)
+        blank = table[columns.reward].is_null().to_numpy()
+        rewards = table[columns.reward].cast(float64()).to_numpy()
         whose = table[person].to_pylist() if person else []
         seen = np.array([table[name].cast(float64()).to_numpy() for name in columns.features])
     except (ArrowException, ValueError) as error:
@@ -243,7 +303,9 @@ def _parquet(
         fits &= (rewards >= 0) & (rewards <= 1)
     if not fits.all():
         row = int(fits.argmin())
-        wrong = _wrong(int(arms[row]), None if blank[row] else rewards[row], count, bounded)
+        cell, reward = (str(table[name][row].as_py()) for name in (columns.arm, columns.reward))
+        arm = int(arms[row]) if 0 <= arms[row] < count else -1
+        wrong = columns.wrong(arm, cell, "" if blank[row] else reward, count, bounded)
         raise LogError(f"{owner}: {path}, row {row}: {wrong}")
     short = (seen**2).sum(axis=0) <= _LONGEST_FEATURES  # False for a null, which is a NaN
     if columns.features and not short.all():

@@ -1,6 +1,7 @@
 """What was found: the arms, how often each was named and pulled."""
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 
@@ -16,12 +17,21 @@ def section(series: Series) -> Section:
     counts = Counter(run.best_arm for run in series.runs)
     own = Counter(a for run in series.runs for a in run.answers if a is not None)
     pulls = [run.pulls_per_arm for run in series.runs if run.pulls_per_arm]
-    rows = []
+    rows: list[tuple[Any, ...]] = []
+    names = getattr(series.spec.arms, "names", ())
     for arm in range(series.spec.arms.arm_count()):
         alike = pulls and not series.drawn_anew
         mean_pulls = sum(p[arm] for p in pulls) / len(pulls) if alike else None
-        rows.append((arm, means[arm] if means else None, counts[arm], own[arm], mean_pulls))
-    rows.sort(key=lambda row: (-row[2], -(row[1] or 0), row[0]))
+        rows.append(
+            (
+                names[arm] if names else arm,
+                means[arm] if means else None,
+                counts[arm],
+                own[arm],
+                mean_pulls,
+            )
+        )
+    rows.sort(key=lambda row: (-row[2], -(row[1] or 0)))
     statuses = ", ".join(f"{s} ({n})" for s, n in Counter(r.status for r in series.runs).items())
     text = [f"How the runs ended: {statuses}."]
     return Section(

@@ -72,6 +72,7 @@ class Series:
             failure=None if going_on else self.failure,
             under_way=self.live.headline if self.live is not None else "",
             warnings=self.warnings,
+            names=getattr(self.spec.arms, "names", ()),
         )
 
     @property

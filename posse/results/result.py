@@ -9,7 +9,7 @@ from posse.results import words
 from posse.results.measures import means
 from posse.results.notebook import frame, html
 from posse.results.record import NetworkFacts, RunRecord
-from posse.results.verdict import Truth, VerdictLine, drawn_anew, verdict
+from posse.results.verdict import Truth, VerdictLine, arm_names, drawn_anew, verdict
 
 Links = Literal["local", "keys", "insecure"]
 """All on one machine; with CURVE keys; on several machines without keys."""
@@ -47,6 +47,7 @@ class Result(msgspec.Struct, kw_only=True):
             anew=anew,
             truths=self.truths,
             warnings=self.warnings,
+            names=arm_names(self.specification),
         )
 
     def __repr__(self) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from posse.gates.shown import printable
 from posse.measure.confidence import mean_of
 from posse.measure.numbers import average, capital, counted, listed, named, number, total
 from posse.measure.traffic import RESENT
@@ -74,13 +75,14 @@ def verdict(
     failure: str | None = None,
     under_way: str = "",
     warnings: Sequence[str] = (),
+    names: Sequence[str] = (),
 ) -> VerdictLine:
     """The verdict on a series of which `asked` runs were wanted and these are complete.
 
     `anew`: whether each run drew arms of its own. `failure` says why the series ended early, and
     `under_way` what goes on if it has not ended.
     """
-    found, clear = _answer(runs, anew, truths) if runs else ("", False)
+    found, clear = _answer(runs, anew, truths, names) if runs else ("", False)
     told = losses(runs, warnings)
     state: State = "done"
     if failure is not None:
@@ -111,7 +113,19 @@ def drawn_anew(specification: dict[str, Any]) -> bool:
     return isinstance(means, dict) and means.get("seed") is None
 
 
-def _answer(runs: Sequence[RunRecord], anew: bool, truths: Sequence[Truth]) -> tuple[str, bool]:
+def named_arm(arm: int, names: Sequence[str]) -> str:
+    """An arm by its number, and by its name if it has one."""
+    return f"arm {arm} ({printable(names[arm])})" if names else f"arm {arm}"
+
+
+def arm_names(specification: dict[str, Any]) -> Sequence[str]:
+    """The names of a specification's arms; empty if they have none."""
+    return specification.get("arms", {}).get("names") or ()
+
+
+def _answer(
+    runs: Sequence[RunRecord], anew: bool, truths: Sequence[Truth], names: Sequence[str]
+) -> tuple[str, bool]:
     """What the runs found, and whether they agree."""
     arms = Counter(run.best_arm for run in runs if run.best_arm is not None)
     rights = [run.right for run in runs if run.right is not None]
@@ -122,7 +136,7 @@ def _answer(runs: Sequence[RunRecord], anew: bool, truths: Sequence[Truth]) -> t
         named_one = _of(arms.total(), len(runs))
         return f"An arm was named in {named_one}, each on arms of its own", True
     if arms:
-        return _named_arm(runs, arms, rights)
+        return _named_arm(runs, arms, rights, names)
     owns = [truth.own_best for truth in truths if truth.own_best is not None]
     if owns:
         hits = total(mean_of([float(good) for good, _ in owns]).mean)
@@ -146,18 +160,21 @@ def _answer(runs: Sequence[RunRecord], anew: bool, truths: Sequence[Truth]) -> t
 
 
 def _named_arm(
-    runs: Sequence[RunRecord], arms: "Counter[int]", rights: Sequence[bool]
+    runs: Sequence[RunRecord],
+    arms: "Counter[int]",
+    rights: Sequence[bool],
+    names: Sequence[str],
 ) -> tuple[str, bool]:
     """Which arm most runs named, and whether that is more than half of them."""
     (arm, hits), *others = arms.most_common()
     if others and (2 * hits <= len(runs) or others[0][1] == hits):
-        each = listed([f"arm {k} in {n}" for k, n in arms.most_common()])
+        each = listed([f"{named_arm(k, names)} in {n}" for k, n in arms.most_common()])
         right = f"; right in {sum(rights)} of {len(rights)}" if rights else ""
         return f"The {len(runs)} runs do not agree: {each}{right}", False
     ends = {run.status for run in runs if run.best_arm == arm}
     likely = "likeliest, without consensus" if ends == {"no_consensus"} else "best"
     says = "says" if hits == len(runs) == 1 else "say"
-    found = f"Arm {arm} is the {likely}, {says} {_of(hits, len(runs))}"
+    found = f"{capital(named_arm(arm, names))} is the {likely}, {says} {_of(hits, len(runs))}"
     if wrong := len(rights) - sum(rights):
         found += f"; the truth is another arm in {wrong}" if sum(rights) else "; that is wrong"
     return found, ends != {"no_consensus"}

@@ -16,6 +16,7 @@ from posse.arms.log_file import NUMBER
 from posse.gates import files
 from posse.gates.decode import from_json
 from posse.measure.numbers import counted
+from posse.spec.edge_list import FORMATS, read_edges
 from posse.spec.graph_formats import count_nodes
 from posse.topologies.graphs import Graph, GraphError, from_edges
 
@@ -37,11 +38,6 @@ _READERS: dict[str, str] = {
 }
 """networkx's reader of each format, by the end of the file's name."""
 
-FORMATS = (
-    "an edge list has two ranks a line, counted from 0, and # or % begins a comment; .graphml, "
-    ".gexf, .gml, .g6, .s6 and .json (node-link) are read by networkx"
-)
-
 _GENERATORS = ("networkx.generators", "networkx.algorithms.bipartite.generators")
 """Modules whose functions make graphs, whatever these are called."""
 
@@ -49,7 +45,7 @@ _FEWEST, _NO_SIZES = 100, {"seed", "tries", "max_iters"}
 """Numbers in a generator's parameters may always be so large; and those that size nothing."""
 
 
-def read_graph(path: Path, agents: int) -> Graph:
+def read_graph(path: Path, agents: int, weights: str | None = None) -> Graph:
     """The graph in a file, in the format that its name ends in, else an edge list.
 
     `GraphError` says what is wrong, and in which line of an edge list.
@@ -61,7 +57,9 @@ def read_graph(path: Path, agents: int) -> Graph:
         content, ending = _unpacked(content, ending, most), path.with_suffix("").suffix.lower()
     content = content.removeprefix(BOM_UTF8)
     if ending not in (*_READERS, ".json", ".gml"):
-        return from_edges(agents, _edges(content.decode("utf-8"), agents))
+        return read_edges(content.decode("utf-8"), agents, weights)
+    if weights is not None:
+        raise GraphError("weights", f"is for edge lists; edges of {ending} have numbers by name")
 
     import networkx  # noqa: PLC0415  (costs 0.2 s; few need it)
 
@@ -72,6 +70,8 @@ def read_graph(path: Path, agents: int) -> Graph:
             links = "edges" if "edges" in document else "links"  # as networkx 3.4 called them
             nodes = networkx.node_link_graph(document, edges=links)
         elif ending == ".gml":
+            if b"multigraph" not in content:  # networkx refuses edges that are there twice
+                content = re.sub(rb"\bgraph\s*\[", b"graph [ multigraph 1", content, count=1)
             labelled = b"label" in content  # without labels, as in many collections, ids are names
             nodes = networkx.read_gml(BytesIO(content), label="label" if labelled else "id")
         else:
@@ -86,10 +86,20 @@ def read_graph(path: Path, agents: int) -> Graph:
     except (OSError, UnicodeDecodeError):
         raise
     except Exception as error:  # readers raise whatever they meet
-        why = str(error) or type(error).__name__
+        why = _why(error)
         named = "GraphML" if ending in (".graphml", ".xml") else f"a graph as {ending} has it"
         raise GraphError("path", f"is not {named}: {why}; {FORMATS}") from None
     return of_networkx(nodes, agents, "it")
+
+
+def _why(error: Exception) -> str:
+    """What a reader met, in words: some say only a key, or None."""
+    if isinstance(error, KeyError):
+        return f"a node or an edge lacks {error}"
+    text = str(error)
+    if text in ("", "None"):
+        return f"a node, an edge or a value is not complete ({type(error).__name__})"
+    return text
 
 
 def of_networkx(drawn: Any, agents: int, what: str, resamples: int = 0) -> Graph:
@@ -205,32 +215,3 @@ def _unpacked(content: bytes, ending: str, most: int) -> bytes:
     if len(whole) > most:
         raise GraphError("path", f"unpacks to more than {most:,} bytes")
     return whole
-
-
-def _edges(text: str, agents: int) -> list[tuple[int, int]]:
-    edges: list[tuple[int, int]] = []
-    most = 2 * agents**2
-    for number, line in enumerate(text.splitlines(), start=1):
-        text = re.split("[#%]", line)[0].strip()
-        if not text:
-            continue
-        words = re.split(r"\s*,\s*|\s+", text)
-        if len(words) == 3 and words[2] == "{}":  # as networkx writes an edge without data
-            words.pop()
-        if len(words) != 2 or not all(re.fullmatch(r"\d{1,9}", word, re.A) for word in words):
-            raise GraphError(
-                "path",
-                f"line {number} must have the ranks of two agents and nothing else, and has "
-                f"{counted(len(words), 'word')}: {line[:80]!r}; {FORMATS}",
-            )
-        first, second = map(int, words)
-        if (largest := max(first, second)) >= agents:
-            raise GraphError(
-                "path",
-                f"line {number} names agent {largest}, but agents are 0 to {agents - 1}: "
-                f"{line[:80]!r}; {FORMATS}",
-            )
-        edges.append((first, second))
-        if len(edges) > most:
-            raise GraphError("path", f"line {number} is one of more than {most:,} edges")
-    return edges

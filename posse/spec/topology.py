@@ -117,17 +117,21 @@ class Edges(_Topology, frozen=True, kw_only=True, tag="edges"):
 
 
 class File(_Topology, frozen=True, kw_only=True, tag="file"):
-    """An edge list (two ranks a line, `#` comments), or a format that networkx reads, by its name.
+    """An edge list (two nodes a line, `#` comments), or a format that networkx reads, by its name.
 
-    `path` is relative to the run file. See `posse.spec.graph_file`.
+    `path` is relative to the run file. See `posse.spec.graph_file` and `posse.spec.edge_list`.
     """
 
     path: Annotated[str, Meta(description="relative to the run file")]
+    weights: Annotated[
+        str | None,
+        Meta(description="the number that a third word of an edge list is; '' leaves it out"),
+    ] = None
 
     def build(self, agents: int, random: np.random.Generator, base: str) -> Graph:
         where = Path(base) / self.path
         try:
-            return read_graph(where, agents)
+            return read_graph(where, agents, self.weights)
         except OSError as error:
             raise GraphError("path", f"{where} cannot be read: {error.strerror}") from None
         except UnicodeDecodeError:

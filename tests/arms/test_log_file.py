@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from posse.arms.log_file import LogColumns, read_log
 from posse.errors import LogError
@@ -62,7 +64,7 @@ def test_what_is_cut_off_or_not_compressed_is_unreadable(tmp_path: Path, name: s
 )
 def test_what_only_python_takes_for_a_number_is_none(tmp_path: Path, row: str) -> None:
     (tmp_path / "log.csv").write_text(f"arm,reward\n{row}\n")
-    with pytest.raises(LogError, match="line 2: needs an arm from 0 to 19 and a reward"):
+    with pytest.raises(LogError, match="line 2: needs (an arm from 0 to 19|a reward), and has '"):
         read(tmp_path / "log.csv", bounded=False, count=20)
 
 
@@ -78,7 +80,7 @@ def test_what_only_python_takes_for_a_number_is_none(tmp_path: Path, row: str) -
         ("arm,reward\n0,0,75\n", "line 2: has 3 fields, the header has 2"),
         (
             "arm,reward\n0,0.5\n0,1.5\n",
-            r"line 3: has a reward outside \[0, 1\] for arm 0; set",
+            r"line 3: has the reward 1.5, outside \[0, 1\], for arm 0; set",
         ),
         ('arm,reward,note\n0,1,"two\nlines"\n\n\nx,1,\n', "line 6"),
         ('arm,reward,note\n0,1,\n0,1,"ward 5\n1,1,\n', "after line 2: .* unexpected end of data"),
@@ -119,7 +121,7 @@ def test_parquet_from_pandas(tmp_path: Path) -> None:
     table.to_parquet(tmp_path / "log.parquet")
     table.to_csv(tmp_path / "log.csv")
     for name, where in (("log.parquet", "row 1"), ("log.csv", "line 3")):
-        with pytest.raises(LogError, match=f"{where}: needs an arm from 0 to 1 and a reward"):
+        with pytest.raises(LogError, match=where):
             read(tmp_path / name, bounded=False)
 
 
@@ -130,7 +132,7 @@ def test_parquet_from_pandas(tmp_path: Path) -> None:
         ({"arm": [0, 2], "reward": [1, 1]}, "row 1: needs an arm from 0 to 1"),
         ({"arm": [0, None], "reward": [1, 1]}, "row 1: needs an arm from 0 to 1"),
         ({"arm": [0, 0], "reward": [1, math.nan]}, "row 1: .* a finite reward"),
-        ({"arm": [0], "reward": [1.5]}, r"row 0: has a reward outside \[0, 1\] for arm 0"),
+        ({"arm": [0], "reward": [1.5]}, r"row 0: has the reward 1.5, outside \[0, 1\], for arm 0"),
         ({"arm": ["0"], "reward": [1]}, "has text in the column 'arm', not numbers"),
         ({"arm": [0], "reward": ["1"]}, "has text in the column 'reward', not numbers"),
         ({"arm": [timedelta(0)], "reward": [1]}, r"has duration\[us\] in the column 'arm'"),
@@ -208,3 +210,43 @@ def test_a_column_of_features_that_is_missing_is_named(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text("arm,reward,age\n0,1,0\n")
     with pytest.raises(LogError, match="needs one column 'dose', as arms.features says"):
         read_log(tmp_path / "log.csv", 2, "agent 0", bounded=True, columns=FEATURES)
+
+
+def test_columns_names_and_separators_are_as_the_log_has_them(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("user;item_id;click\n7;b ;1\n8;a;0\n7;a;0.5\n")
+    parquet(tmp_path / "log.pq", user=[7, 8, 7], item_id=["b", "a", "a"], click=[1, 0, 0.5])
+    own = LogColumns("user", (), "item_id", "click", ("a", "b"), ";")
+    for name in ("log.csv", "log.pq"):
+        log = read_log(tmp_path / name, 2, "agent 0", bounded=True, columns=own)
+        assert [rows.tolist() for rows in log.rewards] == [[0.0, 0.5], [1.0]]
+        assert log.persons is not None
+        assert log.persons.names == ["7", "8"]
+    fewer = own._replace(arms=("a", "c"))
+    for name, where in (("log.csv", "line 2"), ("log.pq", "row 0")):
+        said = f"{where}: needs one of arms.names, such as 'a', and has 'b' in the column 'item_id'"
+        with pytest.raises(LogError, match=said):
+            read_log(tmp_path / name, 2, "agent 0", bounded=True, columns=fewer)
+    with pytest.raises(LogError, match="needs one column 'arm'.*; arms.columns may say which are"):
+        read(tmp_path / "log.pq")
+
+
+@given(
+    st.lists(st.text("ab1 é", min_size=1, max_size=4), min_size=2, max_size=5, unique_by=str.strip),
+    st.lists(st.tuples(st.integers(0, 4), st.sampled_from([0.0, 0.25, 1.0])), max_size=30),
+    st.sampled_from(",;\t|"),
+)
+def test_a_log_of_names_is_the_log_of_their_numbers(
+    names: list[str], rows: list[tuple[int, float]], separator: str
+) -> None:
+    own = LogColumns(arms=tuple(map(str.strip, names)), separator=separator)
+    rows = [(arm % len(names), reward) for arm, reward in rows]
+    named = "".join(f"{names[arm]}{separator}{reward}\n" for arm, reward in rows)
+    plain = "".join(f"{arm},{reward}\n" for arm, reward in rows)
+    found = [
+        read_log(Path("log"), len(names), "agent 0", bounded=True, data=text.encode(), columns=has)
+        for text, has in (
+            (f"arm{separator}reward\n{named}", own),
+            (f"arm,reward\n{plain}", LogColumns()),
+        )
+    ]
+    assert [a.tolist() for a in found[0].rewards] == [b.tolist() for b in found[1].rewards]

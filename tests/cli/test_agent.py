@@ -100,7 +100,10 @@ def test_a_mistake_in_a_log_is_told_before_joining(given: bool, run: Path, posse
     log.write_text("arm,reward\n0,1\n2,0\n")
     data = ["--data", log] if given else []
     refused = posse(*JOIN, "--run", run, "--rank", "3", *data, code=2).err
-    assert f"agent 3: {log}, line 3: needs an arm from 0 to 1 and a finite reward" in refused
+    assert (
+        f"agent 3: {log}, line 3: needs an arm from 0 to 1, and has '2' in the column 'arm'"
+        in refused
+    )
 
 
 @pytest.mark.parametrize("option", ["--run", "--data"])

@@ -179,7 +179,7 @@ def test_check_reads_the_logs_of_rewards_that_are_on_this_machine(
 ) -> None:
     (tmp_path / "rewards-0.csv").write_text("arm,reward\n0,1\n")
     (tmp_path / "rewards-1.csv").write_text("arm,reward\n0,1\n2,7\n")
-    wrong = f"agent 1: {tmp_path}/rewards-1.csv, line 3: has a reward outside [0, 1] for arm 2"
+    wrong = f"agent 1: {tmp_path}/rewards-1.csv, line 3: has the reward 7, outside [0, 1]"
     assert wrong in check(FIELD, code=2).err
     absent = f"{tmp_path}/rewards-2.csv does not exist, nor do the logs of 47 more agents"
     assert absent in check(FIELD, "--set", "arms.clip=[0, 9]").out

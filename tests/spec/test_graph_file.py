@@ -16,50 +16,6 @@ def read(folder, name: str, text: str, agents: int):
     return laid("file", agents, base=str(folder), path=name)
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "words"),
-    [
-        ("0 1 3\n1 0 2\n2 1 3\n3 2 0\n", 1, 3),  # an adjacency list
-        ("0 1\n1 2 0.5\n2 3\n", 2, 3),
-        ("0 1\n1\n", 2, 1),
-        ("source,target\n0,1\n", 1, 2),
-        ("0 1\n1_0 2\n", 2, 2),  # which Python reads as ten
-        ("0 1\n1.0 2\n", 2, 2),
-        ("p edge 4 4\ne 1 2\n", 1, 4),
-        ("0 1\n1 2 3 4\n", 2, 4),
-    ],
-)
-def test_a_line_with_more_or_less_than_two_ranks_is_refused(tmp_path, text, line, words) -> None:
-    with pytest.raises(SpecError, match=rf"line {line} must .* has {words} words?.*\.graphml") as e:
-        read(tmp_path, "g.txt", text, 4)
-    assert e.value.path == "topology.path"
-    assert str(tmp_path / "g.txt") in str(e.value)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "0 1\n1 2\n2 0\n",
-        "# a ring\n0 1\n1,2\n2 0  # closes it\n\n",
-        "% sym unweighted\n% 3 3 3\n0 1\n1 2\n2 0\n",
-        "\ufeff0 , 1\n1,2\n2 0\n",
-        "0 1 {}\n1 2 {}\n2 0 {}\n",  # as networkx writes edges without data
-        "0 0\n0 1\n1 0\n1 2\n0 2\n",
-    ],
-)
-def test_lists_of_edges_have_comments_commas_and_marks(tmp_path, text) -> None:
-    assert read(tmp_path, "g.txt", text, 3) == graphs.ring(3)
-
-
-@pytest.mark.parametrize(
-    "text", ["% sym\n1 2\n2 3\n3 4\n", "4 3\n0 1\n1 2\n2 3\n", "3 4\n0 1\n1 2\n2 3\n"]
-)
-def test_ranks_counted_from_one_and_lines_of_counts_are_refused(tmp_path, text) -> None:
-    said = r"names agent 4, but agents are 0 to 3: '. .'; .* counted from 0, .*\.graphml"
-    with pytest.raises(SpecError, match=said):
-        read(tmp_path, "g.txt", text, 4)
-
-
 def test_node_links_are_read_as_every_networkx_writes_them(tmp_path) -> None:
     """Version 3.4 calls the links "edges"."""
     ring = networkx.cycle_graph(4)

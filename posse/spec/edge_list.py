@@ -1,0 +1,132 @@
+"""Edge lists and Matrix Market files: two nodes a line, by names or whole numbers, and a weight.
+
+Whole numbers are the agents' ranks if they begin at 0. Others, as in collections that count from 1,
+become agents by value, and names in their order of appearance, as in other graph files.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from posse.arms.log_file import NUMBER
+from posse.measure.numbers import counted
+from posse.topologies.graphs import Graph, GraphError, from_edges
+
+FORMATS = (
+    "an edge list has two nodes a line, and # or % begins a comment; .graphml, .gexf, .gml, .g6, "
+    ".s6, .mtx (Matrix Market) and .json (node-link) are read as such"
+)
+
+_WHOLE = re.compile(r"\d{1,18}", re.A)
+_HEADERS = {"source", "target", "from", "to", "src", "dst", "node1", "node2"}
+_MATRIX = "%%MatrixMarket"
+Line = tuple[int, list[str]]
+"""The number of a line, and its words."""
+
+
+def read_edges(text: str, agents: int, weights: str | None) -> Graph:
+    """The graph of an edge list; `GraphError` names the line that is wrong.
+
+    `weights` names the number that a third word is, "" leaves it out, and None refuses it.
+    """
+    lines = list(_words(text))
+    nodes: list[str] = []
+    if text.startswith(_MATRIX):
+        nodes, lines = _matrix(text, lines)
+    edges: dict[tuple[str, str], float | None] = {}
+    for number, words in lines:
+        if len(edges) > 2 * agents**2:
+            raise GraphError("path", f"line {number} is one of more than {2 * agents**2:,} edges")
+        edges[words[0], words[1]] = _weight(number, words, weights)
+    nodes = nodes or _nodes(lines)
+    whole = all(map(_WHOLE.fullmatch, nodes))
+    if whole:
+        nodes = sorted(nodes, key=int)
+        if nodes and int(nodes[0]) == 0 and int(nodes[-1]) < agents:
+            nodes = [str(rank) for rank in range(agents)]  # who has no edge stands in no line
+    if len(nodes) != agents:
+        first = f", of which the first is {nodes[0]!r}" if nodes else ""
+        raise GraphError(
+            "path",
+            f"it names {counted(len(nodes), 'node')}{first}, but agents.count is {agents}; "
+            f"{FORMATS}",
+        )
+    rank = {node: place for place, node in enumerate(nodes)}
+    names = () if whole and nodes == [str(n) for n in range(agents)] else tuple(nodes)
+    graph = from_edges(agents, sorted({(rank[a], rank[b]) for a, b in edges}), 0, names)
+    if not weights:
+        return graph
+    numbers: dict[tuple[int, int], dict[str, float]] = {}
+    for (a, b), weight in edges.items():
+        ends = (min(rank[a], rank[b]), max(rank[a], rank[b]))
+        if weight is not None and ends[0] != ends[1]:
+            known = numbers.setdefault(ends, {weights: weight})[weights]
+            if known != weight:  # as elsewhere: the two directions differ
+                numbers[ends] = {weights: float("nan")}
+    return replace(graph, attributes=numbers)
+
+
+def _words(text: str) -> Iterator[Line]:
+    for number, line in enumerate(text.splitlines(), start=1):
+        told = re.split("[#%]", line)[0].strip()
+        if not told:
+            continue
+        separator = r"\s*\t\s*" if "\t" in told else r"\s*,\s*" if "," in told else r"\s+"
+        words = re.split(separator, told)
+        if words[2:] == ["{}"]:  # as networkx writes an edge without data
+            words.pop()
+        if len(words) < 2:
+            raise GraphError(
+                "path",
+                f"line {number} must have two nodes, and has 1 word: {line[:80]!r}; {FORMATS}",
+            )
+        nodes = [str(int(word)) if _WHOLE.fullmatch(word) else word for word in words[:2]]
+        yield number, [*nodes, *words[2:]]
+
+
+def _matrix(text: str, lines: list[Line]) -> tuple[list[str], list[Line]]:
+    """The nodes of a Matrix Market file, and its lines without that of its sizes."""
+    head = text.split("\n", 1)[0].lower().split()
+    if head[1:3] != ["matrix", "coordinate"] or not lines or len(lines[0][1]) != 3:
+        raise GraphError("path", "is Matrix Market, of which only 'matrix coordinate' is a graph")
+    rows, columns, entries = lines[0][1]
+    if not (rows == columns and rows.isdigit() and len(rows) < 7):
+        raise GraphError("path", f"is a matrix of {rows} rows and {columns} columns, not a graph's")
+    if str(len(lines) - 1) != entries:
+        raise GraphError("path", f"says that it has {entries} entries, and has {len(lines) - 1}")
+    return [str(row + 1) for row in range(int(rows))], lines[1:]
+
+
+def _weight(number: int, words: list[str], weights: str | None) -> float | None:
+    """The weight of an edge; None if it has none or it is left out."""
+    if len(words) == 2:
+        return None
+    if weights is None:
+        raise GraphError(
+            "path",
+            f"line {number} has {len(words)} words, {' '.join(words)[:80]!r}; two are the nodes of "
+            'an edge: if the third is its weight, weights = "NAME" keeps it as the number NAME of '
+            f'the edge, and weights = "" leaves out all after the two; {FORMATS}',
+        )
+    if weights and not NUMBER.fullmatch(words[2]):
+        raise GraphError("path", f"line {number} has the weight {words[2][:80]!r}, not a number")
+    return float(words[2]) if weights else None
+
+
+def _nodes(lines: list[Line]) -> list[str]:
+    """The nodes in their order of appearance; all are whole numbers, or none is."""
+    nodes: dict[str, int] = {}
+    for number, words in lines:
+        for word in words[:2]:
+            nodes.setdefault(word, number)
+    whole = [bool(_WHOLE.fullmatch(node)) for node in nodes]
+    headers = [node for node in nodes if node.lower() in _HEADERS]
+    strange = headers or [node for node, is_whole in zip(nodes, whole, strict=True) if not is_whole]
+    if strange and (headers or any(whole)):
+        line = nodes[strange[0]]
+        raise GraphError(
+            "path",
+            f"line {line} names {strange[0][:80]!r} where other lines have whole numbers, or as a "
+            f"header does: take the line out, or begin it with #; {FORMATS}",
+        )
+    return list(nodes)
