@@ -153,6 +153,10 @@ _ONCE = ("n", "answer", "status")
 
 
 def _show(results: list[PointResult], sweep: SweepDirectory, options: argparse.Namespace) -> None:
+    from posse.report import read
+    from posse.report.differences import names
+    from posse.report.headline import several
+
     measures = ["rounds", "slots", "regret", "rewards", "data_messages"]
     if any(point.plan.spec.network is not None for point in sweep.points):
         measures += ["data_payload_bytes", "elapsed_seconds"]
@@ -183,6 +187,9 @@ def _show(results: list[PointResult], sweep: SweepDirectory, options: argparse.N
             "in all rows: " + "; ".join(f"{columns[place]} {rows[0][place]}" for place in same),
             highlight=False,
         )
+    series = read.find(sweep.folder)
+    verdict = several(series, names(series)).verdict
+    console.print(f"{verdict.state}: {verdict.sentence}", highlight=False)
     message = f"written to {sweep.folder}; posse report {sweep.folder} draws it"
     console.print(message, soft_wrap=True, highlight=False)
 

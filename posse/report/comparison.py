@@ -1,17 +1,27 @@
 """One page for several series: a sweep, or different systems on the same arms."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from posse.measure.confidence import mean_interval
-from posse.measure.numbers import capital, number
+from posse.measure.confidence import FEWEST, mean_interval, mean_of
+from posse.measure.numbers import capital, number, short, with_interval
 from posse.report import privacy
 from posse.report.differences import CHANCE, apart, brief, keys_of, names, ordered, together, varied
 from posse.report.drawing import FEWEST_JOINED, Chart, bars, canvas, large_numbers, points, to_svg
-from posse.report.headline import headline
-from posse.report.page import Cell, Page, Section, mean_cell, some, table
+from posse.report.headline import Ranks, Several, several
+from posse.report.page import (
+    Cell,
+    Page,
+    RankedRow,
+    Ranking,
+    Section,
+    mean_cell,
+    some,
+    table,
+)
 from posse.report.read import Series
 from posse.report.regret import regret
 from posse.results.measures import (
@@ -24,6 +34,7 @@ from posse.results.measures import (
     SLOTS,
     Measure,
 )
+from posse.results.verdict import alerts
 
 _SHOWN = (
     ("rounds", ROUNDS, "rounds (activations)"),
@@ -41,26 +52,116 @@ _TIME = ("time", SECONDS, "seconds until the answer")
 
 def several_page(series: list[Series], title: str, kicker: str) -> Page:
     """Everything side by side: what differs, what was found, regret, cost, privacy."""
-    called = dict(zip((s.path for s in series), names(series), strict=True))
+    called = names(series)
     complete = [s for s in series if s.runs]
-    labels = [called[s.path] for s in complete]
-    alerts = [
-        f"{called[s.path]} ({s.name}) did not finish: {s.failure}."
-        for s in series
-        if s.failure is not None
-    ]
+    labels = [name for s, name in zip(series, called, strict=True) if s.runs]
+    told = several(series, called)
+    warned = []
     if len({s.spec.seed for s in series if s.drawn_by_run}) > 1:
-        alerts.append(
+        warned.append(
             "arms.means has no seed, so each run drew its arms by its own: "
             "those of different seeds had different arms."
         )
     keys = varied(series)
     what = ", ".join(key.removeprefix("parameters.") for key in keys) or "nothing but the seed"
-    tables = [keys_of(s) for s in series]
     networked = any(s.spec.network is not None for s in series)
     measured = (*_SHOWN, _TIME) if networked else _SHOWN
-    counts = {len(s.runs) for s in complete}
+    overview = _overview(series, keys, measured)
+    if told.measure is not None:
+        overview = _ranked(series, called, told, told.measure, overview)
+    sections = [overview]
+    axis = _numeric_axis(complete, keys)
+    charts = some(
+        regret(complete, labels),
+        *(
+            _against(complete, axis, *shown) if axis else _bars(complete, labels, *shown)
+            for shown in measured
+            if axis or shown[1] is not told.measure  # its ranking shows it
+        ),
+        _time_against_bytes(complete, labels) if networked else None,
+    )
+    if charts:
+        sections.append(Section(id="measured", title="Measured", charts=charts))
+    if complete:
+        sections.append(_privacy(complete, labels))
+    failed = [
+        f"{name} ({s.name}): {s.failure}"
+        for s, name in zip(series, called, strict=True)
+        if s.failure is not None and s.live is None
+    ]
+    return Page(
+        title=told.verdict.sentence or title,
+        kicker=f"{kicker} · {title}",
+        lead=f"{told.judged} {len(series)} series of runs that differ in {what}.".strip(),
+        alerts=[*failed, *alerts(told.verdict), *warned],
+        sections=sections,
+    )
+
+
+def _ranked(
+    series: list[Series], called: list[str], told: Several, measure: Measure, overview: Section
+) -> Section:
+    """A row per series, the best first, on one axis for each problem; the table folded below."""
+    counts = {len(s.values(measure.read)) for s in series if s.runs}
     n = counts.pop() if len(counts) == 1 else 0
+    of = f"{n} runs of each" if n else "the runs of each"
+    fewest = min(counts or {n})
+    bar = ", a bar its 95% interval" if fewest >= FEWEST else ""
+    return replace(
+        overview,
+        text=[f"A dot is the mean over {of}{bar}."],
+        rankings=[_ranking(series, called, measure, ranks, n) for ranks in told.ranks],
+        tables=[replace(made, folded=True) for made in overview.tables],
+    )
+
+
+def _ranking(
+    series: list[Series], called: list[str], measure: Measure, ranks: Ranks, n_of_each: int
+) -> Ranking:
+    rows = []
+    for n in ranks.order:
+        values = series[n].values(measure.read)
+        mean, low, high = mean_interval(values)
+        known = len(values) >= FEWEST
+        css = "best" if n == ranks.winner else "level" if n in ranks.level else ""
+        rows.append(
+            RankedRow(
+                name=called[n],
+                value=mean,
+                low=low if known else None,
+                high=high if known else None,
+                text=with_interval(mean_of(values), n_of_each),
+                cells=_cells(series[n]),
+                css=css if len(ranks.order) > 1 else "",
+            )
+        )
+    ends = [end for row in rows for end in (row.value, row.low, row.high) if end is not None]
+    axis = f"{measure.label}" + (f", {unit}" if (unit := measure.counts(series[0].runs[0])) else "")
+    left = min(0.0, *ends)
+    return Ranking(title=ranks.problem, axis=axis, rows=rows, left=left, right=max(*ends, left))
+
+
+def _cells(series: Series) -> list[tuple[str, str]]:
+    """What stands beside a rank: bytes, ε, and how often the answer was right."""
+    verdict = series.verdict
+    cells = []
+    if any(sizes := series.values(DATA_BYTES.read)):
+        cells.append(("bytes", short(float(np.mean(sizes)))))
+    cells.append(("", verdict.epsilon))
+    if known := [run.right for run in series.runs if run.right is not None]:
+        cells.append(("right", f"{sum(known)} of {len(known)}"))
+    if verdict.state != "done":
+        cells.append(("", f"{verdict.state}: {len(series.runs)} of {series.spec.repeat} runs"))
+    return cells
+
+
+def _overview(
+    series: list[Series], keys: list[str], measured: tuple[tuple[str, Measure, str], ...]
+) -> Section:
+    """All numbers in a table: what differs, and the means of what was measured."""
+    counts = {len(s.runs) for s in series if s.runs}
+    n = counts.pop() if len(counts) == 1 else 0
+    tables = [keys_of(s) for s in series]
     columns: list[tuple[str, list[Any]]] = [
         ("system", [s.spec.system for s in series]),
         *(
@@ -70,43 +171,19 @@ def several_page(series: list[Series], title: str, kicker: str) -> Page:
         ),
         ("ended", [_statuses(s) for s in series]),
         ("arm", [_answers(s) for s in series]),
-        *((label, [mean_cell(s.values(m.read), n) for s in series]) for _, m, label in measured),
+        *(
+            (label, [mean_cell(s.values(m.read), n) for s in series])
+            for _, m, label in measured
+            if any(any(s.values(m.read)) for s in series)  # a column of zeros says nothing
+        ),
         ("folder", [None if s.at else s.name for s in series]),
     ]
     shown = [(name, values) for name, values in columns if any(map(_has_text, values))]
     header, cells = zip(*shown, strict=True)
-    sections = [
-        Section(
-            id="overview",
-            title="Side by side",
-            text=[
-                f"Means over the runs of each{f' (n = {n})' * bool(n)}, with their 95% intervals "
-                "from five runs on."
-            ],
-            tables=[table("", header, zip(*cells, strict=True))],
-        )
-    ]
-    axis = _numeric_axis(complete, keys)
-    charts = some(
-        regret(complete, labels),
-        *(
-            _against(complete, axis, *shown) if axis else _bars(complete, labels, *shown)
-            for shown in measured
-        ),
-        _time_against_bytes(complete, labels) if networked else None,
-    )
-    if charts:
-        sections.append(Section(id="measured", title="Measured", charts=charts))
-    if complete:
-        sections.append(_privacy(complete, labels))
-    best, judged = headline(complete, labels)
-    return Page(
-        title=best or title,
-        kicker=f"{kicker} · {title}",
-        lead=f"{judged} {len(series)} series of runs that differ in {what}.".strip(),
-        alerts=alerts,
-        sections=sections,
-    )
+    intervals = ", with their 95% intervals" if min(counts or {n}, default=0) >= FEWEST else ""
+    text = f"Means over the runs of each{f' (n = {n})' * bool(n)}{intervals}."
+    made = table("All numbers", header, zip(*cells, strict=True))
+    return Section(id="overview", title="Side by side", text=[text], tables=[made])
 
 
 _TERMS = ("Protected", "Against", "Promised", "Spent", "In the lab", "Does it hold?")

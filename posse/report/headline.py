@@ -1,13 +1,18 @@
-"""Which of several series is better, by how much, how surely, and on what."""
+"""Which of several series is better, how surely, and on what: their verdict and their ranks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.special import stdtrit
 
-from posse.measure.confidence import FEWEST, mean_ci, student
-from posse.measure.numbers import average, capital, counted, number
+from posse.measure.confidence import FEWEST, mean_ci
+from posse.measure.numbers import average, capital, counted, listed, number
 from posse.report.differences import keys_of, label_of, together, varied
 from posse.report.differences import names as names_of
 from posse.report.read import Series
 from posse.results.measures import REGRET, REWARDS, ROUNDS, Measure
+from posse.results.verdict import VerdictLine
 
 _BY = ((REGRET, "least regret", 1), (REWARDS, "most rewards", -1), (ROUNDS, "fewest rounds", 1))
 """What series are judged by, the first that all have; what is best of it; 1 if less is better."""
@@ -15,25 +20,98 @@ _BY = ((REGRET, "least regret", 1), (REWARDS, "most rewards", -1), (ROUNDS, "few
 _FEW = 8
 """Up to so many problems are named in a title."""
 
+_NAMED = 3
+"""Up to so many of those that are level are named in a title."""
 
-def headline(series: list[Series], names: list[str]) -> tuple[str, str]:
-    """A title that names the best of at least two series, and how surely it is; empty if unknown.
+_ERROR = 0.05
+"""The probability that chance alone calls any of the differences of one problem clear."""
 
-    Sure is what the 95 % interval of the difference to the second allows: by Student's t of the
-    differences run by run where seeds are the same, else of two samples. The second of several is
-    next to the best by choice, so that "clear" is no likelier by chance than with two: less than
-    one in twenty. Sums of different problems are not compared: the best of each is named, or how
-    they change.
+
+@dataclass(frozen=True)
+class Ranks:
+    """Series of one problem in their order, the best first, by their places in the whole.
+
+    `level` are those that are not clearly worse than the best, itself among them.
     """
+
+    problem: str
+    order: list[int]
+    level: set[int]
+
+    @property
+    def winner(self) -> int | None:
+        """The one that is clearly better than all others."""
+        return self.order[0] if len(self.level) == 1 < len(self.order) else None
+
+
+@dataclass(frozen=True)
+class Several:
+    """What several series show: the verdict, words on how sure it is, the measure, the ranks."""
+
+    verdict: VerdictLine
+    judged: str = ""
+    measure: Measure | None = None
+    ranks: list[Ranks] = field(default_factory=list)
+
+
+def several(series: Sequence[Series], names: Sequence[str]) -> Several:
+    """The verdict on series: failures first, then what is under way, then who is best.
+
+    Nobody is called best whose difference to any other may be chance. Clear is what the 95 %
+    interval of the difference allows, by Student's t of the differences run by run where seeds are
+    the same, else of two samples; with k series of a problem there are k - 1 differences to the
+    best, and each interval is widened so that together they err less than one time in twenty
+    (Bonferroni). Sums of different problems are not compared.
+    """
+    there = [n for n, s in enumerate(series) if s.runs]
+    complete, called = [series[n] for n in there], [names[n] for n in there]
+    found = _found(complete, called)
+    failed = [n for n, s in enumerate(series) if s.verdict.state in ("failed", "partial")]
+    going = [n for n, s in enumerate(series) if s.live is not None]
+    sentence, state = found.verdict.sentence, found.verdict.state
+    first = ""
+    if failed:
+        state = "partial" if complete else "failed"
+        which = listed([names[n] for n in failed])
+        first = f"{len(failed)} of {len(series)} series did not finish ({which})"
+    elif going:
+        state = "under way"
+        first = f"{len(going)} of {len(series)} series are under way"
+    if first:
+        sentence = f"{first}. Until then: {sentence}" if sentence else first
+    losses = [
+        (f"{name}: {label}", said)
+        for s, name in zip(series, names, strict=True)
+        for label, said in s.verdict.losses
+    ]
+    told = VerdictLine(
+        state=state,
+        sentence=sentence,
+        clear=found.verdict.clear and not first,
+        losses=tuple(losses),
+    )
+    ranks = [
+        Ranks(r.problem, [there[n] for n in r.order], {there[n] for n in r.level})
+        for r in found.ranks
+    ]
+    return Several(told, f"{found.judged}{_on(complete)}".strip(), found.measure, ranks)
+
+
+def _line(sentence: str, *, clear: bool = True) -> VerdictLine:
+    return VerdictLine(state="done", sentence=sentence, clear=clear)
+
+
+def _found(series: list[Series], names: list[str]) -> Several:
+    """The verdict on complete series by the first measure that all have."""
     for measure, praise, sign in _BY:
         values = [s.values(measure.read) for s in series]
         if len(series) > 1 and all(values) and any(map(any, values)):
             if keys := [key for key in varied(series) if _is_of_the_problem(key)]:
-                title, after = _over_problems(series, keys, measure, praise, sign)
-            else:
-                title, after = _best(series, names, measure, praise, sign)
-            return title, f"{after}{_rights(series, names)}{_on(series)}".rstrip()
-    return "", ""
+                return _over_problems(series, names, keys, measure, praise, sign)
+            ranks = _rank(series, list(range(len(series))), "", measure, sign)
+            return _best(series, names, ranks, measure, praise)
+    one = series[0].verdict.sentence if len(series) == 1 else ""
+    return Several(_line(one, clear=False))
 
 
 def _is_of_the_problem(key: str) -> bool:
@@ -41,53 +119,87 @@ def _is_of_the_problem(key: str) -> bool:
     return key in ("parameters.horizon", "agents.count") or key.startswith("arms.")
 
 
+def _rank(
+    series: list[Series], places: list[int], problem: str, measure: Measure, sign: int
+) -> Ranks:
+    means = {n: float(np.mean(series[n].values(measure.read))) for n in places}
+    order = sorted(places, key=lambda n: sign * means[n])
+    best, *others = order
+    level = {best} | {
+        n for n in others if not _differ(series[best], series[n], measure, len(others)).clear
+    }
+    return Ranks(problem, order, level)
+
+
 def _best(
-    series: list[Series], names: list[str], measure: Measure, praise: str, sign: int
-) -> tuple[str, str]:
+    series: list[Series], names: list[str], ranks: Ranks, measure: Measure, praise: str
+) -> Several:
     """Which is the best of series of the same problem, and how surely."""
     means = [float(np.mean(s.values(measure.read))) for s in series]
-    best, *others = sorted(range(len(series)), key=lambda n: sign * means[n])
+    best, *others = ranks.order
     value = average(series[best].values(measure.read))
-    first = together([names[n] for n in range(len(series)) if means[n] == means[best]])
-    others = [n for n in others if means[n] != means[best]]
-    if not others:
-        return f"{first} have the same {praise.partition(' ')[2]}: {value}", ""
-    second = others[0]
-    judged, _ = _difference(series[best], series[second], measure)
-    following = average(series[second].values(measure.read))
-    behind = together([names[n] for n in others if means[n] == means[second]])
-    has = "has" if len(others) == len(series) - 1 else "have"
-    title = f"{first} {has} the {praise}: {value}"
-    return title, f"The next is {behind}: {following}; {judged}. "
+    alike = [n for n in ranks.order if means[n] == means[best]]
+    if len(alike) == len(series):
+        who = " and ".join(names[n] for n in alike) if len(alike) <= _NAMED else "all"
+        said = f"No difference in {measure.label} between {who}: {value} each"
+        return Several(_line(said, clear=False), "", measure, [ranks])
+    behind = next(n for n in others if means[n] != means[best])
+    following = average(series[behind].values(measure.read))
+    judged = _differ(series[best], series[behind], measure, len(others))
+    if ranks.winner is None:
+        few = min(len(s.values(measure.read)) for s in series) < FEWEST
+        level = [names[n] for n in ranks.order if n in ranks.level]
+        which = f"among {len(level)} of {len(series)}"
+        if len(level) <= _NAMED:
+            which = f"between {' and '.join(level)}"
+        reason = f": fewer than {FEWEST} runs of each" if few else ""
+        said = f"No clear difference in {measure.label} {which}{reason}"
+        after = (
+            f"Least on average is {names[best]} with {value}"
+            if praise[0] != "m"
+            else (f"Most on average has {names[best]}, {value}")
+        )
+        return Several(_line(said, clear=False), f"{after}; {judged.said}. ", measure, [ranks])
+    said = f"{names[best]} has the {praise}: {value}"
+    after = f"The next is {names[behind]}: {following}; {judged.said}. "
+    return Several(_line(said), after, measure, [ranks])
 
 
 def _over_problems(
-    series: list[Series], keys: list[str], measure: Measure, praise: str, sign: int
-) -> tuple[str, str]:
+    series: list[Series],
+    names: list[str],
+    keys: list[str],
+    measure: Measure,
+    praise: str,
+    sign: int,
+) -> Several:
     """Which is the best of each problem; where each problem has one series, how it changes."""
-    groups: dict[str, list[Series]] = {}
-    for s in sorted(series, key=lambda s: _numbers(s, keys)):
-        values = [label_of(key, keys_of(s).get(key)) for key in keys]
-        groups.setdefault(", ".join(values), []).append(s)
-    if all(len(group) == 1 for group in groups.values()):
-        return _change([group[0] for group in groups.values()], list(groups), keys, measure)
+    groups: dict[str, list[int]] = {}
+    for n in sorted(range(len(series)), key=lambda n: _numbers(series[n], keys)):
+        values = [label_of(key, keys_of(series[n]).get(key)) for key in keys]
+        groups.setdefault(", ".join(values), []).append(n)
+    ranks = [_rank(series, places, name, measure, sign) for name, places in groups.items()]
+    if all(len(places) == 1 for places in groups.values()):
+        change, after = _change([series[r.order[0]] for r in ranks], list(groups), keys, measure)
+        return Several(_line(change), after, measure, ranks)
     winners: dict[str, list[str]] = {}
-    clear = 0
-    for problem, group in groups.items():
-        means = [float(np.mean(s.values(measure.read))) for s in group]
-        best, *others = sorted(range(len(group)), key=lambda n: sign * means[n])
-        alone = not others or means[others[0]] != means[best]
-        called = names_of(group)[best] if len(group) > 1 else group[best].spec.system
-        winners.setdefault(called if alone else "none alone", []).append(problem)
-        if others:
-            clear += _difference(group[best], group[others[0]], measure)[1]
-    if len(winners) == 1:
-        problems = together(list(groups)) if len(groups) <= _FEW else f"all {len(groups)} problems"
-        title = f"{next(iter(winners))} has the {praise} at {problems}"
-    else:
-        parts = [f"{name} at {together(problems)}" for name, problems in winners.items()]
-        title = f"The {praise}: {'; '.join(parts)}"
-    return title, f"The difference to the next is clear at {clear} of {len(groups)}. "
+    for r in ranks:
+        if r.winner is not None:
+            within = names_of([series[n] for n in groups[r.problem]])
+            called = within[groups[r.problem].index(r.winner)]
+            winners.setdefault(called, []).append(r.problem)
+    open_ones = [r.problem for r in ranks if r.winner is None]
+    parts = [f"{name} has the {praise} at {_at(at)}" for name, at in winners.items()]
+    if not parts:
+        said = f"No clear difference in {measure.label} at {_at(open_ones)}"
+        return Several(_line(said, clear=False), "", measure, ranks)
+    if open_ones:
+        parts.append(f"no clear difference at {_at(open_ones)}")
+    return Several(_line("; ".join(parts), clear=not open_ones), "", measure, ranks)
+
+
+def _at(problems: list[str]) -> str:
+    return together(problems) if len(problems) <= _FEW else f"{len(problems)} problems"
 
 
 def _numbers(series: Series, keys: list[str]) -> list[float]:
@@ -113,40 +225,40 @@ def _change(
     return title, f"{number(after / before)} times as much at {number(high / low)} times {name}. "
 
 
-def _difference(best: Series, second: Series, measure: Measure) -> tuple[str, bool]:
-    """The difference of the means with its interval, what that decides, and whether it is clear."""
+@dataclass(frozen=True)
+class _Difference:
+    clear: bool
+    said: str
+
+
+def _differ(best: Series, second: Series, measure: Measure, compared: int) -> _Difference:
+    """Whether two means differ, with the interval of their difference, one of `compared`."""
     of_best, of_second = (np.array(s.values(measure.read)) for s in (best, second))
     if min(len(of_best), len(of_second)) < FEWEST:
-        return f"below {FEWEST} runs of each it is not known how surely they differ", False
+        return _Difference(False, f"below {FEWEST} runs of each nothing is sure")
+    quantile = 1 - _ERROR / (2 * max(compared, 1))
     if [run.seed for run in best.runs] == [run.seed for run in second.runs]:
-        mean, half = mean_ci((of_second - of_best).tolist())
-        how = "run by run"
+        differences = of_second - of_best
+        mean, _ = mean_ci(differences.tolist())
+        spread = differences.var(ddof=1) / len(differences)
+        freedom, how = len(differences) - 1, "run by run"
     else:
         mean = float(of_second.mean() - of_best.mean())
         spread = of_best.var(ddof=1) / len(of_best) + of_second.var(ddof=1) / len(of_second)
-        half = student(min(len(of_best), len(of_second)) - 1) * float(spread) ** 0.5
-        how = "of separate runs"
-    is_clear = abs(mean) > (half or 0.0)
+        freedom, how = min(len(of_best), len(of_second)) - 1, "of separate runs"
+    half = float(stdtrit(freedom, quantile)) * float(spread) ** 0.5
+    is_clear = abs(mean) > half
+    many = f", one of {compared} differences" * (compared > 1)
     judged = "which is clear" if is_clear else "which may be chance"
-    return f"they differ by {number(abs(mean))} ± {number(half)} ({how}), {judged}", is_clear
-
-
-def _rights(series: list[Series], names: list[str]) -> str:
-    """In how many runs each named the best arm, where that is known."""
-    answers: dict[str, list[str]] = {}
-    for entry, name in zip(series, names, strict=True):
-        if known := [run.right for run in entry.runs if run.right is not None]:
-            answers.setdefault(f"{sum(known)} of {len(known)}", []).append(name)
-    if len(answers) == 1 and len(series) > 1:
-        return f"Right: each in {next(iter(answers))}. "
-    parts = [f"{name} in {count}" for count, called in answers.items() for name in called]
-    return f"Right: {', '.join(parts)}. " if parts else ""
+    return _Difference(
+        is_clear, f"they differ by {number(abs(mean))} ± {number(half)} ({how}{many}), {judged}"
+    )
 
 
 def _on(series: list[Series]) -> str:
     """On how many arms and agents, where that is the same for all."""
     counts = {(s.spec.arms.arm_count(), s.spec.agents.count) for s in series}
-    if len(counts) > 1:
+    if len(counts) != 1:
         return ""
     arms, agents = counts.pop()
     kind = series[0].spec.arms.__struct_config__.tag

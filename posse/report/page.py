@@ -11,7 +11,7 @@ from markupsafe import Markup
 from posse import __version__
 from posse.gates import files
 from posse.measure.confidence import mean_of
-from posse.measure.numbers import number, with_interval
+from posse.measure.numbers import number, short, with_interval
 from posse.report.drawing import Chart
 from posse.report.palette import csp_hash, variables
 
@@ -59,6 +59,43 @@ class Verdict:
     evidence: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class RankedRow:
+    """A row of a ranking: a dot at `value` with its interval, and words beside it.
+
+    `low` and `high` are None without an interval. `css` is "best" for the one that is clearly
+    better than all others, "level" for those that are not clearly worse than the best, else "".
+    """
+
+    name: str
+    value: float
+    low: float | None
+    high: float | None
+    text: str
+    cells: Sequence[tuple[str, str]]
+    css: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranking:
+    """Rows in their order on one axis, from `left` to `right`."""
+
+    title: str
+    axis: str
+    rows: Sequence[RankedRow]
+    left: float
+    right: float
+
+    def at(self, value: float) -> float:
+        """Where a value lies, in per cent of the axis."""
+        return round(100 * (value - self.left) / ((self.right - self.left) or 1.0), 2)
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The ends of the axis in words."""
+        return short(self.left), short(self.right)
+
+
 @dataclass(kw_only=True)
 class Section:
     """A part of a page."""
@@ -70,6 +107,7 @@ class Section:
     terms: list[tuple[str, str]] = field(default_factory=list)
     charts: list[Chart] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
+    rankings: list[Ranking] = field(default_factory=list)
     code: str = ""
 
     @property
