@@ -63,10 +63,13 @@ def label_of(key: str, value: Any) -> str:
 
 
 def ordered(labels: list[str]) -> bool:
-    """Whether labels differ by one number alone, and stand in its order: "p = 1", "p = 2", …"""
+    """Whether labels differ by one number alone, and stand in its order: "p = 1", "p = 2", …
+
+    A label of several, as `together` makes it ("p = 1, 2"), stands by its first.
+    """
     parts = [label.rpartition(" = ") for label in labels]
     try:
-        values = [float(value) for _, _, value in parts]
+        values = [float(value.partition(",")[0]) for _, _, value in parts]
     except ValueError:
         return False
     in_order = values in (sorted(values), sorted(values, reverse=True))

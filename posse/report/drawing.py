@@ -1,6 +1,7 @@
 """Figures by matplotlib as small SVG, coloured by CSS variables so that a page can be dark."""
 
 import io
+import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -30,7 +31,9 @@ COLOUR = {name: f"#00fe{index:02x}" for index, name in enumerate(PALETTE["light"
 """A stand-in for each CSS variable: matplotlib knows only fixed colours."""
 
 SERIES = [COLOUR[f"s{i}"] for i in range(8)]
-DASHES = ["-", "--", "-.", ":"]
+DASHES = ["-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (3, 1)), (0, (1, 1))]
+"""Line number n of several has dash n, so that lines are told apart without colours."""
+
 MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*"]
 
 _STYLE: Any = {
@@ -207,7 +210,8 @@ def note(
 FEWEST_JOINED = 3
 """Fewer places are not joined by a line."""
 
-_FAINTEST = 0.35
+_FAINTEST = 0.72
+"""The faintest of several shades has this much colour: 3 : 1 against its paper."""
 
 
 def look(index: int, shades: int = 0) -> dict[str, Any]:
@@ -234,8 +238,43 @@ def curve(
     """Line number `index` of several, with its interval where not NaN; `shades` as `look`."""
     axes.fill_between(x, low, high, **(look(index, shades) | {"alpha": 0.2}), linewidth=0)
     above = 2 + 1 / (1 + x[-1])  # a short line that a long one begins with would not be seen
-    dashes = DASHES[index // 8 % 4 * (not shades)]
+    dashes = DASHES[index % len(DASHES)]
     axes.plot(x, mean, linestyle=dashes, label=label, zorder=above, **look(index, shades))
+
+
+_LONGEST = 22
+"""An end label with more letters is a letter, and a legend says whose."""
+
+_APART = 12.0
+"""Points between two end labels."""
+
+
+def end_labels(axes: Axes, ends: Sequence[tuple[str, float, float]], *, shades: int = 0) -> None:
+    """At the end of each of several lines its name: (name, x, y) of each, in the lines' order.
+
+    Where a name is long all have letters, and the legend says whose. Names do not overlap.
+    """
+    if len(ends) < 2:
+        return
+    right = axes.get_xlim()[1]
+    names = [name for name, *_ in ends]
+    if max(map(len, names)) > _LONGEST or len(ends) > len(DASHES):
+        names = [chr(97 + n % 26) * (1 + n // 26) for n in range(len(ends))]
+        for line, name in zip(axes.get_legend_handles_labels()[0], names, strict=False):
+            line.set_label(f"{name}: {line.get_label()}")
+    else:
+        for line in axes.get_legend_handles_labels()[0][: len(ends)]:
+            line.set_label(f"_{line.get_label()}")
+    axes.figure.canvas.draw()  # lays out: only then is it known where a value lies
+    places = [axes.transData.transform((right, y))[1] for _, _, y in ends]
+    per_point = axes.figure.dpi / 72
+    low = -math.inf
+    for n in sorted(range(len(ends)), key=lambda n: (places[n], n)):
+        at = max(places[n], low + _APART * per_point)
+        low = at
+        away = (4.0, (at - places[n]) / per_point)
+        colour = look(n, shades)["color"]
+        note(axes, names[n], (right, ends[n][2]), away, color=colour, ha="left", fontsize=9.5)
 
 
 def points(

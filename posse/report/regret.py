@@ -19,6 +19,7 @@ from posse.report.drawing import (
     Chart,
     canvas,
     curve,
+    end_labels,
     large_numbers,
     thin,
     to_svg,
@@ -65,9 +66,11 @@ def regret(all_series: list[Series], names: Sequence[str] = ("measured",)) -> Ch
     units = {s.clock_unit for s, _, _ in shown}
     rows: list[tuple[Any, ...]] = []
     shades = len(shown) if ordered([name for _, name, _ in shown]) else 0
+    last: list[tuple[str, float, float]] = []
     with canvas() as (figure, axes):
         for index, (_, name, curves) in enumerate(shown):
             times, mean, *ends = mean_curve(curves)
+            last.append((name, float(times[-1]), float(mean[-1])))
             if len(shown) == 1:
                 for single in curves[:10]:
                     xs, ys = np.array(thin(single, 80), dtype=float)[:, :2].T
@@ -84,6 +87,7 @@ def regret(all_series: list[Series], names: Sequence[str] = ("measured",)) -> Ch
         axes.set(xlabel=f"time ({' or '.join(sorted(units))})", ylabel="cumulative regret")
         axes.set(xlim=(0, None), ylim=(min(0.0, axes.get_ylim()[0]), None))
         large_numbers(axes, x=True)
+        end_labels(axes, last, shades=shades)
     runs = [len(curves) for _, _, curves in shown]
     least, most = min(runs), max(runs)
     caption = of_runs(least, most)

@@ -3,6 +3,7 @@
 import pytest
 
 from posse.cli import main as cli
+from posse.report.palette import PALETTE
 from tests.report.test_report import make
 from tests.support.browser import CHROMIUM, Browser
 
@@ -63,6 +64,47 @@ def pages(tmp_path_factory):
         "compare": folder / "compare.html",
         "long names": folder / "long.html",
     }
+
+
+RANKED = """
+[...document.querySelectorAll(".ranked li")].map(row => {
+  const box = row.getBoundingClientRect(), dot = row.querySelector(".dot").getBoundingClientRect();
+  const shown = [...row.children].every(e => e.clientHeight > 0 || e.getClientRects().length);
+  return [row.querySelector("b").textContent, shown && box.height > 20,
+          dot.left >= box.left && dot.right <= box.right + 6];
+})
+"""
+
+
+@pytest.mark.parametrize("width", [375, 768, 1440])
+def test_every_series_has_its_row_whole_at_any_width(browser, pages, width):
+    browser.open(pages["long names"], width=width)
+    rows = browser.evaluate(RANKED)
+    assert sorted(name for name, *_ in rows) == ["central", "dp-mase", "independent"]
+    assert all(all(fits) for _, *fits in rows)
+
+
+PAPER = """
+(() => {
+  const css = getComputedStyle(document.documentElement);
+  const wide = [...document.querySelectorAll("main *")].filter(e => !e.closest("svg") &&
+    e.getBoundingClientRect().right > document.documentElement.clientWidth + 1);
+  const cut = [...document.querySelectorAll(".scroll")].filter(e =>
+    e.scrollHeight > e.clientHeight + 1 || e.scrollWidth > e.clientWidth + 1);
+  return [css.getPropertyValue("--ink"), wide.length, cut.length,
+          document.querySelectorAll(".ranked li").length];
+})()
+"""
+
+
+@pytest.mark.parametrize("name", ["report", "compare", "long names"])
+def test_on_paper_nothing_is_cut_and_all_is_dark_on_light(browser, pages, name):
+    """A4 with margins of 14 mm is 688 pixels wide."""
+    browser.open(pages[name], width=688, dark=True, media="print")
+    ink, wide, cut, rows = browser.evaluate(PAPER)
+    assert ink == PALETTE["light"]["ink"]
+    assert (wide, cut) == (0, 0)
+    assert rows == {"report": 0, "compare": 2, "long names": 3}[name]
 
 
 TOO_WIDE = """

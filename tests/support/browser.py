@@ -100,7 +100,7 @@ class Browser:
                     self.messages.append({"request": url})
         return message
 
-    def open(self, path, *, width=1280, height=900, dark=False):
+    def open(self, path, *, width=1280, height=900, dark=False, media="screen"):
         """Open a file, or an address, and wait until it is laid out and painted."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
@@ -110,7 +110,7 @@ class Browser:
             mobile=width < 600,
         )
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
-        self.call("Emulation.setEmulatedMedia", features=scheme)
+        self.call("Emulation.setEmulatedMedia", media=media, features=scheme)
         is_address = str(path).startswith("http:")
         self.call("Page.navigate", url=path if is_address else Path(path).resolve().as_uri())
         while self.evaluate("document.readyState") != "complete":
