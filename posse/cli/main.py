@@ -29,6 +29,7 @@ from posse.gates.shown import printable
 
 VERBS_BY_PURPOSE = {
     "Find the best arm, on this machine": {
+        "import": ("importing", "write a run file of a public log or graph, with a receipt"),
         "new": ("new", "write a first system of your own, with run file and test"),
         "list": ("listing", "list systems, arms and topologies with their parameters"),
         "check": ("check", "check and explain a run file without starting anything"),

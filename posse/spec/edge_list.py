@@ -20,12 +20,17 @@ FORMATS = (
 _WHOLE = re.compile(r"\d{1,18}", re.A)
 _HEADERS = {"source", "target", "from", "to", "src", "dst", "node1", "node2"}
 _MATRIX = "%%MatrixMarket"
-Line = tuple[int, list[str]]
+_MOST_ALONE = 100_000
+"""Numbers from 0 up to here are ranks if nobody says how many agents there are."""
+
+Words = tuple[int, list[str]]
 """The number of a line, and its words."""
 
 
-def read_edges(text: str, agents: int, weights: str | None) -> Graph:
+def read_edges(text: str, agents: int | None, weights: str | None) -> Graph:
     """The graph of an edge list; `GraphError` names the line that is wrong.
+
+    Without `agents` there are as many as it has nodes.
 
     `weights` names the number that a third word is, "" leaves it out, and None refuses it.
     """
@@ -35,16 +40,19 @@ def read_edges(text: str, agents: int, weights: str | None) -> Graph:
         nodes, lines = _matrix(text, lines)
     edges: dict[tuple[str, str], float | None] = {}
     for number, words in lines:
-        if len(edges) > 2 * agents**2:
+        if agents is not None and len(edges) > 2 * agents**2:
             raise GraphError("path", f"line {number} is one of more than {2 * agents**2:,} edges")
         edges[words[0], words[1]] = _weight(number, words, weights)
     nodes = nodes or _nodes(lines)
     whole = all(map(_WHOLE.fullmatch, nodes))
     if whole:
         nodes = sorted(nodes, key=int)
-        if nodes and int(nodes[0]) == 0 and int(nodes[-1]) < agents:
+        most = _MOST_ALONE if agents is None else agents
+        if nodes and int(nodes[0]) == 0 and int(nodes[-1]) < most:
+            agents = int(nodes[-1]) + 1 if agents is None else agents
             nodes = [str(rank) for rank in range(agents)]  # who has no edge stands in no line
-    if len(nodes) != agents:
+    agents = len(nodes) if agents is None else agents
+    if len(nodes) != agents or not agents:
         first = f", of which the first is {nodes[0]!r}" if nodes else ""
         raise GraphError(
             "path",
@@ -66,7 +74,7 @@ def read_edges(text: str, agents: int, weights: str | None) -> Graph:
     return replace(graph, attributes=numbers)
 
 
-def _words(text: str) -> Iterator[Line]:
+def _words(text: str) -> Iterator[Words]:
     for number, line in enumerate(text.splitlines(), start=1):
         told = re.split("[#%]", line)[0].strip()
         if not told:
@@ -84,7 +92,7 @@ def _words(text: str) -> Iterator[Line]:
         yield number, [*nodes, *words[2:]]
 
 
-def _matrix(text: str, lines: list[Line]) -> tuple[list[str], list[Line]]:
+def _matrix(text: str, lines: list[Words]) -> tuple[list[str], list[Words]]:
     """The nodes of a Matrix Market file, and its lines without that of its sizes."""
     head = text.split("\n", 1)[0].lower().split()
     if head[1:3] != ["matrix", "coordinate"] or not lines or len(lines[0][1]) != 3:
@@ -113,7 +121,7 @@ def _weight(number: int, words: list[str], weights: str | None) -> float | None:
     return float(words[2]) if weights else None
 
 
-def _nodes(lines: list[Line]) -> list[str]:
+def _nodes(lines: list[Words]) -> list[str]:
     """The nodes in their order of appearance; all are whole numbers, or none is."""
     nodes: dict[str, int] = {}
     for number, words in lines:

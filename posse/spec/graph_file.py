@@ -45,12 +45,14 @@ _FEWEST, _NO_SIZES = 100, {"seed", "tries", "max_iters"}
 """Numbers in a generator's parameters may always be so large; and those that size nothing."""
 
 
-def read_graph(path: Path, agents: int, weights: str | None = None) -> Graph:
+def read_graph(path: Path, agents: int | None, weights: str | None = None) -> Graph:
     """The graph in a file, in the format that its name ends in, else an edge list.
+
+    Without `agents` there are as many as it has nodes.
 
     `GraphError` says what is wrong, and in which line of an edge list.
     """
-    most = min(_MOST_BYTES, _SPARE + _PER_PAIR * agents**2)
+    most = _MOST_BYTES if agents is None else min(_MOST_BYTES, _SPARE + _PER_PAIR * agents**2)
     content = files.read(path, most)
     ending = path.suffix.lower()
     if ending in files.PACKED:
@@ -89,7 +91,7 @@ def read_graph(path: Path, agents: int, weights: str | None = None) -> Graph:
         why = _why(error)
         named = "GraphML" if ending in (".graphml", ".xml") else f"a graph as {ending} has it"
         raise GraphError("path", f"is not {named}: {why}; {FORMATS}") from None
-    return of_networkx(nodes, agents, "it")
+    return of_networkx(nodes, len(nodes) if agents is None else agents, "it")
 
 
 def _why(error: Exception) -> str:

@@ -1,0 +1,203 @@
+"""`posse import`: a run file of a public log or graph, with a receipt of what was read."""
+
+import argparse
+import csv
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from posse import importing
+from posse.cli.listing import in_toml
+from posse.cli.options import add_json, number, place, print_json
+from posse.cli.parser import Parser
+from posse.errors import InputError
+from posse.gates import files
+from posse.importing import Chosen, Estimate, Logged
+from posse.measure.numbers import counted
+from posse.spec.graph_file import read_graph
+from posse.topologies.graphs import GraphError
+
+_MOST_ARMS = 100
+"""More arms than that are asked for: few logs have rows enough for each."""
+
+
+@dataclass(kw_only=True)
+class Receipt:
+    """What became of a file: the files written, rows by what happened to them, estimates."""
+
+    file: str
+    kind: str
+    written: list[str]
+    read: int = 0
+    used: int = 0
+    left_out: dict[str, int] = field(default_factory=dict)
+    examples: dict[str, str] = field(default_factory=dict)
+    changed: list[str] = field(default_factory=list)
+    doubtful: list[str] = field(default_factory=list)
+    estimates: list[Estimate] = field(default_factory=list)
+
+
+def add(parser: Parser) -> None:
+    parser.option("file FILE", "a log (CSV, Parquet, Vowpal Wabbit) or a graph", type=Path)
+    parser.option("--out DIR", "folder for the run file (default: the file's name)", type=place)
+    parser.option("--arm COLUMN", "the column that names the arm", default="")
+    parser.option("--reward COLUMN", "the column that has the reward", default="")
+    parser.option("--cost", "that column has costs: a reward is minus a cost", action="store_true")
+    parser.option("--propensity COLUMN", "the probability of the logged arm", default="")
+    parser.option("--person COLUMN", "the column that names the person of a row", default="")
+    parser.option("--separator TEXT", "what stands between cells (default: found)", default="")
+    parser.option(
+        "--no-header", "the first line is a row: columns are 1, 2, …", action="store_true"
+    )
+    parser.option("--arms N", "keep the N commonest arms (default: all, up to 100)", type=number)
+    parser.option("--agents N", "deal the rows to N agents (default: 1)", type=number, default=1)
+    parser.option("--weights NAME", "keep an edge list's third word as NAME; '' leaves it out")
+    add_json(parser)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Write run file, logs and receipt into a new folder."""
+    path: Path = options.file
+    if not path.is_file():
+        raise InputError(f"{path} does not exist, or is no file")
+    stem = path.name.partition(".")[2] if path.name.startswith("out.") else path.name.split(".")[0]
+    folder: Path = options.out or Path(stem or "imported")
+    if folder.exists() and any(folder.iterdir() if folder.is_dir() else [1]):
+        raise InputError(f"{folder} exists already; choose another folder with --out")
+    kind = importing.look(path)
+    if kind == "graph" and not (options.arm or options.reward):
+        told = _graph(path, folder, options.weights)
+    else:
+        told = _log(path, folder, options)
+    files.write(folder / "receipt.json", msgspec.json.format(msgspec.json.encode(told)))
+    if options.json:
+        print_json(told)
+    else:
+        print("\n".join(_lines(told)))
+
+
+def _log(path: Path, folder: Path, options: argparse.Namespace) -> Receipt:
+    chosen = Chosen(
+        arm=options.arm,
+        reward=options.reward,
+        propensity=options.propensity,
+        person=options.person,
+        separator=options.separator,
+        header=not options.no_header,
+        cost=options.cost,
+    )
+    log = importing.logged(path, chosen)
+    many = len(set(log.arms))
+    if many < 2:
+        raise InputError(f"{path} has one arm, '{log.arms[0]}'; a bandit needs two")
+    if options.arms is None and many > _MOST_ARMS:
+        raise InputError(f"{path} has {many:,} arms; say by --arms N how many of the commonest")
+    arms = importing.keep_commonest(log, options.arms or many)
+    low, high = min(log.rewards), max(log.rewards)
+    clip = "" if low >= 0 and high <= 1 else f"clip = [{low!r}, {high!r}]\n"
+    if clip:
+        log.changed.append(f"a run takes rewards from {low:g} to {high:g} as 0 to 1 (arms.clip)")
+    told = _write_log(log, arms, folder, clip, options.agents)
+    return Receipt(
+        file=str(path),
+        kind={"vw": "Vowpal Wabbit", "parquet": "Parquet", "columns": "a table"}[log.kind],
+        written=[str(one) for one in told],
+        read=log.read,
+        used=len(log.arms),
+        left_out=log.left_out,
+        examples=log.examples,
+        changed=log.changed,
+        doubtful=log.doubtful,
+        estimates=importing.estimates(log, arms),
+    )
+
+
+def _write_log(log: Logged, arms: list[str], folder: Path, clip: str, agents: int) -> list[Path]:
+    """The logs of the agents and a run file; the rows of one person go to one agent."""
+    dealt: dict[Any, int] = {}
+    whose = log.persons or range(len(log.arms))
+    owner = [dealt.setdefault(person, len(dealt) % agents) for person in whose]
+    rarest = len(log.arms)
+    files.make_folder(folder, inside=True)
+    written = []
+    named: list[tuple[str, Any]] = [("person", log.persons), ("propensity", log.propensities)]
+    besides = [(name, values) for name, values in named if values]
+    for rank in range(agents):
+        rows = [n for n, of in enumerate(owner) if of == rank]
+        held = Counter(log.arms[n] for n in rows)
+        rarest = min(rarest, *(held[arm] for arm in arms))
+        written.append(folder / f"log-{rank}.csv")
+        with files.replacing(written[-1]) as file:
+            table = csv.writer(file, lineterminator="\n")
+            table.writerow(["arm", "reward", *(name for name, _ in besides)])
+            table.writerows(
+                [log.arms[n], log.rewards[n], *(values[n] for _, values in besides)] for n in rows
+            )
+    if not rarest:
+        log.doubtful.append("an agent has no row of some arm: rows are drawn with replacement")
+    system = 'system = "adap-ucb"\nparameters.epsilon = 1.0' if log.persons else 'system = "ucb1"'
+    if log.persons:  # whose rewards only a system with a claim may count
+        log.changed.append("adap-ucb is run, at ε = 1 for one reward: persons need a claim")
+    text = (
+        f"{system}\nagents.count = {agents}\nparameters.horizon = {max(1, rarest)}\n\n"
+        f'[arms]\nkind = "csv"\npath = "log-{{rank}}.csv"\nnames = {in_toml(arms)}\n{clip}'
+    )
+    if log.persons:
+        most = max(Counter(log.persons).values())  # so that every row may be used
+        text += f'\n[privacy]\nperson = "person"\nrewards_per_person = {most}\n'
+    files.write(folder / "run.toml", text)
+    return [folder / "run.toml", *written]
+
+
+def _graph(path: Path, folder: Path, weights: str | None) -> Receipt:
+    try:
+        graph = read_graph(path, None, weights)
+    except (GraphError, OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: {error}") from None
+    agents = graph.agents
+    files.make_folder(folder, inside=True)
+    copied = folder / path.name
+    files.write(copied, files.read(path))
+    keys = f'kind = "file", path = {in_toml(path.name)}'
+    keys += "" if weights is None else f", weights = {in_toml(weights)}"
+    files.write(
+        folder / "run.toml",
+        f'system = "cooperative-ucb"\nagents.count = {agents}\nparameters.horizon = 1000\n'
+        f'arms = {{ kind = "bernoulli", means = [0.7, 0.5, 0.3] }}\ntopology = {{ {keys} }}\n',
+    )
+    edges = len(list(graph.edges()))
+    doubtful = [] if graph.connected else [f"it has {len(graph.components)} parts without links"]
+    changed = [f"agents are named by the file: 0 is {graph.names[0]}"] if graph.names else []
+    if weights == "":
+        changed.append("weights are left out")
+    return Receipt(
+        file=str(path),
+        kind=f"a graph of {counted(agents, 'node')} and {counted(edges, 'edge')}",
+        written=[str(folder / "run.toml"), str(copied)],
+        changed=changed,
+        doubtful=doubtful,
+    )
+
+
+def _lines(told: Receipt) -> list[str]:
+    """The receipt for a terminal."""
+    lines = [f"{told.file} is {told.kind}"]
+    if told.read:
+        lines.append(f"  rows         {told.read:,} read, {told.used:,} used")
+    for reason, count in told.left_out.items():
+        example = told.examples.get(reason, "")
+        lines.append(f"  left out     {count:,} {reason}" + f" ({example})" * bool(example))
+    lines += [f"  changed      {text}" for text in told.changed]
+    lines += [f"  doubtful     {text}" for text in told.doubtful]
+    for one in told.estimates:
+        interval = "" if one.low is None else f" ({one.low:.4g} to {one.high:.4g})"
+        lines.append(f"  {one.what:<24} {one.value:.4g}{interval}, n = {one.n:,}")
+    return [
+        *lines,
+        *(f"  written      {name}" for name in told.written),
+        "",
+        f"  posse run {told.written[0]}",
+    ]

@@ -1,0 +1,106 @@
+"""Public logs as they are: what is found in them, what is left out, and what they estimate."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from posse.errors import InputError
+from posse.importing import Chosen, estimates, keep_commonest, logged, look
+from posse.measure.confidence import student
+
+FILES = {
+    "bandit.csv": (
+        ",timestamp,item_id,position,click,propensity_score\n"
+        "0,2019-11-24,5,1,1,0.5\n1,2019-11-25,3,1,0,0.25\n2,2019-11-25,5,1,0,0.5\n"
+    ),
+    "ratings.csv": "userId,movieId,rating,timestamp\n7,50,4.5,1\n7,318,2,2\n8,50,3,3\n",
+    "ratings.dat": "7::50::4::1\n8::318::2::2\n",
+    "u.data": "7\t50\t4\t1\n8\t318\t2\t2\n",
+    "train.vw": "1:-1:0.5 | age:3\nshared | x\n3:2:0.25 |a b\n1:0:0.5\n",
+    "table.csv": "decisions,rewards\nArm1,10\nArm2,\nArm2,N/A\nArm1,3,4\nArm1,10\n",
+}
+COLUMNS = Chosen(arm="2", reward="3", person="1")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "chosen", "arms", "rewards"),
+    [
+        ("bandit.csv", Chosen(), ["5", "3", "5"], [1.0, 0.0, 0.0]),
+        ("ratings.csv", Chosen(), ["50", "318", "50"], [4.5, 2.0, 3.0]),
+        ("ratings.dat", COLUMNS, ["50", "318"], [4.0, 2.0]),
+        ("u.data", COLUMNS, ["50", "318"], [4.0, 2.0]),
+        ("train.vw", Chosen(), ["1", "3", "1"], [1.0, -2.0, 0.0]),
+        ("table.csv", Chosen(), ["Arm1", "Arm1"], [10.0, 10.0]),
+        ("table.csv", Chosen(cost=True), ["Arm1", "Arm1"], [-10.0, -10.0]),
+    ],
+)
+def test_what_a_log_holds(folder, name, chosen, arms, rewards) -> None:
+    log = logged(folder / name, chosen)
+    assert (log.arms, log.rewards) == (arms, rewards)
+    assert log.read == len(arms) + sum(log.left_out.values())
+    assert log.persons == (["7", "8"] if chosen.person else [])
+
+
+def test_the_receipt_says_what_was_left_out_and_what_is_doubtful(folder) -> None:
+    log = logged(folder / "table.csv", Chosen())
+    assert log.left_out == {"no reward in the column 'rewards'": 2, "another number of cells": 1}
+    assert log.examples["no reward in the column 'rewards'"] == "row 2, column 'rewards': ''"
+    assert log.doubtful[0] == "1 rows are as another row in every column; all are kept"
+    movies = logged(folder / "ratings.csv", Chosen())
+    assert keep_commonest(movies, 1) == ["50"]
+    assert (movies.arms, movies.left_out) == (["50", "50"], {"of 1 rarer arms": 1})
+
+
+@pytest.mark.parametrize(
+    ("name", "chosen", "said"),
+    [
+        ("u.data", Chosen(), "say by --arm COLUMN and --reward COLUMN which column it is"),
+        ("ratings.csv", Chosen(person="who"), "--person who: .* it has userId, movieId"),
+        ("table.csv", Chosen(reward="decisions"), "no row that can be used: row 1, column 'dec"),
+    ],
+)
+def test_what_cannot_be_known_is_asked_for(folder, name, chosen, said) -> None:
+    with pytest.raises(InputError, match=said):
+        logged(folder / name, chosen)
+
+
+def test_graphs_are_told_from_logs(tmp_path) -> None:
+    for name, text in {
+        "snap.txt": "# FromNodeId\tToNodeId\n1\t2\n",
+        "out.konect": "% sym\n1 2 3 4\n",
+        "a.mtx": "%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n2 1\n",
+    }.items():
+        (tmp_path / name).write_text(text)
+        assert look(tmp_path / name) == "graph"
+
+
+def test_estimates_of_a_log_by_hand(folder) -> None:
+    """Arm 5: w r = 2, 0, 0 and w = 2, 0, 2; so IPS 2/3, SNIPS 1/2."""
+    own, ips, snips, *_ = estimates(logged(folder / "bandit.csv", Chosen()), ["5", "3"])
+    t = student(2)
+    assert (own.value, own.n) == (1 / 3, 3)
+    half = t * math.sqrt(((2 - 2 / 3) ** 2 + 2 * (2 / 3) ** 2) / 2 / 3)
+    assert (ips.what, ips.value) == ("5, ips", 2 / 3)
+    assert ips.high == pytest.approx(2 / 3 + half)
+    # w (r - 1/2) = 1, 0, -1, of deviation 1; the mean of w is 4/3
+    half = t / math.sqrt(3) / (4 / 3)
+    assert (snips.value, snips.n) == (0.5, 2)
+    assert snips.low == pytest.approx(0.5 - half)
+
+
+def test_propensities_that_do_not_agree_with_the_log_are_doubted(tmp_path) -> None:
+    rows = "".join(f"{n % 2},1,{p}\n" for n in range(400) for p in [0.5 if n % 2 else 0.1])
+    (tmp_path / "log.csv").write_text("arm,reward,propensity\n" + rows)
+    doubts = logged(tmp_path / "log.csv", Chosen()).doubtful
+    assert doubts[-1] == (
+        "the propensities of arm 0 do not agree with how often it was drawn: the mean of "
+        "1/propensity is 5, and would be near 1"
+    )
