@@ -311,7 +311,7 @@ def _differences(
                 yield Violation(name, f"run {number} did not end: {why}")
             elif not errors:
                 yield Violation("a loss is said", f"run {number} has no record and no error")
-            elif _spares(cluster, faults):
+            elif _spares(cluster, faults) and _began(cluster):
                 yield Violation("the others go on", f"run {number} did not end: {why}")
         elif different := _difference(cluster.records[number], record):
             missing = cluster.records[number].dismissed or {}
@@ -334,6 +334,14 @@ def _spares(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> bool:
         return False
     at_fault = {*cluster.mates([*touched(faults)])}
     return COORDINATOR not in at_fault and len(at_fault) < cluster.plan.spec.agents.count
+
+
+def _began(cluster: SimulatedCluster) -> bool:
+    """Whether a run began, which does not without an agent that is lost before."""
+    return any(
+        event.what == "sent" and event.source == COORDINATOR and event.detail.startswith("Begin ")
+        for event in cluster.events
+    )
 
 
 def _admissions(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> Iterator[Violation]:

@@ -7,11 +7,11 @@ ranks: a process, several, or the two ends of a link.
 
 import random
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -298,6 +298,8 @@ class Nemesis:
         for rank in one_by_one(faults):
             cluster.set(rank, "one_by_one", 1.0)
         self._lasting = 0
+        self._held: dict[Hashable, list[list[Any]]] = {}
+        """What faults that last have set, by what it is of, the newest last."""
         self._came = 0
         self._ended_at = cluster.schedule.now
         cluster.watching.append(self._watch)
@@ -334,19 +336,36 @@ class Nemesis:
 
         cluster.schedule.call_later(fault.lasts, end)
 
-    # --- links -----------------------------------------------------------------------------------
-
-    def _both(self, fault: InjectedFault, name: str) -> Callable[[], None]:
-        network = self._cluster.network
-        a, b = fault.ends
-        for path in (network.path(a, b), network.path(b, a)):
-            setattr(path, name, fault.amount)
+    def _hold(
+        self, what: Hashable, value: Any, put: Callable[[Any], object], rest: Any
+    ) -> Callable[[], None]:
+        """Put a value in place; what undoes that puts back what other faults still hold."""
+        held = self._held.setdefault(what, [])
+        held.append([value])
+        mine = held[-1]
+        put(value)
 
         def undo() -> None:
-            for path in (network.path(a, b), network.path(b, a)):
-                setattr(path, name, getattr(network.base, name))
+            held[:] = [other for other in held if other is not mine]
+            put(held[-1][0] if held else rest)
 
         return undo
+
+    # --- links -----------------------------------------------------------------------------------
+
+    def _both(self, fault: InjectedFault, name: str, value: Any = None) -> Callable[[], None]:
+        (a, b), network = fault.ends, self._cluster.network
+        amount = fault.amount if value is None else value
+        undo = [
+            self._hold(
+                (name, ends),
+                amount,
+                partial(setattr, network.path(*ends), name),
+                getattr(network.base, name),
+            )
+            for ends in ((a, b), (b, a))
+        ]
+        return lambda: _all(undo)
 
     def _delay(self, fault: InjectedFault) -> Callable[[], None]:
         return self._both(fault, "delay")
@@ -368,32 +387,25 @@ class Nemesis:
 
     def _queue_full(self, fault: InjectedFault) -> Callable[[], None]:
         path = self._cluster.network.path(*fault.ends)
-        path.full = True
-
-        def undo() -> None:
-            path.full = False
-
-        return undo
+        return self._hold(("full", fault.ends), True, partial(setattr, path, "full"), False)
 
     def _wrong_answers(self, fault: InjectedFault) -> Callable[[], None]:
         """The connections are lost, and who connects again finds another program."""
-        network, (a, b) = self._cluster.network, fault.ends
-        network.cut(a, b)
-        network.join(a, b)
-        network.path(a, b).foreign = network.path(b, a).foreign = True
-
-        def undo() -> None:
-            network.path(a, b).foreign = network.path(b, a).foreign = False
-
-        return undo
+        reset = self._cut(fault)
+        foreign = self._both(fault, "foreign", True)
+        reset()
+        return foreign
 
     def _reset(self, fault: InjectedFault) -> Callable[[], None]:
         return self._cut(fault)
 
     def _cut(self, fault: InjectedFault) -> Callable[[], None]:
-        network = self._cluster.network
-        network.cut(*fault.ends)
-        return lambda: network.join(*fault.ends)
+        network, ends = self._cluster.network, tuple(sorted(fault.ends))
+
+        def put(cut: bool) -> None:
+            (network.cut if cut else network.join)(*ends)
+
+        return self._hold(("cut", ends), True, put, False)
 
     def _drop(self, fault: InjectedFault) -> Callable[[], None]:
         return self._drop_all([fault.ends, fault.ends[::-1]])
@@ -403,14 +415,12 @@ class Nemesis:
 
     def _drop_all(self, ways: Sequence[tuple[int, ...]]) -> Callable[[], None]:
         network = self._cluster.network
-        for source, target in ways:
-            network.drop(source, target)
 
-        def undo() -> None:
-            for source, target in ways:
-                network.deliver_again(source, target)
+        def put(source: int, target: int, dropped: bool) -> None:
+            (network.drop if dropped else network.deliver_again)(source, target)
 
-        return undo
+        undo = [self._hold(("drop", (a, b)), True, partial(put, a, b), False) for a, b in ways]
+        return lambda: _all(undo)
 
     def _partition(self, fault: InjectedFault) -> Callable[[], None]:
         here = set(fault.ends)
@@ -476,27 +486,23 @@ class Nemesis:
         return undo
 
     def _stop(self, fault: InjectedFault) -> Callable[[], None]:
-        stopped = self._cluster.mates(fault.ends)
-        for rank in stopped:
-            self._cluster.stop(rank)
+        cluster = self._cluster
 
-        def undo() -> None:
-            for rank in stopped:
-                self._cluster.go_on(rank)
+        def put(rank: int, stops: bool) -> None:
+            (cluster.stop if stops else cluster.go_on)(rank)
 
-        return undo
+        stopped = cluster.mates(fault.ends)
+        undo = [self._hold(("stop", rank), True, partial(put, rank), False) for rank in stopped]
+        return lambda: _all(undo)
 
     _stand_still = _stop
 
     def _setting(self, fault: InjectedFault, name: str) -> Callable[[], None]:
-        for rank in fault.ends:
-            self._cluster.set(rank, name, fault.amount)
-
-        def undo() -> None:
-            for rank in fault.ends:
-                self._cluster.set(rank, name, 0.0)
-
-        return undo
+        undo = [
+            self._hold((name, rank), fault.amount, partial(self._cluster.set, rank, name), 0.0)
+            for rank in fault.ends
+        ]
+        return lambda: _all(undo)
 
     def _clock(self, fault: InjectedFault) -> Callable[[], None]:
         return self._setting(fault, "wall_ahead")
@@ -584,12 +590,14 @@ class Nemesis:
         """Trouble with disks; who ended because of it is started again when it is over."""
         cluster, schedule = self._cluster, self._cluster.schedule
         of_disk = cluster.mates(fault.ends)
-        for rank in of_disk:
-            cluster.disks[rank].trouble, cluster.disks[rank].slow = trouble, slow
+        name, value, rest = ("trouble", trouble, "") if trouble else ("slow", slow, 0.0)
+        ends = [
+            self._hold((name, rank), value, partial(setattr, cluster.disks[rank], name), rest)
+            for rank in of_disk
+        ]
 
         def undo() -> None:
-            for rank in of_disk:
-                cluster.disks[rank].trouble, cluster.disks[rank].slow = "", 0.0
+            _all(ends)
             for rank in of_disk:
                 self._start_if_failed(rank)
                 # it may be ending
@@ -673,6 +681,11 @@ class Nemesis:
                     self._start_anew(rank, partial(self._go_back, rank, path, copy))
 
         return undo
+
+
+def _all(acts: Sequence[Callable[[], None]]) -> None:
+    for act in acts:
+        act()
 
 
 def one_by_one(faults: Sequence[InjectedFault]) -> tuple[int, ...]:
