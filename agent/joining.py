@@ -57,11 +57,9 @@ _FAILED_IN_A_ROW = 6
 """Failed handshakes before we believe what they seem to say: they take some 5 s, and another
 program at that address, a flipped byte or a network that resets connections does so for less."""
 
-_ASK_AGAIN = 5.0
-"""Seconds after which `Resume` is sent again over the same connection: the answer may be lost."""
-
 _REPEAT = 2.0
-"""Seconds after which `Join` or `Sync` is sent again, which nothing else repeats if it is lost."""
+"""Seconds after which `Join`, `Sync` or `Resume` is sent again over the same connection, which
+nothing else repeats if it, or its answer, is lost."""
 
 _FEWEST_TRIPS = 2
 """Round trips that are enough where frames are lost, each of which makes do with one less."""
@@ -182,7 +180,7 @@ class Joining:
         if now < self.timer:
             return []
         if self.state is JoinState.RESUMING and now < self._until:
-            self.timer = min(self._until, now + _ASK_AGAIN)
+            self.timer = min(self._until, now + _REPEAT)
             return self._ask_to_resume(now) if self._online else []
         if self._repeats and now < self._until:
             self._repeat_at(now)
@@ -256,7 +254,7 @@ class Joining:
             self._before = self.state
         self._go(JoinEvent.LOST)
         self._until = now + self._wait
-        self.timer = min(self._until, now + _ASK_AGAIN)
+        self.timer = min(self._until, now + _REPEAT)
 
     def _ask_to_resume(self, now: float) -> list[JoiningEffect]:
         """Ask to resume; the next `Sync` follows at once, as the connection may be short-lived."""

@@ -58,6 +58,8 @@ _STOOD_STILL: Final = 1.0
 """Seconds without a look at the timers that count as none: this process was stopped, or busy with
 its arms."""
 
+_LAST_WORD = "this agent's run is over, which its coordinator does not know: start the agent again"
+
 _LOOK_UP_MS = 50
 """Longest wait in milliseconds for neighbours alone, or while links come up."""
 
@@ -389,9 +391,11 @@ class AgentProcess:
                     if self._left is not None:
                         return
                 case effects.GiveUp():
-                    if not self._leave_if_run_is_over():
-                        answered = self.joining.last_answer
-                        raise RunFailed("; ".join(filter(None, [self._site.why_alone(), answered])))
+                    said = not self._uplink.line.session.unconfirmed
+                    if not (said and self._leave_if_run_is_over()):
+                        why = self._site.why_alone(), self.joining.last_answer, _LAST_WORD
+                        over = self.host is not None and self.host.done
+                        raise RunFailed("; ".join(filter(None, why[: 2 + over])))
                 case effects.Leave(code):
                     self._uplink.confirm()
                     self._left = code

@@ -128,6 +128,7 @@ class Session:
         "_bytes",
         "_kept",
         "_lossy_until",
+        "_missed",
         "_most_bytes",
         "_most_frames",
         "_probed",
@@ -164,6 +165,8 @@ class Session:
         """Envelopes without a frame so far: confirmations and questions."""
         self.restored = False
         """Whether this end was started again, and no frame was taken in order since."""
+        self._missed = 0
+        """Calls of `probe` since it asked for what it missed."""
         self.outdated = False
         """Whether this end, started again, has forgotten what the other end still knows."""
         self._signature = signature
@@ -235,6 +238,10 @@ class Session:
 
     def probe(self) -> None:
         """Ask if nothing is confirmed for long, see `LATE`. To be called ten times a second."""
+        if self.restored:  # what `miss` asked may be lost, or its answer
+            self._missed = (self._missed + 1) % LATE
+            if not self._missed:
+                self.miss()
         self._forget()
         lossy = self.confirmed < self._lossy_until
         if self._probed != self.confirmed or self.sent == self.confirmed:

@@ -82,6 +82,11 @@ class Coordinator:
         self._socket.send_multipart((self._agent, self._session.replies[-1]))
         self._session.replies.clear()
 
+    def confirms(self) -> None:
+        """Says unasked what was taken."""
+        self._session.confirm()
+        self.answers()
+
     def says(self, message: Message | bytes, run: int = 0) -> None:
         frame = (
             message
@@ -343,11 +348,16 @@ def test_who_has_no_coordinator_when_it_fails_can_go_on_once_it_is_mended(
 
 
 @field
-@pytest.mark.parametrize("anew", [True, False])
+@pytest.mark.parametrize(("anew", "knows"), [(True, False), (False, True), (False, False)])
 def test_whose_only_run_is_over_leaves_without_its_coordinators_word(
-    anew: bool, coordinator: Coordinator, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    anew: bool,
+    knows: bool,
+    coordinator: Coordinator,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Whether another coordinator comes to its address, or none in time."""
+    """Whether another coordinator comes to its address, or none in time; but if the one that left
+    did not confirm its last word, it keeps its journal, to say it again."""
     logging.getLogger("posse").propagate = True
     caplog.set_level(logging.INFO, "posse")
     run = broken("line", tmp_path)
@@ -366,10 +376,15 @@ def test_whose_only_run_is_over_leaves_without_its_coordinators_word(
             pass
         coordinator.says(control.Unknown())
     else:
+        if knows:
+            coordinator.confirms()
+            coordinator.says(control.Whose())  # the answer shows that it read what came before
+            while not isinstance(coordinator.heard(), control.Resume):
+                pass
         coordinator.close()
-    assert agent.ended() == 0
+    assert agent.ended() == (0 if anew or knows else 3)
     assert "this agent's run is over" in caplog.text
-    assert not list(tmp_path.glob("*.journal*"))
+    assert journal.exists() is not (anew or knows)
 
 
 class Full(Journal):

@@ -1,5 +1,6 @@
 """Failures that were seen once, each as faults of a simulated run."""
 
+import msgspec
 import pytest
 
 from posse.plan import Plan, prepare
@@ -18,6 +19,10 @@ def fault(
     what: FaultKind, after: int, *ends: int, lasts: float, amount: float = 0
 ) -> InjectedFault:
     return InjectedFault(what=what, after=after, ends=ends, lasts=lasts, amount=amount)
+
+
+def later(after: InjectedFault, seconds: float) -> InjectedFault:
+    return msgspec.structs.replace(after, later=seconds)
 
 
 SEEN = {
@@ -111,10 +116,34 @@ OF_SEEDS = {
             fault("journal older", 500, 1, lasts=0.005),
         ],
     ),
+    "an agent's question after a restart from an older journal was lost, and nobody was named": (
+        2002585,
+        [
+            fault("queue full", 160, 3, 2, lasts=26.864),
+            later(fault("journal older", 160, 2, lasts=3.471), 0.9623),
+        ],
+    ),
+    "an agent left with exit code 0 whose last word nobody had confirmed": (
+        4000718,
+        [
+            fault("drop one way", 104, 0, COORDINATOR, lasts=29.906),
+            later(fault("out of patience", 104, 0, lasts=6.676, amount=0.9406), 6.6465),
+        ],
+    ),
+    "the end of one stop let a machine go on that stood still": (
+        2003811,
+        [
+            fault("stop", 280, COORDINATOR, lasts=0.783),
+            later(fault("stand still", 280, COORDINATOR, 0, 1, lasts=13.0), 0.0217),
+        ],
+    ),
+    "an agent was killed before the run began, which others cannot go on with": (
+        2001369,
+        [fault("kill", 4, 0, lasts=16.8), fault("stop", 16, 2, lasts=0.549)],
+    ),
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", OF_SEEDS)
 def test_a_seed_that_failed_once(name: str) -> None:
     seed, faults = OF_SEEDS[name]
