@@ -32,15 +32,25 @@ _NAMED = 3
 
 
 class Content(NamedTuple):
-    """How many bytes a file had when it was read, and their hash."""
+    """How many bytes a log had when it was read, their hash, and of each arm its `print_of`.
+
+    `columns` says how it was read.
+    """
 
     size: int
     digest: bytes
+    prints: tuple[tuple[int, bytes], ...] = ()
+    columns: LogColumns = LogColumns()
 
 
 def new_digest(data: bytes = b"") -> "hashlib.blake2b":
     """The hash of logs, of these first bytes."""
     return hashlib.blake2b(data, digest_size=32)
+
+
+def print_of(rewards: FloatArray) -> tuple[int, bytes]:
+    """How many rewards these are, and their hash: of what was read, however it was written."""
+    return len(rewards), new_digest((rewards + 0.0).astype("<f8").tobytes()).digest()
 
 
 class ColumnNames(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -276,7 +286,12 @@ def _loaded(
         path, count, owner, bounded=clip is None, data=data, columns=columns
     )
     usable = None if whose is None or persons is None else whose.first(persons.most)
-    content = Content(len(data), new_digest(data).digest())
+    content = Content(
+        len(data),
+        new_digest(data).digest(),
+        tuple(map(print_of, rows)),
+        columns._replace(person="", features=()),
+    )
     return _Loaded(tuple(rescale(log, clip) for log in rows), content, whose, usable, seen)
 
 

@@ -1,5 +1,6 @@
 """The persons behind rewards, of each of whom only so many rewards are used."""
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -76,11 +77,27 @@ class FirstOfEach:
         return admitted
 
 
+_NUMBER = re.compile(r"([+-]?)0*(\d+)(?:\.(\d*?)0*)?", re.A)
+
+_NOBODY = {"", "nan", "-nan", "null", "none", "nat", "n/a", "<na>", "#n/a", "#na", "na"}
+"""What files have for a person who is not known, in any case of letters."""
+
+
 def name_of(person: Any) -> str:
-    """One name for all ways to write the same letters and whole numbers; "" if it is nobody's."""
-    if person is None or (isinstance(person, float) and np.isnan(person)):
-        return ""
+    """One name for all ways to write the same letters and numbers; "" if it is nobody's.
+
+    Letters are compared as they look: forms that Unicode calls compatible are one (NFKC), what has
+    no width is left out, and blanks count as one or, at the ends, as none. Capitals differ from
+    small letters. 7, 7.0, +7 and 07 are one person: to count two as one costs rows, to count one as
+    two would cost more than was allowed.
+    """
     if isinstance(person, float) and person.is_integer():
         person = int(person)
     text = person.decode(errors="replace") if isinstance(person, bytes) else str(person)
-    return unicodedata.normalize("NFC", text).strip()
+    text = unicodedata.normalize("NFKC", text)
+    text = "".join(c for c in text if unicodedata.category(c) not in ("Cf", "Cc") or c.isspace())
+    text = " ".join(text.split())
+    if number := _NUMBER.fullmatch(text):
+        sign, whole, part = number.groups()
+        text = f"{'-' * (sign == '-')}{whole}{'.' * bool(part)}{part or ''}"
+    return "" if text.casefold() in _NOBODY else text

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from posse.arms import Arms
 from posse.arms.csv import Content, Csv, CsvInSlots
 from posse.arms.persons import Rows
-from posse.durable.ledger import Ledger
+from posse.durable.ledger import Ledger, now
 from posse.errors import DiskTrouble, PosseError
 from posse.hosts.spending import RowsByArm, SpendingRequest
 
@@ -48,6 +48,8 @@ class LabLedger(Ledger):
     def begin(self, task: SpendingRequest, arms: Arms) -> tuple[int, RowsByArm]:
         if isinstance(arms, Csv):
             self._task, self._content, self._replace = task, arms.content, arms.replace
+            if arms.content is not None:
+                self._columns = arms.content.columns
             self._usable, self._in_slots = arms.usable, isinstance(arms, CsvInSlots)
         return 0, None
 
@@ -65,7 +67,7 @@ class LabLedger(Ledger):
     def leave(self) -> None:
         if self._task is None or not self._pulls.any():
             return
-        key = str(self._path), self._task.says, self._task.rank
+        key = self._key(self._task)
         run, before = _ENTERED.get(key, (0, (0,) * len(self._pulls)))
         most = tuple(max(pair) for pair in zip(before, self._pulls.tolist(), strict=True))
         if most != before:
@@ -75,6 +77,9 @@ class LabLedger(Ledger):
                 if self._path.parent not in _FAILED:
                     _FAILED.add(self._path.parent)
                     LOG.warning("this run of the lab is not entered in a ledger: %s", error)
+
+    def _key(self, task: SpendingRequest) -> tuple[str, str, int]:
+        return str(self._path), task.says, task.rank
 
     def _unwritable(self, why: object) -> DiskTrouble:
         return DiskTrouble(
@@ -87,19 +92,16 @@ class LabLedger(Ledger):
         with self._opened():
             self._db.execute("BEGIN IMMEDIATE")
             self._recognise(self._content)
+            before = (0,) * len(pulls) if not run else _ENTERED[self._key(task)][1]
             if not run:
-                cursor = self._db.execute(
-                    "INSERT INTO runs (began, ended, task, agent, agents) VALUES"
-                    " (datetime('now'), datetime('now'), ?, ?, ?)",
-                    (f"lab: {task.says}", task.rank, task.agents),
-                )
-                run = int(cursor.lastrowid or 0)
-            self._run = run
-            for arm, count in enumerate(pulls):
-                if count and not self._replace:
-                    rows = np.arange(count) if self._usable is None else self._usable[arm]
-                    self._note(arm, rows[:count])
-            self._db.execute("UPDATE runs SET rewards = ? WHERE run = ?", (sum(pulls), run))
+                facts = now(), f"lab: {task.says}", task.rank, task.agents, None, None
+                run = self._entries.begin(facts, b"", b"")
+                self._entries.end(run, now(), None)
+            for arm, (first, last) in enumerate(zip(before, pulls, strict=True)):
+                if last > first and not self._replace:
+                    rows = np.arange(last) if self._usable is None else self._usable[arm]
+                    self._entries.use(run, arm, rows[first:last])
+            self._entries.count(run, sum(pulls))
             self._db.execute("COMMIT")
         self._close()
         return run

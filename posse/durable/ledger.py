@@ -2,8 +2,10 @@
 
 It is one SQLite file beside the data, readable by its owner alone, and it outlives every process.
 Before anything that follows from rewards is handed over, it is on disk that they are used
-(write-ahead log, `synchronous = FULL`). So if a coordinator begins again or restarts, or an agent
-is killed, the ledger still says that these rewards were used.
+(`synchronous = FULL`), in this one file: there is no write-ahead log that a move could forget. So
+if a coordinator begins again or restarts, or an agent is killed, the ledger still says that these
+rewards were used. Its entries are only added (`posse.durable.chain`); its tables say the same, and
+are compared with them whenever it is opened.
 
 From the moment a row is used it is charged with what the run's claim says one reward may cost,
 whatever the run then releases. One process at a time holds a ledger.
@@ -23,10 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posse.arms import Arms
-from posse.arms.csv import Content, Csv, new_digest
+from posse.arms.csv import Content, Csv, new_digest, print_of
 from posse.arms.live import Live
+from posse.arms.log_file import LogColumns, read_log
 from posse.arms.persons import NamesPersons, PersonOfRow, Rows
-from posse.durable import persons
+from posse.durable import chain, persons
+from posse.durable.entries import Entries
 from posse.durable.lifetime import (
     SCHEMA,
     SUFFIX,
@@ -36,7 +40,7 @@ from posse.durable.lifetime import (
     pieces,
 )
 from posse.durable.persons import PersonsLedger, RunCost
-from posse.errors import DiskTrouble, PosseError
+from posse.errors import DiskTrouble, LogError, PosseError
 from posse.gates import files
 from posse.gates.databases import connect, plain, read_only
 from posse.gates.locks import take
@@ -46,6 +50,9 @@ from posse.protocol.errors import LocalProtocolError
 from posse.protocol.privacy import format_cost
 
 _CHUNK = 1 << 20
+
+_SURPRISING = 8.0
+"""Bits of two equal logs beyond which one is taken for a copy of the other."""
 
 _PAUSE = 0.02
 """Seconds after which a ledger that another process holds is asked for again."""
@@ -71,6 +78,7 @@ class Ledger(Spending):
         self._rows: RowsByArm = None
         """The rows that this run may use."""
         self._live = False
+        self._columns = LogColumns()
         """Whether each reward is a new row, one after those of the runs before."""
 
     def __getstate__(self) -> tuple[str, str, int, RowsByArm, NDArray[np.int64], bool]:
@@ -80,14 +88,18 @@ class Ledger(Spending):
     def __setstate__(self, state: tuple[str, str, int, RowsByArm, NDArray[np.int64], bool]) -> None:
         path, data, run, rows, self._noted, self._live = state
         self._path, self._data = Path(path), Path(data) if data else None
+        self._columns = LogColumns()
         if run:
             self.go_on(run, rows)
         else:
             self._run, self._rows = run, rows
 
     def begin(self, task: SpendingRequest, arms: Arms) -> tuple[int, RowsByArm]:
+        if isinstance(arms, Csv) and arms.content is not None:
+            self._columns = arms.content.columns
         with self._opened():
             self._db.execute("BEGIN IMMEDIATE")
+            self._refuse_unnamed_beside(task)
             self._recognise(arms.content if isinstance(arms, Csv) else None)
             self._run = self._begun(task)
             self._admit(task, arms)
@@ -99,6 +111,7 @@ class Ledger(Spending):
                 arms.keep(self._rows)
             self.count_persons(task, arms)
             self._noted = np.zeros(0, dtype=np.int64)
+            self._remember_beside()
             self._db.execute("COMMIT")
         return self._run, self._rows
 
@@ -111,25 +124,18 @@ class Ledger(Spending):
         arms.admit_by(self._persons().of_own_arms(task, self._run))
 
     def _enter(self, task: SpendingRequest) -> None:
-        cursor = self._db.execute(
-            "INSERT INTO runs (began, task, agent, agents, epsilon, delta)"
-            " VALUES (?, ?, ?, ?, ?, ?)",
-            (_now(), task.says, task.rank, task.agents, task.epsilon, task.claim.delta),
+        self._run = self._entries.begin(
+            (now(), task.says, task.rank, task.agents, task.epsilon, task.claim.delta),
+            b"" if task.epsilon is None else msgspec.msgpack.encode(task.claim.cost),
+            task.name or b"",
         )
-        self._run = int(cursor.lastrowid or 0)
-        if name := task.name:
-            self._db.execute("INSERT INTO names VALUES (?, ?)", (name, self._run))
-        if task.epsilon is not None:
-            self._db.execute(
-                "INSERT INTO losses (run, losses) VALUES (?, ?)",
-                (self._run, msgspec.msgpack.encode(task.claim.cost)),
-            )
 
     def go_on(self, run: int, rows: RowsByArm) -> None:
         with self._opened(anew=False):
             self._recognise()
             self._refuse_given_away(run, rows)
         self._run, self._rows = run, rows
+        self._noted = np.zeros(0, dtype=np.int64)  # the ledger may know of more than a checkpoint
 
     def _refuse_given_away(self, run: int, rows: RowsByArm) -> None:
         """`PosseError` if rows that this run may use were used, or promised, since it broke off."""
@@ -148,7 +154,7 @@ class Ledger(Spending):
 
     def uses(self, pulls: NDArray[np.int64]) -> None:
         if self._noted.shape != pulls.shape:
-            self._noted = np.zeros_like(pulls)
+            self._noted = self._recorded(len(pulls))
         more = np.flatnonzero(pulls > self._noted)
         if not len(more):
             return
@@ -156,23 +162,23 @@ class Ledger(Spending):
             self._db.execute("BEGIN IMMEDIATE")
             if self._rows is not None:
                 for arm in map(int, more):
-                    self._note(arm, self._rows[arm][: int(pulls[arm])])
+                    new = self._rows[arm][int(self._noted[arm]) : int(pulls[arm])]
+                    self._entries.use(self._run, arm, new)
             elif self._live:
                 for arm in map(int, more):
-                    self._note(arm, np.arange(int(pulls[arm])) + self._first_new(arm))
-            self._db.execute(
-                "UPDATE runs SET rewards = ? WHERE run = ?", (int(pulls.sum()), self._run)
-            )
+                    new = np.arange(int(self._noted[arm]), int(pulls[arm]))
+                    self._entries.use(self._run, arm, new + self._first_new(arm))
+            self._entries.count(self._run, int(pulls.sum()))
             self._db.execute("COMMIT")
         except sqlite3.Error as error:
             raise self._unwritable(error) from None
-        self._noted = pulls.copy()
+        self._noted = np.maximum(self._noted, pulls)
 
     def end(self, spent: float | None) -> str:
         try:
-            self._db.execute(
-                "UPDATE runs SET ended = ?, spent = ? WHERE run = ?", (_now(), spent, self._run)
-            )
+            self._db.execute("BEGIN IMMEDIATE")
+            self._entries.end(self._run, now(), spent)
+            self._db.execute("COMMIT")
             if self._path.with_name(persons.NAME).exists():
                 self._persons().end(
                     self._run,
@@ -180,6 +186,7 @@ class Ledger(Spending):
                         "SELECT arm, first, last FROM rows WHERE run = ?", (self._run,)
                     ).fetchall(),
                 )
+                self._remember_beside()
             return lifetime(self._db, self._path).says
         except sqlite3.Error as error:
             raise self._unwritable(error) from None
@@ -190,6 +197,15 @@ class Ledger(Spending):
     def leave(self) -> None:
         self._close()
 
+    def _recorded(self, arms: int) -> NDArray[np.int64]:
+        """How many rewards of each arm this run used, by the ledger."""
+        recorded = np.zeros(arms, dtype=np.int64)
+        for arm, count in self._db.execute(
+            "SELECT arm, SUM(last - first) FROM rows WHERE run = ? GROUP BY arm", (self._run,)
+        ):
+            recorded[arm] = count
+        return recorded
+
     def _first_new(self, arm: int) -> int:
         """The row of an arm after the last one of the runs before."""
         (last,) = self._db.execute(
@@ -197,14 +213,27 @@ class Ledger(Spending):
         ).fetchone()
         return int(last)
 
-    def _note(self, arm: int, rows: NDArray[np.int64]) -> None:
-        """Write down that these rows of an arm are used."""
-        self._db.execute("DELETE FROM rows WHERE run = ? AND arm = ?", (self._run, arm))
-        breaks = np.flatnonzero(np.diff(rows) != 1) + 1
-        self._db.executemany(
-            "INSERT INTO rows (run, arm, first, last) VALUES (?, ?, ?, ?)",
-            [(self._run, arm, int(part[0]), int(part[-1]) + 1) for part in np.split(rows, breaks)],
-        )
+    def _refuse_unnamed_beside(self, task: SpendingRequest) -> None:
+        """`PosseError` if a ledger of persons stands beside, and this run names none.
+
+        Or if that was replaced by an earlier one, or is gone.
+        """
+        beside = self._path.with_name(persons.NAME)
+        if not task.run.privacy.person and beside.exists():
+            raise PosseError(
+                f"{beside} counts what runs over the logs of this folder cost each person, and "
+                "this run would name none, so that nobody knew whose rewards it used; set "
+                "[privacy] person in the agent's own run file, or give it a log in another folder"
+            )
+        if beside.exists() or self._db.execute("SELECT 1 FROM beside").fetchone():
+            self._persons().head()
+
+    def _remember_beside(self) -> None:
+        """Keep where the ledger of persons is: an earlier one in its place is refused."""
+        if self._path.with_name(persons.NAME).exists():
+            known = self._persons().head()
+            self._db.execute("DELETE FROM beside")
+            self._db.execute("INSERT INTO beside VALUES (?, ?)", known)
 
     # --- what may be used ------------------------------------------------------------------------
 
@@ -304,7 +333,9 @@ class Ledger(Spending):
         if known is None:
             known = (os.urandom(16),)
             self._db.execute("INSERT INTO identity VALUES (?)", known)
-        return PersonsLedger(self._path, known[0])
+        beside = self._db.execute("SELECT number, hash FROM beside").fetchone()
+        known_beside = chain.NONE if beside is None else chain.Head(*beside)
+        return PersonsLedger(self._path, known[0], self._db, known_beside)
 
     def _refuse_drawn(self) -> None:
         """`PosseError` if a run drew rows with replacement.
@@ -373,14 +404,15 @@ class Ledger(Spending):
     def _recognise(self, parsed: Content | None = None) -> None:
         """`PosseError` if the log changed in any other way than by rows added at its end.
 
-        `parsed` is what was read as rewards, which may be long ago: it must still be there.
+        Its bytes may change where its rows do not. `parsed` is what was read as rewards, which may
+        be long ago: it must still be there.
         """
         if self._data is None:
             return
-        known = self._db.execute("SELECT size, digest FROM log").fetchone()
-        wanted = [Content(*part) for part in (known, parsed) if part is not None]
-        now = _contents(self._data, [part.size for part in wanted])
-        if known is not None and now[known[0]] != known[1]:
+        known = _known(self._db)
+        sizes = [part.size for part in (known, parsed) if part is not None]
+        now = _contents(self._data, sizes)
+        if known is not None and not _is_same(self._data, known, now, self._columns):
             raise PosseError(
                 f"{self._data} was changed after a run used it; rows may be added only at its end, "
                 f"and other rewards need a file of their own. {self._path.name} counts by row"
@@ -391,7 +423,12 @@ class Ledger(Spending):
             )
         if parsed is not None:
             self._db.execute("DELETE FROM log")
-            self._db.execute("INSERT INTO log (size, digest) VALUES (?, ?)", parsed)
+            self._db.execute("INSERT INTO log (size, digest) VALUES (?, ?)", parsed[:2])
+            self._db.executemany(
+                "INSERT INTO prints VALUES (?, ?, ?) ON CONFLICT (arm) DO UPDATE SET"
+                " rows = excluded.rows, digest = excluded.digest WHERE excluded.rows > rows",
+                [(arm, *one) for arm, one in enumerate(parsed.prints)],
+            )
             self._db.execute(
                 "INSERT OR IGNORE INTO places (inode) VALUES (?)", (_inode(self._data),)
             )
@@ -421,19 +458,23 @@ class Ledger(Spending):
                 if _inode(self._data) in places:
                     self._path = path
                     return
-                if (known := ledger.execute("SELECT size, digest FROM log").fetchone()) and known[
-                    0
-                ]:
-                    others[path] = Content(*known)
+                if (known := _known(ledger)) is not None and known.size:
+                    others[path] = known
         now = _contents(self._data, [known.size for known in others.values()]) if others else {}
-        # agents of one run may have equal logs; each then has a ledger of its own
         same = [
             path
             for path, known in others.items()
-            if self._is_found_by_content and now[known.size] == known.digest and not _is_used(path)
+            if self._is_found_by_content and _is_same(self._data, known, now, self._columns)
         ]
-        if same:
-            self._path = same[0]
+        busy = [path for path in same if _is_used(path)]
+        if busy and not _may_be_chance(self._data, others[busy[0]], self._columns):
+            raise PosseError(
+                f"{self._data} has the rewards whose ledger is {busy[0]}, which another agent uses "
+                "now: one is a copy of the other. Let that agent end first; if they are different "
+                "rewards that happen to be equal, put each log in a folder of its own"
+            )
+        if free := [path for path in same if path not in busy]:
+            self._path = free[0]
         elif state.st_nlink > 1:
             raise PosseError(
                 f"{self._data} has {state.st_nlink} names (hard links), and the ledger that tells "
@@ -469,9 +510,11 @@ class Ledger(Spending):
                 self._db = connect(self._path, 10.0, make=anew)
                 opened.callback(self._db.close)
                 plain(self._db)
-                for pragma in ("journal_mode = WAL", "synchronous = FULL"):
+                for pragma in ("journal_mode = DELETE", "synchronous = FULL"):
                     self._db.execute(f"PRAGMA {pragma}")
                 self._db.executescript(SCHEMA)
+                self._entries = Entries(self._db)
+                self._entries.check(self._path)
                 yield
             except OSError as error:
                 raise self._unwritable(error.strerror or str(error)) from None
@@ -501,6 +544,49 @@ def _contents(path: Path, sizes: Sequence[int]) -> dict[int, bytes]:
     return hashes
 
 
+def _known(ledger: sqlite3.Connection) -> Content | None:
+    """What a ledger knows of its log."""
+    log = ledger.execute("SELECT size, digest FROM log").fetchone()
+    if log is None:
+        return None
+    size, digest = log
+    has = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'prints'"
+    if not ledger.execute(has).fetchone():  # a ledger from before has none
+        return Content(size, digest)
+    prints = ledger.execute("SELECT rows, digest FROM prints ORDER BY arm").fetchall()
+    return Content(size, digest, tuple(prints))
+
+
+def _is_same(data: Path, known: Content, now: dict[int, bytes], columns: LogColumns) -> bool:
+    """Whether a log begins with what is known; `now` are hashes of its first bytes by size.
+
+    Other bytes may be the same rows: with other ends of lines, other digits, compressed.
+    """
+    if now[known.size] == known.digest:
+        return True
+    if not any(rows for rows, _ in known.prints):
+        return False
+    try:
+        log = read_log(data, len(known.prints), data.name, bounded=False, columns=columns)
+    except LogError:
+        return False
+    return all(
+        len(rewards) >= rows and print_of(rewards[:rows]) == (rows, digest)
+        for rewards, (rows, digest) in zip(log.rewards, known.prints, strict=True)
+    )
+
+
+def _may_be_chance(data: Path, known: Content, columns: LogColumns) -> bool:
+    """Whether two logs like this one may be equal although neither is a copy: few, even rewards."""
+    count = max(1, len(known.prints))
+    log = read_log(data, count, data.name, bounded=False, columns=columns)
+    bits = 0.0
+    for rewards in log.rewards:
+        _, counts = np.unique(rewards, return_counts=True)
+        bits -= float((counts * np.log2(counts / max(1, len(rewards)))).sum())
+    return bits < _SURPRISING
+
+
 def _is_used(ledger: Path) -> bool:
     """Whether an agent has this ledger open."""
     descriptor = files.claim(ledger, make=False)
@@ -525,5 +611,6 @@ def _is_mounted(path: Path) -> bool:
     return any(line.split(" ")[4:5] == [name] for line in mounts.splitlines())
 
 
-def _now() -> str:
+def now() -> str:
+    """The date and time, as ledgers have them."""
     return datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from posse.durable import persons
+from posse.durable import chain, persons
 from posse.durable.persons import PersonsCost
 from posse.errors import InputError
 from posse.gates import files
@@ -16,7 +16,7 @@ from posse.gates.decode import Packed
 from posse.protocol.accounting import Losses, together
 from posse.protocol.privacy import Guarantee, format_cost
 
-SCHEMA = """
+SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS runs (
   run INTEGER PRIMARY KEY, began TEXT NOT NULL, ended TEXT, task TEXT NOT NULL,
   agent INTEGER NOT NULL, agents INTEGER NOT NULL, epsilon REAL, delta REAL,
@@ -30,13 +30,18 @@ CREATE TABLE IF NOT EXISTS places (inode TEXT PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS names (name BLOB PRIMARY KEY, run INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS identity (identity BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS log (size INTEGER NOT NULL, digest BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS prints (
+  arm INTEGER PRIMARY KEY, rows INTEGER NOT NULL, digest BLOB NOT NULL
+);
+CREATE TABLE IF NOT EXISTS beside (number INTEGER NOT NULL, hash BLOB NOT NULL);
 CREATE INDEX IF NOT EXISTS rows_by_arm ON rows (arm, run);
-"""
+{chain.SCHEMA}"""
 """`rows`: run `run` used rows `first` to `last` - 1 of an arm, counted from 0 in the order of the
 log. `names`: runs by what coordinator and agent call them. `losses`: what each run costs by the law
 of its noise. `places`: device and inode of each file that was the log. `identity`: what
-`posse.durable.persons` calls this ledger. `log`: how long the log was
-when it was last used, and its hash. Without the index each release would search the rows of all
+`posse.durable.persons` calls this ledger. `log`: how long the log was when it was last used, and
+its hash; `prints`: how many rows of each arm it then had, and their hash. `beside`: the head of the
+ledger of persons. Without the index each release would search the rows of all
 runs: a tenth of a second after 1,000 runs with 50 arms."""
 
 SUFFIX = ".ledger"

@@ -20,6 +20,7 @@ import msgspec
 import numpy as np
 
 from posse.arms.persons import PersonOfRow, Rows
+from posse.durable import chain
 from posse.errors import DiskTrouble, InputError, PosseError
 from posse.gates import files
 from posse.gates.databases import connect, plain, read_only
@@ -34,7 +35,7 @@ NAME = "persons.ledger"
 
 SECRET = f"{NAME}-secret"
 
-_SCHEMA = """
+_SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS runs (
   id INTEGER PRIMARY KEY, ledger TEXT NOT NULL, identity BLOB NOT NULL, run INTEGER NOT NULL,
   losses BLOB, delta REAL, shared BLOB NOT NULL, held INTEGER NOT NULL,
@@ -44,13 +45,18 @@ CREATE TABLE IF NOT EXISTS uses (
   id INTEGER NOT NULL, person BLOB NOT NULL, arm INTEGER NOT NULL, row INTEGER NOT NULL
 );
 CREATE TABLE IF NOT EXISTS secrets (digest BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS columns (name TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS heads (
+  identity BLOB PRIMARY KEY, number INTEGER NOT NULL, hash BLOB NOT NULL
+);
 CREATE INDEX IF NOT EXISTS uses_by_run ON uses (id);
 CREATE INDEX IF NOT EXISTS uses_by_person ON uses (person);
-"""
+{chain.SCHEMA}"""
 """`runs`: run `run` of the log whose ledger has that name and identity, with the losses of one
 reward and its δ; NULL if the run had no ε. `shared` is what all agents call the run; `held` says
 that it has not ended. `uses`: the rows that it used, or may still use, and of whom; a reward of the
-user's own arms has the arm -1 and a number of its own. `secrets`: a hash of the secret."""
+user's own arms has the arm -1 and a number of its own. `secrets`: a hash of the secret. `columns`:
+what names the persons. `heads`: where each log's own ledger was when it was last here."""
 
 _SECRET = 32
 _PATIENCE = 60.0
@@ -100,12 +106,23 @@ class PersonsLedger:
     """The ledger of persons beside a log's own ledger, which is told from others by `identity`.
 
     Its name alone would not do: another month's log, with a ledger of its own, may come to have it.
+
+    `own` is that ledger, and `known` where this one was when it was last there. Each must go on
+    from where the other knows it: a backup put in the place of either is refused.
     """
 
-    def __init__(self, ledger: Path, identity: bytes) -> None:
+    def __init__(
+        self,
+        ledger: Path,
+        identity: bytes,
+        own: sqlite3.Connection | None = None,
+        known: chain.Head = chain.NONE,
+    ) -> None:
         self._path = ledger.with_name(NAME)
         self._secret = ledger.with_name(SECRET)
         self._source = ledger.name, identity
+        self._own = own
+        self._known = known
 
     def begin(
         self,
@@ -120,6 +137,7 @@ class PersonsLedger:
         `before` has what all earlier runs over this log used, and cost one reward.
         """
         with self._opened() as db:
+            self._check_column(db, task)
             names = self._hashes(db, persons.names)
             self._enter_earlier(db, before, persons, names)
             cost = RunCost(task.claim.cost, task.claim.delta or 0.0, task.shared)
@@ -144,6 +162,8 @@ class PersonsLedger:
             db.executemany(
                 "INSERT INTO uses VALUES (?, ?, ?, ?)", [(number, *use) for use in taken]
             )
+            chain.add(db, "begin", *self._source, run, len(taken))
+            self._note_own(db)
         mine_of: Rows = [
             np.sort(np.array([row for _, at, row in taken if at == arm], dtype=np.int64))
             for arm in range(len(allowed))
@@ -154,9 +174,12 @@ class PersonsLedger:
         """Enter run `run` of the user's own arms, and return what admits their rewards."""
         cost = RunCost(task.claim.cost, task.claim.delta or 0.0, task.shared)
         with self._opened() as db:
+            self._check_column(db, task)
             self._take_back(db, cost.shared)
             if self._number(db, run) is None:
                 self._enter(db, run, cost)
+                chain.add(db, "begin", *self._source, run, 0)
+                self._note_own(db)
         return OwnArmsPersons(str(self._path), *self._source, run, task.run.privacy)
 
     def admit(self, run: int, privacy: PrivacySpec, names: Sequence[str]) -> list[bool]:
@@ -188,6 +211,7 @@ class PersonsLedger:
                         (number, person),
                     )
                 admitted.append(fits)
+            chain.add(db, "admit", *self._source, run, sum(admitted))
         return admitted
 
     def runs(self) -> frozenset[int]:
@@ -202,6 +226,61 @@ class PersonsLedger:
             number = self._number(db, run)
             if db.execute("SELECT 1 FROM runs WHERE id = ? AND held", (number,)).fetchone():
                 _give_back(db, int(number or 0), used)
+            chain.add(db, "end", *self._source, run)
+            self._note_own(db)
+
+    def head(self) -> chain.Head:
+        """Where it is."""
+        with self._opened() as db:
+            return chain.head(db)
+
+    def _check_column(self, db: sqlite3.Connection, task: SpendingRequest) -> None:
+        """`PosseError` if persons were named by another column: nobody knew who is who."""
+        column = task.run.privacy.person
+        known = db.execute("SELECT name FROM columns").fetchone()
+        if known is None:
+            db.execute("INSERT INTO columns VALUES (?)", (column,))
+        elif known[0] != column:
+            raise PosseError(
+                f"{self._path} counts the persons that {known[0]!r} names, and this run's file "
+                f"says [privacy] person = {column!r}; name the same, or give the agent a log in "
+                "another folder"
+            )
+
+    def _note_own(self, db: sqlite3.Connection) -> None:
+        """Keep where the log's own ledger is, as it is on disk."""
+        if self._own is not None:
+            db.execute(
+                "INSERT OR REPLACE INTO heads VALUES (?, ?, ?)",
+                (self._source[1], *chain.head(self._own)),
+            )
+
+    def _require_whole(self, db: sqlite3.Connection) -> None:
+        """`RewoundError` if this ledger, or the log's own, lost entries that the other knows of."""
+        if not chain.goes_on_from(db, self._known):
+            raise chain.RewoundError(_REWOUND.format(self._path, self._source[0]))
+        known = db.execute(
+            "SELECT number, hash FROM heads WHERE identity = ?", (self._source[1],)
+        ).fetchone()
+        if (
+            self._own is not None
+            and known
+            and not chain.goes_on_from(self._own, chain.Head(*known))
+        ):
+            own = self._path.with_name(self._source[0])
+            raise chain.RewoundError(_REWOUND.format(own, NAME))
+
+    def _require_there(self) -> None:
+        """`RewoundError` if a ledger of persons was here, and is gone."""
+        if self._path.exists():
+            return
+        knows = [path.name for path in sorted(self._path.parent.glob("*.ledger")) if _knows(path)]
+        if self._known.number or self._secret.exists() or knows:
+            other = knows[0] if knows else SECRET if self._secret.exists() else self._source[0]
+            raise chain.RewoundError(
+                f"{self._path} is gone, and {other} says that it was there; put it back, as nobody "
+                "knows without it what persons were charged"
+            )
 
     def still_holds(self, run: int, rows: Rows) -> bool:
         """Whether run `run`, which named persons, has what it was given; True if it named none."""
@@ -286,11 +365,13 @@ class PersonsLedger:
     def _opened(self) -> Iterator[sqlite3.Connection]:
         """The file within one transaction, which other agents of this folder wait for."""
         try:
+            self._require_there()
             with closing(plain(connect(self._path, _PATIENCE))) as db:
-                for pragma in ("journal_mode = WAL", "synchronous = FULL"):
+                for pragma in ("journal_mode = DELETE", "synchronous = FULL"):
                     db.execute(f"PRAGMA {pragma}")
                 db.executescript(_SCHEMA)
                 db.execute("BEGIN IMMEDIATE")
+                self._require_whole(db)
                 yield db
                 db.execute("COMMIT")
         except (OSError, sqlite3.Error) as error:
@@ -299,6 +380,19 @@ class PersonsLedger:
                 f"{self._path} cannot be written: {why}; an agent records there what persons are "
                 "charged before it uses their rewards, so its folder must be writable"
             ) from None
+
+
+_REWOUND = (
+    "{} is not the one that {} knows: it lacks entries, as an earlier copy of it does, or was "
+    "changed; put the latest one back"
+)
+
+
+def _knows(ledger: Path) -> bool:
+    """Whether a log's own ledger knows of a ledger of persons beside it."""
+    with suppress(OSError, ValueError, sqlite3.Error), closing(read_only(ledger)) as db:
+        return bool(db.execute("SELECT 1 FROM beside").fetchone())
+    return False
 
 
 class OwnArmsPersons(msgspec.Struct, frozen=True):

@@ -13,6 +13,9 @@ from pathlib import Path
 
 from posse.gates import files
 
+_HEADER, _LOGGED = 19, b"\x02"
+"""Bytes of a database up to the one that says how it is written: with a write-ahead log."""
+
 _CODE = re.compile(r"\b(virtual|as)\b", re.I)
 
 
@@ -33,9 +36,11 @@ def connect(path: Path, timeout: float, *, make: bool = True) -> sqlite3.Connect
 
 def read_only(path: Path) -> sqlite3.Connection:
     """A connection to a database by which nothing is written; see `plain`."""
-    # SQLite's readers leave files beside a database that they may not write. One without a
-    # write-ahead log is not in use, so it can be read as a file that does not change
-    alone = "" if Path(f"{path}-wal").exists() else "&immutable=1"
+    # SQLite's readers leave files beside a database with a write-ahead log that they may not write.
+    # Where that log is not there, it is not in use, and can be read as a file that does not change
+    with files.opened(path) as file:
+        logged = file.read(_HEADER)[-1:] == _LOGGED
+    alone = "&immutable=1" if logged and not Path(f"{path}-wal").exists() else ""
     return plain(sqlite3.connect(f"{path.as_uri()}?mode=ro{alone}", uri=True))
 
 

@@ -9,7 +9,7 @@ import pytest
 import posse
 from posse.arms.csv import CsvArms
 from posse.arms.log_file import LogColumns, read_log
-from posse.arms.persons import Persons
+from posse.arms.persons import Persons, name_of
 from posse.errors import ArmsError, LogError
 from posse.plan import prepare
 from tests.support.arms import context
@@ -89,12 +89,39 @@ def test_a_parquet_file_names_persons_by_text_or_number(tmp_path: Path) -> None:
             read_log(path, 2, "agent 0", bounded=True, columns=LogColumns("patient"))
 
 
-def test_a_name_is_the_same_however_its_accents_and_quotes_are_written(tmp_path: Path) -> None:
-    path = tmp_path / "log.csv"
-    path.write_text('arm,reward,who\n0,1,Zo\u00eb\n0,0,"Zoe\u0308 "\n0,0,zoe\n', encoding="utf-8")
-    persons = read_log(path, 1, "agent 0", bounded=True, columns=LogColumns("who")).persons
-    assert persons is not None
-    assert persons.names == ["Zo\u00eb", "zoe"]
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("Zo\u00eb", ["Zo\u00eb", "Zoe\u0308 ", " Zo\u200be\u0308", "\ufeffZo\u00eb"]),
+        ("zoe", ["zoe"]),
+        ("van Dam", ["van Dam", "van\u00a0Dam", "van  Dam", "van\tDam"]),
+        ("7", [7, 7.0, np.float64(7), "7", "7.0", "07", "+7", "7.", b"7", "\uff17"]),
+        ("-7.25", [-7.25, "-7.25", "-07.250"]),
+        ("0", [0, "0", "0.0", "000"]),
+        ("7a", ["7a"]),
+        ("7.0.1", ["7.0.1"]),
+        ("", [None, float("nan"), "", " ", "\u200b", "nan", "NaN", "NA", "N/A", "null", "None"]),
+    ],
+)
+def test_a_person_is_one_however_the_name_is_written(name: str, written: list[Any]) -> None:
+    assert {name_of(one) for one in written} == {name}
+
+
+def test_files_and_own_arms_name_persons_alike(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet  # noqa: PLC0415
+
+    names = ["7", "07", "7.0", "Zoe\u0308", "Zo\u00eb"]
+    (tmp_path / "log.csv").write_text(
+        "".join(["arm,reward,who\n", *(f"0,1,{name}\n" for name in names)]), encoding="utf-8"
+    )
+    table = {"arm": [0] * 5, "reward": [1.0] * 5, "who": names}
+    parquet.write_table(pyarrow.table(table), tmp_path / "log.parquet")
+    for kind in ("csv", "parquet"):
+        path, columns = tmp_path / f"log.{kind}", LogColumns("who")
+        persons = read_log(path, 1, "agent 0", bounded=True, columns=columns).persons
+        assert persons is not None
+        assert persons.names == ["7", "Zo\u00eb"]
 
 
 WARD = """

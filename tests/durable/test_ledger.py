@@ -1,5 +1,6 @@
 """The ledger: what was used is used, whoever asks again and whatever was killed."""
 
+import gzip
 import os
 import signal
 import sqlite3
@@ -387,3 +388,44 @@ def test_a_run_that_broke_off_does_not_go_on_with_rows_that_a_later_one_used(log
     later.ledger.leave()
     with pytest.raises(PosseError, match="other runs were given rows that this agent might use"):
         Ledger(*CsvArms(path=str(log), count=2).ledger("/", 3)).go_on(broken.run, broken.rows)
+
+
+def test_a_copy_is_not_used_beside_the_first(log: Path) -> None:
+    """Nor later as if it were new."""
+    first = Run(log, task())
+    copy = log.with_name("copy.csv")
+    copy.write_bytes(log.read_bytes())
+    with pytest.raises(PosseError, match=r"copy\.csv has the rewards whose ledger is .*rewards-3"):
+        Run(copy, task())
+    assert first.uses(2, 1) == [[0.0, 0.01], [0.1]]
+    first.ends()
+    assert used_by(copy, task(), 1, 1) == [[0.02], [0.11]]
+
+
+@pytest.mark.parametrize("how", ["ends", "numbers", "packed"])
+def test_a_log_is_known_by_its_rows_however_they_are_written(log: Path, how: str) -> None:
+    used_by(log, task(), 2, 1)
+    text = log.read_text()
+    other = log.with_name("other.csv.gz" if how == "packed" else "other.csv")
+    if how == "packed":
+        other.write_bytes(gzip.compress(text.encode()))
+    else:
+        changes = ("\n", "\r\n") if how == "ends" else ("0.0", "+00.0")
+        other.write_bytes(text.replace(*changes).encode())
+    assert used_by(other, task(), 1, 1) == [[0.02], [0.11]]
+    log.write_bytes(text.replace("\n", "\r\n").encode())  # and in its own place
+    assert used_by(log, task(), 1, 0) == [[0.03], []]
+    log.write_text(text.replace("1,0.1\n", "1,0.2\n"))
+    with pytest.raises(PosseError, match="was changed after a run used it"):
+        Run(log, task())
+
+
+def test_all_of_a_ledger_is_in_one_file_at_any_moment(log: Path) -> None:
+    """Whoever moves the file of an agent that was killed takes all uses along."""
+    run = Run(log, task())
+    run.uses(3, 1)
+    assert [path.name for path in log.parent.glob("*.ledger*")] == ["rewards-3.csv.ledger"]
+    moved = log.parent / "moved.csv.ledger"
+    moved.write_bytes(log.with_name("rewards-3.csv.ledger").read_bytes())
+    assert read(moved).rows == 4
+    run.ends()

@@ -267,3 +267,51 @@ def test_own_arms_that_named_nobody_before_are_refused(tmp_path: Path) -> None:
     plain.ledger.end(None)
     with pytest.raises(PosseError, match="run 1 used rewards of this agent's own arms without"):
         OwnRun(tmp_path, task(**PERSONS), "eva")
+
+
+def _put_back(log: Path, name: str) -> None:
+    """A backup of before the last run is put back."""
+    used_by(log, task(**PERSONS), 1, 0)
+    kept = log.with_name(name).read_bytes()
+    used_by(log, task(**PERSONS), 1, 1)
+    log.with_name(name).write_bytes(kept)
+
+
+def _gone(log: Path, *names: str) -> None:
+    used_by(log, task(**PERSONS), 1, 0)
+    for name in names:
+        log.with_name(name).unlink()
+
+
+@pytest.mark.parametrize(
+    ("before", "about", "said"),
+    [
+        (lambda log: _put_back(log, "a.csv.ledger"), PERSONS, r"ledger is not the one that pers"),
+        (lambda log: _put_back(log, NAME), PERSONS, r"persons\.ledger is not the one that a\.csv"),
+        (lambda log: _gone(log, NAME), PERSONS, r"persons\.ledger is gone, and a\.csv\.ledger sa"),
+        (lambda log: _gone(log, NAME, SECRET), PERSONS, r"persons\.ledger is gone, and a\.csv\.l"),
+        (lambda log: _gone(log, NAME, "a.csv.ledger"), PERSONS, "is gone, and persons.ledger-sec"),
+        (_gone, {"person": "x"}, r"counts the persons that 'who' names, and .* person = 'x'"),
+        (_gone, {}, r"persons\.ledger counts what runs over the logs of this folder cost each"),
+    ],
+    ids=["log's", "persons'", "deleted", "with its secret", "with the log's", "column", "nobody"],
+)
+def test_nothing_that_persons_were_charged_is_forgotten(
+    before: Any, about: dict[str, Any], said: str, log: Path
+) -> None:
+    """Neither of the two ledgers is rewound, nor deleted, nor is a person called another thing.
+
+    Over this log or another one of the folder.
+    """
+    other = write(log.with_name("b.csv"), (0, 0.5, "eva"), (1, 0.6, "eva"))
+    for path in (log, other):  # a further column
+        path.write_text(
+            path.read_text()
+            .replace("who\n", "who,x\n")
+            .replace("a\n", "a,1\n")
+            .replace("am\n", "am,2\n")
+        )
+    before(log)
+    for path in (log,) if "not the one" in said else (log, other):
+        with pytest.raises(PosseError, match=said):
+            Run(path, task(**about))
