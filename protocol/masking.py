@@ -117,7 +117,7 @@ class Settle(Message, frozen=True):
 
 
 class Settled(Message, frozen=True):
-    """Agent to coordinator: for each other survivor a tag of the group and of the survivors.
+    """Agent to coordinator: for each other survivor a tag of keys, group and survivors.
 
     In the order of their ranks, of 16 bytes each. No more `Rest` follows.
     """

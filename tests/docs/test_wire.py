@@ -69,7 +69,9 @@ def share(owner: int, member: int, number: int) -> int:
 
 
 def tag(i: int, j: int, number: int, sender: int, group: tuple[int, ...]) -> bytes:
-    who = struct.pack("<I4I4I", len(group), *group, *sorted(group))
+    keys = b"".join(key.public_key().public_bytes_raw() for key in PRIVATE)
+    who = struct.pack("<4I", *range(4)) + keys
+    who += struct.pack("<I4I4I", len(group), *group, *sorted(group))
     said = struct.pack("<QI", number, sender) + hashlib.blake2b(who, digest_size=32).digest()
     key, person = agreed(i, j)[32:], b"posse survivors"
     return hashlib.blake2b(said, key=key, digest_size=16, person=person).digest()
