@@ -70,6 +70,8 @@ what posse new writes, and what that imports: tests/cli/test_new.py
 public names of what is tested where it is, on which experiments stand: tests/papers/test_conduct.py
     posse: experiments pages verbs
     systems/posse_systems: algorithms
+public names of what is tested where it is, by theme: tests/test_seam.py
+    posse/seam: arms machines masking messages noise results system
 parts of an arena, which is held as a whole: tests/arena/test_verb.py
     arena/posse_arena: apart arena entrants page rewards
 FedUCB by masked sums, beside the form that it equals: tests/arena/test_linear.py

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from posse import system as families
+from posse import system as systems
 from posse.errors import PosseError
 from posse.gates import files
 from posse.gates.decode import Packed
@@ -100,7 +100,7 @@ def mean_bound(plan: Plan, runs: Sequence[RunRecord]) -> Bound:
 def write(folder: Path, plan: Plan, runs: Sequence[RunRecord]) -> None:
     """Write what the page shows of these runs, if their run file names code."""
     spec, system = plan.spec, plan.system
-    if spec.system in families.ours() and not isinstance(spec.topology, PythonTopology):
+    if spec.system in systems.ours() and not isinstance(spec.topology, PythonTopology):
         return
     detail, arms = system.results.detail, spec.arms.arm_count()
     shown = _Shown(

@@ -18,7 +18,7 @@ import msgspec
 from posse import (
     own_code,
 )
-from posse import system as families
+from posse import system as systems
 from posse.agent.host import AgentHost
 from posse.coordinator.host import CoordinatorHost
 from posse.coordinator.setups import Observer, agent_setups, silent
@@ -63,7 +63,7 @@ def run(
     near = None if tap or plan.field or plan.clock == "wall" else wire
     sources = replace(sources or of_this_machine(stamp), cohort=cohort, near=near)
     agents: list[AgentHost] = []
-    families.know(plan.system, plan.spec.system)
+    systems.know(plan.system, plan.spec.system)
     with own_code.aside(), _collecting_seldom(cohort.size):
         coordinator = CoordinatorHost(plan, network, number, sources, observe, serial)
         encoded, carried = b"", None

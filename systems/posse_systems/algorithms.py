@@ -1,19 +1,14 @@
 """Parts of five papers' algorithms, to experiment with one by one: machines, counters, formulas.
 
-The families are told in docs/best-arm.md (Rio et al. 2023), docs/cooperative.md (Dubey and Pentland
+The papers are told in docs/best-arm.md (Rio et al. 2023), docs/cooperative.md (Dubey and Pentland
 2020), docs/players.md (Tossou and Dimitrakakis 2015), docs/anonymous.md (Esfandiari et al. 2022)
 and docs/federated.md (Li and Song 2022). Whole systems run by `posse.run`.
 """
 
-from posse.agent.hybrid import HybridSums
-from posse.agent.tree import HonakerSums, TreeSums
-from posse.arms.base import RandomMeans
-from posse.arms.csv import Csv
-from posse.protocol.noise import SeededNoise
+from posse.seam.arms import ActivitySpec, Csv, Graph, RandomMeans, from_edges, regular, ring, star
+from posse.seam.noise import HonakerSums, HybridSums, SeededNoise, TreeSums
+from posse.seam.results import mean_gaps, positive
 from posse.security.noise import FieldNoise
-from posse.spec.activity import ActivitySpec
-from posse.system.bounds import mean_gaps, positive
-from posse.topologies.graphs import Graph, from_edges, regular, ring, star
 from posse_systems.dubey2020.agent import PrivateMeans
 from posse_systems.dubey2020.lone import PrivateLoneUcb
 from posse_systems.dubey2020.messages import exploration_slots, release_counts, zeta

@@ -7,7 +7,7 @@ from typing import Any, cast, get_args
 import numpy as np
 import pytest
 
-from posse import system as families
+from posse import system as systems
 from posse.engines import memory
 from posse.errors import RunFailed
 from posse.protocol.errors import RemoteProtocolError
@@ -64,14 +64,14 @@ class Answers:
 
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
-    before = dict(families._LOADED)
+    before = dict(systems._LOADED)
     yield
-    families._LOADED.clear()
-    families._LOADED.update(before)
+    systems._LOADED.clear()
+    systems._LOADED.update(before)
 
 
 def run_with(system: str, agents: int = 2, /, **machines: Any) -> RunRecord:
-    families._LOADED["own"] = with_machines(families.get_system(system), name="own", **machines)
+    systems._LOADED["own"] = with_machines(systems.get_system(system), name="own", **machines)
     agents = 5 if system == "mase" else agents
     parameters = {"horizon": 9} if system == "tdfs-ucb" else {}
     return memory.run(spec("own", agents=agents, parameters=parameters), 0)

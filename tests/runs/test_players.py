@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from posse import system as families
+from posse import system as systems
 from posse.engines import memory
 from posse.plan import prepare
 from posse.protocol.machine import COORDINATOR, Send, Started
@@ -130,12 +130,12 @@ class Faulty:
 @pytest.mark.parametrize("on_missing", ["end", "continue"])
 @pytest.mark.parametrize("fault", ["silent", "answered-twice", "no-such-arm", "ahead"])
 def test_a_faulty_player_is_named_and_counted(monkeypatch, fault, on_missing):
-    system = families.get_system("random-player")
+    system = systems.get_system("random-player")
 
     def faulty(context):
         return Faulty(system.agent.make(context), context.rank, fault)
 
-    monkeypatch.setitem(families._LOADED, "random-player", with_machines(system, agent=faulty))
+    monkeypatch.setitem(systems._LOADED, "random-player", with_machines(system, agent=faulty))
     run = spec("random-player", horizon=50, engine={"on_missing": on_missing})
     record = memory.run(run, 0)
     reason = "silent" if fault == "ahead" else fault

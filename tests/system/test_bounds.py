@@ -9,7 +9,7 @@ import pytest
 from posse import (
     api,
 )
-from posse import system as families
+from posse import system as systems
 from posse.durable.directory import RunDirectory
 from posse.plan import prepare
 from posse.report import read
@@ -79,8 +79,8 @@ def test_runs_stay_below_the_bound(system):
 
 
 def test_every_system_has_a_bound_or_says_why_not():
-    for name in families.names():
-        assert families.get_system(name).bound is not NO_THEORY, name
+    for name in systems.names():
+        assert systems.get_system(name).bound is not NO_THEORY, name
 
 
 CLIPPED = {"kind": "gaussian", "means": [60.0, 50.0, 40.0], "sd": 5.0, "clip": [0.0, 100.0]}
@@ -212,7 +212,7 @@ def test_the_proofs_condition_is_said():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("system", [n for n in families.names() if families.get_system(n).one_form])
+@pytest.mark.parametrize("system", [n for n in systems.names() if systems.get_system(n).one_form])
 def test_systems_of_one_form_run_alike_in_both_variants(system):
     extras: dict[str, dict[str, Any]] = {
         "cooperative-ucb": {"parameters": {"horizon": 60}, "topology": {"kind": "ring"}},

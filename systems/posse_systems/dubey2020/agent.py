@@ -53,9 +53,7 @@ from typing import Final
 
 import numpy as np
 
-from posse.protocol.arrays import BoolArray, FloatArray, IntArray
-from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
-from posse.protocol.machine import (
+from posse.seam.machines import (
     AgentEffect,
     AgentEffects,
     AgentEvent,
@@ -71,10 +69,16 @@ from posse.protocol.machine import (
     Refuse,
     Started,
     Turn,
+)
+from posse.seam.messages import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    LocalProtocolError,
+    RemoteProtocolError,
     Variant,
 )
-from posse.protocol.noise import Noise
-from posse.protocol.privacy import Release
+from posse.seam.noise import Noise, Release
 from posse_systems.dubey2020.arrivals import NewMessages, Records
 from posse_systems.dubey2020.corruption import Corruption
 from posse_systems.dubey2020.flooding import CooperativeLearner, Faults, Flood, SeenMessages

@@ -8,7 +8,7 @@ import numpy as np
 from mypy_extensions import mypyc_attr
 from numpy.typing import NDArray
 
-from posse.protocol.arrays import BoolArray, IntArray
+from posse.seam.messages import BoolArray, IntArray
 from posse_systems.dubey2020.messages import ENVELOPE
 
 Records = NDArray[np.void]

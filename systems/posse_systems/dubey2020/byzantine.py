@@ -7,8 +7,8 @@ from operator import itemgetter
 
 import numpy as np
 
-from posse.protocol.arrays import FloatArray, IntArray
-from posse.protocol.machine import AgentEffect, Variant
+from posse.seam.machines import AgentEffect
+from posse.seam.messages import FloatArray, IntArray, Variant
 from posse_systems.dubey2020.agent import LARGEST_REWARD, argmax_rows
 from posse_systems.dubey2020.arrivals import NewMessages, Records
 from posse_systems.dubey2020.flooding import CooperativeLearner, Faults

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from posse.protocol.arrays import FloatArray, IntArray
+from posse.seam.messages import FloatArray, IntArray
 from posse_systems.dubey2020.arrivals import Records
 from posse_systems.dubey2020.messages import Contamination
 

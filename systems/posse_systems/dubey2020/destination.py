@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from posse.protocol.arrays import FloatArray, IntArray
-from posse.protocol.machine import AgentEffect
+from posse.seam.machines import AgentEffect
+from posse.seam.messages import FloatArray, IntArray
 from posse_systems.dubey2020.agent import PrivateMeans
 from posse_systems.dubey2020.arrivals import NewMessages
 

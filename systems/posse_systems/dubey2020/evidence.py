@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from posse.protocol.errors import Contradiction
-from posse.protocol.signing import HASH_BYTES, SIGNATURE_BYTES, Signer, hash_of
+from posse.seam.messages import HASH_BYTES, SIGNATURE_BYTES, Contradiction, Signer, hash_of
 from posse_systems.dubey2020.arrivals import Arrivals, Records
 
 KIND: Final = b"bundle"

@@ -39,10 +39,17 @@ from typing import Final
 import numpy as np
 from mypy_extensions import mypyc_attr
 
-from posse.protocol.arrays import BoolArray, FloatArray, IntArray
-from posse.protocol.errors import Contradiction, RemoteProtocolError
-from posse.protocol.machine import AgentEffect, Received
-from posse.protocol.signing import HASH_BYTES, SIGNATURE_BYTES, Signer
+from posse.seam.machines import AgentEffect, Received
+from posse.seam.messages import (
+    HASH_BYTES,
+    SIGNATURE_BYTES,
+    BoolArray,
+    Contradiction,
+    FloatArray,
+    IntArray,
+    RemoteProtocolError,
+    Signer,
+)
 from posse_systems.dubey2020.arrivals import (
     Arrivals,
     EnvelopeState,

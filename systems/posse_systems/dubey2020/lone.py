@@ -10,9 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from posse.protocol.arrays import FloatArray
-from posse.protocol.errors import RemoteProtocolError
-from posse.protocol.machine import (
+from posse.seam.machines import (
     AgentEffect,
     AgentEffects,
     AgentEvent,
@@ -22,9 +20,9 @@ from posse.protocol.machine import (
     Pull,
     Pulled,
     Started,
-    Variant,
 )
-from posse.protocol.noise import Noise
+from posse.seam.messages import FloatArray, RemoteProtocolError, Variant
+from posse.seam.noise import Noise
 from posse_systems.dubey2020.agent import argmax_rows, batch_release, mean_release
 from posse_systems.dubey2020.messages import (
     confidence_bonus,

@@ -15,11 +15,8 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from posse.protocol.arrays import FloatArray
-from posse.protocol.log import Row
-from posse.protocol.machine import Parameters
-from posse.protocol.message import Message
-from posse.protocol.privacy import LEAST_EPSILON, Epsilon
+from posse.seam.messages import FloatArray, Message, Parameters, Row
+from posse.seam.noise import LEAST_EPSILON, Epsilon
 
 Releases = Literal["intervals", "doubling", "trees"]
 SlotNumber = Annotated[int, Meta(ge=0, le=0xFFFF_FFFF)]

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from posse.protocol.arrays import FloatArray, IntArray
+from posse.seam.messages import FloatArray, IntArray
 from posse_systems.dubey2020.agent import DoublingMeans, argmax_rows
 from posse_systems.dubey2020.messages import episode_radius
 

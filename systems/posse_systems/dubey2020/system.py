@@ -13,26 +13,58 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from posse.agent.hybrid import HybridNodes, HybridSums
-from posse.errors import SpecError
-from posse.measure.numbers import counted
-from posse.protocol.accounting import Losses, composed, laplace_losses
-from posse.protocol.machine import COORDINATOR, AgentMachine
-from posse.protocol.message import Message
-from posse.protocol.privacy import FARTHEST, AdversaryView, Claim, slack
-from posse.protocol.signing import SIGNATURE_BYTES
-from posse.results.base import Results
-from posse.results.figures import Figure
-from posse.results.record import Detail, Lines, NetworkFacts, RunRecord
-from posse.seeds import Purpose, generator
-from posse.spec.runfile import RunSpec
-from posse.system.bounds import undrawn
-from posse.system.claims import ITS_PULLS, ClaimContext, released, silence, unprotected
-from posse.system.context import AgentContext, making
-from posse.system.network import Network, along
-from posse.system.reading import ITEMS, MessageReader, Named, Statistic
-from posse.system.record import ALONE, Field, Loss, System, UnitInterval, advise_deviation
-from posse.system.shapes import AgentRole, Alone, Mesh, Wiring
+from posse.seam.machines import COORDINATOR, AgentMachine
+from posse.seam.messages import SIGNATURE_BYTES, Message
+from posse.seam.noise import (
+    FARTHEST,
+    ITS_PULLS,
+    AdversaryView,
+    Claim,
+    ClaimContext,
+    HybridNodes,
+    HybridSums,
+    Losses,
+    composed,
+    laplace_losses,
+    released,
+    silence,
+    slack,
+    unprotected,
+)
+from posse.seam.results import (
+    Detail,
+    Figure,
+    Lines,
+    NetworkFacts,
+    Results,
+    RunRecord,
+    counted,
+    undrawn,
+)
+from posse.seam.system import (
+    ALONE,
+    ITEMS,
+    AgentContext,
+    AgentRole,
+    Alone,
+    Field,
+    Loss,
+    Mesh,
+    MessageReader,
+    Named,
+    Network,
+    Purpose,
+    RunSpec,
+    SpecError,
+    Statistic,
+    System,
+    UnitInterval,
+    Wiring,
+    advise_deviation,
+    along,
+    generator,
+    making,
+)
 from posse_systems.dubey2020 import theory
 from posse_systems.dubey2020.agent import (
     Cooperation,

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from posse.protocol.arrays import FloatArray
-from posse.spec.runfile import RunSpec
-from posse.system.bounds import (
+from posse.seam.arms import Graph
+from posse.seam.messages import FloatArray
+from posse.seam.results import (
     Bound,
     Curve,
     NoBoundError,
@@ -15,7 +15,7 @@ from posse.system.bounds import (
     shared_gaps,
     ucb1_regret,
 )
-from posse.topologies.graphs import Graph
+from posse.seam.system import RunSpec
 from posse_systems.dubey2020.messages import (
     AdapParameters,
     AloneParameters,

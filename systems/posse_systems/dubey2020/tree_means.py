@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 import msgspec
 import numpy as np
 
-from posse.agent.hybrid import HybridSums
-from posse.protocol.arrays import FloatArray
-from posse.protocol.machine import AgentEffect, Disclose
+from posse.seam.machines import AgentEffect, Disclose
+from posse.seam.messages import FloatArray
+from posse.seam.noise import HybridSums
 from posse_systems.dubey2020.agent import PrivateMeans
 from posse_systems.dubey2020.messages import confidence_bonus
 

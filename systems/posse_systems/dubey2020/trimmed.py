@@ -45,8 +45,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from posse.protocol.arrays import FloatArray, IntArray
-from posse.protocol.machine import Variant
+from posse.seam.messages import FloatArray, IntArray, Variant
 
 MOST_CELLS = 1_024
 

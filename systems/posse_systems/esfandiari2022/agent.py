@@ -4,10 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from posse.agent.masking import Masker
-from posse.protocol.arrays import FloatArray
-from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
-from posse.protocol.machine import (
+from posse.seam.machines import (
     COORDINATOR,
     AgentEffect,
     AgentEffects,
@@ -24,15 +21,17 @@ from posse.protocol.machine import (
     Send,
     Started,
 )
-from posse.protocol.masking import (
+from posse.seam.masking import (
     WORD_BITS,
     Keys,
+    Masker,
     PublicKey,
     Question,
     Words,
     pack_words,
     unpack_words,
 )
+from posse.seam.messages import FloatArray, LocalProtocolError, RemoteProtocolError
 from posse_systems.esfandiari2022.messages import (
     Aggregation,
     Assign,

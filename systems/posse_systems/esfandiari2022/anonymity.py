@@ -19,9 +19,8 @@ from itertools import combinations
 
 import numpy as np
 
-from posse.protocol.errors import RemoteProtocolError
-from posse.protocol.machine import COORDINATOR
-from posse.protocol.masking import (
+from posse.seam.machines import COORDINATOR
+from posse.seam.masking import (
     WORD_BITS,
     Covered,
     Masked,
@@ -32,12 +31,15 @@ from posse.protocol.masking import (
     Survivors,
     Unmasked,
     Words,
+    interpolated,
     keystream,
+    pack,
+    place_of,
+    place_of_point,
+    unpack,
 )
-from posse.protocol.message import Message, Plane
-from posse.protocol.sharing import interpolated, pack, place_of, place_of_point, unpack
-from posse.protocol.wire import Codec, read_header
-from posse.system.reading import Frames
+from posse.seam.messages import Codec, Message, Plane, RemoteProtocolError, read_header
+from posse.seam.system import Frames
 from posse_systems.esfandiari2022.messages import (
     TO_AGENT,
     TO_COORDINATOR,

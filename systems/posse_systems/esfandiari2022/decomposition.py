@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from posse.protocol.arrays import BoolArray, IntArray
+from posse.seam.messages import BoolArray, IntArray
 from posse_systems.esfandiari2022.flow import whole_points
 
 _INT64_ROOM = 1 << 40

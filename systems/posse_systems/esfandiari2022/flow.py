@@ -15,7 +15,7 @@ All arithmetic is in integers: x is given in units of 1/L, and weights come out 
 import numpy as np
 from numpy.typing import NDArray
 
-from posse.protocol.arrays import IntArray
+from posse.seam.messages import IntArray
 
 
 def whole_points(x: IntArray, unit: int) -> list[tuple[int, IntArray]]:

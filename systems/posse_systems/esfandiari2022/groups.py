@@ -4,9 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from posse.coordinator.masked_sum import MaskedSum, Orders
-from posse.protocol.arrays import FloatArray, IntArray
-from posse.protocol.masking import Words
+from posse.seam.masking import MaskedSum, Orders, Words
+from posse.seam.messages import FloatArray, IntArray
 from posse_systems.esfandiari2022.decomposition import Assignment
 from posse_systems.esfandiari2022.messages import estimates, from_words, removed_in
 

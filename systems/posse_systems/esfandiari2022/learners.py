@@ -6,8 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from posse.protocol.arrays import BoolArray, FloatArray, IntArray
-from posse.protocol.machine import Note, Variant
+from posse.seam.machines import Note
+from posse.seam.messages import BoolArray, FloatArray, IntArray, Variant
 from posse_systems.esfandiari2022.decomposition import (
     Assignment,
     Decomposition,

@@ -21,10 +21,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from msgspec import Meta
 
-from posse.protocol.arrays import FloatArray
-from posse.protocol.log import PublicRow, Row
-from posse.protocol.machine import Parameters
-from posse.protocol.masking import (
+from posse.seam.masking import (
     MASKED_TO_AGENT,
     MASKED_TO_COORDINATOR,
     MAX_WORDS,
@@ -35,7 +32,7 @@ from posse.protocol.masking import (
     Unsigned48,
     Words,
 )
-from posse.protocol.message import Message
+from posse.seam.messages import FloatArray, Message, Parameters, PublicRow, Row
 
 MAX_GROUP_SIZE = (MAX_WORDS - 2) // 2
 """Largest C: a report has 2C + 2 words."""

@@ -9,10 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from posse.coordinator.masked_sum import Orders
-from posse.protocol.arrays import BoolArray, IntArray
-from posse.protocol.errors import RemoteProtocolError
-from posse.protocol.machine import (
+from posse.seam.machines import (
     Dismiss,
     Finish,
     GatheringMachine,
@@ -26,19 +23,19 @@ from posse.protocol.machine import (
     ServerEvent,
     Started,
 )
-from posse.protocol.masking import (
+from posse.seam.masking import (
+    SHARE_BYTES,
     TAG_BYTES,
     Answer,
     Covered,
     Keys,
     Masked,
+    Orders,
     PublicKey,
     check_key,
     unpack_words,
 )
-from posse.protocol.message import Message
-from posse.protocol.sharing import SHARE_BYTES
-from posse.protocol.signing import Signer
+from posse.seam.messages import BoolArray, IntArray, Message, RemoteProtocolError, Signer
 from posse_systems.esfandiari2022.decomposition import Assignment
 from posse_systems.esfandiari2022.groups import AssignmentRound, UserGroup, form_groups
 from posse_systems.esfandiari2022.learners import AnonymousLearner

@@ -8,23 +8,42 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from posse.agent.masking import Masker
-from posse.errors import SpecError
-from posse.protocol.machine import AgentMachine, ServerMachine
-from posse.protocol.masking import UNREADABLE, WORD_BITS, Settled
-from posse.protocol.message import Message
-from posse.protocol.privacy import Claim
-from posse.results.base import Results, Standing
-from posse.results.figures import Figure
-from posse.results.record import Detail, Lines, RunRecord
-from posse.seeds import Purpose
-from posse.spec.runfile import RunSpec
-from posse.system.bounds import Bound, run_gaps, ucb1_regret, undrawn
-from posse.system.claims import SERVER, ClaimContext, silence
-from posse.system.context import AgentContext, CoordinatorContext
-from posse.system.reading import Frames, Group, MessageReader
-from posse.system.record import ALONE, Field, Loss, System, UnitInterval, advise_deviation
-from posse.system.shapes import AgentRole, Alone, ServerRole, Star
+from posse.seam.machines import AgentMachine, ServerMachine
+from posse.seam.masking import UNREADABLE, WORD_BITS, Masker, Settled
+from posse.seam.messages import Message
+from posse.seam.noise import SERVER, Claim, ClaimContext, silence
+from posse.seam.results import (
+    Bound,
+    Detail,
+    Figure,
+    Lines,
+    Results,
+    RunRecord,
+    Standing,
+    run_gaps,
+    ucb1_regret,
+    undrawn,
+)
+from posse.seam.system import (
+    ALONE,
+    AgentContext,
+    AgentRole,
+    Alone,
+    CoordinatorContext,
+    Field,
+    Frames,
+    Group,
+    Loss,
+    MessageReader,
+    Purpose,
+    RunSpec,
+    ServerRole,
+    SpecError,
+    Star,
+    System,
+    UnitInterval,
+    advise_deviation,
+)
 from posse_systems.esfandiari2022.agent import AnonymousPlayer, Earnings, ParallelUcb
 from posse_systems.esfandiari2022.anonymity import check
 from posse_systems.esfandiari2022.decomposition import blocks

@@ -7,9 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from posse.protocol.arrays import FloatArray
-from posse.protocol.errors import RemoteProtocolError
-from posse.protocol.machine import (
+from posse.seam.machines import (
     COORDINATOR,
     Abort,
     AgentEffect,
@@ -29,11 +27,9 @@ from posse.protocol.machine import (
     Stand,
     Started,
     Stopwatch,
-    Variant,
 )
-from posse.protocol.noise import Noise
-from posse.protocol.privacy import Release
-from posse.protocol.wire import pack_floats
+from posse.seam.messages import FloatArray, RemoteProtocolError, Variant, pack_floats
+from posse.seam.noise import Noise, Release
 from posse_systems.li2022.comparison import Comparison
 from posse_systems.li2022.exchange import Exchange, take_each
 from posse_systems.li2022.messages import (

@@ -8,9 +8,8 @@ the origin's guilt (`Equivocation`), or else that of the neighbour.
 
 from dataclasses import dataclass, field
 
-from posse.protocol.errors import RemoteProtocolError
-from posse.protocol.machine import AgentEffects, Received, Send
-from posse.protocol.signing import HASH_BYTES, STATEMENT_BYTES, hash_of
+from posse.seam.machines import AgentEffects, Received, Send
+from posse.seam.messages import HASH_BYTES, STATEMENT_BYTES, RemoteProtocolError, hash_of
 from posse_systems.li2022.exchange import Exchange
 from posse_systems.li2022.messages import Held, Stated
 

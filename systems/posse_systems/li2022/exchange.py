@@ -8,16 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from posse.protocol.arrays import FloatArray
-from posse.protocol.errors import Contradiction, Equivocation, RemoteProtocolError
-from posse.protocol.machine import AgentEffect, AgentEffects, Received, Refuse
-from posse.protocol.signing import (
+from posse.seam.machines import AgentEffect, AgentEffects, Received, Refuse
+from posse.seam.messages import (
     HASH_BYTES,
     SIGNATURE_BYTES,
+    Contradiction,
+    Equivocation,
+    FloatArray,
+    RemoteProtocolError,
     Signer,
     hash_of,
+    pack_floats,
+    unpack_floats,
 )
-from posse.protocol.wire import pack_floats, unpack_floats
 from posse_systems.li2022.messages import check_plausible
 
 Origins = tuple[int, ...]

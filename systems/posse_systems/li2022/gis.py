@@ -12,10 +12,8 @@ matter.
 import math
 from dataclasses import dataclass, field
 
-from posse.protocol.arrays import FloatArray
-from posse.protocol.errors import RemoteProtocolError
-from posse.protocol.machine import AgentEffect, AgentEffects, Received, Send
-from posse.protocol.message import Message
+from posse.seam.machines import AgentEffect, AgentEffects, Received, Send
+from posse.seam.messages import FloatArray, Message, RemoteProtocolError
 from posse_systems.li2022.exchange import Exchange, Origins
 from posse_systems.li2022.messages import Adv, Data, Quiet, Req
 

@@ -14,15 +14,25 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
-from posse.protocol.arrays import FloatArray
-from posse.protocol.bounds import MOST_AGENTS, Arm, Count, PackedBytes, Rank
-from posse.protocol.errors import RemoteProtocolError
-from posse.protocol.log import PublicRow, Row
-from posse.protocol.machine import MOST_ARMS, MOST_PULLS, Parameters
-from posse.protocol.masking import Dropouts
-from posse.protocol.message import Message, Plane
-from posse.protocol.privacy import FARTHEST, Epsilon
-from posse.protocol.signing import HASH_BYTES
+from posse.seam.masking import Dropouts
+from posse.seam.messages import (
+    HASH_BYTES,
+    MOST_AGENTS,
+    MOST_ARMS,
+    MOST_PULLS,
+    Arm,
+    Count,
+    FloatArray,
+    Message,
+    PackedBytes,
+    Parameters,
+    Plane,
+    PublicRow,
+    Rank,
+    RemoteProtocolError,
+    Row,
+)
+from posse.seam.noise import FARTHEST, Epsilon
 
 NoiseReading = Literal["printed", "per_agent"]
 CdpNoise = Literal["printed", "per_agent", "shared"]

@@ -6,10 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from posse.protocol.arrays import FloatArray
-from posse.protocol.errors import RemoteProtocolError
-from posse.protocol.machine import AgentEffect, AgentEffects, Received, Send
-from posse.protocol.message import Message
+from posse.seam.machines import AgentEffect, AgentEffects, Received, Send
+from posse.seam.messages import FloatArray, Message, RemoteProtocolError
 from posse_systems.li2022.exchange import Exchange, Origins, take_each
 from posse_systems.li2022.messages import Data, Hop, InSlot, Quiet
 

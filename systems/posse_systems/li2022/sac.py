@@ -8,8 +8,8 @@ sends. So no message is needed to say that there is nothing to send.
 from dataclasses import dataclass, field
 from itertools import chain
 
-from posse.protocol.errors import RemoteProtocolError
-from posse.protocol.machine import AgentEffects, Received, Send
+from posse.seam.machines import AgentEffects, Received, Send
+from posse.seam.messages import RemoteProtocolError
 from posse_systems.li2022.messages import Hop
 from posse_systems.li2022.push import Flooding
 

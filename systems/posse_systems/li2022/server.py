@@ -5,9 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from posse.protocol.arrays import FloatArray
-from posse.protocol.errors import RemoteProtocolError
-from posse.protocol.machine import (
+from posse.seam.machines import (
     Broadcast,
     Finish,
     Note,
@@ -20,10 +18,8 @@ from posse.protocol.machine import (
     ServerEvent,
     ServerMachine,
     Started,
-    Variant,
 )
-from posse.protocol.message import Message
-from posse.protocol.wire import unpack_floats
+from posse.seam.messages import FloatArray, Message, RemoteProtocolError, Variant, unpack_floats
 from posse_systems.li2022.messages import (
     Active,
     Means,

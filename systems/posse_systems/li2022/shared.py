@@ -27,10 +27,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from posse.protocol.accounting import Losses, gaussian_deviation, polya_loss
-from posse.protocol.arrays import FloatArray, IntArray
-from posse.protocol.masking import WORD_BITS, Words
-from posse.protocol.privacy import FARTHEST, slack
+from posse.seam.masking import WORD_BITS, Words
+from posse.seam.messages import FloatArray, IntArray
+from posse.seam.noise import FARTHEST, Losses, gaussian_deviation, polya_loss, slack
 from posse_systems.li2022.messages import (
     CdpParameters,
     Schedule,

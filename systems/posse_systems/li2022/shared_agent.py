@@ -4,12 +4,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from posse.agent.masking import SumMasker
-from posse.protocol.arrays import FloatArray
-from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
-from posse.protocol.machine import COORDINATOR, AgentEffects, Disclose, Note, Received, Send
-from posse.protocol.masking import Keys, PublicKey, Question
-from posse.protocol.privacy import Release
+from posse.seam.machines import COORDINATOR, AgentEffects, Disclose, Note, Received, Send
+from posse.seam.masking import Keys, PublicKey, Question, SumMasker
+from posse.seam.messages import FloatArray, LocalProtocolError, RemoteProtocolError
+from posse.seam.noise import Release
 from posse_systems.li2022.agent import CdpAgent
 from posse_systems.li2022.messages import ExploredRow
 from posse_systems.li2022.shared import SharedLaplace, SharedNoise

@@ -4,10 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from posse.coordinator.masked_sum import MaskedSum, Orders
-from posse.protocol.arrays import FloatArray
-from posse.protocol.errors import RemoteProtocolError
-from posse.protocol.machine import (
+from posse.seam.machines import (
     Broadcast,
     Finish,
     PeerLost,
@@ -17,8 +14,17 @@ from posse.protocol.machine import (
     ServerEffects,
     ServerEvent,
 )
-from posse.protocol.masking import Answer, Covered, Keys, Masked, PublicKey, check_key
-from posse.protocol.signing import Signer
+from posse.seam.masking import (
+    Answer,
+    Covered,
+    Keys,
+    Masked,
+    MaskedSum,
+    Orders,
+    PublicKey,
+    check_key,
+)
+from posse.seam.messages import FloatArray, RemoteProtocolError, Signer
 from posse_systems.li2022.server import CdpServer
 from posse_systems.li2022.shared import SharedNoise
 

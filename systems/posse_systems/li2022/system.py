@@ -9,39 +9,67 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from posse.agent.masking import SumMasker
-from posse.arms import known_means
-from posse.arms.base import RandomMeans
-from posse.errors import SpecError
-from posse.protocol.accounting import Losses
-from posse.protocol.machine import AgentMachine, ServerMachine
-from posse.protocol.masking import (
+from posse.seam.arms import Graph, RandomMeans, find_sinks, known_means, require_connected
+from posse.seam.machines import AgentMachine, ServerMachine
+from posse.seam.masking import (
     MASKED_TO_AGENT,
     MASKED_TO_COORDINATOR,
     MAX_WORDS,
     UNREADABLE,
     WORD_BITS,
+    SumMasker,
 )
-from posse.protocol.message import Message
-from posse.protocol.noise import Noise
-from posse.protocol.privacy import Claim
-from posse.protocol.signing import SIGNATURE_BYTES
-from posse.results.base import Results, Standing
-from posse.results.figures import Figure
-from posse.results.record import Delay, Detail, Lines, NetworkFacts, RunRecord
-from posse.results.traffic import ClosedForm, RoundCost
-from posse.seeds import Purpose
-from posse.spec.runfile import RunSpec
-from posse.spec.topology import require_connected
-from posse.system.bounds import NoBoundError, mean_gaps, positive
-from posse.system.claims import ALL_MESSAGES, SERVER, TIMING, ClaimContext, released
-from posse.system.context import AgentContext, CoordinatorContext
-from posse.system.network import Network, along
-from posse.system.reading import MessageReader, Statistic, are_floats, unpack
-from posse.system.record import ALONE, Field, Loss, System, UnitInterval
-from posse.system.shapes import AgentRole, Alone, Mesh, MeshWithServer, ServerRole, Star, Wiring
-from posse.topologies.graphs import Graph
-from posse.topologies.sinks import find_sinks
+from posse.seam.messages import SIGNATURE_BYTES, Message
+from posse.seam.noise import (
+    ALL_MESSAGES,
+    SERVER,
+    TIMING,
+    Claim,
+    ClaimContext,
+    Losses,
+    Noise,
+    released,
+)
+from posse.seam.results import (
+    ClosedForm,
+    Delay,
+    Detail,
+    Figure,
+    Lines,
+    NetworkFacts,
+    NoBoundError,
+    Results,
+    RoundCost,
+    RunRecord,
+    Standing,
+    mean_gaps,
+    positive,
+)
+from posse.seam.system import (
+    ALONE,
+    AgentContext,
+    AgentRole,
+    Alone,
+    CoordinatorContext,
+    Field,
+    Loss,
+    Mesh,
+    MeshWithServer,
+    MessageReader,
+    Network,
+    Purpose,
+    RunSpec,
+    ServerRole,
+    SpecError,
+    Star,
+    Statistic,
+    System,
+    UnitInterval,
+    Wiring,
+    along,
+    are_floats,
+    unpack,
+)
 from posse_systems.li2022 import theory
 from posse_systems.li2022.agent import CdpAgent, DdpAgent, Eliminator, HdpAgent, LoneEliminator
 from posse_systems.li2022.exchange import Exchange

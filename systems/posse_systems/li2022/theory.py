@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from posse.protocol.arrays import FloatArray
-from posse.spec.runfile import RunSpec
-from posse.system.bounds import Bound, NoBoundError, mean_gaps, positive, run_gaps
-from posse.topologies.graphs import Graph
-from posse.topologies.sinks import find_sinks
+from posse.seam.arms import Graph, find_sinks
+from posse.seam.messages import FloatArray
+from posse.seam.results import Bound, NoBoundError, mean_gaps, positive, run_gaps
+from posse.seam.system import RunSpec
 from posse_systems.li2022.messages import (
     CdpParameters,
     DdpParameters,

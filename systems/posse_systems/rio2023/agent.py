@@ -5,11 +5,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from posse.protocol.arrays import FloatArray
-from posse.protocol.errors import RemoteProtocolError
-from posse.protocol.machine import (
+from posse.seam.machines import (
     COORDINATOR,
-    MOST_PULLS,
     Abort,
     AgentEffect,
     AgentEffects,
@@ -25,11 +22,9 @@ from posse.protocol.machine import (
     Received,
     Send,
     Started,
-    Variant,
 )
-from posse.protocol.noise import Noise
-from posse.protocol.privacy import Release
-from posse.protocol.wire import pack_floats
+from posse.seam.messages import MOST_PULLS, FloatArray, RemoteProtocolError, Variant, pack_floats
+from posse.seam.noise import Noise, Release
 from posse_systems.rio2023.messages import (
     Eliminated,
     Sample,

@@ -12,12 +12,18 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 from msgspec import Meta
 
-from posse.protocol.arrays import FloatArray
-from posse.protocol.bounds import Arm, PackedBytes
-from posse.protocol.log import PublicRow
-from posse.protocol.machine import MOST_ARMS, MOST_PULLS, Parameters, Variant
-from posse.protocol.message import Message
-from posse.protocol.privacy import Epsilon
+from posse.seam.messages import (
+    MOST_ARMS,
+    MOST_PULLS,
+    Arm,
+    FloatArray,
+    Message,
+    PackedBytes,
+    Parameters,
+    PublicRow,
+    Variant,
+)
+from posse.seam.noise import Epsilon
 
 LEAST_FAILURE = 1e-100
 """K t² / δ must be finite: with an infinite radius no arm ever leaves, and the run never ends."""

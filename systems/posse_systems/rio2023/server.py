@@ -4,9 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from posse.protocol.arrays import FloatArray
-from posse.protocol.errors import RemoteProtocolError
-from posse.protocol.machine import (
+from posse.seam.machines import (
     Broadcast,
     Finish,
     Note,
@@ -19,7 +17,7 @@ from posse.protocol.machine import (
     ServerMachine,
     Started,
 )
-from posse.protocol.wire import unpack_floats
+from posse.seam.messages import FloatArray, RemoteProtocolError, unpack_floats
 from posse_systems.rio2023.messages import (
     Eliminated,
     EliminationRow,

@@ -9,30 +9,50 @@ from typing import Any
 
 import numpy as np
 
-from posse.arms import known_means
-from posse.arms.base import RandomMeans
-from posse.errors import SpecError
-from posse.measure.numbers import counted
-from posse.protocol.accounting import Losses
-from posse.protocol.machine import AgentMachine, ServerMachine
-from posse.protocol.privacy import Claim, Neighbours
-from posse.results.base import Results, Standing
-from posse.results.figures import Figure
-from posse.results.record import Detail, Lines, RunRecord
-from posse.spec.runfile import RunSpec
-from posse.system.bounds import Bound, NoBoundError, positive, run_means, shared_gaps
-from posse.system.claims import ALL_MESSAGES, TIMING, ClaimContext, released, unprotected
-from posse.system.context import AgentContext, CoordinatorContext, making
-from posse.system.record import (
+from posse.seam.arms import RandomMeans, known_means
+from posse.seam.machines import AgentMachine, ServerMachine
+from posse.seam.noise import (
+    ALL_MESSAGES,
+    TIMING,
+    Claim,
+    ClaimContext,
+    Losses,
+    Neighbours,
+    released,
+    unprotected,
+)
+from posse.seam.results import (
+    Bound,
+    Detail,
+    Figure,
+    Lines,
+    NoBoundError,
+    Results,
+    RunRecord,
+    Standing,
+    counted,
+    positive,
+    run_means,
+    shared_gaps,
+)
+from posse.seam.system import (
     ALONE,
+    AgentContext,
+    AgentRole,
+    Alone,
+    CoordinatorContext,
     Field,
     LabOnly,
     Loss,
+    RunSpec,
+    ServerRole,
+    SpecError,
+    Star,
     System,
     UnitInterval,
     advise_deviation,
+    making,
 )
-from posse.system.shapes import AgentRole, Alone, ServerRole, Star
 from posse_systems.rio2023.agent import DpMaseVoter, MaseVoter, RawSender
 from posse_systems.rio2023.messages import (
     TO_AGENT,

@@ -12,10 +12,7 @@ from dataclasses import dataclass, field
 import msgspec
 import numpy as np
 
-from posse.agent.hybrid import HybridSums
-from posse.agent.tree import TreeSums
-from posse.protocol.errors import RemoteProtocolError
-from posse.protocol.machine import (
+from posse.seam.machines import (
     COORDINATOR,
     AgentEffect,
     AgentEffects,
@@ -25,9 +22,9 @@ from posse.protocol.machine import (
     Received,
     Send,
     Started,
-    Variant,
 )
-from posse.protocol.privacy import Release
+from posse.seam.messages import RemoteProtocolError, Variant
+from posse.seam.noise import HybridSums, Release, TreeSums
 from posse_systems.tossou2015.messages import (
     Choice,
     OffsetRow,

@@ -15,11 +15,18 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
-from posse.protocol.bounds import MOST_PULLS, Arm, Count
-from posse.protocol.log import PublicRow, Row
-from posse.protocol.machine import Parameters, Variant
-from posse.protocol.message import Message, Plane
-from posse.protocol.privacy import Epsilon
+from posse.seam.messages import (
+    MOST_PULLS,
+    Arm,
+    Count,
+    Message,
+    Parameters,
+    Plane,
+    PublicRow,
+    Row,
+    Variant,
+)
+from posse.seam.noise import Epsilon
 
 Split = Literal["half", "tossou"]
 CounterKind = Literal["hybrid", "tree", "honaker"]

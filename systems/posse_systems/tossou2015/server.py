@@ -5,12 +5,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from posse.protocol.errors import RemoteProtocolError
-from posse.protocol.machine import (
+from posse.seam.machines import (
     Dismiss,
     Finish,
     Note,
-    OnMissing,
     PeerFinished,
     PeerLost,
     Played,
@@ -25,6 +23,7 @@ from posse.protocol.machine import (
     Timer,
     TimerFired,
 )
+from posse.seam.messages import OnMissing, RemoteProtocolError
 from posse_systems.tossou2015.messages import (
     Choice,
     CollisionsRow,

@@ -8,25 +8,51 @@ from typing import Any, ClassVar
 import msgspec
 import numpy as np
 
-from posse.agent.hybrid import HybridNodes, HybridSums
-from posse.agent.tree import HonakerSums, TreeSums
-from posse.arms import LabMeans, known_means
-from posse.arms.csv import CsvArms
-from posse.errors import SpecError
-from posse.protocol.arrays import FloatArray
-from posse.protocol.machine import AgentMachine, ServerMachine
-from posse.protocol.message import Message
-from posse.protocol.privacy import Claim
-from posse.results.base import Results, Standing
-from posse.results.figures import Figure
-from posse.results.record import Detail, Lines, RunRecord
-from posse.spec.runfile import RunSpec
-from posse.system.bounds import Bound, NoBoundError, positive, require_law, run_means, undrawn
-from posse.system.claims import TIMING, ClaimContext, unprotected
-from posse.system.context import AgentContext, CoordinatorContext, making
-from posse.system.reading import MessageReader, Named, read_fields
-from posse.system.record import Field, Loss, System, UnitInterval, advise_deviation
-from posse.system.shapes import AgentRole, ServerRole, SharedArms
+from posse.seam.arms import CsvArms, LabMeans, known_means
+from posse.seam.machines import AgentMachine, ServerMachine
+from posse.seam.messages import FloatArray, Message
+from posse.seam.noise import (
+    TIMING,
+    Claim,
+    ClaimContext,
+    HonakerSums,
+    HybridNodes,
+    HybridSums,
+    TreeSums,
+    unprotected,
+)
+from posse.seam.results import (
+    Bound,
+    Detail,
+    Figure,
+    Lines,
+    NoBoundError,
+    Results,
+    RunRecord,
+    Standing,
+    positive,
+    require_law,
+    run_means,
+    undrawn,
+)
+from posse.seam.system import (
+    AgentContext,
+    AgentRole,
+    CoordinatorContext,
+    Field,
+    Loss,
+    MessageReader,
+    Named,
+    RunSpec,
+    ServerRole,
+    SharedArms,
+    SpecError,
+    System,
+    UnitInterval,
+    advise_deviation,
+    making,
+    read_fields,
+)
 from posse_systems.tossou2015.agent import (
     ContinualCounter,
     RandomPlayer,
