@@ -52,8 +52,10 @@ class RemoteSite(AgentSite):
         wait: float,
         keys: AgentKeys | None,
         world: World = HERE,
+        advertise: str = "",
     ) -> None:
         super().__init__(guard, inbox)
+        self._advertise = advertise
         self._world = world
         self._keys = keys
         self._endpoint = endpoint
@@ -69,7 +71,7 @@ class RemoteSite(AgentSite):
         return "" if self._inbox or address.split(bound)[0] == own else address.join(own, "*")
 
     def address_for_neighbours(self, bound: str) -> str:
-        return reachable_address(bound, self._endpoint)
+        return self._advertise or reachable_address(bound, self._endpoint)
 
     def why_alone(self) -> str:
         trouble = unresolved(self._endpoint)
@@ -108,6 +110,7 @@ def remote_agent(
     *,
     keys: AgentKeys | None = None,
     inbox: str = "",
+    advertise: str = "",
     plan: Plan | None = None,
     data: Path | None = None,
     privacy: PrivacySpec = ALONE,
@@ -121,8 +124,9 @@ def remote_agent(
     """An agent that joins the coordinator at `endpoint` and stays until it is told to leave.
 
     `rank` -1 lets the key choose, or the coordinator if real rewards do not depend on the rank.
-    `inbox` is the ZeroMQ address where neighbours reach this agent; "" takes any free port of the
-    address by which this machine reaches the coordinator.
+    `inbox` is the ZeroMQ address at which this agent listens to neighbours; "" takes any free port
+    of the address by which this machine reaches the coordinator. `advertise` is the one that they
+    are told, if it is another: a published port, or that of a NAT.
     `plan` is this machine's own run file's: its arms are used, and all else must match the
     coordinator's configuration. `data` is this machine's own reward log; without a `plan` it serves
     any run that protects each reward as `privacy` says. With neither all rewards are simulated.
@@ -173,7 +177,8 @@ def remote_agent(
     )
     context = world.context(many=many)
     selector = Selector(world.poller())
-    site = RemoteSite(Guard(context, selector, own, world), endpoint, inbox, wait, keys, world)
+    guard = Guard(context, selector, own, world)
+    site = RemoteSite(guard, endpoint, inbox, wait, keys, world, advertise)
 
     def connect(interceptor: Interceptor) -> Uplink:
         return Uplink(context, endpoint, interceptor, keys, guarded=True, world=world)

@@ -85,7 +85,7 @@ class Hub:
         self._world = world
         self._now = world.monotonic
         agents, engine = spec.agents.count, spec.engine
-        roster = Roster(agents, token, keys, fingerprint(spec), engine.inboxes)
+        roster = Roster(agents, token, keys, fingerprint(spec), engine.inboxes, world.owns)
         self.lobby = Lobby(roster, engine, spec.system)
         self._patience = self.lobby.patience
         self.on_join: Callable[[int], None] = lambda joined: None

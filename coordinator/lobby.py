@@ -504,6 +504,14 @@ class Lobby:
             self.roster.expel(member)
             return _refuse(member.rank, trouble, member.identity, member.host)
         member.inbox = inbox
+        if far := self.roster.out_of_reach():
+            out, why = far
+            self.refused["bad-inbox"] += 1
+            self.roster.expel(out)
+            refusal = _refuse(out.rank, why, out.identity, out.host)
+            if out is member:
+                return refusal
+            return [*refusal, *self._arrived(member, inbox, now)]
         member.takes_part = True
         self._came.add(member.rank)
         arrived = self._moved(now)

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from posse.gates.shown import printable
 from posse.protocol import control
-from posse.security.address import inbox_trouble, is_local
+from posse.security.address import inbox_trouble, is_local, is_loopback, split
 from posse.security.keys import OPERATOR, CoordinatorKeys
 from posse.spec.fingerprint import differences
 from posse.wire.line import Interceptor, Line
@@ -132,7 +132,8 @@ class Roster:
     that shows the token may join. Of two agents with one key the newer incarnation wins.
 
     `configuration` is the coordinator's own fingerprint of the run file. `inboxes` are networks in
-    which agents may have inboxes, besides their own hosts.
+    which agents may have inboxes, besides their own hosts. `owns` says whether this machine has an
+    address.
     """
 
     def __init__(
@@ -142,6 +143,7 @@ class Roster:
         keys: CoordinatorKeys | None = None,
         configuration: dict[str, str] | None = None,
         inboxes: Sequence[str] = (),
+        owns: Callable[[str], bool] = lambda host: False,
     ) -> None:
         self.agents = agents
         self.members: dict[int, Member] = {}
@@ -151,6 +153,7 @@ class Roster:
         self._token = token
         self._keys = keys
         self._configuration = configuration or {}
+        self._owns = owns
         self._networks = [ipaddress.ip_network(network) for network in inboxes]
         self._superseded: dict[int, deque[bytes]] = {}
         """By rank, the last processes whose place another took."""
@@ -265,9 +268,26 @@ class Roster:
             return f"its inbox {printable(inbox)} is already agent {taken[0]}'s"
         host = member.host
         if member.incarnation:
+            if is_loopback(host) and self._owns(split(inbox)[0]):
+                host = ""  # it joined beside its coordinator, on the machine that has this address
             return inbox_trouble(inbox, host, self._networks)
         local = inbox.startswith("ipc://") or is_local(inbox)
         return "" if local else f"its inbox {printable(inbox)} is not on this machine"
+
+    def out_of_reach(self) -> tuple[Member, str] | None:
+        """An agent whose inbox agents of other machines cannot reach, and why, if there is one.
+
+        A name such as the machine's own may mean loopback: Debian's is 127.0.1.1.
+        """
+        away = [m for m in self.members.values() if m.host and not is_loopback(m.host)]
+        near = [m for m in self.members.values() if is_loopback(split(m.inbox)[0])]
+        if not (away and near):
+            return None
+        return near[0], (
+            f"its inbox {printable(near[0].inbox)} is on loopback, where agent {away[0].rank} at "
+            f"{away[0].host} cannot reach it; join by an address of the network in place of a "
+            "name, or give it --inbox tcp://ADDRESS:PORT"
+        )
 
     def expel(self, member: Member) -> None:
         """Forget an agent that may not take part; it may join again."""

@@ -39,6 +39,7 @@ from posse.operate import health
 from posse.plan import Plan, prepare
 from posse.protocol.bounds import MOST_AGENTS
 from posse.security import keys, noise
+from posse.security.address import inbox_trouble
 from posse.spec.privacy import ALONE, MOST, MOST_OF_PERSON, PrivacySpec
 from posse.spec.runfile import read
 
@@ -56,7 +57,12 @@ def add(parser: Parser) -> None:
     )
     parser.option(
         "--inbox ADDRESS",
-        "address at which neighbours reach this agent (default: a free port)",
+        "address at which this agent listens to its neighbours (default: a free port)",
+        default="",
+    )
+    parser.option(
+        "--advertise ADDRESS",
+        "address by which neighbours reach the inbox, if it is another: of a published port, a NAT",
         default="",
     )
     parser.option(
@@ -131,6 +137,17 @@ def run(options: argparse.Namespace) -> int:
         raise because from error
 
 
+def _check_advertised(inbox: str, advertised: str) -> None:
+    """`InputError` if neighbours could not be told this address."""
+    if trouble := inbox_trouble(advertised, "", ()):
+        raise InputError(f"--advertise {advertised}: {trouble.removeprefix('its inbox ')}")
+    if not inbox or inbox.endswith(":*"):
+        raise InputError(
+            f"--advertise {advertised} needs --inbox tcp://ADDRESS:PORT, the address on this "
+            "machine to which that one leads"
+        )
+
+
 def _take_part(options: argparse.Namespace, rank: int) -> int:
     require_processes()
     from posse.agent.process import AgentProcess
@@ -140,6 +157,8 @@ def _take_part(options: argparse.Namespace, rank: int) -> int:
     web.check(options)
     if options.inbox:
         security.check("--inbox", options.inbox, options)
+    if options.advertise:
+        _check_advertised(options.inbox, options.advertise)
     if options.keys:
         keys.wait_for(options.keys, options.wait_for_keys)
     pair = keys.for_agent(options.keys, rank) if options.keys else None
@@ -175,6 +194,7 @@ def _take_part(options: argparse.Namespace, rank: int) -> int:
                 rank,
                 keys=pair,
                 inbox=options.inbox,
+                advertise=options.advertise,
                 wait=options.wait,
                 plan=plan,
                 data=options.data,

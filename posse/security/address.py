@@ -90,6 +90,12 @@ def inbox_trouble(inbox: str, host: str, networks: Sequence[IpNetwork]) -> str:
     return ""
 
 
+def is_loopback(host: str) -> bool:
+    """Whether this IP address means the machine that uses it; False for names."""
+    ip = _number(host)
+    return ip is not None and ip.is_loopback
+
+
 def is_local(address: str) -> bool:
     """Whether only this machine reaches it. Any name but localhost may mean another machine."""
     if not address.startswith("tcp://"):

@@ -59,6 +59,17 @@ def reachable_address(bound: str, endpoint: str) -> str:
     return join(own_address(endpoint), port) if host in _ANY else bound
 
 
+def is_own(host: str) -> bool:
+    """Whether this machine has this IP address."""
+    kind = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        with socket.socket(kind, socket.SOCK_DGRAM) as probe:
+            probe.bind((host, 0))
+    except OSError:
+        return False
+    return True
+
+
 def in_the_way(address: str) -> str:
     """Why nobody may listen at this file, which ZeroMQ would remove; "" if it may, or over tcp."""
     path = Path(address.removeprefix("ipc://"))

@@ -138,6 +138,10 @@ class World:
         """This machine's own address on the route to `endpoint`."""
         return lookup.own_address(endpoint)
 
+    def owns(self, host: str) -> bool:
+        """Whether this machine has this IP address."""
+        return lookup.is_own(host)
+
     def greets(self, endpoint: str) -> bool:
         """Whether ZeroMQ answers there."""
         return lookup.greets(endpoint)

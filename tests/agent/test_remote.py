@@ -56,3 +56,12 @@ def test_an_agent_that_resumes_opens_its_inbox_where_its_machine_is_now(
     guard: Any = None
     site = remote.RemoteSite(guard, "tcp://10.0.0.1:7000", given, 300.0, None, Waiting())
     assert site.elsewhere(journal) == binds
+
+
+def test_neighbours_are_told_the_address_that_is_advertised() -> None:
+    """That of a published port, or of a NAT, which this machine does not have."""
+    guard: Any = None
+    endpoint, told = "tcp://10.0.0.1:7000", "tcp://203.0.113.5:7101"
+    site = remote.RemoteSite(guard, endpoint, "tcp://0.0.0.0:7001", 1.0, None, Waiting(), told)
+    assert site.bind("private-ucb") == "tcp://0.0.0.0:7001"
+    assert site.address_for_neighbours("tcp://0.0.0.0:7001") == told

@@ -161,3 +161,18 @@ def test_wrong_input_is_told_as_the_log_is(words: str, posse: Posse) -> None:
     out, err = posse(*words.split(), "--log", "json", code=2)
     (line,) = err.splitlines()
     assert (out, json.loads(line)["level"]) == ("", "error")
+
+
+@pytest.mark.parametrize(
+    ("given", "trouble"),
+    [
+        ("tcp://name.example:7101", "is not tcp://ADDRESS:PORT with an IPv4 address"),
+        ("tcp://203.0.113.5:7101", "needs --inbox tcp://ADDRESS:PORT, the address on this machine"),
+    ],
+)
+def test_an_address_that_neighbours_could_not_use_is_told_before_joining(
+    given: str, trouble: str, posse: Posse
+) -> None:
+    refused = posse(*JOIN, "--advertise", given, code=2).err
+    assert f"--advertise {given}" in refused
+    assert trouble in refused

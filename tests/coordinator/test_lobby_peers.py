@@ -249,6 +249,38 @@ def test_an_inbox_elsewhere_is_the_operators_to_allow() -> None:
     assert lobby.missing() == []
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_an_inbox_on_loopback_is_refused_by_name_when_another_agent_is_elsewhere(
+    first: int,
+) -> None:
+    """Whichever of them comes first; but beside its coordinator an agent may name its network's."""
+    owned = "192.0.2.1"
+    roster = Roster(2, TOKEN, owns=lambda host: host == owned)
+    lobby = Lobby(roster, ENGINE, "mase")
+    hosts = {0: "127.0.0.1", 1: "192.0.2.2"}
+    inboxes = {0: "tcp://127.0.0.1:7001", 1: "tcp://192.0.2.2:7001"}
+
+    def arrives(rank: int, inbox: str) -> list[str]:
+        name = b"%d" % rank
+        at = Peer(name, "", 90 + rank, host=hosts[rank])
+        lobby.receive(at, framed(joining(rank, name)), 0.0, WALL)
+        effects = lobby.receive(at, framed(control.Arrived(inbox)), 0.0, WALL)
+        answers = [effect.message for effect in effects if isinstance(effect, Reply)]
+        return [answer.reason for answer in answers if isinstance(answer, control.Refused)]
+
+    said = []
+    for rank in (first, 1 - first):
+        said += arrives(rank, inboxes[rank])
+    (reason,) = said
+    assert reason.startswith(
+        "its inbox tcp://127.0.0.1:7001 is on loopback, where agent 1 at 192.0.2.2"
+    )
+    assert lobby.refused == {"bad-inbox": 1}
+    assert sorted(roster.inboxes) == [1]
+    assert arrives(0, f"tcp://{owned}:7001") == []
+    assert lobby.missing() == []
+
+
 def test_nobody_says_that_it_was_started_here_who_was_not() -> None:
     """Such an agent would have no clock to compare, and its loss would be somebody else's."""
     for token, keys in (("", ()), (TOKEN, ("k", "l"))):

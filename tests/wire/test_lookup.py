@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from posse.wire.lookup import closed_by_us, in_the_way, is_ipv6, own_address, unresolved
+from posse.wire.lookup import (
+    closed_by_us,
+    in_the_way,
+    is_ipv6,
+    is_own,
+    own_address,
+    unresolved,
+)
 
 
 @pytest.mark.parametrize(
@@ -65,3 +72,8 @@ def test_whose_connection_was_closed_here_is_known_for_a_while(host: str) -> Non
             assert other.recv(1) == b""
             assert closed_by_us(port) == {host.removeprefix("::ffff:")}
         assert closed_by_us(port) == {host.removeprefix("::ffff:")}
+
+
+@pytest.mark.parametrize(("host", "own"), [("127.0.0.1", True), ("192.0.2.1", False), ("x", False)])
+def test_whose_address_is_this_machine_s(host: str, own: bool) -> None:
+    assert is_own(host) is own

@@ -250,6 +250,9 @@ class SimulatedWorld(World):
     def own_address(self, endpoint: str) -> str:
         return self._network.host(self.process.rank)
 
+    def owns(self, host: str) -> bool:
+        return host == self._network.host(self.process.rank)
+
     def greets(self, endpoint: str) -> bool:
         return self._network.listener(endpoint) is not None
 
