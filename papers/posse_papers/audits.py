@@ -13,8 +13,8 @@ from posse.experiments import Audit, AuditVerdict, Guess, ViewTable, judge, prep
 from posse.extend import Finish, Neighbours, Pull, Pulled, Started
 from posse_papers.audit import audits, numbers_of, own_noise, seed, spends
 from posse_papers.experiment import Computation, Lines, run_file
-from posse_papers.power import beside
 from posse_papers.statements import claim, ours
+from posse_papers.worlds import beside
 from posse_systems.algorithms import HybridSums, PrivateLoneUcb, exploration_slots
 
 _TWO = {"kind": "bernoulli", "means": [0.9, 0.1]}
@@ -148,7 +148,7 @@ EXPERIMENTS = (
         "audits", "Twelve claims", "What an audit of the real machines finds of twelve claims",
         claim("DP-MASE is ε-differentially private (rewards in [0, 1], Definition 3.1)",
               "Rio et al., Proposition 4.1", spends("dp-mase"),
-              excludes=beside("rewards without a bound",
+              wrong=beside("rewards without a bound",
                               {"dp-mase": "dp-mase, unbounded rewards"})),
         ours("it would be so on Problem 2 too, whose Gaussian rewards the proposition does not "
              "cover", spends("dp-mase, unbounded rewards")),
@@ -157,7 +157,7 @@ EXPERIMENTS = (
         claim("an agent is (ε', δ')-differentially private after t trials",
               "Dubey and Pentland, Lemma 3.6", spends("private-ucb, printed")),
         ours("it is so if the agent decides by what it released", spends("private-ucb, corrected"),
-             excludes=beside("it decides by its raw sums",
+             wrong=beside("it decides by its raw sums",
                              {"private-ucb, corrected": "private-ucb, printed"})),
         ours("DP-UCB-INT as printed, which noises an arm that rests again in every slot, is "
              "(ε', δ')-private", spends("dp-ucb-int, printed")),

@@ -9,8 +9,9 @@ from posse_papers.experiment import Experiment
 _PAPERS = {
     "Rio et al. 2023": "rio.figures rio.theory rio.proofs",
     "Dubey and Pentland 2020": "dubey.figures dubey.theory dubey.proofs dubey.compared",
-    "Tossou and Dimitrakakis 2015": "tossou.figures tossou.theory tossou.compared",
-    "Esfandiari et al. 2022": "esfandiari.figures esfandiari.theory esfandiari.compared",
+    "Tossou and Dimitrakakis 2015": "tossou.figures tossou.theory tossou.proofs tossou.compared",
+    "Esfandiari et al. 2022": "esfandiari.figures esfandiari.theory esfandiari.proofs "
+    "esfandiari.compared",
     "Li and Song 2022": "li.figures li.theory li.proofs li.compared",
     "The noise itself": "noise",
     "Audits": "audits",

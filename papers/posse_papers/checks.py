@@ -2,65 +2,68 @@
 
 Runs of equal number share seed and instance, so that a difference is taken run by run and does not
 contain what the instance does to both (Student's t, 95 %). Points that were not run equally often
-are compared as independent (Welch), so that no run is left out. An order, or a trend, is borne out
-if every comparison holds by more than its interval, and not borne out if one is clearly the other
-way.
+are compared as independent (Welch), so that no run is left out. An order, or a trend, holds if
+every comparison does by more than its interval, and fails if one is clearly the other way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import wraps
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial, wraps
 from itertools import pairwise
 from math import hypot, inf, log
 from typing import Any, Concatenate, ParamSpec
 
 import numpy as np
 
-from posse.experiments import Plan, mean_ci, number, prepare, student, wilson
+from posse.experiments import mean_ci, number, student, wilson
+from posse.extend import FloatArray
 from posse_papers.experiment import SEED
 from posse_papers.sample import Metric, Sample
 from posse_papers.statements import (
-    Answer,
     Check,
+    Choices,
     Finding,
+    Held,
     Lines,
     Measured,
+    Mutant,
     Place,
     Where,
     each,
+    over,
     verdict,
 )
+from posse_papers.worlds import at_odds, changed, dealt, multiplied, plan_of, same
 
 P = ParamSpec("P")
 Limit = float | Callable[[str, float], float]
 """A number, or one for each line and place."""
-Row = tuple[float, str, Answer]
-"""A comparison: how clear it is, in words, and its answer."""
-
-
-_ORDER, _RATE = "no difference", "another rate"
+Row = tuple[float, str, Held]
+"""A comparison: how clear it is, in words, and what it says."""
 
 Decide = Callable[Concatenate[Measured, P], Finding]
 """How a check decides on what was measured, given lines and limits."""
 
 
-def check(decide: Decide[P]) -> Callable[P, Check]:
+def check(
+    decide: Decide[P], wrong: Callable[P, Iterable[Mutant]] | None = None
+) -> Callable[P, Check]:
     """The check of given lines and limits, from how it decides on what was measured."""
-    return _given(decide, "")
 
-
-def comparison(excludes: str) -> Callable[[Decide[P]], Callable[P, Check]]:
-    """As `check`, of a test whose "borne out" refutes what it `excludes`, whatever was measured."""
-    return lambda decide: _given(decide, excludes)
-
-
-def _given(decide: Decide[P], excludes: str) -> Callable[P, Check]:
     @wraps(decide)
     def given(*args: P.args, **kwargs: P.kwargs) -> Check:
-        return Check(lambda measured: decide(measured, *args, **kwargs), excludes)
+        worlds = () if wrong is None else tuple(wrong(*args, **kwargs))
+        return Check(lambda measured: decide(measured, *args, **kwargs), worlds)
 
     return given
+
+
+def against(
+    wrong: Callable[P, Iterable[Mutant]],
+) -> Callable[[Decide[P]], Callable[P, Check]]:
+    """As `check`, with the wrong worlds that the kind of check has for these lines and limits."""
+    return lambda decide: check(decide, wrong)
 
 
 def bounded(values: list[float]) -> tuple[float, float]:
@@ -97,18 +100,18 @@ def combined(
     return mean, student(int(freedom)) * sum(variances) ** 0.5
 
 
-def within(low: float, high: float, least: float = -inf, most: float = inf) -> Answer:
+def within(low: float, high: float, least: float = -inf, most: float = inf) -> Held:
     """Whether an interval [low, high] lies inside [least, most], outside, or across an end."""
     if high < least or low > most:
-        return "not borne out"
-    return "borne out" if least <= low and high <= most else "undecided"
+        return "fails"
+    return "holds" if least <= low and high <= most else "open"
 
 
-def together(answers: list[Answer]) -> Answer:
-    """One answer for several: all, any clearly not, or undecided; not borne out by none."""
-    if not answers or "not borne out" in answers:
-        return "not borne out"
-    return "undecided" if "undecided" in answers else "borne out"
+def together(answers: list[Held]) -> Held:
+    """One answer for several: all hold, any fails, or open; of none it fails."""
+    if not answers or "fails" in answers:
+        return "fails"
+    return "open" if "open" in answers else "holds"
 
 
 def weighed(rows: list[Row]) -> Finding:
@@ -116,7 +119,7 @@ def weighed(rows: list[Row]) -> Finding:
     answers = [answer for _, _, answer in rows]
     said = min(rows)[1] if rows else "nothing to compare"
     if len(rows) > 1:
-        said = f"{answers.count('borne out')} of {len(rows)} clear; least: {said}"
+        said = f"{answers.count('holds')} of {len(rows)} clear; least: {said}"
     return Finding(together(answers), said)
 
 
@@ -134,13 +137,13 @@ def between(low: float, high: float) -> str:
     return f"wanted {number(low)} to {number(high)}"
 
 
-def _above_zero(difference: float, half: float, said: str) -> Row:
+def above_zero(difference: float, half: float, said: str) -> Row:
     """A difference in units of its interval: above 1 is clear, below -1 reversed.
 
     What is the same in every run lies above nothing.
     """
     units = difference / half if half else inf if difference > 0 else -inf
-    answer: Answer = "borne out" if units > 1 else "not borne out" if units < -1 else "undecided"
+    answer: Held = "holds" if units > 1 else "fails" if units < -1 else "open"
     return units, said, answer
 
 
@@ -161,17 +164,33 @@ def _orders(
                 found = combined(measured, (higher, x), (lower, x), metric=metric)
                 at = f" at {x:g}" if len(common) > 1 else ""
                 said = f"{_short(higher)} − {_short(lower)}{at}: {pm(*found)}"
-                rows.append(_above_zero(*found, said))
+                rows.append(above_zero(*found, said))
     return weighed(rows)
 
 
-@comparison(_ORDER)
+def _at_each_place(lines: Iterable[str], where: Where) -> Mutant:
+    """These lines dealt anew at each place."""
+
+    def places(measured: Measured) -> list[list[Place]]:
+        found: dict[float, list[Place]] = {}
+        for point in measured.reached(lines, where):
+            found.setdefault(point[1], []).append(point)
+        return list(found.values())
+
+    return dealt(places)
+
+
+@against(lambda *lines, where=None: [_at_each_place(lines, where)])
 def falling(measured: Measured, *lines: str, where: Where = None) -> Finding:
     """The lines lie in this order, the first highest, wherever they have points."""
     return _orders(measured, pairwise(lines), where, None)
 
 
-@comparison(_ORDER)
+@against(
+    lambda higher, lower, where=None, metric=None: [
+        _at_each_place((*each(higher), *each(lower)), where)
+    ]
+)
 def above(
     measured: Measured,
     higher: Lines,
@@ -184,7 +203,9 @@ def above(
     return _orders(measured, pairs, where, metric)
 
 
-@comparison("no change")
+@against(
+    lambda lines, sign=1: [dealt(lambda measured: [measured.reached(line) for line in each(lines)])]
+)
 def trend(measured: Measured, lines: Lines, sign: int = 1) -> Finding:
     """Lines grow (or fall, sign -1) from their first point to their last."""
     rows = []
@@ -192,7 +213,7 @@ def trend(measured: Measured, lines: Lines, sign: int = 1) -> Finding:
         first, last = ((line, measured.places(line)[end]) for end in (0, -1))
         found = combined(measured, first, last, (-sign, sign))
         means = (f"{number(measured.mean(*end)[0])} at {end[1]:g}" for end in (first, last))
-        rows.append(_above_zero(*found, f"{_short(line)}: {', '.join(means)}"))
+        rows.append(above_zero(*found, f"{_short(line)}: {', '.join(means)}"))
     return weighed(rows)
 
 
@@ -207,7 +228,20 @@ def _power(measured: Measured, line: str) -> tuple[float, float]:
     return log(last / first) / span, hypot(before / first, after / last) / span
 
 
-@comparison("another power")
+def _other_powers(lines: Lines, low: float, high: float) -> Iterator[Mutant]:
+    """Lines whose power of x lies a quarter beyond either end."""
+    for end in (high + 0.25, low - 0.25):
+        if abs(end) < inf:
+            yield changed(f"growth as x^{end:.2g}", lines, partial(_bent, end))
+
+
+def _bent(to: float, measured: Measured, point: Place) -> tuple[float, float]:
+    """What makes a line grow by that power of x."""
+    line, x = point
+    return float(x ** (to - _power(measured, line)[0])), 0.0
+
+
+@against(_other_powers)
 def exponent(measured: Measured, lines: Lines, low: float, high: float) -> Finding:
     """The power of x by which lines grow lies in [low, high]."""
     found = {_short(line): _power(measured, line) for line in each(lines)}
@@ -216,7 +250,7 @@ def exponent(measured: Measured, lines: Lines, low: float, high: float) -> Findi
     return Finding(together(answers), f"{said}; {between(low, high)}")
 
 
-@comparison("the same growth")
+@against(lambda lines, than: [same("the same growth", lines, than)])
 def slower(measured: Measured, lines: Lines, than: str) -> Finding:
     """Lines grow along the axis by a smaller power than another line."""
     most, width = _power(measured, than)
@@ -224,17 +258,33 @@ def slower(measured: Measured, lines: Lines, than: str) -> Finding:
     for line in each(lines):
         found, half = _power(measured, line)
         said = f"{_short(line)} {found:.3f} ± {half:.3f}, {_short(than)} {most:.3f}"
-        rows.append(_above_zero(most - found, hypot(half, width), said))
+        rows.append(above_zero(most - found, hypot(half, width), said))
     return weighed(rows)
 
 
-@comparison("a larger difference")
+def _off(first: str, others: Lines, share: float, metric: Metric | None = None) -> Iterator[Mutant]:
+    """Each of `others` off by twice as much as is allowed."""
+    yield changed(
+        "twice what is allowed", others,
+        lambda measured, point: (1.0, _more(measured, (first, point[1]), point, share, metric)),
+    )  # fmt: skip
+
+
+def _more(
+    measured: Measured, first: Place, other: Place, share: float, metric: Metric | None
+) -> float:
+    """What makes a point's mean larger than the first line's by twice a share."""
+    wanted = measured.mean(*first, metric)[0]
+    return wanted + 2 * share * abs(wanted) - measured.mean(*other, metric)[0]
+
+
+@against(_off)
 def alike(
     measured: Measured, first: str, others: Lines, share: float, metric: Metric | None = None
 ) -> Finding:
     """The mean of each of `others` is within the share `share` of the first line's, everywhere.
 
-    Borne out if the 95% interval of each difference lies inside, not if one lies outside.
+    It holds if the 95% interval of each difference lies inside, and fails if one lies outside.
     """
     rows = []
     for x in measured.places(first):
@@ -248,7 +298,29 @@ def alike(
     return weighed(rows)
 
 
-@comparison("another ratio")
+def _beyond(
+    over: Place, under: Place, low: float, high: float, metric: Metric | None = None
+) -> Iterator[Mutant]:
+    """A ratio that lies a quarter beyond either of two ends, or twice beyond the only one."""
+    both = low > 0 and high < inf
+    for end, off in ((high, 1.25 if both else 2.0), (low, 0.8 if both else 0.5)):
+        if 0 < end < inf:
+            yield changed(
+                f"a ratio of {number(off * end)}", over[0],
+                partial(_scaled, over, under, off * end, metric),
+            )  # fmt: skip
+
+
+def _scaled(
+    over: Place, under: Place, to: float, metric: Metric | None, measured: Measured, point: Place
+) -> tuple[float, float]:
+    """What makes a ratio of means that number."""
+    if point != over:
+        return 1.0, 0.0
+    return to * measured.mean(*under, metric)[0] / measured.mean(*over, metric)[0], 0.0
+
+
+@against(_beyond)
 def ratio(
     measured: Measured,
     over: tuple[str, float],
@@ -264,7 +336,7 @@ def ratio(
     found = measured.mean(*over, metric)[0] / measured.mean(*under, metric)[0]
     ends = [(1.0, -low), (-1.0, high)] if high < inf else [(1.0, -low)]
     answers = [
-        _above_zero(*combined(measured, over, under, weights, metric), "")[2] for weights in ends
+        above_zero(*combined(measured, over, under, weights, metric), "")[2] for weights in ends
     ]
     return Finding(together(answers), f"ratio {number(found)}; {between(low, high)}")
 
@@ -305,7 +377,11 @@ def at_most(
     return weighed(rows)
 
 
-@comparison("another mean")
+@against(
+    lambda lines, low, high: [
+        multiplied(f"{times:g} times as much", lines, times) for times in (0.5, 2.0)
+    ]
+)
 def inside(measured: Measured, lines: Lines, low: float, high: float) -> Finding:
     """The means of lines lie between two limits, at every place."""
     found = [measured.mean(*point) for point in measured.reached(lines)]
@@ -314,7 +390,13 @@ def inside(measured: Measured, lines: Lines, low: float, high: float) -> Finding
     return Finding(together([within(m - half, m + half, low, high) for m, half in found]), said)
 
 
-@comparison("another number")
+@against(
+    lambda wanted, metric=None: [
+        changed("a tenth and .1 more", dict.fromkeys(
+            key[0] if isinstance(key, tuple) else key for key in wanted
+        ), lambda measured, point: (1.1, 0.1))
+    ]
+)  # fmt: skip
 def equal(measured: Measured, wanted: dict[Any, float], metric: Metric | None = None) -> Finding:
     """Every sample of a point is this number exactly, by line (and place)."""
     wrong, seen = [], 0
@@ -350,12 +432,53 @@ def matches(
     return verdict(fits, "; ".join(said))
 
 
+@against(lambda slow, fast, times: [same("no difference", fast, slow)])
+def faster(measured: Measured, slow: str, fast: str, times: float) -> Finding:
+    """At every place one line is more than so many times another."""
+    rows = []
+    for x in measured.places(slow):
+        found = combined(measured, (slow, x), (fast, x), (1.0, -times))
+        means = [measured.mean(line, x)[0] for line in (slow, fast)]
+        said = f"{number(means[0] / means[1])} times at {x:g}"
+        rows.append(above_zero(*found, said))
+    return weighed(rows)
+
+
+_WITHIN = (0.05, 0.1, 0.25)
+
+
+def about(first: str, others: Lines, metric: Metric | None = None) -> Choices:
+    """`alike`, where a paper leaves open how close: within a twentieth, a tenth, a quarter."""
+    return over(lambda within: alike(first, others, within, metric), within=_WITHIN)
+
+
+def about_ratio(high: Place, low: Place, of: float = 1.0, metric: Metric | None = None) -> Choices:
+    """The ratio of two points is about `of`, where a paper leaves open how close."""
+    return over(
+        lambda within: ratio(high, low, of / (1 + within), of * (1 + within), metric),
+        within=_WITHIN,
+    )
+
+
 def computed_hits(sample: Sample) -> tuple[int, int]:
     """The numbers "hits" and "of" of a computation."""
     return int(sample.numbers["hits"]), int(sample.numbers["of"])
 
 
-@comparison(_RATE)
+def _odds(
+    lines: Lines,
+    limit: float,
+    pooled: bool = False,
+    sign: int = 1,
+    where: Where = None,
+    of: Any = None,
+) -> Iterator[Mutant]:
+    """It happens twice as often as is allowed, or fails to."""
+    odds = min(2 * limit, 1.0) if sign > 0 else max(1 - 2 * (1 - limit), 0.0)
+    yield at_odds(f"a probability of {odds:.3g}", odds)
+
+
+@against(_odds)
 def rate(
     measured: Measured,
     lines: Lines,
@@ -375,6 +498,12 @@ def rate(
         name = "" if pooled else f"{_named(measured, line, x)}: "
         found = [counted.get(name, (0, 0)), *map(of, measured.runs[line, x])]
         counted[name] = sum(hits for hits, _ in found), sum(trials for _, trials in found)
+    if measured.odds is not None:
+        generator = np.random.default_rng(SEED)
+        counted = {
+            name: (int(generator.binomial(trials, measured.odds)), trials)
+            for name, (_, trials) in counted.items()
+        }
     least, most = (-inf, limit) if sign > 0 else (limit, inf)
     rows = []
     for name, (hits, trials) in counted.items():
@@ -384,7 +513,7 @@ def rate(
     return weighed(rows)
 
 
-@comparison(_RATE)
+@against(lambda failure, lines=(): _odds((), 1 - failure, sign=-1))
 def right(measured: Measured, failure: float, lines: Lines = ()) -> Finding:
     """Each run names the best arm, arm 0, with probability at least 1 - failure (Wilson).
 
@@ -398,22 +527,28 @@ def right(measured: Measured, failure: float, lines: Lines = ()) -> Finding:
     return asked(measured)
 
 
-def plan_of(measured: Measured, line: str, x: float = 0.0) -> Plan:
-    """The plan of the runs of a point."""
-    return prepare({**measured.settings[line, x], "seed": SEED, "variant": measured.variant})
-
-
 @check
-def under_theory(measured: Measured, line: str, x: float = 0.0) -> Finding:
-    """The regret of every run of a point is at most its system's bound, at all times."""
+def under_theory(
+    measured: Measured,
+    line: str,
+    x: float = 0.0,
+    bound: Callable[[FloatArray], FloatArray] | None = None,
+) -> Finding:
+    """The mean regret of a point's runs is at most its system's bound, or `bound`, at all times.
+
+    It is the expectation that is bounded, so that a single run may lie above.
+    """
     shares = []
     plan = plan_of(measured, line, x)
     for number_, sample in enumerate(measured.runs[line, x]):
-        promised = plan.bound(number_).regret
+        promised = bound or plan.bound(number_).regret
         assert promised is not None
         assert sample.curve is not None
         times, found = np.array(sample.curve[1:]).T
-        shares.append(float((found / promised(times)).max()))
-    under = sum(share <= 1 for share in shares)
-    said = f"in {under} of {len(shares)} runs; at most {max(shares):.2g} of it"
-    return verdict(under == len(shares), said)
+        shares.append(found / promised(times))
+    each_time = [bounded(list(column)) for column in np.array(shares).T]
+    mean, half = max(each_time)
+    interval = f" ± {half:.1g}" if 0 < half < inf else ""
+    said = f"over the bound in {len(shares)} runs: {mean:.2g}{interval}"
+    half = 0.0 if half == inf else half
+    return Finding(within(mean - half, mean + half, most=1.0), said)

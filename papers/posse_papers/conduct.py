@@ -11,10 +11,9 @@ import posse
 from posse import RunRecord
 from posse.experiments import SMALL, TOTALS, Progress, Screen, get_system
 from posse_papers.experiment import SEED, Experiment
-from posse_papers.outcome import Cost, Judged, PointMean, Told
-from posse_papers.power import decided
+from posse_papers.outcome import Cost, Judged, PointMean, Told, Tried
 from posse_papers.repetitions import Repetition, keep, run, store
-from posse_papers.statements import Measured, Place, Statement
+from posse_papers.statements import Check, Choice, Measured, Mutant, Place, Statement
 
 _COPIED = ("name", "paper", "figure", "title", "assumed")
 
@@ -152,13 +151,40 @@ def conduct(
 
 
 def judged(statement: Statement, measured: dict[str, Measured]) -> Judged:
-    """What the variants that judge a statement say to it."""
-    found = {
-        variant: decided(statement, runs)
-        for variant, runs in measured.items()
-        if statement.by in ("both", variant)
-    }
+    """What the variants that judge a statement say to it, under every choice."""
+    forms = [
+        [tried({**choice, "form": form}, check, statement.wrong, runs)
+         for choice, check in statement.tests]
+        for form, runs in measured.items() if statement.by in ("both", form)
+    ]  # fmt: skip
+    for found in forms:
+        if statement.by != "both" or len(forms) == 1 or all(_alike(found, f) for f in forms):
+            for one in found:
+                del one.choice["form"]
+            return Judged(text=statement.text, place=statement.place, by=statement.by, found=found)
+    found = [one for of_form in forms for one in of_form]
     return Judged(text=statement.text, place=statement.place, by=statement.by, found=found)
+
+
+def _alike(one: list[Tried], other: list[Tried]) -> bool:
+    """Whether two forms of an algorithm gave the same, to the figure."""
+    return all(
+        (a.held, a.said, a.refuted, a.passed) == (b.held, b.said, b.refuted, b.passed)
+        for a, b in zip(one, other, strict=True)
+    )
+
+
+def tried(choice: Choice, check: Check, wrong: tuple[Mutant, ...], measured: Measured) -> Tried:
+    """What a check says to one variant's runs, and to the wrong worlds if it holds."""
+    found = check(measured)
+    told = Tried(choice=choice, held=found.held, said=found.said, refuted=[], passed=[])
+    for mutant in (*check.wrong, *wrong) if found.held == "holds" else ():
+        others = [check(other) for other in mutant.worlds(measured)]
+        held = sum(other.held == "holds" for other in others)
+        refuted = held <= len(others) / 20 if mutant.null else others[0].held == "fails"
+        said = f"holds in {held} of {len(others)}" if mutant.null else others[0].said
+        (told.refuted if refuted else told.passed).append(f"{mutant.text}: {said}")
+    return told
 
 
 def estimate(

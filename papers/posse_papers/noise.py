@@ -6,9 +6,18 @@ from typing import Any
 import numpy as np
 
 from posse import PosseError
-from posse_papers.audit import AUDITED, audits, counted, mechanisms, own_noise, spends
-from posse_papers.checks import check
+from posse_papers.audit import (
+    AUDITED,
+    audits,
+    counted,
+    half_the_noise,
+    mechanisms,
+    own_noise,
+    spends,
+)
+from posse_papers.checks import against
 from posse_papers.statements import Finding, Measured, ours
+from posse_papers.worlds import world
 from posse_systems.algorithms import FieldNoise
 
 
@@ -59,7 +68,7 @@ def _looked_at(noise: Any, trials: int, epsilon: float) -> dict[str, Any]:
     return counted(hits(1.0), hits(0.0), trials, epsilon)
 
 
-@check
+@against(lambda: [world("half the noise", half_the_noise)])
 def field_spends(measured: Measured) -> Finding:
     """The field's noise spends no more than ε, where it is installed."""
     numbers = measured.runs["python-dp", 0.0][0].numbers

@@ -1,33 +1,98 @@
 """What an experiment's outcome.json holds."""
 
+from collections import Counter
+from collections.abc import Iterable
+from itertools import combinations
+from typing import Literal
+
 import msgspec
 
-from posse_papers.statements import Finding
+from posse_papers.statements import Choice, Held
 
-DEPENDS = "depends on the form"
+Answer = Literal["borne out", "not borne out", "undecided", "says nothing here", "not run"]
+DEPENDS = "depends on: "
+
+_ANSWERS: dict[Held, Answer] = {
+    "holds": "borne out", "fails": "not borne out", "open": "undecided", "not run": "not run"
+}  # fmt: skip
+
+
+class Tried(msgspec.Struct, kw_only=True):
+    """What a test found under one choice, and the wrong worlds that it refuted and passed."""
+
+    choice: Choice
+    held: Held
+    said: str
+    refuted: list[str] = []
+    passed: list[str] = []
+
+    @property
+    def answer(self) -> Answer:
+        """Borne out only with power: what holds in all wrong worlds too says nothing."""
+        if self.held == "holds" and not self.refuted:
+            return "says nothing here"
+        return _ANSWERS[self.held]
+
+    @property
+    def choice_said(self) -> str:
+        """The choice in words, before what was found; "" where there was none."""
+        named = (f"{of} {name}" for of, name in self.choice.items())
+        return f"{', '.join(named)}: " if self.choice else ""
+
+    @property
+    def power(self) -> str:
+        """How many of the wrong worlds were refuted; "" of what did not hold."""
+        tried = len(self.refuted) + len(self.passed)
+        return f"{len(self.refuted)}/{tried}" if self.held == "holds" else ""
 
 
 class Judged(msgspec.Struct, kw_only=True):
     """A statement, where it stands in the paper (empty: it is ours), and what was found.
 
-    `by` is the form of the algorithm that judges it, or "both"; `found` has the findings by form.
+    `by` is the form of the algorithm that judges it, or "both"; `found` has what each choice gave,
+    of which the form is one.
     """
 
     text: str
     place: str
     by: str
-    found: dict[str, Finding]
+    found: list[Tried]
 
     @property
-    def judging(self) -> dict[str, Finding]:
-        """The findings that count, by form."""
-        return {self.by: self.found[self.by]} if self.by in self.found else self.found
+    def holds(self) -> tuple[int, int]:
+        """Under how many choices it is borne out, of how many."""
+        return sum(one.answer == "borne out" for one in self.found), len(self.found)
 
     @property
     def verdict(self) -> str:
-        """The one answer."""
-        answers = {finding.answer for finding in self.judging.values()}
-        return next(iter(answers)) if len(answers) == 1 else DEPENDS
+        """The one answer of all choices, or what it depends on."""
+        answers = {one.answer for one in self.found}
+        if len(answers) == 1:
+            return next(iter(answers))
+        decisive = self._decisive() or ["several choices at once"]
+        if "borne out" not in answers and decisive != ["form"]:
+            return "undecided"
+        return DEPENDS + ", ".join(decisive)
+
+    def _decisive(self) -> list[str]:
+        """The choices of which one alone changes the answer."""
+        found: dict[str, None] = {}
+        for one, other in combinations(self.found, 2):
+            differ = [of for of in one.choice if one.choice[of] != other.choice.get(of)]
+            if len(differ) == 1 and one.answer != other.answer:
+                found[differ[0]] = None
+        return list(found)
+
+    @property
+    def telling(self) -> Tried:
+        """The choice whose figure says most: the first that is not borne out, or the first."""
+        return next((one for one in self.found if one.answer != "borne out"), self.found[0])
+
+
+def counted(verdicts: Iterable[str]) -> str:
+    """How many there are of each verdict; what they depend on is left out."""
+    counts = Counter(verdict.partition(":")[0] for verdict in verdicts)
+    return ", ".join(f"{n} {answer}" for answer, n in counts.most_common())
 
 
 class PointMean(msgspec.Struct, array_like=True):
@@ -58,6 +123,11 @@ class Told(msgspec.Struct, kw_only=True):
     assumed: str
     statements: list[Judged]
     numbers: dict[str, list[PointMean]]
+
+    @property
+    def tally(self) -> str:
+        """How many statements have each answer."""
+        return counted(statement.verdict for statement in self.statements)
 
 
 class Cost(msgspec.Struct, kw_only=True):

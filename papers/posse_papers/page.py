@@ -23,8 +23,8 @@ from posse.pages import (
 )
 from posse_papers.conduct import Outcome
 from posse_papers.experiment import SEED, Experiment, panel
-from posse_papers.outcome import Judged
-from posse_papers.statements import Finding, Measured
+from posse_papers.outcome import Judged, Tried
+from posse_papers.statements import Measured
 
 _CSS = {"borne out": "yes", "not borne out": "no"}
 """By answer; what is neither stays open."""
@@ -34,15 +34,13 @@ def outcome_page(outcome: Outcome) -> Page:
     """The figure, the statements beside it, every number, and both engines."""
     experiment, told = outcome.experiment, outcome.told
     assumed = f"Not printed in the paper and taken here: {experiment.assumed}"
-    answers = [found.answer for said in told.statements for found in said.found.values()]
-    tally = ", ".join(f"{answers.count(a)} {a}" for a in _CSS if a in answers)
     of = ", ".join(filter(None, (experiment.paper, experiment.figure)))
     return Page(
         title=experiment.title,
         kicker=f"{experiment.name} · {of} · {told.form} form · "
         + (f"engine {told.engine}" if outcome.agreement else "computed, no runs of systems")
         + f" · {duration(told.processor_seconds)} of processor time",
-        lead=f"Of {len(answers)} answers: {tally}.",
+        lead=f"Of {len(told.statements)} statements: {told.tally}.",
         alerts=["The two engines do not agree; see below."] * (told.engines_agree is False),
         sections=[
             Section(
@@ -82,26 +80,27 @@ def _statements(statements: list[Judged]) -> list[Section]:
     return [section for section in (claims, ours) if section.verdicts]
 
 
-def _evidence(finding: Finding) -> str:
-    """What was measured, and what the same test refuted."""
-    return finding.said + (f". Against {finding.power}" if finding.power else "")
+def _evidence(found: Tried) -> str:
+    """What was measured under a choice, and which wrong worlds the same test refuted."""
+    power = [
+        f" {does} {'; '.join(mutants)}."
+        for does, mutants in (("Refutes", found.refuted), ("Does not refute", found.passed))
+        if mutants
+    ]
+    return f"{found.said}.{''.join(power)}"
 
 
 def _verdicts(statement: Judged) -> list[Verdict]:
-    """One verdict per variant that judges, or one for all where they say the same."""
-    distinct: dict[tuple[str, str], list[str]] = {}
-    for variant, finding in statement.found.items():
-        distinct.setdefault((finding.answer, _evidence(finding)), []).append(variant)
+    """The verdict under all choices, and what each choice gave."""
     claim = statement.text + (f" ({statement.place})" if statement.place else "")
-    return [
-        Verdict(
-            css=_CSS.get(answer, "open"),
-            word=answer + (f" ({variants[0]})" if len(distinct) > 1 else ""),
-            claim=claim,
-            evidence=said,
-        )
-        for (answer, said), variants in distinct.items()
-    ]
+    holds, of = statement.holds
+    choices = f"Borne out under {holds} of {of} choices. " if of > 1 else ""
+    said = " ".join(
+        f"{found.choice_said}{f'{found.answer}, ' if of > 1 else ''}{_evidence(found)}"
+        for found in statement.found
+    )
+    css = _CSS.get(statement.verdict, "open")
+    return [Verdict(css=css, word=statement.verdict, claim=claim, evidence=choices + said)]
 
 
 def _engines(outcome: Outcome) -> list[Section]:

@@ -1,15 +1,11 @@
 """docs/reproduction.md from the outcomes of the experiments: a row for each verdict."""
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 import jinja2
-import msgspec
 
-from posse.verbs import read_whole
-from posse_papers.outcome import DEPENDS, Judged, Told
+from posse_papers.outcome import DEPENDS, Judged, Told, counted
 
 _PARTS = {"Claims of the papers": True, "Checks of our own": False}
 """By title whether its statements are claims."""
@@ -33,18 +29,15 @@ _SHORTER = [
 ]
 """What is written shorter in a figure."""
 
-_HERE = re.compile(r" \(here: [^()]*(?:\([^()]*\)[^()]*)*\)")
-"""How a claim was made precise: its figure has that in brackets."""
-
 _MOST, _LONGEST = 5, 10
 """Words of a figure and of a statement; the experiment's page has the rest."""
 
 _WORDS = {
-    "borne out": "yes",
-    "not borne out": "no",
-    "undecided": "open",
-    "says nothing here": "nothing",
-    "not run": "not run",
+    "borne out": "**yes**",
+    "not borne out": "**no**",
+    "undecided": "**open**",
+    "says nothing here": "**nothing**",
+    "not run": "**not run**",
 }
 """By answer how a row has it."""
 
@@ -76,55 +69,10 @@ def text(quick: Mapping[str, Told], full: Mapping[str, Told], names: Iterable[st
     )
 
 
-def kept(quick: Mapping[str, Told], full: Mapping[str, Told]) -> str:
-    """What the document was written from, a line for each outcome, without the points."""
-    told = [msgspec.structs.replace(one, numbers={}) for one in (*quick.values(), *full.values())]
-    return "".join(msgspec.json.encode(one).decode() + "\n" for one in told)
-
-
-def from_kept(text_of: str, names: Iterable[str]) -> str:
-    """The document once more, from what `kept` gave."""
-    told = [msgspec.json.decode(line, type=Told) for line in text_of.splitlines()]
-    quick, full = ({t.name: t for t in told if t.form == form} for form in ("quick", "full"))
-    return text(quick, full, names)
-
-
-def changes(before: Path, quick: Mapping[str, Told], full: Mapping[str, Told]) -> list[str]:
-    """A sentence for each verdict that differs from that in `before`, which `kept` wrote."""
-    try:
-        lines = read_whole(before).splitlines()
-        earlier = _verdicts(msgspec.json.decode(line, type=Told) for line in lines)
-    except FileNotFoundError:
-        return []
-    except (OSError, msgspec.MsgspecError) as error:
-        return [f"verdicts are not compared with {before}, which cannot be read ({error})"]
-    now = _verdicts((*quick.values(), *full.values()))
-    return [
-        f"{name} ({form}) differs from {before.name}: {text}: {answer}, was {earlier[key]}"
-        for key, answer in now.items()
-        for name, form, text in [key]
-        if earlier.get(key, answer) != answer
-    ]
-
-
-def _verdicts(told: Iterable[Told]) -> dict[tuple[str, str, str], str]:
-    """The verdict on each statement by experiment, form and text."""
-    return {
-        (one.name, one.form, said.text): ", ".join(
-            f"{variant} {found.answer}" for variant, found in said.judging.items()
-        )
-        if said.verdict == DEPENDS
-        else said.verdict
-        for one in told
-        for said in one.statements
-    }
-
-
 def _tally(outcomes: Iterable[Told], claims: bool) -> str:
     """How many statements have each answer."""
     said = [statement for outcome in outcomes for statement in outcome.statements]
-    counts = Counter(one.verdict for one in said if bool(one.place) == claims)
-    return ", ".join(f"{n} {answer}" for answer, n in counts.most_common())
+    return counted(one.verdict for one in said if bool(one.place) == claims)
 
 
 def _rows(told: Iterable[Both], claims: bool) -> list[list[str]]:
@@ -143,23 +91,21 @@ def _rows(told: Iterable[Both], claims: bool) -> list[list[str]]:
             same = larger.get(number)
             if same is None or same.text != statement.text:
                 same = statement
-            of, _, rest = _HERE.sub("", statement.text).rpartition(": ")
+            of, _, rest = statement.text.rpartition(": ")
             key: tuple[str, ...] = (
-                rest,
-                statement.place,
-                _word(statement, same),
-            )
+                rest, statement.place, _word(statement, same), _holds(same), _power(same)
+            )  # fmt: skip
             if of in (name for name, _ in told_apart.get(key, [])):
                 key = (*key, str(number))
             told_apart.setdefault(key, []).append((of, _figure(same)))
-        for (rest, place, word, *_), found in told_apart.items():
+        for (rest, place, word, holds, power, *_), found in told_apart.items():
             start = _joined([of for of, _ in found])
             said = f"{start}: {rest}" if start else rest
             where = [place] if claims else []
             name = (
                 f"`{small.name}`{'°' if claims and not small.figure.startswith('Figure') else ''}"
             )
-            told_row = [_cut(said), *where, name, word, found[0][1]]
+            told_row = [_cut(said), *where, name, word, holds, power, found[0][1]]
             rows.append(told_row)
     return rows
 
@@ -178,11 +124,27 @@ def _joined(names: list[str]) -> str:
 
 
 def _figure(statement: Judged) -> str:
-    """What was measured, by the first form by which it is not borne out; of what holds nothing."""
-    if statement.verdict in ("borne out", "says nothing here"):
+    """What was measured, by the first choice by which it is not borne out; "" of what holds."""
+    found = statement.telling
+    if found.held == "holds" or statement.verdict == "says nothing here":
         return ""
-    found = [finding for finding in statement.judging.values() if finding.answer != "borne out"]
-    return _short(found[0].said)
+    return f"{found.choice_said}{_short(found.said)}"
+
+
+def _holds(statement: Judged) -> str:
+    """Under how many choices it holds, where there were any."""
+    holds, of = statement.holds
+    return f"{holds}/{of}" if of > 1 else ""
+
+
+def _power(statement: Judged) -> str:
+    """The least share of wrong worlds that were refuted, over the choices under which it holds."""
+    powers = [one for one in statement.found if one.held == "holds"]
+    return (
+        min(powers, key=lambda one: len(one.refuted) / max(1, len(one.refuted + one.passed))).power
+        if powers
+        else ""
+    )
 
 
 def _short(said: str) -> str:
@@ -215,7 +177,4 @@ def _word(small: Judged, large: Judged) -> str:
 
 
 def _answer(statement: Judged) -> str:
-    if statement.verdict == DEPENDS:
-        found = statement.judging.items()
-        return ", ".join(f"{variant} **{_WORDS[finding.answer]}**" for variant, finding in found)
-    return f"**{_WORDS[statement.verdict]}**"
+    return _WORDS.get(statement.verdict, statement.verdict.replace(DEPENDS, "**depends** on: "))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +13,8 @@ from posse.experiments import mean_ci
 from posse.extend import FloatArray
 from posse_papers.sample import Metric, Sample, regret_at, value
 
-Answer = Literal["borne out", "not borne out", "undecided", "says nothing here", "not run"]
+Held = Literal["holds", "fails", "open", "not run"]
+"""What a test says of some runs; whether a claim is borne out takes its power as well."""
 By = Literal["both", "printed", "corrected"]
 Place = tuple[str, float]
 """A point by its line and its place on the axis."""
@@ -24,47 +26,107 @@ Where = float | Callable[[float], bool] | None
 
 @dataclass(frozen=True)
 class Finding:
-    """What the measurement says to a statement: the answer, and why in a few words.
+    """What a test finds in some runs: whether it holds, and why in a few words."""
 
-    `power` is which alternative the same test refuted, or, of what says nothing here, did not.
-    """
-
-    answer: Answer
+    held: Held
     said: str
-    power: str = ""
 
 
 def verdict(holds: bool, said: str) -> Finding:
     """What a plain condition says."""
-    return Finding("borne out" if holds else "not borne out", said)
+    return Finding("holds" if holds else "fails", said)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A wrong world of a claim, by name: what would have been measured in it.
+
+    The test refutes it if it fails there. Of a `null` world, in which there is no difference and a
+    test has nothing to contradict, there are many draws, and it must not hold in 19 of 20.
+    """
+
+    text: str
+    worlds: Callable[[Measured], Iterable[Measured]]
+    null: bool = False
+
+
+@dataclass(frozen=True)
+class Check:
+    """How a statement is decided on one variant's runs, and the wrong worlds that its kind has."""
+
+    decide: Callable[[Measured], Finding]
+    wrong: tuple[Mutant, ...] = ()
+
+    def __call__(self, measured: Measured) -> Finding:
+        """What these runs say."""
+        return self.decide(measured)
+
+
+Choice = dict[str, str]
+"""What was chosen, by what the paper leaves open."""
+
+
+@dataclass(frozen=True)
+class Choices:
+    """A check for each combination of what a paper leaves open and we chose."""
+
+    checks: tuple[tuple[Choice, Check], ...]
+
+
+def over(check_of: Callable[..., Check], **choices: Any) -> Choices:
+    """`check_of` under every combination of choices, each given by name or as plain values."""
+    named = {
+        of.replace("_", " "): given.items() if isinstance(given, Mapping) else [
+            (value if isinstance(value, str) else f"{value:.3g}", value) for value in given
+        ]
+        for of, given in choices.items()
+    }  # fmt: skip
+    found = []
+    for combination in product(*named.values()):
+        choice = {of: name for of, (name, _) in zip(named, combination, strict=True)}
+        given = dict(zip(choices, (value for _, value in combination), strict=True))
+        found.append((choice, check_of(**given)))
+    return Choices(tuple(found))
 
 
 @dataclass(frozen=True)
 class Statement:
     """A sentence, and how to check it on one variant's runs.
 
-    `place` is where the paper says so; a statement without one is a check of our own. `by` is the
-    form of the algorithm that judges it: "printed" where the corrected one is another algorithm
-    than the paper speaks of, "corrected" where only that can be run or the paper's own runs were
-    so, else "both". `excludes` is what cannot be so if the statement is (power.py).
+    `place` is where the paper says so; a statement without one is a check of our own. `tests` has a
+    check for each choice that the paper leaves open. `by` is the form of the algorithm that judges
+    it: "printed" where the corrected one is another algorithm than the paper speaks of, "corrected"
+    where only that can be run or the paper's own runs were so, else "both": the form is then one
+    more choice. `wrong` are wrong worlds of the claim besides those of the kind of its test.
     """
 
     text: str
     place: str
-    check: Check
-    by: By = "both"
-    excludes: Alternative | None = None
+    tests: tuple[tuple[Choice, Check], ...]
+    by: By
+    wrong: tuple[Mutant, ...]
 
 
-claim = Statement
-"""What a paper says."""
+def claim(
+    text: str,
+    place: str,
+    test: Check | Choices,
+    by: By = "both",
+    wrong: Mutant | tuple[Mutant, ...] = (),
+) -> Statement:
+    """What a paper says."""
+    tests = test.checks if isinstance(test, Choices) else (({}, test),)
+    return Statement(text, place, tests, by, (wrong,) if isinstance(wrong, Mutant) else wrong)
 
 
 def ours(
-    text: str, check: Check, by: By = "both", excludes: Alternative | None = None
+    text: str,
+    test: Check | Choices,
+    by: By = "both",
+    wrong: Mutant | tuple[Mutant, ...] = (),
 ) -> Statement:
     """What no paper says, and is worth knowing."""
-    return Statement(text, "", check, by, excludes)
+    return claim(text, "", test, by, wrong)
 
 
 def each(lines: Lines) -> tuple[str, ...]:
@@ -74,12 +136,18 @@ def each(lines: Lines) -> tuple[str, ...]:
 
 @dataclass
 class Measured:
-    """The samples of one variant, by line and place on the axis, and what was run there."""
+    """The samples of one variant, by line and place on the axis, and what was run there.
+
+    In a mutant's world a point's numbers are `changed` to a multiple and something more, and what
+    is counted is drawn anew with the probability `odds`.
+    """
 
     variant: str
     metric: Metric
     runs: dict[Place, list[Sample]] = field(default_factory=dict)
     settings: dict[Place, Any] = field(default_factory=dict)
+    changed: dict[Place, tuple[float, float]] = field(default_factory=dict)
+    odds: float | None = None
 
     def lines(self) -> list[str]:
         """All lines, in the order of the legend."""
@@ -104,7 +172,8 @@ class Measured:
             (metric or (value if sample.status == "computed" else self.metric))(sample)
             for sample in self.runs[line, x]
         ]
-        return [float(number) for number in found if number is not None]
+        times, more = self.changed.get((line, x), (1.0, 0.0))
+        return [times * float(number) + more for number in found if number is not None]
 
     def paired(
         self,
@@ -126,27 +195,3 @@ class Measured:
         """Mean and 95% half-width (0 for one run, as of a computation's exact number)."""
         mean, half = mean_ci(self.values(line, x, metric))
         return mean, half or 0.0
-
-
-@dataclass(frozen=True)
-class Check:
-    """How a statement is decided: the answer of one variant's runs.
-
-    `excludes` is what its "borne out" refutes whatever was measured, as a comparison by an interval
-    does; "" where what is tested may hold of everything, as a bound does.
-    """
-
-    decide: Callable[[Measured], Finding]
-    excludes: str = ""
-
-    def __call__(self, measured: Measured) -> Finding:
-        """The answer of these runs."""
-        return self.decide(measured)
-
-
-@dataclass(frozen=True)
-class Alternative:
-    """What a claim excludes, and what would have been measured if that were so."""
-
-    text: str
-    instead: Callable[[Measured], Measured]

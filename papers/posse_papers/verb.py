@@ -27,7 +27,7 @@ from posse.verbs import (
     writable_folder,
     write_whole,
 )
-from posse_papers import catalogue, conduct
+from posse_papers import catalogue, conduct, record
 from posse_papers.outcome import Told
 
 _OUTCOME = "outcome.json"
@@ -43,6 +43,7 @@ def add(parser: Parser) -> None:
         offered=lambda: [*catalogue.experiments()],
     )
     parser.option("--all", "run every experiment")
+    parser.option("--list", "list experiments with their minutes and last verdicts, and run none")
     parser.option("--quick", "run the small form, about a minute each")
     add_engine(parser, default="memory")
     parser.option("--estimate", "run one repetition of each point and print what all would cost")
@@ -52,26 +53,50 @@ def add(parser: Parser) -> None:
     )
     parser.option(
         "--document FILE",
-        "write all outcomes in DIR to this Markdown file, and as JSON beside it; say which "
-        "verdicts differ from that JSON's",
+        "write all outcomes in DIR to this Markdown file, as JSON Lines and, by line of the "
+        "papers, as ledger.md beside it; say which verdicts differ from that JSON's",
         type=Path,
     )
 
 
 def run(options: argparse.Namespace) -> int:
     """List experiments, run them, or say what they would cost."""
-    if options.estimate:
-        return _estimate(options)
-    if options.names or options.all:
-        return _run(options)
+    if options.list or not (options.names or options.all or options.estimate):
+        return _list(options)
+    return (_estimate if options.estimate else _run)(options)
+
+
+def _list(options: argparse.Namespace) -> int:
+    """Name experiments; beside each the minutes that it took last, and what it found."""
+    last = _last(options.out)
     paper = ""
-    for experiment in catalogue.experiments().values():
+    for experiment in _chosen(options.names):
         if experiment.paper != paper:
             paper = experiment.paper
-            print(f"\n{paper}")
-        print(f"  {experiment.name:<26} {experiment.figure or 'our own'}: {experiment.title}")
-    print("\nposse paper NAME [--quick] [--engine processes]; posse paper --all --quick")
+            print(f"\n{paper:<30} {'minutes':>7}  verdicts")
+        told = last.get(experiment.name)
+        minutes = f"{told.processor_seconds / 60:.1f}" if told else ""
+        verdicts = told.tally if told else "not run"
+        print(f"  {experiment.name:<28} {minutes:>7}  {verdicts}")
+        print(f"  {'':<28} {'':>7}  {experiment.figure or 'our own'}: {experiment.title}")
+    print(
+        "\nProcessor minutes of the last run: the recorded quick one, or yours in "
+        f"{options.out}.\n"
+        "posse paper NAME [--quick] [--engine processes]; posse paper --all --quick"
+    )
     return 0
+
+
+def _last(out: Path) -> dict[str, Told]:
+    """The last outcome of each experiment: that in `out`, or the recorded one."""
+    found = {told.name: told for told in record.recorded()}
+    newest: dict[str, float] = {}
+    for form in ("quick", "full"):
+        for name, told in _kept([*catalogue.experiments()], out, form).items():
+            when = (out / name / form / _OUTCOME).stat().st_mtime
+            if when > newest.get(name, 0.0):
+                newest[name], found[name] = when, told
+    return found
 
 
 def _chosen(names: list[str]) -> list[Any]:
@@ -93,7 +118,7 @@ def _how(options: argparse.Namespace) -> dict[str, Any]:
 def _run(options: argparse.Namespace) -> int:
     """Run experiments; write a page for each, and the document about all."""
     require_report()
-    from posse_papers import page, reproduction  # noqa: PLC0415
+    from posse_papers import ledger, page, reproduction  # noqa: PLC0415
 
     out, document = options.out, options.document
     chosen = _chosen(options.names)
@@ -126,11 +151,12 @@ def _run(options: argparse.Namespace) -> int:
     if document is not None:
         names = list(catalogue.experiments())
         quick, full = (_kept(names, out, form) for form in ("quick", "full"))
-        outcomes = document.with_suffix(".json")
-        for sentence in reproduction.changes(outcomes, quick, full):
+        outcomes = document.with_suffix(".jsonl").resolve()
+        for sentence in record.changes(outcomes, quick, full):
             print(sentence)
         write_whole(document, reproduction.text(quick, full, names))
-        write_whole(outcomes, reproduction.kept(quick, full))
+        write_whole(outcomes, record.kept(quick, full))
+        write_whole(document.with_name("ledger.md"), ledger.text(quick))
         print(document)
     return 3 if failed else 0
 
@@ -197,8 +223,13 @@ def _tell(outcome: Told, folder: Path) -> None:
         print(f"  not printed in the paper and taken here: {outcome.assumed}")
     for statement in outcome.statements:
         print(f"  {statement.text}" + f" ({statement.place})" * bool(statement.place))
-        for variant, found in statement.found.items():
-            print(f"    {variant}: {found.answer}. {found.said}")
-            if found.power:
-                print(f"      against {found.power}")
+        print(
+            f"    {statement.verdict} (holds under {'/'.join(map(str, statement.holds))} choices)"
+        )
+        for found in statement.found:
+            print(f"    {found.choice_said}{found.answer}. {found.said}")
+            for mutant in found.refuted:
+                print(f"      refutes {mutant}")
+            for mutant in found.passed:
+                print(f"      does not refute {mutant}")
     print(f"  {folder / 'report.html'}", flush=True)

@@ -1,42 +1,62 @@
-"""The pages of experiments."""
+"""The pages of experiments, and what every statement of theirs must have."""
 
-import json
 import re
 from pathlib import Path
 
-from posse_papers import catalogue
-from posse_papers.reproduction import from_kept
+import pytest
+
+from posse_papers import catalogue, record, reproduction
+from posse_papers.experiment import Experiment
+from posse_papers.outcome import Told
 
 _DOCS = Path(__file__).parents[2] / "docs"
 _NAME = r"`(audits|(?:rio|dubey|robust|tossou|esfandiari|li|noise)-[\w-]+)`"
 
 
-def test_the_page_of_verdicts_has_every_experiment_and_no_other():
-    page = (_DOCS / "reproduction.md").read_text()
-    assert set(re.findall(_NAME, page)) == set(catalogue.experiments())
+@pytest.fixture(scope="module")
+def told() -> dict[str, Told]:
+    return {one.name: one for one in record.recorded() if one.form == "quick"}
 
 
-def test_the_page_of_verdicts_is_what_its_outcomes_give():
+def test_the_page_of_verdicts_is_what_its_outcomes_give(told):
     """`posse paper --all --quick --document docs/reproduction.md` writes both."""
-    kept = (_DOCS / "reproduction.json").read_text()
-    assert from_kept(kept, catalogue.experiments()) == (_DOCS / "reproduction.md").read_text()
+    names = catalogue.experiments()
+    assert reproduction.text(told, {}, names) == (_DOCS / "reproduction.md").read_text()
+    assert set(told) == set(names)
 
 
-def test_the_page_of_verdicts_has_the_statements_of_today():
-    kept = (_DOCS / "reproduction.json").read_text().splitlines()
-    told = {one["name"]: [s["text"] for s in one["statements"]] for one in map(json.loads, kept)}
-    asked = catalogue.experiments().values()
-    assert told == {one.name: [s.text for s in one.statements] for one in asked}
+def test_the_page_of_verdicts_has_the_statements_of_today(told):
+    def choices(of):
+        return [choice for choice, _ in of.tests]
+
+    for experiment in catalogue.experiments().values():
+        recorded = told[experiment.name].statements
+        assert [said.text for said in recorded] == [of.text for of in experiment.statements]
+        for said, of in zip(recorded, experiment.statements, strict=True):
+            tried = [{k: v for k, v in one.choice.items() if k != "form"} for one in said.found]
+            assert tried[: len(of.tests)] == choices(of)
 
 
-def test_the_page_of_experiments_names_none_that_there_is_not():
-    named = set(re.findall(_NAME, (_DOCS / "experiments.md").read_text()))
+@pytest.mark.parametrize("page", ["ledger.md", "findings.md"])
+def test_pages_name_no_experiment_that_there_is_not(page):
+    named = set(re.findall(_NAME, (_DOCS / page).read_text()))
     assert named <= set(catalogue.experiments())
 
 
-def test_nothing_is_borne_out_without_an_alternative_that_is_refuted():
-    lines = (_DOCS / "reproduction.json").read_text().splitlines()
-    statements = [s for line in lines for s in json.loads(line)["statements"]]
-    findings = [f for s in statements for f in s["found"].values() if f["answer"] == "borne out"]
-    assert len(findings) > 100
-    assert [finding for finding in findings if not finding.get("power")] == []
+def test_nothing_is_borne_out_without_a_wrong_world_that_is_refuted(told):
+    tried = [one for of in told.values() for said in of.statements for one in said.found]
+    borne = [one for one in tried if one.answer == "borne out"]
+    assert len(borne) > 200
+    assert all(one.refuted for one in borne)
+
+
+@pytest.mark.parametrize("experiment", catalogue.experiments().values(), ids=lambda of: of.name)
+def test_a_limit_of_ours_is_a_choice(experiment: Experiment) -> None:
+    """What we made precise, "(here: …)", is declared as one choice of several."""
+    texts = [statement.text for statement in experiment.statements]
+    assert not [text for text in texts if "(here" in text]
+    assert len(set(texts)) == len(texts)
+    for statement in experiment.statements:
+        choices = [tuple(choice.items()) for choice, _ in statement.tests]
+        assert len(set(choices)) == len(choices)
+        assert len(choices) == 1 or all(choices)

@@ -16,12 +16,12 @@ from posse.errors import RunFailed
 from posse.gates import files
 from posse.plan import prepare
 from posse.testing.small import SMALL
-from posse_papers import catalogue, conduct, page, repetitions, reproduction
-from posse_papers.checks import falling, trend
+from posse_papers import catalogue, conduct, page, repetitions
+from posse_papers.checks import falling, ratio, trend
 from posse_papers.experiment import Axes, Computation, Experiment, Runs
-from posse_papers.outcome import Judged
+from posse_papers.outcome import Judged, Tried
 from posse_papers.sample import regret, value
-from posse_papers.statements import Finding, claim, ours
+from posse_papers.statements import claim, ours, over
 from tests.support.papers import measured
 from tests.support.patience import PATIENCE
 from tests.support.runfile import describe_run
@@ -86,9 +86,9 @@ def test_both_variants_are_run_and_both_engines_agree(outcome):
     told = {name: memory for name, memory, _ in outcome.agreement}
     assert {"dp-mase: answer", "dp-mase: rounds", "dp-mase: data payload bytes"} <= set(told)
     assert told["dp-mase: rounds"] is not None
-    assert [list(of.found) for of in outcome.told.statements[:2]] == [
-        ["corrected", "printed"],
-        ["printed"],
+    assert [[of.choice for of in said.found] for said in outcome.told.statements[:2]] == [
+        [{"form": "corrected"}, {"form": "printed"}],
+        [{}],
     ]
 
 
@@ -115,7 +115,7 @@ def test_an_experiment_from_the_command_line(tmp_path, capsys, monkeypatch):
     csv = (tmp_path / "small/quick/report-figures/small-corrected.csv").read_text().splitlines()
     assert (csv[0], len(csv)) == ("line,agents,mean,low,high", 5)
     assert "engines agree" in capsys.readouterr().out
-    assert "|it costs|`small`|**no**|" in document.read_text()
+    assert "|it costs|`small`|**no**||" in document.read_text()
 
 
 def test_what_cannot_be_written_is_said_and_told(tmp_path, capsys, monkeypatch):
@@ -200,7 +200,7 @@ def computed(repeat):
 
 def test_a_computation_is_an_experiment_without_engines(tmp_path):
     found = conduct.conduct(computed(4), quick=True, folder=tmp_path, jobs=1)
-    assert found.told.statements[0].found["corrected"].answer == "borne out"
+    assert found.told.statements[0].verdict == "borne out"
     assert found.agreement == []
     assert found.told.engines_agree is None
     high, low = (found.measured["corrected"].values(line, 0.0) for line in ("high", "low"))
@@ -260,7 +260,7 @@ def test_a_point_can_be_repeated_more_often_than_others():
     found = conduct.conduct(many, quick=True, jobs=1).measured["corrected"]
     assert [len(found.runs[line, 0.0]) for line in ("high", "low")] == [12, 3]
     # pairs are those of equal number
-    assert falling("high", "low")(found).answer == "borne out"
+    assert falling("high", "low")(found).held == "holds"
 
 
 def test_variants_are_drawn_on_one_scale_and_once_where_they_are_the_same(outcome):
@@ -291,16 +291,43 @@ def test_a_line_of_one_variant_is_drawn_for_it_alone(outcome):
     assert [chart.title for chart in charts] == ["left, corrected and printed", "Printed"]
 
 
-def test_an_answer_that_both_variants_share_is_said_once():
-    found = Finding("borne out", "so")
+def test_forms_that_give_the_same_are_one():
+    statement = ours("it falls", falling("a", "b"))
+    high, low = [9.0 + n / 10 for n in range(6)], [1.0 + n / 10 for n in range(6)]
+    runs = measured(a={1: high}, b={1: low})
+    (one,) = conduct.judged(statement, {"corrected": runs, "printed": runs}).found
+    assert one.choice == {}
+    other = measured(a={1: low}, b={1: high})
+    two = conduct.judged(statement, {"corrected": runs, "printed": other})
+    assert [of.choice for of in two.found] == [{"form": "corrected"}, {"form": "printed"}]
+    assert two.verdict == "depends on: form"
 
-    def shown(**each):
-        return page._verdicts(Judged(text="it falls", place="4.2", by="both", found=each))
 
-    (one,) = shown(corrected=found, printed=found)
-    assert (one.word, one.claim) == ("borne out", "it falls (4.2)")
-    two = shown(corrected=found, printed=Finding("borne out", "otherwise"))
-    assert [verdict.word for verdict in two] == ["borne out (corrected)", "borne out (printed)"]
+def test_every_combination_of_choices_is_tried():
+    many = ours("it falls", over(
+        lambda other, within: ratio(("a", 0.0), (other, 0.0), 1 - within, 1 + within),
+        other=("b", "c"), within={"half": 0.5, "double": 1.0},
+    ))  # fmt: skip
+    runs = measured(a={0: [1.5, 1.5]}, b={0: [2.0, 2.0]}, c={0: [1.0, 1.0]})
+    found = conduct.judged(many, {"corrected": runs})
+    assert [(*one.choice.values(), one.held) for one in found.found] == [
+        ("b", "half", "holds"), ("b", "double", "holds"),
+        ("c", "half", "fails"), ("c", "double", "holds"),
+    ]  # fmt: skip
+    assert found.verdict == "depends on: other, within"
+
+
+def test_a_page_says_each_choice_and_its_wrong_worlds():
+    tried = [
+        Tried(choice={"c": "1"}, held="holds", said="so", refuted=["half: 2"], passed=["one: 1"]),
+        Tried(choice={"c": "2"}, held="fails", said="not so"),
+    ]
+    (one,) = page._verdicts(Judged(text="it falls", place="4.2", by="both", found=tried))
+    assert (one.word, one.claim, one.css) == ("depends on: c", "it falls (4.2)", "open")
+    assert one.evidence == (
+        "Borne out under 1 of 2 choices. c 1: borne out, so. Refutes half: 2. Does not refute "
+        "one: 1. c 2: not borne out, not so."
+    )
 
 
 def test_an_experiment_over_wires_gives_what_memory_gives(tmp_path):
@@ -336,5 +363,6 @@ def test_the_document_has_both_forms_and_names_what_was_not_run(tmp_path, monkey
     text = document.read_text()
     assert "Claims of the papers, paper size:" in text
     assert "Not run here: `other`." in text
-    kept = document.with_suffix(".json").read_text()
-    assert reproduction.from_kept(kept, catalogue.experiments()) == text
+    kept = document.with_suffix(".jsonl").read_text().splitlines()
+    assert len(kept) == 2
+    assert "|line|what it says|" in (tmp_path / "ledger.md").read_text()

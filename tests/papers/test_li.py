@@ -69,7 +69,7 @@ def test_a_star_waits_one_slot():
 
 @pytest.mark.parametrize(
     ("of", "answer"),
-    [(lambda t: 500 + t / 1e4, "borne out"), (lambda t: 50 * math.log(1 + t), "not borne out")],
+    [(lambda t: 500 + t / 1e4, "holds"), (lambda t: 50 * math.log(1 + t), "fails")],
 )
 def test_what_is_linear_once_the_own_arm_is_found(of, answer):
     runs = Measured("corrected", regret)
@@ -77,7 +77,7 @@ def test_what_is_linear_once_the_own_arm_is_found(of, answer):
     runs.runs["a", 0.0] = [
         Sample(status="horizon", curve=[[t, scale * of(t)] for t in times]) for scale in (1, 1.1)
     ]
-    assert figures.linear("a")(runs).answer == answer
+    assert figures.linear("a")(runs).held == answer
 
 
 def test_gossip_mixes_without_losing_anything():

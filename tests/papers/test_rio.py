@@ -119,3 +119,19 @@ def test_corrupted_elimination_is_the_plain_loop_of_its_pseudo_code(variant):
     runs = [memory.run(plan, number) for number in range(300)]
     assert {arm for _, arm in slow} == {run.best_arm for run in runs} == {0}
     alike_on_average([t for t, _ in slow], [run.rounds for run in runs])
+
+
+def test_the_yardsticks_of_private_identification_by_hand():
+    # gaps .2, .4 and .6 seven times: 1/.2 + 1/.2 + 1/.4 + 7/.6, log(1/.15), of ten arms
+    time = 10 + 2.5 + 7 / 0.6
+    assert theory.private_bound(0.5) == pytest.approx(time * math.log(1 / 0.15) / 3 / 10)
+    # the hardest pair alone: its best weights give less than all arms' do
+    assert theory.chance_bound(0.5) * 10 / math.log(1 / 0.15) > 2 / 0.0417
+
+
+def test_what_many_steps_cost_by_three_compositions():
+    assert theory.cost_of_steps("basic", 64) == 64
+    assert theory.cost_of_steps("tree", 64) == 6
+    # a hundred times the steps, ten times the cost
+    few, many = (theory.cost_of_steps("advanced", steps) for steps in (100, 10_000))
+    assert many / few == pytest.approx(10, rel=0.3)

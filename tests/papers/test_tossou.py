@@ -8,16 +8,15 @@ import pytest
 from posse.agent.hybrid import HybridSums
 from posse.protocol.machine import COORDINATOR, Received, Started
 from posse.protocol.noise import SeededNoise
-from posse_papers.checks import at_most
 from posse_papers.sample import Sample, regret
 from posse_papers.statements import Measured
-from posse_papers.tossou import compared, figures, theory
+from posse_papers.tossou import compared, figures, proofs, theory
 from posse_papers.tossou.figures import RANDOM_PACE
 from posse_systems.tossou2015.agent import TdfsPlayer, UcbPrivateBound
 from posse_systems.tossou2015.messages import Outcome
 from tests.support.claims import plan
 from tests.support.noise import deviation
-from tests.support.papers import GENERATOR, alike_on_average, measured
+from tests.support.papers import GENERATOR, alike_on_average
 
 
 def test_lai_and_robbins_leave_a_bad_arm_until_its_bound_exceeds_the_leader():
@@ -34,7 +33,7 @@ def test_lai_and_robbins_leave_a_bad_arm_until_its_bound_exceeds_the_leader():
     assert policy.choose() == 3
 
 
-@pytest.mark.parametrize(("power", "answer"), [(0.0, "borne out"), (0.5, "not borne out")])
+@pytest.mark.parametrize(("power", "answer"), [(0.0, "holds"), (0.5, "fails")])
 def test_growth_by_a_power_is_no_logarithm(power, answer):
     def regret_by(t: float) -> float:
         return t**power if power else math.log(1 + 1e6 * t)
@@ -44,7 +43,7 @@ def test_growth_by_a_power_is_no_logarithm(power, answer):
     runs.runs["a", 0.0] = [
         Sample(status="computed", numbers={"quarters": found}) for found in quarters
     ]
-    assert compared.flattens("a")(runs).answer == answer
+    assert compared.flattens("a")(runs).held == answer
 
 
 def test_players_of_fair_sharing_find_the_best_arms():
@@ -64,15 +63,15 @@ def curve(of, last=1000.0):
 @pytest.mark.parametrize(
     ("of", "answer"),
     [
-        (lambda t: 50 * math.log(1 + t), "borne out"),
-        (lambda t: 10 * math.sqrt(t), "not borne out"),
-        (lambda t: 0.4 * t, "not borne out"),
+        (lambda t: 50 * math.log(1 + t), "holds"),
+        (lambda t: 10 * math.sqrt(t), "fails"),
+        (lambda t: 0.4 * t, "fails"),
     ],
 )
 def test_what_grows_like_a_logarithm(of, answer):
     runs = Measured("corrected", regret)
     runs.runs["a", 0.0] = [curve(of), curve(lambda t: 1.01 * of(t))]
-    assert figures.logarithmic(("a",))(runs).answer == answer
+    assert figures.logarithmic(("a",))(runs).held == answer
 
 
 def turning(at):
@@ -90,12 +89,12 @@ def test_when_learning_begins():
     assert figures.begins([curve(lambda t: RANDOM_PACE * t)]) == math.inf
 
 
-@pytest.mark.parametrize(("late", "answer"), [(2000, "borne out"), (800, "not borne out")])
+@pytest.mark.parametrize(("late", "answer"), [(2000, "holds"), (800, "fails")])
 def test_what_begins_late_has_not_begun_at_five_times_the_time(late, answer):
     runs = Measured("corrected", regret)
     runs.runs["as in (a), ε = 1: a", 0.0] = [turning(300)] * 2
     runs.runs["a", 0.0] = [turning(late), turning(1.01 * late)]
-    assert figures.begins_late("a")(runs).answer == answer
+    assert figures.begins_late("a", 5.0)(runs).held == answer
 
 
 def test_starving_by_hand():
@@ -149,7 +148,7 @@ def test_how_far_beyond_its_own_delta_by_hand():
 
 def test_lemma_5_counts_both_sides():
     found = theory.wrong_targets(300, variant="corrected", generator=GENERATOR(1))
-    assert found["value"] == found["left"] - found["right"]
+    assert found["value"] <= found["left"] - found["own"]
     assert found["left"] > 0
 
 
@@ -206,9 +205,15 @@ def test_the_error_of_a_counter_is_that_of_its_noise(counter: str) -> None:
     assert math.sqrt(sum(x * x for x in found) / 40) == pytest.approx(wanted, rel=0.1)
 
 
-@pytest.mark.parametrize(("share", "answer"), [(0.9, "borne out"), (1.1, "undecided")])
-def test_a_bound_above_all_there_can_be_decides_nothing(share, answer):
-    runs = measured(a={0: [1.0, 1.1]})
-    decided = theory.telling("a", lambda line, variant: share, at_most("a", 2.0))(runs)
-    assert decided.answer == answer
-    assert ("no run could fail" in decided.said) == (answer == "undecided")
+def test_steps_of_the_proofs_by_hand():
+    # one noise: e^(-ln(1/δ)); two of δ = 1/2: (1 + x/2) e^-x at x = √2 ln 2
+    assert proofs.fact_1(0.3, 1) == pytest.approx(1.0)
+    x = math.sqrt(2) * math.log(2)
+    assert proofs.fact_1(0.5, 2) == pytest.approx((1 + x / 2) * math.exp(-x) / 0.5)
+    # n = 20 log^1.5 n at n = 20 · 5.2^1.5 or so
+    n = proofs.root(20.0)
+    assert n == pytest.approx(20 * math.log(n) ** 1.5)
+    assert proofs.target(3) == 1
+    # M Σ_p Σ_{j<=p} (40 - j) τ: 2 (39 + 39 + 38) of two players, 4 (…) of four
+    four = sum(40 - j for p in range(1, 5) for j in range(1, p + 1))
+    assert proofs.theorem_6(4, False) == pytest.approx(4 * four / (2 * 116) / 4)

@@ -1,16 +1,19 @@
 """posse paper, the verb that the package posse-papers adds."""
 
 import argparse
+import re
 import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import posse
 import posse_papers
 from posse.cli import main as cli
+from posse_papers import record
 from tests.cli.test_exit_codes import SENTENCE
 from tests.support.runs import printed
 
@@ -26,10 +29,29 @@ def test_a_shell_completes_the_experiments_names() -> None:
     assert "rio-adversary" in commands.choices["paper"].offered["names"]()
 
 
+def test_the_list_has_minutes_and_the_last_verdict_beside_each_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """That recorded, and from a run of one's own on that of the run."""
+    out = ["--out", str(tmp_path)]
+    assert cli.main(["paper", "--list", "rio-promise", *out]) == 0
+    recorded = capsys.readouterr().out
+    row = next(line for line in recorded.splitlines() if "rio-promise" in line)
+    assert re.fullmatch(r" +rio-promise +0\.\d  2 borne out, 1 not borne out", row)
+    folder = tmp_path / "rio-promise" / "full"
+    folder.mkdir(parents=True)
+    told = next(one for one in record.recorded() if one.name == "rio-promise")
+    mine = msgspec.structs.replace(told, processor_seconds=600.0, statements=told.statements[:1])
+    (folder / "outcome.json").write_bytes(msgspec.json.encode(mine))
+    assert cli.main(["paper", "--list", "rio-promise", *out]) == 0
+    assert re.search(r"rio-promise +10\.0  1 borne out\n", capsys.readouterr().out)
+
+
 @pytest.mark.parametrize(
     "line",
     [
         "paper rio-1 --out=",
+        "paper --list rio-0",
         "paper rio-0",
         "paper rio-1 --out /proc/none",
         "paper rio-1 --estimate --out /proc/none",

@@ -102,6 +102,22 @@ def optimum(agents: int, means: FloatArray, horizon: int, generator: np.random.G
     return lost
 
 
+def by_draws(agents: int, means: FloatArray, horizon: int, generator: np.random.Generator) -> float:
+    """The same by Thompson's draws: one for each of the M arms of a trial, which may differ."""
+    wins, losses = np.ones(len(means)), np.ones(len(means))
+    lost = 0.0
+    for _ in range(horizon):
+        draws = generator.beta(wins, losses, (agents, len(means)))
+        chosen = np.bincount(draws.argmax(axis=1), minlength=len(means))
+        won = generator.binomial(chosen, means)
+        wins, losses = wins + won, losses + chosen - won
+        lost += float(chosen @ (means.max() - means))
+    return lost
+
+
+_OPTIMA = {"UCB1": optimum, "Thompson": by_draws}
+
+
 def private_regret(
     agents: int, p: float, horizon: int, life: int, *, generator: np.random.Generator
 ) -> float:
@@ -114,6 +130,17 @@ def private_regret(
     return spread(hops, 1.0, 1.0, means, horizon, generator)
 
 
-def least_regret(agents: int, horizon: int, *, generator: np.random.Generator) -> float:
-    """The optimum's regret on the same instance."""
-    return optimum(agents, generator.uniform(0, 1, 5), horizon, generator)
+def least_regret(
+    kind: str, agents: int, horizon: int, low: float, high: float, *,
+    generator: np.random.Generator,
+) -> float:  # fmt: skip
+    """An optimum's regret; with means U[0, 1] on the instance of `private_regret`."""
+    return _OPTIMA[kind](agents, generator.uniform(low, high, 5), horizon, generator)
+
+
+def at_least(horizon: int, *, generator: np.random.Generator) -> float:
+    """Theorem 2.1's Σ Δ/D(μ*, μ) ln T on that instance; a limit, which holds for large T."""
+    means = generator.uniform(0, 1, 5)
+    best, others = means.max(), np.sort(means)[:-1]
+    divergence = others * np.log(others / best) + (1 - others) * np.log((1 - others) / (1 - best))
+    return float(((best - others) / divergence).sum() * log(horizon))

@@ -11,8 +11,8 @@ import numpy as np
 from posse_papers.checks import Row, at_most, check, weighed, within
 from posse_papers.esfandiari.figures import C
 from posse_papers.experiment import Axes, Computation, along, computed
-from posse_papers.power import beside, multiplied
 from posse_papers.statements import Finding, Measured, claim, ours
+from posse_papers.worlds import beside, multiplied
 from posse_systems.algorithms import by_flow, greedy
 
 _ARMS, _DEMAND = 3, 2000
@@ -87,10 +87,10 @@ EXPERIMENTS = (
     computed(
         "esfandiari-fewest", "Lemma 3, open problem 1", "The fewest assignments, K = 3",
         claim("Lemma 3's decomposition needs no more assignments than the others", "3.4.3",
-              fewer(_KINDS, _FEWEST), excludes=multiplied("twice as many", _FEWEST, lambda u: 2.0)),
+              fewer(_KINDS, _FEWEST), wrong=multiplied("twice as many", _FEWEST, 2.0)),
         ours("at U = C + 1 it needs 1.2 D at most, where the LP's block for each arm needs 3 D",
              at_most(_FEWEST, 1.2, C + 1, every=True),
-             excludes=beside("the LP's blocks", {_FEWEST: "lp"})),
+             wrong=beside("the LP's blocks", {_FEWEST: "lp"})),
         lines=along(partial(Computation, assignments), (_FEWEST, *_KINDS), (6, 12, 24)),
         axes=Axes("users per cluster U", "assignments over D"), repeat=(6, 50),
         assumed="K = 3, C = 5, D = 2,000, N = 3 U; an arm is alive for a user with probability .7, "

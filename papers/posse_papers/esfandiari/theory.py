@@ -1,21 +1,19 @@
 """Lemmas and theorems of Esfandiari et al. 2022: estimates, assignments, and how regret grows."""
 
 from collections.abc import Callable
-from copy import copy
 from functools import partial
 from itertools import pairwise, product
 from math import inf, log, sqrt
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from posse_papers.checks import above, at_most, equal, exponent, matches
 from posse_papers.esfandiari.figures import REGRET, UNIFORM, C, anonymous, commit, plainly
 from posse_papers.experiment import Axes, Computation, Experiment, along, bars, computed
-from posse_papers.power import beside, multiplied
 from posse_papers.sample import named, regret
-from posse_papers.statements import Alternative, Measured, claim, ours
+from posse_papers.statements import claim, ours, over
+from posse_papers.worlds import beside, changed, multiplied
 from posse_systems.algorithms import (
     Decomposition,
     at_random,
@@ -162,32 +160,20 @@ _RATES = {f"c = {rate:g}": rate for rate in (0.02, 0.1, 0.5)}
 _hard = partial(_grows, axes=Axes("rounds T", REGRET, "xy"), repeat=(12, 20))
 
 
-def _off(measured: Measured) -> Measured:
-    other = copy(measured)
-    other.runs = {
-        point: [
-            msgspec.structs.replace(run, numbers={"value": run.numbers["value"] + 0.1})
-            for run in runs
-        ]
-        for point, runs in measured.runs.items()
-    }
-    return other
-
-
-_biased = Alternative("off by a tenth of a reward", _off)
+_biased = changed("off by a tenth of a reward", "error", lambda measured, point: (1.0, 0.1))
 
 
 EXPERIMENTS = (
     computed(
         "esfandiari-estimates", "Lemma 2", "Estimates from sums over groups",
         claim("the estimate is unbiased", "Lemma 2", matches("error", 0.0, widened=1.3),
-              excludes=_biased),
-        claim("it is √(4C + 1) times as subgaussian as a reward (here: its variance is at most "
-              "(4C + 1)/4)", "Lemma 2", at_most("variance", (4 * C + 1) / 4),
-              excludes=multiplied("twice the variance", "variance", lambda x: 2.0)),
+              wrong=_biased),
+        claim("it is √(4C + 1) times as subgaussian as a reward: its variance is at most "
+              "(4C + 1)/4", "Lemma 2", at_most("variance", (4 * C + 1) / 4),
+              wrong=multiplied("twice the variance", "variance", 2.0)),
         ours("its variance is p_s(1−p_s) + 2 Σ p(1−p), so that it grows with the group",
              matches("variance", lambda line, size: exact_variance(size), widened=1.3),
-             excludes=multiplied("half of it", "variance", lambda x: 0.5)),
+             wrong=multiplied("half of it", "variance", 0.5)),
         lines=along(lambda what, size: Computation(estimate, size, what), ("error", "variance"),
                    (6, 8, 11)),
         axes=Axes("size of the group", "mean error, variance"), repeat=(20, 100),
@@ -203,14 +189,14 @@ EXPERIMENTS = (
               equal({("lp", 24): 1.0}, named("ratio"))),
         claim("LP for U = 12, two blocks of two arms: α = 2", "Lemma 6, Corollary 2",
               at_most("lp", 2.0, 12, named("ratio"), every=True),
-              excludes=beside("greedy's K", {"lp": "greedy"})),
+              wrong=beside("greedy's K", {"lp": "greedy"})),
         claim("LP: at most α D + N K + 1 assignments", "Lemma 3, Corollaries 1, 2",
               at_most("lp", 1.0, every=True),
-              excludes=multiplied("twice as many", "lp", lambda x: 2.0)),
+              wrong=multiplied("twice as many", "lp", 2.0)),
         claim("greedy and LP give every user D/|A_i| estimates of every alive arm",
               "Lemma 3, 3.4.1",
               at_most(("greedy", "lp"), 1.0, metric=named("informed"), sign=-1, every=True),
-              excludes=beside("random", {"greedy": "random", "lp": "random"})),
+              wrong=beside("random", {"greedy": "random", "lp": "random"})),
         claim("random takes more than LP's D assignments to do so (U = 24)", "3.4.2",
               above("random", "lp", 24, named("rounds"))),
         ours("random serves everybody within 2 D assignments (U = 24)",
@@ -224,9 +210,9 @@ EXPERIMENTS = (
     ),
     computed(
         "esfandiari-batches", "Lemma 1", "The regret of one batch of BaSE",
-        claim("E[D_b max Δ_j over the alive arms] = Õ(√(K H)) in every batch (here: the proof's "
-              "constant)", "Lemma 1", at_most(_ARMS, 2 * sqrt(_PROVED)),
-              excludes=multiplied("as H, not √H", _ARMS, lambda h: sqrt(h / 1000))),
+        claim("E[D_b max Δ_j over the alive arms] = Õ(√(K H)) in every batch", "Lemma 1",
+              at_most(_ARMS, 2 * sqrt(_PROVED)),
+              wrong=multiplied("as H, not √H", _ARMS, lambda h: sqrt(h / 1000))),
         lines=along(partial(Computation, batch), _ARMS, (1000, 10**4, 10**5, 10**6)),
         axes=Axes("horizon H", "over sqrt(K H log(HK))", "x"), repeat=(40, 1000),
         assumed="B = ⌈log2 log2 H⌉, γ = 12, means U[0, 1], unit Gaussian noise. The constant of "
@@ -234,10 +220,10 @@ EXPERIMENTS = (
     ),
     _grows(
         "esfandiari-horizon", "Theorems 1 and 2", "How regret grows with time",
-        claim("Algorithm 1: at most N C √(αKT), as T^½ (here: up to T^.6)", "Theorem 1",
-              exponent(_BATCHED, -inf, 0.6)),
-        claim("explore-then-commit: at most as T^⅔ (here: up to T^.77)", "Theorem 2",
-              exponent(_COMMIT, -inf, 0.77)),
+        claim("Algorithm 1: at most N C √(αKT), as T^½", "Theorem 1",
+              over(lambda power: exponent(_BATCHED, -inf, power), power=(0.55, 0.6, 0.65))),
+        claim("explore-then-commit: at most as T^⅔", "Theorem 2",
+              over(lambda power: exponent(_COMMIT, -inf, power), power=(0.7, 0.77, 0.85))),
         lines=partial(plainly, {
             _BATCHED: {t: anonymous(96, _THREE, t) for t in _TIMES},
             _COMMIT: {t: commit(24, _THREE, t) for t in _TIMES},
@@ -248,10 +234,10 @@ EXPERIMENTS = (
     ),
     _grows(
         "esfandiari-groups", "Theorems 1 and 2", "How regret grows with the size of the groups",
-        claim("Algorithm 1: at most as C (here: up to C^1.1)", "Theorem 1",
-              exponent(_BATCHED, -inf, 1.1)),
-        claim("explore-then-commit: at most as C^⅔ (here: up to C^.75)", "Theorem 2",
-              exponent(_COMMIT, -inf, 0.75)),
+        claim("Algorithm 1: at most as C", "Theorem 1",
+              over(lambda power: exponent(_BATCHED, -inf, power), power=(1.1, 1.25))),
+        claim("explore-then-commit: at most as C^⅔", "Theorem 2",
+              over(lambda power: exponent(_COMMIT, -inf, power), power=(0.75, 1.0))),
         lines=partial(plainly, {
             _BATCHED: {c: anonymous(200, _THREE, 100_000, c) for c in _GROUPS},
             _COMMIT: {c: commit(24, _THREE, 100_000, c) for c in _GROUPS},
@@ -262,9 +248,11 @@ EXPERIMENTS = (
     ),
     _hard(
         "esfandiari-lower", "Theorem 3", "Algorithm 1 on the family of the lower bound",
-        claim("regret is at least Ω(N √(CKT)) (here: a twentieth of it)", "Theorem 3",
-              at_most(_SIZES, lower, sign=-1),
-              excludes=multiplied("without the factor √C", _SIZES, lambda t: 1 / sqrt(3))),
+        claim("regret is at least Ω(N √(CKT))", "Theorem 3", over(
+                  lambda share: at_most(
+                      _SIZES, lambda line, x: share / 0.05 * lower(line, x), sign=-1),
+                  share=(0.05, 0.1)),
+              wrong=multiplied("without the factor √C", _SIZES, 1 / sqrt(3))),
         lines=partial(plainly, along(
             lambda c, t: anonymous(_N, _one_favourite(c, t), t, c), _SIZES, (20_000, 200_000)
         )),
@@ -273,8 +261,8 @@ EXPERIMENTS = (
     ),
     _hard(
         "esfandiari-unclustered", "Theorem 4", "Explore-then-commit on the family without clusters",
-        claim("any algorithm: at least Ω(T^⅔) (here: at least T^.6 with any learning rate)",
-              "Theorem 4", exponent(_RATES, 0.6, inf)),
+        claim("any algorithm: at least Ω(T^⅔)", "Theorem 4",
+              over(lambda c, power: exponent(c, power, inf), c=(*_RATES,), power=(0.5, 0.6))),
         lines=partial(plainly, along(
             lambda rate, t: commit(3, _two_users_alike(t), t, 2, rate), _RATES,
             (3000, 30_000, 300_000)
@@ -288,7 +276,7 @@ EXPERIMENTS = (
               equal({"N = C = 2": 0.0}, named("informative"))),
         claim("so that regret is at least Ω(T): of any round 1 on average", "Theorem 5",
               at_most("N = C = 2", 1.0, sign=-1),
-              excludes=multiplied("half of it", "N = C = 2", lambda x: 0.5)),
+              wrong=multiplied("half of it", "N = C = 2", 0.5)),
         lines={"N = C = 2": Computation(two_users)},
         axes=bars("least regret of a round"),
         assumed="Both instances of the proof, every assignment tried.",

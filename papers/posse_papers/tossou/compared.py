@@ -3,13 +3,15 @@
 from math import inf, log
 from typing import Any
 
+import msgspec
 import numpy as np
 
-from posse_papers.checks import above, bounded, comparison, within
+from posse_papers.checks import above, against, bounded, within
 from posse_papers.experiment import Computation, Experiment, bars
 from posse_papers.sample import regret
 from posse_papers.statements import Finding, Measured, ours
 from posse_papers.tossou.figures import MEANS, run
+from posse_papers.worlds import with_runs, world
 
 _PLAYERS, _SLOTS = 3, 20_000
 
@@ -86,7 +88,20 @@ def fair_sharing(horizon: int, *, generator: np.random.Generator) -> dict[str, A
     return {"value": lost, "quarters": list(curve.values())}
 
 
-@comparison("growth by a power")
+def _by_root(measured: Measured) -> Measured:
+    return with_runs(measured, {
+        point: [
+            msgspec.structs.replace(run, numbers={
+                **run.numbers,
+                "quarters": [run.numbers["value"] * (n / 4) ** 0.5 for n in range(5)],
+            }) if "quarters" in run.numbers else run
+            for run in runs
+        ]
+        for point, runs in measured.runs.items()
+    })  # fmt: skip
+
+
+@against(lambda line: [world("growth as T^½", _by_root)])
 def flattens(measured: Measured, line: str) -> Finding:
     """The last doubling of time costs at most a tenth more than the one before; t^a 2^a times."""
     quarters = np.array([sample.numbers["quarters"] for sample in measured.runs[line, 0.0]])

@@ -1,0 +1,47 @@
+"""The recorded outcomes: what docs/reproduction.md was written from, a line of JSON for each."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from posse.verbs import read_whole
+from posse_papers.outcome import Told
+
+_decode = msgspec.json.Decoder(Told).decode
+
+
+def kept(quick: Mapping[str, Told], full: Mapping[str, Told]) -> str:
+    """JSON Lines: an outcome each, without the points."""
+    told = [msgspec.structs.replace(one, numbers={}) for one in (*quick.values(), *full.values())]
+    return "".join(msgspec.json.encode(one).decode() + "\n" for one in told)
+
+
+def recorded() -> list[Told]:
+    """The outcomes that this version was released with."""
+    lines = read_whole(Path(__file__).with_name("recorded.jsonl")).splitlines()
+    return [_decode(line) for line in lines]
+
+
+def changes(before: Path, quick: Mapping[str, Told], full: Mapping[str, Told]) -> list[str]:
+    """A sentence for each verdict that differs from that in `before`, which `kept` wrote."""
+    try:
+        earlier = _verdicts(_decode(line) for line in read_whole(before).splitlines())
+    except FileNotFoundError:
+        return []
+    except (OSError, msgspec.MsgspecError) as error:
+        return [f"verdicts are not compared with {before}, which cannot be read ({error})"]
+    now = _verdicts((*quick.values(), *full.values()))
+    return [
+        f"{name} ({form}) differs from {before.name}: {text}: {answer}, was {earlier[key]}"
+        for key, answer in now.items()
+        for name, form, text in [key]
+        if earlier.get(key, answer) != answer
+    ]
+
+
+def _verdicts(told: Iterable[Told]) -> dict[tuple[str, str, str], str]:
+    """The verdict on each statement by experiment, form and text."""
+    return {
+        (one.name, one.form, said.text): said.verdict for one in told for said in one.statements
+    }
