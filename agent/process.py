@@ -549,7 +549,7 @@ class AgentProcess:
         host, mesh, journal = self.host, self._mesh, self._journal
         if host is not None and journal is not None and journal.beginning and not host.outbox:
             kept = host, mesh.state if mesh is not None else None
-            named = outside_agent(journal, host.sources, host.setup)
+            named = outside_agent(journal, host.sources, host.setup, host.rank)
             checkpoints.make(kept, named, self._beginning(host.setup))
 
     def _restore(self, journal: Journal, before: Beginning) -> None:
@@ -557,7 +557,9 @@ class AgentProcess:
         own = self._sources(before.setup)
         sources = record_sources(journal, own, field=self._field)
         sources = sources.coarse() if self._field else sources
-        self.host, links = read(before.state, outside_agent(journal, sources, before.setup))
+        self.host, links = read(
+            before.state, outside_agent(journal, sources, before.setup, before.rank)
+        )
         self._show_life_at = 0.0
         if self._mesh is not None:
             self._mesh.restore(links)

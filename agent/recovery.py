@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from posse.agent.host import AgentHost
-from posse.durable.checkpoint import of_sources
+from posse.durable.checkpoint import of_files, of_sources
 from posse.durable.journal import FRAME, STEPS, Input, Journal
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.sources import Sources
@@ -38,11 +38,13 @@ class Beginning(msgspec.Struct, frozen=True):
     state: bytes = b""
 
 
-def outside_agent(journal: Journal, sources: Sources, setup: AgentSetup) -> dict[str, Any]:
+def outside_agent(
+    journal: Journal, sources: Sources, setup: AgentSetup, rank: int
+) -> dict[str, Any]:
     """The parts of a host that belong to its process, by name; see `posse.durable.checkpoint`."""
     system = get_system(setup.system)
     named = {"journal": journal, "system": system, "codec": system.agents_codec}
-    named["spec"] = setup.arms
+    named |= {"setup": setup, "spec": setup.arms, **of_files(setup.arms, setup.base, rank)}
     if setup.mode == "field" and system.agent.signs:
         named["signs"] = sources.signer(setup.agents, setup.signed_name)
     return named | of_sources(sources)

@@ -8,11 +8,12 @@ import msgspec
 from posse.coordinator.host import FIRED, LOST, CoordinatorHost
 from posse.coordinator.roster import Member, Roster
 from posse.coordinator.setups import Observer
-from posse.durable.checkpoint import Checkpoints, of_sources, read
+from posse.durable.checkpoint import Checkpoints, of_files, of_sources, read
 from posse.durable.journal import FRAME, Input, Journal
 from posse.gates.decode import Packed
 from posse.hosts.sources import Sources
 from posse.plan import Plan
+from posse.protocol.machine import COORDINATOR
 from posse.wire.session import SessionState
 from posse.wire.world import ClockReading, World
 
@@ -78,6 +79,7 @@ def outside_coordinator(
     system = plan.system
     named = {"journal": journal, "plan": plan, "system": system, "observe": observe}
     named |= {"codec": plan.coordinators_codec, "spec": plan.spec.arms}
+    named |= of_files(plan.spec.arms, plan.spec.base, COORDINATOR)
     if system.wiring is not None and system.wiring.regroup is not None:
         named["regroup"] = system.wiring.regroup
     if plan.field and (signs := sources.signer(plan.spec.agents.count, b"")) is not None:

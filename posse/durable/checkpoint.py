@@ -7,7 +7,8 @@ runs, which this process has loaded. Their objects are filled in without a call 
 Nothing is imported or called by a name that stands in the file.
 
 What belongs to a process alone (clocks, keys, its journal, the record of its system) is written as
-a name, and the reader of the checkpoint supplies the object of that name.
+a name, and the reader of the checkpoint supplies the object of that name. So are files: a
+checkpoint names none.
 """
 
 import copyreg
@@ -18,11 +19,14 @@ import types
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 import numpy as np
 
+from posse.arms import ArmsSpec, RealArms
+from posse.durable import persons
 from posse.durable.journal import Journal
 from posse.errors import PosseError
 from posse.gates.decode import unpacked
@@ -57,8 +61,13 @@ _OF_HOSTS = (
 )
 """What hosts are made of; no class that opens a socket, starts a process or writes elsewhere."""
 
-_OUTSIDE: Final = frozenset({"posse.arms.python.PythonArms", "posse.arms.live.LiveArms"})
-"""They name a module to import, or a door to open; they have to come from the reader."""
+_OUTSIDE: Final = frozenset(
+    {
+        *("posse.arms.python.PythonArms", "posse.arms.live.LiveArms", "posse.arms.csv.CsvArms"),
+        "posse.hosts.agent_setup.AgentSetup",
+    }
+)
+"""They name a module to import, a door or a file to open; they have to come from the reader."""
 
 _METHODS: Final = {"generator": Chance.generator, "secret": Chance.secret}
 """The functions that a machine keeps with the context that it was made from."""
@@ -84,8 +93,15 @@ def written(state: Any, outside: Mapping[str, Any]) -> bytes:
     """The state as bytes, or `NotPlain`. Objects in `outside` are written as their names."""
     try:
         return msgspec.msgpack.encode(_Writer(outside).write(state))
-    except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
-        raise NotPlain(str(error)) from None
+    except (
+        TypeError,
+        ValueError,
+        LookupError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ) as no:
+        raise NotPlain(str(no)) from None
 
 
 def read(data: bytes, outside: Mapping[str, Any]) -> Any:
@@ -103,6 +119,16 @@ def of_sources(sources: Any) -> dict[str, Any]:
     """A host's sources and what is in them (`posse.hosts.sources`), by name."""
     own = {name: source for name, source in vars(sources).items() if source is not None}
     return {"sources": sources, **own}
+
+
+def of_files(arms: ArmsSpec | int, base: str, rank: int) -> dict[str, Path]:
+    """The files and folders that a host's rewards come from and are counted in, by name."""
+    named = {"base": Path(base)}
+    if isinstance(arms, RealArms):
+        ledger, data = arms.ledger(base, rank)
+        named |= {"ledger": ledger, "persons": ledger.with_name(persons.NAME)}
+        named |= {"data": data} if data is not None else {}
+    return named
 
 
 def packages_of(system: System) -> tuple[str, ...]:
@@ -175,6 +201,7 @@ class _Writer:
     def __init__(self, outside: Mapping[str, Any]) -> None:
         self._classes = _Classes(outside)
         self._names = {id(thing): name for name, thing in outside.items()}
+        self._files = {file: name for name, file in outside.items() if isinstance(file, Path)}
         self._numbers: dict[int, int] = {}
         self._kept: list[Any] = []
         """Everything that has a number: no other object may get its id."""
@@ -187,6 +214,8 @@ class _Writer:
             return thing if -_I64 <= thing < _I64 else ["int", hex(thing)]
         if (name := self._names.get(id(thing))) is not None:
             return ["outside", name]
+        if isinstance(thing, Path):
+            return ["outside", self._files[thing]]
         if (number := self._numbers.get(id(thing))) is not None:
             return ["seen", number]
         if kind is tuple or kind is frozenset:

@@ -12,6 +12,7 @@ from posse.arms.csv import Content, Csv, CsvInSlots
 from posse.arms.persons import Rows
 from posse.durable.ledger import Ledger, now
 from posse.errors import DiskTrouble, PosseError
+from posse.gates.files import require_files
 from posse.hosts.spending import RowsByArm, SpendingRequest
 
 LOG = logging.getLogger(__name__)
@@ -107,11 +108,11 @@ class LabLedger(Ledger):
         return run
 
     def __getstate__(self) -> Any:
-        data = "" if self._data is None else str(self._data)
-        return str(self._path), data, {name: getattr(self, name) for name in _STATE}
+        return self._asked, self._data, {name: getattr(self, name) for name in _STATE}
 
     def __setstate__(self, state: Any) -> None:
         path, data, values = state
-        self.__init__(Path(path), Path(data) if data else None)  # type: ignore[misc]
+        require_files(path, data)
+        self.__init__(path, data)  # type: ignore[misc]
         for name in _STATE:
             setattr(self, name, values[name])

@@ -43,6 +43,7 @@ from posse.durable.persons import PersonsLedger, RunCost
 from posse.errors import DiskTrouble, LogError, PosseError
 from posse.gates import files
 from posse.gates.databases import connect, plain, read_only
+from posse.gates.files import require_files
 from posse.gates.locks import take
 from posse.hosts.spending import RowsByArm, Spending, SpendingRequest
 from posse.protocol.accounting import together
@@ -71,7 +72,7 @@ class Ledger(Spending):
     """How often a ledger is asked for: who looks what a run left behind holds it for a moment."""
 
     def __init__(self, path: Path, data: Path | None = None) -> None:
-        self._path = path
+        self._asked = self._path = path
         self._data = data
         self._run = 0
         self._noted: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
@@ -81,14 +82,16 @@ class Ledger(Spending):
         self._columns = LogColumns()
         """Whether each reward is a new row, one after those of the runs before."""
 
-    def __getstate__(self) -> tuple[str, str, int, RowsByArm, NDArray[np.int64], bool]:
-        data = "" if self._data is None else str(self._data)
-        return str(self._path), data, self._run, self._rows, self._noted, self._live
+    def __getstate__(self) -> tuple[Path, Path | None, int, RowsByArm, NDArray[np.int64], bool]:
+        return self._asked, self._data, self._run, self._rows, self._noted, self._live
 
-    def __setstate__(self, state: tuple[str, str, int, RowsByArm, NDArray[np.int64], bool]) -> None:
-        path, data, run, rows, self._noted, self._live = state
-        self._path, self._data = Path(path), Path(data) if data else None
-        self._columns = LogColumns()
+    def __setstate__(
+        self, state: tuple[Path, Path | None, int, RowsByArm, NDArray[np.int64], bool]
+    ) -> None:
+        path, data, run, rows, noted, live = state
+        require_files(path, data)
+        self.__init__(path, data)  # type: ignore[misc]
+        self._noted, self._live = noted, live
         if run:
             self.go_on(run, rows)
         else:

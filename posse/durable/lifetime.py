@@ -1,6 +1,8 @@
 """What a ledger says about all runs that used an agent's rewards."""
 
 import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
@@ -146,13 +148,15 @@ def lifetime(connection: sqlite3.Connection, path: Path) -> Lifetime:
             slack = max(slack, sum(charges[run][1] for run in by))
             patterns.add(frozenset(by))
     always = [run.run for run in unknown]
-    costs = {
-        tuple(sorted(losses[run] for run in (*always, *pattern) if run in losses))
-        for pattern in patterns
-        if not any(pattern < other for other in patterns)
-    }
-    least_delta = float(delta + slack) or LEAST_DELTA
-    exact = max((together(list(cost)).epsilon(least_delta) for cost in costs), default=0.0)
+    costs: dict[tuple[Losses, ...], float] = {}
+    for pattern in _largest(patterns):
+        whose = [run for run in (*always, *pattern) if run in losses]
+        costs[tuple(sorted(losses[run] for run in whose))] = sum(charges[run][0] for run in whose)
+    least_delta, exact = float(delta + slack) or LEAST_DELTA, 0.0
+    for cost, most in sorted(costs.items(), key=lambda item: -item[1]):
+        if most <= exact:  # it adds up to less than another's losses do
+            break
+        exact = max(exact, together(list(cost)).epsilon(least_delta))
     return Lifetime(
         ledger=str(path),
         runs=runs,
@@ -165,6 +169,19 @@ def lifetime(connection: sqlite3.Connection, path: Path) -> Lifetime:
         else None,
         persons=persons.summary(path),
     )
+
+
+def _largest(patterns: Iterable[frozenset[int]]) -> list[frozenset[int]]:
+    """Those that are no part of another; each is compared with those of its rarest run alone."""
+    kept: list[frozenset[int]] = []
+    of_run: defaultdict[int, list[frozenset[int]]] = defaultdict(list)
+    for pattern in sorted(patterns, key=len, reverse=True):
+        rarest = min((of_run[run] for run in pattern), key=len, default=kept)
+        if not any(pattern < other for other in rarest):
+            kept.append(pattern)
+            for run in pattern:
+                of_run[run].append(pattern)
+    return kept
 
 
 LEAST_DELTA = 1e-6

@@ -25,6 +25,7 @@ from posse.errors import DiskTrouble, InputError, PosseError
 from posse.gates import files
 from posse.gates.databases import connect, plain, read_only
 from posse.gates.decode import Packed
+from posse.gates.files import require_files
 from posse.gates.locks import take
 from posse.hosts.spending import SpendingRequest
 from posse.protocol.accounting import Losses, together
@@ -180,7 +181,7 @@ class PersonsLedger:
                 self._enter(db, run, cost)
                 chain.add(db, "begin", *self._source, run, 0)
                 self._note_own(db)
-        return OwnArmsPersons(str(self._path), *self._source, run, task.run.privacy)
+        return OwnArmsPersons(self._path, *self._source, run, task.run.privacy)
 
     def admit(self, run: int, privacy: PrivacySpec, names: Sequence[str]) -> list[bool]:
         """Enter those of these rewards that run `run` may use, and say which."""
@@ -398,14 +399,17 @@ def _knows(ledger: Path) -> bool:
 class OwnArmsPersons(msgspec.Struct, frozen=True):
     """Admits rewards of the user's own arms in one run, by the ledger of persons at `path`."""
 
-    path: str
+    path: Path
     ledger: str
     identity: bytes
     run: int
     privacy: PrivacySpec
 
+    def __post_init__(self) -> None:
+        require_files(self.path)
+
     def __call__(self, names: Sequence[str]) -> list[bool]:
-        ledger = PersonsLedger(Path(self.path).with_name(self.ledger), self.identity)
+        ledger = PersonsLedger(self.path.with_name(self.ledger), self.identity)
         return ledger.admit(self.run, self.privacy, names)
 
 

@@ -3,6 +3,7 @@
 import functools
 import secrets
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from posse.arms.live import Live, LiveArms
 from posse.arms.persons import Admit
 from posse.arms.python import Python, PythonArms
 from posse.durable.journal import Journal
+from posse.gates.files import require_files
 from posse.hosts.sources import Sources
 from posse.hosts.spending import NOT_KEPT, RowsByArm, Spending, SpendingRequest
 from posse.protocol.arrays import FloatArray, IntArray
@@ -119,10 +121,13 @@ class RecordedArms(Arms):
     def __getstate__(self) -> tuple[Any, ...]:
         journal, spec, context = self._made_of
         data = {name: getattr(context, name) for name in _DATA}
+        data["base"] = Path(context.base)
         return journal, spec, data, self._given, self._admit
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         journal, spec, data, *rest = state
+        require_files(data["base"])
+        data["base"] = str(data["base"])
         context = ArmsContext(instance=np.random.default_rng, **data)  # arms of one's own need none
         self.__init__(journal, spec, context, *rest)  # type: ignore[misc]
 
@@ -180,10 +185,13 @@ class RecordedLive(Live):
     def __getstate__(self) -> tuple[Any, ...]:
         journal, spec, context = self._made_of
         data = {name: getattr(context, name) for name in _DATA}
+        data["base"] = Path(context.base)
         return journal, spec, data, self._token, self.given, self._admit
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         journal, spec, data, *rest = state
+        require_files(data["base"])
+        data["base"] = str(data["base"])
         context = ArmsContext(instance=np.random.default_rng, **data)
         self.__init__(journal, spec, context, *rest)  # type: ignore[misc]
 

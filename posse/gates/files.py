@@ -61,6 +61,13 @@ process's door closes it (`posse.wire.door`)."""
 
 T = TypeVar("T")
 
+
+def require_files(*files: object) -> None:
+    """`TypeError` if one is text: what is restored may name no file, so its reader gives them."""
+    if not all(file is None or isinstance(file, Path) for file in files):
+        raise TypeError("it names a file")
+
+
 # --- reading -------------------------------------------------------------------------------------
 
 

@@ -88,9 +88,11 @@ class AgentBroughtBack(BroughtBack):
         self._given = self._sources.coarse() if field else self._sources
 
     def _again(self) -> None:
-        state = written(self._host, outside_agent(self._journal, self._host.sources, self._setup))
+        setup, rank = self._setup, self._host.rank
+        outside = outside_agent(self._journal, self._host.sources, setup, rank)
+        state = written(self._host, outside)
         self._let_go(self._host.run and self._host.run._spending)
-        self._host = read(state, outside_agent(self._journal, self._given, self._setup))
+        self._host = read(state, outside_agent(self._journal, self._given, setup, rank))
 
 
 class CoordinatorBroughtBack(BroughtBack):
@@ -227,12 +229,40 @@ def test_a_checkpoint_of_an_older_version_is_refused_in_a_sentence() -> None:
         read(pickle.dumps({"host": Harmful(os.system, "true")}, 5), {})
 
 
-def test_a_ledger_that_a_checkpoint_names_is_not_made(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "made.ledger")
+def test_a_ledger_that_is_gone_is_not_made(tmp_path: Path) -> None:
+    outside = {"ledger": tmp_path / "made.ledger"}
+    ledger = Ledger(outside["ledger"])
     ledger._run = 1
     with pytest.raises(NotPlain, match=r"made\.ledger cannot be written: No such file"):
-        read(written(ledger, {}), {})
+        read(written(ledger, outside), outside)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_checkpoint_names_no_file(tmp_path: Path) -> None:
+    """Else it would open, change and make private any database of the user's (attack r07)."""
+    path = tmp_path / "places.sqlite"
+    path.write_bytes(b"precious")
+    rows, no = ["array", "<i8", [0], "C", b""], None
+    held = ["posse.durable.ledger.Ledger", ["tuple", str(path), no, 1, no, rows]]
+    context = ["dict", "rank", 0, "agents", 1, "run", 0, "seed", 0, "base", str(tmp_path)]
+    for document in (
+        held,
+        ["posse.durable.lab.LabLedger", ["tuple", str(path), no, ["dict"]]],
+        ["posse.durable.persons.OwnArmsPersons", str(path), "a", b"", 1, no],
+        ["posse.durable.recording.RecordedArms", ["tuple", no, no, context, no, no]],
+        ["posse.durable.recording.RecordedLive", ["tuple", no, no, context, b"", no, no]],
+        ["posse.arms.csv.CsvArms", str(path), 2],
+        ["posse.hosts.agent_setup.AgentSetup", "mase"],
+        ["outside", str(path)],
+    ):
+        with pytest.raises(NotPlain):
+            read(msgspec.msgpack.encode(document), {"ledger": tmp_path / "own.ledger"})
+    with pytest.raises(NotPlain, match="it names a file"):
+        read(msgspec.msgpack.encode(held), {})
+    with pytest.raises(NotPlain):
+        written(path, {"ledger": tmp_path / "own.ledger"})
+    assert path.read_bytes() == b"precious"
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_values_of_every_kind_come_back() -> None:

@@ -3,13 +3,15 @@
 import shutil
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posse.durable.lifetime import SCHEMA, lifetime, pieces, read
+from posse.durable.lifetime import LEAST_DELTA, SCHEMA, _largest, lifetime, pieces, read
 from posse.errors import InputError
+from posse.protocol.accounting import Losses, together
 
 SPANS = st.lists(
     st.tuples(
@@ -21,6 +23,7 @@ SPANS = st.lists(
     max_size=12,
 )
 ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c)"
+LOSS = {c: Losses(pure=((c, 1),), delta=c / 8) for c in (0.25, 0.5, 1.0)}
 COSTS = st.lists(st.sampled_from([None, 0.25, 0.5, 1.0]), min_size=4, max_size=4)
 
 
@@ -32,6 +35,7 @@ def test_the_most_exposed_row_is_found(
     connection.executescript(SCHEMA)
     cost: dict[tuple[int, int], float] = {}
     uses: dict[tuple[int, int], int] = {}
+    runs: dict[tuple[int, int], dict[int, float | None]] = {}
     slack: dict[tuple[int, int], float] = {}
     rewards = [0, 0, 0, 0]
     for run, arm, first, length in spans:
@@ -41,6 +45,7 @@ def test_the_most_exposed_row_is_found(
         )
         for row in range(first, first + length):
             cost[arm, row] = cost.get((arm, row), 0.0) + (costs[run - 1] or 0.0)
+            runs.setdefault((arm, row), {})[run] = costs[run - 1]
             uses[arm, row] = uses.get((arm, row), 0) + 1
             slack[arm, row] = slack.get((arm, row), 0.0) + (costs[run - 1] or 0.0) / 8
     for run, used in enumerate(rewards, start=1):
@@ -52,6 +57,12 @@ def test_the_most_exposed_row_is_found(
     assert book.rows == len(cost)
     assert book.epsilon == max(cost.values(), default=0.0)
     assert book.delta == max(slack.values(), default=0.0)
+    every = [together([LOSS[c] for c in by.values() if c]) for by in runs.values()]
+    exact = max((one.epsilon(book.delta or LEAST_DELTA) for one in every), default=0.0)
+    if book.exact is None:
+        assert exact >= 0.99 * book.epsilon
+    else:
+        assert book.exact.epsilon == pytest.approx(exact)
     assert book.unprotected == sum(
         used for used, epsilon in zip(rewards, costs, strict=True) if epsilon is None
     )
@@ -61,6 +72,30 @@ def test_the_most_exposed_row_is_found(
             counted[first:last] = [len(by)] * (last - first)
         assert counted == [uses.get((arm, row), 0) for row in range(20)]
     connection.close()
+
+
+class Counted(frozenset[int]):
+    """Counts how often two are compared."""
+
+    compared = 0
+
+    def __lt__(self, other: Any) -> bool:
+        Counted.compared += 1
+        return super().__lt__(other)
+
+
+@given(st.lists(st.frozensets(st.integers(0, 6))))
+def test_of_patterns_those_are_left_that_are_no_part_of_another(patterns) -> None:
+    largest = [one for one in set(patterns) if not any(one < other for other in patterns)]
+    assert sorted(map(sorted, _largest(set(patterns)))) == sorted(map(sorted, largest))
+
+
+def test_runs_that_share_no_row_are_not_compared_with_each_other() -> None:
+    """Else a ledger costs the square of its runs (attack r06)."""
+    for patterns in ([Counted([n]) for n in range(500)], [Counted(range(n)) for n in range(500)]):
+        Counted.compared = 0
+        assert len(_largest(patterns)) in (1, 500)
+        assert Counted.compared <= 500
 
 
 def kept(path: Path) -> sqlite3.Connection:

@@ -244,7 +244,9 @@ def test_own_arms_stay_within_the_budget_of_a_person(tmp_path: Path) -> None:
 def test_own_arms_go_on_with_what_persons_gave_before_a_restart(tmp_path: Path) -> None:
     run = OwnRun(tmp_path, task(**PERSONS), "eva", "adam")
     run.uses(2)
-    admit = checkpoint.read(checkpoint.written(run.arms._admit, {}), {})
+    admitting: Any = run.arms._admit
+    outside = {"persons": admitting.path}
+    admit = checkpoint.read(checkpoint.written(admitting, outside), outside)
     run.ledger.leave()
     run.ledger.go_on(run.run, None)
     run.arms.target = Ward("eva", "eva", "ben")
