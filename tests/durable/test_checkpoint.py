@@ -243,7 +243,7 @@ def test_a_checkpoint_names_no_file(tmp_path: Path) -> None:
     path = tmp_path / "places.sqlite"
     path.write_bytes(b"precious")
     rows, no = ["array", "<i8", [0], "C", b""], None
-    held = ["posse.durable.ledger.Ledger", ["tuple", str(path), no, 1, no, rows]]
+    held = ["posse.durable.ledger.Ledger", ["tuple", str(path), no, 1, no, rows, False]]
     context = ["dict", "rank", 0, "agents", 1, "run", 0, "seed", 0, "base", str(tmp_path)]
     for document in (
         held,
