@@ -83,7 +83,7 @@ class LiveArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="live
             raise ValueError(f"names has {len(self.names)} arms, but count is {self.count}")
         if self.arm_count() < 2:
             raise ValueError(f"has {self.arm_count()} arm(s); give names or count, 2 at least")
-        if self.listen and (problem := address.fault(self.listen)):
+        if self.listen and (problem := address.fault(self.listen, token=bool(self.token))):
             raise ValueError(f"listen = '{self.listen}': {problem}")
         self._fixed()
 
@@ -152,16 +152,22 @@ class LiveArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="live
             most_of_person=persons.most if persons is not None else None,
         )
 
-    def service(self, base: str, rank: int, persons: Persons | None = None) -> Service:
-        """The service of an agent in this process; it is opened once, and listens then."""
+    def service(
+        self, base: str, rank: int, persons: Persons | None = None, door: tuple[str, str] = ("", "")
+    ) -> Service:
+        """The service of an agent in this process; it is opened once, and listens then.
+
+        `door`: this agent's own address and token file, in place of `listen` and `token`.
+        """
         settings = self.settings(persons)
         path = self._store(base, rank) if self.durable else None
 
         def make() -> Service:
             made = Service(settings, path, rank)
-            if self.listen:
-                where = address.resolved(self.listen, base, rank)
-                token = (Path(base) / self.token) if self.token else None
+            file = door[1] or self.token
+            where = door[0] or (address.resolved(self.listen, base, rank) if self.listen else "")
+            if where:
+                token = Path(base) / file if file else None
                 try:
                     made.doors.append(address.open_door(made, where, token, self.rate))
                 except BaseException:

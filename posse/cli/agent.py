@@ -3,7 +3,6 @@
 import argparse
 import os
 import re
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -32,7 +31,6 @@ from posse.engines.start.room import require_processes
 from posse.errors import InputError, PosseError
 from posse.hosts.status import AgentStatus
 from posse.live import address
-from posse.live.client import VARIABLE
 from posse.live.service import Service
 from posse.log import LOG
 from posse.operate import health
@@ -167,7 +165,6 @@ def _take_part(options: argparse.Namespace, rank: int) -> int:
         begin_log(options, f"agent {rank}", insecure=pair is None)
     security.warn(options)
     plan = prepare(read(options.run, options.set)) if options.run else None
-    plan = _live(options, plan)
     if options.data is not None and not options.data.is_file():
         fault = "is a folder; name a file" if options.data.is_dir() else "the file does not exist"
         raise InputError(f"--data {options.data}: {fault}")
@@ -185,7 +182,7 @@ def _take_part(options: argparse.Namespace, rank: int) -> int:
         _check_log(plan, options.data, rank)
     if plan.field if plan is not None else options.data is not None and not options.lab:
         noise.require()  # without it this agent would leave the others when the run begins
-    served = _serve_live(plan, rank)
+    served = _serve_live(options, plan, rank)
     with writing(options.capture, goes_on=journal.exists()) as tap:
 
         def join() -> AgentProcess:
@@ -219,34 +216,26 @@ def _take_part(options: argparse.Namespace, rank: int) -> int:
         return code
 
 
-def _live(options: argparse.Namespace, plan: Plan | None) -> Plan | None:
-    """The plan with the door that the options name."""
-    where = options.live or os.environ.get(VARIABLE, "")
+def _serve_live(options: argparse.Namespace, plan: Plan | None, rank: int) -> Service | None:
+    """Open the door of live arms before the agent joins: the application may be there first."""
     if plan is None or not isinstance(plan.spec.arms, LiveArms):
         if options.live or options.live_token:
             raise InputError("--live is for live arms: give --run FILE whose arms are of kind live")
-        return plan
-    arms = plan.spec.arms
-    if where:
-        if problem := address.fault(where):
-            raise InputError(f"--live {where}: {problem}")
-        here = Path(where[5:]).absolute() if where.startswith("unix:") else ""
-        arms = msgspec.structs.replace(arms, listen=f"unix:{here}" if here else where)
-    if options.live_token:
-        arms = msgspec.structs.replace(arms, token=str(Path(options.live_token).absolute()))
-    if not arms.listen:
-        raise InputError("--live is missing: the application needs an address to ask at")
-    return replace(plan, spec=msgspec.structs.replace(plan.spec, arms=arms))
-
-
-def _serve_live(plan: Plan | None, rank: int) -> Service | None:
-    """Open the door before the agent joins: the application may be there first."""
-    if plan is None or not isinstance(plan.spec.arms, LiveArms):
         return None
+    arms, spec = plan.spec.arms, plan.spec
+    where = options.live
+    token = str(Path(options.live_token).absolute()) if options.live_token else ""
+    if where and (problem := address.fault(where, token=bool(token or arms.token))):
+        raise InputError(f"--live {where}: {problem}")
+    if not (where or arms.listen):
+        raise InputError("--live is missing: the application needs an address to ask at")
     if rank < 0:
         raise InputError("--rank is missing, and live arms keep their decisions by it; give it")
-    spec = plan.spec
-    service = plan.spec.arms.service(spec.base, rank, spec.privacy.persons)
+    if where.startswith("unix:"):
+        where = f"unix:{Path(where[5:]).absolute()}"
+    if (where or arms.listen).startswith("http:") and (lack := address.lacks_http()):
+        raise InputError(f"--live: {lack}")
+    service = arms.service(spec.base, rank, spec.privacy.persons, (where, token))
     for door in service.doors:
         LOG.info("the application asks at %s", door.address)
     return service

@@ -174,6 +174,7 @@ class RecordedLive(Live):
     ) -> None:
         self._made_of = journal, spec, context
         self._token = token or journal.asked(lambda: secrets.token_bytes(16), bytes)()
+        journal.commit()  # before rewards of this run are told
         super().__init__(spec, context, self._token)
         if given is not None:
             self.given = given

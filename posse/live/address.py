@@ -21,8 +21,11 @@ class LiveDoor(Protocol):
         """Close it."""
 
 
-def fault(listen: str) -> str:
-    """What is wrong with an address, in a sentence; "" if nothing is."""
+def fault(listen: str, *, token: bool = False) -> str:
+    """What is wrong with an address, in a sentence; "" if nothing is.
+
+    Only whoever asks for a `token` may listen to other machines.
+    """
     if listen.startswith("unix:"):
         return "" if listen[5:] else "names no file"
     try:
@@ -32,8 +35,8 @@ def fault(listen: str) -> str:
         return f"is no address: {error}"
     if parts.scheme != "http" or host is None or port is None or parts.path not in ("", "/"):
         return "must be unix:PATH or http://127.0.0.1:PORT"
-    if not is_local(host):
-        return "is reached by other machines; listen locally, and put a proxy with TLS before it"
+    if not token and not is_local(host):
+        return "is reached by other machines; listen locally, or set arms.token (--live-token)"
     return ""
 
 

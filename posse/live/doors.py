@@ -8,6 +8,7 @@ import stat
 import threading
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -52,7 +53,8 @@ class Doors:
 
             listener, self.address = http.listener(where)
             secret = http.read_token(token) if token is not None else ""
-            serve = http.serve(service, listener, self._ends, secret, rate)
+            host = urlsplit(where).hostname or ""
+            serve = http.serve(service, listener, self._ends, secret, rate, host)
         self._listener = listener
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(

@@ -94,11 +94,16 @@ def listener(where: str) -> tuple[socket.socket, str]:
 
 
 async def serve(
-    service: Service, listening: socket.socket, ends: asyncio.Event, token: str, rate: float
+    service: Service,
+    listening: socket.socket,
+    ends: asyncio.Event,
+    token: str,
+    rate: float,
+    host: str = "",
 ) -> None:
-    """Serve until `ends`."""
+    """Serve until `ends`; `host` is the name to listen at, under which requests may come."""
     config = uvicorn.Config(
-        application(service, token, rate),
+        application(service, token, rate, host),
         log_config=None,
         log_level="error",
         access_log=False,
@@ -115,7 +120,7 @@ async def serve(
         await serving
 
 
-def application(service: Service, token: str = "", rate: float = 0.0) -> ASGIApp:
+def application(service: Service, token: str = "", rate: float = 0.0, host: str = "") -> ASGIApp:
     """The application; `token` is asked of every request but those of the page."""
     doors = _Answers(service)
     routes = [
@@ -129,7 +134,7 @@ def application(service: Service, token: str = "", rate: float = 0.0) -> ASGIApp
         Route("/healthz", doors.health),
         Route("/", doors.page),
     ]
-    return Guarded(Router(routes=routes), token, rate)
+    return Guarded(Router(routes=routes), token, rate, host)
 
 
 def _json(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -254,8 +259,9 @@ _WITHOUT_TOKEN = ("/", "/healthz")
 class Guarded:
     """What every request passes: who may ask, how much, how often; and one form of errors."""
 
-    def __init__(self, inner: ASGIApp, token: str, rate: float) -> None:
+    def __init__(self, inner: ASGIApp, token: str, rate: float, host: str = "") -> None:
         self._inner = inner
+        self._host = host
         self._token = token
         self._rate = rate
         self._room, self._at = max(1.0, rate), time.monotonic()
@@ -289,7 +295,7 @@ class Guarded:
             await _problem(503, str(error))(scope, receive, send)
 
     def _refused(self, scope: Scope, headers: dict[str, str]) -> Response | None:
-        if refusal := gate.refusal(headers):
+        if refusal := gate.refusal(headers, self._host):
             return _problem(403, refusal)
         if self._token and scope["path"] not in _WITHOUT_TOKEN:
             given = headers.get("authorization", "").removeprefix("Bearer ") or headers.get(

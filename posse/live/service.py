@@ -84,6 +84,8 @@ class Service:
         self._spans = {"ask": [0.0] * 512, "tell": [0.0] * 512}
         self._served = {"ask": 0, "tell": 0}
         self._ends = threading.Event()
+        if self.store is not None and (token := self.store.under_way):
+            self.begin(token)  # rewards may come before the agent has its run again
         self.doors: list[Any] = []
         self._clock = threading.Thread(target=self._tick, name="live clock", daemon=True)
         self._clock.start()

@@ -21,7 +21,7 @@ _SCHEMA = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value BLOB);
 CREATE TABLE IF NOT EXISTS runs (
   run INTEGER PRIMARY KEY, token BLOB UNIQUE NOT NULL, began REAL NOT NULL, first INTEGER NOT NULL,
-  answer INTEGER
+  ended INTEGER NOT NULL DEFAULT 0, answer INTEGER
 );
 CREATE TABLE IF NOT EXISTS decisions (
   id INTEGER PRIMARY KEY, run INTEGER NOT NULL, arm INTEGER NOT NULL, key INTEGER NOT NULL,
@@ -189,8 +189,19 @@ class DecisionStore(Keeper):
     def end(self, run: int, answer: int | None) -> None:
         """Write down the answer of a run, for a restart after it."""
         with self._more:
-            self._waiting.append(("UPDATE runs SET answer = ? WHERE run = ?", (answer, run)))
+            self._waiting.append(
+                ("UPDATE runs SET ended = 1, answer = ? WHERE run = ?", (answer, run))
+            )
         self.flush()
+
+    @property
+    def under_way(self) -> bytes:
+        """The token of the last run if it has not ended; else empty."""
+        with self._reading:
+            row = self._reader.execute(
+                "SELECT token, ended FROM runs ORDER BY run DESC LIMIT 1"
+            ).fetchone()
+        return b"" if row is None or row[1] else bytes(row[0])
 
     @property
     def last_answer(self) -> int | None:

@@ -119,6 +119,10 @@ def test_addresses(listen, fault) -> None:
     assert bool(fault) is bool(address.fault(listen))
 
 
+def test_a_token_lets_others_in() -> None:
+    assert address.fault("http://0.0.0.0:1", token=True) == ""
+
+
 def test_addresses_of_ranks() -> None:
     assert address.resolved("unix:a-{rank}", "/b", 2) == "unix:/b/a-2"
     assert address.resolved("http://127.0.0.1:8016", "/b", 2) == "http://127.0.0.1:8018"

@@ -64,21 +64,20 @@ def test_the_run_goes_on_by_its_token_and_another_begins_anew(tmp_path) -> None:
     path = tmp_path / "x.decisions"
     service = Service(SETTINGS, path)
     service.begin(b"one")
-    service.order(object(), (0,), (3,), explore=False)
-    told, late = service.ask("ann"), service.ask("bob")
+    service.order(object(), (0,), (4,), explore=False)
+    told, late, early = (service.ask(name) for name in ("ann", "bob", "cid"))
     service.tell(told.id, 0.25)
     service.close()
     again = Service(SETTINGS, path)
+    assert again.tell(early.id, 0.75) is True  # before the agent has its run again
     again.begin(b"one")
-    again.order(object(), (0,), (3,), explore=False)
-    assert (again.read(0, 0, 9), again.have((0,), (1,)), again.have((0,), (2,))) == (
-        [0.25],
-        True,
-        False,
-    )
+    again.order(object(), (0,), (4,), explore=False)
+    assert again.read(0, 0, 9) == [0.25, 0.75]
+    assert again.have((0,), (2,))
+    assert not again.have((0,), (3,))
     assert again.ask("bob") == late
     assert again.ask("ann").idle == "person"
-    assert again.store.told(1) == [(0, 0.25)]
+    assert again.store.told(1) == [(0, 0.25), (0, 0.75)]
     again.finish(1)
     again.begin(b"two")
     with pytest.raises(RewardRefusal, match="too late"):
@@ -87,7 +86,7 @@ def test_the_run_goes_on_by_its_token_and_another_begins_anew(tmp_path) -> None:
     assert again._desk.have(0) == 0
     again.close()
     last = Service(SETTINGS, path)
-    assert (last.ask().arm, last.ask().idle) == (1, "over")
+    assert (last.ask().arm, last.ask().idle) == (1, "waits")  # the run under way has said nothing
     last.close()
 
 
