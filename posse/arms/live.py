@@ -62,11 +62,13 @@ class LiveArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="live
         Literal["again", "end"] | Annotated[float, Meta(ge=0, le=1)],
         Meta(description="'again', 'end', or the reward that a missing one counts as"),
     ] = "again"
-    durable: bool = True
+    durable: Annotated[bool, Meta(description="keep decisions and rewards on disk")] = True
     store: Annotated[str, Meta(description="the file of decisions and rewards, with {rank}")] = (
         "live-{rank}.decisions"
     )
-    idle: IdleChoice = IdleChoice()
+    idle: Annotated[IdleChoice, Meta(description="what requests get while nothing is ordered")] = (
+        IdleChoice()
+    )
     open: Annotated[int, Meta(ge=1, le=10 * MOST_OPEN, description="decisions open at a time")] = (
         MOST_OPEN
     )
