@@ -14,8 +14,10 @@ Time is an argument, in seconds of the loop's clock. `timer` is when `fire` is t
 import logging
 import math
 import statistics
+from collections.abc import Mapping
 from contextlib import suppress
 from enum import Enum
+from types import MappingProxyType
 
 import msgspec
 
@@ -72,6 +74,8 @@ NOTICED = 5.0
 """Seconds after which links that do not come up are reported. The coordinator then waits for them
 as for any link that is down, and names them."""
 
+NOBODY_LISTED: Mapping[int, str] = MappingProxyType({})
+
 
 class Closure(Enum):
     """How a handshake failed."""
@@ -87,7 +91,8 @@ class Joining:
     `join` is the agent's own `Join`. `endpoint` and `key` (its public key, "" without) are for
     messages to people. `system` is known beforehand only beside the coordinator, whose every
     configuration is accepted; elsewhere `own_run` checks it. `wait`: seconds to wait for a
-    coordinator.
+    coordinator. `listed`: other agents' keys for connections as this agent's own allowlist has
+    them; None where the coordinator made them.
 
     Above 300 lines: every state of the table above, and what else may come in it.
     """
@@ -102,6 +107,7 @@ class Joining:
         system: str = "",
         own_run: TheirRun | None = None,
         wait: float = math.inf,
+        listed: Mapping[int, str] | None = NOBODY_LISTED,
     ) -> None:
         self.rank = join.rank
         self.state = JoinState.CONNECTING
@@ -114,6 +120,7 @@ class Joining:
         self._system = system
         self._own_run = own_run
         self._wait = wait
+        self._listed = listed
         self._failed_in_a_row = self._unknown_in_a_row = 0
         self.last_answer = ""
         """Why the last handshake failed, since the last that did not."""
@@ -437,12 +444,33 @@ class Joining:
             if self.remote and (trouble := inbox_trouble(inbox, "", ())):
                 text = f"the coordinator sent a bad address for agent {other}: {trouble}"
                 return [Fail(text, PosseError)]
+        if trouble := self._strange_keys(decoded):
+            return [Fail(trouble, PosseError)]
         run = self._own_run
         self._setup = decoded if run is None else run.accept(decoded)
         self._go(JoinEvent.CONFIGURED)
         self.timer = self._report_links_at(now)
         remarks = () if run is None else run.remarks(self._setup)
         return [DropHost(), *remarks, ConnectNeighbours(self._setup)]
+
+    def _strange_keys(self, setup: AgentSetup) -> str:
+        """Why a neighbour's key is not believed: else a coordinator could stand between agents."""
+        if not (self.remote and self._key) or self._listed is None:
+            return ""
+        for other in setup.neighbours if setup.inboxes or setup.keys else ():
+            listed = self._listed.get(other, "")
+            if not listed:
+                return (
+                    f"this agent's allowlist has no key of its neighbour {other}; add it by posse "
+                    f"allow DIR {other} PUBLIC"
+                )
+            if setup.keys.get(other) != listed:
+                return (
+                    f"the coordinator names another key for agent {other} than this agent's own "
+                    f"allowlist has; if agent {other} has a new key, run: posse allow DIR {other} "
+                    "PUBLIC, and else ask the coordinator's operator whether it is posse's own"
+                )
+        return ""
 
     def _neighbour_moved(self, rank: int, inbox: str) -> list[JoiningEffect]:
         if trouble := inbox_trouble(inbox, "", ()):

@@ -19,6 +19,7 @@ from posse.arms import RealArms
 from posse.durable.capture import Tap
 from posse.durable.journal import Journal, is_held
 from posse.errors import InputError, RunFailed
+from posse.gates.signatures import SignedRegister
 from posse.log import LOG
 from posse.measure.account import Account
 from posse.measure.numbers import counted
@@ -26,7 +27,7 @@ from posse.measure.traffic import quantile
 from posse.plan import Plan
 from posse.protocol import control
 from posse.protocol.privacy import Claim, format_cost, total_cost
-from posse.protocol.signing import Signer
+from posse.protocol.signing import Register, Signer
 from posse.security import address
 from posse.security.keys import AgentKeys, beginning
 from posse.spec.fingerprint import fingerprint
@@ -53,9 +54,11 @@ class RemoteSite(AgentSite):
         keys: AgentKeys | None,
         world: World = HERE,
         advertise: str = "",
+        register: Register | None = None,
     ) -> None:
         super().__init__(guard, inbox)
         self._advertise = advertise
+        self._register = register
         self._world = world
         self._keys = keys
         self._endpoint = endpoint
@@ -82,7 +85,9 @@ class RemoteSite(AgentSite):
         )
 
     def signer(self, agents: int, name: bytes) -> Signer | None:
-        return self._keys.signer(agents, name) if self._keys is not None else None
+        if self._keys is None:
+            return None
+        return self._keys.signer(agents, name, self._register)
 
     def say_failure(self, reason: str, *, field: bool) -> None:
         LOG.error("%s", reason)
@@ -174,11 +179,15 @@ def remote_agent(
         key=str(own.public_keys) if own is not None else "",
         own_run=own_run,
         wait=wait,
+        listed=keys.connects if keys is not None else {},
     )
     context = world.context(many=many)
     selector = Selector(world.poller())
     guard = Guard(context, selector, own, world)
-    site = RemoteSite(guard, endpoint, inbox, wait, keys, world, advertise)
+    register = None
+    if journal is not None and keys is not None:
+        register = SignedRegister(journal.with_name(f"{journal.name}.signed"), world.disk).claim
+    site = RemoteSite(guard, endpoint, inbox, wait, keys, world, advertise, register)
 
     def connect(interceptor: Interceptor) -> Uplink:
         return Uplink(context, endpoint, interceptor, keys, guarded=True, world=world)

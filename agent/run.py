@@ -1,5 +1,6 @@
 """One run of one agent: its machine, its arms, its pace and its measurements."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -80,6 +81,7 @@ from posse.system.record import System
 _CONTROL: Final = int(Plane.CONTROL)
 
 _MOST_COMPLAINTS = 10
+"""About each neighbour: none takes another's place."""
 _KNOWLEDGE: Packed[dict[str, Any]] = Packed(dict[str, Any])
 
 _TELLING = (Send, Broadcast, Disclose, Finish, Abort)
@@ -122,7 +124,7 @@ class AgentRun:
         self._stamp = chance.sources.stamp
         self._resources = chance.sources.resources
         self._resources.begin()
-        self._complaints = 0
+        self._complaints: Counter[int] = Counter()
         self._shown: set[int] = set()
         self._stopwatches: dict[str, int] = {}
         self._seconds: dict[str, list[float]] = {}
@@ -195,7 +197,7 @@ class AgentRun:
             self.tell(event, self.pace.now)
 
     def refuse(self, error: RemoteProtocolError, blamed: int | None, count: int = 1) -> None:
-        """Count a peer's fault; report the first ten to the coordinator, in the lab its own too."""
+        """Count a peer's fault; report the first ten of each to the coordinator."""
         self.endpoint.refused[error.reason] += count
         if isinstance(error, Equivocation):
             self._show(error.proof)
@@ -203,8 +205,8 @@ class AgentRun:
         named = blamed if blamed in self._setup.neighbours else None
         if blamed == COORDINATOR and not self.field:
             named = blamed
-        if named is not None and not self.over and self._complaints < _MOST_COMPLAINTS:
-            self._complaints += 1
+        if named is not None and not self.over and self._complaints[named] < _MOST_COMPLAINTS:
+            self._complaints[named] += 1
             self.say(control.Complaint(named, error.described(self.field)))
 
     def _show(self, proof: Contradiction) -> None:

@@ -1,12 +1,16 @@
 """Checks that agents hold the same results, and their complaints about each other."""
 
 from hashlib import blake2b
+from itertools import zip_longest
 
 from posse.gates.shown import printable
 from posse.protocol.errors import RemoteProtocolError
-from posse.protocol.machine import peer_name
+from posse.protocol.machine import COORDINATOR, peer_name
 
 _NAMED = 10
+_SHARE = 2
+"""Kinds of refusals that one agent is quoted with: one of another's, and one that may follow."""
+
 _MOST_STEPS = 1_000
 
 
@@ -46,10 +50,13 @@ class Agreement:
 
 
 class Complaints:
-    """The first few refusals of messages, for the sentence that ends a run."""
+    """The first few refusals of messages of each agent, for the sentence that ends a run.
+
+    Each who complains has a share, so that nobody's made-up complaints keep out another's.
+    """
 
     def __init__(self) -> None:
-        self._sentences: dict[tuple[int, int, str], str] = {}
+        self._sentences: dict[int, dict[tuple[int, str], str]] = {}
 
     def add(self, by: int, about: int, reason: str) -> list[str]:
         """Note that `by` refused a message of `about`; a peer may have chosen `reason`.
@@ -57,13 +64,17 @@ class Complaints:
         Returns the sentence in a list, empty if it is not new; text after the reason's first colon
         does not make it new.
         """
-        kind = (by, about, reason.partition(":")[0])
-        if kind in self._sentences or len(self._sentences) >= _NAMED:
+        kind = (about, reason.partition(":")[0])
+        own = self._sentences.setdefault(by, {})
+        if kind in own or len(own) >= (_NAMED if by == COORDINATOR else _SHARE):
             return []
-        self._sentences[kind] = (
-            f"{peer_name(by)} refused what {peer_name(about)} sent: {printable(reason)}"
-        )
-        return [self._sentences[kind]]
+        own[kind] = f"{peer_name(by)} refused what {peer_name(about)} sent: {printable(reason)}"
+        return [own[kind]]
 
     def __str__(self) -> str:
-        return "".join(f"; {sentence}" for sentence in self._sentences.values())
+        """The first of each, then the second: the coordinator's own before all others."""
+        by = sorted(self._sentences, key=lambda rank: rank != COORDINATOR)
+        each = zip_longest(*([*self._sentences[rank].values()] for rank in by))
+        sentences = [sentence for turn in each for sentence in turn if sentence]
+        more = f"; and {len(sentences) - _NAMED} more" if len(sentences) > _NAMED else ""
+        return "".join(f"; {sentence}" for sentence in sentences[:_NAMED]) + more

@@ -404,6 +404,8 @@ class CoordinatorHost:
             case control.Complaint(about, reason):
                 if about != COORDINATOR and about not in range(attendance.agents):
                     raise RemoteProtocolError("no-such-agent", str(about))
+                if about != COORDINATOR and about not in self.network.neighbours[rank]:
+                    raise RemoteProtocolError("no-neighbour", str(about))
                 self.complaints += self._complaints.add(rank, about, reason)
                 return False
             case control.Contradicted():

@@ -7,13 +7,13 @@ What agents state once at each place of a run (a round) they sign as a hash. Two
 place prove by themselves that their origin stated two things (PeerReview, Haeberlen et al. 2007).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from posse.protocol.errors import Contradiction, RemoteProtocolError
+from posse.protocol.errors import Contradiction, LocalProtocolError, RemoteProtocolError
 
 SIGNATURE_BYTES = 64
 HASH_BYTES = 32
@@ -40,26 +40,51 @@ def is_weak(public: bytes) -> bool:
     return public[:31] + bytes([public[31] & 0x7F]) in _SMALL
 
 
+Register = Callable[[bytes, bytes, bytes, bytes], None]
+"""Called with run, kind, place and hash before each signature, once for each place: it keeps them,
+and raises if another content was signed there."""
+
+
 class Signer:
     """Signs for one agent, and checks the signatures of others.
 
     `secret` is its own key, 32 bytes, or None if it only checks; `known` has public keys by rank;
-    `run` is the run's name.
+    `run` is the run's name. What is signed is first entered in the `register`; without one only the
+    last of each kind is known.
     """
 
-    def __init__(self, secret: bytes | None, known: Mapping[int, bytes], run: bytes) -> None:
+    def __init__(
+        self,
+        secret: bytes | None,
+        known: Mapping[int, bytes],
+        run: bytes,
+        register: Register | None = None,
+    ) -> None:
+        self._last: dict[bytes, tuple[bytes, bytes]] = {}
+        self._register = self._keep_last if register is None else register
         self._own = Ed25519PrivateKey.from_private_bytes(secret) if secret is not None else None
         self._known = {rank: Ed25519PublicKey.from_public_bytes(k) for rank, k in known.items()}
         self.name(run)
 
     def name(self, run: bytes) -> None:
         """Give the run its name, where that is known only when all agents have come."""
+        self._name = run
         self._run = len(run).to_bytes(1, "little") + run
 
     def sign(self, kind: bytes, payload: bytes) -> bytes:
-        """The agent's own signature of a payload, 64 bytes."""
+        """The agent's own signature of the one payload of this kind in the run, 64 bytes."""
+        self._register(self._name, kind, b"", hash_of(payload))
+        return self._sign(kind, payload)
+
+    def _sign(self, kind: bytes, payload: bytes) -> bytes:
         assert self._own is not None
         return self._own.sign(self._text(kind, payload))
+
+    def _keep_last(self, run: bytes, kind: bytes, place: bytes, digest: bytes) -> None:
+        before, held = self._last.get(kind, (b"", digest))
+        if place and place == before and digest != held:
+            raise LocalProtocolError(f"{kind!r} is signed once for each place, and this differs")
+        self._last[kind] = place, digest
 
     def check(self, rank: int, kind: bytes, payload: bytes, signature: bytes) -> None:
         """Raise `RemoteProtocolError` unless agent `rank` signed this."""
@@ -80,7 +105,8 @@ class Signer:
     def state(self, kind: bytes, place: bytes, content: bytes) -> bytes:
         """The agent's own statement at a place of the run: a hash of the content, a signature."""
         digest = hash_of(content)
-        return digest + self.sign(kind, place + digest)
+        self._register(self._name, kind, place, digest)
+        return digest + self._sign(kind, place + digest)
 
     def check_statement(self, rank: int, kind: bytes, place: bytes, statement: bytes) -> None:
         """Raise `RemoteProtocolError` unless agent `rank` made this statement."""

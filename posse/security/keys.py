@@ -15,6 +15,7 @@ folders: DIR/coordinator, DIR/agent-0 and so on. DIR can be given for the folder
 
 import base64
 import binascii
+import dataclasses
 import os
 import re
 import secrets
@@ -34,7 +35,7 @@ from zmq.utils import z85
 from posse.errors import InputError, PosseError
 from posse.gates import files, locks
 from posse.protocol.masking import agrees
-from posse.protocol.signing import Signer, is_weak
+from posse.protocol.signing import Register, Signer, is_weak
 from posse.security import files as key_files
 
 ALLOWLIST = "allowlist.toml"
@@ -171,16 +172,19 @@ class AgentKeys:
     """An agent's own pair, bound to its rank (None: an operator), and the coordinator's key.
 
     `signers`: the public Ed25519 keys of the agents whose signatures this agent believes, by rank.
-    `claim` keeps the lock on a secret key that was taken from a folder with several.
+    `connects`: the agents' public keys for connections, by rank; None where the coordinator started
+    this agent with keys of its own making. `claim` keeps the lock on a secret key that was taken
+    from a folder with several.
     """
 
     rank: int | None
     own: KeyPair
     coordinator: str
     signers: dict[int, bytes] = field(default_factory=dict)
+    connects: dict[int, str] | None = field(default_factory=dict)
     claim: BinaryIO | None = field(default=None, repr=False, compare=False)
 
-    def signer(self, agents: int, name: bytes) -> Signer:
+    def signer(self, agents: int, name: bytes, register: Register | None = None) -> Signer:
         """The signer for this agent in the run `name`; `PosseError` if it lacks an agent's keys."""
         lacking = [rank for rank in range(agents) if rank not in self.signers]
         if lacking:
@@ -188,7 +192,7 @@ class AgentKeys:
                 f"this agent's {ALLOWLIST} has no keys of agent {lacking[0]}, so its signatures "
                 f"cannot be checked; add them with posse allow DIR {lacking[0]} PUBLIC"
             )
-        return Signer(self.own.signing, self.signers, name)
+        return Signer(self.own.signing, self.signers, name, register)
 
 
 def make_ephemeral_keys(
@@ -330,7 +334,7 @@ def for_agent(folder: Path, rank: int) -> AgentKeys:
         if locks.take(claim.fileno()) is False:
             claim.close()
             continue
-        return AgentKeys(free, keys.own, keys.coordinator, keys.signers, claim)
+        return dataclasses.replace(keys, claim=claim)
     raise PosseError(
         f"every key in {folder} is in use by an agent on this machine; end that agent, or make "
         "keys for another with posse keys"
@@ -348,10 +352,12 @@ def _agent(folder: Path, rank: int) -> AgentKeys:
     pair = _own(folder, f"agent-{rank}")
     path = folder / f"{COORDINATOR}.key"
     coordinator = _public(path, key_files.read(path))
-    signers = {other: public.signs for other, public in _listed(folder).items()}
+    listed = _listed(folder)
+    signers = {other: public.signs for other, public in listed.items()}
     if signers.setdefault(rank, pair.public_keys.signs) != pair.public_keys.signs:
         raise InputError(f"{folder / ALLOWLIST} has keys of agent {rank} that are not its own")
-    return AgentKeys(rank, pair, coordinator.connects, signers)
+    connects = {other: public.connects for other, public in listed.items()}
+    return AgentKeys(rank, pair, coordinator.connects, signers, connects)
 
 
 def _folder_of(folder: Path, party: str) -> Path:

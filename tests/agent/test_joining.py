@@ -1,5 +1,6 @@
 """Joining from another machine: keys, ranks, clocks, configurations, restarts, deadlines."""
 
+import dataclasses
 import json
 import logging
 import re
@@ -245,7 +246,9 @@ def test_an_agent_lets_in_only_the_keys_that_the_coordinator_named(
     strange = keys.KeyPair(*(key.decode() for key in zmq.curve_keypair()))
     # agent 0 is told of another neighbour's key than the one agent 1 has
     c.engine._keys = keys.CoordinatorKeys(pairs.own, (pairs.agents[0], strange.public))
-    agents = [Agent(c.endpoint, keys=keys.for_agent(folder, rank)) for rank in range(2)]
+    own = [keys.for_agent(folder, rank) for rank in range(2)]
+    own[0] = dataclasses.replace(own[0], connects={1: strange.public})  # and so has its own list
+    agents = [Agent(c.endpoint, keys=pair) for pair in own]
     c.ended()
     assert "nothing was heard for 3 s; waiting for agents 0, 1 to" in str(c.error)
     assert [agent.ended() for agent in agents] == [3, 3]

@@ -483,3 +483,28 @@ def test_whatever_a_coordinator_says_ends_it_by_a_sentence_at_most() -> None:
                 script.now += 0.01
             ended -= 1
     assert ended
+
+
+@pytest.mark.parametrize(
+    ("listed", "named", "said"),
+    [
+        ({1: "k1"}, {1: "k1"}, ""),
+        ({1: "k1"}, {1: "strange"}, "the coordinator names another key for agent 1"),
+        ({1: "k1"}, {}, "the coordinator names another key for agent 1"),
+        ({}, {1: "k1"}, "this agent's allowlist has no key of its neighbour 1"),
+        (None, {1: "k1"}, ""),  # the coordinator itself made the keys
+    ],
+)
+def test_neighbours_have_the_keys_of_the_agents_own_allowlist(
+    listed: dict[int, str] | None, named: dict[int, str], said: str
+) -> None:
+    """Else a coordinator could stand between two agents, and read what they say."""
+    script = Script(key="own", listed=listed)
+    script.joins()
+    near = msgspec.structs.replace(
+        SETUP, neighbours=(1,), inboxes={1: "tcp://192.0.2.1:7"}, keys=named
+    )
+    effects = script.told(control.Configure(4, msgspec.msgpack.encode(near)))
+    reasons = [effect.reason for effect in effects if isinstance(effect, Fail)]
+    assert reasons[0].startswith(said) if said else not reasons
+    assert any(isinstance(effect, ConnectNeighbours) for effect in effects) is not bool(said)

@@ -4,6 +4,7 @@ import pytest
 
 from posse.coordinator.agreement import Agreement, Complaints
 from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.machine import COORDINATOR
 
 
 def test_nobody_speaks_of_a_step_twice() -> None:
@@ -38,14 +39,22 @@ def test_no_step_waits_for_an_agent_that_is_lost() -> None:
     assert "agents 0 and 1 hold different" in agreement.attest(1, 2_000, b"y")
 
 
-def test_a_few_complaints_are_said_each_once() -> None:
+def test_a_few_complaints_are_said_each_once_and_nobody_keeps_out_anothers() -> None:
+    """Each has its share, whoever makes up complaints first, and the coordinator's come first."""
     complaints = Complaints()
     assert str(complaints) == ""
     for about in range(100):
         complaints.add(7, about // 2, "malformed")
-    said = str(complaints)
-    assert said.startswith("; agent 7 refused what agent 0 sent: malformed; agent 7 refused what")
-    assert said.count(";") == 10
+    for by in range(20, 29):
+        assert complaints.add(by, 7, "bad-signature")
+    complaints.add(COORDINATOR, 7, "no-neighbour: 3")
+    said = str(complaints).split("; ")[1:]
+    assert said == [
+        "the coordinator refused what agent 7 sent: no-neighbour: 3",
+        "agent 7 refused what agent 0 sent: malformed",
+        *(f"agent {by} refused what agent 7 sent: bad-signature" for by in range(20, 28)),
+        "and 2 more",
+    ]
 
 
 def test_the_detail_of_a_complaint_is_no_news() -> None:

@@ -9,6 +9,7 @@ import pytest
 from msgspec import inspect as kinds
 
 import posse.protocol
+import posse_systems
 from posse.engines.simulated.cluster import FIRST_STRANGER
 from posse.protocol import control
 from posse.protocol.bounds import MOST_AGENTS
@@ -21,6 +22,7 @@ CHECKED = {
     "Due.time": "posse.clocks.run_clock",
     "Report.regret": "posse.coordinator.report",
     "Report.log": "posse.coordinator.report",
+    "ReportRows.log": "posse.coordinator.report",
     "Report.seconds": "posse.coordinator.report",
     "Release.sensitivity": "posse.coordinator.report",
     "Release.scale": "posse.coordinator.report",
@@ -67,14 +69,15 @@ def unbounded(kind: kinds.Type, place: str) -> Iterator[str]:
 
 def messages() -> list[Any]:
     """Every kind of message that posse has."""
-    for module in pkgutil.iter_modules(posse.protocol.__path__, "posse.protocol."):
-        importlib.import_module(module.name)
+    for room in (posse.protocol, posse_systems):
+        for module in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
+            importlib.import_module(module.name)
 
     def below(kind: Any) -> Iterator[Any]:
         for derived in kind.__subclasses__():
             yield from (derived, *below(derived))
 
-    return [kind for kind in below(Message) if kind.__module__.startswith("posse.")]
+    return [kind for kind in below(Message) if kind.__module__.startswith("posse")]
 
 
 def test_every_number_text_and_list_of_a_message_has_a_bound() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from posse.protocol import signing
-from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.signing import (
     SIGNATURE_BYTES,
     Signer,
@@ -61,6 +61,17 @@ def test_a_runs_name_depends_on_every_part_and_its_place() -> None:
     names = [run_name(b"run", (one, other)), run_name(b"run", (other, one)), run_name(b"", (one,))]
     assert [len(name) for name in names] == [32, 32, 32]
     assert len({*names}) == 3
+
+
+def test_at_one_place_of_a_run_one_content_is_stated() -> None:
+    """Two would convict whoever states them, also if somebody else brought it about."""
+    (one,) = signers(1)
+    stated = one.state(b"means", bytes(8), b"0.5")
+    assert one.state(b"means", bytes(8), b"0.5") == stated
+    with pytest.raises(LocalProtocolError, match="signed once for each place"):
+        one.state(b"means", bytes(8), b"0.6")
+    one.state(b"bundle", bytes(8), b"0.6")
+    one.state(b"means", b"\x01" + bytes(7), b"0.6")
 
 
 P = 2**255 - 19

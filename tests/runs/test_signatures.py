@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from posse.agent.run import AgentRun
 from posse.coordinator.host import CoordinatorHost
 from posse.coordinator.setups import silent
 from posse.engines import memory
 from posse.errors import RunFailed
 from posse.plan import prepare
+from posse.protocol.control import Complaint
 from posse.protocol.masking import PublicKey
 from posse.protocol.signing import SIGNATURE_BYTES
 from posse.results.record import RunRecord
@@ -159,6 +161,28 @@ def test_forged_means_end_the_run_by_the_relays_name(exchange: str) -> None:
 def test_forged_means_on_their_way_to_a_sink_end_the_run_by_the_relays_name() -> None:
     with pytest.raises(RunFailed, match="refused what agent 1 sent: bad-signature"):
         with_a_liar("hdp-mab", FEDERATED, sign=True)
+
+
+@pytest.mark.parametrize(
+    ("system", "parameters"), [("hdp-mab", {}), ("ddp-mab", {"exchange": "flooding"})]
+)
+def test_a_relay_that_complains_first_is_named_all_the_same(
+    system: str, parameters: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten complaints of its own, about its neighbours and others, come before all honest ones."""
+    tell, complained = AgentRun.tell, set[int]()
+
+    def complains(self: AgentRun, event: Any, now: float) -> Any:
+        if self.rank == 1 and id(self) not in complained:
+            complained.add(id(self))
+            for number in range(10):
+                about = (0, 2, 3, 4)[number % 4]
+                self.say(Complaint(about, f"bad-signature {chr(97 + number)}"))
+        return tell(self, event, now)
+
+    monkeypatch.setattr(AgentRun, "tell", complains)
+    with pytest.raises(RunFailed, match="agent 2 refused what agent 1 sent: bad-signature"):
+        with_a_liar(system, FEDERATED | parameters, sign=True)
 
 
 @pytest.mark.slow

@@ -264,7 +264,7 @@ def make_agent(
 ) -> AgentProcess:
     """An agent of a crew, in the process that was started for it."""
     endpoint, own = crew.agents[rank]
-    keys = AgentKeys(rank, own, crew.coordinator, crew.signers) if own else None
+    keys = AgentKeys(rank, own, crew.coordinator, crew.signers, None) if own else None
     if plan is None:
         return local_agent(crew, endpoint, rank, keys, many=many, world=world)
     return _elsewhere(crew, endpoint, rank, keys, plan, many=many)

@@ -148,7 +148,12 @@ class Eliminator(AgentMachine):
         return []
 
     def _check(self, event: Regrouped) -> None:
-        """Refuse a round that no agent can have reached, and arms that no agent can have left."""
+        """Refuse a round that no agent can have reached, and arms that no agent can have left.
+
+        And a second word about one loss, by which this agent would sign two values for one round.
+        """
+        if self.regrouped is not None and event.view == self.regrouped.view:
+            raise RemoteProtocolError("out-of-turn", f"regrouped twice after loss {event.view}")
         if not self.schedule.fits(event.round - 1) or event.begun > self.schedule.horizon:
             raise RemoteProtocolError("beyond-horizon", f"round {event.round}")
         behind = event.view == self.view and self.present < event.round

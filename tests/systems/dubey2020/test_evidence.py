@@ -14,7 +14,7 @@ from posse.results.record import RunRecord
 from posse_systems.dubey2020.evidence import KIND, Evidence, place_of
 from posse_systems.dubey2020.flooding import Flood
 from posse_systems.dubey2020.messages import Bundle
-from tests.support.signing import RING, require_proof, run_signed, signers
+from tests.support.signing import RING, require_proof, run_signed, signers, states_anew
 
 SYSTEMS: dict[str, dict[str, Any]] = {
     "private-ucb": {"epsilon": 1.0},
@@ -60,7 +60,7 @@ class TwoTongued:
             records["means"][0] = np.nan_to_num(records["means"][0]) + 1e-3
         own = records[:1].tobytes()
         if self.signs:
-            signed = self.signer.state(KIND, place_of(own), own[10:-64])
+            signed = states_anew(self.signer, KIND, place_of(own), own[10:-64])
             own = own[:-64] + signed[HASH_BYTES:]
         return Bundle(message.slot, own + records[1:].tobytes())
 
@@ -105,7 +105,7 @@ def message(signer: Signer, slot: int, reward: float, life: int = 2) -> bytes:
     """One that the signer's agent signs as agent 0, with a content of eight bytes."""
     content = np.float64(reward).tobytes()
     head = struct.pack("<IIH", 0, slot, life)
-    return head + content + signer.state(KIND, head[:8], content)[HASH_BYTES:]
+    return head + content + states_anew(signer, KIND, head[:8], content)[HASH_BYTES:]
 
 
 def proofs(*messages: bytes, slot: int = 5) -> list[Contradiction]:

@@ -17,7 +17,7 @@ from posse.results.record import RunRecord
 from posse_systems.li2022.comparison import Comparison
 from posse_systems.li2022.exchange import Exchange
 from posse_systems.li2022.messages import Data, Held, Stated
-from tests.support.signing import RING, require_proof, run_signed, signers
+from tests.support.signing import RING, require_proof, run_signed, signers, states_anew
 
 ODD = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 0]]
 """Both sides' values first meet in the last slot, between agents 2 and 3."""
@@ -52,7 +52,7 @@ class Liar:
         row = exchange.rows[0] + self.lies[to]
         place = exchange.round.to_bytes(8, "little")
         statements = exchange.statements | {
-            0: exchange.signer.state(b"means", place, pack_floats(row))
+            0: states_anew(exchange.signer, b"means", place, pack_floats(row))
         }
         if isinstance(message, Data) and 0 in message.origins:
             rows = exchange.rows.copy()

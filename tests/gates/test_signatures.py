@@ -1,0 +1,46 @@
+"""What an agent has signed is known before it signs, whatever became of its journal."""
+
+from pathlib import Path
+
+import pytest
+
+from posse.errors import DiskTrouble, PosseError
+from posse.gates.signatures import SignedRegister
+from posse.protocol.signing import Signer, public_of
+
+SECRET = bytes(range(32))
+PLACE = bytes(7)
+
+
+def signer(path: Path, run: bytes = b"today") -> Signer:
+    return Signer(SECRET, {0: public_of(SECRET)}, run, SignedRegister(path).claim)
+
+
+def test_a_restarted_agent_signs_the_same_again_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "journal.signed"
+    first, later = (signer(path).state(b"means", bytes([n]) + PLACE, b"0.5") for n in (0, 1))
+    again = signer(path)
+    assert again.state(b"means", b"\x00" + PLACE, b"0.5") == first
+    assert again.state(b"means", b"\x01" + PLACE, b"0.5") == later
+    for n in (0, 1):
+        with pytest.raises(PosseError, match=r"journal\.signed: .* something else at this place"):
+            signer(path).state(b"means", bytes([n]) + PLACE, b"0.6")
+    assert signer(path, b"tomorrow").state(b"means", b"\x00" + PLACE, b"0.6")
+
+
+def test_of_a_kind_that_is_signed_once_in_a_run_there_is_one(tmp_path: Path) -> None:
+    path = tmp_path / "signed"
+    signer(path).sign(b"masking key", b"k")
+    signer(path).sign(b"masking key", b"k")
+    with pytest.raises(PosseError, match="something else"):
+        signer(path).sign(b"masking key", b"l")
+
+
+def test_what_cannot_be_entered_is_not_signed(tmp_path: Path) -> None:
+    (tmp_path / "signed").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(DiskTrouble, match="so this agent signs nothing"):
+        signer(tmp_path / "signed").state(b"means", PLACE, b"0.5")
+    assert not (tmp_path / "elsewhere").exists()
+    (tmp_path / "other").write_bytes(b"no database" * 100)
+    with pytest.raises(DiskTrouble):
+        signer(tmp_path / "other").state(b"means", PLACE, b"0.5")
