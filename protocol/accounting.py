@@ -177,6 +177,39 @@ def together(losses: "list[Losses]") -> Losses:
     )
 
 
+def admits(losses: "list[Losses]", slack: float, budget: float, delta: float) -> bool:
+    """Whether all these may be spent within (budget, delta), at a total δ of `slack` at most.
+
+    Also if each was chosen after those before were seen, for which a total that was computed
+    exactly is no bound. Sums of ε are one (Rogers et al. 2016). So is the sum of (Δ / σ)² where all
+    noise is Gaussian, whose curve is then exact (Smith and Thakurta 2022), and the sum of Rényi
+    divergences at one order that follows from budget and delta alone (Feldman and Zrnic 2021).
+    """
+    total, most = together(losses), budget * (1 + 1e-12)
+    others = total.laplace + total.pure
+    if not total.gaussian and math.fsum(cost * times for cost, times in others) <= most:
+        return total.delta <= delta * (1 + 1e-12)
+    rest = slack - total.delta
+    if rest <= 0 or slack > delta * (1 + 1e-12):
+        return False
+    if not others:
+        return total.epsilon(slack) <= most
+    order = _order_of(budget, delta)
+    return _Total(total).renyi(order) <= _room(most, rest, order)
+
+
+def _room(epsilon: float, delta: float, order: float) -> float:
+    """The largest Rényi divergence that costs (ε, δ) (Canonne et al. 2020, Proposition 12)."""
+    return epsilon - math.log1p(-1 / order) + math.log(delta * order) / (order - 1)
+
+
+@lru_cache(maxsize=64)
+def _order_of(epsilon: float, delta: float) -> float:
+    """The order at which most Gaussian noise has room within (ε, δ)."""
+    orders = 1 + np.logspace(-2, 5, 2_000)
+    return float(max(orders, key=lambda order: _room(epsilon, delta, order) / order))
+
+
 def _merged(costs: list[tuple[float, int]]) -> Costs:
     counts: dict[float, int] = {}
     for cost, times in costs:

@@ -46,7 +46,7 @@ from posse.gates.databases import connect, plain, read_only
 from posse.gates.files import require_files
 from posse.gates.locks import take
 from posse.hosts.spending import RowsByArm, Spending, SpendingRequest
-from posse.protocol.accounting import together
+from posse.protocol.accounting import admits
 from posse.protocol.errors import LocalProtocolError
 from posse.protocol.privacy import format_cost
 
@@ -373,8 +373,8 @@ class Ledger(Spending):
             return True
         # the sums exceed the budget; composed at some δ, the losses may not
         slack = max(spent[1] + (task.claim.delta or 0.0), privacy.slack)
-        total = together([losses[run] for run in runs] + [task.claim.cost])
-        return 0 < slack <= privacy.delta and total.epsilon(slack) <= privacy.budget
+        costs = [losses[run] for run in runs] + [task.claim.cost]
+        return admits(costs, slack, privacy.budget, privacy.delta)
 
     def _admit_unknown(self, task: SpendingRequest) -> None:
         """`PosseError` if the user's own arms, which may give a reward twice, must not be used."""

@@ -28,7 +28,7 @@ from posse.gates.decode import Packed
 from posse.gates.files import require_files
 from posse.gates.locks import take
 from posse.hosts.spending import SpendingRequest
-from posse.protocol.accounting import Losses, together
+from posse.protocol.accounting import Losses, admits, together
 from posse.protocol.privacy import Guarantee
 from posse.spec.privacy import PrivacySpec
 
@@ -444,20 +444,30 @@ class _Limits:
         return fits
 
     def _allowed(self, used: list[tuple[RunCost, int]]) -> bool:
-        privacy, rounding = self._privacy, 1 + 1e-12
-        cost = person_cost(used, privacy.slack)
-        return (
-            cost is not None
-            and cost.epsilon <= privacy.budget * rounding
-            and (cost.delta or 0.0) <= privacy.delta * rounding
-        )
+        privacy = self._privacy
+        if (of_person := _losses_of_person(used)) is None:
+            return False
+        losses, sums = of_person
+        return admits(losses, max(sums, privacy.slack), privacy.budget, privacy.delta)
 
 
 def person_cost(used: list[tuple[RunCost, int]], slack: float = 0.0) -> Guarantee | None:
     """What so many rewards in each of several runs cost a person, at the sum of their δ or `slack`.
 
-    Rewards at several agents of one run may be in the same sums, and move them together. None if a
-    run has no ε.
+    None if a run has no ε.
+    """
+    if (of_person := _losses_of_person(used)) is None:
+        return None
+    losses, sums = of_person
+    delta = max(sums, slack)
+    epsilon = together(losses).epsilon(delta or None)
+    return Guarantee(adversary="", epsilon=epsilon, delta=delta or None)
+
+
+def _losses_of_person(used: list[tuple[RunCost, int]]) -> tuple[list[Losses], float] | None:
+    """What so many rewards in each of several runs may cost, and the sum of δ; None without an ε.
+
+    Rewards at several agents of one run may be in the same sums, and move them together.
     """
     rows_of: dict[RunCost | int, int] = {}
     for place, (cost, rows) in enumerate(used):
@@ -470,8 +480,7 @@ def person_cost(used: list[tuple[RunCost, int]], slack: float = 0.0) -> Guarante
             return None
         losses.append(cost.losses.of_rewards(rows))
         sums += max(cost.delta, losses[-1].delta)
-    total, delta = together(losses), max(sums, slack)
-    return Guarantee(adversary="", epsilon=total.epsilon(delta or None), delta=delta or None)
+    return losses, sums
 
 
 def summary(ledger: Path) -> PersonsCost | None:

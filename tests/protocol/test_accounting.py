@@ -1,6 +1,7 @@
 """What releases cost together, against Google's numerical accountant and against formulas."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from scipy.stats import norm
 
 from posse.protocol.accounting import (
     Losses,
+    admits,
     composed,
     epsilon_at,
     gaussian_curve,
@@ -131,3 +133,39 @@ def test_a_schedule_of_many_costs_is_hardly_rounded():
     costs = np.arange(1, 300, dtype=np.float64) ** -0.55
     exact = Losses(laplace=tuple((float(cost), 1) for cost in costs)).epsilon(DELTA)
     assert exact <= composed(costs, ones(costs), DELTA) <= 1.006 * exact
+
+
+KINDS = st.sampled_from(
+    [
+        Losses(laplace=((0.1, 1),)),
+        Losses(pure=((0.2, 1),)),
+        Losses(gaussian=0.01),
+        Losses(laplace=((0.05, 4),), gaussian=0.02, delta=1e-8),
+    ]
+)
+
+
+@given(st.lists(KINDS, min_size=1, max_size=120), st.floats(0.5, 8.0))
+def test_what_runs_may_still_spend_is_never_more_than_they_cost(
+    losses: list[Losses], budget: float
+) -> None:
+    total = together(losses)
+    if admits(losses, 1e-6, budget, 1e-6):
+        assert min(total.epsilon(1e-6), total.epsilon(total.delta or None)) <= budget * (1 + 1e-6)
+    # where all noise is Gaussian nothing is lost, as its sum is a bound whoever chose it when
+    if not total.laplace + total.pure:
+        assert admits(losses, 1e-6, budget, 1e-6) == (total.epsilon(1e-6) <= budget * (1 + 1e-12))
+
+
+def test_an_exact_total_admits_nothing_that_was_chosen_after_others_were_seen() -> None:
+    """Of runs with Laplace noise more would fit if all had been fixed before the first was seen."""
+    run = Losses(laplace=((0.1, 1),))
+
+    def most(may: Callable[[list[Losses]], bool]) -> int:
+        return max(n for n in range(1, 120) if may([run] * n))
+
+    exact = most(lambda runs: together(runs).epsilon(1e-6) <= 4)
+    admitted = most(lambda runs: admits(runs, 1e-6, 4.0, 1e-6))
+    assert most(lambda runs: admits(runs, 0.0, 4.0, 1e-6)) == 40  # by the sum of ε, without a δ
+    assert 40 < admitted < exact
+    assert not admits([Losses(gaussian=0.01)], 0.0, 5.0, 1e-6)  # needs a δ
