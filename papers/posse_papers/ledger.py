@@ -85,11 +85,11 @@ def places(place: str) -> set[str]:
 
 
 def judged_by(row: Row, told: Told) -> list[Judged]:
-    """The statements of an experiment that judge a row."""
-    if row.label in told.figure or row.label.startswith("Figure"):
-        return [said for said in told.statements if said.place]
+    """The statements of an experiment that judge a row: those that name it, or all of its own."""
     wanted = set(row.names) | {row.label}
-    return [said for said in told.statements if places(said.place) & wanted]
+    found = [said for said in told.statements if places(said.place) & wanted]
+    of_it = row.label in told.figure or row.label.startswith("Figure")
+    return found or [said for said in told.statements if said.place and of_it]
 
 
 def text(told: Mapping[str, Told]) -> str:

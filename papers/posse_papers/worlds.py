@@ -19,7 +19,7 @@ from posse_papers.sample import Sample
 from posse_papers.statements import Lines, Measured, Mutant, Place, each
 from posse_systems.algorithms import mean_gaps
 
-_DEALS = 40
+_DEALS = 200
 """Draws of a world without a difference."""
 
 

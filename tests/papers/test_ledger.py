@@ -56,3 +56,14 @@ def test_an_answer_of_the_authors_stands_in_their_line(monkeypatch) -> None:
     row = Row("A paper", "(1)", "reading", "it | holds", "a slip")
     monkeypatch.setattr(ledger, "rows", lambda: (row,))
     assert r"|(1)|it \| holds|reading||a slip|" in ledger.text({})
+
+
+def test_a_line_is_judged_by_what_names_it_and_a_figure_by_all_of_its_experiment() -> None:
+    told = {one.name: one for one in record.recorded()}
+
+    def judged(label: str, name: str) -> list[str]:
+        row = next(row for row in ledger.rows() if row.label == label and row.how == name)
+        return [said.place for said in ledger.judged_by(row, told[name])]
+
+    assert judged("Lemma A.1", "rio-proofs") == ["9, Lemma A.1"]
+    assert judged("Figure 2", "rio-2") == ["C.2"]
