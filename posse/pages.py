@@ -10,13 +10,28 @@ from posse.report.drawing import (
     points,
     to_svg,
 )
-from posse.report.page import Page, Section, Table, Verdict, mean_cell, table
+from posse.report.page import (
+    Candidate,
+    Page,
+    Question,
+    RankedRow,
+    Ranking,
+    Section,
+    Table,
+    Verdict,
+    mean_cell,
+    table,
+)
 from posse.report.regret import mean_curve
 
 __all__ = [
     "COLOUR",
+    "Candidate",
     "Chart",
     "Page",
+    "Question",
+    "RankedRow",
+    "Ranking",
     "Section",
     "Table",
     "Verdict",

@@ -2,49 +2,132 @@
 
 from collections.abc import Callable, Sequence
 
-from matplotlib.axes import Axes
-
 from posse.pages import (
-    COLOUR,
-    Chart,
+    Candidate,
     Page,
+    Question,
+    RankedRow,
+    Ranking,
     Section,
     Table,
-    canvas,
-    large_numbers,
     mean_cell,
     table,
-    to_svg,
 )
 from posse_arena.problems import ADVERSARIES, BASE, LINKS, NETWORKS, TASKS, Task
-from posse_arena.result import (
-    Apart,
-    ArenaResult,
-    CellResult,
-    GroupKey,
-    Measured,
-    clearly_less,
-    groups,
-)
-
-Place = Callable[[CellResult], float]
+from posse_arena.result import Apart, ArenaResult, CellResult, clearly_less
 
 
 def arena_page(result: ArenaResult) -> Page:
-    """The whole page."""
+    """The whole page: a question with three sliders, then by task a ranking and all numbers."""
     tasks: list[Task] = [task for task in TASKS if any(c.task == task for c in result.cells)]
     return Page(
-        title="The arena",
-        kicker=f"{result.form} form · {len(result.entrants)} entrants · "
+        title="Which algorithm under your limits?",
+        kicker=f"the arena · {result.form} form · {len(result.entrants)} entrants · "
         f"{len(result.cells)} cells · {result.command}",
-        lead="Which algorithm to take: the same problems, the same budgets of privacy, the same "
-        "count of bytes for all.",
+        lead=f"Without limits: {'; '.join(_winner(result, task) for task in tasks)}.",
         sections=[
-            _best(result, tasks),
+            _question(result, tasks),
             *(_section(result, task) for task in tasks),
+            _best(result, tasks),
             _conditions(result),
         ],
     )
+
+
+def _base(result: ArenaResult, task: Task, adversary: str = "none") -> list[CellResult]:
+    """The cells of a task's first problem on its first network, over near links."""
+    return [
+        c
+        for c in result.cells
+        if (c.task, c.problem, c.adversary, c.links) == (task, BASE[task], adversary, "near")
+        and (c.network == next(iter(NETWORKS)) or c.network not in NETWORKS)
+    ]
+
+
+def _winner(result: ArenaResult, task: Task) -> str:
+    """Who is clearly the best at a task, or that nobody is."""
+    ranked = sorted(_base(result, task), key=_rank)
+    if not ranked:
+        return f"{TASKS[task].title}, nobody was run"
+    best = label(ranked[0])
+    level = [cell for cell in ranked[1:] if _is_level(ranked[0], cell)]
+    if level:
+        return f"{TASKS[task].title}, no clear best, {best} and {len(level)} more are level"
+    return f"{TASKS[task].title}, {best}"
+
+
+def _is_level(best: CellResult, cell: CellResult) -> bool:
+    """Whether a cell errs as little as the best one, and its score is not clearly worse."""
+    return _rank(best)[0] == _rank(cell)[0] and not clearly_less(best.score, cell.score)
+
+
+def _question(result: ArenaResult, tasks: Sequence[Task]) -> Section:
+    """Three limits: ε, bytes, and a share of liars, at which everybody was run."""
+    candidates = []
+    for task in tasks:
+        for adversary, share in LIARS.items():
+            candidates += [
+                Candidate(
+                    group=TASKS[task].title,
+                    name=label(cell),
+                    limits=(cell.epsilon, cell.bytes.mean, share),
+                    rank=_rank(cell),
+                    low=_end(cell.score.low, cell),
+                    high=_end(cell.score.high, cell),
+                    text=_in_words(cell),
+                    command=f"posse arena --task {task} --problem {cell.problem} "
+                    f"--among {cell.entrant}",
+                )
+                for cell in _base(result, task, adversary)
+            ]
+    told = {
+        "ε of a reward at most": ({c.limits[0] for c in candidates}, lambda v: f"{v:.3g}"),
+        "bytes per agent at most": ({c.limits[1] for c in candidates}, _bytes),
+    }
+    sliders = [
+        (
+            name,
+            [*((v, word(v)) for v in sorted(v for v in stops if v is not None)), (0.0, "any")],
+            False,
+        )
+        for name, (stops, word) in told.items()
+    ]
+    return Section(
+        id="ask",
+        title="Ask",
+        text=[
+            "Set what you can bear; the page names who had the fewest errors and then the best "
+            "score on the task's first problem, by how much, and the command that runs it. Liars "
+            "are one agent in eight, unknowingly; regret is then that of the others."
+        ],
+        question=Question(
+            group="Task",
+            sliders=[*sliders, ("share of liars", _SHARES, True)],
+            candidates=candidates,
+        ),
+    )
+
+
+LIARS = {"none": 0.0, "liars": 0.125}
+"""The share of agents that lie, by adversary."""
+
+_SHARES = ((0.0, "none"), (0.125, "1 in 8"))
+
+
+def _end(end: float | None, cell: CellResult) -> float:
+    return cell.score.mean if end is None else end
+
+
+def _bytes(value: float) -> str:
+    return f"{value:,.0f}" if value < 10_000 else f"{value / 1000:,.0f}k"
+
+
+def _in_words(cell: CellResult) -> str:
+    score = mean_cell(cell.score.values).text
+    wrong = "" if cell.wrong is None else f", wrong in {cell.wrong.mean:.0%}"
+    epsilon = "no bound on ε" if cell.epsilon is None else f"ε = {cell.epsilon:.3g}"
+    name = TASKS[cell.task].score  # type: ignore[index]
+    return f"{name} {score}{wrong}, {_bytes(cell.bytes.mean)} bytes per agent, {epsilon}"
 
 
 KEEPS: tuple[tuple[str, Callable[[CellResult], bool]], ...] = (
@@ -70,13 +153,7 @@ def _best(result: ArenaResult, tasks: Sequence[Task]) -> Section:
     guests = {one.name for one in result.entrants if one.origin == "entered"}
     for adversary in ADVERSARIES:
         for task in tasks:
-            met = [
-                c
-                for c in result.cells
-                if (c.task, c.problem, c.adversary, c.links)
-                == (task, BASE[task], adversary, "near")
-                and (c.network == next(iter(NETWORKS)) or c.network not in NETWORKS)
-            ]
+            met = _base(result, task, adversary)
             for told, keeps in KEEPS if adversary == "none" else KEEPS[::2]:
                 if ranked := sorted(filter(keeps, met), key=_rank):
                     rows.append(_best_row(task, adversary, told, ranked))
@@ -89,13 +166,12 @@ def _best(result: ArenaResult, tasks: Sequence[Task]) -> Section:
     header = ("task", "adversary", "what is kept", "best", "score", "bytes", "not clearly worse")
     return Section(
         id="best",
-        title="Which to take",
+        title="By what is kept secret",
         text=[
             "Of each task's first problem, by what is to be kept secret: who erred least, and then "
-            "had the best score. The last column has those whose intervals meet the best one's. "
-            "Who has no neighbours meets no equivocators: its row is that of nobody."
+            "had the best score. The last column has those whose intervals meet the best one's."
         ],
-        tables=[table("", header, rows), *_entered(entered)],
+        tables=[table("By what is kept", header, rows, folded=True), *_entered(entered)],
     )
 
 
@@ -114,14 +190,10 @@ def _best_row(
 ) -> tuple[object, ...]:
     best, *others = ranked
     level = dict.fromkeys(
-        cell.entrant
-        for cell in others
-        if cell.entrant != best.entrant
-        and _rank(cell)[0] == _rank(best)[0]
-        and not clearly_less(best.score, cell.score)
+        cell.entrant for cell in others if cell.entrant != best.entrant and _is_level(best, cell)
     )
-    score, sent = mean_cell(best.score.values), f"{best.bytes.mean:,.0f}"
-    return task, adversary, told, label(best), score, sent, ", ".join(level)
+    score = mean_cell(best.score.values)
+    return task, adversary, told, label(best), score, best.bytes.mean, ", ".join(level)
 
 
 def label(cell: CellResult) -> str:
@@ -143,13 +215,6 @@ def _section(result: ArenaResult, task: Task) -> Section:
             c.score.mean,
         ),
     )
-    base = [
-        (key, group)
-        for key, group in groups(cells).items()
-        if key.problem == BASE[task]
-        and key.adversary == "none"
-        and key.network in (next(iter(NETWORKS)), "their own")
-    ]
     text = (
         f"Scores are {TASKS[task].score}, the smaller the better; means with 95 % intervals. A row "
         "on the front is clearly beaten by none of its problem, adversary and network in one of "
@@ -162,7 +227,7 @@ def _section(result: ArenaResult, task: Task) -> Section:
         id=task,
         title=TASKS[task].title,
         text=[text],
-        charts=[chart for key, group in base for chart in _charts(key, group)],
+        rankings=[_ranking(sorted(base, key=_rank), task)] if (base := _base(result, task)) else [],
         tables=[_cells(ranked), _left_out(result, task), _apart(result.apart, task)],
     )
 
@@ -189,7 +254,7 @@ def _cells(cells: Sequence[CellResult]) -> Table:
         )
         for cell in cells
     ]
-    return table("Everybody, best score first", header, rows)
+    return table("Everybody, best score first", header, rows, folded=True)
 
 
 def _left_out(result: ArenaResult, task: Task) -> Table:
@@ -236,77 +301,24 @@ def _conditions(result: ArenaResult) -> Section:
     )
 
 
-def _charts(key: GroupKey, group: Sequence[CellResult]) -> list[Chart]:
-    """The score of a group against bytes, ε and seconds; of slow links against seconds alone."""
-    where = f"{key.problem}, {key.network}"
-    ranked = sorted(group, key=lambda cell: cell.score.mean)
-    bounds = sorted({cell.epsilon for cell in ranked if cell.epsilon is not None})
-    places = {epsilon: float(place) for place, epsilon in enumerate(bounds)}
-    axes: tuple[tuple[str, Place], ...] = (
-        ("bytes per agent", lambda cell: cell.bytes.mean),
-        ("ε", lambda cell: places.get(cell.epsilon, float(len(bounds)))),  # type: ignore[arg-type]
-        ("processor seconds", lambda cell: cell.seconds.mean),
-    )
-    if key.links != "near":
-        where += f", {key.links}"
-        axes = (("seconds until the answer", lambda cell: (cell.time or cell.seconds).mean),)
-    ticks = [f"{epsilon:g}" for epsilon in bounds] + ["none"]
-    return [_chart(key, where, ranked, name, place, ticks) for name, place in axes]
-
-
-def _chart(
-    key: GroupKey,
-    where: str,
-    ranked: Sequence[CellResult],
-    x: str,
-    place: Place,
-    ticks: Sequence[str],
-) -> Chart:
-    name = "-".join((key.task, key.links, x.partition(" ")[0].replace("ε", "epsilon")))
-    y = TASKS[ranked[0].task].score  # type: ignore[index]
-    best = pareto([(place(cell), cell.score.mean) for cell in ranked])
-    with canvas(4.2) as (figure, axes):
-        axes.set_yscale("log")
-        if x == "ε":
-            axes.set_xticks(range(len(ticks)), ticks)
-        else:
-            least = min((place(cell) for cell in ranked if place(cell) > 0), default=1.0)
-            axes.set_xscale("symlog", linthresh=least)
-        for number, cell in enumerate(ranked):
-            _draw(axes, number + 1, place(cell), cell.score, number in best)
-        line = sorted((place(ranked[n]), ranked[n].score.mean) for n in best)
-        axes.step(*zip(*line, strict=True), where="post", color=COLOUR["s0"], linewidth=1)
-        axes.set(xlabel=x, ylabel=y)
-        large_numbers(axes, x=x != "ε")
-        svg = to_svg(figure, name, f"{y} against {x}")
-    told = "; ".join(f"{number + 1} {label(cell)}" for number, cell in enumerate(ranked))
-    return Chart(
-        name=name,
-        title=f"{where}: {y} against {x}",
-        caption=f"Nobody is both left of and below what the line joins. By score: {told}.",
-        svg=svg,
-        header=("number", "entrant", x, "mean", "low", "high", "on the line"),
-        rows=[
-            (n + 1, label(c), place(c), c.score.mean, c.score.low, c.score.high, n in best)
-            for n, c in enumerate(ranked)
-        ],
-    )
-
-
-def _draw(axes: Axes, number: int, x: float, score: Measured, best: bool) -> None:
-    colour = COLOUR["s0" if best else "muted"]
-    low, high = (score.mean if end is None else end for end in (score.low, score.high))
-    around = [[score.mean - low], [high - score.mean]]
-    axes.errorbar([x], [score.mean], yerr=around, color=colour, marker="o", markersize=4, capsize=2)
-    axes.annotate(
-        str(number), (x, score.mean), (4, 3), textcoords="offset points", color=colour, fontsize=8
-    )
-
-
-def pareto(points: Sequence[tuple[float, float]]) -> set[int]:
-    """The places of the points that no other is left of or below without being the other way."""
-    return {
-        place
-        for place, (x, y) in enumerate(points)
-        if not any(a <= x and b <= y and (a, b) != (x, y) for a, b in points)
-    }
+def _ranking(ranked: Sequence[CellResult], task: Task) -> Ranking:
+    """Everybody at a task's first problem, the best first."""
+    rows = [
+        RankedRow(
+            name=label(cell),
+            value=cell.score.mean,
+            low=cell.score.low,
+            high=cell.score.high,
+            text=mean_cell(cell.score.values, cell.n).text,
+            cells=[
+                ("bytes", _bytes(cell.bytes.mean)),
+                ("ε", "no bound" if cell.epsilon is None else f"{cell.epsilon:.3g}"),
+                *([("wrong", f"{cell.wrong.mean:.0%}")] if cell.wrong is not None else []),
+            ],
+            css="level" if _is_level(ranked[0], cell) else "",
+        )
+        for cell in ranked
+    ]
+    ends = [end for row in rows for end in (row.value, row.high) if end is not None]
+    where = f"{ranked[0].problem}, {ranked[0].n} runs each"
+    return Ranking(title=where, axis=TASKS[task].score, rows=rows, left=0.0, right=max(ends))

@@ -1,7 +1,8 @@
 """What a page is made of, and how a number is written on it."""
 
+import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,48 @@ class Ranking:
         return short(self.left), short(self.right)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """One that a `Question` may name: what it costs, how good it is, and the command that runs it.
+
+    `limits` has its number for each slider; None is beyond every limit. Of scores less is better;
+    `low` and `high` are the ends of the interval, `text` says all of it in words.
+    """
+
+    group: str
+    name: str
+    limits: Sequence[float | None]
+    rank: Sequence[float]
+    low: float
+    high: float
+    text: str
+    command: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """Sliders, one for each limit, which name the best candidate within all of them.
+
+    A slider has a name, its stops (a number and a word each), and whether candidates must have
+    that very number. Otherwise the stops are limits, and the last of them is none.
+    """
+
+    group: str
+    sliders: Sequence[tuple[str, Sequence[tuple[float, str]], bool]]
+    candidates: Sequence[Candidate]
+
+    @property
+    def groups(self) -> list[str]:
+        """What can be asked for, in order."""
+        return list(dict.fromkeys(candidate.group for candidate in self.candidates))
+
+    @property
+    def data(self) -> Markup:
+        """All of it for the page's script; no text in it can end the element."""
+        text = json.dumps(asdict(self), ensure_ascii=True)
+        return Markup(text.replace("<", "\\u003c"))
+
+
 @dataclass(kw_only=True)
 class Section:
     """A part of a page."""
@@ -108,6 +151,7 @@ class Section:
     charts: list[Chart] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     rankings: list[Ranking] = field(default_factory=list)
+    question: Question | None = None
     code: str = ""
 
     @property

@@ -10,10 +10,11 @@ from posse.experiments import InputError
 from posse_arena import result
 from posse_arena.apart import apart
 from posse_arena.cells import LeftOut
-from posse_arena.page import arena_page, pareto
+from posse_arena.page import arena_page
 from posse_arena.play import Scored
 from posse_arena.play import trial as trial_of
 from tests.arena.test_cells import BY_NAME, SMALL, cell
+from tests.support.browser import CHROMIUM, Browser
 
 
 def measured(name, scores, seconds=1.0, **asked):
@@ -89,17 +90,28 @@ def test_each_entrant_is_told_whom_it_may_not_be_compared_with_and_why(whole):
     assert "robust-private-ucb" not in found["robust-private-ucb", "regret under liars"][0]
 
 
-def test_the_page_has_fronts_tables_and_reasons(whole):
-    html = arena_page(whole).html()
+def test_the_page_has_ranks_tables_and_reasons(whole):
+    page = arena_page(whole)
+    html = page.html()
     for text in ("Little regret against the arm", "cdp-mab, ε 1", "too large for the light form"):
         assert text in html
-    assert html.count("<svg") == 3
+    (ranking,) = page.sections[1].rankings
+    values = [row.value for row in ranking.rows]
+    assert values == sorted(values)
+    assert len(values) == 5
+    assert ranking.rows[0].css == "level"
+    assert page.lead.startswith("Without limits: Little regret against the arm that is best for")
 
 
-def test_the_page_says_first_whom_to_take_by_what_is_kept_secret(whole):
-    page = arena_page(whole)
-    assert page.sections[0].title == "Which to take"
-    rows = page.sections[0].tables[0].rows
+def test_bytes_are_numbers_in_every_table(whole):
+    for made in (made for section in arena_page(whole).sections for made in section.tables):
+        for name, numeric in zip(made.header, made.numeric, strict=True):
+            assert numeric or name not in ("bytes", "score", "ε", "seconds"), made.title
+
+
+def test_the_page_says_whom_to_take_by_what_is_kept_secret(whole):
+    kept = next(one for one in arena_page(whole).sections if one.id == "best")
+    rows = kept.tables[0].rows
     assert [tuple(cell.text for cell in row[1:4]) for row in rows] == [
         ("none", "nothing is secret", "cooperative-ucb"),
         ("none", "messages are read: ε up to 10", "cdp-mab-shared, ε 1"),
@@ -107,14 +119,40 @@ def test_the_page_says_first_whom_to_take_by_what_is_kept_secret(whole):
     ]
 
 
+ANSWER = """
+(() => {
+  const form = document.querySelector("form.ask"), epsilon = form.querySelector("input");
+  const told = [];
+  for (const place of [epsilon.max, 1, 0]) {
+    epsilon.value = place;
+    form.dispatchEvent(new Event("input"));
+    const answer = form.querySelector(".answer").textContent;
+    told.push([answer.split(":")[0], form.querySelector("pre").textContent.split(" ").at(-1)]);
+  }
+  return told;
+})()
+"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium here: apt-get install chromium")
+def test_sliders_name_who_keeps_to_the_limits_and_the_command_that_runs_it(whole, tmp_path):
+    page = arena_page(whole)
+    page.write(tmp_path / "page.html")
+    with Browser() as browser:
+        browser.open(tmp_path / "page.html", width=375)
+        assert browser.evaluate(ANSWER) == [
+            ["cooperative-ucb", "cooperative-ucb"],
+            ["cdp-mab-shared, ε 1", "cdp-mab-shared"],
+            ["ucb1", "ucb1"],  # ε = 0: it sends nothing
+        ]
+        assert browser.messages == []
+
+
 def test_the_page_says_where_an_entered_system_stands(whole):
     guest = msgspec.structs.replace(whole.entrants[1], origin="entered")
     entrants = [one if one.name != guest.name else guest for one in whole.entrants]
     page = arena_page(msgspec.structs.replace(whole, entrants=entrants))
-    places = [[cell.text for cell in row][:5] for row in page.sections[0].tables[1].rows]
+    kept = next(one for one in page.sections if one.id == "best")
+    places = [[cell.text for cell in row][:5] for row in kept.tables[1].rows]
     assert [row[0] for row in places] == ["cdp-mab, ε 1"] * 3
     assert [row[4] for row in places] == ["3 of 5", "2 of 4", "2 of 4"]
-
-
-def test_the_line_joins_whom_nobody_is_left_of_and_below():
-    assert pareto([(0, 9), (1, 5), (2, 5), (2, 3), (3, 4)]) == {0, 1, 3}

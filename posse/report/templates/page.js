@@ -47,6 +47,42 @@ document.getElementById("theme").addEventListener("click", () => {
     : matchMedia("(prefers-color-scheme: dark)").matches;
   root.dataset.theme = dark ? "light" : "dark";
 });
+for (const form of document.querySelectorAll("form.ask")) {
+  const asked = JSON.parse(form.querySelector("script").textContent);
+  const sliders = [...form.querySelectorAll("input")], group = form.querySelector("select");
+  const before = (a, b) => {
+    for (let n = 0; n < a.rank.length; n++) if (a.rank[n] !== b.rank[n]) return a.rank[n] - b.rank[n];
+    return 0;
+  };
+  const answer = () => {
+    const fits = sliders.map((slider, n) => {
+      const [, stops, exact] = asked.sliders[n], place = +slider.value;
+      const [value, word] = stops[place];
+      slider.previousElementSibling.textContent = word;
+      slider.ariaValueText = word;
+      if (exact) return (needs) => needs === value;
+      return (needs) => place === stops.length - 1 || (needs !== null && needs <= value);
+    });
+    const able = asked.candidates.filter((one) => one.group === group.value &&
+      one.limits.every((needs, n) => fits[n](needs))).sort(before);
+    const [best, next] = able;
+    form.querySelector("pre").textContent = best ? best.command : "";
+    form.querySelector("pre").hidden = !best;
+    let told = "Nobody measured here keeps to these limits.";
+    if (best) told = `${best.name}: ${best.text}.`;
+    if (next) {
+      const even = before(best, next) === 0 || best.high >= next.low;
+      const ahead = Math.round(100 * (1 - best.rank.at(-1) / next.rank.at(-1)));
+      told += ` It is ${ahead} % ahead of the next, ${next.name}: ${next.text}; ` + (even && best.rank[0] === next.rank[0]
+        ? "they are not clearly apart." : "the difference is clear.");
+    } else if (best) told += " Nobody else keeps to these limits.";
+    form.querySelector(".answer").textContent = told;
+  };
+  form.addEventListener("input", answer);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.hidden = false;
+  answer();
+}
 let missed = 0;
 const renew = async () => {
   let next = null;
