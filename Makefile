@@ -90,7 +90,6 @@ format: $(VENV)/dev
 	$(BIN)/ruff check --fix .
 
 docs: $(VENV)/docs
-	mkdir -p build && $(BIN)/python docs/hooks/claims.py > build/claims.md && mv build/claims.md docs/claims.md
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open build/site/index.html"
 

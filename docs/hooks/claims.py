@@ -1,10 +1,6 @@
-"""Prints docs/claims.md: every system's claim, in each of its forms, by the code of runs.
-
-`make docs` writes the page; a test holds that it is up to date.
-"""
+"""A hook of the documentation's build: every system's claim, in each form, by the code of runs."""
 
 import re
-import sys
 from collections.abc import Iterator
 from functools import reduce
 from typing import Any
@@ -15,33 +11,17 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from posse.plan import prepare
 from posse.protocol.accounting import Losses
 from posse.protocol.privacy import REWARD, Claim
-from posse.results.record import ILLUSTRATES
 from posse.system import get_system, ours
 from posse.system.claims import SEVERAL, TIMING
 from posse.system.record import Field
 
-_HEAD = f"""# What is claimed
+PLACE = "<!-- claims -->"
 
-This page is written by `make docs`; do not edit it. It is what the code claims, for M = 16
-agents, K = 16 arms, T = 10,000 and ε = 1 (.1 for `private-ucb` and `dp-ucb-int`). `posse check
-RUN.toml` prints the claim of your own run, and so do the closing table, the report and, in the
-field, each agent's own log. The claims are the field's.
-{ILLUSTRATES}
 
-- *One reward* is {REWARD}: removing a row from a log, or moving it to another arm, shifts all
-  later rows into other statistics. *One sample* is the same of a player's sample. A person behind
-  m rewards is protected m times less (m ε) where the number has no δ; where it has one, the table
-  has ε at the same δ for 10 and 50 rewards.
-- **Number**: over a whole run. A second run over the same rewards costs as much again.
-- **Accountant**: the ε for one unit that Google's dp-accounting finds at that δ, by privacy loss
-  distributions on a grid of .001, rounded up. Without a δ both add up the ε of all releases.
-- **Why**: by number of a sentence [below](#why), which also says what is not covered besides.
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Put the tables where a page asks for them."""
+    return markdown.replace(PLACE, text()) if PLACE in markdown else markdown
 
-Not covered, in every system: who sends to whom, how much and when, and so how long the rewards
-before a message took; that a run ends because a reward is not a number in [0, 1] and `arms.clip`
-is not set, or because the user's own arms raise; that an agent's log is used up, or has a line
-that cannot be read.
-"""
 
 _WHY = """
 ## Why
@@ -138,7 +118,7 @@ def forms() -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def text() -> str:
-    """The page."""
+    """The tables."""
     reasons: dict[str, int] = {}
     covered: dict[str, Rows] = {}
     nothing: list[str] = []
@@ -153,7 +133,7 @@ def text() -> str:
             rows.setdefault(_cells(claim, reasons), {}).setdefault(form, []).append(f"`{name}`")
     tables = (f"\n## Against {who}\n\n{_table(_COLUMNS, rows)}" for who, rows in covered.items())
     why = "".join(f"{number}. {reason}\n" for reason, number in reasons.items())
-    return f"{_HEAD}{''.join(tables)}{_WHY}{why}{_NOTHING}{', '.join(nothing)}.\n"
+    return f"{''.join(tables)}{_WHY}{why}{_NOTHING}{', '.join(nothing)}.\n"
 
 
 def _table(head: tuple[str, ...], rows: Rows) -> str:
@@ -221,7 +201,3 @@ def _accountant(cost: Losses, delta: float) -> str:
 
 def _row(cells: tuple[str, ...]) -> str:
     return f"|{'|'.join(cell.replace('|', chr(92) + '|') for cell in cells)}|"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(text())
