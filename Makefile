@@ -81,7 +81,7 @@ attacks: $(VENV)/dev
 
 # the real coordinator and agents under drawn faults, in virtual time
 SEEDS ?= 500
-FIRST ?= 0
+FIRST ?= $(shell date +%s)
 simulate: $(VENV)/dev
 	$(BIN)/posse simulate --seeds $(SEEDS) --first $(FIRST) --jobs 2 $(SIMULATE)
 

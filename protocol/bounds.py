@@ -12,8 +12,8 @@ from msgspec import Meta
 MOST_AGENTS = 100_000
 """A coordinator keeps some kB for each: these are all that one machine can hold."""
 
-MOST_ARMS = 100_000
-"""ArmNumbers that a run may have; the largest message about arms then fits a frame."""
+MOST_ARMS = 60_000
+"""Arms that a run may have: a message takes at most 16 bytes for each, and has a MiB at most."""
 
 MOST_PULLS = (1 << 53) - 1
 """No run is longer: up to here counts are exact as floats, which regret is computed with."""

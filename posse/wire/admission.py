@@ -47,7 +47,7 @@ class Admission:
 
     def update(self, now: float, most: float) -> bool:
         """Decide anew, taking at most `most` connections a second; whether that changed."""
-        faded = 1.0 if self.shut else math.exp((self._at - now) / _MEMORY)
+        faded = 1.0 if self.shut else math.exp(min(0.0, self._at - now) / _MEMORY)
         self._at = now
         rates = ((source, rate * faded) for source, rate in self._rates.items())
         self._rates = {source: rate for source, rate in rates if rate > _FORGOTTEN}

@@ -23,6 +23,7 @@ from posse.arms import Arms, ArmsContext, ArmsSpec
 from posse.durable.scratch import Scratch
 from posse.gates import files
 from posse.gates.databases import DISK, Disk
+from posse.log import LOG
 from posse.protocol.noise import Noise
 from posse.security.noise import FieldNoise
 from posse.security.zap import Authenticator, ZapStatus
@@ -31,6 +32,10 @@ from posse.wire.sockets import HIGH_WATER, end
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 """A new id each time that the machine boots (Linux)."""
+
+
+_AFTER_A_DEFECT = 1.0
+"""Seconds."""
 
 
 class ClockReading(msgspec.Struct, frozen=True):
@@ -119,8 +124,17 @@ class World:
         return zmq.Poller()
 
     def watchman(self, name: str, watch: Callable[[], None]) -> None:
-        """Let a thread watch what peers send while the process is busy."""
-        threading.Thread(target=watch, name=name, daemon=True).start()
+        """Let a thread watch what peers send while the process is busy; no mistake ends it."""
+
+        def keep_on() -> None:
+            while True:
+                try:
+                    return watch()
+                except Exception:
+                    LOG.exception("the %s has a defect, and watches on", name)
+                    time.sleep(_AFTER_A_DEFECT)
+
+        threading.Thread(target=keep_on, name=name, daemon=True).start()
 
     def shut(self, descriptor: int, copy: socket.socket | None) -> None:
         """Shut a connection down under ZeroMQ, by our copy of its descriptor if there is one."""

@@ -87,3 +87,11 @@ def test_quotas_add_up() -> None:
     quota = fair_quota([1.0, 5.0, 7.0], 9)
     assert quota == 4.0
     assert sum(min(rate, quota) for rate in (1.0, 5.0, 7.0)) == 9
+
+
+def test_a_clock_that_steps_back_makes_no_source_louder() -> None:
+    admission = Admission()
+    admission.update(1e6, 200)
+    storm(admission, ["192.0.2.1"], 250)
+    assert admission.update(0.0, 200)
+    assert admission.shares == {source_of("192.0.2.1"): pytest.approx(200 / 250)}

@@ -1,10 +1,14 @@
 """What a process asks of this machine."""
 
 import socket
+import threading
 
 import pytest
 
+from posse.log import LOG
+from posse.wire import world
 from posse.wire.world import HERE, ClockReading, World
+from tests.support.patience import PATIENCE
 
 
 def test_a_connection_is_shut_by_its_descriptor_or_by_a_copy() -> None:
@@ -58,3 +62,21 @@ def test_a_second_restart_after_a_reboot_keeps_the_clocks_ahead() -> None:
     ahead = Machine("two", 7 * 10**9, 130.0).after(ClockReading("one", 0, 50 * 10**9, 100.0))
     again = Machine("two", 8 * 10**9, 500.0).after(ahead.read_clocks())
     assert again.monotonic_ns() == 81 * 10**9
+
+
+def test_a_watchman_watches_on_after_a_mistake(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of its own, or of a clock: without the door nobody limits what peers send."""
+    monkeypatch.setattr(world, "_AFTER_A_DEFECT", 0.0)
+    monkeypatch.setattr(LOG, "propagate", True)
+    watched, turns = threading.Event(), iter([OverflowError, None])
+
+    def watch() -> None:
+        if (error := next(turns)) is not None:
+            raise error
+        watched.set()
+
+    World().watchman("door", watch)
+    assert watched.wait(PATIENCE)
+    assert "the door has a defect, and watches on" in caplog.text

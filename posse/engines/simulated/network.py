@@ -24,20 +24,22 @@ ones):
 import itertools
 import math
 import os
+import random
 import socket as sockets
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Any, Protocol
 
+import msgspec
 import zmq
 
 from posse.engines.simulated.handshake import Credentials, SimulatedGate, shake_hands
 from posse.engines.simulated.schedule import Process, TurnSchedule
-from posse.protocol.wire import kind_of
+from posse.protocol.wire import HEADER, kind_of
 from posse.security.address import split
 from posse.spec.network import Conditions, LinkConditions, lateness
-from posse.wire.session import is_numbered
+from posse.wire.session import content, is_numbered
 
 _HOST = "127.0.0.1"
 
@@ -124,7 +126,8 @@ class Path:
     Frames of the share `lost` are gone; those of the share `resent` are sent again by the system,
     and those of the share `overtaken` come after others. `full`: sockets take no more.
     `cut`: connections are reset and refused. `foreign`: what answers a handshake is another
-    program, or was damaged on its way. `dropped_since`: from then on no packet passes.
+    program, or was damaged on its way. Frames of the share `garbled` are not what an honest peer
+    would send. `dropped_since`: from then on no packet passes.
     """
 
     delay: float = 1e-4
@@ -132,6 +135,7 @@ class Path:
     lost: float = 0.0
     resent: float = 0.0
     twice: float = 0.0
+    garbled: float = 0.0
     overtaken: float = 0.0
     bandwidth: float = math.inf
     full: bool = False
@@ -419,6 +423,8 @@ class SimulatedNetwork:
             self.note("lost", end.rank, other.rank, data)
             return
         self.note("sent", end.rank, other.rank, data)
+        if path.garbled and chance.random() < path.garbled:
+            data = garbled(data, chance)
 
         def land() -> None:
             if other.open and schedule.now <= other.cutoff:
@@ -674,6 +680,36 @@ class Connector:
         self.until = self.network.schedule.now + (linger if self.waiting else -1.0)
         if self.end is not None and self.end.open:
             self.network.finish(self.end)
+
+
+_ODD = (0, -1, 2**31, 2**53, 2**63 - 1, -(2**63), 1.5, math.nan, math.inf, True, None)
+_ODD_TEXTS: tuple[Any, ...] = ("", "x", b"", b"x" * 32, [], {}, [[]], "\x1b[2J")
+
+
+def garbled(data: bytes, chance: random.Random) -> bytes:
+    """Data as a peer might send them that is broken or hostile: cut, flipped, or other values."""
+    start = len(data) - len(content(data)) + HEADER.size
+    if chance.random() < 0.3 or len(data) <= start:
+        place = chance.randrange(len(data))
+        flipped = data[place] ^ 1 << chance.randrange(8)
+        return (
+            data[:place]
+            if chance.random() < 0.3
+            else (data[:place] + bytes([flipped]) + data[place + 1 :])
+        )
+    try:
+        message = msgspec.msgpack.decode(data[start:])  # noqa: TID251  (garbled on purpose)
+        within = message
+        while isinstance(within, list) and within:
+            place = chance.randrange(len(within))
+            if isinstance(within[place], list) and chance.random() < 0.7:
+                within = within[place]
+                continue
+            within[place] = chance.choice((*_ODD, *_ODD_TEXTS, *within))
+            break
+        return data[:start] + msgspec.msgpack.encode(message)
+    except (msgspec.MsgspecError, UnicodeDecodeError, OverflowError, TypeError):
+        return data
 
 
 def is_ipc(address: str) -> bool:

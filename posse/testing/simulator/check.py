@@ -25,6 +25,7 @@ from posse.testing.simulator.faults import (
     KINDS,
     SLOWS,
     STRANGERS,
+    HostileFault,
     InjectedFault,
     JoinMode,
     KeyFault,
@@ -237,6 +238,8 @@ def attempt(
 
 def survives(faults: Sequence[InjectedFault], cluster: SimulatedCluster) -> bool:
     """Whether a run must end as if these faults had not been."""
+    if any(fault.what in get_args(HostileFault) for fault in faults):
+        return False
     if cluster.starts or is_ipc(cluster.address):  # who is stopped is not away, but late
         within = cluster.plan.spec.engine.deadline
         within = min(within, getattr(cluster.plan.parameters, "deadline", within)) - _NEARLY
@@ -278,6 +281,8 @@ def _violations(
         yield Violation("bounded traffic", f"{MOST_EVENTS} events in {cluster.schedule.now:g} s")
     elif up := cluster.up_at_end:
         yield Violation("ends in time", f"processes {up} were still up after the last fault")
+        return
+    if any(fault.what in get_args(HostileFault) for fault in faults):
         return
     waited = cluster.network.most_waited
     grows = Violation("no growing memory", f"{waited} messages waited for one connection")

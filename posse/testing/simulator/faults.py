@@ -65,6 +65,10 @@ KeyFault = Literal["unlisted key", "no key", "key of another", "revoked key"]
 StartedFault = Literal["starter killed"]
 """What goes wrong only where the coordinator's process starts its agents itself."""
 
+HostileFault = Literal["garbled"]
+"""What only a broken or hostile peer does. It is not drawn, and the run need only end, said or not:
+what is garbled may still be valid."""
+
 STRANGERS = frozenset({"unlisted key", "no key", "key of another"})
 """Who comes as the agent that is named, with other keys than its own."""
 
@@ -146,7 +150,7 @@ _AMOUNTS: dict[str, tuple[float, float]] = {
 class InjectedFault(msgspec.Struct, frozen=True, kw_only=True):
     """See the module's text. `amount` is in seconds, bytes per second, or a share of frames."""
 
-    what: FaultKind | KeyFault | StartedFault
+    what: FaultKind | KeyFault | StartedFault | HostileFault
     after: int
     ends: tuple[int, ...]
     lasts: float = 0.0
@@ -384,6 +388,12 @@ class Nemesis:
 
     def _reorder(self, fault: InjectedFault) -> Callable[[], None]:
         return self._both(fault, "overtaken")
+
+    def _garbled(self, fault: InjectedFault) -> Callable[[], None]:
+        path = self._cluster.network.path(*fault.ends)
+        return self._hold(
+            ("garbled", fault.ends), fault.amount, partial(setattr, path, "garbled"), 0.0
+        )
 
     def _queue_full(self, fault: InjectedFault) -> Callable[[], None]:
         path = self._cluster.network.path(*fault.ends)

@@ -2,13 +2,19 @@
 
 import math
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from posse.coordinator.assembly import no_report
+from posse.protocol.bounds import MOST_ARMS
 from posse.protocol.machine import Variant
+from posse.protocol.privacy import Release
+from posse.protocol.wire import MAX_DATA
 from posse_systems.rio2023.messages import (
     MaseParameters,
+    Sample,
     VoteRule,
     corrupted_failure,
     epoch_length,
@@ -68,3 +74,13 @@ def test_an_epoch_is_long_enough_for_its_gap(
     """2 (h + c) <= Δ_e / 2: an arm that is Δ_e behind cannot survive a quiet epoch."""
     pulls = epoch_length(arms, epoch, beta, epsilon)
     assert 2 * epoch_radius(arms, epoch, beta, epsilon, pulls) <= 2.0**-epoch / 2 + 1e-12
+
+
+def test_of_as_many_arms_as_a_run_may_have_all_fit_one_message() -> None:
+    """Their rewards, the report about them, and 16 bytes for each as in a masked sum."""
+    sample = Sample(tuple(range(MOST_ARMS)), bytes(8 * MOST_ARMS))
+    rows = [Release("laplace", 1.0, 1.0, 1.0 / n, "b") for n in range(1, 5_001)]
+    report = msgspec.structs.replace(no_report(MOST_ARMS), releases=rows)
+    assert len(msgspec.msgpack.encode(sample)) < MAX_DATA
+    assert len(msgspec.msgpack.encode(report)) < MAX_DATA
+    assert 16 * MOST_ARMS + 1_024 < MAX_DATA

@@ -1,0 +1,45 @@
+"""The errors that simulated runs reach: their number only grows."""
+
+import random
+
+import pytest
+
+from posse.engines.simulated.network import garbled
+from posse.testing.simulator.check import attempt, own_plan
+from tests.support import reach
+
+
+def test_each_kept_trial_names_targets_that_are_there() -> None:
+    names = {target.name for target in reach.targets()}
+    reached = [name for trial in reach.kept() for name in trial.reached]
+    assert len(reached) == len({*reached})
+    assert {*reached} <= names
+    assert len(reached) >= 7
+
+
+@pytest.mark.slow
+def test_what_was_reached_once_is_reached_again(capsys: pytest.CaptureFixture[str]) -> None:
+    """Also printed: the number of `raise` statements that some seed reaches."""
+    kept = reach.kept()
+    reached = set[str]().union(*map(reach.run, kept))
+    with capsys.disabled():
+        print(f"\n{reach.said(reached)}")
+    assert {name for trial in kept for name in trial.reached} <= reached
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_peer_that_sends_what_no_honest_one_would_is_no_defect(seed: int) -> None:
+    """Whatever is in its frames, each process ends, and none by an exception of Python's."""
+    chance = random.Random(seed)
+    for number in range(4):
+        faults = reach.garbles(4 * seed + number, chance)
+        turn = 4 * seed + number
+        assert attempt(own_plan(turn), turn, faults).violations == []
+
+
+def test_garbled_data_are_others_and_the_same_for_a_seed() -> None:
+    data = bytes(range(120))
+    made = [garbled(data, random.Random(seed)) for seed in range(40)]
+    assert made == [garbled(data, random.Random(seed)) for seed in range(40)]
+    assert any(len(other) < len(data) for other in made)
+    assert any(len(other) == len(data) and other != data for other in made)
