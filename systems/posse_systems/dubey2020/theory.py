@@ -42,7 +42,8 @@ def private_cooperation_regret(
         Σ_k χ̄ 8 log t / Δ_k + (Σ_k Δ_k) (χ̄ (M γ + 2) + M (1/ε + ζ(1.5))).
 
     The paper prints χ for the second χ̄. Theorem 7.1, its proof, calls both the clique number, but
-    equation 31 sums over the cliques of the cover.
+    equation 31 sums over the cliques of the cover; and it has 8σ², which is this at σ = 1 and a
+    quarter of it for rewards in [0, 1], by steps that need σ = 1 (equations 23 and 25).
     """
     positive_gaps = positive(gaps)
     once = cliques * (agents * gamma + 2) + agents * (1 / epsilon + zeta(1.5))
@@ -60,7 +61,8 @@ def byzantine_cooperation_regret(
 
     `NoBoundError` unless some Δ_k > 0 and 2σ sqrt ε is below all of them, which event (C) of the
     proof needs; the theorem prints the condition ε < Δ_min / 2σ. Equation 51 also has the factor
-    Δ_k in the first sum. Equation 40 has 4σ², but equation 38 with Algorithm 3's δ = 1/t² gives 8σ,
+    Δ_k in the first sum, and χ̄ ((M - 1)(γ - 1) + 1) + 4M for the constant, which is 2 more at χ̄ =
+    γ = 1. Equation 40 has 4σ², but equation 38 with Algorithm 3's δ = 1/t² gives 8σ,
     four times as much at σ = 1/2.
     """
     positive_gaps = positive(gaps)

@@ -122,7 +122,8 @@ class UcbPrivate(Ucb):
     """UCB-Private: in each slot the sample enters its arm's counter, and 0 enters all others.
 
     The counters' clock is t, but n_a counts real pulls only. The index has no privacy term:
-    s_a / n_a + sqrt(2 log t / n_a), `share` = 1/n_a. `sums` has a stream for each arm.
+    s_a / n_a + sqrt(2 log t / n_a), `share` = 1/n_a. `sums` has a stream for each arm. Section 3.3
+    calls the noise of all arms the same: it is in the sums, and n times as small in the means.
     """
 
     sums: ContinualCounter
