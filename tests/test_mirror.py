@@ -57,7 +57,7 @@ parts of an audit, which is made as a whole: tests/audit/test_whole.py
 what coupled runs are made of, judged where faults are planted: tests/audit/test_coupling.py
     posse/audit: canaries law replay
 verbs that hand over, and tables, called as users call them: tests/cli/test_exit_codes.py
-    posse/cli: keys progress report security
+    posse/cli: judge keys progress report security
 a mesh's two kinds of links, held to the same: tests/wire/test_links.py
     agent: each_link one_to_all
 both ends over a fake link: tests/systems/li2022/test_shared_server.py

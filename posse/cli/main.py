@@ -41,6 +41,7 @@ VERBS_BY_PURPOSE = {
         "compare": ("report:compare", "write one page that compares runs on the same arms"),
         "watch": ("watch", "follow the runs that write into a folder, on a live page or as text"),
         "topology": ("topology", "describe and draw the graph of a run file"),
+        "judge": ("judge", "try on a system of your own what ours must hold"),
         "simulate": ("simulate", "try a run file under thousands of drawn faults"),
     },
     "Run on several machines": {

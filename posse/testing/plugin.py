@@ -1,4 +1,4 @@
-"""The pytest plugin of posse: the fixture `posse_cluster`.
+"""The pytest plugin of posse: the fixture `posse_cluster`, and `--posse-system module:SYSTEM`.
 
     @pytest.mark.asyncio
     async def test_a_vote_is_counted(posse_cluster):
@@ -12,7 +12,9 @@ a `ControlledCluster`'s agents did, pytest itself shows.
 """
 
 import importlib.util
+import os
 import re
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -59,6 +61,50 @@ else:
         pytest.fail(
             'posse_cluster needs pytest-asyncio: python -m pip install "posse-bandits[testing]"'
         )
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that lets a system be judged."""
+    parser.getgroup("posse").addoption(
+        "--posse-system",
+        metavar="MODULE:SYSTEM",
+        action="append",
+        default=[],
+        help="judge this system, or a run file's: what posse's own must hold, each as a test",
+    )
+
+
+class JudgedItem(pytest.Item):
+    """One check of `posse judge` as a test."""
+
+    def __init__(self, *, source: str, check: str, **given: Any) -> None:
+        super().__init__(**given)
+        self.source, self.check = source, check
+
+    def runtest(self) -> None:
+        """Judge, and fail with what was found."""
+        from posse.testing.judge import judge  # noqa: PLC0415
+
+        for found in judge(self.source, only=self.check):
+            if found.held is None:
+                pytest.skip(found.how)
+            if not found.held:
+                pytest.fail(str(found), pytrace=False)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(
+    session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Add the checks of each system that is to be judged."""
+    for source in config.getoption("--posse-system"):
+        from posse.testing.judge import CHECKS  # noqa: PLC0415
+
+        sys.path.extend({os.getcwd()} - {*sys.path})
+        items += [
+            JudgedItem.from_parent(session, name=f"{source}: {check}", source=source, check=check)
+            for check in CHECKS
+        ]
 
 
 @pytest.hookimpl(wrapper=True)

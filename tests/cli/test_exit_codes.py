@@ -15,6 +15,7 @@ SENTENCE = re.compile(
 """As a command says it, or as a line of the log where that has begun."""
 
 WRONG = {
+    "judge absent:SYSTEM": "module 'absent' is neither in",
     "import none.csv": "none.csv does not exist, or is no file",
     "run absent.toml": "absent.toml: cannot be read",
     "run .": "",
