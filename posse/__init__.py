@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from posse.results.record import RunRecord
     from posse.results.result import Result
     from posse.spec.runfile import RunSpec
+    from posse.study import arms_of, compare, read, run_audit, sweep
 
 __version__ = "0.2.0.dev0"
 
@@ -32,9 +33,14 @@ __all__ = [
     "RunRecord",
     "RunSpec",
     "SpecError",
+    "arms_of",
+    "compare",
     "load",
     "parse",
+    "read",
     "run",
+    "run_audit",
+    "sweep",
 ]
 
 _HOMES = {
@@ -44,6 +50,7 @@ _HOMES = {
     "results.record": ("RunRecord",),
     "results.result": ("Result",),
     "spec.runfile": ("RunSpec",),
+    "study": ("arms_of", "compare", "read", "run_audit", "sweep"),
 }
 
 

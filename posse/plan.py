@@ -5,6 +5,7 @@ Everything that runs, measures, shows or writes a run receives a plan.
 
 import ipaddress
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -225,6 +226,7 @@ def prepare(source: Source) -> Plan:
             spec = source
             system = find_system(spec.system, own_code.folders_of(spec.base, spec.path))
         case dict():
+            source = _with_names(source)
             system = _named_system(source)  # before other mistakes
             spec = convert(source, RunSpec, "")
         case _:
@@ -248,6 +250,24 @@ def _default_clock(spec: RunSpec, system: System) -> Clock:
         return "wall"
     live = isinstance(spec.arms, LiveArms)  # whose rewards nobody can look ahead of
     return next((c for c in system.clocks if not (live and c == "virtual")), system.clocks[0])
+
+
+def _with_names(raw: dict[str, Any]) -> dict[str, Any]:
+    """Plain data in which classes and functions given as `target` are named, as a file must."""
+    named = dict(raw)
+    for table in ("arms", "topology"):
+        own = raw.get(table)
+        target = own.get("target") if isinstance(own, dict) else None
+        if isinstance(own, dict) and callable(target):
+            name = f"{target.__module__}:{target.__qualname__}"
+            if "<locals>" in name:
+                raise SpecError(
+                    f"{table}.target", f"is {target!r:.80}, which is within a function: move it out"
+                )
+            module = getattr(sys.modules.get(target.__module__), "__file__", None)
+            path = [str(Path(module).resolve().parent)] if module else ["."]
+            named[table] = {"path": path, **own, "target": name}
+    return named
 
 
 def decode_plan(document: bytes) -> Plan:

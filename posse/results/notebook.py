@@ -54,6 +54,17 @@ def frame(records: list[RunRecord], name: str) -> Any:
     )
 
 
+def as_frame(rows: Sequence[dict[str, Any]]) -> Any:
+    """A table of these rows, of which some may lack a column; types as `frame` has them."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    columns = Columns((name, [row.get(name) for row in rows]) for name in names)
+    if importlib.util.find_spec("pandas") is None:
+        return columns
+    import pandas as pd  # noqa: PLC0415
+
+    return pd.DataFrame(columns).convert_dtypes()
+
+
 def html(head: str, rows: Sequence[tuple[str, str]], runs: Sequence[RunRecord]) -> str:
     """An HTML table of `rows` below `head`, with the regret curve if matplotlib is installed."""
     cells = "".join(

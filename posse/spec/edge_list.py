@@ -23,7 +23,7 @@ _MATRIX = "%%MatrixMarket"
 _MOST_ALONE = 100_000
 """Numbers from 0 up to here are ranks if nobody says how many agents there are."""
 
-Words = tuple[int, list[str]]
+EdgeWords = tuple[int, list[str]]
 """The number of a line, and its words."""
 
 
@@ -74,7 +74,7 @@ def read_edges(text: str, agents: int | None, weights: str | None) -> Graph:
     return replace(graph, attributes=numbers)
 
 
-def _words(text: str) -> Iterator[Words]:
+def _words(text: str) -> Iterator[EdgeWords]:
     for number, line in enumerate(text.splitlines(), start=1):
         told = re.split("[#%]", line)[0].strip()
         if not told:
@@ -92,7 +92,7 @@ def _words(text: str) -> Iterator[Words]:
         yield number, [*nodes, *words[2:]]
 
 
-def _matrix(text: str, lines: list[Words]) -> tuple[list[str], list[Words]]:
+def _matrix(text: str, lines: list[EdgeWords]) -> tuple[list[str], list[EdgeWords]]:
     """The nodes of a Matrix Market file, and its lines without that of its sizes."""
     head = text.split("\n", 1)[0].lower().split()
     if head[1:3] != ["matrix", "coordinate"] or not lines or len(lines[0][1]) != 3:
@@ -121,7 +121,7 @@ def _weight(number: int, words: list[str], weights: str | None) -> float | None:
     return float(words[2]) if weights else None
 
 
-def _nodes(lines: list[Words]) -> list[str]:
+def _nodes(lines: list[EdgeWords]) -> list[str]:
     """The nodes in their order of appearance; all are whole numbers, or none is."""
     nodes: dict[str, int] = {}
     for number, words in lines:

@@ -38,7 +38,7 @@ from posse.testing.simulator.many import simulate
 SEEDS, MESSAGES = 100, 60
 """Drawn faults, and messages that mean nothing, that a system is tried with."""
 
-_FILL: dict[str, Any] = {"horizon": 60, "epsilon": 1.0, "v": 1.2, "gamma": 1}
+_FILL: dict[str, Any] = {"horizon": 600, "epsilon": 1.0, "v": 1.2, "gamma": 1}
 """Parameters that a system may require, in a run that the judge makes itself."""
 
 
@@ -301,6 +301,8 @@ def _spends(judged: Judge) -> Iterator[str]:
         raise NotTried("it claims no ε")
     record = memory.run(judged.plan, 0)
     spent = (record.privacy and record.privacy.spent_per_agent) or []
+    if not record.communication.data.messages:
+        raise NotTried("nothing was sent in this run; judge a longer one, by a run file")
     if not spent or not max(spent):
         yield f"it claims ε = {claim.epsilon:.4g}, and its agents disclose no release"
     elif not claim.delta and max(spent) > claim.epsilon * (1 + 1e-9):
