@@ -55,6 +55,8 @@ GOSSIP = system("gossip", gossip, None, Settings, neighbours=True, **more)
 HASTY = system("hasty", sender, hasty, Settings, to_server=(Told,), **more)
 """
 
+EXAMPLES = Path(__file__).parents[1] / "examples" / "scripts"
+
 RUN: dict[str, Any] = {
     "seed": 3,
     "repeat": 2,
@@ -103,6 +105,25 @@ def test_both_engines_give_the_same_runs(folder: Path, name: str) -> None:
 def test_a_server_that_waits_for_nobody_is_named(folder: Path, engine: str) -> None:
     with pytest.raises(RunFailed, match=r"waits for One\(Told\), but nobody is left"):
         ran(folder, "asothers:HASTY", engine, parameters={"silent": True})
+
+
+def test_cdp_mab_as_a_script_is_cdp_mab() -> None:
+    keys: dict[str, Any] = {"parameters": {"horizon": 20_000, "epsilon": 0.5}, "agents": {"count": 6}}
+    script = ran(EXAMPLES, "cdp_mab:SYSTEM", **keys)
+    assert script == ran(EXAMPLES, "cdp-mab", **keys)
+    # a horizon that cuts a round short, before the first decision and after it
+    for horizon in (50, 3_000):
+        keys["parameters"]["horizon"] = horizon
+        cut, ours = (ran(EXAMPLES, name, **keys) for name in ("cdp_mab:SYSTEM", "cdp-mab"))
+        assert [run[2:] for run in cut] == [run[2:] for run in ours]
+
+
+@pytest.mark.parametrize("name", ["ucb", "gossip"])
+def test_the_examples_find_the_best_arm_in_both_engines(name: str) -> None:
+    keys = {"topology": {"kind": "ring"}} if name == "gossip" else {}
+    memory = ran(EXAMPLES, f"{name}:SYSTEM", **keys)
+    assert [run[0] for run in memory] == [0, 0]
+    assert ran(EXAMPLES, f"{name}:SYSTEM", "processes", **keys) == memory
 
 
 def test_what_is_given_decides_the_shape() -> None:
