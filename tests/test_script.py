@@ -108,7 +108,10 @@ def test_a_server_that_waits_for_nobody_is_named(folder: Path, engine: str) -> N
 
 
 def test_cdp_mab_as_a_script_is_cdp_mab() -> None:
-    keys: dict[str, Any] = {"parameters": {"horizon": 20_000, "epsilon": 0.5}, "agents": {"count": 6}}
+    keys: dict[str, Any] = {
+        "parameters": {"horizon": 20_000, "epsilon": 0.5},
+        "agents": {"count": 6},
+    }
     script = ran(EXAMPLES, "cdp_mab:SYSTEM", **keys)
     assert script == ran(EXAMPLES, "cdp-mab", **keys)
     # a horizon that cuts a round short, before the first decision and after it

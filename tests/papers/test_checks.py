@@ -42,7 +42,7 @@ def test_points_that_were_not_run_equally_often_are_compared_as_independent():
     mean, half = checks.combined(runs, ("a", 0), ("b", 0))
     # Welch: variances 2/3 / 4 and 2 / 2, so 1.35 degrees of freedom, rounded down to 1
     assert mean == 8.0
-    assert half == pytest.approx(12.706 * (1 / 6 + 1) ** 0.5)
+    assert half == pytest.approx(12.7062047362 * (1 / 6 + 1) ** 0.5)
     one = measured(a={0: [9, 10, 11]}, b={0: [1]})
     assert checks.combined(one, ("a", 0), ("b", 0)) == (9.0, math.inf)
     level = measured(a={0: [3, 3, 3]}, b={0: [1, 1]})
