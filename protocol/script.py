@@ -39,6 +39,7 @@ from posse.protocol.bounds import MOST_ARMS, Arm
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.machine import (
     COORDINATOR,
+    Broadcast,
     Disclose,
     Finish,
     PeerFinished,
@@ -159,9 +160,9 @@ class ScriptMachine:
         self._wait: One | Pull | None = None
         self._lacks: set[int] = set()
         """The senders whose message a `FromAll` still waits for."""
-        self._has: set[int] = set()
-        """The senders whose message for a `FromAll` is here."""
-        self._kept: dict[int, deque[Message]] = {}
+        self._has: dict[int, Message] = {}
+        """The messages for a `FromAll` that are here, by sender."""
+        self._kept: dict[int, deque[tuple[Message, int]]] = {}
         self._bytes: dict[int, int] = {}
         self._share = max(_SHARE, _MOST_KEPT // max(1, len(self._peers)))
         self._gone: set[int] = set()
@@ -172,8 +173,7 @@ class ScriptMachine:
         """Take one event, and return the effects to carry out."""
         if type(event) is Received:
             self._check(event)
-            self._keep(event)
-            return self._resumed(event)
+            return self._resumed(event) if self._takes(event) else []
         if type(event) is Pulled:
             return self._run(event.sums if event.rewards is None else event.rewards)
         if type(event) is Started:
@@ -209,7 +209,7 @@ class ScriptMachine:
         except RemoteProtocolError:
             return False
         for event in received:
-            self._keep(event)
+            self._takes(event)
         return True
 
     def _without(self, peer: int) -> list[Any]:
@@ -247,54 +247,53 @@ class ScriptMachine:
                 raise RemoteProtocolError(
                     "wrong-length", f"{type(message).__name__}.{name} has {len(value)} numbers"
                 )
-            if what != "arm" and not np.isfinite(value).all():
+            if what != "arm" and not _finite(value):
                 raise RemoteProtocolError("not-finite", f"{type(message).__name__}.{name}")
         if self._kept.get(sender) and self._bytes[sender] >= self._share:
             raise RemoteProtocolError(
                 "unread", f"{self._name} reads no {type(message).__name__} of {peer_name(sender)}"
             )
 
-    def _keep(self, event: Received) -> None:
-        kept = self._kept.get(event.sender)
+    def _takes(self, event: Received) -> bool:
+        """Whether the script waits for this message; if it does not, keep it."""
+        wait, sender, message = self._wait, event.sender, event.message
+        if isinstance(wait, One) and wait.fits(message):
+            if not isinstance(wait, FromAll):
+                return True
+            if sender in self._lacks:
+                self._lacks.discard(sender)
+                self._has[sender] = message
+                return True
+        kept = self._kept.get(sender)
         if kept is None:
-            kept = self._kept[event.sender] = deque()
-            self._bytes[event.sender] = 0
-        kept.append(event.message)
-        self._bytes[event.sender] += _size(event.message)
-        if event.sender in self._lacks and self._fits(event.message):
-            self._lacks.discard(event.sender)
-            self._has.add(event.sender)
-
-    def _fits(self, message: Message) -> bool:
-        return isinstance(self._wait, One) and self._wait.fits(message)
+            kept = self._kept[sender] = deque()
+            self._bytes[sender] = 0
+        size = len(_encode(message)) + _OVERHEAD
+        kept.append((message, size))
+        self._bytes[sender] += size
+        return False
 
     def _resumed(self, event: Received) -> list[Any]:
-        """Go on, if this message was what the script waits for."""
+        """Go on, if this message was the last that the script waits for."""
         wait = self._wait
-        if isinstance(wait, FromAll):
-            return self._run(self._taken(wait)) if self._still(wait) <= 0 else []
-        if isinstance(wait, One) and wait.fits(event.message):
-            return self._run(self._first(wait, (event.sender,)))
-        return []
+        if not isinstance(wait, FromAll):
+            return self._run(Heard(event.sender, event.message))
+        return self._run(self._taken(wait)) if self._still(wait) <= 0 else []
 
     def _first(self, wait: One, senders: Collection[int]) -> Heard | None:
         """The earliest message that fits, of the first of these senders that has one."""
         for sender in senders:
-            kept = self._kept.get(sender, ())
-            for place, message in enumerate(kept):
-                if wait.fits(message):
-                    del kept[place]  # type: ignore[union-attr]
-                    self._bytes[sender] -= _size(message)
-                    return Heard(sender, message)
+            if kept := self._kept.get(sender):
+                for place, (message, size) in enumerate(kept):
+                    if wait.fits(message):
+                        del kept[place]
+                        self._bytes[sender] -= size
+                        return Heard(sender, message)
         return None
 
     def _taken(self, wait: FromAll) -> dict[int, Any]:
-        """One message of each sender that has one, in the order of their ranks."""
-        most = wait.count if isinstance(wait, FromSome) else len(self._peers)
-        found: dict[int, Any] = {}
-        for sender in self._peers:
-            if len(found) < most and (heard := self._first(wait, (sender,))) is not None:
-                found[sender] = heard.message
+        """The messages that are here, in the order of their senders' ranks."""
+        found = dict(sorted(self._has.items()))
         if self._alone and not found:
             if self._empty:
                 raise LocalProtocolError(
@@ -311,7 +310,7 @@ class ScriptMachine:
         effects: list[Any] = []
         if isinstance(self._wait, FromAll) and self._wait.within < math.inf:
             effects.append(Timer(math.inf))
-        self._wait, self._lacks, self._has = None, set(), set()
+        self._wait, self._lacks, self._has = None, set(), {}
         while self._wait is None:
             try:
                 asked = self._resume(value)
@@ -337,6 +336,15 @@ class ScriptMachine:
 
     def _obtain(self, asked: Any, effects: list[Any]) -> Any:
         """The answer to what was yielded, or None and a `_wait`; adds to the effects."""
+        kind = type(asked)  # the commonest first: each is yielded once a round
+        if kind is Pull:
+            self._wait = asked
+            arms = tuple(map(operator.index, asked.arms))
+            effects.append(Pull(arms, operator.index(asked.times), asked.each))
+            return None
+        if kind is Send or kind is Broadcast:
+            effects.append(_plain(asked))
+            return None
         if isinstance(asked, type) and issubclass(asked, Message):
             asked = One(asked)
         if isinstance(asked, Pending):
@@ -351,11 +359,7 @@ class ScriptMachine:
             return answer
         if isinstance(asked, Noisy):
             return self._noisy(asked, effects)
-        if isinstance(asked, Pull):
-            self._wait = asked
-            arms = tuple(map(operator.index, asked.arms))
-            asked = Pull(arms, operator.index(asked.times), asked.each)
-        effects.append(_plain(asked))
+        effects.append(asked)
         return None
 
     def _await(self, wait: One) -> Any:
@@ -368,13 +372,15 @@ class ScriptMachine:
             return heard
         if wait.within < math.inf and not self._serves:
             raise LocalProtocolError(f"{self._name}: only the server can wait within a time")
-        kept = self._kept
-        self._has = {peer for peer in self._peers if any(map(wait.fits, kept.get(peer, ())))}
-        there = self._has | self._gone
-        self._lacks = {peer for peer in self._peers if peer not in there}
+        most = wait.count if isinstance(wait, FromSome) else len(self._peers)
+        for peer in self._peers:
+            if len(self._has) < most and (heard := self._first(wait, (peer,))) is not None:
+                self._has[peer] = heard.message
+        self._lacks = {n for n in self._peers if n not in self._has and n not in self._gone}
         if self._still(wait) <= 0:
-            self._lacks, self._has = set(), set()
-            return self._taken(wait)
+            found = self._taken(wait)
+            self._lacks, self._has = set(), {}
+            return found
         self._wait = wait
         return None
 
@@ -411,24 +417,32 @@ def _checks(kind: type[Message]) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
+_SHORT = 64
+"""Numbers of a list up to which Python looks at each."""
+
 _encode = msgspec.msgpack.Encoder().encode
 
 
-def _size(message: Message) -> int:
-    return len(_encode(message)) + _OVERHEAD
+def _finite(value: Any) -> bool:
+    """Whether a number, or each of a list, is finite."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    # numpy's way takes longer for a short list
+    return all(map(math.isfinite, value)) if len(value) < _SHORT else bool(np.isfinite(value).all())
 
 
-def _plain(effect: Any) -> Any:
+def _plain(effect: Send | Broadcast) -> Send | Broadcast:
     """An effect whose message has Python's numbers where the script gave numpy's."""
-    message = getattr(effect, "message", None)
-    if not isinstance(message, Message):
-        return effect
-    given = {
-        name: value.tolist()
-        for name in message.__struct_fields__
-        if isinstance(value := getattr(message, name), np.ndarray | np.generic)
-    }
+    message = effect.message
+    given = {}
+    for name in getattr(message, "__struct_fields__", ()):  # the host refuses what is no message
+        value = getattr(message, name)
+        if isinstance(value, _NUMPY):
+            given[name] = value.tolist()
     if not given:
         return effect
     message = msgspec.structs.replace(message, **given)
-    return Send(effect.to, message) if isinstance(effect, Send) else type(effect)(message)
+    return Send(effect.to, message) if isinstance(effect, Send) else Broadcast(message)
+
+
+_NUMPY = (np.ndarray, np.generic)
