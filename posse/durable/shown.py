@@ -7,9 +7,11 @@ its system would have said: `shown.msgpack`. Systems of posse itself need none.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 import numpy as np
+from msgspec import Meta
 
 from posse import system as systems
 from posse.errors import PosseError
@@ -37,7 +39,7 @@ SHOWN = "shown.msgpack"
 class _Figure(msgspec.Struct, kw_only=True):
     """A `Figure` with what it draws, by the number of the run; `fault`: why it cannot be drawn."""
 
-    name: str
+    name: Annotated[str, Meta(pattern=r"^[^/\\\x00]{1,100}$")]
     title: str
     style: Style
     x: str

@@ -1,10 +1,28 @@
-"""Makes text from a peer fit for a terminal, a log, a table and a page."""
+"""Makes text of others fit for a terminal, a log, a table, a figure and a paper.
+
+A page is written by templates that escape whatever they are given.
+"""
+
+import re
+import unicodedata
 
 LONGEST = 300
 """Characters of a peer's text in one line."""
 
 _LINES = 60
 """Lines of the traceback that an agent may send with its reason."""
+
+_LABEL = 120
+_CELL = 10_000
+
+_FORMULA = frozenset("=+-@")
+_TEX = {
+    **{letter: f"\\{letter}" for letter in "&%$#_{}"},
+    **{letter: f"{{{letter}}}" for letter in "[*"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+}
 
 
 def printable(text: str, longest: int = LONGEST) -> str:
@@ -14,6 +32,27 @@ def printable(text: str, longest: int = LONGEST) -> str:
     """
     shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[:longest])
     return shown + ("…" if len(text) > longest else "")
+
+
+def label(text: str) -> str:
+    """Text of a figure: its lines, each printable and no longer than a figure is wide."""
+    return "\n".join(printable(line, _LABEL) for line in text[: _LABEL * _LINES].split("\n"))
+
+
+def cell(text: str) -> str:
+    """A cell of a CSV file; ' before it keeps spreadsheets from running it as a formula.
+
+    They skip what does not print before it, and know the wide forms of =, +, - and @.
+    """
+    first = next(
+        (c for c in unicodedata.normalize("NFKC", text) if c.isprintable() and c != " "), ""
+    )
+    return f"'{text}" if first in _FORMULA or text.startswith(("\t", "\r")) else text
+
+
+def tex(text: str) -> str:
+    """A cell of a LaTeX table: each sign stands for itself, also [ and * after a row's end."""
+    return re.sub(r"[\\~^&%$#_{}\[*]", lambda match: _TEX[match[0]], printable(text, _CELL))
 
 
 def blamed(rank: int, reason: str, trouble: str = "") -> str:

@@ -3,6 +3,7 @@
 import io
 import math
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,11 +16,13 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.text import Text
+from matplotlib.ticker import Formatter, FuncFormatter, NullFormatter
 from matplotlib.transforms import ScaledTranslation
 
 from posse.errors import InputError
 from posse.gates import files
+from posse.gates.shown import label as printed
 from posse.measure.numbers import short
 from posse.protocol.arrays import FloatArray
 from posse.report.palette import PALETTE, variables
@@ -38,6 +41,7 @@ MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*"]
 
 _STYLE: Any = {
     "svg.fonttype": "none",
+    "text.parse_math": False,
     "font.size": 11.5,
     "axes.edgecolor": COLOUR["muted"],
     "axes.labelcolor": COLOUR["ink"],
@@ -126,8 +130,10 @@ def to_svg(figure: Figure, name: str, label: str) -> str:
     It has no size of its own, named colours and short numbers.
     """
     out = io.StringIO()
-    with mpl.rc_context({**_STYLE, "svg.hashsalt": name}):
+    with mpl.rc_context({**_STYLE, "svg.hashsalt": name}), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # labels may be too long for the figure
         try:
+            _disarm(figure)
             _legend(figure, figure.axes[0])
             figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
         except (ValueError, OverflowError) as error:  # of results that no run has, such as ±1e308
@@ -138,9 +144,9 @@ def to_svg(figure: Figure, name: str, label: str) -> str:
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
     svg = re.sub(r'<svg xmlns:xlink="[^"]*" width="[^"]*" height="[^"]*"', "<svg", svg, count=1)
-    svg = re.sub("<svg", f'<svg role="img" aria-label="{escape(label)}"', svg, count=1).replace(
-        "xlink:href", "href"
-    )
+    svg = re.sub(
+        "<svg", f'<svg role="img" aria-label="{escape(printed(label))}"', svg, count=1
+    ).replace("xlink:href", "href")
     svg = re.sub(r"font-family: [^;\"]*", "font-family: inherit", svg)
     svg = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font-size: \1", svg)
     for key, stand_in in COLOUR.items():
@@ -152,6 +158,47 @@ def to_svg(figure: Figure, name: str, label: str) -> str:
         if f'id="{key}"' in svg:
             svg = re.sub(rf'(["#]){key}\b', rf"\1{name}-{key}", svg)
     return re.sub(r"\s*\n\s*", " ", svg)
+
+
+class _PlainTicks(Formatter):
+    """The ticks of another formatter as plain text: formulas of posse's own, no others."""
+
+    def __init__(self, ticks: Formatter) -> None:
+        self._ticks = ticks
+
+    def __call__(self, value: float, place: int | None = None) -> str:
+        text = self._ticks(value, place)
+        if power := _POWER.fullmatch(text):
+            return power[1].replace(r"\times", "×") + "10" + power[2].translate(_RAISED)
+        return printed(_NUMBER.sub(r"\1", text))
+
+    def set_axis(self, axis: Any) -> None:
+        super().set_axis(axis)
+        self._ticks.set_axis(axis)
+
+    def set_locs(self, locs: Any) -> None:
+        self._ticks.set_locs(locs)
+
+    def get_offset(self) -> str:
+        return self._ticks.get_offset()
+
+
+_POWER = re.compile(r"\$\\mathdefault\{(-?(?:\d+\\times)?)10\^\{(-?\d+)\}\}\$")
+_NUMBER = re.compile(r"^\$\\mathdefault\{(-?[\d.]+)\}\$$")
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def _disarm(figure: Figure) -> None:
+    """Read no text of the figure as a formula, which may be endless, and let none be long."""
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(_PlainTicks(axis.get_major_formatter()))
+            if not isinstance(axis.get_minor_formatter(), NullFormatter):
+                axis.set_minor_formatter(_PlainTicks(axis.get_minor_formatter()))
+        for line in axes.get_legend_handles_labels()[0]:
+            line.set_label(printed(str(line.get_label())))
+    for text in figure.findobj(Text):
+        text.set_text(printed(text.get_text()))
 
 
 def _shorten(match: re.Match[str]) -> str:

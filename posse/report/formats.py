@@ -1,19 +1,15 @@
 """A page's tables and figures in files for a paper: LaTeX, CSV or SVG."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 from posse.gates import files
+from posse.gates.shown import tex
 from posse.report.page import Page, Table
 from posse.results import tables
 
 Format = Literal["tex", "csv", "svg"]
-
-_TEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"} | {
-    letter: f"\\{letter}" for letter in "&%$#_{}"
-}
 
 
 def write(page: Page, kind: Format, folder: Path) -> list[Path]:
@@ -49,10 +45,6 @@ def tabular(table: Table) -> str:
     """The table as LaTeX for the package booktabs, numbers to the right."""
     columns = "".join("r" if numeric else "l" for numeric in table.numeric)
     lines = [[*table.header], *([cell.text for cell in row] for row in table.rows)]
-    head, *body = (" & ".join(map(_escaped, line)) + r" \\" for line in lines)
+    head, *body = (" & ".join(map(tex, line)) + r" \\" for line in lines)
     inside = "\n".join([r"\toprule", head, r"\midrule", *body, r"\bottomrule"])
     return f"\\begin{{tabular}}{{{columns}}}\n{inside}\n\\end{{tabular}}\n"
-
-
-def _escaped(text: str) -> str:
-    return re.sub(r"[\\~^&%$#_{}]", lambda match: _TEX[match[0]], text)

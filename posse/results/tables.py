@@ -8,12 +8,11 @@ from typing import IO, Any
 
 import msgspec
 
+from posse.gates import shown
 from posse.protocol.control import LinkCount
 from posse.protocol.log import Row
 from posse.results.measures import MEASURES
 from posse.results.record import RunRecord
-
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ def _agents(run: RunRecord) -> Iterator[tuple[Any, ...]]:
 
 
 def write(file: IO[str], header: Sequence[Any], rows: Iterable[Sequence[Any]]) -> None:
-    """Write header and rows. A ' before a text keeps spreadsheets from running it as a formula."""
+    """Write header and rows. See `posse.gates.shown.cell`."""
     writer = csv.writer(file)
     writer.writerow(map(_plain, header))
     for row in rows:
@@ -87,4 +86,4 @@ def write(file: IO[str], header: Sequence[Any], rows: Iterable[Sequence[Any]]) -
 def _plain(cell: Any) -> Any:
     if isinstance(cell, float) and math.isnan(cell):
         return ""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
+    return shown.cell(cell) if isinstance(cell, str) else cell

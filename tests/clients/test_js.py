@@ -12,11 +12,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+import zmq
 
 from posse.durable.directory import SPECIFICATION, RunDirectory
 from posse.engines import memory
 from posse.plan import Plan
+from posse.protocol.wire import HEADER, MAGIC, VERSION
 from posse.results.record import RunRecord
 from posse.security import keys
 from tests.support.patience import PATIENCE
@@ -216,3 +219,29 @@ def test_it_joins_the_command_and_finds_the_best_of_random_arms(
     assert way.cuts >= 3
     assert [client.ended() for client in clients] == [(0, "")] * 2
     assert ours.wait(PATIENCE) == 0
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        (["Refused", "\x1b]0;owned\x07"], r"refused this agent: \u{1b}]0;owned\u{7}"),
+        (["Welcome", [], {}], "what this client cannot take: a damaged Welcome"),
+        (["Synced", None, None], "what this client cannot take: a damaged Synced"),
+        (["Configure", 0, b""], "what this client cannot take: "),
+    ],
+)
+def test_a_hostile_coordinator_gets_a_printable_sentence(fields: list[Any], said: str) -> None:
+    """Attack r14."""
+    header = HEADER.pack(MAGIC, VERSION, 1, 0xFFFFFFFF, -1, 0, 0.0, 0)
+    with zmq.Context() as context, context.socket(zmq.ROUTER) as socket:
+        socket.linger = 0
+        port = socket.bind_to_random_port("tcp://127.0.0.1")
+        words = ["node", str(PROGRAM), "--join", f"tcp://127.0.0.1:{port}"]
+        with subprocess.Popen(words, stderr=subprocess.PIPE) as client:
+            assert socket.poll(int(PATIENCE * 1_000))
+            who, _ = socket.recv_multipart()
+            socket.send_multipart([who, header + msgspec.msgpack.encode(fields)])
+            shown = client.stderr.read().decode()
+            assert client.wait(PATIENCE) == 1
+    assert said in shown
+    assert all(sign.isprintable() for sign in shown.rstrip("\n"))

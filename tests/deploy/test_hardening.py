@@ -46,6 +46,15 @@ SWARM = {
 }
 
 
+def test_a_container_reaches_nobody_but_its_peers() -> None:
+    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    for whole in (compose, SWARM["stack"]):
+        assert whole["networks"] == {"posse": {"internal": True}}
+    for service in (*SERVICES.values(), *SWARM["stack"]["services"].values()):
+        assert service["networks"] == ["posse"]
+        assert "ports" not in service
+
+
 @pytest.mark.parametrize("name", SWARM)
 def test_on_a_swarm_each_party_has_its_own_secret_and_volume_and_ends_once(name: str) -> None:
     stack = SWARM[name]

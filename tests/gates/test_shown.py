@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posse.gates.shown import blamed, printable
+from posse.gates.shown import blamed, cell, label, printable, tex
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,38 @@ def test_a_reason_names_who_gave_it() -> None:
     assert blamed(3, "agent 30 lied") == "agent 3 cannot go on: agent 30 lied"
     assert blamed(3, "agent 3: a\x07\nb\x1b\nc", "; why") == "agent 3: a\\x07; why\nb\\x1b\nc"
     assert len(blamed(0, "x\n" * 4_000).split("\n")) == 61
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("=1+1", "+1", "-1", "@x", "\t=1", "\r=1", "\n=1", " =1", "\u200b=1", "\u00a0=1"),
+        *("\uff1d1", "\uff0b1", "\uff20x", "\n\uff1d1", "\tplain"),
+    ],
+)
+def test_a_formula_in_a_cell_is_text(text: str) -> None:
+    assert cell(text) == f"'{text}"
+
+
+def test_other_cells_are_as_they_are() -> None:
+    for text in ("", "a = b", "[x]", "5", "'quoted", "日本"):
+        assert cell(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("50% & a_b", r"50\% \& a\_b"),
+        ("[0.5ex] x", "{[}0.5ex] x"),
+        ("* x", "{*} x"),
+        ("\\input{x}", r"\textbackslash{}input\{x\}"),
+        ("a\n\nb\x1b", r"a\textbackslash{}n\textbackslash{}nb\textbackslash{}x1b"),
+    ],
+)
+def test_each_sign_of_a_cell_in_latex_stands_for_itself(text: str, shown: str) -> None:
+    assert tex(text) == shown
+
+
+def test_a_label_has_short_printable_lines() -> None:
+    assert label("rate\nof \x1b[2J" + "a" * 10**6) == "rate\nof \\x1b[2J" + "a" * 113 + "…"
+    assert label("a\n" * 10**5).count("\n") < 4_000

@@ -89,3 +89,39 @@ def test_a_short_line_lies_on_the_long_one_that_begins_with_it() -> None:
             curve(axes, index, str(end), times, times, times, times, shades=2)
         short, long = axes.get_lines()
     assert short.get_zorder() > long.get_zorder() >= 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"$\foo$",
+        "$" + "{" * 3000 + "}" * 3000 + "$",
+        "$" + r"\frac{1}{" * 25 + "x" + "}" * 25 + "$",
+        "a" * 10**6,
+        "nul \x00 and \x1b",
+        "</text><script>alert(1)</script>",
+    ],
+)
+def test_labels_are_no_formulas_and_end(text: str) -> None:
+    """A folder of results may have any; some formulas would take for ever (attack r15)."""
+    with canvas() as (figure, axes):
+        for mark in range(2):
+            axes.plot([1, 2], [mark, 3], label=f"{mark}{text}")
+        axes.set(xlabel=text, ylabel=text, title=text)
+        axes.set_yticks([0, 1], labels=[text, "b"])
+        axes.set_xscale("log")
+        svg = to_svg(figure, "labels", text[:100])
+    assert "\x00" not in svg
+    assert "\x1b" not in svg
+    assert "<script" not in svg
+    assert len(svg) < 200_000
+
+
+def test_powers_of_ten_are_drawn_as_plain_text() -> None:
+    with canvas() as (figure, axes):
+        axes.plot([1e-3, 1e5], [1, 2])
+        axes.set_xscale("log")
+        svg = to_svg(figure, "powers", "powers")
+    assert ">10⁻³<" in svg
+    assert ">10⁵<" in svg
+    assert "mathdefault" not in svg

@@ -5,7 +5,7 @@ import { decode } from "@msgpack/msgpack";
 import { VirtualClock, WallClock } from "./activity.js";
 import { bernoulli, type Arms } from "./arms.js";
 import { Cdp } from "./cdp.js";
-import { COORDINATOR, encodeFrame, NO_RUN, Plane, type Frame } from "./codec.js";
+import { COORDINATOR, encodeFrame, NO_RUN, Plane, printable, type Frame } from "./codec.js";
 import { Ddp } from "./ddp.js";
 import type { Keys } from "./keys.js";
 import { Mase } from "./mase.js";
@@ -15,6 +15,9 @@ import { Uplink } from "./uplink.js";
 
 /** Frames kept for a run that has not begun here; honest neighbours are a slot ahead at most. */
 const MOST_EARLY = 10_000;
+
+/** Of a configuration. */
+const BOUNDED = { maxStrLength: 1 << 20, maxBinLength: 1 << 20, maxArrayLength: 1 << 16, maxMapLength: 1 << 16 };
 
 const WITH_NEIGHBOURS = ["ddp-mab"];
 
@@ -85,7 +88,7 @@ class Agent {
   private fail(reason: string): void {
     this.uplink.close();
     this.mesh.close();
-    this.reject(new Error(reason));
+    this.reject(new Error(printable(reason)));
   }
 
   private heard(frame: Frame): void {
@@ -116,7 +119,7 @@ class Agent {
   }
 
   private configure(rank: number, bytes: Uint8Array): void {
-    const setup = decode(bytes) as Setup;
+    const setup = decode(bytes, BOUNDED) as Setup;
     setup.parameters = { ...DEFAULTS[setup.system], ...setup.parameters };
     const trouble = cannotPlay(setup);
     if (trouble) return this.fail(trouble);
@@ -176,7 +179,10 @@ function clockOf(run: Run): Clock {
 }
 
 /** Why this client cannot take part in such runs; "" if it can. */
-function cannotPlay({ system, mode, sign, arms, parameters }: Setup): string {
+function cannotPlay({ system, mode, sign, arms, parameters, agents, rate, neighbours }: Setup): string {
+  if (!Number.isInteger(agents) || agents < 1 || typeof rate !== "number" || !Array.isArray(neighbours)) {
+    return "the coordinator's configuration is damaged";
+  }
   if (!["mase", "cdp-mab", "ddp-mab"].includes(system)) return `${system} is not mase, cdp-mab or ddp-mab`;
   if (mode !== "lab") return `the mode is ${mode}; this client has the lab's noise and no ledger`;
   if (sign) return "engine.sign is true; this client does not sign";
@@ -184,6 +190,8 @@ function cannotPlay({ system, mode, sign, arms, parameters }: Setup): string {
     return "the arms are not of kind bernoulli with one list of means, as this client needs them";
   }
   if (parameters.noise === "shared") return "noise is 'shared'; this client has no masks";
+  const wrong = Object.entries(parameters).find(([, value]) => typeof value === "number" && !(Math.abs(value) <= 1e9));
+  if (wrong !== undefined) return `${wrong[0]} is ${wrong[1]}, which no run takes`;
   const { exchange } = parameters;
   return system !== "ddp-mab" || exchange === "gis" ? "" : `exchange is '${exchange}'; this client has 'gis'`;
 }

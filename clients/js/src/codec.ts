@@ -115,3 +115,9 @@ export function packIntegers(values: number[]): Buffer {
   values.forEach((value, place) => bytes.writeBigInt64LE(BigInt(value), 8 * place));
   return bytes;
 }
+
+/** One line for a terminal: what others wrote may hold escape codes, or text that runs backwards. */
+export function printable(text: unknown, longest = 2_000): string {
+  const shown = String(text).slice(0, longest);
+  return shown.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (sign) => `\\u{${sign.codePointAt(0)!.toString(16)}}`);
+}

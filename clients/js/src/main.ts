@@ -4,12 +4,13 @@
 import { parseArgs } from "node:util";
 
 import { takePart } from "./agent.js";
+import { printable } from "./codec.js";
 import { readKeys } from "./keys.js";
 
 const text = { type: "string" } as const;
 
 function end(error: Error): never {
-  console.error(error.message);
+  console.error(printable(error.message));
   process.exit(1);
 }
 process.on("uncaughtException", end);

@@ -95,9 +95,15 @@ export class Uplink {
   }
 
   private take(bytes: Buffer): void {
-    const frame = decodeFrame(this.session.take(bytes) ?? bytes);
-    if (frame === undefined || frame.source !== COORDINATOR) return;
-    if (!this.takeJoining(frame)) this.owner.heard(frame);
+    try {
+      const frame = decodeFrame(this.session.take(bytes) ?? bytes);
+      if (frame === undefined || frame.source !== COORDINATOR) return;
+      require(frame);
+      if (!this.takeJoining(frame)) this.owner.heard(frame);
+    } catch (error) {
+      // whatever a coordinator sends ends this agent by a sentence at most
+      this.owner.failed(`the coordinator sent what this client cannot take: ${(error as Error).message}`);
+    }
   }
 
   /** Take a frame that belongs to this connection only; false if it is none. */
@@ -177,4 +183,21 @@ export class Uplink {
     const header = { plane: Plane.Control, run: NO_RUN, source: this.rank, sequence: 0, now: 0, sent: 0n };
     return encodeFrame(header, kind, fields);
   }
+}
+
+/** The types of what a coordinator says outside runs. */
+const FIELDS: Record<string, string[]> = {
+  Refused: ["string"],
+  Welcome: ["number", "string"],
+  Synced: ["number", "number"],
+  Resumed: ["number"],
+  Configure: ["number", "object"],
+};
+
+function require({ kind, fields }: Frame): void {
+  const wrong = FIELDS[kind]?.some((type, place) => {
+    const value = typeof fields[place] === "bigint" ? Number(fields[place]) : fields[place];
+    return typeof value !== type || value === null || (type === "number" && !Number.isInteger(value));
+  });
+  if (wrong) throw new Error(`a damaged ${kind}`);
 }
