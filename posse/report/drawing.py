@@ -144,9 +144,8 @@ def to_svg(figure: Figure, name: str, label: str) -> str:
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
     svg = re.sub(r'<svg xmlns:xlink="[^"]*" width="[^"]*" height="[^"]*"', "<svg", svg, count=1)
-    svg = re.sub(
-        "<svg", f'<svg role="img" aria-label="{escape(printed(label))}"', svg, count=1
-    ).replace("xlink:href", "href")
+    named = f'<svg role="img" aria-label="{escape(printed(label))}"'
+    svg = svg.replace("<svg", named, 1).replace("xlink:href", "href")
     svg = re.sub(r"font-family: [^;\"]*", "font-family: inherit", svg)
     svg = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font-size: \1", svg)
     for key, stand_in in COLOUR.items():
