@@ -24,10 +24,9 @@ import msgspec
 from posse import __version__
 from posse.agent.own_run import TheirRun
 from posse.agent.states import JOINED_STATES, TRANSITIONS, JoinEvent, JoinState
-from posse.errors import PosseError
-from posse.gates.decode import Packed, Undecodable
+from posse.errors import InputError, PosseError
 from posse.gates.shown import printable
-from posse.hosts.agent_setup import SAME_VERSION, AgentSetup
+from posse.hosts.agent_setup import SAME_VERSION, AgentSetup, read_setup
 from posse.hosts.effects import (
     BeginSession,
     ConnectNeighbours,
@@ -52,7 +51,6 @@ from posse.protocol.wire import VERSION, Codec, in_our_version, read_header
 from posse.security.address import inbox_trouble
 
 _CODEC = Codec(control.TO_JOINING)
-_SETUP: Packed[AgentSetup] = Packed(AgentSetup)
 _LONGEST_REASON = 1_000
 _ROUND_TRIPS = 8
 _FAILED_IN_A_ROW = 6
@@ -421,9 +419,9 @@ class Joining:
 
     def _configured(self, rank: int, encoded: bytes, now: float) -> list[JoiningEffect]:
         try:
-            decoded = _SETUP.read(encoded)
-        except Undecodable as error:
-            reason = f"the coordinator's configuration cannot be decoded: {error}"
+            decoded = read_setup(rank, encoded)
+        except InputError as error:
+            reason = f"the coordinator's configuration cannot be decoded: {printable(str(error))}"
             return [Fail(f"{reason}; check that both have the same posse version", PosseError)]
         if decoded.mode == "field" and decoded.clock != "wall":
             # any other clock's control messages depend on raw rewards

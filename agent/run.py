@@ -17,8 +17,9 @@ from posse.arms.timed import TimedBuffer
 from posse.clocks.immediate import SlotPace, WallPace
 from posse.clocks.pace import ArmsOrder, Pace, SharedPace
 from posse.clocks.virtual import Activity, VirtualPace
-from posse.gates.decode import Packed, Undecodable
-from posse.hosts.agent_setup import AgentSetup
+from posse.errors import InputError
+from posse.gates.decode import Packed
+from posse.hosts.agent_setup import AgentSetup, check_told
 from posse.hosts.endpoint import NEIGHBOURS, Endpoint, no_link_error, unheard_error
 from posse.hosts.sources import Chance
 from posse.hosts.spending import NOT_KEPT, SpendingRequest
@@ -172,7 +173,7 @@ class AgentRun:
             self._losses += 1
             self._tell_of_others(PeerLost(message.agent), now)
         elif isinstance(message, control.Regroup):
-            self._tell_of_others(_regrouped(message), now)
+            self._tell_of_others(_regrouped(message, self._system), now)
         else:
             raise RemoteProtocolError("out-of-turn", type(message).__name__)
 
@@ -394,10 +395,11 @@ class AgentRun:
         )
 
 
-def _regrouped(order: control.Regroup) -> Regrouped:
+def _regrouped(order: control.Regroup, system: System) -> Regrouped:
     try:
         knowledge = _KNOWLEDGE.read(order.knowledge)
-    except Undecodable as error:
+        check_told(system, knowledge)
+    except InputError as error:
         raise RemoteProtocolError("malformed", f"knowledge: {error}") from None
     return Regrouped(**msgspec.structs.asdict(order) | {"knowledge": knowledge})
 

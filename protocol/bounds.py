@@ -27,7 +27,7 @@ AnyRank = Annotated[int, Meta(ge=-1, lt=MOST_AGENTS)]
 """-1: the coordinator, or nobody yet."""
 
 Arm = Annotated[int, Meta(ge=0, lt=MOST_ARMS)]
-Ranks = Annotated[tuple[Rank, ...], Meta(max_length=MOST_AGENTS)]
+RankNumbers = Annotated[tuple[Rank, ...], Meta(max_length=MOST_AGENTS)]
 ArmNumbers = Annotated[tuple[Arm, ...], Meta(max_length=MOST_ARMS)]
 
 Nanoseconds = Annotated[int, Meta(ge=-(1 << 61), le=1 << 61)]

@@ -19,7 +19,7 @@ from posse.protocol.bounds import (
     Nanoseconds,
     PackedBytes,
     Rank,
-    Ranks,
+    RankNumbers,
     Seed,
     Whole,
 )
@@ -245,7 +245,7 @@ class Regroup(Control, frozen=True):
     """After `view` losses, where the agents that are left go on; see `machine.Regrouped`."""
 
     view: Count
-    neighbours: Ranks
+    neighbours: RankNumbers
     knowledge: Annotated[bytes, Meta(max_length=4 << 20)]
     round: Count
     begun: Count

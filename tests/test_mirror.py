@@ -23,7 +23,7 @@ kinds, values and interfaces, which decide nothing: tests/hosts/test_effects.py
     posse: errors
     agent: site
     coordinator: setups
-    posse/hosts: agent_setup spending
+    posse/hosts: spending
     posse/system: context network record
 a live agent's door, as an application uses it: tests/live/test_client.py
     posse/live: address doors service

@@ -6,7 +6,8 @@ import msgspec
 from msgspec import Meta
 
 from posse.arms import ArmsSpec
-from posse.protocol.bounds import Count
+from posse.gates.decode import Packed, Undecodable
+from posse.protocol.bounds import MOST_AGENTS, MOST_ARMS, Count, Name, Rank, RankNumbers
 from posse.protocol.machine import Variant
 from posse.protocol.privacy import Claim
 from posse.protocol.signing import run_name
@@ -15,11 +16,17 @@ from posse.spec.privacy import PrivacySpec
 from posse.spec.runfile import Clock, Mode
 from posse.system import get_system
 from posse.system.claims import ClaimContext, for_persons
+from posse.system.record import System
 
 SAME_VERSION = "install the same version of posse for both"
 """What to do where a coordinator and an agent do not understand each other."""
 
 Nonce = Annotated[bytes, Meta(min_length=16, max_length=16)]
+_LONGEST_PATH = 4096
+_Table = Annotated[dict[Name, Any], Meta(max_length=100)]
+"""What a model of the system's own checks: `read_setup`."""
+
+_ByRank = Annotated[dict[Rank, Name], Meta(max_length=MOST_AGENTS)]
 
 
 class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,27 +50,27 @@ class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
     Above 20 attributes: one for each thing that an agent may know.
     """
 
-    system: str
+    system: Name
     variant: Variant
-    parameters: dict[str, Any]
-    agents: int
-    arms: ArmsSpec | int
-    rate: float
+    parameters: _Table
+    agents: Annotated[int, Meta(ge=1, le=MOST_AGENTS)]
+    arms: ArmsSpec | Annotated[int, Meta(ge=1, le=MOST_ARMS)]
+    rate: Annotated[float, Meta(gt=0, le=1)]
     clock: Clock
-    base: str
-    neighbours: tuple[int, ...] = ()
-    inboxes: dict[int, str] = {}
-    keys: dict[int, str] = {}
+    base: Annotated[str, Meta(max_length=_LONGEST_PATH)]
+    neighbours: RankNumbers = ()
+    inboxes: _ByRank = {}
+    keys: _ByRank = {}
     first: Count = 0
     mode: Mode = "lab"
-    knowledge: dict[str, Any] = {}
+    knowledge: _Table = {}
     privacy: PrivacySpec = PrivacySpec()
     alone: bool = False
     name: Annotated[bytes, Meta(max_length=32)] = b""
-    nonces: tuple[Nonce, ...] = ()
+    nonces: Annotated[tuple[Nonce, ...], Meta(max_length=MOST_AGENTS)] = ()
     sign: bool = False
     durable: bool = False
-    alive: Annotated[float, Meta(gt=0)] = 5.0
+    alive: Annotated[float, Meta(ge=1e-3, le=3600.0)] = 5.0
 
     @property
     def signed_name(self) -> bytes:
@@ -94,3 +101,33 @@ class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
     def arm_count(self) -> int:
         """K, the number of arms."""
         return self.arms if isinstance(self.arms, int) else self.arms.arm_count()
+
+
+_SETUP: Packed[AgentSetup] = Packed(AgentSetup)
+
+
+def read_setup(rank: int, encoded: bytes) -> AgentSetup:
+    """What a coordinator sent agent `rank`, if it is a setup in every part; else `InputError`."""
+    setup = _SETUP.read(encoded)
+    near = set(setup.neighbours)
+    if rank >= setup.agents or rank in near or len(near) < len(setup.neighbours):
+        raise Undecodable(f"agent {rank} of {setup.agents} has other neighbours than others, once")
+    if max(near, default=0) >= setup.agents or not near.issuperset([*setup.inboxes, *setup.keys]):
+        raise Undecodable("it has neighbours that are no agents, or addresses of who is none")
+    system = get_system(setup.system)
+    convert(setup.parameters, system.parameters, "parameters")
+    check_told(system, setup.knowledge)
+    if isinstance(setup.arms, int) is not system.shares_arms:
+        raise Undecodable("its arms are shared where each agent has its own, or the reverse")
+    if not isinstance(setup.arms, int):
+        try:
+            setup.arms.check_agents(setup.agents)
+        except ValueError as error:
+            raise Undecodable(str(error)) from None
+    return setup
+
+
+def check_told(system: System, knowledge: dict[str, Any]) -> None:
+    """`SpecError` for knowledge of the graph that the system's `Wiring` cannot have told."""
+    if system.wiring is not None:
+        convert(knowledge, system.wiring.told, "knowledge")

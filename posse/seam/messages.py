@@ -1,7 +1,15 @@
 """Messages and parameters: their bounds, bytes, signatures, and what machines refuse."""
 
 from posse.protocol.arrays import BoolArray, FloatArray, IntArray
-from posse.protocol.bounds import MOST_AGENTS, MOST_PULLS, Arm, Count, PackedBytes, Rank
+from posse.protocol.bounds import (
+    MOST_AGENTS,
+    MOST_PULLS,
+    Arm,
+    Count,
+    PackedBytes,
+    Rank,
+    RankNumbers,
+)
 from posse.protocol.errors import (
     Contradiction,
     Equivocation,
@@ -37,6 +45,7 @@ __all__ = [
     "Plane",
     "PublicRow",
     "Rank",
+    "RankNumbers",
     "RemoteProtocolError",
     "Row",
     "Signer",

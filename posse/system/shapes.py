@@ -80,6 +80,7 @@ class Wiring:
     - `components`: the graph may be disconnected
     - `broadcasts`: an agent sends the same to all neighbours, never to just one
     - `untold`: parameters that agents are not sent; `network` tells each agent its part
+    - `told`: the type of what `network` tells an agent, which refuses all else
     - `regroup(graph, present)`: the network after losses, if agents must agree on who takes part;
       it tells each the `members`
     """
@@ -90,6 +91,7 @@ class Wiring:
     broadcasts: bool = False
     untold: tuple[str, ...] = ()
     regroup: Callable[[Graph, Collection[int]], Network] | None = None
+    told: Any = dict[str, Any]
 
     def __post_init__(self) -> None:
         if not callable(self.network):

@@ -11,6 +11,7 @@ import pytest
 from posse import __version__
 from posse.agent.joining import Closure, Joining
 from posse.agent.states import JoinState
+from posse.arms.bernoulli import BernoulliArms
 from posse.errors import PosseError
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.effects import (
@@ -45,8 +46,8 @@ SETUP = AgentSetup(
     system="mase",
     variant="printed",
     parameters={},
-    agents=2,
-    arms=3,
+    agents=8,
+    arms=BernoulliArms(means=[0.9, 0.5, 0.1]),
     rate=1.0,
     clock="wall",
     base="",

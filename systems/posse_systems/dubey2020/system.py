@@ -85,6 +85,7 @@ from posse_systems.dubey2020.messages import (
     Bundle,
     ByzantineParameters,
     ContaminatedParameters,
+    ContaminatedTold,
     Contamination,
     CooperativeParameters,
     DuplicatesRow,
@@ -92,6 +93,7 @@ from posse_systems.dubey2020.messages import (
     PrivateAloneParameters,
     PrivateParameters,
     RobustParameters,
+    Told,
     doubling_counts,
     hops,
     means_record,
@@ -656,7 +658,9 @@ class BundleReader(MessageReader):
                     yield Statistic(int(row["origin"]), arm, [float(mean)], name, most)
 
 
-_WITH_LIARS = Wiring(_lay_network, broadcasts=True, untold=("contamination",))
+_WITH_LIARS = Wiring(
+    _lay_network, broadcasts=True, untold=("contamination",), told=ContaminatedTold
+)
 _cooperation = partial(
     System,
     clocks=("slots",),
@@ -677,7 +681,8 @@ PRIVATE_UCB = _cooperation(
     paper=f"{PAPER}, Algorithms 1 and 2",
     parameters=PrivateParameters,
     shape=Mesh(
-        AgentRole(_make_private, (Bundle,), signs=True), Wiring(_lay_network, broadcasts=True)
+        AgentRole(_make_private, (Bundle,), signs=True),
+        Wiring(_lay_network, broadcasts=True, told=Told),
     ),
     claim=claim_private,
     unit_interval=UnitInterval(),
@@ -717,7 +722,7 @@ COOPERATIVE_UCB = _cooperation(
     parameters=CooperativeParameters,
     shape=Mesh(
         AgentRole(_make_sharing, (Bundle,), signs=True),
-        Wiring(partial(_lay_network, in_unit=True), broadcasts=True),
+        Wiring(partial(_lay_network, in_unit=True), broadcasts=True, told=Told),
     ),
     claim=claim_means,
     one_form=True,

@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
+import msgspec
 from msgspec import Meta
 
 from posse.seam.masking import Dropouts
@@ -29,6 +30,7 @@ from posse.seam.messages import (
     Plane,
     PublicRow,
     Rank,
+    RankNumbers,
     RemoteProtocolError,
     Row,
 )
@@ -382,3 +384,20 @@ class LeftRow(Row, frozen=True):
 
     table: ClassVar[str] = "left"
     arm: tuple[int, ...]
+
+
+class DdpTold(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What an agent of DDP-MAB is told of the graph; `members` only after a loss."""
+
+    diameter: Annotated[int, Meta(ge=0, lt=MOST_AGENTS)]
+    members: RankNumbers = ()
+
+
+class HdpTold(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What an agent of HDP-MAB is told: its next hop, and its children with their slots."""
+
+    towards: Rank | None
+    children: Annotated[list[tuple[Rank, Slot]], Meta(max_length=MOST_AGENTS)]
+    slots: Annotated[int, Meta(ge=0, lt=MOST_AGENTS)]
+    component: RankNumbers
+    members: RankNumbers = ()

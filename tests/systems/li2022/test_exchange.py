@@ -53,6 +53,7 @@ def test_a_relay_cannot_pass_it_on_in_anothers_name_in_another_round_or_cut_off(
 
 def test_two_values_that_an_origin_signed_are_its_fault_and_no_relays() -> None:
     first, relay, last = travelling()
+    first.signer._last.clear()  # as who keeps no register
     first.begin(4, ROW / 2)
     last.rows[0] = last.unpack(first.pack((0,)), (0,))[0]
     with pytest.raises(RemoteProtocolError, match="equivocation: agent 0 signed two values"):
