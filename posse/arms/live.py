@@ -154,6 +154,10 @@ class LiveArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="live
             most_of_person=persons.most if persons is not None else None,
         )
 
+    def key(self, base: str, rank: int) -> tuple[str, str]:
+        """What tells an agent's service from others of this process."""
+        return str(self._store(base, rank)), str(rank)
+
     def service(
         self, base: str, rank: int, persons: Persons | None = None, door: tuple[str, str] = ("", "")
     ) -> Service:
@@ -177,7 +181,7 @@ class LiveArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="live
                     raise
             return made
 
-        made = service_of((str(self._store(base, rank)), str(rank)), make)
+        made = service_of(self.key(base, rank), make)
         if made.settings != settings:
             raise PosseError(
                 f"agent {rank}: this process serves other live arms at {self._store(base, rank)}; "

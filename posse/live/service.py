@@ -326,6 +326,14 @@ def service_of(key: tuple[str, ...], make: Callable[[], Service]) -> Service:
         return _SERVICES[key]
 
 
+def serve_by(key: tuple[str, ...], service: Service | None) -> None:
+    """Let this service be the one of its key, in a simulation; None: none is any more."""
+    with _OPENING:
+        _SERVICES.pop(key, None)
+        if service is not None:
+            _SERVICES[key] = service
+
+
 def services() -> list[Service]:
     """All services of this process."""
     return list(_SERVICES.values())

@@ -17,12 +17,15 @@ import msgspec
 
 from posse import defect
 from posse.agent.remote import remote_agent
+from posse.arms import LiveArms
 from posse.durable.capture import Tap, writing
 from posse.engines.simulated.machine import SimulatedDisk, SimulatedWorld
 from posse.engines.simulated.network import SimulatedNetwork
 from posse.engines.simulated.schedule import Process, TurnSchedule
 from posse.engines.simulated.starter import SimulatedStarter, started
+from posse.engines.simulated.visitors import SimulatedDoor
 from posse.errors import PosseError
+from posse.live.service import serve_by
 from posse.log import LOG
 from posse.plan import Plan, prepare
 from posse.protocol.bounds import MOST_AGENTS
@@ -89,6 +92,8 @@ class SimulatedCluster:
     came_late = False
     """Whether the coordinator was started when agents had been let go already."""
     _last_up: Process | None = None
+    doors: dict[int, SimulatedDoor]
+    """Where applications ask, by rank, if arms are live."""
 
     def __init__(
         self,
@@ -141,7 +146,7 @@ class SimulatedCluster:
         """Other coordinators that were started, at the same address."""
         self.replaced = 0
         """How often one of them had its place, and may have begun a run of its own."""
-        self.not_refused = 0
+        self.not_refused, self.doors = 0, {}
         """How many of them did not end by themselves beside one that stayed up."""
         self.went_back: list[int] = []
         """Processes whose journal lost rows of the run that it is of."""
@@ -272,7 +277,19 @@ class SimulatedCluster:
         self.rivals.append(process)
         return process
 
+    def _open_door(self, rank: int, world: SimulatedWorld) -> None:
+        """Let an application ask the agent, if its arms are live."""
+        spec = self.plan.spec
+        if not isinstance(spec.arms, LiveArms):
+            return
+        if (door := self.doors.get(rank)) is None:
+            settings = spec.arms.settings(spec.privacy.persons)
+            door = self.doors[rank] = SimulatedDoor(settings, rank, self.seed, world.wall)
+        door.restart(world.wall)
+        serve_by(spec.arms.key(spec.base, rank), door)
+
     def _take_part(self, rank: int, world: SimulatedWorld) -> int:
+        self._open_door(rank, world)
         with writing(self.capture if self.plan.field else None, goes_on=True) as capture:
             agent = remote_agent(
                 self.address,
@@ -415,6 +432,10 @@ class SimulatedCluster:
 
     def close(self) -> None:
         """Leave nothing behind."""
+        spec = self.plan.spec
+        if isinstance(spec.arms, LiveArms):
+            for rank in self.doors:
+                serve_by(spec.arms.key(spec.base, rank), None)
         self.network.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
