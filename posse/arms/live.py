@@ -1,5 +1,6 @@
 """Arms whose rewards an application tells: it asks which arm a request gets, and tells later."""
 
+import random
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from posse.arms.buffer import RewardBuffer
 from posse.arms.persons import Admit, Persons
 from posse.errors import PosseError
 from posse.live import address
-from posse.live.desk import MOST_OPEN, DeskSettings
+from posse.live.desk import MOST_OPEN, Desk, DeskSettings, Memory, RunSoFar
 from posse.live.service import Service, service_of
 from posse.protocol.arrays import FloatArray
 from posse.protocol.machine import MOST_ARMS, Explore, Pull
@@ -222,6 +223,31 @@ class Live(Arms):
 
     def __getstate__(self) -> Any:
         raise TypeError("live arms without a journal are not plain data")
+
+
+class Rehearsed(Arms):
+    """Live arms without an application: each order goes over a desk, and coins are its rewards."""
+
+    def __init__(self, spec: LiveArms, context: ArmsContext) -> None:
+        self._desk = Desk(spec.settings(None), Memory(), random.Random(context.seed))
+        self._desk.begin(RunSoFar(run=1))
+        self._coins = context.rewards
+        self._count = spec.arm_count()
+
+    def draw(self, arm: int, count: int) -> FloatArray:
+        first = self._desk.have(arm)
+        self._desk.order((arm,), (first + count,))
+        while not (decision := self._desk.ask(0.0)).idle:
+            self._desk.tell(
+                0.0, decision.id, float(self._coins.random() < (arm + 0.5) / self._count)
+            )
+        return np.array(self._desk.read(arm, first, count))
+
+
+def rehearsed(spec: Any, context: ArmsContext) -> Arms:
+    """The arms of one agent for an audit, which asks no application."""
+    arms: Arms = Rehearsed(spec, context) if isinstance(spec, LiveArms) else spec.build(context)
+    return arms
 
 
 class LiveBuffer(RewardBuffer):

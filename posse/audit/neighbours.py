@@ -9,6 +9,7 @@ import numpy as np
 from posse.arms import Arms, ArmsContext, ArmsSpec, LabMeans
 from posse.arms.base import pieces
 from posse.arms.gaussian import Gaussian
+from posse.arms.live import rehearsed
 from posse.errors import RunFailed
 from posse.gates.decode import unpacked
 from posse.plan import Plan
@@ -146,7 +147,8 @@ class AuditedArms:
             def instance() -> np.random.Generator:
                 return generator(context.seed, 0, COORDINATOR, Purpose.INSTANCE)
 
-            inner = spec.build(replace(context, run=0, rewards=rewards, instance=instance))
+            again = replace(context, run=0, rewards=rewards, instance=instance)
+            inner = rehearsed(spec, again)
         pulls = self.pulls.setdefault(context.rank, [])
         ahead = inner.simulated and not self.watched
         most = math.inf if self.horizon else _MOST_DRAWS

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from posse.arms import Arms, ArmsContext, ArmsSpec, base
+from posse.arms.live import rehearsed
 from posse.audit.law import Draw
 from posse.audit.neighbours import TooLong
 from posse.audit.view import Adversary, EnoughSeen
@@ -251,7 +252,8 @@ class Coupler:
         adversary = Adversary(self.plan, self.sees, 0, self.watched, most=_EVERYTHING)
         noise: list[CoupledNoise] = []
         arms: dict[int, _CanaryArms] = {}
-        here = of_this_machine(lambda: 0)
+        # no claim covers how long the arms of a run on the wall clock take
+        here = replace(of_this_machine(lambda: 0), clock=lambda: 0)
         most = _MOST_PULLS
         if self.pulls and rewards is not as_drawn:
             most = min(most, _FURTHER * self.pulls + _FEW_PULLS)
@@ -266,7 +268,7 @@ class Coupler:
 
         def build(spec: ArmsSpec, context: ArmsContext) -> Arms:
             clip = getattr(spec, "clip", None) or (0.0, 1.0)
-            inner = spec.build(context)
+            inner = rehearsed(spec, context)
             own = _CanaryArms(inner, context.rank, spec.unit_interval, clip, rewards, most)
             return arms.setdefault(context.rank, own)
 

@@ -9,6 +9,7 @@ from operator import itemgetter
 import msgspec
 import numpy as np
 
+from posse.arms.live import rehearsed
 from posse.audit.bounds import ERROR, most_shown, runs_to_refute
 from posse.audit.coupling import COUPLED, Coupling, run_coupled
 from posse.audit.event import ViewTable, align, learn, require_scikit
@@ -204,7 +205,7 @@ class Audit(Bench):
     @property
     def forecast(self) -> str:
         """How many runs it takes at most, about how long, and in how much memory: by two runs."""
-        sources = replace(of_this_machine(lambda: 0), entering=keep_none)
+        sources = replace(of_this_machine(lambda: 0), entering=keep_none, arms=rehearsed)
         times = []
         for run in (_TRIED, _TRIED + 1):
             seen = Adversary(self.plan, self.view, 0, self.watched)
@@ -384,6 +385,7 @@ def find_readable_sums(plan: Plan) -> list[str]:
     violations: list[str] = []
     for run in range(_LOOKS if reader.grouped else 0):
         frames = Recorder()
-        memory.run(plan, run, tap=frames)
+        sources = replace(of_this_machine(lambda: 0), arms=rehearsed)
+        memory.run(plan, run, tap=frames, sources=sources)
         violations += reader.violations(frames)
     return violations

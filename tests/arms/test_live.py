@@ -1,11 +1,15 @@
 """Live arms in whole runs: an application asks and tells, and the answer follows from that."""
 
+import json
 import random
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
 import msgspec
 import pytest
+import tomli_w
 
 from posse import run
 from posse.arms import ArmsSpec
@@ -150,3 +154,17 @@ def test_an_end_by_timeout_ends_the_run(tmp_path) -> None:
     finally:
         ends.set()
         asking.join()
+
+
+@pytest.mark.slow
+def test_an_audit_finds_nothing_over_the_desk_and_asks_no_application(tmp_path) -> None:
+    """Coupled runs of dp-mase: the same noisy numbers and another reward give the same messages."""
+    parameters = {"epsilon": 1.0, "delta": 0.3, "beta": 0.5}
+    raw = spec(tmp_path, "dp-mase", 3, parameters=parameters)
+    del raw["base"]
+    (tmp_path / "run.toml").write_text(tomli_w.dumps(raw))
+    command = [sys.executable, "-P", "-m", "posse", "audit", "run.toml", "--runs", "0", "--json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["coupling"]["violations"] == []
+    assert not list(tmp_path.glob("live-*"))

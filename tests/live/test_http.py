@@ -18,6 +18,8 @@ from posse.live.desk import DeskSettings
 from posse.live.http import read_token
 from posse.live.openapi import document
 from posse.live.service import Service
+from tests.support.browser import CHROMIUM, Browser
+from tests.support.remote import until
 
 TOKEN = "a-token-of-many-letters"
 
@@ -233,3 +235,24 @@ def test_a_person_is_asked_for_where_persons_are_limited(opened) -> None:
     call(where, "POST", "/v1/rewards", {"id": first["metadata"]["decision"], "reward": 1})
     second = call(where, "POST", path, who)[1]
     assert (second["reason"], second["metadata"]["idle"]) == ("STATIC", "person")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
+def test_the_page_shows_what_happens_in_a_browser(opened) -> None:
+    service, where = opened(TOKEN)
+    service.order(object(), (0, 1), (2, 2), explore=False)
+    with Browser() as browser, Agent(where, token=TOKEN) as agent:
+        browser.open(f"{where}/#{TOKEN}")
+        decision = agent.ask()
+        agent.tell(decision, 1.0)
+        service.finish(1)
+
+        def shown() -> str:
+            return str(browser.evaluate("document.body.innerText"))
+
+        until(lambda: "every request gets green" in shown(), "the page says the answer")
+        assert "decisions\n1" in shown()
+        assert "rewards\n1" in shown()
+        errors = [m for m in browser.messages if "request" not in m]
+        assert [m for m in errors if "favicon" not in str(m)] == []
