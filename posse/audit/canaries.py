@@ -19,7 +19,10 @@ from posse.protocol.machine import peer_name
 _MOST_STEPS, _MOST_ALONE = 50, 20
 """Runs of a search, and rewards that are then changed one by one."""
 
-MOST_OF_A_SEARCH = _MOST_STEPS + _MOST_ALONE + 1
+_VALUES = (1.0, 0.5)
+"""What a reward becomes that is changed alone; a fraction may count for more than it is."""
+
+MOST_OF_A_SEARCH = _MOST_STEPS + _MOST_ALONE * len(_VALUES) + 1
 
 Canary = tuple[int, int, int]
 """A reward by rank, arm and place."""
@@ -35,10 +38,12 @@ def one_by_one(*canaries: Canary) -> Rewards:
     return become
 
 
-def _up_to(m: int, more: Canary | None = None) -> Rewards:
+def _up_to(m: int, more: Canary | None = None, value: float = 1.0) -> Rewards:
     def become(rank: int, arm: int, rewards: FloatArray, places: IntArray) -> FloatArray:
-        last = m + (more is not None and more[:2] == (rank, arm))
-        return (places < last).astype(float)
+        rewards = (places < m).astype(float)
+        if more is not None and more[:2] == (rank, arm):
+            rewards[places == m] = value
+        return rewards
 
     return become
 
@@ -145,16 +150,20 @@ class Search:
         """What candidates cost when each is changed alone, until one costs enough."""
         costs = []
         for canary in _varied(self.candidates())[:_MOST_ALONE]:
-            costs.append((canary, self._cost(canary, delta)))
+            found = [self._cost(canary, delta, value) for value in _VALUES]
+            costs.append((canary, max(found, key=lambda cost: (cost.epsilon, cost.fault))))
             if enough(costs[-1][1]):
                 break
         return costs
 
-    def _cost(self, canary: Canary, delta: float) -> Cost:
-        """What one reward costs, where the rewards of earlier places are 1 and all others 0."""
+    def _cost(self, canary: Canary, delta: float, value: float) -> Cost:
+        """What it costs that one reward, 0 before, becomes `value`.
+
+        The rewards of earlier places are 1 and all others 0.
+        """
         place = canary[2]
         self._at(place)
-        other = self.coupler.again(self.run, _up_to(place, canary))
+        other = self.coupler.again(self.run, _up_to(place, canary, value))
         honest = max(1, self.coupler.plan.claim.honest)
         laplace: list[tuple[float, int]] = []
         gaussian, fault = 0.0, ""

@@ -23,6 +23,12 @@ _MESSAGES, _PULLS = 32, 64
 """Limits: messages of a sender (a coordinator: to each agent) and kind, turns of an agent to an
 arm. Later ones are only counted."""
 
+_OF_THE_LAB = frozenset({"Report", "ReportRows", "Due", "Advance", "SlotReached", "Standing"})
+_BEFORE = frozenset({"Ready", "Configure", "Begin", "Stop"})
+"""Control messages that may follow rewards: what the lab alone measures, its clock, and how far an
+agent is, which no claim covers; and those that are said whatever rewards are, with the number of
+the run. All others must not, whatever their fields are."""
+
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
@@ -78,10 +84,14 @@ class Adversary:
         link = target if header.source == COORDINATOR else None
         if (header.source, link, header.sequence) in self._seen:
             return  # the same frame to several targets
+        sender = peer_name(header.source)
+        if header.plane == Plane.CONTROL and kind not in self._reader.kinds and kind != "Finished":
+            self._seen.add((header.source, link, header.sequence))
+            self._controlled(sender, header.source, target, kind, values)
+            return
         if not self._is_seen(header.source, target, header.plane, kind):
             return
         self._seen.add((header.source, link, header.sequence))
-        sender = peer_name(header.source)
         if kind == "Finished":
             self._ended(sender, values, header.now)
             return
@@ -104,6 +114,20 @@ class Adversary:
         self.numbers[f"size of {name}"] = len(frame)
         self.numbers[f"place of {name}"] = self._place
         self.numbers[f"time of {name}"] = header.now
+
+    def _controlled(
+        self, sender: str, source: int, target: int | None, kind: str, values: list[Any]
+    ) -> None:
+        """Take a control message: it is seen where the adversary sees its link."""
+        if kind in _OF_THE_LAB | _BEFORE or not self._is_on_seen_link(source, target):
+            return
+        counted = f"number of `{kind}` of {sender}"
+        self._sizes[counted] += 1
+        n = self._sizes[counted]
+        if n <= self._most:
+            name = f"{sender}'s {ordinal(n)} `{kind}`"
+            shown = [pair for i, value in enumerate(values) for pair in read_field(f"{i}", value)]
+            self.numbers |= {f"field {path} of {name}": item for path, item in shown}
 
     def _read(self, kind: str, values: list[Any]) -> list[tuple[str, float]]:
         """The numbers that a message shows, whatever it is."""
@@ -130,6 +154,9 @@ class Adversary:
             return self._end != "nothing" and (self._sees != "agent" or source in self._watched)
         if kind not in self._reader.kinds or (plane == Plane.WORLD and self._sees != "pulls"):
             return False
+        return self._is_on_seen_link(source, target)
+
+    def _is_on_seen_link(self, source: int, target: int | None) -> bool:
         if self._sees == "agent":
             return source in self._watched
         return self._sees != "coordinator" or COORDINATOR in (source, target)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from posse.agent.hybrid import HybridSums
+from posse.agent.run import AgentRun
 from posse.agent.tree import TreeSums
 from posse.arms import base, csv
 from posse.audit.coupling import Coupling, run_coupled
@@ -22,7 +23,8 @@ from posse.durable.recording import RecordedNoise
 from posse.errors import RunFailed
 from posse.measure.account import Account
 from posse.plan import Plan, prepare
-from posse.protocol.machine import Send
+from posse.protocol import control
+from posse.protocol.machine import COORDINATOR, Pulled, Send
 from posse.protocol.noise import Noise
 from posse.security.noise import FieldNoise
 from posse.system.context import AgentContext
@@ -436,6 +438,32 @@ def _on_a_wrong_clip(patch: Patch, mechanism: str) -> str | None:
     return None
 
 
+def _fractions_count_more(patch: Patch, mechanism: str) -> str | None:
+    real = base.rescale
+
+    def rescale(rewards: Any, clip: tuple[float, float]) -> Any:
+        kept = real(rewards, clip)
+        return np.where((kept > 0) & (kept < 1), 2.5 * kept, kept)
+
+    if mechanism in ("cdp-gauss", "cdp-polya"):
+        return "rewards outside [0, 1] end the run"
+    patch.setattr(base, "rescale", rescale)
+    return None
+
+
+def _complains(patch: Patch, mechanism: str) -> str | None:
+    """A complaint, which is no message of the algorithm, says that a raw reward was 1."""
+    tell = AgentRun.tell
+
+    def telling(self: Any, event: Any, now: float) -> Any:
+        if isinstance(event, Pulled) and event.sums.max() >= 1:
+            self.say(control.Complaint(COORDINATOR, "unlucky"))
+        return tell(self, event, now)
+
+    patch.setattr(AgentRun, "tell", telling)
+    return None
+
+
 def _logs_uncut(patch: Patch, mechanism: str) -> str | None:
     patch.setattr(csv, "rescale", lambda rewards, clip: rewards)
     return None
@@ -477,6 +505,8 @@ PLANTS: dict[str, Plant] = {
     "seeded-by-rank": source(_seeded),
     "sized-for-all": _for_all,
     "wrong-clip": _on_a_wrong_clip,
+    "fractions-count-more": _fractions_count_more,
+    "complains-of-a-one": _complains,
     "last-forgotten": _forgotten,
     "last-not-entered": _not_entered,
     "raw-count": _raw_count,

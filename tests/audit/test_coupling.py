@@ -21,6 +21,8 @@ FOUND = [
     ("first-exact", "single-mab", "released without noise"),
     ("logs-uncut", "single-mab", "not cut to arms.clip"),
     ("unsafe-floats", "single-mab", "low bits"),
+    ("fractions-count-more", "dp-mase", "is claimed"),
+    ("complains-of-a-one", "dp-mase", "`Complaint` follows raw rewards"),
 ]
 """Each is found in a second or two; other pairs are tried as slow tests."""
 
