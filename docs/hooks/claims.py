@@ -131,9 +131,32 @@ def text() -> str:
         else:
             rows = covered.setdefault(_against(claim), {})
             rows.setdefault(_cells(claim, reasons), {}).setdefault(form, []).append(f"`{name}`")
-    tables = (f"\n## Against {who}\n\n{_table(_COLUMNS, rows)}" for who, rows in covered.items())
+    tables = (
+        f"\n## Against {who}\n\n{held_by(who)}\n\n{_table(_COLUMNS, rows)}"
+        for who, rows in covered.items()
+    )
     why = "".join(f"{number}. {reason}\n" for reason, number in reasons.items())
     return f"{''.join(tables)}{_WHY}{why}{_NOTHING}{', '.join(nothing)}.\n"
+
+
+LIED_IN = ("Keys", "Assign", "Survivors", "Settle", "Confirm", "Reveal", "Unmask")
+"""Messages in which servers that lie were tried to lie."""
+
+
+def held_by(who: str) -> str:
+    """The gate through which all goes that this adversary sees, and the test that attacks it."""
+    if not who.startswith(("the coordinator", "the server")):
+        return (
+            "Gate: `posse/security/noise.py`, whence all noise comes, and "
+            "`posse/durable/ledger.py`; test: `tests/audit/test_coupling.py`."
+        )
+    if "lies" not in who:
+        return "Gate: `agent/masking.py`; test: `tests/agent/test_masking.py`."
+    lied = ", ".join(f"`{name}`" for name in LIED_IN)
+    return (
+        "Gate: `agent/masking.py`; test: `tests/systems/test_liars.py`, by servers that lie in "
+        f"{lied}, in other orders and again, alone and in league with agents."
+    )
 
 
 def _table(head: tuple[str, ...], rows: Rows) -> str:

@@ -1,5 +1,6 @@
 """The page of claims does not drift from the claims."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from posse.errors import SpecError
 from posse.plan import prepare
 from posse.protocol.privacy import Claim
 from posse.system import get_system
+from tests.systems.test_liars import TOLD
 
 PAGE = Path(__file__).parents[2] / "docs" / "claims.md"
 
@@ -34,6 +36,15 @@ def test_every_claim_says_why_it_holds_and_what_it_leaves_open() -> None:
             assert claim.uncovered, (name, form)
         else:
             assert claim.note, (name, form)
+
+
+def test_each_claim_names_the_gate_and_the_test_that_are_there() -> None:
+    for who in re.findall(r"## Against (.+)", PAGE.read_text()):
+        said = page.held_by(who)
+        assert said in PAGE.read_text()
+        for path in re.findall(r"`([^`]+\.py)`", said):
+            assert (PAGE.parents[1] / path).is_file()
+    assert set(page.LIED_IN) == set(TOLD)
 
 
 def choices(system: str) -> Iterator[tuple[str, Any]]:

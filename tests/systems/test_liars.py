@@ -10,6 +10,9 @@ from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.sharing import derived, pack
 from tests.systems.liars import Liars, search
 
+TOLD = ("Keys", "Survivors", "Settle", "Confirm", "Reveal", "Unmask", "Assign")
+"""Messages in which the liars lie."""
+
 
 def test_of_honest_servers_the_liars_read_the_whole_sum_and_no_less() -> None:
     for seed in range(60):
@@ -28,7 +31,7 @@ def test_of_honest_servers_the_liars_read_the_whole_sum_and_no_less() -> None:
 def test_no_lie_reads_less_than_a_sum_over_those_that_are_claimed(seeds: range) -> None:
     found, told, refused = search(seeds)
     assert [lie.violation for lie in found] == []
-    for name in ("Keys", "Survivors", "Settle", "Confirm", "Reveal", "Unmask", "Assign"):
+    for name in TOLD:
         assert told[name] > 10
         assert refused[name] > 10
 
