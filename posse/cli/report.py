@@ -39,6 +39,13 @@ def add(parser: Parser) -> None:
     parser.set_defaults(imports=Imports.NOTHING)
     _add_format(parser)
     parser.option(
+        "--for READER",
+        "board: one A4 to sign, with who sees what, what a person is charged, and the audit",
+        choices=("board",),
+        dest="reader",
+    )
+    parser.option("--audit DIR", "for the board: what posse audit found of this system", type=Path)
+    parser.option(
         "--out FILE", "file or folder (default: DIR/report.html, else DIR/FORMAT)", type=place
     )
 
@@ -76,13 +83,17 @@ def add_compare(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     require()
-    from posse.report import audit, comparison, read, run_page
+    from posse.report import audit, board, comparison, read, run_page
 
     directory = options.directory
     audited = audit.is_audit(directory)
     all_series = [] if audited else read.find(directory, trust=options.trust)
     if audited:
         made = audit.audit_page(directory)
+    elif options.reader == "board" and read.is_run(directory):
+        made = board.board_page(all_series[0], options.audit)
+    elif options.reader == "board":
+        raise InputError(f"{directory} holds several runs; a board signs one")
     elif read.is_run(directory):
         made = run_page.run_page(all_series[0])
     else:
@@ -91,7 +102,7 @@ def run(options: argparse.Namespace) -> None:
         made = comparison.several_page(
             all_series, f"{name}: {len(all_series)} series", "posse report"
         )
-    _write(made, options, directory / "report.html")
+    _write(made, options, directory / f"{options.reader or 'report'}.html")
 
 
 def _say_what_is_passed_over(directory: Path) -> None:

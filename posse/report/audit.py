@@ -19,14 +19,19 @@ def is_audit(folder: Path) -> bool:
     return (folder / AUDIT).is_file()
 
 
-def audit_page(folder: Path) -> Page:
-    """The page of one audit."""
+def read(folder: Path) -> Document:
+    """What `posse audit` wrote into a folder; `InputError` if it did not."""
     try:
-        document = from_json(files.read(folder / AUDIT), Document)
+        return from_json(files.read(folder / AUDIT), Document)
     except OSError as error:
         raise InputError(f"{folder / AUDIT} cannot be read: {error.strerror}") from None
     except ValueError as error:
         raise InputError(f"{folder / AUDIT}: is not what posse audit wrote ({error})") from None
+
+
+def audit_page(folder: Path) -> Page:
+    """The page of one audit."""
+    document = read(folder)
     verdict = Verdict(
         css=_CSS[document.word], word=document.word, claim=document.claim, evidence=document.says
     )

@@ -165,7 +165,8 @@ class Section:
 class Page:
     """A whole page; `folder` is where its figures lie, relative to it.
 
-    `live`: it is of a series under way, and asks its server for the next one.
+    `live`: it is of a series under way, and asks its server for the next one. `sheet`: it is to
+    fit on one sheet of A4.
     """
 
     title: str
@@ -174,6 +175,7 @@ class Page:
     sections: list[Section]
     folder: str = ""
     live: bool = False
+    sheet: bool = False
     alerts: list[str] = field(default_factory=list)
     tiles: list[Tile] = field(default_factory=list)
     footer: str = f"posse {__version__}"

@@ -146,6 +146,8 @@ def _answer(
         ended = [float(sum(arm is not None for arm in run.answers)) for run in runs]
         agents = total(mean_of(ended).mean)
         return f"{agents} of {len(runs[0].answers)} agents named {_arms(settled)}", True
+    if not any(run.answered for run in runs):
+        return f"No answer in {counted(len(runs), 'run')}: {why_no_answer(runs[-1])}", False
     if regrets := _values(runs, REGRET.read):
         share = share_of_random(runs, truths)
         said = f"Regret {average(regrets)}" + f", {share}" * bool(share)

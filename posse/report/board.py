@@ -1,0 +1,127 @@
+"""The page to sign: what a board must know of runs before it puts its name below, on one A4."""
+
+from hashlib import sha256
+from pathlib import Path
+
+from posse import __version__
+from posse.arms.csv import CsvArms
+from posse.durable import lifetime
+from posse.durable.directory import RESULT, SPECIFICATION
+from posse.durable.made_by import our_code
+from posse.errors import InputError
+from posse.gates import files
+from posse.measure.numbers import capital, counted, listed
+from posse.protocol.message import Plane
+from posse.report import audit, privacy
+from posse.report.page import Page, Section
+from posse.report.read import Series
+from posse.results.verdict import alerts
+
+_SIGN = "." * 60
+
+_PROMISES = ("Protected", "Against", "Promised", "Does it hold?")
+
+_FEW = 3
+"""Ledgers that are shown, the most charged first."""
+
+
+def board_page(series: Series, audited: Path | None = None) -> Page:
+    """What was found, who sees what, what a person is charged, what is not covered, the audit.
+
+    `audited` is a folder that `posse audit` wrote; without one the page says that there is none.
+    """
+    told = dict(privacy.terms(series))
+    verdict = series.verdict
+    spec = series.spec
+    sections = [
+        Section(id="sees", title="Who sees what", terms=_who_sees(series, told)),
+        Section(id="persons", title="What a person is charged", terms=_charged(series, told)),
+        Section(id="open", title="What is not covered", text=[_uncovered(told)]),
+        Section(id="audit", title="What an audit found", text=[_audited(audited)]),
+        Section(id="hashes", title="What was run", terms=_hashes(series.path)),
+        Section(
+            id="sign",
+            title="Signed",
+            text=["I have read this page.", f"Name and office {_SIGN}", f"Place, date {_SIGN}"],
+        ),
+    ]
+    where = "real rewards" if spec.mode == "field" else "a lab run: simulated, nothing is protected"
+    return Page(
+        title=verdict.sentence,
+        kicker=f"for the board · {spec.system} ({spec.variant}) · {where}",
+        lead=f"{counted(spec.agents.count, 'agent')} looked for the best of "
+        f"{counted(spec.arms.arm_count(), 'arm')}. {capital(verdict.cost)}.",
+        alerts=alerts(verdict),
+        sections=sections,
+        sheet=True,
+    )
+
+
+def _who_sees(series: Series, told: dict[str, str]) -> list[tuple[str, str]]:
+    """What the coordinator and neighbours are sent, by kind of message, and what that protects."""
+    kinds: dict[str, set[str]] = {}
+    for link in series.links():
+        if link.plane != Plane.CONTROL:
+            reader = "The coordinator" if link.target < 0 else "The agents"
+            kinds.setdefault(reader, set()).add(link.kind)
+    seen = [(reader, f"messages {listed(sorted(names))}") for reader, names in kinds.items()]
+    if not seen:
+        seen = [("Everybody", "no message of the algorithm's own")]
+    rest = [(term, told[term]) for term in _PROMISES if term in told]
+    return [*sorted(seen), *rest]
+
+
+def _charged(series: Series, told: dict[str, str]) -> list[tuple[str, str]]:
+    """The ε of a person over all runs, by each ledger that is on this machine."""
+    spec = series.spec
+    absent: list[int] = []
+    found: list[tuple[int, lifetime.Lifetime]] = []
+    if isinstance(spec.arms, CsvArms):
+        for rank in range(spec.agents.count):
+            log = Path(spec.base) / spec.arms.path.replace("{rank}", str(rank))
+            try:
+                found.append((rank, lifetime.read(log)))
+            except InputError:
+                absent.append(rank)
+    found.sort(key=lambda one: -one[1].epsilon)
+    charged = [(f"Agent {rank}, all runs", f"{book.says}.") for rank, book in found[:_FEW]]
+    if more := found[_FEW:]:
+        charged.append((f"{len(more)} more agents", "Each at most what the last one above says."))
+    if absent or not charged:
+        ranks = f" of agents {listed(absent)}" if absent else ""
+        charged.append(
+            ("Elsewhere", f"The ledgers{ranks} are not on this machine; who keeps one reads it by "
+             "posse ledger FILE.")
+        )  # fmt: skip
+    if "Spent" in told:
+        charged.append(("In these runs", told["Spent"]))
+    if not spec.privacy.persons:
+        said = "The run file does not say whose each reward is ([privacy] person)"
+        charged.append(("A person", f"{said}; all rewards of one are to be added up."))
+    return charged
+
+
+def _uncovered(told: dict[str, str]) -> str:
+    parts = [told[term] for term in ("Not protected", "Note") if term in told]
+    return " ".join(parts) or "Nothing is protected, so nothing is covered."
+
+
+def _audited(folder: Path | None) -> str:
+    """The audit's verdict and its power, in its own words."""
+    if folder is None:
+        return "No audit is beside this page: posse audit RUN.toml makes one, --audit DIR adds it."
+    document = audit.read(folder)
+    rows = [f"{capital(label)}: {said}." for label, said in document.rows if label in _AUDITED]
+    return " ".join(["An audit can refute a claim; it cannot prove one.", *rows])
+
+
+_AUDITED = ("claim", "verdict", "found", "power", "violation")
+
+
+def _hashes(folder: Path) -> list[tuple[str, str]]:
+    """SHA-256 of the run file, of the result and of the code."""
+    hashed = []
+    for name in (SPECIFICATION, RESULT):
+        if (folder / name).is_file():
+            hashed.append((name, sha256(files.read(folder / name)).hexdigest()))
+    return [*hashed, (f"Code of posse {__version__}, which drew this page", our_code())]
