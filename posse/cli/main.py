@@ -93,8 +93,8 @@ def main(arguments: list[str] | None = None) -> int:
         if named in ELSEWHERE and named not in added:
             package = ELSEWHERE[named]
             raise PosseError(
-                f"posse {named} is in the package {package}, which is not installed; install it "
-                f"with: python -m pip install {package}"
+                f"posse {named} is in the package {package}, which is not installed; in a clone of "
+                f"the repository: python -m pip install -e {package.removeprefix('posse-')}"
             )
         options = parser([named], added).parse_args(words)
     except PosseError as error:

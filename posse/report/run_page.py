@@ -80,7 +80,7 @@ def _tiles(series: Series) -> list[Tile]:
     tiles = [
         _tile(capital(measure.label), values, measure.counts(series.runs[-1]))
         for measure in TOTALS
-        if (values := series.values(measure.read))
+        if any(values := series.values(measure.read))
     ]
     ledgers = [run.privacy for run in series.runs if run.privacy is not None]
     if ledgers and (guarantees := ledgers[0].claim.guarantees):
@@ -109,18 +109,23 @@ _RIGHT = {True: "yes", False: "no", None: "–"}
 def _runs(series: Series) -> Section:
     """A row per run; what applies to none of them is left out."""
     measures = (_BEST_ARM, *(measure for measure in MEASURES if measure is not RIGHT))
-    shown = [measure for measure in measures if series.values(measure.read)]
+    kept = {m.name: series.values(m.read) for m in measures}
+    shown = [m for m in measures if any(kept[m.name]) or (m is _BEST_ARM and kept[m.name])]
     columns: dict[str, Callable[[RunRecord], Any]] = {
         "run": lambda run: run.run,
         "seed": lambda run: str(run.seed),  # a name, not an amount
         "status": lambda run: run.status,
     }
-    if series.spec.mode == "field":
+    seeds = {run.seed for run in series.runs}
+    if series.spec.mode == "field" or len(seeds) == 1 < len(series.runs):
         del columns["seed"]
     if any(run.right is not None for run in series.runs):
         columns["right"] = lambda run: _RIGHT[run.right]
     columns |= {measure.label: measure.read for measure in shown}
     rows = [[read(run) for read in columns.values()] for run in series.runs[:MOST_ROWS]]
     note = "The same numbers are in runs.csv, and those of each agent in agents.csv."
+    if series.spec.mode != "field" and len(seeds) == 1 < len(series.runs):
+        seed = series.runs[0].seed
+        note += f" All runs are of seed {seed}: --seed {seed} --repeat N makes the first N again."
     made = table("", list(columns), rows, note=note)
     return Section(id="runs", title="Every run", tables=[made])

@@ -55,8 +55,8 @@ def test_a_verb_of_a_package_that_is_not_installed_says_what_to_install(
 ) -> None:
     monkeypatch.setattr("posse.cli.main.entry_points", lambda group: ())
     assert posse("paper", "--all", "--quick", code=1).err == (
-        "posse: posse paper is in the package posse-papers, which is not installed; install it "
-        "with: python -m pip install posse-papers\n"
+        "posse: posse paper is in the package posse-papers, which is not installed; in a clone "
+        "of the repository: python -m pip install -e papers\n"
     )
     assert "paper" not in parser().format_help()
 

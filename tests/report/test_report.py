@@ -516,3 +516,12 @@ def test_a_logarithmic_axis_has_no_numbers_on_top_of_each_other():
         large_numbers(axes)
         svg = to_svg(figure, "log", "")
     assert ticks(svg)[-4:] == ["10", "100", "20", "50"]  # the first is x's last
+
+
+def test_a_table_of_runs_has_no_column_of_zeros_and_no_seed_that_is_always_the_same(tmp_path):
+    players = {"system": "tdfs-ucb", "agents": {"count": 2}, "parameters": {"horizon": 30}}
+    page = run_page.run_page(read.read(make(tmp_path / "tdfs", **players)))
+    (runs,) = next(section for section in page.sections if section.id == "runs").tables
+    assert not {"seed", "data messages", "data bytes"} & set(runs.header)
+    assert "All runs are of seed 3: --seed 3 --repeat N makes the first N again." in runs.note
+    assert not {"Data messages", "Data bytes"} & {tile.label for tile in page.tiles}
