@@ -22,11 +22,12 @@ def is_audit(folder: Path) -> bool:
 def read(folder: Path) -> Document:
     """What `posse audit` wrote into a folder; `InputError` if it did not."""
     try:
-        return from_json(files.read(folder / AUDIT), Document)
+        document: Document = from_json(files.read(folder / AUDIT), Document)
     except OSError as error:
         raise InputError(f"{folder / AUDIT} cannot be read: {error.strerror}") from None
     except ValueError as error:
         raise InputError(f"{folder / AUDIT}: is not what posse audit wrote ({error})") from None
+    return document
 
 
 def audit_page(folder: Path) -> Page:
