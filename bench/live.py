@@ -333,12 +333,14 @@ class Shop:
                     (self.idle if decision.idle else self.spans).append(took)
                     agent.tell(decision, float(draw.random() < MEANS[decision.arm]))
 
-    def of_these(self, spans: list[float], count: int) -> list[float]:
-        """How long the next so many asks take."""
-        first = len(spans)
-        while len(spans) < first + count:
+    def next(self, count: int) -> list[float]:
+        """How long the next so many asks take, of those that are written down or of the others."""
+        before = [(kind, len(kind)) for kind in (self.spans, self.idle)]
+        while True:
+            for kind, first in before:
+                if len(kind) >= first + count:
+                    return kind[first : first + count]
             time.sleep(0.01)
-        return spans[first : first + count]
 
     def stop(self) -> None:
         self._ends.set()
@@ -368,12 +370,12 @@ def tails() -> None:
         shops = [Shop(f"unix:{folder}/shop-{rank}.sock") for rank in range(2)]
         try:
             shop = shops[0]
-            shop.of_these(shop.spans, 500)
-            spans = {"a run, its journal and checkpoints": shop.of_these(shop.spans, ASKED)}
+            shop.next(500)
+            spans = {"a run, its journal and checkpoints": shop.next(ASKED)}
             coordinator.send_signal(signal.SIGSTOP)
-            spans["the coordinator stands still"] = shop.of_these(shop.idle, ASKED)
+            spans["the coordinator stands still"] = shop.next(ASKED)
             coordinator.kill()
-            spans["the coordinator is gone"] = shop.of_these(shop.idle, ASKED)
+            spans["the coordinator is gone"] = shop.next(ASKED)
         finally:
             for one in shops:
                 one.stop()
