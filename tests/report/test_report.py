@@ -73,8 +73,9 @@ def test_mean_curve_holds_the_last_value():
     )
     assert times[-1] == 10
     assert mean[-1] == pytest.approx((10 + 4 * 5) / 5)
-    # Student's 2.776 at four degrees of freedom; the standard error is 1
-    assert (low[-1], high[-1]) == pytest.approx((6 / np.exp(2.776 / 6), 6 * np.exp(2.776 / 6)))
+    # Student's t at four degrees of freedom; the standard error is 1
+    half = 2.7764451
+    assert (low[-1], high[-1]) == pytest.approx((6 / np.exp(half / 6), 6 * np.exp(half / 6)))
     assert low[0] == high[0] == 0
     assert np.isnan(mean_curve(4 * [[[0.0, 0.0], [10.0, 10.0]]])[2:]).all()
 
