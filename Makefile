@@ -136,3 +136,4 @@ lock:
 	$(LOCK) $(PROJECT) --extra docs -o requirements/docs.lock
 	$(LOCK) $(PROJECT) --extra field --extra live --extra metrics -o requirements/image.lock
 	$(LOCK) requirements/compile.in -c requirements/image.lock -o requirements/compile.lock
+	$(LOCK) requirements/release.in -o requirements/release.lock

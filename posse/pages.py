@@ -12,8 +12,8 @@ from posse.report.drawing import (
 )
 from posse.report.page import (
     Candidate,
+    Choosing,
     Page,
-    Question,
     RankedRow,
     Ranking,
     Section,
@@ -28,8 +28,8 @@ __all__ = [
     "COLOUR",
     "Candidate",
     "Chart",
+    "Choosing",
     "Page",
-    "Question",
     "RankedRow",
     "Ranking",
     "Section",

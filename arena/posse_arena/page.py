@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 from posse.pages import (
     Candidate,
+    Choosing,
     Page,
-    Question,
     RankedRow,
     Ranking,
     Section,
@@ -100,7 +100,7 @@ def _question(result: ArenaResult, tasks: Sequence[Task]) -> Section:
             "score on the task's first problem, by how much, and the command that runs it. Liars "
             "are one agent in eight, unknowingly; regret is then that of the others."
         ],
-        question=Question(
+        question=Choosing(
             group="Task",
             sliders=[*sliders, ("share of liars", _SHARES, True)],
             candidates=candidates,

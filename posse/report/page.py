@@ -99,7 +99,7 @@ class Ranking:
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """One that a `Question` may name: what it costs, how good it is, and the command that runs it.
+    """One that a `Choosing` may name: what it costs, how good it is, and the command that runs it.
 
     `limits` has its number for each slider; None is beyond every limit. Of scores less is better;
     `low` and `high` are the ends of the interval, `text` says all of it in words.
@@ -116,7 +116,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class Choosing:
     """Sliders, one for each limit, which name the best candidate within all of them.
 
     A slider has a name, its stops (a number and a word each), and whether candidates must have
@@ -151,7 +151,7 @@ class Section:
     charts: list[Chart] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     rankings: list[Ranking] = field(default_factory=list)
-    question: Question | None = None
+    question: Choosing | None = None
     code: str = ""
 
     @property

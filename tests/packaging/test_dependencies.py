@@ -77,7 +77,7 @@ for system, run in json.loads(sys.argv[2]).items():
 @pytest.mark.slow
 def test_every_system_runs_on_the_default_dependencies() -> None:
     arguments = [
-        ",".join(DEFAULT | set(ROOMS)),
+        ",".join(DEFAULT | {*ROOMS, "posse_systems"}),
         json.dumps({name: SMALL[name] for name in names()}),
     ]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -91,6 +91,7 @@ def test_what_is_imported_is_a_dependency_or_an_extra_that_is_loaded_when_asked_
     own = (
         ROOT / "posse/report",
         ROOT / "posse/testing/plugin.py",
+        ROOT / "posse/live/http.py",
     )
     extras = [r for name in PROJECT["optional-dependencies"].values() for r in name]
     optional = modules(extras) | {"IPython"}  # a notebook has it; nobody else comes there

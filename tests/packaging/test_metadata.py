@@ -108,3 +108,31 @@ def test_the_workflow_runs_on_every_python_that_is_promised():
     ]
     assert workflow["jobs"]["all"]["strategy"]["matrix"]["python"] == promised
     assert {"run": ".ci/run"} in workflow["jobs"]["all"]["steps"]
+
+
+def test_workflows_name_actions_by_commit_and_tools_by_hash():
+    """A tag can be moved to other code; a commit and a hash cannot."""
+    for path in sorted((ROOT / ".github/workflows").glob("*.yml")):
+        text = path.read_text()
+        uses = re.findall(r"uses: (\S+)", text)
+        assert uses
+        assert all(re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}", name) for name in uses)
+        assert all(
+            "--require-hashes" in line for line in text.splitlines() if "pip install" in line
+        )
+
+
+def test_every_distribution_has_one_version_a_license_and_a_description():
+    for folder in ("systems", "bandits", "papers", "arena"):
+        project = tomllib.loads((ROOT / folder / "pyproject.toml").read_text())["project"]
+        assert project["license"] == "Apache-2.0", folder
+        assert (ROOT / folder / project["readme"]).is_file(), folder
+        own = project.get("version")
+        if own is None:
+            package = ROOT / folder / f"posse_{folder}" / "__init__.py"
+            (own,) = re.findall(r'^__version__ = "(.+)"', package.read_text(), re.M)
+        assert own == posse.__version__, folder
+    assert (
+        f"posse-systems=={posse.__version__}"
+        in tomllib.loads((ROOT / "bandits/pyproject.toml").read_text())["project"]["dependencies"]
+    )

@@ -49,6 +49,15 @@ def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
+@pytest.fixture(scope="module")
+def wheels(source: Path, wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The runtime's, that of the systems, and that which people install."""
+    folder = tmp_path_factory.mktemp("wheels")
+    parts = [source / "systems", source / "bandits"]
+    pip(sys.executable, "wheel", "--no-deps", "--no-build-isolation", "-w", folder, *parts)
+    return [wheel, *sorted(folder.glob("*.whl"))]
+
+
 @pytest.fixture
 def python(tmp_path: Path) -> Path:
     """The Python of a fresh environment; what posse needs comes from ours, without our posse."""
@@ -82,7 +91,7 @@ def works(python: Path, folder: Path) -> None:
 
 def test_a_wheel_installs_posse_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    assert {name.partition("/")[0].split("-")[0] for name in names} == {"posse", "posse_bandits"}
+    assert {name.partition("/")[0].split("-")[0] for name in names} == {"posse", "posse_runtime"}
     assert wheel.name.endswith("-py3-none-any.whl")
     for room in STRANGERS:
         own = {f"posse/{path.relative_to(ROOT)}" for path in (ROOT / room).glob("*.py")}
@@ -94,7 +103,7 @@ def test_what_is_made_of_the_source_distribution_is_the_same(
 ) -> None:
     code = "from setuptools.build_meta import build_sdist; import sys; build_sdist(sys.argv[1])"
     run(sys.executable, "-c", code, tmp_path, cwd=source)
-    (archive,) = tmp_path.glob("posse_bandits-*.tar.gz")
+    (archive,) = tmp_path.glob("posse_runtime-*.tar.gz")
     pip(sys.executable, "wheel", "--no-deps", "--no-build-isolation", "-w", tmp_path, archive)
     (built,) = tmp_path.glob("*.whl")
     ours, again = zipfile.ZipFile(wheel), zipfile.ZipFile(built)
@@ -105,17 +114,30 @@ def test_what_is_made_of_the_source_distribution_is_the_same(
 
 @pytest.mark.parametrize("first", ["posse", "strangers"])
 def test_packages_of_our_rooms_names_live_beside_ours(
-    wheel: Path, python: Path, tmp_path: Path, first: str
+    wheels: list[Path], python: Path, tmp_path: Path, first: str
 ) -> None:
     theirs = [stranger(tmp_path, name) for name in STRANGERS]
-    for wheels in [[wheel], theirs] if first == "posse" else [theirs, [wheel]]:
-        pip(python, "install", "--no-deps", "--no-index", *wheels)
+    for some in [wheels, theirs] if first == "posse" else [theirs, wheels]:
+        pip(python, "install", "--no-deps", "--no-index", *some)
     works(python, tmp_path)
     code = f"import {', '.join(STRANGERS)}; print(agent.WHO, protocol.WHO)"
     said = run(python, "-I", "-c", code, cwd=tmp_path)
     assert said == "the stranger agent the stranger protocol\n"
     pip(python, "uninstall", "--yes", *STRANGERS)
     works(python, tmp_path)
+
+
+def test_a_machine_can_do_with_the_runtime_and_one_paper(
+    wheels: list[Path], python: Path, tmp_path: Path
+) -> None:
+    """One paper's folder beside the runtime is enough for that paper's systems."""
+    pip(python, "install", "--no-deps", "--no-index", *wheels)
+    pip(python, "check")
+    packages = tmp_path.glob("fresh/lib/python*/site-packages/posse_systems/*2*")
+    for folder in packages:
+        if folder.name != "rio2023":
+            shutil.rmtree(folder)
+    assert f"plain, from {python.parents[1]}" in run(python, "-I", SMOKE, "plain", cwd=tmp_path)
 
 
 def test_what_posse_new_writes_passes_its_test(wheel: Path, python: Path, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ class TraceEvent(msgspec.Struct, frozen=True):
         return f"{self.when:.6f} {self.what} {ends} {self.detail}".rstrip()
 
 
-class Ended(msgspec.Struct, frozen=True):
+class EndedProcess(msgspec.Struct, frozen=True):
     """The end of a process: its exit code, and its error as a sentence ("" for none)."""
 
     rank: int
@@ -125,7 +125,7 @@ class SimulatedCluster:
         self.network = SimulatedNetwork(self.schedule, self._note)
         self.events: list[TraceEvent] = []
         self.records: dict[int, RunRecord] = {}
-        self.ended: list[Ended] = []
+        self.ended: list[EndedProcess] = []
         self.defects: list[str] = []
         self.errors: dict[int, PosseError] = {}
         """The error that ended a process last, by rank."""
@@ -326,7 +326,7 @@ class SimulatedCluster:
         elif error is not None:
             code, why = 70, defect.report(peer_name(rank), error)
             self.defects.append(why)
-        self.ended.append(Ended(rank, code, self._plain(why)))
+        self.ended.append(EndedProcess(rank, code, self._plain(why)))
         self._tell("ends", rank, f"{code} {why.splitlines()[0] if why else ''}".rstrip())
         self.network.killed(process)
         process.error = None

@@ -46,6 +46,7 @@ from posse.durable.journal import Journal
 from posse.engines import memory
 from posse.engines.start.immortal import make_immortal
 from posse.engines.start.room import FEW_TASKS, RAISE_TASKS
+from posse.errors import SpecError
 from posse.gates import code
 from posse.gates.decode import Packed
 from posse.live.service import close_all
@@ -180,12 +181,13 @@ def _share_cores(rank: int, agents: int) -> bool:
 
 @functools.cache
 def _rehearse() -> None:
-    """Run a small posse in memory, once.
+    """Run a small posse in memory, once; nothing where the papers' systems are not installed.
 
     Code takes fresh memory when it first runs. If it runs before the fork, all agents share that
     memory, which saves each of them a twentieth.
     """
-    memory.run(prepare(_REHEARSAL), 0)
+    with contextlib.suppress(SpecError, ImportError):
+        memory.run(prepare(_REHEARSAL), 0)
 
 
 def _fork(crew: Crew, ranks: dict[int, list[int]]) -> None:

@@ -343,14 +343,14 @@ class HopsRow(Row, frozen=True):
     slots: int
 
 
-class Told(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ToldAgent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a cooperative agent is told of the graph: γ as a number, and the range of rewards."""
 
     gamma: Annotated[int, Meta(ge=0, le=MOST_HOPS)]
     reward_range: tuple[float, float] | None = None
 
 
-class ContaminatedTold(Told, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class ToldLiar(ToldAgent, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """And the share of lies that it assumes; in the lab a liar is told what it does."""
 
     assumed: Annotated[float, Meta(ge=0, le=1)]

@@ -85,7 +85,6 @@ from posse_systems.dubey2020.messages import (
     Bundle,
     ByzantineParameters,
     ContaminatedParameters,
-    ContaminatedTold,
     Contamination,
     CooperativeParameters,
     DuplicatesRow,
@@ -93,7 +92,8 @@ from posse_systems.dubey2020.messages import (
     PrivateAloneParameters,
     PrivateParameters,
     RobustParameters,
-    Told,
+    ToldAgent,
+    ToldLiar,
     doubling_counts,
     hops,
     means_record,
@@ -658,9 +658,7 @@ class BundleReader(MessageReader):
                     yield Statistic(int(row["origin"]), arm, [float(mean)], name, most)
 
 
-_WITH_LIARS = Wiring(
-    _lay_network, broadcasts=True, untold=("contamination",), told=ContaminatedTold
-)
+_WITH_LIARS = Wiring(_lay_network, broadcasts=True, untold=("contamination",), told=ToldLiar)
 _cooperation = partial(
     System,
     clocks=("slots",),
@@ -682,7 +680,7 @@ PRIVATE_UCB = _cooperation(
     parameters=PrivateParameters,
     shape=Mesh(
         AgentRole(_make_private, (Bundle,), signs=True),
-        Wiring(_lay_network, broadcasts=True, told=Told),
+        Wiring(_lay_network, broadcasts=True, told=ToldAgent),
     ),
     claim=claim_private,
     unit_interval=UnitInterval(),
@@ -722,7 +720,7 @@ COOPERATIVE_UCB = _cooperation(
     parameters=CooperativeParameters,
     shape=Mesh(
         AgentRole(_make_sharing, (Bundle,), signs=True),
-        Wiring(partial(_lay_network, in_unit=True), broadcasts=True, told=Told),
+        Wiring(partial(_lay_network, in_unit=True), broadcasts=True, told=ToldAgent),
     ),
     claim=claim_means,
     one_form=True,
