@@ -26,10 +26,9 @@ COPY coordinator coordinator
 COPY topologies topologies
 COPY protocol protocol
 COPY systems systems
-COPY bandits bandits
 RUN export PYTHONPATH=/opt/compile POSSE_COMPILE=$COMPILE \
  && pip install --no-deps --no-build-isolation . \
- && pip install --no-deps --no-build-isolation ./systems ./bandits \
+ && pip install --no-deps --no-build-isolation ./systems \
  && pip uninstall --yes --quiet setuptools pip
 
 FROM ${BASE_IMAGE}

@@ -110,10 +110,10 @@ clean:
 	rm -rf $(VENV) build *.egg-info
 
 # what is installed is in requirements/, by version and hash; posse itself from here
-$(VENV)/run: requirements/run.lock pyproject.toml systems/pyproject.toml bandits/pyproject.toml
+$(VENV)/run: requirements/run.lock pyproject.toml systems/pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --require-hashes -r $<
-	$(PIP) --no-deps --no-build-isolation -e . -e systems -e bandits
+	$(PIP) --no-deps --no-build-isolation -e . -e systems
 	touch $@
 
 $(VENV)/dev: requirements/dev.lock $(VENV)/run papers/pyproject.toml arena/pyproject.toml
@@ -125,7 +125,7 @@ $(VENV)/docs: requirements/docs.lock $(VENV)/run
 	$(PIP) --require-hashes -r $<
 	touch $@
 
-LOCK = uv pip compile --quiet --universal --generate-hashes --upgrade --python-version 3.11 \
+LOCK = uv pip compile --quiet --no-emit-package posse-systems --no-emit-package posse-bandits --universal --generate-hashes --upgrade --python-version 3.11 \
 	--custom-compile-command "make lock"
 PROJECT = pyproject.toml requirements/build.in
 

@@ -43,6 +43,6 @@ def compiled() -> list[Extension]:
 if not os.environ.get("POSSE_COMPILE") or "editable_wheel" in sys.argv:
     setup()
 elif {"egg_info", "dist_info"} & {*sys.argv}:  # pip asks for requirements before it installs them
-    setup(setup_requires=["cython>=3.1", "mypy>=2.4", "posse-runtime"])
+    setup(setup_requires=["cython>=3.1", "mypy>=2.4", "posse-bandits"])
 else:
     setup(ext_modules=compiled())

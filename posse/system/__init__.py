@@ -70,6 +70,11 @@ def get_system(name: str) -> System:
         )
     if name in own_code.installed(_GROUP):
         return _load(name, partial(own_code.load, name, (), _GROUP))
+    if not ours():
+        why = (
+            "is not installed; the papers' systems are in posse-systems: pip install posse-systems"
+        )
+        raise SpecError("system", f"'{name}' {why}")
     raise SpecError("system", f"'{name}' is not known; {nearest(name, names())}")
 
 

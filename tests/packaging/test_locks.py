@@ -38,6 +38,8 @@ def test_every_package_has_its_hashes_and_fits_what_the_project_asks_for(name: s
     extras = [r for extra in LOCKS[name] for r in PROJECT["optional-dependencies"][extra]]
     for text in (*PROJECT["dependencies"], *extras, "setuptools>=77"):
         asked = Requirement(text)
+        if asked.name == "posse-systems":
+            continue  # from the checkout itself
         found = versions.get(canonicalize_name(asked.name))
         assert found, f"{text} is not in requirements/{name}.lock; run: make lock"
         assert all(asked.specifier.contains(version) for version, _ in found), text

@@ -51,10 +51,10 @@ def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def wheels(source: Path, wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """The runtime's, that of the systems, and that which people install."""
+    """posse's, and that of the systems."""
     folder = tmp_path_factory.mktemp("wheels")
-    parts = [source / "systems", source / "bandits"]
-    pip(sys.executable, "wheel", "--no-deps", "--no-build-isolation", "-w", folder, *parts)
+    systems = source / "systems"
+    pip(sys.executable, "wheel", "--no-deps", "--no-build-isolation", "-w", folder, systems)
     return [wheel, *sorted(folder.glob("*.whl"))]
 
 
@@ -91,7 +91,7 @@ def works(python: Path, folder: Path) -> None:
 
 def test_a_wheel_installs_posse_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    assert {name.partition("/")[0].split("-")[0] for name in names} == {"posse", "posse_runtime"}
+    assert {name.partition("/")[0].split("-")[0] for name in names} == {"posse", "posse_bandits"}
     assert wheel.name.endswith("-py3-none-any.whl")
     for room in STRANGERS:
         own = {f"posse/{path.relative_to(ROOT)}" for path in (ROOT / room).glob("*.py")}
@@ -103,7 +103,7 @@ def test_what_is_made_of_the_source_distribution_is_the_same(
 ) -> None:
     code = "from setuptools.build_meta import build_sdist; import sys; build_sdist(sys.argv[1])"
     run(sys.executable, "-c", code, tmp_path, cwd=source)
-    (archive,) = tmp_path.glob("posse_runtime-*.tar.gz")
+    (archive,) = tmp_path.glob("posse_bandits-*.tar.gz")
     pip(sys.executable, "wheel", "--no-deps", "--no-build-isolation", "-w", tmp_path, archive)
     (built,) = tmp_path.glob("*.whl")
     ours, again = zipfile.ZipFile(wheel), zipfile.ZipFile(built)
