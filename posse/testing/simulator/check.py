@@ -357,8 +357,9 @@ def _admissions(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> I
     for event in cluster.events:
         if event.what == "revoked key":
             due[event.source] = event.when + _READ_WITHIN
-        elif event.what == "end of revoked key":
+        elif event.what == "end of revoked key":  # it is listed again, and the list is read anew
             due.pop(event.source, None)
+            expelled.discard(event.source)
         elif event.what in ("starts", "goes on") and event.source == COORDINATOR:
             expelled.clear()  # it reads the list again
             due = dict.fromkeys(due, event.when + _READ_WITHIN)
