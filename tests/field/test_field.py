@@ -127,7 +127,7 @@ def test_a_bare_draw_is_refused() -> None:
         ({"repeat": 2}, "every repetition spends epsilon again"),
         ({"engine": {"kind": "memory"}}, "every agent is a process"),
         ({"engine": {"clock": "virtual"}}, "'virtual' is for the lab only"),
-        ({"arms": {"kind": "bernoulli", "means": [0.5, 0.1]}}, "must be csv or python"),
+        ({"arms": {"kind": "bernoulli", "means": [0.5, 0.1]}}, "must be csv, python or live"),
         ({"system": "independent", "parameters": {}}, "it sends nothing, and its end alone"),
         ({"parameters": {"epsilon": math.inf}}, "parameters.epsilon: .*not a finite number"),
         ({"parameters": {"epsilon": 1e9}}, "would cost ε = 1e[+]09"),
