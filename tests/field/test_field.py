@@ -224,7 +224,7 @@ def test_a_bad_log_is_found_before_an_agent_says_that_it_is_ready(rewards: Path)
     run = field_spec(rewards)
     assert b"Ready" in host_of(run).outbox[0][1]
     (rewards / "rewards-0.csv").write_text("arm,reward\n0,17.25\n")
-    with pytest.raises(LogError, match="has a reward outside"):
+    with pytest.raises(LogError, match=r"outside \[0, 1\]"):
         host_of(run)
     (rewards / "rewards-0.csv").unlink()
     with pytest.raises(LogError, match="cannot be read: No such file"):
