@@ -62,7 +62,7 @@ def missing(target: str, folders: Sequence[str], group: str) -> str:
             f"no installed package offers it in {group} (known: {', '.join(known) or 'none'}); "
             "name code of your own as 'module:object'"
         )
-        return _ambiguous(target, group) if target in known else problem
+        return ambiguous(target, group) if target in known else problem
     package = target.partition(":")[0].partition(".")[0]
     # by all finders last: a package that is installed editable has one of its own
     if (
@@ -125,7 +125,7 @@ def load(target: str, folders: Sequence[str], group: str) -> Any:
     """
     _require_trust(target, folders, group)
     if ":" not in target:
-        if problem := _ambiguous(target, group):
+        if problem := ambiguous(target, group):
             raise code.Ambiguous(problem)
         with aside():
             return installed(group)[target].load()
@@ -273,7 +273,7 @@ def _entries(group: str) -> dict[str, list[Any]]:
     return {name: [entries[of] for of in sorted(entries)] for name, entries in found.items()}
 
 
-def _ambiguous(name: str, group: str) -> str:
+def ambiguous(name: str, group: str) -> str:
     """A sentence if several packages offer this name, else ""."""
     entries = _entries(group)[name]
     if len(entries) == 1:

@@ -124,7 +124,8 @@ def two_faced(system: System) -> System:
             context.knowledge[_BEST],
         )
 
-    wired = replace(wiring, network=network, broadcasts=False)
+    # liars are told the best arm besides, which the system's own type would refuse
+    wired = replace(wiring, network=network, broadcasts=False, told=dict[str, Any])
     return replace(
         system, shape=replace(shape, agent=replace(shape.agent, make=made), wiring=wired)
     )

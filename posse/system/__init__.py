@@ -80,6 +80,8 @@ def get_system(name: str) -> System:
 
 @cache
 def _load_ours(name: str) -> System:
+    if problem := own_code.ambiguous(name, _GROUP):
+        raise SpecError("system", problem)
     system: System = own_code.installed(_GROUP)[name].load()
     return system
 

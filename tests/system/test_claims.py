@@ -133,7 +133,7 @@ def test_what_is_claimed_of_persons_is_computed_at_their_number_of_rewards() -> 
         (
             "dp-mase",
             {},
-            "needs arms of kind csv or python, whose rewards are somebody's, and these are of",
+            "needs arms of kind csv, python or live, whose rewards are somebody's",
         ),
         (
             "dp-mase",

@@ -64,13 +64,17 @@ def test_a_claim_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_package_that_cannot_be_imported_is_named_and_hides_no_other(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    get_system("mase")  # our names are known before the packages' are
+
     class Entry:
+        name, value, module = "broken", "broken:SYSTEM", "broken"
+
         def load(self) -> None:
             raise ImportError("no such thing")
 
-    found = own_code.installed
-    broken: Any = {"broken": Entry()}
-    monkeypatch.setattr(own_code, "installed", lambda g: broken if "systems" in g else found(g))
+    found = own_code._entries
+    broken: Any = {"broken": [Entry()]}
+    monkeypatch.setattr(own_code, "_entries", lambda g: broken if "systems" in g else found(g))
     with pytest.raises(SpecError, match="'broken' cannot be imported: ImportError: no such thing"):
         get_system("broken")
     assert main(["list"]) == 0

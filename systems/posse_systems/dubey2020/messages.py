@@ -49,14 +49,11 @@ def means_record(arms: int) -> np.dtype[np.void]:
 
 
 def reward_record() -> np.dtype[np.void]:
-    """<m, t, A, X>: the arm that was pulled and its reward (Algorithm 3)."""
+    """<m, t, A, X>: the arm that was pulled, of 60,000 at most, and its reward (Algorithm 3)."""
     return np.dtype([*ENVELOPE, ("arm", "<u2"), ("reward", "<f8")])
 
 
 ENVELOPE = [("origin", "<u4"), ("created", "<u4"), ("life", "<u2")]
-
-MOST_NUMBERED = 1 << 16
-"""The number of arms that a `reward_record` can name."""
 
 
 class AloneParameters(Parameters, frozen=True, kw_only=True):

@@ -79,7 +79,6 @@ from posse_systems.dubey2020.destination import NoiseAtDestination
 from posse_systems.dubey2020.flooding import CooperativeLearner, Flood, SeenMessages
 from posse_systems.dubey2020.lone import AdapUcb, LoneUcb, PrivateLoneUcb
 from posse_systems.dubey2020.messages import (
-    MOST_NUMBERED,
     AdapParameters,
     AloneParameters,
     Bundle,
@@ -343,11 +342,6 @@ def _check_cooperative(spec: RunSpec, parameters: CooperativeParameters) -> None
 
 def _check_byzantine(spec: RunSpec, parameters: ByzantineParameters) -> None:
     _check_contaminated(spec, parameters)
-    if (arms := spec.arms.arm_count()) > MOST_NUMBERED:
-        raise SpecError(
-            "arms",
-            f"are {arms:,}, but a message names the arm by 16 bits; use {MOST_NUMBERED:,} at most",
-        )
     contamination = parameters.contamination
     if contamination.rate >= 0.5 and parameters.assumed_contamination is None:
         raise SpecError(

@@ -97,22 +97,6 @@ def test_who_believes_in_too_many_lies_to_trim_is_warned(believed, more, warned)
     assert bears_lies is not warned
 
 
-@pytest.mark.parametrize(("arms", "fine"), [(65_536, True), (65_537, False)])
-def test_a_message_names_no_more_arms_than_its_number_can(arms: int, fine: bool) -> None:
-    raw: dict[str, Any] = {
-        "system": "byzantine-ucb",
-        "agents": {"count": 2},
-        "arms": {"kind": "bernoulli", "means": {"random": "uniform", "count": arms, "seed": 1}},
-        "topology": {"kind": "complete"},
-        "parameters": {"horizon": 70_000, "gamma": 1},
-    }
-    if fine:
-        prepare(raw)
-    else:
-        with pytest.raises(SpecError, match="^arms: are 65,537, but .* 65,536 at most"):
-            prepare(raw)
-
-
 @pytest.mark.parametrize("form", ["source", "relay"])
 def test_informed_lies_are_in_every_message_and_none_is_refused(form: str) -> None:
     """On a ring of 6 what agents two hops apart say comes one way from either side."""
