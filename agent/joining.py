@@ -301,8 +301,13 @@ class Joining:
                 reason = f"the handshake with {coordinator} failed: {why}"
                 if admitted:
                     reason = f"another program answers at {self._endpoint}, or bytes are damaged"
-            case Closure.WITHOUT_A_WORD if admitted or not self._key:
+            case Closure.WITHOUT_A_WORD if admitted or not (self._key or enough):
                 return []  # the network closed it
+            case Closure.WITHOUT_A_WORD if not self._key:
+                reason = (
+                    f"{coordinator} closes each connection without a word, as one with keys does "
+                    "where an agent has none; start both with --keys"
+                )
             case Closure.WITHOUT_A_WORD:
                 reason = (
                     f"{coordinator} does not have the key that this agent's coordinator.key "
