@@ -89,9 +89,9 @@ def _ended(runs: Sequence[RunRecord]) -> str:
 
 
 def _traffic(runs: Sequence[RunRecord], summary: dict[str, Mean]) -> str:
-    control = f"{with_interval(summary['control_messages'])} control messages"
-    if "data_messages" not in summary:
+    if not summary.keys() >= {"control_messages", "data_messages"}:
         return "unknown: in the field nobody reports what agents send each other"
+    control = f"{with_interval(summary['control_messages'])} control messages"
     world = [run.communication.world.messages or 0 for run in runs]
     if any(world) and not summary["data_messages"].mean:
         each = total(sum(world) / len(world))
