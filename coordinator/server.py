@@ -225,12 +225,14 @@ class Server:
         """End the run if the machine has finished, and no agent still acts in slots of its own.
 
         An agent that was stopped there would have come further in one engine than in the other.
+        Without an answer nobody is waited for: agents that need the server would never end.
         """
+        if self._answer is None:
+            return
         waits = self._plan.clock == "slots" and self.arms is None and not self._field
         finished = self.attendance.finished
-        if self._answer and not (
-            waits and any(n not in finished for n in self.attendance.expected())
-        ):
+        acting = any(n not in finished for n in self.attendance.expected())
+        if self._answer.arm is None or not (waits and acting):
             self.end(self._answer)
 
     def end(self, verdict: Finish, exhausted: str = "") -> None:
