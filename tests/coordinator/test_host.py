@@ -189,7 +189,7 @@ def test_who_fails_ends_its_own_part_with_its_sentence_and_what_was_refused() ->
     told = Told(spec("mase", agents=8))
     told.say(3, control.Complaint(4, "mal\x1bformed"))
     told.say(5, control.Failed("no way on\x1b[2J\nagent 1 did it"))
-    trouble = r"; agent 3 refused what agent 4 sent: mal\x1bformed"
+    trouble = "; the coordinator refused what agent 3 sent: no-neighbour: 4"
     said = r"agent 5 cannot go on: no way on\x1b[2J"
     assert told.host.left == [(5, f"{said}{trouble}\nagent 1 did it", False)]
 
@@ -215,7 +215,10 @@ def test_what_brings_a_run_on_is_told_from_what_does_not() -> None:
     for rank in (0, 2):
         told.say(rank, control.Finished(0))
     assert [told.host.expects(rank) for rank in range(3)] == [True] * 3  # for their reports
-    assert told.host.refused == {"out-of-turn": 4, "no-such-agent": 1, "unknown-kind": 1}
+    assert told.host.refused == {
+        **{"out-of-turn": 4, "no-such-agent": 1, "no-neighbour": 1},
+        "unknown-kind": 1,
+    }
 
 
 def test_a_report_that_cannot_be_true_ends_its_agents_part_at_once() -> None:
