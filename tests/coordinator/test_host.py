@@ -216,7 +216,9 @@ def test_what_brings_a_run_on_is_told_from_what_does_not() -> None:
         told.say(rank, control.Finished(0))
     assert [told.host.expects(rank) for rank in range(3)] == [True] * 3  # for their reports
     assert told.host.refused == {
-        **{"out-of-turn": 4, "no-such-agent": 1, "no-neighbour": 1},
+        "out-of-turn": 4,
+        "no-such-agent": 1,
+        "no-neighbour": 1,
         "unknown-kind": 1,
     }
 
