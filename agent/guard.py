@@ -14,7 +14,7 @@ from posse.log import LOG
 from posse.security.keys import KeyPair, beginning
 from posse.security.zap import ZapStatus, connect_with, serve_with
 from posse.wire.again import WATCHED as LINKS_WATCHED
-from posse.wire.again import Again, Ended
+from posse.wire.again import Again, Became
 from posse.wire.door import AROUND, AROUND_WITH_KEYS, WATCHED
 from posse.wire.inbox_door import InboxDoor
 from posse.wire.sockets import (
@@ -160,20 +160,17 @@ class Guard:
                     self._door.connected(event.value)
                 continue
             self._sockets[event.address] = self._monitors[monitor]
-            ended = self._again.follow(event, self._world.monotonic())
+            became = self._again.follow(event, self._world.monotonic())
             if event.kind & HANDSHAKE_FAILURES:
                 self._failed[event.address] = event
-            elif event.kind == zmq.EVENT_HANDSHAKE_SUCCEEDED and rank is not None:
-                self.link_changed(rank, True)
-            if ended is None:
-                continue
-            if self._door is not None and self._door.disconnected(event.value):
+            ended, door = event.kind == zmq.EVENT_DISCONNECTED, self._door
+            if ended and door is not None and door.disconnected(event.value):
                 self._leave(event.address)
-            if ended is Ended.NOT_LET_IN:
+            if became is Became.NOT_LET_IN:
                 self._let_go(event.address)
                 self._not_let_in(event.address, rank, self._failed.pop(event.address, None))
-            if rank is not None:
-                self.link_changed(rank, False)
+            if became is not None and rank is not None:
+                self.link_changed(rank, became is Became.UP)
 
     def probe(self) -> None:
         """Connect again to the inboxes for which it is time; call it every `PROBE_EVERY` seconds.

@@ -16,7 +16,7 @@ from posse.hosts.effects import JoiningEffect
 from posse.protocol.machine import COORDINATOR
 from posse.security.keys import AgentKeys
 from posse.security.zap import connect_with
-from posse.wire.again import WATCHED, Again, Ended
+from posse.wire.again import WATCHED, Again, Became
 from posse.wire.door import AROUND, AROUND_WITH_KEYS
 from posse.wire.line import Interceptor, Line
 from posse.wire.links import sender
@@ -178,17 +178,17 @@ class Uplink:
         """Tell `joining` what happened to the connection; returns its effects."""
         assert self.monitor is not None
         for event in monitor_events(self.monitor):
-            ended = self._again.follow(event, now)
-            if event.kind == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+            became = self._again.follow(event, now)
+            if event.kind & HANDSHAKE_FAILURES:
+                self._failed = event
+            elif became is Became.UP:
                 if self.door is not None:
                     self.door.connected()
                 yield from joining.connected(wall, now)
-            elif event.kind & HANDSHAKE_FAILURES:
-                self._failed = event
-            elif ended is not None:
+            elif became is not None:
                 self.line.up = False
                 yield from joining.disconnected(now)
-            if ended is Ended.NOT_LET_IN:
+            if became is Became.NOT_LET_IN:
                 failed, self._failed = self._failed, None
                 self._let_go(event.address)
                 yield from self._not_let_in(joining, failed)

@@ -26,12 +26,13 @@ _SAYS_SO = 1.0
 """Seconds within which ZeroMQ says that it tries again; it does at once."""
 
 
-class Ended(Enum):
+class Became(Enum):
     """What became of a connection."""
 
-    LOST = 1
+    UP = 1
+    LOST = 2
     """It was up."""
-    NOT_LET_IN = 2
+    NOT_LET_IN = 3
     """Its handshake failed; a wrong answer may be all that is known of it."""
 
 
@@ -39,7 +40,8 @@ class Again:
     """See the module's text. `longest`: seconds between attempts, at most.
 
     After a failed handshake the address is the caller's: it disconnects at once, and connects again
-    when `due` says so. Times are in seconds of one clock.
+    when `due` says so. Until then `follow` ignores its events, which are of the connection that was
+    let go, so they are all to be read before `due` is asked. Times are in seconds of one clock.
     """
 
     def __init__(self, longest: float) -> None:
@@ -51,25 +53,28 @@ class Again:
         self._ours: set[str] = set()
         """Addresses to which ZeroMQ was told to connect no more."""
 
-    def follow(self, event: MonitorEvent, now: float) -> Ended | None:
-        """Take an event of the monitor; what it means for the connection, if that ended."""
+    def follow(self, event: MonitorEvent, now: float) -> Became | None:
+        """Take an event of the monitor; what it means for the connection, if anything."""
         address = event.address
+        if address in self._ours:
+            return None  # of the connection that the caller let go: it may have come up meanwhile
         match event.kind:
             case zmq.EVENT_HANDSHAKE_SUCCEEDED:
                 self.forget(address)
                 self._up.add(address)
-            case zmq.EVENT_CONNECT_RETRIED if address not in self._ours:
+                return Became.UP
+            case zmq.EVENT_CONNECT_RETRIED:
                 self._due.pop(address, None)
             case zmq.EVENT_DISCONNECTED if address in self._up:
                 self._up.remove(address)
                 self._due[address] = now + _SAYS_SO
-                return Ended.LOST
+                return Became.LOST
             case zmq.EVENT_DISCONNECTED:
                 self.failures[address] += 1
                 doublings = min(self.failures[address] - 1, _DOUBLINGS)
                 self._due[address] = now + min(_FIRST * 2**doublings, self._longest)
                 self._ours.add(address)
-                return Ended.NOT_LET_IN
+                return Became.NOT_LET_IN
             case _:
                 pass
         return None

@@ -10,7 +10,7 @@ import zmq
 
 from posse.security import keys
 from posse.security.zap import connect_with
-from posse.wire.again import WATCHED, Again, Ended
+from posse.wire.again import WATCHED, Again, Became
 from posse.wire.sockets import MonitorEvent, configure, end, monitor_events, monitored, reconnect
 
 _SIGNATURE = b"\xff" + bytes(8) + b"\x7f\x03\x00"
@@ -79,7 +79,7 @@ def test_whatever_answered_the_next_attempt_is_made(
         nonlocal now
         monitor.poll(50)
         for event in monitor_events(monitor):
-            if again.follow(event, now) is Ended.NOT_LET_IN:
+            if again.follow(event, now) is Became.NOT_LET_IN:
                 with suppress(zmq.ZMQError):
                     here.disconnect(event.address)
         now += 2.0
@@ -112,7 +112,7 @@ def test_the_wait_doubles_and_a_success_forgets_it() -> None:
     """0.2, 0.4, … s, each up to the next eighth of a second, in which it is asked."""
     again, waits, now = Again(3.0), [], 0.0
     for _ in range(6):
-        assert again.follow(event(zmq.EVENT_DISCONNECTED), now) is Ended.NOT_LET_IN
+        assert again.follow(event(zmq.EVENT_DISCONNECTED), now) is Became.NOT_LET_IN
         assert again.follow(event(zmq.EVENT_CONNECT_RETRIED), now) is None
         before = now
         while not again.due(now):
@@ -127,7 +127,7 @@ def test_the_wait_doubles_and_a_success_forgets_it() -> None:
 def test_a_lost_connection_is_made_again_if_zeromq_does_not_say_that_it_tries(tries: bool) -> None:
     again = Again(3.0)
     again.follow(event(zmq.EVENT_HANDSHAKE_SUCCEEDED), 0.0)
-    assert again.follow(event(zmq.EVENT_DISCONNECTED), 0.0) is Ended.LOST
+    assert again.follow(event(zmq.EVENT_DISCONNECTED), 0.0) is Became.LOST
     if tries:
         again.follow(event(zmq.EVENT_CONNECT_RETRIED), 0.0)
     assert again.due(0.9) == []
@@ -140,3 +140,12 @@ def test_who_is_forgotten_is_not_connected_to() -> None:
     again.follow(event(zmq.EVENT_DISCONNECTED), 0.0)
     again.forget(ENDPOINT)
     assert again.due(9.0) == []
+
+
+@pytest.mark.parametrize("late", [zmq.EVENT_HANDSHAKE_SUCCEEDED, zmq.EVENT_DISCONNECTED])
+def test_what_zeromq_still_says_of_a_connection_that_was_let_go_does_not_count(late: int) -> None:
+    """It tries again at once after a handshake cut short, and may succeed before we disconnect."""
+    again = Again(3.0)
+    assert again.follow(event(zmq.EVENT_DISCONNECTED), 0.0) is Became.NOT_LET_IN
+    assert again.follow(event(late), 0.0) is None
+    assert again.due(0.2) == [ENDPOINT]
