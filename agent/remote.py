@@ -19,7 +19,7 @@ from posse.arms import RealArms
 from posse.durable.capture import Tap
 from posse.durable.journal import Journal, is_held
 from posse.errors import InputError, RunFailed
-from posse.gates.signatures import SignedRegister
+from posse.gates.signatures import SIGNED, SignedRegister
 from posse.log import LOG
 from posse.measure.account import Account
 from posse.measure.numbers import counted
@@ -27,7 +27,7 @@ from posse.measure.traffic import quantile
 from posse.plan import Plan
 from posse.protocol import control
 from posse.protocol.privacy import Claim, format_cost, total_cost
-from posse.protocol.signing import Register, Signer
+from posse.protocol.signing import Signer
 from posse.security import address
 from posse.security.keys import AgentKeys, beginning
 from posse.spec.fingerprint import fingerprint
@@ -54,11 +54,11 @@ class RemoteSite(AgentSite):
         keys: AgentKeys | None,
         world: World = HERE,
         advertise: str = "",
-        register: Register | None = None,
+        journal: Journal | None = None,
     ) -> None:
         super().__init__(guard, inbox)
         self._advertise = advertise
-        self._register = register
+        self._journal = journal
         self._world = world
         self._keys = keys
         self._endpoint = endpoint
@@ -87,7 +87,9 @@ class RemoteSite(AgentSite):
     def signer(self, agents: int, name: bytes) -> Signer | None:
         if self._keys is None:
             return None
-        return self._keys.signer(agents, name, self._register)
+        journal = self._journal
+        kept = journal.signed if journal is not None and journal.beginning else None
+        return self._keys.signer(agents, name, None if kept is None else kept.claim)
 
     def say_failure(self, reason: str, *, field: bool) -> None:
         LOG.error("%s", reason)
@@ -160,7 +162,9 @@ def remote_agent(
     if journal is not None:  # in the lab a power failure costs no more than a run
         safe = plan is None or plan.field
         owner = _owner(_coordinator(endpoint, keys), rank, configuration)
-        kept = Journal(journal, owner, synchronous=safe, disk=world.disk)
+        beside = journal.with_name(f"{journal.name}{SIGNED}")
+        signed = SignedRegister(beside, world.disk) if keys is not None else None
+        kept = Journal(journal, owner, synchronous=safe, disk=world.disk, signed=signed)
         if (before := kept.began_as(Beginning)) is not None:
             world = world.after(before.clocks)
             _await_way(endpoint, wait, world)
@@ -184,10 +188,7 @@ def remote_agent(
     context = world.context(many=many)
     selector = Selector(world.poller())
     guard = Guard(context, selector, own, world)
-    register = None
-    if journal is not None and keys is not None:
-        register = SignedRegister(journal.with_name(f"{journal.name}.signed"), world.disk).claim
-    site = RemoteSite(guard, endpoint, inbox, wait, keys, world, advertise, register)
+    site = RemoteSite(guard, endpoint, inbox, wait, keys, world, advertise, kept)
 
     def connect(interceptor: Interceptor) -> Uplink:
         return Uplink(context, endpoint, interceptor, keys, guarded=True, world=world)

@@ -8,6 +8,7 @@ from posse.durable.journal import is_held
 from posse.durable.lifetime import SUFFIX, read
 from posse.errors import InputError
 from posse.gates.databases import DISK
+from posse.gates.signatures import SIGNED
 
 _JOURNAL = ".journal"
 
@@ -31,6 +32,7 @@ def run(options: argparse.Namespace) -> None:
         raise InputError(f"{held[0]} is in use by a process; stop that process first")
     for path in journals:
         DISK.remove(path)
+        DISK.remove(path.with_name(f"{path.name}{SIGNED}"))
         ledger = path.with_suffix(SUFFIX)
         spent = "what it used is in each agent's ledger (posse ledger)"
         if ledger.is_file():

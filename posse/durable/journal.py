@@ -39,6 +39,7 @@ from posse.errors import DiskTrouble, PosseError
 from posse.gates import files
 from posse.gates.databases import DISK, Disk, connect, plain
 from posse.gates.decode import Packed, unpacked
+from posse.gates.signatures import SignedRegister
 
 T = TypeVar("T")
 
@@ -75,9 +76,17 @@ class Journal:
     """
 
     def __init__(
-        self, path: Path, owner: str, *, synchronous: bool = True, disk: Disk = DISK
+        self,
+        path: Path,
+        owner: str,
+        *,
+        synchronous: bool = True,
+        disk: Disk = DISK,
+        signed: SignedRegister | None = None,
     ) -> None:
         self.path = path
+        self.signed = signed
+        """What its process has signed, which lasts as long as the journal."""
         self._disk = disk
         self.replaying = False
         self.broken = False
@@ -113,6 +122,8 @@ class Journal:
         self._begin(msgspec.msgpack.encode(beginning))
 
     def _begin(self, beginning: bytes) -> None:
+        if beginning and self.signed is not None:
+            self.signed.make()
         self.open()
         self._inputs.clear()
         self.beginning = beginning
@@ -231,12 +242,16 @@ class Journal:
             self._db = None  # by now another process may have the file
             self.beginning = b""
             self._given.clear()
+        if self.signed is not None:
+            self.signed.close()
 
     def remove(self) -> None:
         """Remove the file: its process has ended, and there is nothing to go on with."""
         if self._db is not None:
             self.close()
             self._disk.remove(self.path)
+            if self.signed is not None:
+                self.signed.remove()
 
     def _open(self) -> None:
         owner = self._owner

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from posse.durable.journal import Journal
 from posse.errors import DiskTrouble, PosseError
 from posse.gates.signatures import SignedRegister
 from posse.protocol.signing import Signer, public_of
@@ -13,7 +14,9 @@ PLACE = bytes(7)
 
 
 def signer(path: Path, run: bytes = b"today") -> Signer:
-    return Signer(SECRET, {0: public_of(SECRET)}, run, SignedRegister(path).claim)
+    register = SignedRegister(path)
+    register.make()
+    return Signer(SECRET, {0: public_of(SECRET)}, run, register.claim)
 
 
 def test_a_restarted_agent_signs_the_same_again_and_nothing_else(tmp_path: Path) -> None:
@@ -39,8 +42,36 @@ def test_of_a_kind_that_is_signed_once_in_a_run_there_is_one(tmp_path: Path) -> 
 def test_what_cannot_be_entered_is_not_signed(tmp_path: Path) -> None:
     (tmp_path / "signed").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(DiskTrouble, match="so this agent signs nothing"):
-        signer(tmp_path / "signed").state(b"means", PLACE, b"0.5")
+        signer(tmp_path / "signed")
     assert not (tmp_path / "elsewhere").exists()
     (tmp_path / "other").write_bytes(b"no database" * 100)
     with pytest.raises(DiskTrouble):
-        signer(tmp_path / "other").state(b"means", PLACE, b"0.5")
+        signer(tmp_path / "other")
+
+
+def test_it_goes_with_its_journal_and_a_copy_of_that_signs_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "agent.journal"
+
+    def opened() -> Journal:
+        register = SignedRegister(tmp_path / "agent.journal.signed")
+        return Journal(path, "agent 0", signed=register)
+
+    def states(journal: Journal, content: bytes) -> bytes:
+        assert journal.signed is not None
+        return Signer(SECRET, {}, b"today", journal.signed.claim).state(b"means", PLACE, content)
+
+    journal = opened()
+    journal.begin("state")
+    first = states(journal, b"0.5")
+    journal.close()
+    copied = path.read_bytes()
+    journal = opened()
+    assert states(journal, b"0.5") == first
+    journal.remove()
+    assert not list(tmp_path.iterdir())
+    path.write_bytes(copied)
+    path.chmod(0o600)
+    journal = opened()
+    with pytest.raises(PosseError, match="is gone, .*its journal is a copy"):
+        states(journal, b"0.6")
+    journal.close()
