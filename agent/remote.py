@@ -26,6 +26,7 @@ from posse.measure.numbers import counted
 from posse.measure.traffic import quantile
 from posse.plan import Plan
 from posse.protocol import control
+from posse.protocol.estimates import latest
 from posse.protocol.privacy import Claim, format_cost, total_cost
 from posse.protocol.signing import Signer
 from posse.security import address
@@ -107,6 +108,8 @@ class RemoteSite(AgentSite):
             "" if ledger.answer is None else f"; this agent's arm is {ledger.answer}",
             f"; its rewards are used up: {ledger.exhausted}" if ledger.exhausted else "",
         )
+        for estimate in latest(ledger.log):
+            LOG.info("arm %d by what was released: %s", estimate.arm, estimate)
         if ledger.lifetime:
             LOG.info("all runs over these rewards: %s", ledger.lifetime)
 

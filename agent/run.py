@@ -141,8 +141,6 @@ class AgentRun:
             self._spending = chance.spending(setup.arms, setup.base)
         self._count = setup.arm_count
         self.account = Account(self._count, regret)
-        if not isinstance(setup.arms, int) and not regret and not self.field:
-            self.account.rewards = 0.0
         self.pace = _pace(self, setup, system, chance, arms)
 
     @property
@@ -225,11 +223,8 @@ class AgentRun:
     ) -> ArmsOrder | AwaitTurn | Finish | None:
         """Hand an event to the machine and carry out its effects; return its order, if any."""
         order: ArmsOrder | AwaitTurn | Finish | None = None
-        if self.account.rewards is not None:
-            if type(event) is Pulled:
-                self.account.rewards += float(event.sums.sum())
-            elif type(event) is Observed:
-                self.account.rewards += float(event.rewards.sum())
+        if not self.field:  # there no sum of rewards is kept that nothing noised
+            self._add_up(event)
         effects = self._effects_of(event, now)
         if self.field and any(isinstance(effect, _TELLING) for effect in effects):
             self._spending.uses(self.account.pulls)
@@ -280,6 +275,13 @@ class AgentRun:
             else:
                 self._carry_out(effect)
         return order
+
+    def _add_up(self, event: AgentEvent) -> None:
+        if type(event) is Pulled:
+            self.account.given(event.arms, event.times, event.sums)
+        elif type(event) is Observed:
+            sums = event.rewards.sum(axis=1)
+            self.account.given(event.arms, event.rewards.shape[1], sums)
 
     def _effects_of(self, event: AgentEvent, now: float) -> AgentEffects:
         try:
@@ -382,8 +384,7 @@ class AgentRun:
             pulls=account.pulls.astype("<i8").tobytes(),
             activations=account.activations,
             slots=account.slots,
-            regret={name: r.total for name, r in account.regret.items()}
-            | ({} if account.rewards is None else {control.REWARDS: account.rewards}),
+            regret={name: r.total for name, r in account.regret.items()},
             curve={name: r.curve().tobytes() for name, r in account.regret.items()},
             links=self.endpoint.meter.links() + self._resources.links(self.rank),
             delays={source: dict(by) for source, by in self.endpoint.delays.items()},
@@ -392,6 +393,7 @@ class AgentRun:
             log=account.log,
             seconds=self._seconds,
             resources=self._resources.used(),
+            rewards=account.rewards.astype("<f8").tobytes(),
         )
 
 

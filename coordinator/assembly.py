@@ -12,6 +12,7 @@ from posse.measure.traffic import quantile, seconds
 from posse.plan import Plan
 from posse.protocol import control
 from posse.protocol.arrays import FloatArray, IntArray
+from posse.protocol.estimates import UNIT, latest, observed
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.privacy import total_cost
 from posse.results.record import Delay, LinkDelay, Privacy, Quantiles, Resources, RunRecord
@@ -58,7 +59,9 @@ def complete_record(
         endpoint.refused.update(report.refused)
     record.delay = _delay(delays)
     _add_seen(plan, record, endpoint, shared)
-    if not plan.field:
+    if plan.field:
+        record.estimates = latest(record.log)
+    else:
         _add_reported(plan, record, shared, reports)
     plan.system.results.finish(plan.spec, plan.parameters, record)
     if verdict in _UNFINISHED:
@@ -131,6 +134,7 @@ def _add_reported(
     if not in_slots:
         record.rounds = sum(record.activations_per_agent)
     _add_regret(record, reports, shared, in_slots=in_slots)
+    _add_rewards(plan.spec, record, reports, shared)
     if taken := _durations(reports):
         record.delay = record.delay or Delay()
         record.delay.taken = taken
@@ -165,13 +169,7 @@ def no_report(arms: int) -> control.Report:
 def _add_regret(
     record: RunRecord, reports: list[control.Report], shared: GroupArms | None, *, in_slots: bool
 ) -> None:
-    """Add the regret by reference and the group's curve, or without known means the rewards."""
-    earned = [
-        report.regret[control.REWARDS] for report in reports if control.REWARDS in report.regret
-    ]
-    if shared is not None and shared.regret is None:
-        earned = [shared.earned]
-    record.rewards = sum(earned) if earned else None
+    """Add the regret by reference and the group's curve."""
     if shared is not None and shared.regret is not None:
         record.regret = shared.regret.total
         record.regret_curve = regret.merge([shared.regret.curve()], by_time=in_slots)
@@ -187,6 +185,25 @@ def _add_regret(
         record.regret_curve = regret.merge(curves, by_time=in_slots)
     if all("regret" in report.regret for report in reports):
         record.regret_per_agent = [report.regret["regret"] for report in reports]
+
+
+def _add_rewards(
+    spec: RunSpec, record: RunRecord, reports: list[control.Report], shared: GroupArms | None
+) -> None:
+    """Add an estimate of each arm that was pulled and, without known means, the rewards."""
+    told = [np.frombuffer(report.rewards, dtype="<f8") for report in reports if report.rewards]
+    none = np.zeros(2 * spec.arms.arm_count())
+    given, earned = np.sum([none, *told], axis=0).reshape(-1, 2).T
+    if shared is not None:
+        given, earned = shared.drawn, shared.sums
+    deviation = UNIT if spec.arms.unit_interval else getattr(spec.arms, "sd", None)
+    if deviation is not None:
+        record.estimates = [
+            observed(k, float(earned[k] / given[k]), int(given[k]), len(given), deviation)
+            for k in np.flatnonzero(given).tolist()
+        ]
+    if record.regret is None and given.any():
+        record.rewards = float(earned.sum()) if shared is None else shared.earned
 
 
 def _durations(reports: list[control.Report]) -> dict[str, Quantiles]:

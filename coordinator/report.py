@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import msgspec
 
-from posse.protocol.control import REWARDS, Report
+from posse.protocol.control import Report
 from posse.protocol.errors import WORD, RemoteProtocolError
 from posse.protocol.log import Row
 from posse.protocol.machine import COORDINATOR, MOST_PULLS
@@ -56,8 +56,9 @@ class ReportForm:
         if len(report.pulls) != 8 * self._arms:
             raise BadReport("pulls")
         self._check_sizes(report)
-        known = report.regret.keys() - (() if self._references else {REWARDS})
-        if known != self._references or report.curve.keys() != self._references:
+        if report.rewards and len(report.rewards) != 16 * self._arms:
+            raise BadReport("rewards")
+        if report.regret.keys() != self._references or report.curve.keys() != self._references:
             raise BadReport("regret against other means than this run's")
         for curve in report.curve.values():
             # in Python: curves are short, or else their agents have long been at work
@@ -93,9 +94,10 @@ class ReportForm:
             numbers += (release.sensitivity, release.scale, release.epsilon)
         if max(counts) > MOST_PULLS or min(counts) < 0:
             raise BadReport("a count that no run reaches")
-        if not math.isfinite(report.regret.get(REWARDS, 0.0)):
+        given = struct.unpack(f"<{len(report.rewards) // 8}d", report.rewards)
+        if not all(map(math.isfinite, given[1::2])):
             raise BadReport("a sum of rewards that is not finite")
-        numbers += [value for name, value in report.regret.items() if name != REWARDS]
+        numbers += [*given[::2], *report.regret.values()]
         for seconds in report.seconds.values():
             numbers += seconds
         if not _are_amounts(numbers):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from posse.results.record import RunRecord
     from posse.results.result import Result
     from posse.spec.runfile import RunSpec
-    from posse.study import arms_of, compare, read, run_audit, sweep
+    from posse.study import arms_of, compare, read, resume_from, run_audit, sweep
 
 __version__ = "0.2.0.dev0"
 
@@ -38,6 +38,7 @@ __all__ = [
     "load",
     "parse",
     "read",
+    "resume_from",
     "run",
     "run_audit",
     "sweep",
@@ -50,7 +51,7 @@ _HOMES = {
     "results.record": ("RunRecord",),
     "results.result": ("Result",),
     "spec.runfile": ("RunSpec",),
-    "study": ("arms_of", "compare", "read", "run_audit", "sweep"),
+    "study": ("arms_of", "compare", "read", "resume_from", "run_audit", "sweep"),
 }
 
 

@@ -89,7 +89,7 @@ class Logged(msgspec.Struct, kw_only=True):
         self.examples.setdefault(reason, example)
 
 
-class Estimate(msgspec.Struct, frozen=True):
+class PolicyEstimate(msgspec.Struct, frozen=True):
     """An estimate with its 95 % interval, None where it cannot be had, of `n` rows."""
 
     what: str
@@ -297,7 +297,7 @@ def keep_commonest(log: Logged, most: int) -> list[str]:
     return sorted(kept, key=lambda arm: (not arm.isdigit(), int(arm) if arm.isdigit() else 0, arm))
 
 
-def estimates(log: Logged, arms: Sequence[str]) -> list[Estimate]:
+def estimates(log: Logged, arms: Sequence[str]) -> list[PolicyEstimate]:
     """What the log shows: the mean reward of its policy, and of each arm, were it always played.
 
     With p_i the probability with which row i's arm a_i was drawn, w_i = 1{a_i = a} / p_i. Inverse
@@ -317,14 +317,14 @@ def estimates(log: Logged, arms: Sequence[str]) -> list[Estimate]:
         half = _half(weights * (rewards - value))
         spread = None if half is None else half * len(rewards) / total
         low, high = (None, None) if spread is None else (value - spread, value + spread)
-        found.append(Estimate(f"{arm}, snips", value, low, high, int((drawn == arm).sum())))
+        found.append(PolicyEstimate(f"{arm}, snips", value, low, high, int((drawn == arm).sum())))
     return found
 
 
-def _mean(what: str, values: FloatArray) -> Estimate:
+def _mean(what: str, values: FloatArray) -> PolicyEstimate:
     mean, half = float(values.mean()), _half(values)
     low, high = (None, None) if half is None else (mean - half, mean + half)
-    return Estimate(what, mean, low, high, len(values))
+    return PolicyEstimate(what, mean, low, high, len(values))
 
 
 def _half(values: FloatArray) -> float | None:

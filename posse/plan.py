@@ -356,6 +356,7 @@ def check(plan: Plan, *, graph: bool = True) -> None:
             spec.arms.check_agents(spec.agents.count)
     except ValueError as error:
         raise SpecError("arms", str(error)) from None
+    _check_candidates(getattr(plan.parameters, "candidates", ()), count)
     _check_timed(plan)
     _check_persons(plan)
     _check_spread(spec)
@@ -380,6 +381,16 @@ def check(plan: Plan, *, graph: bool = True) -> None:
     with defect.in_system(spec.system):
         system.check(spec, plan.parameters)
         _ = system.agents_codec, plan.coordinators_codec  # fails for unfit message types
+
+
+def _check_candidates(candidates: Sequence[int], arms: int) -> None:
+    """Check which arms a run begins with; all if none are named."""
+    if candidates and (len(candidates) < 2 or sorted(set(candidates)) != [*candidates]):
+        fault = "must name two arms or more, each once and in their order"
+        raise SpecError("parameters.candidates", fault)
+    if candidates and candidates[-1] >= arms:
+        fault = f"names arm {candidates[-1]}, but there are {arms}, from 0 to {arms - 1}"
+        raise SpecError("parameters.candidates", fault)
 
 
 _GRAPHS = 1_000

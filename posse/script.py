@@ -12,6 +12,7 @@ import msgspec
 
 from posse.errors import SpecError
 from posse.protocol.bounds import Arm
+from posse.protocol.estimates import Estimate, released
 from posse.protocol.machine import COORDINATOR, Broadcast, Finish, Note, Parameters, Pull, Send
 from posse.protocol.message import Message
 from posse.protocol.privacy import Claim, Epsilon
@@ -27,6 +28,7 @@ from posse.protocol.script import (
     Script,
     scripted,
 )
+from posse.results.base import Results
 from posse.spec.runfile import RunSpec
 from posse.system.claims import Claiming, unprotected
 from posse.system.network import Network, along
@@ -48,6 +50,7 @@ __all__ = [
     "Broadcast",
     "Claim",
     "Epsilon",
+    "Estimate",
     "Field",
     "Finish",
     "FromAll",
@@ -69,6 +72,7 @@ __all__ = [
     "Send",
     "SpecError",
     "UnitInterval",
+    "released",
     "scripted",
     "system",
 ]
@@ -105,10 +109,11 @@ def system(
         serves = ServerRole(scripted(server), to_server)
         shape = MeshWithServer(role, Wiring(_along), serves) if neighbours else Star(role, serves)
     page = agent.__doc__ or sys.modules[agent.__module__].__doc__ or name
-    about = {
+    about: dict[str, Any] = {
         "title": page.partition("\n")[0].rstrip("."),
         "paper": "yours",
         "clocks": ("slots",),
+        "results": Results(log=(Estimate,)),
     } | more
     claims = unprotected(claim) if isinstance(claim, str) else claim
     return System(name=name, parameters=parameters, shape=shape, claim=claims, **about)

@@ -5,6 +5,7 @@ swept.to_frame()                                  # a row for each point
 posse.compare(noisy=first, quiet=second)          # of two results on the same arms
 posse.read("runs/demo")                           # the result that a folder has
 posse.run_audit("run.toml", runs=1_000).says          # what messages tell of one reward
+posse.resume_from(first)                          # without the arms that a result rules out
 posse.arms_of(frame, "logs", arm="item")          # [arms] of a DataFrame
 """
 
@@ -29,6 +30,7 @@ from posse.results.measures import MEASURES
 from posse.results.notebook import as_frame
 from posse.results.result import Result
 from posse.security import noise
+from posse.spec.runfile import RunSpec
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,38 @@ def sweep(
         SweptPoint(at, api.run(plan, out=out and Path(out) / point_name(at), **options))
         for at, plan in zip(places, plans, strict=True)
     ])  # fmt: skip
+
+
+def resume_from(result: Result, source: Source | None = None, *, run: int = -1) -> RunSpec:
+    """A run that goes on from what a result tells: without the arms that it rules out.
+
+    An arm is ruled out if its interval in `result.runs[run].estimates` lies below another's; the
+    intervals hold for all arms at once with probability 95 %. What was released is only read, so
+    that this spends nothing. `source` is what is run next, by default the result's own
+    specification under the next seed, so that rewards and noise are new; its arms must be the same.
+    Where agents' arms differ, an estimate is of whoever pulled them. `InputError` if no arm, or all
+    arms but one, are ruled out, or if the system cannot begin with fewer (`parameters.candidates`).
+    """
+    plan = changed(result.specification if source is None else source, {})
+    arms = plan.spec.arms.arm_count()
+    known = {estimate.arm: estimate for estimate in result.runs[run].estimates}
+    if not known:
+        raise InputError(f"{result.system} tells of no arm's mean, so that no arm can be left out")
+    if not hasattr(plan.parameters, "candidates"):
+        raise InputError(
+            f"{plan.spec.system} cannot begin with fewer arms; a system whose [parameters] have "
+            "candidates can, as mase"
+        )
+    before = plan.parameters.candidates or range(arms)
+    least = max(estimate.low for estimate in known.values())
+    left = [k for k in before if k not in known or known[k].high >= least]
+    if len(left) in (1, len(before)):
+        only = f"arm {left[0]} alone is left, which is the answer"
+        raise InputError(only if len(left) == 1 else "no arm is ruled out; run it again as it is")
+    changes: dict[str, Any] = {"parameters.candidates": left}
+    if source is None and plan.spec.mode == "lab":
+        changes["seed"] = plan.spec.seed + 1
+    return changed(plan, changes).spec
 
 
 def compare(**results: Result) -> Any:

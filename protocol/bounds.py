@@ -29,6 +29,12 @@ AnyRank = Annotated[int, Meta(ge=-1, lt=MOST_AGENTS)]
 Arm = Annotated[int, Meta(ge=0, lt=MOST_ARMS)]
 RankNumbers = Annotated[tuple[Rank, ...], Meta(max_length=MOST_AGENTS)]
 ArmNumbers = Annotated[tuple[Arm, ...], Meta(max_length=MOST_ARMS)]
+Candidates = Annotated[
+    tuple[Arm, ...],
+    Meta(max_length=MOST_ARMS, description="the arms that the run begins with; without it all"),
+]
+"""In `[parameters]` of systems that eliminate arms: `posse.resume_from` leaves out what is known to
+be worse, and a user what is not to be had today."""
 
 Nanoseconds = Annotated[int, Meta(ge=-(1 << 61), le=1 << 61)]
 """73 years. A header has 64 signed bits, and the sum of two of these still fits."""

@@ -281,22 +281,24 @@ class LinkCount(msgspec.Struct, frozen=True, array_like=True):
     frame_bytes: Count
 
 
-REWARDS = "rewards"
-"""Where means are unknown, `Report.regret` has by this name the sum of the agent's rewards."""
-
-
 _MANY = Meta(max_length=MOST_ITEMS)
 _FEW = Meta(max_length=1_000)
 """Names of tables, means and reasons: a system has a handful."""
 _ROWS = 5_000
 """Rows of a report in one message: some 43 to 90 bytes each, and a message has a MiB at most."""
+_LONG = 1 << 18
+"""Bytes of rewards by arm that go before the report: it has counts of pulls as long as half."""
 _PART = Meta(max_length=_ROWS)
 MOST_PARTS = 64
 """Messages of rows before a report: more are no honest agent's."""
 
 
 class Report(Control, frozen=True):
-    """What an agent measured of itself in one run (lab only)."""
+    """What an agent measured of itself in one run (lab only).
+
+    `rewards`: how many of each arm its machine was given and their sum, shape (arms, 2), float64;
+    empty if it does not say.
+    """
 
     pulls: PackedBytes
     activations: Count
@@ -310,6 +312,7 @@ class Report(Control, frozen=True):
     log: Annotated[dict[Name, Annotated[list[Annotated[list[float], _MANY]], _MANY]], _FEW]
     seconds: Annotated[dict[Name, Annotated[list[float], _MANY]], _FEW]
     resources: ResourceUse
+    rewards: PackedBytes = b""
 
 
 class ReportRows(Control, frozen=True):
@@ -317,6 +320,7 @@ class ReportRows(Control, frozen=True):
 
     releases: Annotated[list[Release], _PART]
     log: Annotated[dict[Name, Annotated[list[Annotated[list[float], _FEW]], _PART]], _FEW]
+    rewards: PackedBytes = b""
 
 
 def in_parts(report: Report) -> Iterator[ReportRows | Report]:
@@ -329,7 +333,11 @@ def in_parts(report: Report) -> Iterator[ReportRows | Report]:
         while len(rows) > _ROWS:
             yield ReportRows([], {table: rows[:_ROWS]})
             del rows[:_ROWS]
-    yield msgspec.structs.replace(report, releases=releases, log=log)
+    rewards = report.rewards
+    if len(rewards) > _LONG:
+        yield ReportRows([], {}, rewards)
+        rewards = b""
+    yield msgspec.structs.replace(report, releases=releases, log=log, rewards=rewards)
 
 
 def whole(parts: Sequence[ReportRows], last: Report) -> Report:
@@ -339,7 +347,9 @@ def whole(parts: Sequence[ReportRows], last: Report) -> Report:
         table: [row for part in parts for row in part.log.get(table, ())] + rows
         for table, rows in last.log.items()
     }
-    return msgspec.structs.replace(last, releases=releases + last.releases, log=log)
+    rewards = b"".join(part.rewards for part in parts) + last.rewards
+    releases += last.releases
+    return msgspec.structs.replace(last, releases=releases, log=log, rewards=rewards)
 
 
 class Ask(Control, frozen=True):

@@ -201,6 +201,17 @@ class ScriptMachine:
             return 0
         return max(1, self._still(self._wait)) if isinstance(self._wait, FromAll) else 1
 
+    @property
+    def place(self) -> tuple[str, int, dict[str, Any], str] | None:
+        """Where the script stands: file, line, variables, and what it waits for; None at its end.
+
+        For people who look at a replay.
+        """
+        frame = getattr(self._script, "gi_frame", None)
+        if frame is None:
+            return None
+        return frame.f_code.co_filename, frame.f_lineno, dict(frame.f_locals), str(self._wait)
+
     def keep(self, received: Collection[Received]) -> bool:
         """Take messages that come before the last awaited one; False, and none, if one is bad."""
         try:

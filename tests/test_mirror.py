@@ -56,6 +56,8 @@ parts of an audit, which is made as a whole: tests/audit/test_whole.py
     posse/audit: judge trials
 what coupled runs are made of, judged where faults are planted: tests/audit/test_coupling.py
     posse/audit: canaries law replay
+replays as users call them: tests/testing/test_retrace.py
+    posse/cli: replay
 verbs that hand over, and tables, called as users call them: tests/cli/test_exit_codes.py
     posse/cli: judge keys progress report security
 a mesh's two kinds of links, held to the same: tests/wire/test_links.py

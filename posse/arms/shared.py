@@ -43,6 +43,7 @@ class GroupArms:
         self.slots = 0
         self.earned = 0.0
         self._drawn = [0] * arms
+        self._sums = [0.0] * arms
         self._open = {-1}
         """Arms pulled in this slot, and -1 for agents that pull none."""
         self._pulls = [[0] * arms for _ in range(agents)]
@@ -51,6 +52,11 @@ class GroupArms:
     def drawn(self) -> NDArray[np.int64]:
         """How many rewards of each arm were used, shape (arms,)."""
         return np.array(self._drawn, dtype=np.int64)
+
+    @property
+    def sums(self) -> FloatArray:
+        """The sums of the rewards of each arm that were used, shape (arms,)."""
+        return np.array(self._sums)
 
     @property
     def pulls(self) -> NDArray[np.int64]:
@@ -68,8 +74,13 @@ class GroupArms:
         for k in arms:
             self._drawn[k] += order.times
         if order.times == 1 and not order.each:
-            return Pulled(arms, 1, np.array([buffer.take_one(k) for k in arms]))
+            one = [buffer.take_one(k) for k in arms]
+            for k, reward in zip(arms, one, strict=True):
+                self._sums[k] += reward
+            return Pulled(arms, 1, np.array(one))
         rewards = np.array([[buffer.take_one(k) for _ in range(order.times)] for k in order.arms])
+        for k, earned in zip(arms, rewards.sum(axis=1).tolist(), strict=True):
+            self._sums[k] += earned
         return Pulled(order.arms, order.times, rewards.sum(axis=1), rewards if order.each else None)
 
     def played(

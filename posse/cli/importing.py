@@ -15,7 +15,7 @@ from posse.cli.options import add_json, number, place, print_json
 from posse.cli.parser import Parser
 from posse.errors import InputError
 from posse.gates import files
-from posse.importing import Chosen, Estimate, Logged
+from posse.importing import Chosen, Logged, PolicyEstimate
 from posse.measure.numbers import counted
 from posse.spec.graph_file import read_graph
 from posse.topologies.graphs import GraphError
@@ -37,7 +37,7 @@ class Receipt:
     examples: dict[str, str] = field(default_factory=dict)
     changed: list[str] = field(default_factory=list)
     doubtful: list[str] = field(default_factory=list)
-    estimates: list[Estimate] = field(default_factory=list)
+    estimates: list[PolicyEstimate] = field(default_factory=list)
 
 
 def add(parser: Parser) -> None:

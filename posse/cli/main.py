@@ -56,6 +56,7 @@ VERBS_BY_PURPOSE = {
     "See what a run gave away": {
         "audit": ("audit", "find a lower bound on what messages reveal about one reward"),
         "ledger": ("ledger", "show the runs that used an agent's rewards, and their cost"),
+        "replay": ("replay", "show a machine at a time of its run, and why it decided"),
         "capture": ("capture", "run a run file and record every frame of its links"),
         "frames": ("capture:frames", "show the frames of a capture, one per line"),
     },

@@ -131,9 +131,8 @@ class VirtualPace(Pace):
             done = self._activity.elapsed(plan.start, plan.due, plan.count, now)
             if done:
                 self._run.account.pulled(plan.order.arms, done, now)
-                if self._run.account.rewards is not None:
-                    earned = self._rewards.take(plan.order.arms, done)
-                    self._run.account.rewards += float(earned.sum())
+                earned = self._rewards.sums(plan.order.arms, done)
+                self._run.account.given(plan.order.arms, done, earned)
 
     def _commit(self, plan: _Plan, count: int) -> ArmsOrder | AwaitTurn | Finish | None:
         """Carry out the plan's first `count` activations, which ended by now."""

@@ -35,7 +35,7 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from posse.errors import DiskTrouble, PosseError
+from posse.errors import DiskTrouble, InputError, PosseError
 from posse.gates import files
 from posse.gates.databases import DISK, Disk, connect, plain
 from posse.gates.decode import Packed, unpacked
@@ -345,6 +345,19 @@ class Journal:
 
     def _unusable(self, why: str, do: str = _RESUMES) -> PosseError:
         return PosseError(f"the journal {self.path} {why}; {do}")
+
+
+def owner_of(path: Path) -> str:
+    """Whose journal a file says it is; `InputError` if it is none, or has another format."""
+    try:
+        with closing(connect(path, 0.0, make=False)) as database:
+            (owner,) = database.execute("SELECT value FROM about WHERE name = 'owner'").fetchone()
+        name, _, written = owner.decode().rpartition("; format ")
+    except (OSError, sqlite3.Error, TypeError, ValueError) as error:
+        raise InputError(f"{path} is no journal of an agent ({error})") from None
+    if written != str(FORMAT):
+        raise InputError(f"{path} has format {written}, and this version of posse reads {FORMAT}")
+    return str(name)
 
 
 def is_held(path: Path) -> bool:

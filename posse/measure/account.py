@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posse.measure.regret import Regret
+from posse.protocol.arrays import FloatArray
 from posse.protocol.privacy import Release
 
 
@@ -18,8 +19,7 @@ class Account:
     in the field `lifetime` says what all runs over these rewards cost.
 
     `regret` is measured as "regret" and for heterogeneous arms also "regret_local"; it is empty if
-    the arms' means are unknown. `rewards` adds up what was earned; it stays None unless it is set,
-    in a lab whose means are unknown.
+    the arms' means are unknown.
     """
 
     arms: int
@@ -29,19 +29,30 @@ class Account:
     answer: int | None = None
     exhausted: str = ""
     lifetime: str = ""
-    rewards: float | None = None
     _releases: dict[Release, int] = field(default_factory=dict)
     _pulls: list[int] = field(init=False)
+    _given: list[int] = field(init=False)
+    _earned: list[float] = field(init=False)
     _costs: dict[str, float] = field(default_factory=dict)
     log: dict[str, list[list[float]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._pulls = [0] * self.arms
+        self._given = [0] * self.arms
+        self._earned = [0.0] * self.arms
 
     @property
     def pulls(self) -> NDArray[np.int64]:
         """How often each arm was pulled."""
         return np.array(self._pulls, dtype=np.int64)
+
+    @property
+    def rewards(self) -> FloatArray:
+        """How many rewards of each arm the machine was given, and their sum; shape (arms, 2).
+
+        In the field nobody adds them up.
+        """
+        return np.array([self._given, self._earned], dtype=float).T
 
     def disclosed(self, release: Release) -> None:
         """Enter a release; equal releases share a row, to keep a long run's report small."""
@@ -63,6 +74,12 @@ class Account:
             msgspec.structs.replace(release, times=times)
             for release, times in self._releases.items()
         ]
+
+    def given(self, arms: tuple[int, ...], times: int, sums: FloatArray) -> None:
+        """Add up `times` rewards of each of `arms`, by their sums, shape (len(arms),)."""
+        for arm, earned in zip(arms, sums.tolist(), strict=True):
+            self._given[arm] += times
+            self._earned[arm] += earned
 
     def pulled(self, arms: tuple[int, ...], times: int, now: float) -> None:
         """Count `times` activations that ended at `now`, each a pull of every arm in `arms`."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from posse.report.drawing import COLOUR, Chart, canvas, large_numbers, to_svg
-from posse.report.page import MOST_ROWS, Section, some, table
+from posse.report.page import MOST_ROWS, Cell, Section, some, table
 from posse.report.read import Series
 from posse.system.bounds import MeansUnknownError, run_means
 
@@ -17,6 +17,7 @@ def section(series: Series) -> Section:
     counts = Counter(run.best_arm for run in series.runs)
     own = Counter(a for run in series.runs for a in run.answers if a is not None)
     pulls = [run.pulls_per_arm for run in series.runs if run.pulls_per_arm]
+    known = {} if series.drawn_anew else {one.arm: one for one in series.runs[-1].estimates}
     rows: list[tuple[Any, ...]] = []
     names = getattr(series.spec.arms, "names", ())
     for arm in range(series.spec.arms.arm_count()):
@@ -29,6 +30,7 @@ def section(series: Series) -> Section:
                 counts[arm],
                 own[arm],
                 mean_pulls,
+                Cell(str(known[arm]), known[arm].mean) if arm in known else None,
             )
         )
     rows.sort(key=lambda row: (-row[2], -(row[1] or 0)))
@@ -42,12 +44,13 @@ def section(series: Series) -> Section:
         tables=[
             table(
                 "The arms",
-                ("arm", "true mean", "runs", "agents", "pulls"),
+                ("arm", "true mean", "runs", "agents", "pulls", "estimate"),
                 rows[:MOST_ROWS],
                 folded=len(rows) > 12,
                 note="Runs that named the arm; agents (of all runs) whose own answer it was; pulls "
                 "of a run. The true mean is averaged over agents, and – where it is not known, or "
-                "each run has its own.",
+                "each run has its own. The estimate is the last run's, with an interval: "
+                "95 % for all arms at once, whatever decided who was pulled.",
             )
         ],
     )

@@ -7,6 +7,7 @@ import msgspec
 
 from posse.gates.decode import unpacked
 from posse.protocol.control import LinkCount
+from posse.protocol.estimates import Estimate
 from posse.protocol.log import LogTables
 from posse.protocol.privacy import Promise, Release
 from posse.results.traffic import Traffic
@@ -164,6 +165,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
     - `best_arm`: the server's answer; without a server, the arm that most agents answered. `right`:
       see `posse.coordinator.assembly.right`.
     - `rewards`: the sum that all agents earned, in a lab whose means are unknown; else left out.
+    - `estimates`: of the arms of which anything may be told; see `posse.protocol.estimates`.
     - `answers`: each agent's own arm. `pulls_per_arm` is summed over agents.
     - `log`, `agent_logs`: what the coordinator's machine noted, and what each agent's did.
     - `exhausted`: whose arms ran out (-1: shared). `dismissed`: who was left out. Both say why.
@@ -187,6 +189,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
     regret_local: float | None = None
     regret_per_agent: list[float] | None = None
     regret_curve: list[list[float]] | None = None
+    estimates: list[Estimate] = []
     pulls_per_arm: list[int] = []
     pulls_per_agent: list[int] = []
     activations_per_agent: list[int] = []

@@ -12,8 +12,8 @@ from posse.results.record import ILLUSTRATES, Privacy, RunRecord
 from posse.results.verdict import TROUBLES, VerdictLine, gone, verdict
 
 _BRIEF = (
-    *("done", "partial", "lot", "rounds", "slots", "pulls", "regret", "rewards", "on the wire"),
-    *("privacy", *TROUBLES, "warning"),
+    *("done", "partial", "lot", "rounds", "slots", "pulls", "regret", "rewards", "estimates"),
+    *("on the wire", "privacy", *TROUBLES, "warning"),
 )
 
 
@@ -35,6 +35,8 @@ def rows(runs: Sequence[RunRecord], told: VerdictLine | None = None) -> list[tup
             pairs.append((measure.name, f"{with_interval(summary[measure.name])} ({counts})"))
     of_last = "" if one else " (last run)"
     pairs += [(label, f"{line}{of_last}") for label, line in last.detail.lines(last)]
+    if last.estimates:
+        pairs.append(("estimates", f"{_estimates(last)}{of_last}"))
     pairs.append(("on the wire", _traffic(runs, summary)))
     traffic = last.communication
     if (closed := traffic.closed_form) and traffic.cost is not None:
@@ -86,6 +88,18 @@ def _ended(runs: Sequence[RunRecord]) -> str:
     ends = ", ".join(status if len(statuses) == 1 else f"{status} {n}" for status, n in statuses)
     known = [run.right for run in runs if run.right is not None]
     return ends + (f"; right in {sum(known)} of {len(known)}" if known else "")
+
+
+_BEST = 3
+"""So many arms are shown with their estimates."""
+
+
+def _estimates(run: RunRecord) -> str:
+    """The arms with the largest estimates."""
+    by_mean = sorted(run.estimates, key=lambda estimate: -estimate.mean)
+    arms = "; ".join(f"arm {known.arm} {known}" for known in by_mean[:_BEST])
+    more = f"; {len(by_mean) - _BEST} more" * (len(by_mean) > _BEST)
+    return f"{arms}{more}; 95 % for all arms at once"
 
 
 def _traffic(runs: Sequence[RunRecord], summary: dict[str, Mean]) -> str:

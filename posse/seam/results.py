@@ -1,6 +1,7 @@
 """What a run ends with: its record, figures, standings and bounds."""
 
 from posse.measure.numbers import counted
+from posse.protocol.estimates import Estimate, observed
 from posse.results.base import Results, Standing
 from posse.results.figures import Figure
 from posse.results.record import Delay, Detail, Lines, NetworkFacts, RunRecord
@@ -26,6 +27,7 @@ __all__ = [
     "Curve",
     "Delay",
     "Detail",
+    "Estimate",
     "Figure",
     "Lines",
     "NetworkFacts",
@@ -37,6 +39,7 @@ __all__ = [
     "counted",
     "logarithmic",
     "mean_gaps",
+    "observed",
     "positive",
     "require_law",
     "run_gaps",

@@ -36,6 +36,11 @@ def server(me):
         heard = yield FromAll(NoisySums)
         totals += sum(np.array(message.sums) for message in heard.values())
         yield Broadcast(Best(totals.argmax()))
+    draws = me.parameters.rounds * me.agents
+    noise = 1 / me.parameters.epsilon / me.parameters.explore
+    rewards = draws * me.parameters.explore
+    for arm, mean in enumerate(totals / rewards):
+        yield Note(released(arm, mean, rewards, me.arms, look=1, laplace=noise, draws=draws))
     return totals.argmax()
 
 

@@ -1,6 +1,7 @@
 """The systems by name, as installed packages offer them (entry points `posse.systems`)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any
 
@@ -50,6 +51,20 @@ def know(system: System, name: str) -> None:
     """Make `get_system` return this system for a loaded name: a run was planned with it."""
     if name in _LOADED:
         _LOADED[name] = system
+
+
+@contextmanager
+def standing_for(name: str, system: System) -> Iterator[None]:
+    """Let `get_system` return this system for a name, within the context."""
+    before = _LOADED.get(name)
+    _LOADED[name] = system
+    try:
+        yield
+    finally:
+        if before is None:
+            del _LOADED[name]
+        else:
+            _LOADED[name] = before
 
 
 def get_system(name: str) -> System:

@@ -24,11 +24,12 @@ _ABSENT = object()
 
 @lru_cache(maxsize=64)
 def _required(kind: Any) -> list[str]:
-    """The fields of a dataclass that have no default."""
+    """The fields of a dataclass that have no default, and the arms that it begins with."""
     return [
         needed.name
         for needed in dataclasses.fields(kind)
-        if needed.init and needed.default is needed.default_factory  # both are missing
+        if (needed.init and needed.default is needed.default_factory)  # both are missing
+        or needed.name == "candidates"
     ]
 
 

@@ -79,6 +79,7 @@ class Eliminator(AgentMachine):
     noise: Noise
     exchange: Exchange = field(default_factory=lambda: Exchange(0, 1))
     t_delay: ExchangeDelay = "diameter-1"
+    candidates: tuple[int, ...] = ()
     round: int = 0
     observed: int = 0
     new: int = 0
@@ -103,8 +104,8 @@ class Eliminator(AgentMachine):
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
         match event:
             case Started():
-                self.active = tuple(range(self.arms))
-                self.mean = np.zeros(self.arms)
+                self.active = self.candidates or tuple(range(self.arms))
+                self.mean = np.zeros(len(self.active))
                 return self._start()
             case Pulled(_, _, sums) if self.stage == "explore":
                 return self._finish_exploring(sums)
@@ -383,11 +384,16 @@ class DdpAgent(Eliminator):
     def _decide_alike(self) -> AgentEffects:
         """Decide once it is sure that the neighbours average the same means."""
         exchange, members = self.exchange, self.exchange.members
-        self._decide(exchange.rows[list(members)].mean(axis=0), len(members))
+        average = exchange.rows[list(members)].mean(axis=0)
+        known = self.schedule.estimates(
+            self.round, self.active, self.observed, average, len(members)
+        )
+        notes = [Note(estimate) for estimate in known]
+        self._decide(average, len(members))
         # after a loss the graph may fall into parts, whose agents need not agree with each other
         step = exchange.round + (members[0] + 1) * EXCHANGES**2 * bool(self.view)
         attest = Attest(step, np.array(self.active, dtype="<u4").tobytes())
-        return [attest, *self._begin_round()]
+        return [*notes, attest, *self._begin_round()]
 
 
 @dataclass(slots=True)

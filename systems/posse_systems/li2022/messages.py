@@ -9,6 +9,7 @@ the costs of a link between agent and server and between two agents.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
@@ -22,6 +23,7 @@ from posse.seam.messages import (
     MOST_ARMS,
     MOST_PULLS,
     Arm,
+    Candidates,
     Count,
     FloatArray,
     Message,
@@ -35,6 +37,7 @@ from posse.seam.messages import (
     Row,
 )
 from posse.seam.noise import FARTHEST, Epsilon
+from posse.seam.results import Estimate
 
 NoiseReading = Literal["printed", "per_agent"]
 CdpNoise = Literal["printed", "per_agent", "shared"]
@@ -151,6 +154,7 @@ class SingleParameters(Parameters, frozen=True, kw_only=True):
 
     horizon: Annotated[int, Meta(ge=1, le=MOST_PULLS, description="T, slots per agent")]
     epsilon: Annotated[Epsilon, Meta(description="ε, privacy level")]
+    candidates: Candidates = ()
 
 
 class FederatedParameters(SingleParameters, frozen=True, kw_only=True):
@@ -310,6 +314,14 @@ class Schedule:
         log_active, log_all = self.logs(r, active)
         statistical = math.sqrt(log_active / (2 * self.senders * observations))
         return statistical + self.private(r, log_all) / observations
+
+    def estimates(
+        self, r: int, active: ActiveArms, observations: int, average: FloatArray, averaged: int
+    ) -> Iterator[Estimate]:
+        """ȳ ± C(r) sqrt(M/n) of the arms of round r: rewards and noise stay inside that."""
+        radius = self.radius(r, len(active), observations) * math.sqrt(self.senders / averaged)
+        for k, mean in zip(active, average.tolist(), strict=True):
+            yield Estimate(k, mean, mean - radius, mean + radius, averaged * observations)
 
     def private(self, r: int, log_all: float) -> float:
         """S(r) times the noise's part of C(r): r sqrt(8 P_r) / (M^1.5 ε)."""

@@ -14,6 +14,7 @@ from posse.seam.machines import (
     Received,
     Regrouped,
     Send,
+    ServerEffect,
     ServerEffects,
     ServerEvent,
     ServerMachine,
@@ -44,6 +45,7 @@ class _Server(ServerMachine):
     agents: int
     schedule: Schedule
     asked: dict[int, None] = field(default_factory=dict)
+    candidates: tuple[int, ...] = ()
     round: int = 1
     observed: int = 0
     active: tuple[int, ...] = ()
@@ -56,7 +58,7 @@ class _Server(ServerMachine):
     def handle(self, event: ServerEvent, now: float) -> ServerEffects:
         match event:
             case Started():
-                self.active = tuple(range(self.arms))
+                self.active = self.candidates or tuple(range(self.arms))
                 return self._start()
             case Received(sender, message):
                 return self._take(sender, message)
@@ -112,15 +114,25 @@ class _Server(ServerMachine):
         self.observed = self.schedule.observations(r, len(active), self.observed)
         average = self._average()
         self.best = active[int(average.argmax())]
-        self.active = self.schedule.survivors(r, active, self.observed, average, self._count())
+        count = self._count()
+        self.active = self.schedule.survivors(r, active, self.observed, average, count)
         self.means = {}
-        note = Note(RoundRow(self.round, len(self.active), self.observed, len(self.asked)))
+        notes: list[ServerEffect] = [
+            Note(RoundRow(self.round, len(self.active), self.observed, len(self.asked)))
+        ]
+        estimates = self.schedule.estimates(r, active, self.observed, average, count)
+        notes += [Note(estimate) for estimate in estimates if self._unbiased]
         self.round += 1
-        return [note, *self._announce()]
+        return [*notes, *self._announce()]
 
     def _count(self) -> int:
         """The number of agents whose means enter the round's average."""
         return len(self.asked)
+
+    @property
+    def _unbiased(self) -> bool:
+        """Whether the average estimates the arms' means."""
+        return True
 
     def _finish(self) -> ServerEffects:
         """Finish the run if every agent is done or lost."""
@@ -231,3 +243,7 @@ class HdpServer(_Server):
 
     def _count(self) -> int:
         return sum(size for _, size in self.sinks)
+
+    @property
+    def _unbiased(self) -> bool:
+        return self.variant == "corrected"

@@ -34,6 +34,7 @@ from posse.seam.results import (
     ClosedForm,
     Delay,
     Detail,
+    Estimate,
     Figure,
     Lines,
     NetworkFacts,
@@ -598,7 +599,7 @@ def _arms_left(run: RunRecord, arms: int) -> list[tuple[float, float]]:
 
 FEDERATED = Results(
     progress=_show_progress,
-    log=(RoundRow, ExploredRow, ExchangedRow, LeftRow),
+    log=(Estimate, RoundRow, ExploredRow, ExchangedRow, LeftRow),
     detail=FederatedDetail,
     complete=_complete,
     figures=(

@@ -96,6 +96,7 @@ class MaseVoter(ExploringMachine):
     xi: float = 0.0
     votes: bool = True
     eager: bool = True
+    candidates: tuple[int, ...] = ()
     t: int = 0
     local: tuple[int, ...] = ()
     dead: frozenset[int] = frozenset()
@@ -104,7 +105,7 @@ class MaseVoter(ExploringMachine):
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
         match event:
             case Started():
-                self.local = tuple(range(self.arms))
+                self.local = self.candidates or tuple(range(self.arms))
                 self.sums = np.zeros(self.arms)
                 return [Explore(self.local)]
             case Observed(arms, rewards):
@@ -184,6 +185,7 @@ class DpMaseVoter(AgentMachine):
     epsilon: float
     variant: Variant
     noise: Noise
+    candidates: tuple[int, ...] = ()
     epoch: int = 0
     pulls: int = 0
     in_all: int = 0
@@ -193,7 +195,7 @@ class DpMaseVoter(AgentMachine):
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
         match event:
             case Started():
-                self.local = tuple(range(self.arms))
+                self.local = self.candidates or tuple(range(self.arms))
                 return self._begin_epoch([], arms_for_length=self.arms)
             case Pulled(_, _, sums):
                 return self._end_epoch(sums)
@@ -239,12 +241,13 @@ class RawSender(AgentMachine):
     """`central`: sends one raw reward of every arm of G to the coordinator at each activation."""
 
     arms: int
+    candidates: tuple[int, ...] = ()
     local: tuple[int, ...] = ()
 
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
         match event:
             case Started():
-                self.local = tuple(range(self.arms))
+                self.local = self.candidates or tuple(range(self.arms))
                 return [Pull(self.local, 1)]
             case Pulled(arms, _, sums):
                 sample = Sample(arms, pack_floats(sums))

@@ -16,6 +16,7 @@ from posse.seam.messages import (
     MOST_ARMS,
     MOST_PULLS,
     Arm,
+    Candidates,
     FloatArray,
     Message,
     PackedBytes,
@@ -62,6 +63,7 @@ class BaselineParameters(Parameters, frozen=True, kw_only=True):
     delta: Annotated[float, Meta(ge=LEAST_FAILURE, lt=1, description="δ, failure probability")] = (
         0.05
     )
+    candidates: Candidates = ()
 
 
 _AskedRule = Annotated[

@@ -18,6 +18,7 @@ from posse.seam.machines import (
     Started,
 )
 from posse.seam.messages import FloatArray, RemoteProtocolError, unpack_floats
+from posse.seam.results import observed
 from posse_systems.rio2023.messages import (
     Eliminated,
     EliminationRow,
@@ -59,6 +60,7 @@ class MaseTally(ServerMachine):
     agents: int
     needed: int
     ties: np.random.Generator
+    candidates: tuple[int, ...] = ()
     alive: tuple[int, ...] = ()
     voters: list[set[int]] = field(default_factory=list)
     done: set[int] = field(default_factory=set)
@@ -67,7 +69,7 @@ class MaseTally(ServerMachine):
     def handle(self, event: ServerEvent, now: float) -> ServerEffects:
         match event:
             case Started():
-                self.alive = tuple(range(self.arms))
+                self.alive = self.candidates or tuple(range(self.arms))
                 self.voters = [set() for _ in range(self.arms)]
                 return []
             case Received(sender, Vote(arms)):
@@ -131,6 +133,7 @@ class CentralEliminator(ServerMachine):
     arms: int
     agents: int
     delta: float
+    candidates: tuple[int, ...] = ()
     t: int = 0
     alive: tuple[int, ...] = ()
     sums: FloatArray = field(default_factory=lambda: np.zeros(0))
@@ -139,7 +142,7 @@ class CentralEliminator(ServerMachine):
     def handle(self, event: ServerEvent, now: float) -> ServerEffects:
         match event:
             case Started():
-                self.alive = tuple(range(self.arms))
+                self.alive = self.candidates or tuple(range(self.arms))
                 self.sums = np.zeros(self.arms)
                 return []
             case Received(_, Sample(arms, rewards)):
@@ -162,11 +165,19 @@ class CentralEliminator(ServerMachine):
         means = self.sums[list(self.alive)] / self.t
         radius = successive_elimination_radius(float(self.t), self.arms, self.delta)
         losers = eliminable(self.alive, means, 2 * float(radius))
-        self.alive = tuple(k for k in self.alive if k not in losers)
-        return _announce(losers, self.alive)
+        left = tuple(k for k in self.alive if k not in losers)
+        gone = self._known(losers if len(left) > 1 else self.alive)
+        self.alive = left
+        return [*gone, *_announce(losers, self.alive)]
+
+    def _known(self, arms: tuple[int, ...]) -> list[ServerEffect]:
+        """Note what is known of these arms, whose rewards the server was sent."""
+        means = (self.sums / self.t).tolist()
+        return [Note(observed(k, means[k], self.t, self.arms)) for k in arms]
 
     def _no_consensus(self) -> ServerEffects:
         if not self.t:
             return [Finish("no_consensus")]
         sums = self.sums[list(self.alive)]
-        return [Finish("no_consensus", self.alive[int(sums.argmax())])]
+        answer = self.alive[int(sums.argmax())]
+        return [*self._known(self.alive), Finish("no_consensus", answer)]

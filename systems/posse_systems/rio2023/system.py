@@ -24,6 +24,7 @@ from posse.seam.noise import (
 from posse.seam.results import (
     Bound,
     Detail,
+    Estimate,
     Figure,
     Lines,
     NoBoundError,
@@ -366,7 +367,7 @@ VOTES = Results(
     figures=(_VOTED, _LEFT),
 )
 CENTRAL_RESULTS = Results(
-    log=(EliminationRow,),
+    log=(EliminationRow, Estimate),
     progress=_show_eliminations,
     complete=_complete,
     detail=ServerDetail,

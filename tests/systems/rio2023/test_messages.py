@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posse.coordinator.assembly import no_report
+from posse.protocol import control
 from posse.protocol.bounds import MOST_ARMS
 from posse.protocol.machine import Variant
 from posse.protocol.privacy import Release
@@ -82,5 +83,9 @@ def test_of_as_many_arms_as_a_run_may_have_all_fit_one_message() -> None:
     rows = [Release("laplace", 1.0, 1.0, 1.0 / n, "b") for n in range(1, 5_001)]
     report = msgspec.structs.replace(no_report(MOST_ARMS), releases=rows)
     assert len(msgspec.msgpack.encode(sample)) < MAX_DATA
-    assert len(msgspec.msgpack.encode(report)) < MAX_DATA
+    parts = [*control.in_parts(report)]
+    assert max(len(msgspec.msgpack.encode(part)) for part in parts) < MAX_DATA
+    given = [part for part in parts if isinstance(part, control.ReportRows)]
+    assert isinstance(parts[-1], control.Report)
+    assert control.whole(given, parts[-1]) == report
     assert 16 * MOST_ARMS + 1_024 < MAX_DATA

@@ -1,0 +1,83 @@
+"""What is known of each arm at the end of a run: its mean, and an interval.
+
+In the lab from the rewards that machines were given. Else from what has left the agents anyway: a
+machine notes `Estimate`s of statistics that were released, with the noise that they carry, so that
+nothing more is spent. The intervals of all arms hold at once with probability 95 %, whatever
+decided which arms were pulled how often, for arms whose rewards lie in [0, 1] or have a known
+deviation. Where an arm's mean changes or differs by agent, it is that of the pulls that were made.
+"""
+
+import math
+from typing import ClassVar
+
+from posse.protocol.log import LogTables, PublicRow
+
+ERROR = 0.05
+"""The probability that any arm's interval misses."""
+
+UNIT = 0.5
+"""The deviation (sub-Gaussian) of rewards in [0, 1], by Hoeffding's lemma."""
+
+
+class Estimate(PublicRow, frozen=True):
+    """The mean reward of an arm, by `rewards` of them, and the ends of its interval."""
+
+    table: ClassVar[str] = "estimates"
+
+    arm: int
+    mean: float
+    low: float
+    high: float
+    rewards: int
+
+    def __str__(self) -> str:
+        """The mean and its interval."""
+        return f"{self.mean:.4g} ({self.low:.4g} to {self.high:.4g})"
+
+
+def latest(log: LogTables) -> list[Estimate]:
+    """The last estimate of each arm among these rows, in the order of the arms."""
+    told = {row.arm: row for _, row in Estimate.select(log)}
+    return [told[arm] for arm in sorted(told)]
+
+
+def observed(arm: int, mean: float, rewards: int, arms: int, deviation: float = UNIT) -> Estimate:
+    """The estimate from all rewards of one of `arms` arms that anybody was given until now.
+
+    Howard, Ramdas, McAuliffe and Sekhon, "Time-uniform, nonparametric, nonasymptotic confidence
+    sequences", Annals of Statistics 49(2), 2021, equation 1: it holds for all counts at once.
+    """
+    error = ERROR / arms
+    log_log = math.log(math.log(2 * rewards))
+    half = 1.7 * deviation * math.sqrt((log_log + 0.72 * math.log(10.4 / error)) / rewards)
+    return Estimate(arm, mean, mean - half, mean + half, rewards)
+
+
+def released(
+    arm: int,
+    mean: float,
+    rewards: int,
+    arms: int,
+    *,
+    look: int,
+    laplace: float = 0.0,
+    draws: int = 1,
+    deviation: float = UNIT,
+) -> Estimate:
+    """The estimate from the batch of rewards of the `look`-th release (from 1), whose size is set.
+
+    `laplace`: the scale of Laplace noise in each of `draws` means whose average is `mean`. Half of
+    the error is Hoeffding's for the rewards, and half is for the noise: the law's own quantile for
+    one draw, else Chan, Shi and Song (ACM TISSEC 14(3), 2011), Corollary 2.9. Look l has 1/(l (l +
+    1)) of an arm's error.
+    """
+    error = ERROR / arms / (look * (look + 1))
+    if laplace:
+        error /= 2
+    tail = math.log(2 / error)
+    half = deviation * math.sqrt(2 * tail / rewards)
+    if laplace and draws == 1:
+        half += laplace * math.log(1 / error)
+    elif laplace:
+        half += math.sqrt(8 * tail) * max(math.sqrt(draws), math.sqrt(tail)) * laplace / draws
+    return Estimate(arm, mean, mean - half, mean + half, rewards)
