@@ -72,7 +72,7 @@ def run_frames(options: argparse.Namespace) -> None:
     wanted = {"link": link, "plane": options.plane, "kind": options.kind, "run": options.run}
     frame = None
     if options.picture is not None:
-        from posse.testing.picture import of_frames
+        from posse.report.picture import of_frames
 
         file = paths.file(options.picture)
         shown = frames.select(frames.read(options.file), **wanted)

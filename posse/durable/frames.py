@@ -76,15 +76,27 @@ class Frame:
 
     def __str__(self) -> str:
         """One line: time, link, plane, size, header and message."""
-        link = f"{_name(self.source)} → {_name(self.target)}"
         where = "" if self.run is None else f"run {self.run}  #{self.sequence}  at {self.now:g}"
         fields = ", ".join(map(_plain, self.fields))
         fields = fields if len(fields) <= _WIDEST else fields[: _WIDEST - 1] + "…"
         line = (
-            f"{self.time:10.6f}  {link:<17}  {self.plane:<7}  {self.size:>6} B  {where:<28}  "
+            f"{self.time:10.6f}  {self.link:<17}  {self.plane:<7}  {self.size:>6} B  {where:<28}  "
             f"{self.kind[:_WIDEST]} {fields}{'  (again)' if self.resent else ''}"
         ).rstrip()
         return printable(line, _LONGEST)  # a capture may be anybody's
+
+    @property
+    def link(self) -> str:
+        """Its two ends in words."""
+        return f"{_name(self.source)} → {_name(self.target)}"
+
+    def told(self, names: Sequence[str] = ()) -> str:
+        """The message first, its fields by their `names`, then link, plane and size."""
+        given = [*(f"{name} = " for name in names), *[""] * len(self.fields)]
+        fields = [f"{name}{_plain(value)}" for name, value in zip(given, self.fields, strict=False)]
+        message = f"{self.kind[:_WIDEST]}({', '.join(fields)})"
+        message = message if len(message) <= _WIDEST else message[: _WIDEST - 1] + "…"
+        return f"{message} · {self.link} · {self.plane} · {self.size} B · {self.time:.6f} s"
 
 
 def _name(end: int | None) -> str:

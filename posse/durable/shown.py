@@ -4,8 +4,8 @@ Whoever reads results imports no code that their folder names. So the run writes
 its system would have said: `shown.msgpack`. Systems of posse itself need none.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +19,8 @@ from posse.gates import files
 from posse.gates.decode import Packed
 from posse.plan import Plan
 from posse.protocol.arrays import FloatArray
+from posse.protocol.control import TO_AGENT, TO_COORDINATOR, TO_LABS_COORDINATOR
+from posse.protocol.message import kind_name
 from posse.results.figures import Figure, Style, Values
 from posse.results.record import Detail, RunRecord
 from posse.spec.topology import PythonTopology
@@ -70,19 +72,31 @@ class _Shown(msgspec.Struct, kw_only=True):
 
 @dataclass(frozen=True)
 class ShownSystem:
-    """A system as its page needs it: of posse, or read from `shown.msgpack`."""
+    """A system as its page needs it: of posse, or read from `shown.msgpack`.
+
+    `fields` has the names of the fields of each kind of message, where the code is loaded.
+    """
 
     title: str
     paper: str
     figures: Sequence[Figure]
     detail: type[Detail]
     bound: Bound | None = None
+    fields: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def of_system(system: System) -> ShownSystem:
     """What the page shows of a system whose code is loaded."""
     results = system.results
-    return ShownSystem(system.title, system.paper, results.figures, results.detail)
+    kinds = (
+        *system.agent.hears,
+        *system.server_hears,
+        *TO_AGENT,
+        *TO_COORDINATOR,
+        *TO_LABS_COORDINATOR,
+    )
+    fields = {kind_name(kind): kind.__struct_fields__ for kind in kinds}
+    return ShownSystem(system.title, system.paper, results.figures, results.detail, fields=fields)
 
 
 def mean_bound(plan: Plan, runs: Sequence[RunRecord]) -> Bound:

@@ -144,7 +144,7 @@ def to_svg(figure: Figure, name: str, label: str) -> str:
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
     svg = re.sub(r'<svg xmlns:xlink="[^"]*" width="[^"]*" height="[^"]*"', "<svg", svg, count=1)
-    named = f'<svg role="img" aria-label="{escape(printed(label))}"'
+    named = f'<svg role="img" aria-label="{escape(printed(label))}"{_over_time(figure)}'
     svg = svg.replace("<svg", named, 1).replace("xlink:href", "href")
     svg = re.sub(r"font-family: [^;\"]*", "font-family: inherit", svg)
     svg = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font-size: \1", svg)
@@ -157,6 +157,16 @@ def to_svg(figure: Figure, name: str, label: str) -> str:
         if f'id="{key}"' in svg:
             svg = re.sub(rf'(["#]){key}\b', rf"\1{name}-{key}", svg)
     return re.sub(r"\s*\n\s*", " ", svg)
+
+
+def _over_time(figure: Figure) -> str:
+    """Where the axes of a figure over time lie, and their ends, for the film's slider."""
+    axes = figure.axes[0]
+    if not axes.get_xlabel().startswith("time ("):
+        return ""
+    box, (wide, high) = axes.get_position(), 72 * figure.get_size_inches()
+    place = wide * box.x0, wide * box.x1, high * (1 - box.y1), high * (1 - box.y0)
+    return f' data-time="{" ".join(f"{v:.6g}" for v in (*place, *axes.get_xlim()))}"'
 
 
 class _PlainTicks(Formatter):

@@ -139,6 +139,15 @@ class Choosing:
         return Markup(text.replace("<", "\\u003c"))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Film:
+    """A picture of frames, their planes, and `data`: the time of each row, and curves beside."""
+
+    svg: Markup
+    planes: Sequence[str]
+    data: Markup
+
+
 @dataclass(kw_only=True)
 class Section:
     """A part of a page."""
@@ -152,6 +161,7 @@ class Section:
     tables: list[Table] = field(default_factory=list)
     rankings: list[Ranking] = field(default_factory=list)
     question: Choosing | None = None
+    film: Film | None = None
     code: str = ""
 
     @property

@@ -6,7 +6,7 @@ from typing import Any
 from posse.measure.confidence import FEWEST, mean_of, wilson
 from posse.measure.numbers import capital, counted, number, short, with_interval
 from posse.operate.live import STALE
-from posse.report import answers, delay, figures, network, privacy, traffic, under_way
+from posse.report import answers, delay, figures, film, network, privacy, traffic, under_way
 from posse.report.page import MOST_ROWS, Page, Section, Tile, table
 from posse.report.read import Series
 from posse.results.measures import MEASURES, RIGHT, TOTALS, Measure
@@ -24,6 +24,7 @@ def run_page(series: Series) -> Page:
     parts = (
         answers.section,
         figures.section,
+        film.section,
         network.section,
         traffic.section,
         delay.section,

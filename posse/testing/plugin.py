@@ -130,7 +130,7 @@ def pytest_runtest_makereport(
 
 def _picture(item: pytest.Item, frames: "list[Frame]", system: str) -> Path | None:
     """Where pytest keeps the picture of a failed test's frames; None without its cache."""
-    from posse.testing.picture import of_frames  # noqa: PLC0415
+    from posse.report.picture import of_frames  # noqa: PLC0415
 
     cache: pytest.Cache | None = getattr(item.config, "cache", None)
     if cache is None or not frames:

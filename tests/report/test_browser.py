@@ -46,6 +46,7 @@ def pages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     one = make(folder / "one")
     two = make(folder / "two-with-a-long-name", system="mase", parameters={})
+    assert cli.main(["capture", str(one / "spec.toml"), "--out", str(one / "frames")]) == 0
     assert cli.main(["report", str(one)]) == 0
     assert cli.main(["compare", str(one), str(two), "--out", str(folder / "compare.html")]) == 0
     long = [

@@ -32,6 +32,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     two = make(folder / "two", system="mase", parameters={}, repeat=5)
     run = folder / "one" / "spec.toml"
     for words in (
+        ["capture", run, "--out", one / "frames"],
         ["report", one],
         ["report", one, "--for", "board"],
         ["compare", one, two, "--out", folder / "compare.html"],

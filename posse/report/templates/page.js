@@ -83,6 +83,69 @@ for (const form of document.querySelectorAll("form.ask")) {
   form.hidden = false;
   answer();
 }
+for (const film of document.querySelectorAll(".film")) {
+  const { unit, times, curves, gap } = JSON.parse(film.querySelector("script").textContent);
+  const form = film.querySelector("form"), slider = form.querySelector("input[type=range]");
+  const box = film.querySelector(".scroll"), svg = box.querySelector("svg");
+  const arrows = [...svg.querySelectorAll(".r")];
+  const told = (arrow) => { form.querySelector(".answer").textContent = arrow.querySelector("title").textContent; };
+  const end = Math.max(times.at(-1), ...curves.map(([, , points]) => points.at(-1)?.[0] ?? 0));
+  const stops = times.map((time, row) => [time, row]);
+  for (let n = 0; n <= 100; n++) stops.push([end * n / 100, null]);
+  stops.sort((a, b) => a[0] - b[0]);
+  slider.max = stops.length - 1;
+  const at = (points, steps, time) => {
+    const next = points.findIndex(([when]) => when > time);
+    if (next <= 0) return next ? points.at(-1)?.[1] ?? 0 : points[0][1];
+    const [[t, y], [u, z]] = [points[next - 1], points[next]];
+    return steps ? y : y + (z - y) * (time - t) / (u - t);
+  };
+  const line = (parent) => {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", "line");
+    made.setAttribute("class", "now");
+    return parent.appendChild(made);
+  };
+  const place = (made, x1, y1, x2, y2) => Object.entries({ x1, y1, x2, y2 })
+    .forEach(([name, value]) => made.setAttribute(name, value));
+  const charts = [...document.querySelectorAll("svg[data-time]")].map((chart) =>
+    [line(chart), chart.dataset.time.split(" ").map(Number)]);
+  const here = line(svg);
+  const turn = () => {
+    const [time, exact] = stops[+slider.value];
+    const row = exact ?? Math.max(0, times.findLastIndex((when) => when <= time));
+    const values = curves.filter(([, , points]) => points.length)
+      .map(([name, steps, points]) => `${name} ${+at(points, steps, time).toPrecision(4)}`);
+    const said = [`${+time.toPrecision(7)} ${unit}`, ...values].join(" · ");
+    form.querySelector("output").textContent = said;
+    slider.ariaValueText = said;
+    for (const [made, [left, right, top, bottom, low, high]] of charts) {
+      const x = left + (right - left) * (time - low) / (high - low);
+      place(made, x, top, x, bottom);
+      made.toggleAttribute("hidden", x < left || x > right);
+    }
+    const y = 46 + 18 * row;
+    place(here, 0, y + 2, svg.width.baseVal.value, y + 2);
+    box.scrollTop = y - box.clientHeight / 2;
+    const sent = arrows.find((arrow) => +arrow.dataset.r === row);
+    if (exact === null && row + 1 === gap) form.querySelector(".answer").textContent = "Messages of this time are left out.";
+    else if (sent) told(sent);
+  };
+  box.addEventListener("scroll", () => {
+    const down = Math.max(0, box.scrollTop - 20);
+    svg.querySelector(".names").setAttribute("transform", `translate(0 ${down})`);
+  }, { passive: true });
+  svg.addEventListener("pointerover", (event) => {
+    const arrow = event.target.closest(".r");
+    if (arrow) told(arrow);
+  });
+  form.addEventListener("input", (event) => {
+    if (event.target === slider) return turn();
+    for (const arrow of svg.querySelectorAll(`.r.${event.target.value}`)) arrow.toggleAttribute("hidden", !event.target.checked);
+  });
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.hidden = false;
+  turn();
+}
 let missed = 0;
 const renew = async () => {
   let next = null;

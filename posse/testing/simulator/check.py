@@ -14,11 +14,12 @@ from posse.engines import memory
 from posse.engines.simulated.cluster import FIRST_STRANGER, SimulatedCluster, TraceEvent
 from posse.engines.simulated.network import is_ipc
 from posse.engines.simulated.schedule import START
+from posse.measure.numbers import counted
 from posse.plan import Plan, decode_plan, prepare
 from posse.protocol.machine import COORDINATOR
+from posse.report.picture import Arrow, Band, Mark, picture
 from posse.results.record import RunRecord
 from posse.spec.runfile import EngineSpec, RunSpec
-from posse.testing.picture import Arrow, Mark, picture
 from posse.testing.simulator.faults import (
     DAMAGES,
     KILLS,
@@ -431,18 +432,23 @@ def shrunk(trial: SimulatedTrial, plan: Plan) -> SimulatedTrial:
 
 
 def space_time(trial: SimulatedTrial, most: int = _SHOWN) -> str:
-    """The messages around the last fault as a space-time picture (SVG), with faults marked."""
-    shown = [e for e in trial.events if e.what not in ("lost", "logs")]
-    begun = [place for place, event in enumerate(shown) if event.what in KINDS]
-    sent = [place for place, event in enumerate(shown) if event.what == "sent"]
+    """The messages around the last fault as a space-time picture (SVG), with all faults there.
+
+    Its title says how many of the messages, and of the faults, are not in it.
+    """
+    events = [e for e in trial.events if e.what not in ("lost", "logs")]
+    begun = [place for place, event in enumerate(events) if event.what in KINDS]
+    sent = [place for place, event in enumerate(events) if event.what == "sent"]
     before = sum(place < begun[-1] for place in sent) if begun else len(sent)
     first = max(0, min(before - most // 4, len(sent) - most))
-    ends = sent[first + most] if first + most < len(sent) else len(shown)
-    shown = shown[sent[first] if sent else 0 : ends]
+    start = sent[first] if sent else 0
+    end = sent[first + most] if first + most < len(sent) else len(events)
+    shown = events[start:end]
     under_way: dict[tuple[int, int, str], list[int]] = {}
-    arrows, marks = [], []
+    lasting: dict[tuple[str, int], list[int]] = {}
+    arrows, marks, bands = [], [], []
     for row, event in enumerate(shown):
-        link = event.source, event.target, event.detail
+        link, what = (event.source, event.target, event.detail), event.what.removeprefix("end of ")
         if event.what == "sent":
             under_way.setdefault(link, []).append(row)
         elif event.what == "came":
@@ -450,11 +456,27 @@ def space_time(trial: SimulatedTrial, most: int = _SHOWN) -> str:
                 sent_in = under_way[link].pop(0)
                 arrows.append(Arrow(event.source, event.target, sent_in, row, event.detail))
         else:
-            text = f"{event.what} {event.detail}"
-            bad = event.what.removeprefix("end of ") in (*KINDS, "killed", "reset", "silence")
-            marks += [Mark(end, row, text, bad) for end in sorted({event.source, event.target})]
+            ends = sorted({event.source, event.target})
+            bad = what in (*KINDS, "killed", "reset", "silence")
+            marks += [Mark(end, row, f"{event.what} {event.detail}", bad) for end in ends]
+            for process in ends if what in KINDS else ():
+                if event.what == what:
+                    lasting.setdefault((what, process), []).append(row)
+                else:
+                    since = lasting.get((what, process)) or [0]
+                    bands.append(Band(process, since.pop(), row, what))
+    bands += [
+        Band(process, row, len(shown) - 1, what)
+        for (what, process), rows in lasting.items()
+        for row in rows
+    ]
     for (source, target, name), rows in under_way.items():
         arrows += [Arrow(source, target, row, None, name) for row in rows]
     broken = "; ".join(v.invariant for v in trial.violations) or "nothing was violated"
-    title = f"{trial.system}, seed {trial.seed}: {broken}"
-    return picture(title, [event.when - START for event in shown], arrows, marks)
+    here, faults = sum(start <= place < end for place in begun), counted(len(trial.faults), "fault")
+    title = (
+        f"{trial.system}, seed {trial.seed}: {broken}; shows {here} of {faults} and "
+        f"{min(most, len(sent))} of {counted(len(sent), 'message')}"
+    )
+    times = [f"{event.when - START:.6f}" for event in shown]
+    return picture(title, times, arrows, marks, bands)

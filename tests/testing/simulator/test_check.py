@@ -101,7 +101,7 @@ def test_a_failure_is_shrunk_to_the_faults_that_it_takes_and_drawn(
     assert "--seed 7" in trial.command
     svg = space_time(trial)
     assert "killed" in svg
-    assert svg.count("<line class=") >= 40
+    assert svg.count('<g class="r ') >= 40
 
 
 def test_posses_own_systems_take_turns() -> None:

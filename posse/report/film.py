@@ -1,0 +1,180 @@
+"""A run as a film: who sent what to whom, beside its regret and the arms left at that time.
+
+The frames are those of a capture that lies in the run's folder as `frames`, such as `posse capture
+FILE --out DIR/frames` writes. What does not fit is left out, and the page says what.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+from markupsafe import Markup
+
+from posse.durable import frames
+from posse.durable.frames import COORDINATOR, Frame
+from posse.errors import InputError
+from posse.measure.numbers import counted
+from posse.report.drawing import thin
+from posse.report.page import Film, Section
+from posse.report.picture import Band, Mark, arrows_of, picture
+from posse.report.read import Series
+from posse.results.record import RunRecord
+
+FRAMES = "frames"
+"""The capture's name in the folder of a run."""
+
+MOST_FRAMES = 600
+"""Frames in a film: with what is shown where one points at them, less than 400 kB."""
+
+MOST_AGENTS = 16
+"""Agents in a film, the first ones: more columns are not told apart."""
+
+MOST_READ = 300_000
+"""Frames of a capture that are looked at, some seconds' work."""
+
+_POINTS = 200
+_PLANES = ("data", "world", "control", "session", "unknown")
+
+
+def section(series: Series) -> Section | None:
+    """The film of the first run; None where no frames lie beside it, or it is under way."""
+    path = series.path / FRAMES
+    if not path.is_file() or series.live is not None:
+        return None
+    run = series.runs[0]
+    made = Section(id="film", title="The run as a film")
+    try:
+        every = list(islice(frames.read(path), MOST_READ))
+    except InputError as error:
+        made.text = [f"{error}."]
+        return made
+    of_run = [frame for frame in every if frame.run in (run.run, None)]
+    shown, left_out, gap = choose(of_run)
+    if not shown:
+        made.text = [f"{path.name} has no frames of run {run.run}."]
+        return made
+    if len(every) == MOST_READ:
+        left_out.append(f"all after the first {MOST_READ:,} of the capture")
+    made.film = draw(series, run, shown, gap)
+    made.text = [
+        f"Run {run.run}: each arrow is a message, time runs downwards, and a capture says when a "
+        "message was sent, not when it came. Point at an arrow for what it said; the slider moves "
+        "the time here and in the figures of regret and arms left.",
+        f"Left out: {'; '.join(left_out)}." if left_out else "Nothing is left out.",
+    ]
+    if doubt := _doubt(run, of_run):
+        made.text.insert(0, doubt)
+    return made
+
+
+def choose(every: Sequence[Frame]) -> tuple[list[Frame], list[str], int | None]:
+    """At most `MOST_FRAMES`, what is left out in words, and the number of the frame after a gap.
+
+    First go those without a place in the picture, then heartbeats and the clock's own; then the
+    middle of the run.
+    """
+    left_out: list[str] = []
+    gap = None
+    kept = list(every)
+
+    def drop(what: str, keep: Iterable[Frame]) -> None:
+        nonlocal kept
+        rest = list(keep)
+        if len(rest) < len(kept):
+            left_out.append(f"{len(kept) - len(rest):,} {what}")
+        kept = rest
+
+    drop("frames of who had no rank yet", [f for f in kept if None not in (f.source, f.target)])
+    drop(
+        f"frames from or to agents above {MOST_AGENTS - 1}",
+        [f for f in kept if _ends(f) < MOST_AGENTS],
+    )
+    if len(kept) > MOST_FRAMES:
+        drop("envelopes without a frame", [f for f in kept if f.plane != "session"])
+    if len(kept) > MOST_FRAMES:
+        drop("control frames, which are posse's own", [f for f in kept if f.plane != "control"])
+    if len(kept) > MOST_FRAMES:
+        gap = half = MOST_FRAMES // 2
+        between = f"frames in the middle, between {_at(kept[half - 1])} and {_at(kept[-half])}"
+        drop(between, [*kept[:half], *kept[-half:]])
+    return kept, left_out, gap
+
+
+def _ends(frame: Frame) -> int:
+    return max(frame.source or 0, frame.target or 0)
+
+
+def _at(frame: Frame) -> str:
+    return "–" if frame.now is None else f"{frame.now:g}"
+
+
+def _doubt(run: RunRecord, of_run: Sequence[Frame]) -> str:
+    """A sentence if the capture has not the messages that the result counted."""
+    sent = sum(frame.plane == "data" and not frame.resent for frame in of_run)
+    counted_there = run.communication.data.messages
+    if counted_there is None or sent == counted_there:
+        return ""
+    return (
+        f"The capture has {counted(sent, 'data message')} of this run and its result "
+        f"{counted_there:,}: it is of another run, of one process, or was cut."
+    )
+
+
+def _in_rows(shown: Sequence[Frame]) -> Iterator[tuple[int, Frame]]:
+    """Each frame with its row; what one sends to several in a row has one."""
+    row, before = -1, None
+    for frame in shown:
+        same = (frame.source, frame.plane, frame.kind, str(frame.fields), frame.now, frame.resent)
+        row += same != before
+        before = same
+        yield row, frame
+
+
+def draw(series: Series, run: RunRecord, shown: Sequence[Frame], gap: int | None) -> Film:
+    """The film of these frames; `gap` is the number of the one before which others lack."""
+    rows = list(_in_rows(shown))
+    after_gap = None if gap is None else rows[gap][0]
+    times: list[float] = []
+    for row, frame in rows:
+        if row == len(times):
+            times.append(max(frame.now or 0.0, times[-1] if times else 0.0))
+    names = series.system.fields if series.system is not None else {}
+    planes = Counter(frame.plane for frame in shown)
+    drawn = picture(
+        f"time ({series.clock_unit})",
+        [f"{time:.8g}" for time in times],
+        arrows_of(rows, names),
+        () if gap is None or after_gap is None else [_gap(shown[gap], after_gap)],
+        bands(run, times),
+    )
+    curves: list[tuple[str, bool, list[list[float]]]] = []
+    if run.regret_curve:
+        curves.append(("regret", False, [point[:2] for point in thin(run.regret_curve, _POINTS)]))
+    for figure in series.system.figures if series.system is not None else ():
+        if figure.style == "steps":
+            pairs = figure.values(run, series.spec.arms.arm_count())
+            curves.append((figure.y, True, [list(pair) for pair in thin(list(pairs), _POINTS)]))
+    data = json.dumps(
+        {"unit": series.clock_unit, "times": times, "curves": curves, "gap": after_gap}
+    )
+    return Film(
+        svg=Markup(drawn),
+        planes=[f"{plane} ({planes[plane]:,})" for plane in sorted(planes, key=_PLANES.index)],
+        data=Markup(data.replace("<", "\\u003c")),
+    )
+
+
+def _gap(frame: Frame, row: int) -> Mark:
+    return Mark(COORDINATOR if frame.source is None else frame.source, row, "after a gap", bad=True)
+
+
+def bands(run: RunRecord, times: Sequence[float]) -> Iterator[Band]:
+    """The faults that the result tells: who was away, from when to when."""
+    for gone in run.missing:
+        if gone.agent >= MOST_AGENTS:
+            continue
+        rows = [row for row, time in enumerate(times) if gone.since <= time <= gone.until]
+        first = next((row for row, time in enumerate(times) if time >= gone.since), len(times) - 1)
+        told = f"agent {gone.agent} was away from {gone.since:g} to {gone.until:g}: {gone.why}"
+        yield Band(gone.agent, first, rows[-1] if rows else first, told)

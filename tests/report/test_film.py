@@ -1,0 +1,150 @@
+"""The film of a run: what it shows, what it leaves out, and that its slider moves all of it."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from posse.cli import main as cli
+from posse.durable.frames import Frame
+from posse.report import film, read
+from posse.report.page import Section
+from posse.results.record import Absence, RunRecord
+from tests.report.test_report import make
+from tests.support.browser import CHROMIUM, Browser
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = make(tmp_path_factory.mktemp("film") / "run", agents={"count": 6})
+    assert cli.main(["capture", str(made / "spec.toml"), "--out", str(made / film.FRAMES)]) == 0
+    assert cli.main(["report", str(made)]) == 0
+    return made
+
+
+def _film(folder: Path) -> Section:
+    made = film.section(read.read(folder))
+    assert made is not None
+    return made
+
+
+def test_each_frame_of_the_first_run_is_an_arrow_that_says_its_fields_by_name(folder: Path) -> None:
+    made = _film(folder)
+    assert made.film is not None
+    assert made.text[-1] == "Nothing is left out."
+    (run, *_), svg = read.read(folder).runs, made.film.svg
+    traffic = run.communication
+    assert svg.count('class="r data"') == traffic.data.messages
+    assert [plane.split()[0] for plane in made.film.planes] == ["data", "control"]
+    assert "<title>Vote(arms = [" in svg
+    assert "· 3 → coordinator · data · " in svg
+
+
+def test_regret_and_arms_left_end_as_the_result_says(folder: Path) -> None:
+    made = _film(folder)
+    assert made.film is not None
+    data = json.loads(made.film.data)
+    run = read.read(folder).runs[0]
+    regret, left = data["curves"]
+    assert (regret[0], regret[2][-1][1]) == ("regret", pytest.approx(run.regret))
+    assert (left[0], left[1], left[2][-1][1]) == ("arms left", True, 1)
+    assert data["times"] == sorted(data["times"])
+
+
+def test_without_a_capture_there_is_no_film(tmp_path: Path) -> None:
+    assert film.section(read.read(make(tmp_path / "run", repeat=1))) is None
+
+
+def test_a_capture_of_another_run_or_no_capture_is_said(tmp_path: Path) -> None:
+    made = make(tmp_path / "run", repeat=1)
+    other = ["capture", str(made / "spec.toml"), "--set", "agents.count=17", "--out"]
+    assert cli.main([*other, str(made / film.FRAMES)]) == 0
+    doubt = _film(made).text[0]
+    assert doubt.startswith("The capture has ")
+    assert doubt.endswith("it is of another run, of one process, or was cut.")
+    (made / film.FRAMES).write_bytes(b"none")
+    assert "is not a capture" in _film(made).text[0]
+
+
+def _frames(count: int, agents: int, plane: str = "data") -> list[Frame]:
+    long = [1.0] * 400
+    ends = [(n % agents, (n + 1) % agents) for n in range(count)]
+    return [Frame(n, *ends[n], 9, plane, f"K{n}", [long], 0, n, float(n)) for n in range(count)]
+
+
+def test_of_a_long_run_beginning_and_end_are_kept_and_the_rest_is_said() -> None:
+    kept, left_out, gap = film.choose(_frames(5_000, 8) + _frames(70, 8, "control"))
+    assert [frame.now for frame in kept] == [*range(300), *range(4_700, 5_000)]
+    assert left_out == [
+        "70 control frames, which are posse's own",
+        "4,400 frames in the middle, between 299 and 4700",
+    ]
+    assert gap == 300
+    kept, left_out, _ = film.choose(_frames(40, 40))
+    assert [frame.now for frame in kept] == [*range(15)]
+    assert left_out == ["25 frames from or to agents above 15"]
+
+
+def test_its_size_is_bounded_whatever_was_sent(folder: Path) -> None:
+    series = read.read(folder)
+    shown, _, gap = film.choose(_frames(5_000, 16))
+    drawn = film.draw(series, series.runs[0], shown, gap)
+    assert len(drawn.svg) + len(drawn.data) < 400_000
+
+
+def test_who_was_away_has_a_band() -> None:
+    run = RunRecord(run=0, seed=1, missing=[Absence(2, 3.0, 5.0, "silent"), Absence(99, 0, 1, "")])
+    (band,) = film.bands(run, [0.0, 1.0, 3.5, 4.0, 6.0])
+    assert msgspec.to_builtins(band) == {
+        "process": 2,
+        "first": 2,
+        "last": 3,
+        "text": "agent 2 was away from 3 to 5: silent",
+    }
+
+
+SLIDE = """
+(() => {
+  const film = document.querySelector(".film"), slider = film.querySelector("input");
+  const answer = film.querySelector(".answer"), line = document.querySelector("#figures .now");
+  const seen = [];
+  for (const value of [0, +slider.max]) {
+    slider.value = value;
+    slider.dispatchEvent(new Event("input", {bubbles: true}));
+    const box = film.querySelector(".scroll");
+    seen.push([film.querySelector("output").textContent, answer.textContent,
+               +line.getAttribute("x1"), box.scrollTop]);
+  }
+  return seen;
+})()
+"""
+
+POINT = """
+(() => {
+  const film = document.querySelector(".film"), arrow = film.querySelector(".r.data line");
+  arrow.dispatchEvent(new Event("pointerover", {bubbles: true}));
+  const box = film.querySelector("input[value=data]");
+  box.click();
+  const gone = getComputedStyle(arrow.parentNode).display;
+  box.click();
+  return [film.querySelector(".answer").textContent, gone,
+          getComputedStyle(arrow.parentNode).display];
+})()
+"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium here: apt-get install chromium")
+def test_one_slider_moves_film_regret_and_arms_left(folder: Path) -> None:
+    with Browser() as browser:
+        browser.open(folder / "report.html")
+        (first, began, left, top), (last, ended, right, down) = browser.evaluate(SLIDE)
+        assert first == "0 rounds · regret 0 · arms left 3"
+        assert "arms left 1" in last
+        assert began.startswith("Begin(")
+        assert ended.startswith("Report")
+        assert (right > left, down > top) == (True, True)
+        said, gone, back = browser.evaluate(POINT)
+        assert said.startswith("Vote(arms = [")
+        assert (gone, back) == ("none", "inline")
+        assert browser.messages == []
