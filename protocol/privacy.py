@@ -148,7 +148,9 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True):
         """The strongest number, for what and against whom, in one sentence."""
         if self.mechanism == "none":
             return "Nothing is protected."
-        first = f"{self.guarantees[0].number} for " if self.guarantees else ""
+        strongest = next(iter(self.guarantees), None)
+        cost = format_cost(strongest.epsilon, strongest.delta) if strongest is not None else ""
+        first = f"{cost} for " if cost else ""
         text = f"{first}{self.unit}, against {self.adversary}."
         fails = "" if self.holds else " The paper's claim does not hold."
         return text[:1].upper() * (not first) + text[bool(not first) :] + fails

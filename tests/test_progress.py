@@ -7,6 +7,7 @@ import sys
 import types
 
 import pytest
+from rich.console import Console
 
 from posse import api, progress
 from posse.cli import progress as shown
@@ -150,6 +151,14 @@ def test_where_a_command_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
     moving.show("run · 1 of 2 runs")
     moving.close()
     assert "1 of 2 runs" in sys.stderr.getvalue()
+
+
+def test_where_lines_stay_none_is_said_twice_in_a_row() -> None:
+    out = io.StringIO()
+    plain = shown.PlainLines(Console(file=out, highlight=False))
+    for line in ("0 of 2", "0 of 2", "1 of 2", "1 of 2", "0 of 2"):
+        plain.show(line)
+    assert out.getvalue() == "0 of 2\n1 of 2\n0 of 2\n"
 
 
 class Terminal(io.StringIO):

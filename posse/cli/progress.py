@@ -18,12 +18,17 @@ class PlainLines(Screen):
 
     def __init__(self, console: Console) -> None:
         self._console = console
+        self._shown = ""
         self.hint = "" if is_compiled() else PLAIN_HINT
 
     def say(self, line: str) -> None:
         self._console.print(Text(line), soft_wrap=True)
 
-    show = say
+    def show(self, line: str) -> None:
+        """Print a line unless it says what the last one did."""
+        if line != self._shown:
+            self._shown = line
+            self.say(line)
 
 
 class Terminal(PlainLines):

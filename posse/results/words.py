@@ -8,8 +8,10 @@ from posse.measure.numbers import total, with_interval
 from posse.protocol.privacy import format_cost
 from posse.results.delays import delays
 from posse.results.measures import PULLS, REGRET, REWARDS, ROUNDS, SLOTS, means
-from posse.results.record import ILLUSTRATES, Privacy, RunRecord
+from posse.results.record import Privacy, RunRecord
 from posse.results.verdict import TROUBLES, VerdictLine, gone, verdict
+
+_LAB = "In the lab it protects nothing."
 
 _BRIEF = (
     *("done", "partial", "lot", "rounds", "slots", "pulls", "regret", "rewards", "estimates"),
@@ -117,18 +119,14 @@ def _traffic(runs: Sequence[RunRecord], summary: dict[str, Mean]) -> str:
 
 
 def _privacy(privacy: Privacy | None) -> str:
-    """What was promised and spent in a few lines; the page says what else there is to say."""
+    """What was promised and spent in four lines; the page and `posse check` say the rest."""
     if privacy is None:
         return "no claim"
     claim = privacy.claim
     if not claim.guarantees:
         return claim.brief
-    parts: list[str | None] = [claim.brief, _spent(privacy)]
-    if privacy.protects:
-        parts += [privacy.records, privacy.ends]
-    else:
-        parts.append(ILLUSTRATES)
-    return " ".join(part for part in parts if part)
+    beyond = "posse report says what else it leaves open."
+    return f"{claim.brief} {_spent(privacy)} {beyond if privacy.protects else _LAB}"
 
 
 def _spent(privacy: Privacy) -> str:
@@ -136,5 +134,5 @@ def _spent(privacy: Privacy) -> str:
     claim, spent = privacy.claim, privacy.spent_per_agent
     if spent is None:
         return "Each agent's own log says what was spent."
-    after = " (added up afterwards: no guarantee)" if claim.delta else ""
-    return f"Spent: at most {format_cost(max(spent, default=0.0), claim.delta)}{after}."
+    after = " (added up afterwards)" if claim.delta else ""
+    return f"Spent: {format_cost(max(spent, default=0.0))}{after}."

@@ -2,10 +2,14 @@
 
 import importlib.util
 from html import escape
+from textwrap import wrap
+
+import pytest
 
 import posse
 from posse.results import words
 from posse.results.record import RunRecord
+from posse.testing.small import SMALL
 from tests.support.runfile import describe_run
 
 SPEC = describe_run("dp-mase", 8, [0.9, 0.1], parameters={"epsilon": 0.5}, engine="memory")
@@ -75,11 +79,17 @@ def test_a_ledger_that_is_composed_holds_after_the_fact_and_the_lab_protects_not
     result = posse.run(SPEC | ring | {"parameters": {"horizon": 200, "epsilon": 0.5}})
     said = dict(words.rows(result.runs, result.verdict))["privacy"]
     claim = result.runs[0].privacy.claim
-    assert said.startswith(f"ε = {claim.epsilon:.4g}, δ = {claim.delta:.2g} (")
-    assert "Spent: at most ε = " in said
-    assert f", δ = {claim.delta:.2g} (added up afterwards: no guarantee)." in said
-    assert said.endswith("its messages carry the seed of all noise and keys.")
+    assert said.startswith(f"ε = {claim.epsilon:.4g}, δ = {claim.delta:.2g} for ")
+    assert " Spent: ε = " in said
+    assert said.endswith(" (added up afterwards). In the lab it protects nothing.")
     assert "afterwards" not in dict(words.rows(posse.run(SPEC).runs))["privacy"]
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_of_privacy_the_terminal_says_four_lines_at_most(name: str) -> None:
+    result = posse.run({"system": name, **SMALL[name], "engine": {"kind": "memory"}})
+    said = dict(words.rows(result.runs))["privacy"]
+    assert len(wrap(said, 63)) <= 4
 
 
 def test_how_runs_ended_and_in_how_many_the_answer_was_right() -> None:
