@@ -23,6 +23,7 @@ from posse.report.page import (
     table,
 )
 from posse.report.regret import mean_curve
+from posse.results.verdict import VerdictLine, alerts
 
 __all__ = [
     "COLOUR",
@@ -35,6 +36,8 @@ __all__ = [
     "Section",
     "Table",
     "Verdict",
+    "VerdictLine",
+    "alerts",
     "bars",
     "canvas",
     "curve",

@@ -10,6 +10,8 @@ from posse.pages import (
     Ranking,
     Section,
     Table,
+    VerdictLine,
+    alerts,
     mean_cell,
     table,
 )
@@ -19,12 +21,13 @@ from posse_arena.result import Apart, ArenaResult, CellResult, clearly_less
 
 def arena_page(result: ArenaResult) -> Page:
     """The whole page: a question with three sliders, then by task a ranking and all numbers."""
-    tasks: list[Task] = [task for task in TASKS if any(c.task == task for c in result.cells)]
+    tasks, told = _tasks(result), verdict(result)
     return Page(
         title="Which algorithm under your limits?",
         kicker=f"the arena · {result.form} form · {len(result.entrants)} entrants · "
         f"{len(result.cells)} cells · {result.command}",
-        lead=f"Without limits: {'; '.join(_winner(result, task) for task in tasks)}.",
+        lead=f"{told.sentence}.",
+        alerts=alerts(told),
         sections=[
             _question(result, tasks),
             *(_section(result, task) for task in tasks),
@@ -32,6 +35,20 @@ def arena_page(result: ArenaResult) -> Page:
             _conditions(result),
         ],
     )
+
+
+def _tasks(result: ArenaResult) -> list[Task]:
+    return [task for task in TASKS if any(c.task == task for c in result.cells)]
+
+
+def verdict(result: ArenaResult) -> VerdictLine:
+    """What came of it: who is best at each task without limits, and who was left out."""
+    out = sorted({one.entrant for one in result.left_out})
+    some = ", ".join(out[:3]) + f" and {len(out) - 3} more" * (len(out) > 3)
+    lost = (("left out", f"{some} at some cells, as the tables by task say"),) if out else ()
+    told = "; ".join(_winner(result, task) for task in _tasks(result))
+    clear = bool(result.cells) and "no clear best" not in told
+    return VerdictLine(state="done", sentence=f"Without limits: {told}", clear=clear, losses=lost)
 
 
 def _base(result: ArenaResult, task: Task, adversary: str = "none") -> list[CellResult]:

@@ -79,9 +79,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _draw(found: Any, path: Path) -> int:
-    from posse_arena.page import arena_page  # noqa: PLC0415
+    from posse_arena.page import arena_page, verdict  # noqa: PLC0415
 
     arena_page(found).write(path)
+    print(verdict(found).line)
     print(path)
     return 0
 

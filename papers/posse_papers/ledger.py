@@ -1,4 +1,4 @@
-"""The papers line by line: docs/ledger.md, from ledger.toml and the verdicts."""
+"""The papers line by line, from ledger.toml and the verdicts."""
 
 import re
 import tomllib

@@ -1,4 +1,4 @@
-"""The recorded outcomes: what docs/reproduction.md was written from, a line of JSON for each."""
+"""The recorded outcomes: what the page of verdicts is written from, a line of JSON for each."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path

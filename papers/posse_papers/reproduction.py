@@ -1,4 +1,4 @@
-"""docs/reproduction.md from the outcomes of the experiments: a row for each verdict."""
+"""The page of verdicts from the outcomes of the experiments: a row for each verdict."""
 
 import re
 from collections.abc import Iterable, Mapping

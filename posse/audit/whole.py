@@ -24,10 +24,11 @@ from posse.engines import memory
 from posse.engines.start.room import cores
 from posse.errors import InputError, RunFailed, SpecError
 from posse.hosts.spending import keep_none
-from posse.measure.numbers import number
+from posse.measure.numbers import capital, number
 from posse.plan import Plan
 from posse.progress import duration
 from posse.protocol.privacy import AdversaryView, Neighbours, format_cost
+from posse.results.verdict import VerdictLine
 from posse.system.reading import Recorder
 from posse.wire.sources import of_this_machine
 from posse.wire.world import HERE
@@ -86,24 +87,51 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
         return self.word == "refuted" or (self.verdict is not None and self.verdict.overspent)
 
     @property
+    def told(self) -> VerdictLine:
+        """The verdict as terminal and page begin with it, with every trouble by its label."""
+        found, v = "", self.verdict
+        if v is not None:
+            claimed = "" if v.claimed is None else f", claimed {format_cost(v.claimed, v.delta)}"
+            found = f"ε is at least {number(v.lower_bound)}{claimed}"
+        elif self.guess is not None:
+            found = self.guess.says.removesuffix(f"; {self.word}")
+        elif self.one_run is not None:
+            found = f"ε is at least {number(self.one_run.lower_bound)}"
+        elif self.coupling is not None and not self.coupling.violations:
+            found = "coupled runs found nothing against it, and nothing was counted"
+        violations = [*(self.coupling.violations if self.coupling is not None else ())]
+        violations += v.violations if v is not None else ()
+        troubles = [("violation", violation) for violation in dict.fromkeys(violations)]
+        if v is not None and v.overspent and v.spent is not None and v.claimed is not None:
+            over = f"ε = {number(v.spent)} in the run that spent most, more than "
+            troubles.append(("overspent", f"{over}{number(v.claimed)}"))
+        if self.hopeless:
+            troubles.append(("no power", self.hopeless))
+        return VerdictLine(
+            state="done",
+            sentence=f"{capital(self.word)}: {found or 'what was seen breaks the claim'}",
+            clear=self.word == "refuted",
+            losses=tuple(troubles),
+        )
+
+    @property
     def rows(self) -> list[tuple[str, str]]:
         """The rows of the table for people."""
+        told = self.told
         noise = f"the field's, by {self.noise}" if self.noise else "the lab's, by numpy"
         seen = _SEEN[self.sees]
         if self.watched > 1:
             seen = f"the messages of {self.watched} agents"
-        rows = [("claim", self.claim), ("seen", seen), ("noise", noise)]
+        rows = [(told.state, told.sentence), ("claim", self.claim), ("seen", seen)]
+        rows.append(("noise", noise))
         if self.coupling is not None:
             rows.append(("carried out", self.coupling.says))
-            rows += [("violation", violation) for violation in self.coupling.violations]
         if (guessed := self.one_run) is not None:
             shows = f"twice the claimed ε would show with probability {guessed.power:.2g}"
             rows += [("guessed", guessed.says), ("power", shows)]
         if (v := self.verdict) is None:
-            rows += [("verdict", self.word), ("found", self.says)]
-            return [*rows, ("event", self.words)] if self.words else rows
-        tested = "" if v.claimed is None else f", at {format_cost(v.claimed, v.delta)}"
-        rows.append(("verdict", f"{self.word}{tested}"))
+            rows += [("event", self.words)] if self.words else []
+            return [*rows, *told.losses]
         counts = (
             f"the event was seen in {v.hits:,} of {v.trials:,} runs on one data set, "
             f"in {v.others:,} on the other"
@@ -119,12 +147,9 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
             rows.append(("power", f"by such an event twice the claimed ε would show in {often}"))
         elif not v.refuted and v.claimed:
             rows.append(("power", "no power known: nothing seen tells the data sets apart"))
-        if self.hopeless:
-            rows.append(("power", self.hopeless))
         if v.spent is not None and v.claimed is not None:
-            over = f", more than {number(v.claimed)}" if v.overspent else ""
-            rows.append(("ledger", f"ε = {number(v.spent)} in the run that spent most{over}"))
-        rows += [("violation", violation) for violation in v.violations]
+            rows.append(("ledger", f"ε = {number(v.spent)} in the run that spent most"))
+        rows += told.losses
         if v.case is not None:
             rows.append(("data", v.case.says))
         return rows
@@ -250,7 +275,9 @@ class Audit(Bench):
             )
         else:
             word, words = "refuted" if refuted else "not refuted", ""
-            alone = "nothing, by coupled runs alone" if one_run is None else one_run.says
+            alone = (
+                "coupled runs found nothing against the claim" if one_run is None else one_run.says
+            )
             says = (violations or [alone])[0]
         return Document(
             system=plan.spec.system,

@@ -8,6 +8,7 @@ from posse.gates import files
 from posse.gates.decode import from_json
 from posse.measure.numbers import capital, number
 from posse.report.page import Page, Section, Tile, Verdict, table
+from posse.results.verdict import alerts
 
 """What `posse audit` writes into its directory."""
 
@@ -41,7 +42,7 @@ def audit_page(folder: Path) -> Page:
         title="What was found",
         text=["An audit can refute a claim; it cannot prove one."],
         verdicts=[verdict],
-        terms=[(capital(label), sentence) for label, sentence in document.rows if label != "claim"],
+        terms=[(capital(label), sentence) for label, sentence in document.rows[2:]],
     )
     if document.verdict is not None and (event := document.verdict.event).conditions:
         rows = [
@@ -53,9 +54,10 @@ def audit_page(folder: Path) -> Page:
         section.tables = [table("The event, number by number", header, rows, folded=True)]
     secret = "one reward" if document.guess is None else "the best arm"
     return Page(
-        title=f"{capital(document.word)}: what messages tell of {secret}",
+        title=document.told.sentence,
         kicker=f"{document.system} ({document.variant}) · audit",
-        lead="",
+        lead=f"What messages tell of {secret}.",
+        alerts=alerts(document.told),
         tiles=_tiles(document),
         sections=[section],
     )

@@ -111,11 +111,13 @@ def _audited(folder: Path | None) -> str:
     if folder is None:
         return "No audit is beside this page: posse audit RUN.toml makes one, --audit DIR adds it."
     document = audit.read(folder)
+    told = document.told
     rows = [f"{capital(label)}: {said}." for label, said in document.rows if label in _AUDITED]
-    return " ".join(["An audit can refute a claim; it cannot prove one.", *rows])
+    found = [f"{said}." for said in (told.sentence, *alerts(told))]
+    return " ".join(["An audit can refute a claim; it cannot prove one.", *found, *rows])
 
 
-_AUDITED = ("claim", "verdict", "found", "power", "violation")
+_AUDITED = ("claim", "guessed", "found", "power")
 
 
 def _hashes(folder: Path) -> list[tuple[str, str]]:

@@ -43,7 +43,7 @@ def section(series: Series) -> Section | None:
     if not path.is_file() or series.live is not None:
         return None
     run = series.runs[0]
-    made = Section(id="film", title="The run as a film")
+    made = Section(id="film", title="Film")
     try:
         every = list(islice(frames.read(path), MOST_READ))
     except InputError as error:

@@ -7,10 +7,11 @@ import msgspec
 import pytest
 
 from posse.experiments import InputError
+from posse.measure.numbers import capital
 from posse_arena import result
 from posse_arena.apart import apart
 from posse_arena.cells import LeftOut
-from posse_arena.page import arena_page
+from posse_arena.page import arena_page, verdict
 from posse_arena.play import Scored
 from posse_arena.play import trial as trial_of
 from tests.arena.test_cells import BY_NAME, SMALL, cell
@@ -100,7 +101,12 @@ def test_the_page_has_ranks_tables_and_reasons(whole):
     assert values == sorted(values)
     assert len(values) == 5
     assert ranking.rows[0].css == "level"
-    assert page.lead.startswith("Without limits: Little regret against the arm that is best for")
+    told = verdict(whole)
+    assert page.lead == f"{told.sentence}."
+    assert told.sentence.startswith("Without limits: Little regret against the arm that is best")
+    for label, sentence in told.losses:
+        assert f"{capital(label)}: {sentence}" in page.alerts
+    assert [label for label, _ in told.losses] == ["left out"]
 
 
 def test_bytes_are_numbers_in_every_table(whole):

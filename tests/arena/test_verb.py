@@ -53,6 +53,7 @@ def test_a_kept_result_is_drawn(tmp_path, capsys):
     copy.write_bytes(msgspec.json.encode(small()))
     assert cli.main(["arena", "--draw", str(copy)]) == 0
     assert "Who may not be compared with whom" in (tmp_path / "light.html").read_text()
+    assert capsys.readouterr().out.startswith("done: Without limits: ")
 
 
 def test_a_system_of_ones_own_is_entered_beside_ours(tmp_path, monkeypatch, capsys):

@@ -89,10 +89,12 @@ def test_what_a_ledger_adds_up_to_beyond_what_is_tested_is_a_finding():
         for epsilon in (0.01, None)
     )
     rows = dict(small.rows)
-    assert rows["verdict"] == f"{small.word}, at ε = 0.01"
-    assert rows["ledger"].endswith(", more than 0.01")
+    assert rows["done"].endswith(", claimed ε = 0.01")
+    assert rows["overspent"].endswith(", more than 0.01")
     assert small.finding
-    assert dict(whole.rows)["verdict"] == "not refuted, at ε = 4"
+    said = dict(whole.rows)["done"]
+    assert said.startswith("Not refuted: ε is at least ")
+    assert said.endswith(", claimed ε = 4")
     assert not whole.finding
 
 

@@ -84,7 +84,7 @@ def test_the_command_writes_one_sheet_with_the_audit(signed: Path) -> None:
     assert cli.main(["report", out, "--for", "board", "--audit", str(audited)]) == 0
     page = signed / "out" / "board.html"
     word = json.loads((audited / "audit.json").read_text())["word"]
-    assert f"Verdict: {word}" in page.read_text()
+    assert f"{word.capitalize()}: coupled runs found nothing against it" in page.read_text()
     with Browser() as browser:
         browser.open(page, media="print")
         pdf = base64.b64decode(browser.call("Page.printToPDF", **PDF)["data"])

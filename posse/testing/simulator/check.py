@@ -470,6 +470,10 @@ def space_time(trial: SimulatedTrial, most: int = _SHOWN) -> str:
         for (what, process), rows in lasting.items()
         for row in rows
     ]
+    for event in events[end:]:  # what comes below the picture is not lost
+        link = event.source, event.target, event.detail
+        if event.what == "came" and under_way.get(link):
+            arrows.append(Arrow(*link[:2], under_way[link].pop(0), len(shown), event.detail))
     for (source, target, name), rows in under_way.items():
         arrows += [Arrow(source, target, row, None, name) for row in rows]
     broken = "; ".join(v.invariant for v in trial.violations) or "nothing was violated"
