@@ -3,13 +3,12 @@
 One agent of three has a key and does whatever a row of the table tries; the others are honest, and
 the coordinator does what its engine does. However the steps are drawn, nothing raises, no honest
 agent is refused or expelled, nothing that is kept grows without limit, and within a time that can
-be told the run begins or ends by a sentence. `--fuzz N` draws N orders.
+be told the run begins or ends by a sentence.
 """
 
 from typing import Any
 
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -17,6 +16,7 @@ from posse.coordinator.lobby import _MOST_BEGINNINGS, Phase
 from posse.coordinator.roster import Peer
 from posse.hosts.effects import Fail, LobbyEffect, Reply
 from posse.protocol import control
+from tests.support.adversary import plays
 from tests.support.fuzz import HostileFields
 from tests.support.lobby import DEADLINE, WALL, Script, framed, joining, setup
 
@@ -159,10 +159,5 @@ class BeforeARun(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize("steps", [30, 120])
-def test_one_agent_that_does_what_it_likes_before_a_run(
-    steps: int, request: pytest.FixtureRequest
-) -> None:
-    orders = int(request.config.getoption("--fuzz")) or 60
-    run = settings(max_examples=orders, stateful_step_count=steps, deadline=None)
-    BeforeARun.TestCase.settings = run
-    BeforeARun.TestCase("runTest").runTest()
+def test_one_agent_that_does_what_it_likes_before_a_run(steps: int) -> None:
+    plays(BeforeARun, orders=60, steps=steps)

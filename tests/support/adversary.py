@@ -1,0 +1,27 @@
+"""Adversaries of docs/security.md as state machines, whose steps hypothesis draws in any order."""
+
+import os
+import time
+
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
+
+SECONDS = float(os.environ.get("ADVERSARY_SECONDS", "0"))
+"""How long each adversary plays at least; 0: as many orders as the test says."""
+
+
+def plays(machine: type[RuleBasedStateMachine], orders: int, steps: int) -> None:
+    """Draw so many orders of so many steps, and go on with others until `SECONDS` are over."""
+    until = time.monotonic() + SECONDS
+    chosen = settings(
+        max_examples=orders,
+        stateful_step_count=steps,
+        deadline=None,
+        derandomize=not SECONDS,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    while True:
+        run_state_machine_as_test(machine, settings=chosen)
+        if time.monotonic() >= until:
+            return
