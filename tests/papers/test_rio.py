@@ -3,7 +3,10 @@
 import math
 import random
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import binom
 
 from posse.engines import memory
@@ -121,12 +124,33 @@ def test_corrupted_elimination_is_the_plain_loop_of_its_pseudo_code(variant):
     alike_on_average([t for t, _ in slow], [run.rounds for run in runs])
 
 
-def test_the_yardsticks_of_private_identification_by_hand():
-    # gaps .2, .4 and .6 seven times: 1/.2 + 1/.2 + 1/.4 + 7/.6, log(1/.15), of ten arms
-    time = 10 + 2.5 + 7 / 0.6
-    assert theory.private_bound(0.5) == pytest.approx(time * math.log(1 / 0.15) / 3 / 10)
-    # the hardest pair alone: its best weights give less than all arms' do
-    assert theory.chance_bound(0.5) * 10 / math.log(1 / 0.15) > 2 / 0.0417
+def test_the_yardsticks_of_private_identification_between_their_limits():
+    # ε → 0: T_TV / ε = 1/Δ_2 + Σ 1/Δ_a; without privacy two arms as by a plain search of weights
+    log = theory.divergence(math.inf, 0.05, 0.95)
+    assert log == pytest.approx(0.9 * math.log(19))
+    little = theory.private_bound(1e-4, [0.9, 0.6, 0.5]) * 3e-4 / log
+    assert little == pytest.approx(2 / 0.3 + 1 / 0.4, rel=1e-3)
+
+    def by_chance(weight: float) -> float:
+        x = weight * 0.9 + (1 - weight) * 0.6
+        apart = (theory.divergence(math.inf, mean, x) for mean in (0.9, 0.6))
+        return weight * next(apart) + (1 - weight) * next(apart)
+
+    hardest = max(by_chance(weight / 1000) for weight in range(1, 1000))
+    assert theory.private_bound(math.inf, [0.9, 0.6]) * 2 / log == pytest.approx(1 / hardest, 1e-4)
+    rounds = [theory.private_bound(epsilon) for epsilon in (0.1, 1.0, 10.0, math.inf)]
+    assert rounds == sorted(rounds, reverse=True)
+    assert rounds[2] == pytest.approx(rounds[3])
+
+
+@given(p=st.floats(0.01, 0.99), q=st.floats(0.01, 0.99), epsilon=st.floats(0.01, 5))
+def test_privacy_makes_two_means_no_easier_to_tell_apart(p, q, epsilon):
+    """By a grid over z, of inf kl(z, q) + ε |p - z|."""
+    grid = np.linspace(min(p, q), max(p, q), 2_001)
+    slow = (grid * np.log(grid / q) + (1 - grid) * np.log((1 - grid) / (1 - q))).clip(0)
+    slow += epsilon * abs(p - grid)
+    assert theory.divergence(epsilon, p, q) == pytest.approx(slow.min(), rel=1e-3, abs=1e-5)
+    assert slow.min() <= theory.divergence(math.inf, p, q) + 1e-5
 
 
 def test_what_many_steps_cost_by_three_compositions():

@@ -100,4 +100,4 @@ def test_what_agents_do_not_check_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     plant(monkeypatch)
-    assert any(said in lie.violation for lie in search(range(within))[0])
+    assert any(said in Liars(seed).lie().violation for seed in range(within))
