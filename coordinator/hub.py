@@ -12,6 +12,7 @@ from typing import Final, assert_never
 import msgspec
 import zmq
 
+from posse import __version__
 from posse.coordinator.crew import Died
 from posse.coordinator.host import CoordinatorHost
 from posse.coordinator.lobby import CATCH_UP, Lobby
@@ -481,6 +482,8 @@ class Hub:
             heard={m.rank: kind_of(m.last) for m in joined},
             frames=self.frames,
             refused=dict(refused),
+            wall=self._world.wall(),
+            version=__version__,
         )
         self.snapshot = Snapshot(
             status,

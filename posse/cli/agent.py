@@ -34,6 +34,7 @@ from posse.live import address
 from posse.live.service import Service
 from posse.log import LOG
 from posse.operate import health
+from posse.operate.doctor import of_disk, of_machine
 from posse.plan import Plan, prepare
 from posse.protocol.bounds import MOST_AGENTS
 from posse.security import keys, noise
@@ -146,6 +147,12 @@ def _check_advertised(inbox: str, advertised: str) -> None:
         )
 
 
+def _warn(plan: Plan | None, folder: Path) -> None:
+    """Log what this machine lacks, and the disk of an agent's journal."""
+    for sentence in (*(of_machine(plan) if plan is not None else ()), *of_disk(folder)):
+        LOG.warning("%s", sentence)
+
+
 def _take_part(options: argparse.Namespace, rank: int) -> int:
     require_processes()
     from posse.agent.process import AgentProcess
@@ -182,6 +189,7 @@ def _take_part(options: argparse.Namespace, rank: int) -> int:
         _check_log(plan, options.data, rank)
     if plan.field if plan is not None else options.data is not None and not options.lab:
         noise.require()  # without it this agent would leave the others when the run begins
+    _warn(plan, journal.absolute().parent)
     served = _serve_live(options, plan, rank)
     with writing(options.capture, goes_on=journal.exists()) as tap:
 

@@ -1,11 +1,13 @@
 """`posse check`: explain a run file, or what is wrong with it."""
 
 import argparse
+from pathlib import Path
 
 import msgspec
 
+from posse.cli import security
 from posse.cli.listing import in_toml
-from posse.cli.options import add_run_file, plan
+from posse.cli.options import add_run_file, plan, seconds
 from posse.cli.parser import Parser
 from posse.cli.streams import wrapped
 from posse.gates.code import Imports
@@ -13,16 +15,31 @@ from posse.measure.numbers import by_name, counted
 from posse.plan import Plan
 from posse.protocol.machine import COORDINATOR
 from posse.results.record import ILLUSTRATES
+from posse.security import keys
 from posse.system.claims import records
 from posse.system.network import Network
 
 
 def add(parser: Parser) -> None:
     add_run_file(parser)
+    parser.option(
+        "--join ADDRESS",
+        "also check that an agent of this machine can take part in a coordinator's run: address, "
+        "keys, clock, version, limits, locks, disk, inbox",
+        default="",
+    )
+    parser.option(
+        "--inbox ADDRESS", "with --join: where the agent would listen to neighbours", default=""
+    )
+    parser.option(
+        "--advertise ADDRESS", "with --join: by which they would reach it, if another", default=""
+    )
+    parser.option("--wait SECONDS", "with --join: longest wait", type=seconds, default=5.0)
+    security.add(parser)
     parser.set_defaults(imports=Imports.OFFERED)
 
 
-def run(options: argparse.Namespace) -> None:
+def run(options: argparse.Namespace) -> int:
     checked = plan(options)
     spec, system, advice = checked.spec, checked.system, checked.advice()
     network = checked.network(0)  # finds mistakes that would otherwise stop a run
@@ -58,8 +75,37 @@ def run(options: argparse.Namespace) -> None:
         print(
             wrapped(f"  arms.target: a run imports '{target}'; nothing of it is imported here", 4)
         )
+    if options.join:
+        return _take_part(checked, options)
     if absent := checked.missing():
         print(wrapped(f"  not on this machine: {absent}", 4))
+    return 0
+
+
+def _take_part(checked: Plan, options: argparse.Namespace) -> int:
+    """What would hurt this machine's agent; 1 if anything would."""
+    from posse.operate import doctor
+
+    security.check("--join", options.join, options)
+    if options.inbox:
+        security.check("--inbox", options.inbox, options)
+    pair = None
+    if options.keys:
+        keys.wait_for(options.keys, options.wait_for_keys)
+        pair = keys.for_operator(options.keys) if keys.has_operator(options.keys) else None
+        pair = pair or keys.for_agent(options.keys, -1)
+    found = [
+        *doctor.of_machine(checked),
+        *doctor.of_disk(Path(checked.spec.base)),
+        *doctor.of_coordinator(checked, options.join, pair, options.wait),
+    ]
+    if checked.system.wiring is not None:
+        found += doctor.of_inbox(options.join, options.inbox, options.advertise)
+    for sentence in found:
+        print(wrapped(f"  will hurt: {sentence}", 4))
+    if not found:
+        print(f"  an agent of this machine can take part in the run of {options.join}")
+    return bool(found)
 
 
 def _links(plan: Plan, network: Network) -> str:

@@ -44,6 +44,17 @@ def take(descriptor: int) -> bool | None:
     return True
 
 
+def are_there(folder: Path) -> bool:
+    """Whether a folder's file system has locks; `OSError` if nothing can be written there."""
+    place = folder / ".locks"
+    descriptor = files.claim(place)
+    try:
+        return take(descriptor) is not None
+    finally:
+        place.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
 @contextmanager
 def held(folder: Path, patience: float = 0.0) -> Iterator[None]:
     """Hold an existing folder; `InputError` if another process holds it for `patience` seconds.

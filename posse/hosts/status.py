@@ -14,7 +14,7 @@ class CoordinatorStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     `heard`: the kind of each agent's last message. `frames`: taken from agents in all runs so far.
     `turned_seconds_ago`: since its loop last turned. `ended`: its exit code, once it let its agents
-    go.
+    go. `wall`: its clock, in seconds since 1970, and `version` its posse.
     """
 
     agents: Annotated[int, msgspec.Meta(ge=1, le=MOST_AGENTS)]
@@ -29,6 +29,8 @@ class CoordinatorStatus(msgspec.Struct, frozen=True, kw_only=True):
     refused: dict[str, int] = {}
     turned_seconds_ago: float = 0.0
     ended: int | None = None
+    wall: float = 0.0
+    version: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class Snapshot:
             self.reported,
             heard_seconds_ago={rank: round(ago + since, 3) for rank, ago in heard.items()},
             turned_seconds_ago=round(since, 3),
+            wall=self.reported.wall + since,
         )
 
 

@@ -341,6 +341,11 @@ def for_agent(folder: Path, rank: int) -> AgentKeys:
     )
 
 
+def has_operator(folder: Path) -> bool:
+    """Whether a folder has the coordinator's own keys, by which the status may be asked."""
+    return (_folder_of(folder, COORDINATOR) / f"{COORDINATOR}.key_secret").exists()
+
+
 def for_operator(folder: Path) -> AgentKeys:
     """The keys by which an operator asks a coordinator for its status."""
     pair = _own(_folder_of(folder, COORDINATOR), COORDINATOR)

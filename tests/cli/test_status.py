@@ -9,15 +9,45 @@ from pathlib import Path
 import pytest
 import zmq
 
-from posse.engines.inquiry import ask
+from posse.engines.inquiry import ask, reach
 from posse.errors import PosseError
+from posse.operate import doctor
 from posse.protocol import control
 from posse.security import keys
 from posse.wire.links import outside_runs
 from tests.cli.conftest import Posse
 from tests.support.operator import one_joined, waiting_coordinator
+from tests.support.patience import PATIENCE
 from tests.support.remote import Coordinator, free_port
 from tests.support.runs import spec
+
+
+def test_an_agents_keys_are_let_in_and_others_are_not(waiting: Coordinator, tmp_path: Path) -> None:
+    reach(waiting.endpoint, keys.for_agent(tmp_path / "keys", 1), PATIENCE)
+    keys.create(tmp_path / "others", 2)
+    with pytest.raises(PosseError, match="has no keys, or other keys than this folder's"):
+        reach(waiting.endpoint, keys.for_agent(tmp_path / "others", 1), PATIENCE)
+
+
+def test_where_nothing_listens_no_keys_are_let_in(tmp_path: Path) -> None:
+    keys.create(tmp_path / "keys", 2)
+    with pytest.raises(PosseError, match="did not answer within 0.2 s"):
+        reach(f"tcp://127.0.0.1:{free_port()}", keys.for_agent(tmp_path / "keys", 1), 0.2)
+
+
+def test_check_says_whether_an_agent_could_take_part(
+    waiting: Coordinator, tmp_path: Path, posse: Posse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "_SLOW_DISK", PATIENCE)
+    (tmp_path / "run.toml").write_text(
+        'system = "mase"\nagents.count = 2\narms = { kind = "bernoulli", means = [0.9, 0.1] }\n'
+    )
+    check = ("check", tmp_path / "run.toml", "--join", waiting.endpoint)
+    fine = posse(*check, "--keys", tmp_path / "keys")
+    assert f"can take part in the run of {waiting.endpoint}" in fine.out
+    without = posse(*check, code=1)
+    assert "will hurt: " in without.out
+    assert "requires keys; add --keys DIR" in " ".join(without.out.split())
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ TOLD = CoordinatorStatus(
     heard={0: "Due", 1: "Ready"},
     frames=12,
     refused={"replayed": 2},
+    wall=1_000.0,
 )
 
 
@@ -32,5 +33,7 @@ def test_ages_are_those_of_the_moment_at_which_it_is_read() -> None:
         "refused": {"replayed": 2},
         "turned_seconds_ago": 0.25,
         "ended": None,
+        "wall": 1_000.25,
+        "version": "",
     }
     assert snapshot.status(13.0).heard_seconds_ago == {0: 3.0, 1: 5.5}

@@ -1,0 +1,125 @@
+"""What would hurt an agent of this machine is said in a sentence each, before it joins."""
+
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from posse import __version__
+from posse.engines.start import room
+from posse.gates import files, locks
+from posse.hosts.status import CoordinatorStatus
+from posse.operate import doctor
+from posse.plan import Plan, prepare
+from posse.security import noise
+from posse.testing.small import SMALL
+
+AWAY = "tcp://192.0.2.1:7000"
+"""An address that nobody has (RFC 5737)."""
+
+
+def plan() -> Plan:
+    return prepare({"system": "private-ucb", **SMALL["private-ucb"]})
+
+
+def test_nothing_is_said_of_a_machine_that_has_all() -> None:
+    assert list(doctor.of_machine(plan())) == []
+
+
+def test_too_few_processes_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "free_tasks", lambda: 3)
+    (sentence,) = doctor.of_machine(plan())
+    assert "need 8 threads and processes, and 3 are allowed here; raise that" in sentence
+
+
+def test_the_fields_noise_is_missed_where_there_is_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(noise, "is_here", lambda: False)
+    arms = {"kind": "csv", "path": "rewards-{rank}.csv", "count": 3}
+    field = {**SMALL["private-ucb"], "arms": arms, "mode": "field", "base": str(tmp_path)}
+    field["privacy"] = {"budget": 1000.0}
+    assert noise.NEEDED in list(doctor.of_machine(prepare({"system": "private-ucb", **field})))
+
+
+def test_a_good_disk_is_left_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_SLOW_DISK", 60.0)
+    assert list(doctor.of_disk(tmp_path)) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_slow_disk_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    took = iter([0.9, 0.2, 0.5])
+    monkeypatch.setattr(doctor, "_written", lambda folder: next(took))
+    (sentence,) = doctor.of_disk(tmp_path)
+    assert "takes 200 ms until it is safe" in sentence
+
+
+def test_a_disk_without_locks_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_SLOW_DISK", 60.0)
+    monkeypatch.setattr(locks, "take", lambda descriptor: None)
+    (sentence,) = doctor.of_disk(tmp_path)
+    assert "a file system without locks" in sentence
+
+
+def test_a_full_disk_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*given: object, **named: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files, "write", full)
+    (sentence,) = doctor.of_disk(tmp_path)
+    assert sentence == f"{tmp_path} cannot be written: No space left on device"
+
+
+def told(monkeypatch: pytest.MonkeyPatch, **given: object) -> list[str]:
+    status = {"agents": 6, "wall": time.time(), "version": __version__, **given}
+    answer = CoordinatorStatus(**status)  # type: ignore[arg-type]
+    monkeypatch.setattr(doctor, "ask", lambda endpoint, keys, wait: answer)
+    return list(doctor.of_coordinator(plan(), "tcp://127.0.0.1:1", None, 1.0))
+
+
+def test_a_coordinator_of_the_same_run_is_fine(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert told(monkeypatch) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"agents": 7}, "waits for 7 agents, and this run file has 6"),
+        ({"version": "0.1"}, f"has posse 0.1 and this machine {__version__}; install the same"),
+        ({"wall": 1e9}, "the clocks of this machine and of the coordinator differ by"),
+    ],
+)
+def test_what_differs_from_the_coordinator_is_said(
+    given: dict[str, object], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (sentence,) = told(monkeypatch, **given)
+    assert said in sentence
+
+
+def test_a_name_that_means_nothing_is_said() -> None:
+    (sentence,) = doctor.of_coordinator(plan(), "tcp://nowhere.invalid:7000", None, 1.0)
+    assert "nowhere.invalid does not resolve" in sentence
+
+
+def test_an_inbox_that_answers_is_fine() -> None:
+    assert list(doctor.of_inbox("tcp://127.0.0.1:7000", "tcp://127.0.0.1:*", "")) == []
+
+
+def test_an_inbox_that_means_each_neighbour_itself_is_said() -> None:
+    (sentence,) = doctor.of_inbox(AWAY, "tcp://127.0.0.1:*", "")
+    assert "which is themselves on any other machine" in sentence
+
+
+def test_an_address_at_which_nothing_answers_is_said() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        closed = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+        (sentence,) = doctor.of_inbox("tcp://127.0.0.1:7000", "tcp://127.0.0.1:*", closed)
+    assert f"would be told {closed}, and nothing answers there" in sentence
+
+
+def test_an_inbox_of_another_machine_is_said() -> None:
+    (sentence,) = doctor.of_inbox("tcp://127.0.0.1:7000", "tcp://203.0.113.5:7101", "")
+    assert "this machine has no such address" in sentence
