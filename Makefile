@@ -73,6 +73,7 @@ check: $(VENV)/dev
 fuzz: $(VENV)/dev
 	$(BIN)/pip install -q atheris
 	$(BIN)/python -m tests.fuzz $(SECONDS)
+	$(BIN)/python -m tests.fuzz.run_files --count 2000 --first $(FIRST)
 	$(BIN)/python -m pytest tests/hosts/test_fuzz.py --fuzz 1000000 --timeout 900
 	ADVERSARY_SECONDS=$(SECONDS) $(BIN)/python -m pytest -k test_adversaries --timeout 7200
 

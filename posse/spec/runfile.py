@@ -31,7 +31,7 @@ _SHOWN = 5
 
 Clock = Literal["virtual", "slots", "wall"]
 Mode = Literal["lab", "field"]
-Seconds = Annotated[float, Meta(gt=0, le=1e9)]
+Seconds = Annotated[float, Meta(ge=0.01, le=1e9)]
 
 
 class AgentsSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -43,8 +43,8 @@ class Seen(PosseError):
 class HostileFields:
     """Values for fields: of the right and of wrong types, at and beyond their bounds."""
 
-    def __init__(self, seed: str) -> None:
-        self.random = random.Random(seed)
+    def __init__(self, seed: str | random.Random) -> None:
+        self.random = random.Random(seed) if isinstance(seed, str) else seed
 
     def frame(self, kinds: Sequence[type[Message]]) -> bytes:
         """A frame of one of these kinds, in anybody's name."""
@@ -127,7 +127,12 @@ class Fuzz:
     """
 
     def __init__(
-        self, plan: Plan, liar: int, frames: int, seed: str, bursts: Sequence[int] = (0, 0, 0, 1, 3)
+        self,
+        plan: Plan,
+        liar: int,
+        frames: int,
+        seed: str | random.Random,
+        bursts: Sequence[int] = (0, 0, 0, 1, 3),
     ) -> None:
         self.sent = 0
         self._heard = 0

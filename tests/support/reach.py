@@ -1,9 +1,8 @@
-"""Which errors simulated runs reach: each `raise` of the rooms that carry a run is a target.
+"""Which errors seeds reach: each `raise` of the rooms that carry a run is a target.
 
-`python -m tests.support.reach --minutes 5` searches: schedules of faults that reached something
-new are kept and mutated; `reached.json` has the trials, and what each was the first to reach. The
-test replays them and compares, so that the number only grows. Seen are exceptions of classes that
-Python makes, by whoever makes one.
+`python -m tests.support.reach --minutes 5` searches: trials that reached something new are kept and
+mutated; `reached.json` has them, and what each was the first to reach. The test replays them and
+compares, so that the number only grows.
 """
 
 import argparse
@@ -14,23 +13,29 @@ import inspect
 import json
 import random
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import Any, NamedTuple
 
 import msgspec
 
 from posse.testing.simulator.check import attempt, own_plan
 from posse.testing.simulator.faults import InjectedFault
+from tests.support import trials
 
 ROOT = Path(__file__).parents[2]
 KEPT = Path(__file__).parent / "reached.json"
 ROOMS = ("agent", "coordinator", "posse/wire", "posse/durable", "posse/hosts", "posse/engines")
 _NOT = ("posse/engines/simulated", "posse/engines/start")
 """The simulator's own errors, and what starts real processes."""
+
+
+FOR_EVER = -1
+"""As many draws as a trial makes."""
 
 
 class Target(NamedTuple):
@@ -42,12 +47,19 @@ class Target(NamedTuple):
     last: int
 
 
-class KeptTrial(msgspec.Struct, frozen=True):
-    """A seed with its faults (None: those that it draws), and the targets that it reached first."""
+class KeptTrial(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A trial, and the targets that it reached first.
 
-    seed: int
-    faults: list[InjectedFault] | None
+    Of kind "faults" it is a seed with its faults (None: those that it draws) in the simulator; of
+    another, of `tests.support.trials`, what its chance follows: a seed for so many draws, then the
+    next.
+    """
+
     reached: list[str]
+    kind: str = "faults"
+    seed: int = 0
+    faults: list[InjectedFault] | None = None
+    turns: list[tuple[int, int]] = []
 
 
 @functools.cache
@@ -101,13 +113,19 @@ def _classes() -> set[type[BaseException]]:
 
 
 @contextmanager
-def reaching() -> Iterator[set[str]]:
-    """The names of the targets that are reached within."""
+def reaching(*, tracing: bool = False) -> Iterator[set[str]]:
+    """The names of the targets that are reached within.
+
+    Seen are exceptions of posse's and others' classes; with `tracing`, which a simulated cluster
+    does not bear, of Python's own too.
+    """
     lines = {(t.file, line): t.name for t in targets() for line in range(t.first, t.last + 1)}
     real = {name: Path(name).resolve() for name in {t.file for t in targets()}}
     at = {(str(real[file]), line): name for (file, line), name in lines.items()}
     reached: set[str] = set()
     before: dict[type, Any] = {}
+    within: dict[CodeType, str] = {}
+    """By code that was called, its file if there is a target in it."""
 
     def watched(kind: type) -> None:
         original = kind.__init__  # type: ignore[misc]
@@ -127,11 +145,25 @@ def reaching() -> Iterator[set[str]]:
 
         kind.__init__ = init  # type: ignore[misc]
 
+    def traced(frame: FrameType, event: str, _: object) -> Any:
+        code = frame.f_code
+        if code not in within:
+            file = str(Path(code.co_filename).resolve()) if "posse" in code.co_filename else ""
+            lines = [line for _, _, line in code.co_lines() if (file, line) in at]
+            within[code] = file if lines else ""
+        file = within[code]
+        if event == "exception" and (name := at.get((file, frame.f_lineno))) is not None:
+            reached.add(name)
+        return traced if file else None
+
     for kind in _classes():
         watched(kind)
+    if tracing:
+        sys.settrace(traced)
     try:
         yield reached
     finally:
+        sys.settrace(None)
         for kind, own in before.items():
             del kind.__init__
             if own is not None:
@@ -145,8 +177,15 @@ def kept() -> list[KeptTrial]:
 
 def run(trial: KeptTrial) -> set[str]:
     """What a trial reaches."""
-    with reaching() as reached:
-        attempt(own_plan(trial.seed), trial.seed, trial.faults)
+    if trial.kind == "faults":
+        with reaching() as reached:
+            attempt(own_plan(trial.seed), trial.seed, trial.faults)
+        return reached
+    with (
+        tempfile.TemporaryDirectory(prefix="posse-reach-") as folder,
+        reaching(tracing=True) as reached,
+    ):
+        trials.play(trial.kind, trial.turns, Path(folder))
     return reached
 
 
@@ -189,6 +228,32 @@ def garbles(seed: int, chance: random.Random) -> list[InjectedFault]:
     ]
 
 
+def _fresh(seed: int, chance: random.Random) -> KeptTrial:
+    """A trial that has nothing of others."""
+    kind = chance.choice(["faults", *trials.KINDS])
+    if kind != "faults":
+        return KeptTrial([], kind, turns=[(seed, FOR_EVER)])
+    faults = None if chance.random() < 0.5 else garbles(seed, chance)
+    return KeptTrial([], seed=seed, faults=faults)
+
+
+def _like(corpus: Sequence[KeptTrial], seed: int, chance: random.Random) -> KeptTrial:
+    """A trial that begins as one that reached something."""
+    if not corpus:
+        return _fresh(seed, chance)
+    parent = chance.choice(corpus)
+    if parent.kind == "faults":
+        faults = parent.faults
+        if faults is None:
+            faults = attempt(own_plan(parent.seed), parent.seed).faults
+        return msgspec.structs.replace(parent, reached=[], faults=_mutated(faults, chance))
+    *begun, (last, _) = parent.turns
+    until = int(3 ** chance.uniform(1, 7))
+    return msgspec.structs.replace(
+        parent, reached=[], turns=[*begun, (last, until), (seed, FOR_EVER)]
+    )
+
+
 def search(minutes: float, first: int, into: Path) -> None:
     """Try fresh seeds and mutants of what reached something; write down what is new."""
     chance, corpus, tried = random.Random(first), kept(), 0
@@ -197,18 +262,13 @@ def search(minutes: float, first: int, into: Path) -> None:
     while time.monotonic() < until:
         tried += 1
         seed += 1
-        if corpus and tried % 2:
-            parent = chance.choice(corpus)
-            faults = parent.faults
-            if faults is None:
-                faults = attempt(own_plan(parent.seed), parent.seed).faults
-            trial = KeptTrial(parent.seed, _mutated(faults, chance), [])
-        else:
-            trial = KeptTrial(seed, None if tried % 4 == 0 else garbles(seed, chance), [])
+        trial = _fresh(seed, chance) if tried % 2 else _like(corpus, seed, chance)
         try:
             new = run(trial) - known
-        except Exception as error:  # a mutant that cannot happen
-            print(f"{trial}: {error!r:.200}")
+            if new and trial.kind != "faults":  # what the same chance does not reach is no finding
+                new &= run(trial)
+        except Exception as error:  # a mistake of ours, or a mutant that cannot happen
+            print(f"FOUND {trial}: {error!r:.300}", flush=True)
             continue
         if new:
             known |= new
@@ -220,7 +280,7 @@ def search(minutes: float, first: int, into: Path) -> None:
 
 def said(reached: set[str]) -> str:
     """The number, for people."""
-    return f"{len(reached)} of {len(targets())} raise statements are reached by simulated runs"
+    return f"{len(reached)} of {len(targets())} raise statements are reached by some seed"
 
 
 def main() -> None:
