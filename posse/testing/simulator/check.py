@@ -22,8 +22,10 @@ from posse.results.record import RunRecord
 from posse.spec.runfile import EngineSpec, RunSpec
 from posse.testing.simulator.faults import (
     DAMAGES,
+    FOR_EVER,
     KILLS,
     KINDS,
+    LINKS,
     SLOWS,
     STRANGERS,
     HostileFault,
@@ -33,6 +35,7 @@ from posse.testing.simulator.faults import (
     Nemesis,
     StartedFault,
     draw,
+    draw_for_ever,
     draw_mode,
     draw_of_keys,
     draw_per_process,
@@ -200,6 +203,7 @@ def attempt(
     of_keys = None if mode == "started" else draw_of_keys(seed, agents, frames)
     if faults is None:
         faults = draw(seed, agents, frames, links, can)
+        faults += draw_for_ever(seed, agents, frames, links, can)
         faults += of_keys or () if kinds == KINDS else ()
     if mode != "apart":
         faults = on_one_machine(faults, agents)
@@ -239,6 +243,8 @@ def attempt(
 
 def survives(faults: Sequence[InjectedFault], cluster: SimulatedCluster) -> bool:
     """Whether a run must end as if these faults had not been."""
+    if any(fault.lasts >= FOR_EVER for fault in faults):
+        return False
     if any(fault.what in get_args(HostileFault) for fault in faults):
         return False
     if cluster.starts or is_ipc(cluster.address):  # who is stopped is not away, but late
@@ -280,7 +286,7 @@ def _violations(
         yield Violation("no exception", text)
     if len(cluster.events) > MOST_EVENTS:
         yield Violation("bounded traffic", f"{MOST_EVENTS} events in {cluster.schedule.now:g} s")
-    elif up := cluster.up_at_end:
+    elif up := [rank for rank in cluster.up_at_end if rank not in _stand_still(cluster, faults)]:
         yield Violation("ends in time", f"processes {up} were still up after the last fault")
         return
     if any(fault.what in get_args(HostileFault) for fault in faults):
@@ -296,8 +302,32 @@ def _violations(
     if cluster.plan.field:
         yield from (Violation(*breach) for breach in breaches(cluster))
     yield from _blames(cluster, faults)
+    yield from _unblamed(cluster, faults)
     if cluster.keys is not None:
         yield from _admissions(cluster, faults)
+
+
+def _stand_still(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> set[int]:
+    """The processes that are stopped for ever, and so never end."""
+    stopped = [f.ends for f in faults if f.what == "stop" and f.lasts >= FOR_EVER]
+    return {rank for ends in stopped for rank in cluster.mates(ends)}
+
+
+def _unblamed(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> Iterator[Violation]:
+    """What never ends is named in time by a coordinator that it spares, if it costs the run."""
+    lasting = [fault for fault in faults if fault.lasts >= FOR_EVER]
+    at_fault = {*cluster.mates([*touched(faults)])}
+    if not lasting or COORDINATOR in at_fault or not _began(cluster):
+        return
+    engine = cluster.plan.spec.engine
+    within = engine.absence + engine.deadline + AFTER_FAULTS
+    within += sum(fault.lasts for fault in faults if fault.lasts < FOR_EVER)
+    (begun, *_) = [e.when for e in cluster.events if e.what == lasting[0].what] or [math.inf]
+    for event in cluster.events:
+        if event.what == "ends" and event.source == COORDINATOR and (" " in event.detail):
+            late = event.when - begun
+            if late > within or not {*_named_in(event.detail)} & at_fault:
+                yield Violation("what never ends is named", f"{late:.0f} s later: {event.detail}")
 
 
 def _differences(
@@ -309,13 +339,15 @@ def _differences(
     errors = [ended for ended in cluster.ended if ended.why and ended.rank < FIRST_STRANGER]
     why = "; ".join(f"{ended.rank}: {ended.why.splitlines()[0]}" for ended in errors)
     must = survives(faults, cluster)
-    healthy = all(fault.what in SLOWS | STRANGERS for fault in faults)
+    slow = all(fault.what in SLOWS | STRANGERS for fault in faults)
+    for_ever = touched([fault for fault in faults if fault.lasts >= FOR_EVER])
+    healthy = {*cluster.ranks} - {*cluster.mates(for_ever)}
     for number, record in expected.items():
         if number not in cluster.records:
             if must:
-                name = "a healthy run is never ended" if healthy else "same record"
+                name = "a healthy run is never ended" if slow else "same record"
                 yield Violation(name, f"run {number} did not end: {why}")
-            elif not errors:
+            elif healthy and not any(ended.code for ended in cluster.ended):
                 yield Violation("a loss is said", f"run {number} has no record and no error")
             elif _spares(cluster, faults) and _began(cluster):
                 yield Violation("the others go on", f"run {number} did not end: {why}")
@@ -330,14 +362,17 @@ def _differences(
 def _spares(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> bool:
     """Whether the faults leave coordinator and some agents alone, so that these have a result.
 
-    A run does not begin without an agent whose key was revoked, and one that the coordinator's
-    process started ends all by its broken disk. A user's own machines need not outlive anybody.
+    A run does not begin without an agent whose key was revoked, a link that stays down ends it, and
+    so does the broken disk of an agent that the coordinator's process started. A user's own
+    machines need not outlive anybody.
     """
     if cluster.plan.on_missing == "end" and not cluster.plan.system.shares_arms:
         return False
     ends = {"disk full", "disk error"} if cluster.starts else {"revoked key"}
     if any(fault.what in ends for fault in faults):
         return False
+    if any(fault.lasts >= FOR_EVER and fault.what in LINKS | {"partition"} for fault in faults):
+        return False  # both ends are well, so that nobody is left out
     at_fault = {*cluster.mates([*touched(faults)])}
     return COORDINATOR not in at_fault and len(at_fault) < cluster.plan.spec.agents.count
 

@@ -110,6 +110,15 @@ _KEYED = 0.25
 _HERE, _STARTED = 0.15, 0.15
 """How many seeds have all on one machine: agents that join by a file, or are started."""
 
+PERMANENT = (
+    *("cut", "drop", "drop one way", "partition", "wrong answers", "queue full"),
+    *("kill", "power off", "stop", "disk full", "disk error"),
+)
+"""What half of the seeds have for ever, once: the rest of the run has to do without."""
+
+FOR_EVER = 1e6
+"""Seconds that such a fault lasts: longer than anything waits."""
+
 _AT_ONCE = frozenset({"reset", "move", "starter killed"})
 """What does not last."""
 
@@ -216,6 +225,21 @@ def draw(
             )
         )
     return sorted(drawn, key=lambda fault: fault.after)
+
+
+def draw_for_ever(
+    seed: int,
+    agents: int,
+    frames: int,
+    links: Sequence[tuple[int, int]],
+    kinds: Sequence[str],
+) -> list[InjectedFault]:
+    """The fault of a seed that never ends; none in half of them."""
+    can = [kind for kind in kinds if kind in PERMANENT]
+    if not can or random.Random(f"for ever {seed}").random() < 0.5:
+        return []
+    first, *_ = draw(~seed, agents, frames, links, can)
+    return [msgspec.structs.replace(first, lasts=FOR_EVER, later=0.0)]
 
 
 def draw_per_process(seed: int, agents: int) -> int:
@@ -338,7 +362,12 @@ class Nemesis:
             undo()
             cluster.coming -= 1
 
-        cluster.schedule.call_later(fault.lasts, end)
+        if fault.lasts >= FOR_EVER:
+            self._lasting -= 1
+            self._ended_at = cluster.schedule.now
+            cluster.coming -= 1
+        else:
+            cluster.schedule.call_later(fault.lasts, end)
 
     def _hold(
         self, what: Hashable, value: Any, put: Callable[[Any], object], rest: Any

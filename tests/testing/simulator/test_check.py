@@ -9,8 +9,9 @@ from posse.coordinator.lobby import Lobby
 from posse.engines.simulated.cluster import FIRST_STRANGER
 from posse.plan import prepare
 from posse.security.keys import CoordinatorKeys
+from posse.testing.simulator import check
 from posse.testing.simulator.check import attempt, own_plan, shrunk, space_time
-from posse.testing.simulator.faults import InjectedFault, KeyFault, draw_per_process
+from posse.testing.simulator.faults import FOR_EVER, InjectedFault, KeyFault, draw_per_process
 from posse.testing.small import SMALL
 
 KILL = InjectedFault(what="kill", after=200, ends=(1,), lasts=1.0)
@@ -87,6 +88,20 @@ def test_an_agent_that_takes_the_others_with_it_is_found(monkeypatch: pytest.Mon
     monkeypatch.setattr(Lobby, "_without_answer", lambda self, late: late)
     found = attempt(plan, seed, [stop]).violations
     assert {violation.invariant for violation in found} == {"the others go on"}
+
+
+def test_who_is_well_ends_and_names_what_never_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One agent is stopped for ever, in a run that needs all: the others end, and say which."""
+    given = {**SMALL["private-ucb"], "engine": {"on_missing": "end"}}
+    plan = prepare({"system": "private-ucb", **given})
+    stop = InjectedFault(what="stop", after=200, ends=(2,), lasts=FOR_EVER)
+    trial = attempt(plan, 0, [stop])
+    assert trial.violations == []
+    (said,) = [e.detail for e in trial.events if (e.what, e.source) == ("ends", -1)]
+    assert "agent 2" in said
+    monkeypatch.setattr(check, "_named_in", lambda text: iter(()))
+    found = attempt(plan, 0, [stop]).violations
+    assert {violation.invariant for violation in found} == {"what never ends is named"}
 
 
 def test_a_failure_is_shrunk_to_the_faults_that_it_takes_and_drawn(

@@ -5,10 +5,13 @@ from typing import get_args
 import msgspec
 
 from posse.testing.simulator.faults import (
+    FOR_EVER,
     KINDS,
+    PERMANENT,
     InjectedFault,
     KeyFault,
     draw,
+    draw_for_ever,
     draw_of_keys,
 )
 
@@ -34,6 +37,15 @@ def test_a_quarter_of_the_seeds_have_keys_and_all_that_goes_wrong_with_them_come
     keyed = [faults for faults in drawn if faults is not None]
     assert len(keyed) == 97
     assert {fault.what for faults in keyed for fault in faults} == {*get_args(KeyFault)}
+
+
+def test_half_of_the_seeds_have_a_fault_that_never_ends_and_all_kinds_of_it_come() -> None:
+    drawn = [draw_for_ever(seed, 4, 100, LINKS, KINDS) for seed in range(400)]
+    lasting = [faults[0] for faults in drawn if faults]
+    assert len(lasting) == 204
+    assert {fault.what for fault in lasting} == set(PERMANENT)
+    assert {fault.lasts for fault in lasting} == {FOR_EVER}
+    assert draw_for_ever(3, 4, 100, LINKS, ["delay"]) == []
 
 
 def test_a_fault_is_written_as_json_and_told_in_a_line() -> None:
