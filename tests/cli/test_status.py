@@ -40,7 +40,7 @@ def test_check_says_whether_an_agent_could_take_part(
 ) -> None:
     monkeypatch.setattr(doctor, "_SLOW_DISK", PATIENCE)
     (tmp_path / "run.toml").write_text(
-        'system = "mase"\nagents.count = 2\narms = { kind = "bernoulli", means = [0.9, 0.1] }\n'
+        'system = "central"\nagents.count = 2\narms = { kind = "bernoulli", means = [0.9, 0.1] }\n'
     )
     check = ("check", tmp_path / "run.toml", "--join", waiting.endpoint)
     fine = posse(*check, "--keys", tmp_path / "keys")

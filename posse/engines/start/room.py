@@ -44,6 +44,11 @@ _OURS = 4
 _PROC = Path("/proc")
 _CGROUP = Path("/sys/fs/cgroup")
 
+_TIME_WAIT = "06"
+"""The state of a connection that is over, whose port may be used (include/net/tcp_states.h)."""
+
+_MORE_PORTS = "widen that (sysctl net.ipv4.ip_local_port_range), end what uses them"
+
 FEW_TASKS = "this machine or container permits no more threads and processes"
 RAISE_TASKS = "raise that (the container's pids limit, ulimit -u, systemd's TasksMax)"
 
@@ -89,6 +94,7 @@ def require(
     needs = (
         ("open files in one process", files + reserve, hard, "raise that (ulimit -Hn)"),
         ("threads and processes", threads, free_tasks(), RAISE_TASKS),
+        ("local ports", 0 if ipc else spawn * (2 if links else 1), free_ports(), _MORE_PORTS),
     )
     for what, needed, allowed, do in needs:
         if 0 <= allowed < needed:
@@ -121,6 +127,22 @@ def free_tasks(proc: Path = _PROC, cgroup: Path = _CGROUP) -> int:
     limits = [_left(group, "pids.max", "pids.current") for group in _groups("pids", proc, cgroup)]
     limits.append(_of_user(proc))
     return min((free for free in limits if free is not None), default=-1)
+
+
+def free_ports(proc: Path = _PROC) -> int:
+    """How many ports the system may still choose for connections and inboxes; -1 if unknown."""
+    try:
+        span = files.text(proc / "sys" / "net" / "ipv4" / "ip_local_port_range").split()
+        first, last = map(int, span)
+        used = set()
+        for table in ("tcp", "tcp6"):
+            for line in files.text(proc / "net" / table).splitlines()[1:]:
+                _, local, _, state, *_ = line.split()
+                if state != _TIME_WAIT:
+                    used.add(int(local.rpartition(":")[2], 16))
+    except (OSError, ValueError):
+        return -1
+    return last + 1 - first - sum(first <= port <= last for port in used)
 
 
 def cores(proc: Path = _PROC, cgroup: Path = _CGROUP) -> int:

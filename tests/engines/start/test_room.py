@@ -140,6 +140,24 @@ def test_few_tasks_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
         room.require(14, 14, together=7)
 
 
+def test_few_ports_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert room.free_ports(tmp_path) == -1
+    system, tables = tmp_path / "sys/net/ipv4", tmp_path / "net"
+    system.mkdir(parents=True)
+    tables.mkdir()
+    (system / "ip_local_port_range").write_text("40000\t40004\n")
+    line = "   0: 0100007F:{:04X} 00000000:0000 {} 00000000:00000000 00:00000000\n"
+    held = line.format(40000, "01") + line.format(40003, "0A") + line.format(80, "0A")
+    (tables / "tcp").write_text("  sl  local_address\n" + held + line.format(40004, "06"))
+    (tables / "tcp6").write_text("  sl  local_address\n" + line.format(40003, "0A"))
+    assert room.free_ports(tmp_path) == 3  # two are used, and one only waits
+    monkeypatch.setattr(room, "free_ports", lambda: 3)
+    room.require(3, 3)
+    room.require(4, 4, ipc=True)
+    with pytest.raises(PosseError, match="2 agents need 4 local ports, and 3 are allowed here"):
+        room.require(2, 2, links=(1, 1))
+
+
 @pytest.mark.parametrize(
     ("ipc", "links", "needed"),
     [
