@@ -1,7 +1,7 @@
 """One run of one agent: its machine, its arms, its pace and its measurements."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -21,7 +21,7 @@ from posse.errors import InputError
 from posse.gates.decode import Packed
 from posse.hosts.agent_setup import AgentSetup, check_told
 from posse.hosts.endpoint import NEIGHBOURS, Endpoint, no_link_error, unheard_error
-from posse.hosts.sources import Chance
+from posse.hosts.sources import Chance, Contexts
 from posse.hosts.spending import NOT_KEPT, SpendingRequest
 from posse.measure.account import Account
 from posse.measure.regret import Regret
@@ -436,13 +436,14 @@ def _machine(
     )
 
 
-def _contexts(setup: AgentSetup, chance: Chance) -> Callable[[int], FloatArray] | None:
+def _contexts(setup: AgentSetup, chance: Chance) -> Contexts | None:
+    seen = chance.sources.features
     if isinstance(setup.arms, CsvArms) and setup.arms.features:
-        return setup.arms.contexts(setup.base, chance.rank)
+        return seen(chance.rank, setup.arms.contexts(setup.base, chance.rank))
     if not isinstance(setup.arms, LinearArms):
         return None
     contexts = setup.arms.contexts(chance.common(Purpose.INSTANCE), chance.rank)
-    return lambda slot: contexts(np.array([slot]))[0]
+    return seen(chance.rank, lambda slot: contexts(np.array([slot]))[0])
 
 
 def _pace(

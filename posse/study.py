@@ -180,8 +180,8 @@ def run_audit(
 ) -> Document:
     """A lower bound on what messages tell of one reward, by `runs` on each of two data sets.
 
-    `asked` are `epsilon`, `delta`, `sees`, `watched` and `cases`, as of `posse audit`. What was
-    found is `word` and `says`, with `finding` as a bool.
+    `asked` are `epsilon`, `delta`, `sees`, `watched`, `cases` and `budget`, the seconds of
+    `--search`. What was found is `word` and `says`, with `finding` as a bool.
     """
     plan = changed(source, {"engine.kind": "memory"})
     names = noise.names() if noise.is_here() and plan.claim.mechanism != "none" else ""

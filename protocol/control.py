@@ -23,7 +23,7 @@ from posse.protocol.bounds import (
     Seed,
     Whole,
 )
-from posse.protocol.message import Message, Plane
+from posse.protocol.message import WHOLE, Follows, Message, Plane
 from posse.protocol.privacy import Release
 from posse.protocol.signing import STATEMENT_BYTES
 
@@ -41,6 +41,21 @@ class Control(Message, frozen=True):
     """Base of the control plane."""
 
     plane: ClassVar[Plane] = Plane.CONTROL
+
+
+class Unclaimed(Control, frozen=True):
+    """Base of what the lab alone measures, its clock, and how far an agent is.
+
+    No claim covers these.
+    """
+
+    follows: ClassVar[dict[str, Follows]] = {WHOLE: "rewards"}
+
+
+class Given(Control, frozen=True):
+    """Base of what is said in any run, with nothing in it but its number."""
+
+    follows: ClassVar[dict[str, Follows]] = {WHOLE: "run"}
 
 
 class Join(Control, frozen=True):
@@ -137,35 +152,35 @@ class Arrived(Control, frozen=True):
     inbox: Address
 
 
-class Configure(Control, frozen=True):
+class Configure(Given, frozen=True):
     """All that an agent may know: its own rank, its arms, its neighbours, the parameters."""
 
     rank: Rank
     setup: Annotated[bytes, Meta(max_length=MAX_SETUP)]
 
 
-class Ready(Control, frozen=True):
+class Ready(Given, frozen=True):
     """An agent is ready to begin: it has built its arms and opened its links."""
 
 
-class Begin(Control, frozen=True):
+class Begin(Given, frozen=True):
     """Run `run` begins."""
 
     seed: Seed
     run: Count
 
 
-class Due(Control, frozen=True):
+class Due(Unclaimed, frozen=True):
     """Virtual clock: when this agent acts next unless a message reaches it first; inf for never."""
 
     time: float
 
 
-class Advance(Control, frozen=True):
+class Advance(Unclaimed, frozen=True):
     """Virtual clock: the agent is to act now, at the header's `now`."""
 
 
-class SlotReached(Control, frozen=True):
+class SlotReached(Unclaimed, frozen=True):
     """An agent has reached the header's `now`; a sign of life that it sends from time to time.
 
     Where agents talk only to each other, the coordinator sees their progress by it alone. With
@@ -231,7 +246,7 @@ class Gone(Control, frozen=True):
     exhausted: bool = False
 
 
-class AgentStanding(Control, frozen=True, tag="Standing"):
+class AgentStanding(Unclaimed, frozen=True, tag="Standing"):
     """After `view` losses: where an agent that must agree with others is; see `machine.Stand`."""
 
     view: Count
@@ -253,7 +268,7 @@ class Regroup(Control, frozen=True):
     arms: ArmNumbers
 
 
-class Stop(Control, frozen=True):
+class Stop(Given, frozen=True):
     """The run is over at the header's `now`; report."""
 
 
@@ -293,7 +308,7 @@ MOST_PARTS = 64
 """Messages of rows before a report: more are no honest agent's."""
 
 
-class Report(Control, frozen=True):
+class Report(Unclaimed, frozen=True):
     """What an agent measured of itself in one run (lab only).
 
     `rewards`: how many of each arm its machine was given and their sum, shape (arms, 2), float64;
@@ -315,7 +330,7 @@ class Report(Control, frozen=True):
     rewards: PackedBytes = b""
 
 
-class ReportRows(Control, frozen=True):
+class ReportRows(Unclaimed, frozen=True):
     """Rows of a `Report` that has too many for one message; they come before it."""
 
     releases: Annotated[list[Release], _PART]

@@ -10,7 +10,7 @@ the tag is dropped. A pair (seed, number) gives one stream, so numbers must not 
 
 import struct
 from functools import lru_cache
-from typing import Annotated, get_args
+from typing import Annotated, ClassVar, get_args
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
@@ -131,6 +131,8 @@ class Confirm(Message, frozen=True):
 
     `tags` has what the other survivors told it in `Settled`, or zeros.
     """
+
+    proof: ClassVar[str] = "tags"
 
     number: Unsigned48
     tags: Tags

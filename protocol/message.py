@@ -1,7 +1,7 @@
 """Base classes of messages and frame headers; `posse.protocol.wire` turns them into bytes."""
 
 from enum import IntEnum
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import msgspec
 
@@ -14,10 +14,24 @@ class Plane(IntEnum):
     WORLD = 2
 
 
+Follows = Literal["releases", "run", "rewards"]
+"""What a field of a message may depend on, besides what is configured: on nothing but what was
+released under noise; on the run's number; or on rewards as they are, which no claim covers."""
+
+WHOLE = ""
+"""In `Message.follows`: whether the message is sent at all, when, and how often."""
+
+
 class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unknown_fields=True):
-    """Base of everything that crosses a link; `kind_name` is its kind in a frame."""
+    """Base of everything that crosses a link; `kind_name` is its kind in a frame.
+
+    `follows` says by field what it may depend on, "releases" if it does not say: audits look at
+    every frame for more. `proof` is a field without which the message must be refused.
+    """
 
     plane: ClassVar[Plane] = Plane.DATA
+    follows: ClassVar[dict[str, Follows]] = {}
+    proof: ClassVar[str] = ""
 
 
 def kind_name(kind: type[Message]) -> str:

@@ -61,6 +61,10 @@ class Cost:
     epsilon: float
     fault: str = ""
 
+    def named(self, what: str) -> "Cost":
+        """The same with what was changed in its fault."""
+        return Cost(self.epsilon, f"{what} {self.fault}" if self.fault else "")
+
 
 @dataclass
 class Search:
@@ -164,26 +168,35 @@ class Search:
         place = canary[2]
         self._at(place)
         other = self.coupler.again(self.run, _up_to(place, canary, value))
-        honest = max(1, self.coupler.plan.claim.honest)
-        laplace: list[tuple[float, int]] = []
-        gaussian, fault = 0.0, ""
-        for draw, moved_draw in zip(self.steps[place].draws, other.draws, strict=True):
-            moved = float(np.abs(draw.values - moved_draw.values).sum())
-            if not moved:
-                continue
-            if draw.kind == "gaussian":
-                gaussian += moved**2 / draw.scale**2 / honest
-            elif draw.kind == "polya":
-                shares = min(1.0, honest / draw.shares)
-                laplace.append((polya_loss(draw.scale, shares, moved), 1))
-            elif draw.kind == "laplace":
-                laplace.append((moved / draw.scale, 1))
-                if moved > draw.sensitivity * (1 + 1e-6):
-                    fault = (
-                        f"{reward_named(canary)} moves what is released by {moved:.4g}, and the "
-                        f"noise is sized for {draw.sensitivity:.4g}"
-                    )
-        return Cost(Losses(laplace=tuple(laplace), gaussian=gaussian).epsilon(delta), fault)
+        return cost_of(self.coupler.plan.claim.honest, self.steps[place], other, delta).named(
+            reward_named(canary)
+        )
+
+
+def cost_of(honest: int, one: CoupledRun, other: CoupledRun, delta: float) -> Cost:
+    """What it costs that the second run's rewards are others, by the noise that was asked for.
+
+    `honest` agents' noise protects a sum.
+    """
+    laplace: list[tuple[float, int]] = []
+    gaussian, fault, honest = 0.0, "", max(1, honest)
+    for draw, moved_draw in zip(one.draws, other.draws, strict=True):
+        moved = float(np.abs(draw.values - moved_draw.values).sum())
+        if not moved:
+            continue
+        if draw.kind == "gaussian":
+            gaussian += moved**2 / draw.scale**2 / honest
+        elif draw.kind == "polya":
+            shares = min(1.0, honest / draw.shares)
+            laplace.append((polya_loss(draw.scale, shares, moved), 1))
+        elif draw.kind == "laplace":
+            laplace.append((moved / draw.scale, 1))
+            if moved > draw.sensitivity * (1 + 1e-6):
+                fault = (
+                    f"moves what is released by {moved:.4g}, and the noise is sized for "
+                    f"{draw.sensitivity:.4g}"
+                )
+    return Cost(Losses(laplace=tuple(laplace), gaussian=gaussian).epsilon(delta), fault)
 
 
 def _varied(canaries: list[Canary]) -> list[Canary]:

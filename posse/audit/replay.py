@@ -6,22 +6,31 @@ the numbers of the first, whatever its rewards are.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from random import Random
 from typing import Any
 
+import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from posse.arms import Arms, ArmsContext, ArmsSpec, base
 from posse.arms.live import rehearsed
 from posse.audit.law import Draw
 from posse.audit.neighbours import TooLong
 from posse.audit.view import Adversary, EnoughSeen
+from posse.coordinator.host import CoordinatorHost
+from posse.coordinator.setups import Observer
 from posse.engines import memory
-from posse.errors import PosseError
-from posse.hosts.spending import keep_none
+from posse.errors import PosseError, RunFailed
+from posse.hosts.sources import Contexts
+from posse.hosts.spending import Spending, keep_none
 from posse.plan import Plan
 from posse.protocol.arrays import FloatArray, IntArray
+from posse.protocol.message import Plane
 from posse.protocol.noise import Noise
 from posse.protocol.privacy import AdversaryView, Release
+from posse.protocol.wire import read_header
 from posse.wire.sources import of_this_machine
 
 _EVERYTHING = 1 << 20
@@ -43,6 +52,25 @@ _MISSING = -np.inf
 
 Rewards = Callable[[int, int, FloatArray, IntArray], FloatArray]
 """What rewards become: those of an agent, of an arm, as drawn, at their places; all in [0, 1]."""
+
+
+Features = Callable[[int, int, FloatArray], FloatArray]
+"""What features become: those that an agent sees in a slot, shape (arms, features)."""
+
+
+def as_seen(rank: int, slot: int, features: FloatArray) -> FloatArray:
+    """The run file's own."""
+    return features
+
+
+def _seen_as(become: Features, rank: int, contexts: Contexts) -> Contexts:
+    return lambda slot: become(rank, slot, contexts(slot))
+
+
+def in_field(plan: Plan) -> Plan:
+    """The plan with the hosts of the field, whatever its arms are."""
+    spec = msgspec.structs.replace(plan.spec, mode="field")
+    return replace(plan, spec=spec, clock="wall")
 
 
 def as_drawn(rank: int, arm: int, rewards: FloatArray, places: IntArray) -> FloatArray:
@@ -179,6 +207,23 @@ class _CanaryArms(Arms):
         return self.inner.remaining(arm)
 
 
+class _Entered(Spending):
+    """The ledger of an agent of the field, which knows how many rewards were used."""
+
+    rewards = 0
+
+    def uses(self, pulls: NDArray[np.int64]) -> None:
+        self.rewards = int(pulls.sum())
+
+    def require(self, arms: _CanaryArms) -> None:
+        """`ApartError` unless it knows of all rewards that these arms gave."""
+        if self.rewards < (used := sum(arms.used.values())):
+            raise ApartError(
+                f"agent {arms.rank} tells what follows from {used} rewards, and its ledger knows "
+                f"of {self.rewards}"
+            )
+
+
 @dataclass
 class CoupledRun:
     """One run: what the adversary saw, all draws by agent, who used which rewards, the ledgers.
@@ -214,7 +259,11 @@ class Coupler:
     """Carries out runs of a plan, seen by an adversary; view "agent" sees `watched` agents.
 
     `runs` counts them, `cut` those that were cut; `pulls`: the most of an agent on the run file's
-    own rewards.
+    own rewards. `field`: hosts are those of the field. `lost`: an agent that is lost after so many
+    frames to the coordinator. `own_arms`: rewards are the run file's own, untouched. `forge`: what
+    arrives of a frame; a run may stand still then, or after a loss. `further`: a run on other
+    rewards is cut where an agent pulls so many times more. `frames`: how many the coordinator got
+    in the last run.
     """
 
     plan: Plan
@@ -223,18 +272,26 @@ class Coupler:
     runs: int = 0
     cut: int = 0
     pulls: int = 0
+    field: bool = False
+    lost: tuple[int, int] | None = None
+    own_arms: bool = False
+    forge: memory.Forge | None = None
+    further: int = _FURTHER
+    frames: int = 0
 
-    def first(self, number: int, rewards: Rewards = as_drawn) -> CoupledRun:
+    def first(
+        self, number: int, rewards: Rewards = as_drawn, features: Features = as_seen
+    ) -> CoupledRun:
         """Run `number`, with new noise."""
-        return self._carry_out(number, None, rewards)
+        return self._carry_out(number, None, rewards, features)
 
-    def again(self, run: CoupledRun, rewards: Rewards) -> CoupledRun:
+    def again(self, run: CoupledRun, rewards: Rewards, features: Features = as_seen) -> CoupledRun:
         """The same run with the same noisy numbers and other rewards; `ApartError` if it shows.
 
         Of runs that were cut what both show is compared; numbers that one did not come to noise
         count as not moved.
         """
-        other = self._carry_out(run.number, run, rewards)
+        other = self._carry_out(run.number, run, rewards, features)
         ours, theirs = run.numbers, other.numbers
         for source, before in zip(other.noise, run.noise, strict=False):
             source.draws += before.draws[len(source.draws) :]
@@ -248,15 +305,18 @@ class Coupler:
                 )
         return other
 
-    def _carry_out(self, number: int, before: CoupledRun | None, rewards: Rewards) -> CoupledRun:
-        adversary = Adversary(self.plan, self.sees, 0, self.watched, most=_EVERYTHING)
+    def _carry_out(
+        self, number: int, before: CoupledRun | None, rewards: Rewards, features: Features
+    ) -> CoupledRun:
+        plan = in_field(self.plan) if self.field else self.plan
+        adversary = Adversary(plan, self.sees, 0, self.watched, most=_EVERYTHING, exact=True)
         noise: list[CoupledNoise] = []
         arms: dict[int, _CanaryArms] = {}
         # no claim covers how long the arms of a run on the wall clock take
         here = replace(of_this_machine(lambda: 0), clock=lambda: 0)
         most = _MOST_PULLS
         if self.pulls and rewards is not as_drawn:
-            most = min(most, _FURTHER * self.pulls + _FEW_PULLS)
+            most = min(most, self.further * self.pulls + _FEW_PULLS)
 
         def draws() -> Noise:
             rank = len(noise)
@@ -272,12 +332,43 @@ class Coupler:
             own = _CanaryArms(inner, context.rank, spec.unit_interval, clip, rewards, most)
             return arms.setdefault(context.rank, own)
 
-        sources = replace(here, noise=draws, arms=build, real_noise=True, entering=keep_none)
+        chance = Random(number)  # of the field's keys and choices, so that they repeat
+        sources = replace(
+            here,
+            noise=draws,
+            real_noise=not self.field,
+            randbits=chance.getrandbits,
+            features=partial(_seen_as, features),
+        )
+        entered: dict[int, _Entered] = {}
+
+        def spend(spec: ArmsSpec, folder: str, rank: int) -> Spending:
+            return entered.setdefault(rank, _Entered())
+
+        def hear(source: int | None, target: int | None, frame: bytes) -> None:
+            known = entered.get(-1 if source is None else source)
+            if known is not None and read_header(frame).plane != Plane.CONTROL:
+                known.require(arms[source or 0])
+            adversary(source, target, frame)
+
+        if not self.own_arms:
+            sources = replace(sources, arms=build, entering=keep_none, spending=spend)
         ledgers: list[list[Release]] = []
         cut = False
         try:
-            ledgers = memory.run(self.plan, number, tap=adversary, sources=sources).ledgers
+            ledgers = memory.run(
+                plan,
+                number,
+                observe=self._loses(),
+                tap=hear,
+                sources=sources,
+                forge=self.forge or (lambda source, target, frame: frame),
+            ).ledgers
         except (EnoughSeen, TooLong):
+            cut = True
+        except RunFailed:
+            if self.lost is None and self.forge is None:
+                raise
             cut = True
         self.runs += 1
         self.cut += cut
@@ -288,12 +379,24 @@ class Coupler:
         numbers = adversary.numbers if cut else adversary.collect(pulls)
         return CoupledRun(number, numbers, noise, used, ledgers, cut)
 
+    def _loses(self) -> Observer:
+        """An observer by which an agent is lost, if one is to be, where the run can go on."""
+        self.frames = 0
+
+        def observe(host: CoordinatorHost) -> None:
+            self.frames += 1
+            going = host.outlives_agents and host.attendance.verdict is None
+            if self.lost is not None and self.frames == self.lost[1] and going:
+                host.lose(self.lost[0])
+
+        return observe
+
     @property
     def cut_says(self) -> str:
         """How many runs were cut, as the end of a sentence; "" if none was."""
         if not self.cut:
             return ""
         return (
-            f"; {self.cut:,} of {self.runs:,} runs were cut, as an agent pulled {_FURTHER} times "
-            "as often as on the run file's own rewards: nothing later was looked at"
+            f"; {self.cut:,} of {self.runs:,} runs were cut, as an agent pulled {self.further} "
+            "times as often as on the run file's own rewards: nothing later was looked at"
         )

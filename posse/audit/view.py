@@ -6,15 +6,19 @@ pulls, if the view includes them. Times are the run's own, in rounds or slots. T
 pulls; no claim covers real clocks.
 """
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from posse.audit.sums import RevealedSums
 from posse.gates.decode import unpacked
 from posse.plan import Plan
+from posse.protocol import control
 from posse.protocol.machine import COORDINATOR, peer_name
-from posse.protocol.message import Plane
+from posse.protocol.message import WHOLE, Message, Plane, kind_name
 from posse.protocol.privacy import AdversaryView
 from posse.protocol.wire import HEADER, read_header
 from posse.system.reading import read_field
@@ -23,11 +27,16 @@ _MESSAGES, _PULLS = 32, 64
 """Limits: messages of a sender (a coordinator: to each agent) and kind, turns of an agent to an
 arm. Later ones are only counted."""
 
-_OF_THE_LAB = frozenset({"Report", "ReportRows", "Due", "Advance", "SlotReached", "Standing"})
-_BEFORE = frozenset({"Ready", "Configure", "Begin", "Stop"})
-"""Control messages that may follow rewards: what the lab alone measures, its clock, and how far an
-agent is, which no claim covers; and those that are said whatever rewards are, with the number of
-the run. All others must not, whatever their fields are."""
+_CONTROL = {
+    kind_name(kind): kind
+    for kind in (
+        *control.TO_AGENT,
+        *control.TO_COORDINATOR,
+        *control.TO_LABS_COORDINATOR,
+        *control.TO_JOINING,
+        *control.TO_LOBBY,
+    )
+}
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 
@@ -45,7 +54,8 @@ class Adversary:
     """Hears a run's frames (a `Tap`) and keeps the numbers that an adversary with this view sees.
 
     View "agent" sees `watched` agents, `agent` and the next ones. `most`: messages of a sender and
-    kind that are kept.
+    kind that are kept. `exact`: of runs that are to be the same every byte counts, but of fields
+    that may follow rewards (`Message.follows`).
     """
 
     def __init__(
@@ -55,8 +65,11 @@ class Adversary:
         agent: int,
         watched: int = 1,
         most: int = _MESSAGES,
+        *,
+        exact: bool = False,
     ) -> None:
         self._most = most
+        self._exact = exact
         self._sees = sees
         count = plan.spec.agents.count
         self._watched = {(agent + step) % count for step in range(watched)}
@@ -111,6 +124,7 @@ class Adversary:
             return
         name = f"{sender}'s {ordinal(n)} `{kind}`{to}"
         self.numbers |= {f"`{path}` of {name}": item for path, item in shown}
+        self._compare(name, self._reader.kinds[kind], values)
         self.numbers[f"size of {name}"] = len(frame)
         self.numbers[f"place of {name}"] = self._place
         self.numbers[f"time of {name}"] = header.now
@@ -119,15 +133,35 @@ class Adversary:
         self, sender: str, source: int, target: int | None, kind: str, values: list[Any]
     ) -> None:
         """Take a control message: it is seen where the adversary sees its link."""
-        if kind in _OF_THE_LAB | _BEFORE or not self._is_on_seen_link(source, target):
+        known = _CONTROL.get(kind, Message)
+        may = known.follows
+        unseen = ("rewards",) if self._exact else ("rewards", "run")
+        if may.get(WHOLE) in unseen or not self._is_on_seen_link(source, target):
             return
         counted = f"number of `{kind}` of {sender}"
         self._sizes[counted] += 1
         n = self._sizes[counted]
         if n <= self._most:
             name = f"{sender}'s {ordinal(n)} `{kind}`"
-            shown = [pair for i, value in enumerate(values) for pair in read_field(f"{i}", value)]
-            self.numbers |= {f"field {path} of {name}": item for path, item in shown}
+            fields = known.__struct_fields__ or [f"{i}" for i in range(len(values))]
+            for field, value in zip(fields, values, strict=False):
+                if field not in may and WHOLE not in may:
+                    self.numbers |= {f"`{p}` of {name}": x for p, x in read_field(field, value)}
+            self._compare(name, known, values)
+
+    def _compare(self, name: str, kind: type[Message], values: list[Any]) -> None:
+        """Note all that a message has, byte for byte, where it is compared with another run's."""
+        if not self._exact:
+            return
+        fields = kind.__struct_fields__ or tuple(map(str, range(len(values))))
+        told = {
+            field: value
+            for field, value in zip(fields, values, strict=False)
+            if kind.follows.get(field) != "rewards"
+        }
+        packed = msgspec.msgpack.encode(told)
+        digest = hashlib.blake2b(packed, digest_size=6).digest()
+        self.numbers[f"some byte of {name}"] = float(int.from_bytes(digest, "little"))
 
     def _read(self, kind: str, values: list[Any]) -> list[tuple[str, float]]:
         """The numbers that a message shows, whatever it is."""

@@ -18,6 +18,7 @@ from posse.audit.judge import AuditVerdict, judge
 from posse.audit.neighbours import exchange_rewards, propose_cases
 from posse.audit.one_run import OneRun, estimate, needed
 from posse.audit.replay import ApartError
+from posse.audit.search import Search, search
 from posse.audit.trials import SIZE, Bench
 from posse.audit.view import Adversary, EnoughSeen, sees_only_ends
 from posse.engines import memory
@@ -61,9 +62,9 @@ AUDIT = "audit.json"
 class Document(msgspec.Struct, frozen=True, kw_only=True):
     """What `posse audit --json` prints: what was audited, and what was found.
 
-    `coupling` is None where coupled runs tell nothing, `one_run` where guessing canaries takes more
-    runs than counting. `verdict` or `guess` is what was counted; neither, unless it was asked for
-    or there is nothing else.
+    `coupling` and `search` are None where coupled runs tell nothing, `one_run` where guessing
+    canaries takes more runs than counting. `verdict` or `guess` is what was counted; neither,
+    unless it was asked for or there is nothing else.
     """
 
     system: str
@@ -79,6 +80,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     hopeless: str = ""
     noise: str = ""
     coupling: Coupling | None = None
+    search: Search | None = None
     one_run: OneRun | None = None
 
     @property
@@ -97,9 +99,10 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
             found = self.guess.says.removesuffix(f"; {self.word}")
         elif self.one_run is not None:
             found = f"ε is at least {number(self.one_run.lower_bound)}"
-        elif self.coupling is not None and not self.coupling.violations:
+        elif self.word == "not refuted":
             found = "coupled runs found nothing against it, and nothing was counted"
         violations = [*(self.coupling.violations if self.coupling is not None else ())]
+        violations += self.search.violations if self.search is not None else ()
         violations += v.violations if v is not None else ()
         troubles = [("violation", violation) for violation in dict.fromkeys(violations)]
         if v is not None and v.overspent and v.spent is not None and v.claimed is not None:
@@ -126,6 +129,8 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
         rows.append(("noise", noise))
         if self.coupling is not None:
             rows.append(("carried out", self.coupling.says))
+        if self.search is not None:
+            rows.append(("searched", self.search.says))
         if (guessed := self.one_run) is not None:
             shows = f"twice the claimed ε would show with probability {guessed.power:.2g}"
             rows += [("guessed", guessed.says), ("power", shows)]
@@ -167,12 +172,14 @@ _SEEN: dict[AdversaryView, str] = {
 class Audit(Bench):
     """A request for an audit: `runs` on each data set, half of them for learning; 0: none.
 
+    `budget`: seconds in which data sets, losses and lies are drawn, on each core; 0: none are.
     `epsilon`, `delta`, `sees` and `cases` replace the claim's numbers, its adversary's view, and
     the data sets. `if_refuted`: the runs are made even if coupled runs have refuted the claim.
     """
 
     runs: int = RUNS
     if_refuted: bool = False
+    budget: float = 0.0
     error: float = ERROR
     epsilon: float | None = None
     delta: float | None = None
@@ -253,7 +260,18 @@ class Audit(Bench):
         """The verdict, with what was audited."""
         plan, coupling = self.plan, self.coupling()
         violations = [] if coupling is None else coupling.violations
-        one_run = None
+        searched, one_run = None, None
+        if coupling is not None and not violations and self.budget:
+            searched = search(
+                plan,
+                self.view,
+                self.claimed or 0.0,
+                self.tested_delta,
+                self.budget,
+                self.watched,
+                self.jobs,
+            )
+            violations = searched.violations
         if coupling is not None and not violations and self.runs:
             try:
                 one_run = self._one_run()
@@ -293,6 +311,7 @@ class Audit(Bench):
             hopeless=self.hopeless if counts else "",
             noise=self.noise,
             coupling=coupling,
+            search=searched,
             one_run=one_run,
         )
 

@@ -12,6 +12,7 @@ import msgspec
 
 from posse.audit.bounds import ERROR, fewest
 from posse.audit.captured import checks
+from posse.audit.search import BUDGET
 from posse.audit.whole import AUDIT, RUNS, Audit, Document
 from posse.cli import paths
 from posse.cli.options import (
@@ -46,6 +47,11 @@ def add(parser: Parser) -> None:
         f"runs on each data set (default: {RUNS}, or none if coupled runs, which take seconds, "
         "refute the claim or guessing canaries takes fewer); 0: coupled runs alone",
         type=number,
+    )
+    parser.option(
+        "--search SECONDS",
+        f"draw data sets, losses and lies for so long (default: {BUDGET:g}, none with --runs 0)",
+        type=real("0 or more", lambda value: 0 <= value < math.inf),
     )
     parser.option(
         "--error P",
@@ -151,6 +157,7 @@ def _asked(options: argparse.Namespace) -> Audit:
         plan=whole_plan,
         runs=RUNS if options.runs is None else options.runs,
         if_refuted=options.runs is not None,
+        budget=options.search if options.search is not None else BUDGET * (options.runs != 0),
         error=error,
         epsilon=options.epsilon,
         delta=options.delta,

@@ -41,6 +41,9 @@ from posse.wire.sources import of_this_machine
 
 _SETUP: Packed[AgentSetup] = Packed(AgentSetup)
 
+Forge = Callable[[int, int, bytes], bytes]
+"""What arrives of a frame, by its source and target."""
+
 
 def run(
     plan: Plan,
@@ -49,11 +52,12 @@ def run(
     tap: Tap | None = None,
     serial: int | None = None,
     sources: Sources | None = None,
+    forge: Forge = lambda source, target, frame: frame,
 ) -> RunRecord:
     """Run number `number` of the plan's series; returns its record.
 
     `tap` hears every frame; `serial` is the run's number there. `sources` are time, chance and
-    rewards, by default this machine's.
+    rewards, by default this machine's. `forge` makes of each frame to one target what arrives.
     """
     network = plan.network(number)
     stamp = monotonic_ns if plan.clock == "wall" else lambda: 0
@@ -73,7 +77,7 @@ def run(
                 carried = _SETUP.read(encoded)
             agents.append(AgentHost(carried, rank, sources))
             agents[-1].outbox.clear()  # `Ready`, which only joining needs
-        _Run(plan, network, coordinator, agents, tap, wire).carry_on()
+        _Run(plan, network, coordinator, agents, tap, wire, forge).carry_on()
     assert coordinator.record is not None
     return coordinator.record
 
@@ -111,7 +115,9 @@ class _Run:
         agents: list[AgentHost],
         tap: Tap | None,
         wire: Near,
+        forge: Forge,
     ) -> None:
+        self._forge = forge
         self._neighbours = network.neighbours
         self._codec = plan.system.agents_codec
         self._coordinator, self._agents, self._tap = coordinator, agents, tap
@@ -169,6 +175,7 @@ class _Run:
                 continue
             if tap is not None:
                 tap(source, target, frame)
+            frame = self._forge(source, target, frame)
             if target == COORDINATOR:
                 coordinator.receive(source, frame)
                 if coordinator.left:  # our own mistake: no peer takes part here

@@ -47,6 +47,10 @@ class ResourceMeter:
 NO_RESOURCES = ResourceMeter()
 
 
+Contexts = Callable[[int], FloatArray]
+"""The features of all arms that are seen in a slot, shape (arms, features)."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Sources:
     """Time, randomness and rewards, as an engine passes them to a host.
@@ -68,6 +72,7 @@ class Sources:
     `noted`     takes what happens to a coordinator's host besides frames, for its journal
     `stepped`   is told of each step of an agent's host, for its journal; None without one
     `acted`     is told when an agent's own arms gave rewards, which may be slow; None: nobody is
+    `features`  what agent `rank` sees of its arms before a pull, from what the run file has
     `arrived`   records when a frame came to an agent's host, or reads it back; None without journal
     """
 
@@ -87,6 +92,7 @@ class Sources:
     noted: Callable[[str, int, bytes], object] = lambda what, whom, payload: None
     stepped: Callable[[], None] | None = None
     acted: Callable[[], None] | None = None
+    features: Callable[[int, Contexts], Contexts] = lambda rank, contexts: contexts
     arrived: Callable[[int], int] | None = None
 
     def coarse(self) -> "Sources":

@@ -49,6 +49,8 @@ class Choice(WorldMessage, frozen=True):
 class Outcome(WorldMessage, frozen=True):
     """Medium to player: your arm's sample in `slot`, your payoff, and whether you collided."""
 
+    follows = {"sample": "rewards", "payoff": "rewards"}  # noqa: RUF012  (typed by the base)
+
     slot: Count
     sample: float
     payoff: float

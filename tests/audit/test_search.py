@@ -1,0 +1,83 @@
+"""Drawn data sets, losses and lies find faults of kinds that no list has; what is honest passes."""
+
+import msgspec
+import pytest
+
+from posse.audit.search import SearchTask, carry_out
+from posse.protocol import control
+from tests.audit.plants import MECHANISMS, SEARCHED, plan_of, seek
+
+pytest.importorskip("pydp")
+
+QUICK = {
+    "field-wired-to-lab": "ask their source of noise for nothing",
+    "half-in-the-field": "is claimed",
+    "features-named": "`sums[0]` of agent 0's first `LinearSums` follows raw rewards",
+    "ledger-is-late": "its ledger knows of 0",
+    "link-lost-by-luck": "`Linked` follows raw rewards",
+    "statement-of-a-sum": "`Attested` follows raw rewards",
+}
+"""Each is found in the first few tries, in a second; the others are tried as slow tests."""
+
+MOST = 150
+"""Tries of a search: minutes."""
+
+
+def _needs(mechanism):
+    if mechanism.startswith("cdp"):
+        pytest.importorskip("opendp")
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in SEARCHED],
+)
+def test_a_fault_that_no_list_names_is_found(plant):
+    _needs(SEARCHED[plant][0])
+    found = seek(plant, MOST)
+    assert found.violations
+    assert QUICK.get(plant, "") in found.violations[0]
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        name if name == "linear" else pytest.param(name, marks=pytest.mark.slow)
+        for name in MECHANISMS
+    ],
+)
+def test_what_is_honest_is_not_accused(mechanism):
+    _needs(mechanism)
+    found = seek("honest", 5, mechanism)
+    assert found.violations == []
+    assert found.tries == 5
+    assert found.dearest <= 1 + 1e-6
+    assert sum(found.tried.values()) >= 10
+
+
+def test_a_search_is_repeated_by_its_numbers_and_stops_at_its_budget():
+    plan = plan_of("linear")
+    task = SearchTask(
+        document=msgspec.msgpack.encode(plan.spec),
+        sees=plan.claim.sees,
+        watched=1,
+        claimed=plan.claim.epsilon,
+        delta=0.0,
+        first=1,
+        stride=2,
+        seconds=60.0,
+    )
+    one, other = (carry_out(task, most=4) for _ in range(2))
+    assert (one.tries, one.tried, one.dearest) == (other.tries, other.tried, other.dearest)
+    assert one.violations == []
+    assert carry_out(msgspec.structs.replace(task, seconds=0.0)).tries == 0
+    assert one.says.startswith("4 drawn data sets in ")
+
+
+def test_a_message_says_what_its_fields_may_follow():
+    assert not control.Complaint.follows
+    given = {kind.__name__ for kind in control.Given.__subclasses__()}
+    assert given == {"Ready", "Configure", "Begin", "Stop"}
+    assert {kind.__name__ for kind in control.Unclaimed.__subclasses__()} == {
+        *("Due", "Advance", "SlotReached", "AgentStanding", "Report", "ReportRows")
+    }
