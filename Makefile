@@ -41,7 +41,7 @@ pictures: $(VENV)/run
 	for system in cooperative-ucb ucb1 posse_arena.baselines:COOPERATIVE_MOSS; do \
 		$(BIN)/posse run $(GRID) --set system=$$system --out build/pictures/$${system##*:} || exit 1; done
 	$(BIN)/posse report build/pictures/cooperative-ucb
-	cd build/pictures && $(CURDIR)/$(BIN)/posse compare cooperative-ucb ucb1 COOPERATIVE_MOSS --out compare.html
+	cd build/pictures && $(CURDIR)/$(BIN)/posse report cooperative-ucb ucb1 COOPERATIVE_MOSS --out compare.html
 	cp build/pictures/demo/report-figures/regret.svg docs/pictures/demo-regret.svg
 	cp build/pictures/cooperative-ucb/report-figures/network.svg docs/pictures/network.svg
 	cp build/pictures/compare-figures/regret.svg docs/pictures/compare-regret.svg

@@ -470,7 +470,8 @@ class Joining:
             if setup.keys.get(other) != listed:
                 return (
                     f"the coordinator names another key for agent {other} than this agent's own "
-                    f"allowlist has; if agent {other} has a new key, run: posse allow DIR {other} "
+                    f"allowlist has; if agent {other} has a new key, run: posse keys DIR "
+                    f"--allow {other} "
                     "PUBLIC, and else ask the coordinator's operator whether it is posse's own"
                 )
         return ""

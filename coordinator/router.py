@@ -101,7 +101,9 @@ class Router:
 
         def refused(address: str, key: str) -> None:
             text = f"refused {address}: its key {beginning(key)} is not in the allowlist; if it "
-            do = "belongs here, add it by posse allow (its own log has it whole) and start it again"
+            do = (
+                "belongs here, add it by posse keys --allow (its log has it all) and start it again"
+            )
             self._refused.append(("stranger-key", text + do))
 
         self._world.authenticate(self._context, decide, refused)

@@ -73,7 +73,7 @@ def sweep(
     """Run a specification for every combination of these keys' values, one point after another.
 
     `over` has each key's path, as "parameters.epsilon". All points are checked before the first
-    begins. With `out` each has a folder there, as of `posse sweep --out`, and what is finished is
+    begins. With `out` each has a folder there, as of `posse run --over`, and what is finished is
     not run again. `options` are those of `posse.run`.
     """
     axes = {path: list(values) for path, values in over.items()}

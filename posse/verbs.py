@@ -1,17 +1,17 @@
 """How a package adds a verb to the command `posse`.
 
-Its distribution names a module in the entry point group `posse.verbs`, by the verb:
+Its distribution names a function in the entry point group `posse.verbs`, by the verb:
 
     [project.entry-points."posse.verbs"]
-    paper = "posse_papers.verb"
+    paper = "posse_papers.verb:paper"
 
-The module has `add(parser)`, which adds the verb's options, and `run(options)`, which carries it
-out and returns the exit code. `posse --help` says what the verb does by the distribution's summary,
-for which nothing of the package is loaded.
+Its parameters are the verb's arguments and options, by their types (`cyclopts` reads them; those
+before `/` and `*names` are arguments), and it returns the exit code. `Args:` in its docstring says
+what each means. A class marked `shared`, such as `Jobs`, stands for several options. `posse --help`
+says what the verb does by the distribution's summary, for which nothing of the package is loaded.
 """
 
-from posse.cli.options import add_engine, add_jobs, place
-from posse.cli.parser import Parser
+from posse.cli.options import Engine, Folder, Jobs, shared
 from posse.cli.paths import file as writable_file
 from posse.cli.paths import folder as writable_folder
 from posse.cli.progress import screen
@@ -23,17 +23,17 @@ from posse.gates.locks import held
 from posse.log import complain, remark
 
 __all__ = [
-    "Parser",
-    "add_engine",
-    "add_jobs",
+    "Engine",
+    "Folder",
+    "Jobs",
     "complain",
     "held",
-    "place",
     "read_whole",
     "remark",
     "require_report",
     "require_room",
     "screen",
+    "shared",
     "writable_file",
     "writable_folder",
     "write_whole",

@@ -1,6 +1,5 @@
 """The line that moves: what it counts, what it says of the time left, and where it is shown."""
 
-import argparse
 import io
 import logging
 import sys
@@ -10,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from posse import api, progress
+from posse.cli import call
 from posse.cli import progress as shown
 from posse.plan import prepare
 from posse.progress import Notebook, Progress, RunProgress, Screen, duration, of_notebook
@@ -140,13 +140,11 @@ def test_who_has_long_work_before_him_is_told_once_how_it_would_be_shorter(clock
 
 
 def test_where_a_command_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    def options(*, quiet: bool) -> argparse.Namespace:
-        return argparse.Namespace(quiet=quiet, verbose=False)
-
-    assert type(shown.screen(options(quiet=True))) is Screen
-    assert isinstance(shown.screen(options(quiet=False)), shown.PlainLines)
+    with call.begun(quiet=True, verbose=False):
+        assert type(shown.screen()) is Screen
+    assert isinstance(shown.screen(), shown.PlainLines)
     monkeypatch.setattr(sys, "stderr", Terminal())
-    moving = shown.screen(options(quiet=False))
+    moving = shown.screen()
     assert isinstance(moving, shown.Terminal)
     moving.show("run · 1 of 2 runs")
     moving.close()
@@ -199,10 +197,12 @@ def test_where_the_log_is_json_what_stays_is_in_it_with_its_level(
 ) -> None:
     monkeypatch.setattr(logging.getLogger("posse"), "propagate", True)
     caplog.set_level(logging.INFO, "posse")
-    screen = shown.screen(argparse.Namespace(quiet=False, log="json"))
-    screen.show("this moves")
-    screen.warn("nothing is protected")
-    screen.say("run 1 of 2: horizon")
-    shown.screen(argparse.Namespace(quiet=True, log="json")).say("run 2 of 2: horizon")
+    for quiet in (False, True):
+        with call.begun(quiet=quiet, verbose=False) as current:
+            current.json_log = True
+            screen = shown.screen()
+            screen.show("this moves")
+            screen.warn("nothing is protected")
+            screen.say("run 1 of 2: horizon")
     said = [(record.levelname, record.getMessage()) for record in caplog.records]
     assert said == [("WARNING", "nothing is protected"), ("INFO", "run 1 of 2: horizon")]

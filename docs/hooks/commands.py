@@ -1,8 +1,9 @@
 """A hook of the documentation's build: the page of commands is what the command line prints."""
 
-import argparse
-import os
+import io
 from typing import Any
+
+from rich.console import Console
 
 from posse.cli import main as cli
 
@@ -15,10 +16,10 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def _helps() -> str:
-    os.environ["COLUMNS"] = "80"
-    parser = cli.parser()
-    commands = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
-    return "\n".join(
-        f"## posse {name}\n\n```text\n{command.format_help()}```\n"
-        for name, command in commands.choices.items()
-    )
+    whole = cli.whole()
+    parts = []
+    for verb in [*cli.VERBS, *cli.added_verbs()]:
+        console = Console(file=io.StringIO(), width=80)
+        whole.meta.help_print([verb], console=console)
+        parts.append(f"## posse {verb}\n\n```text\n{console.file.getvalue()}```\n")
+    return "\n".join(parts)

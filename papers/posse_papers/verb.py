@@ -1,28 +1,28 @@
 """`posse paper`: the papers' experiments, listed or run by name."""
 
-import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from cyclopts import Parameter
 
 from posse import PosseError
 from posse.experiments import InputError
 from posse.verbs import (
-    Parser,
-    add_engine,
-    add_jobs,
+    Engine,
+    Folder,
+    Jobs,
     complain,
     held,
-    place,
     read_whole,
     remark,
     require_report,
     require_room,
     screen,
+    shared,
     writable_file,
     writable_folder,
     write_whole,
@@ -34,43 +34,46 @@ _OUTCOME = "outcome.json"
 _KEPT = "repetitions"
 
 
-def add(parser: Parser) -> None:
-    """Add the options of `posse paper`."""
-    parser.option(
-        "names NAME",
-        "experiment to run (default: list all)",
-        nargs="*",
-        offered=lambda: [*catalogue.experiments()],
-    )
-    parser.option("--all", "run every experiment")
-    parser.option("--list", "list experiments with their minutes and last verdicts, and run none")
-    parser.option("--quick", "run the small form, about a minute each")
-    add_engine(parser, default="memory")
-    parser.option("--estimate", "run one repetition of each point and print what all would cost")
-    add_jobs(parser)
-    parser.option(
-        "--out DIR", "directory for the outcomes", type=place, default=Path("runs/papers")
-    )
-    parser.option(
-        "--document FILE",
-        "write all outcomes in DIR to this Markdown file, as JSON Lines and, by line of the "
-        "papers, as ledger.md beside it; say which verdicts differ from that JSON's",
-        type=Path,
-    )
+@shared
+class How(Jobs):
+    """How experiments are run, and where their outcomes are kept."""
+
+    quick: bool = False
+    """run the small form, about a minute each"""
+    engine: Engine = "memory"
+    """run agents as processes or in memory"""
+    out: Folder = Path("runs/papers")
+    """directory for the outcomes"""
+    document: Annotated[Path | None, Parameter(metavar="FILE")] = None
+    """write all outcomes in DIR to this Markdown file, as JSON Lines and, by line of the papers, as
+    ledger.md beside it; say which verdicts differ from that JSON's"""
 
 
-def run(options: argparse.Namespace) -> int:
-    """List experiments, run them, or say what they would cost."""
-    if options.list or not (options.names or options.all or options.estimate):
-        return _list(options)
-    return (_estimate if options.estimate else _run)(options)
+def paper(
+    *names: Annotated[str, Parameter(completer=lambda _: [*catalogue.experiments()])],
+    all: bool = False,
+    list: bool = False,
+    estimate: bool = False,
+    how: How = How(),
+) -> int:
+    """List the papers' experiments, or run them by name.
+
+    Args:
+        names: experiment to run (default: list all)
+        all: run every experiment
+        list: list experiments with their minutes and last verdicts, and run none
+        estimate: run one repetition of each point and print what all would cost
+    """
+    if list or not (names or all or estimate):
+        return _list(names, how.out)
+    return (_estimate if estimate else _run)(_chosen(names), how)
 
 
-def _list(options: argparse.Namespace) -> int:
+def _list(names: Sequence[str], out: Path) -> int:
     """Name experiments; beside each the minutes that it took last, and what it found."""
-    last = _last(options.out)
+    last = _last(out)
     paper = ""
-    for experiment in _chosen(options.names):
+    for experiment in _chosen(names):
         if experiment.paper != paper:
             paper = experiment.paper
             print(f"\n{paper:<30} {'minutes':>7}  verdicts")
@@ -81,7 +84,7 @@ def _list(options: argparse.Namespace) -> int:
         print(f"  {'':<28} {'':>7}  {experiment.figure or 'our own'}: {experiment.title}")
     print(
         "\nProcessor minutes of the last run: the recorded quick one, or yours in "
-        f"{options.out}.\n"
+        f"{out}.\n"
         "posse paper NAME [--quick] [--engine processes]; posse paper --all --quick"
     )
     return 0
@@ -99,48 +102,47 @@ def _last(out: Path) -> dict[str, Told]:
     return found
 
 
-def _chosen(names: list[str]) -> list[Any]:
+def _chosen(names: Sequence[str]) -> list[Any]:
     """The experiments of these names; without names, all."""
     return [catalogue.named(name) for name in names] or list(catalogue.experiments().values())
 
 
-def _how(options: argparse.Namespace) -> dict[str, Any]:
+def _how(how: How) -> dict[str, Any]:
     """The options for making, keeping and showing repetitions."""
     return {
-        "quick": options.quick,
-        "engine": options.engine,
-        "folder": options.out / _KEPT,
-        "screen": screen(options),
-        "jobs": options.jobs,
+        "quick": how.quick,
+        "engine": how.engine,
+        "folder": how.out / _KEPT,
+        "screen": screen(),
+        "jobs": how.jobs,
     }
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(chosen: list[Any], how: How) -> int:
     """Run experiments; write a page for each, and the document about all."""
     require_report()
     from posse_papers import ledger, page, reproduction  # noqa: PLC0415
 
-    out, document = options.out, options.document
-    chosen = _chosen(options.names)
+    out, document = how.out, how.document
     if document is not None:
         writable_file(document)
     require_room(writable_folder(out))
-    if len(chosen) > 1 and options.engine == "memory":
-        how = {name: value for name, value in _how(options).items() if name != "engine"}
+    if len(chosen) > 1 and how.engine == "memory":
+        ahead = {name: value for name, value in _how(how).items() if name != "engine"}
         with _resumable(out, "all"), held(out):
-            conduct.make_ahead(chosen, **how)
+            conduct.make_ahead(chosen, **ahead)
     failed = []
     for experiment in chosen:
         try:
             with _resumable(out, experiment.name), held(out):
-                found = conduct.conduct(experiment, **_how(options))
+                found = conduct.conduct(experiment, **_how(how))
         except PosseError as error:
             if len(chosen) == 1:
                 raise
             failed.append(experiment.name)
             remark(f"{experiment.name} was not run: {error}")
             continue
-        folder = out / experiment.name / _form(options)
+        folder = out / experiment.name / _form(how)
         try:
             page.outcome_page(found).write(folder / "report.html")
             write_whole(folder / _OUTCOME, json.dumps(msgspec.to_builtins(found.told), indent=1))
@@ -174,8 +176,8 @@ def _resumable(out: Path, name: str) -> Iterator[None]:
         raise
 
 
-def _form(options: argparse.Namespace) -> str:
-    return "quick" if options.quick else "full"
+def _form(how: How) -> str:
+    return "quick" if how.quick else "full"
 
 
 def _kept(names: list[str], out: Path, form: str) -> dict[str, Told]:
@@ -194,14 +196,13 @@ def _kept(names: list[str], out: Path, form: str) -> dict[str, Told]:
     return found
 
 
-def _estimate(options: argparse.Namespace) -> int:
+def _estimate(chosen: list[Any], how: How) -> int:
     """Say what experiments cost, from the first repetition of each of their points."""
-    chosen = _chosen(options.names)
-    writable_folder(options.out)
+    writable_folder(how.out)
     minutes = 0.0
     for experiment in chosen:
-        with held(options.out):
-            cost = conduct.estimate(experiment, **_how(options))
+        with held(how.out):
+            cost = conduct.estimate(experiment, **_how(how))
         print(
             f"{experiment.name:<26} {cost.processor_seconds / 60:8.1f} processor minutes, "
             f"{cost.repetitions:5} repetitions, {cost.kept} of them done",

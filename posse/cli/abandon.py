@@ -1,9 +1,7 @@
 """`posse abandon`: give up a run that nobody wants to resume."""
 
-import argparse
 from pathlib import Path
 
-from posse.cli.parser import Parser
 from posse.durable.journal import is_held
 from posse.durable.lifetime import SUFFIX, read
 from posse.errors import InputError
@@ -13,20 +11,17 @@ from posse.gates.signatures import SIGNED
 _JOURNAL = ".journal"
 
 
-def add(parser: Parser) -> None:
-    parser.option(
-        "folder FOLDER",
-        "folder with the journal of a coordinator (its --out) or of agents; or one journal",
-        type=Path,
-    )
+def abandon(folder: Path, /) -> None:
+    """Give up an interrupted run that nobody wants to resume.
 
+    It removes the journals, and says what was spent on their runs.
 
-def run(options: argparse.Namespace) -> None:
-    """Remove the journals of a folder, and say what was spent on their runs."""
-    place: Path = options.folder
-    journals = [place] if place.suffix == _JOURNAL else sorted(place.glob(f"*{_JOURNAL}"))
+    Args:
+        folder: folder with the journal of a coordinator (its --out) or of agents; or one journal
+    """
+    journals = [folder] if folder.suffix == _JOURNAL else sorted(folder.glob(f"*{_JOURNAL}"))
     if not any(path.is_file() for path in journals):
-        raise InputError(f"{place} has no journal: there is no run to give up")
+        raise InputError(f"{folder} has no journal: there is no run to give up")
     held = [path for path in journals if is_held(path)]
     if held:
         raise InputError(f"{held[0]} is in use by a process; stop that process first")

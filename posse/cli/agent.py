@@ -1,30 +1,19 @@
 """`posse agent`: join a coordinator as one agent."""
 
-import argparse
 import os
 import re
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
+from cyclopts import Parameter
 
 from posse.arms import LiveArms
 from posse.arms.csv import CsvArms
-from posse.cli import security, web
-from posse.cli.options import (
-    FOREIGN,
-    add_capture,
-    add_join,
-    add_log,
-    add_set,
-    add_trust,
-    begin_log,
-    number,
-    probability,
-    real,
-    seconds,
-)
-from posse.cli.parser import Parser
+from posse.cli.options import Log, Probability, Seconds, Settings, number, parsed, real, shared
+from posse.cli.security import Keys
+from posse.cli.web import Served
 from posse.durable import persons
 from posse.durable.capture import writing
 from posse.engines.start.room import require_processes
@@ -37,7 +26,8 @@ from posse.operate import health
 from posse.operate.doctor import of_disk, of_machine
 from posse.plan import Plan, prepare
 from posse.protocol.bounds import MOST_AGENTS
-from posse.security import keys, noise
+from posse.security import keys as key_files
+from posse.security import noise
 from posse.security.address import inbox_trouble
 from posse.spec.privacy import ALONE, MOST, MOST_OF_PERSON, PrivacySpec
 from posse.spec.runfile import read
@@ -46,105 +36,104 @@ _OTHER_STEPS = 0xFFFF_FFF0
 """Slurm's numbers of what is no step of srun (batch script, interactive shell) begin here."""
 
 
-def add(parser: Parser) -> None:
-    add_join(parser)
-    parser.option(
-        "--rank RANK",
-        "rank of this agent: a number, or auto to take the first of JOB_COMPLETION_INDEX, "
-        "SLURM_PROCID, the rank of its key, and a free rank",
-        default="auto",
-    )
-    parser.option(
-        "--inbox ADDRESS",
-        "address at which this agent listens to its neighbours (default: a free port)",
-        default="",
-    )
-    parser.option(
-        "--advertise ADDRESS",
-        "address by which neighbours reach the inbox, if it is another: of a published port, a NAT",
-        default="",
-    )
-    parser.option(
-        "--run FILE", "run file of this machine; the coordinator's must agree with it", type=Path
-    )
-    parser.option(
-        "--data FILE",
-        "reward log of this machine; without --run, for any run that protects each reward",
-        type=Path,
-    )
-    parser.option(
-        "--budget EPSILON",
-        "with --data but not --run: largest ε that one reward may cost in all runs together",
-        type=real(f"above 0 and at most {MOST:g}", lambda value: 0 < value <= MOST),
-        default=ALONE.budget,
-    )
-    parser.option(
-        "--delta DELTA",
-        "with --data but not --run: largest probability δ with which noise may fail to protect one "
-        "reward in all runs together",
-        type=probability,
-        default=ALONE.delta,
-    )
-    parser.option(
-        "--person COLUMN",
-        "with --data but not --run: column of the log that names the person of each reward; "
-        "--budget and --delta are then a person's",
-        default="",
-    )
-    parser.option(
-        "--rewards-per-person M",
-        "with --person: the most rewards of one person that are ever used",
-        type=partial(number, least=1, most=MOST_OF_PERSON),
-        default=1,
-    )
-    parser.option(
-        "--live ADDRESS",
-        "with live arms: where the application asks, unix:PATH or http://127.0.0.1:PORT (default: "
-        "POSSE_LIVE, or arms.listen of --run); the agent then serves, and joins each next run, "
-        "until it is stopped",
-        default="",
-    )
-    parser.option("--live-token FILE", "with --live over HTTP: file with the token to ask for")
-    add_set(parser, "override a key of the run file; see posse run")
-    add_trust(parser, FOREIGN)
-    parser.option("--wait SECONDS", "longest wait for a coordinator", type=seconds, default=300.0)
-    parser.option(
-        "--lab", "allow real rewards in a lab run, whose seeded noise does not protect them"
-    )
-    add_capture(parser)
-    web.add(parser)
-    add_log(parser)
-    security.add(parser)
+_Epsilon = Annotated[
+    float,
+    parsed(real(f"above 0 and at most {MOST:g}", lambda value: 0 < value <= MOST), "EPSILON"),
+]
+_Rows = Annotated[int, parsed(lambda text: number(text, 1, MOST_OF_PERSON), "M")]
 
 
-def run(options: argparse.Namespace) -> int:
-    """Join, take part in every run, leave."""
-    begin_log(options, "agent", insecure=options.keys is None)
-    rank, variable = find_rank(options.rank)
+@shared
+class Rewards:
+    """Whose rewards this agent has, and what they may cost."""
+
+    run: Annotated[Path | None, Parameter(metavar="FILE")] = None
+    """run file of this machine; the coordinator's must agree with it"""
+    data: Annotated[Path | None, Parameter(metavar="FILE")] = None
+    """reward log of this machine; without --run, for any run that protects each reward"""
+    budget: _Epsilon = ALONE.budget
+    """with --data but not --run: largest ε that one reward may cost in all runs together"""
+    delta: Probability = ALONE.delta
+    """with --data but not --run: largest probability δ with which noise may fail to protect one
+    reward in all runs together"""
+    person: Annotated[str, Parameter(metavar="COLUMN")] = ""
+    """with --data but not --run: column of the log that names the person of each reward; --budget
+    and --delta are then a person's"""
+    rewards_per_person: _Rows = 1
+    """with --person: the most rewards of one person that are ever used"""
+    live: Annotated[str, Parameter(metavar="ADDRESS")] = ""
+    """with live arms: where the application asks, unix:PATH or http://127.0.0.1:PORT (default:
+    POSSE_LIVE, or arms.listen of --run); the agent then serves, and joins each next run, until it
+    is stopped"""
+    live_token: Annotated[str, Parameter(metavar="FILE")] = ""
+    """with --live over HTTP: file with the token to ask for"""
+    lab: bool = False
+    """allow real rewards in a lab run, whose seeded noise does not protect them"""
+
+
+@shared
+class Links:
+    """Where this agent finds the others, and they find it."""
+
+    join: Annotated[str, Parameter(metavar="ADDRESS")]
+    """address of the coordinator: tcp://HOST:PORT, or ipc://PATH on this machine"""
+    inbox: Annotated[str, Parameter(metavar="ADDRESS")] = ""
+    """address at which this agent listens to its neighbours (default: a free port)"""
+    advertise: Annotated[str, Parameter(metavar="ADDRESS")] = ""
+    """address by which neighbours reach the inbox, if it is another: of a published port, a NAT"""
+    wait: Seconds = 300.0
+    """longest wait for a coordinator"""
+    capture: Annotated[Path | None, Parameter(metavar="FRAMES")] = None
+    """file for every frame that this process sends; posse frames shows it"""
+
+    def check(self, keys: Keys) -> None:
+        """`InputError` for an address that is invalid, or open to others without keys."""
+        keys.check("--join", self.join)
+        if self.inbox:
+            keys.check("--inbox", self.inbox)
+        if not self.advertise:
+            return
+        if trouble := inbox_trouble(self.advertise, "", ()):
+            raise InputError(f"--advertise {self.advertise}: {trouble.removeprefix('its inbox ')}")
+        if not self.inbox or self.inbox.endswith(":*"):
+            raise InputError(
+                f"--advertise {self.advertise} needs --inbox tcp://ADDRESS:PORT, the address on "
+                "this machine to which that one leads"
+            )
+
+
+def agent(
+    *,
+    links: Links,
+    rank: Annotated[str, Parameter(metavar="RANK")] = "auto",
+    rewards: Rewards = Rewards(),
+    settings: Settings = Settings(),
+    served: Served = Served(),
+    log: Log = Log(),
+    keys: Keys = Keys(),
+) -> int:
+    """Join a coordinator as one agent, take part in every run, leave.
+
+    Args:
+        rank: rank of this agent: a number, or auto to take the first of JOB_COMPLETION_INDEX,
+            SLURM_PROCID, the rank of its key, and a free rank
+    """
+    log.begin("agent", insecure=keys.keys is None)
+    own, variable = find_rank(rank)
+    part = _Part(links, rewards, settings, served, log, keys)
     if not variable:
-        return _take_part(options, rank)
-    LOG.info("rank %d is from the variable %s", rank, variable)
+        return part.take(own)
+    LOG.info("rank %d is from the variable %s", own, variable)
     try:
-        return _take_part(options, rank)
+        return part.take(own)
     except PosseError as error:
-        if not re.search(rf"\brank\b|\bagent[ -]{rank}\b", str(error)):
+        if not re.search(rf"\brank\b|\bagent[ -]{own}\b", str(error)):
             raise
         because = PosseError(
-            f"{error} (rank {rank} is from the variable {variable}; give --rank for another)"
+            f"{error} (rank {own} is from the variable {variable}; give --rank for another)"
         )
         because.exit_code = error.exit_code
         raise because from error
-
-
-def _check_advertised(inbox: str, advertised: str) -> None:
-    """`InputError` if neighbours could not be told this address."""
-    if trouble := inbox_trouble(advertised, "", ()):
-        raise InputError(f"--advertise {advertised}: {trouble.removeprefix('its inbox ')}")
-    if not inbox or inbox.endswith(":*"):
-        raise InputError(
-            f"--advertise {advertised} needs --inbox tcp://ADDRESS:PORT, the address on this "
-            "machine to which that one leads"
-        )
 
 
 def _warn(plan: Plan | None, folder: Path) -> None:
@@ -153,86 +142,93 @@ def _warn(plan: Plan | None, folder: Path) -> None:
         LOG.warning("%s", sentence)
 
 
-def _take_part(options: argparse.Namespace, rank: int) -> int:
-    require_processes()
-    from posse.agent.process import AgentProcess
-    from posse.agent.remote import journal_of, remote_agent
+@dataclass(frozen=True)
+class _Part:
+    """What an agent takes part with."""
 
-    security.check("--join", options.join, options)
-    web.check(options)
-    if options.inbox:
-        security.check("--inbox", options.inbox, options)
-    if options.advertise:
-        _check_advertised(options.inbox, options.advertise)
-    if options.keys:
-        keys.wait_for(options.keys, options.wait_for_keys)
-    pair = keys.for_agent(options.keys, rank) if options.keys else None
-    rank = pair.rank if pair is not None and pair.rank is not None else rank
-    if rank >= 0:
-        begin_log(options, f"agent {rank}", insecure=pair is None)
-    security.warn(options)
-    plan = prepare(read(options.run, options.set)) if options.run else None
-    if options.data is not None and not options.data.is_file():
-        fault = "is a folder; name a file" if options.data.is_dir() else "the file does not exist"
-        raise InputError(f"--data {options.data}: {fault}")
-    alone = _privacy(options)
-    if plan is not None and options.data is not None and not isinstance(plan.spec.arms, CsvArms):
-        raise InputError(
-            f"--data needs arms of kind csv, but those of {options.run} are of another kind"
-        )
-    if plan is not None and options.data is None and rank >= 0:
-        arms = plan.spec.arms
-        if not plan.system.shares_arms and (lack := arms.missing(plan.spec.base, (rank,))):
-            raise InputError(f"arms.{lack}")
-    journal = journal_of(options.join, rank, plan, options.data, pair)
-    if plan is not None and rank >= 0 and not journal.exists():
-        _check_log(plan, options.data, rank)
-    if plan.field if plan is not None else options.data is not None and not options.lab:
-        noise.require()  # without it this agent would leave the others when the run begins
-    _warn(plan, journal.absolute().parent)
-    served = _serve_live(options, plan, rank)
-    with writing(options.capture, goes_on=journal.exists()) as tap:
+    links: Links
+    rewards: Rewards
+    settings: Settings
+    served: Served
+    log: Log
+    keys: Keys
 
-        def join() -> AgentProcess:
-            return remote_agent(
-                options.join,
-                rank,
-                keys=pair,
-                inbox=options.inbox,
-                advertise=options.advertise,
-                wait=options.wait,
-                plan=plan,
-                data=options.data,
-                privacy=alone,
-                lab=options.lab,
-                tap=tap,
-                journal=journal,
+    def take(self, rank: int) -> int:
+        """Join, take part in every run, leave."""
+        require_processes()
+        from posse.agent.process import AgentProcess
+        from posse.agent.remote import journal_of, remote_agent
+
+        links, keys, given = self.links, self.keys, self.rewards
+        links.check(keys)
+        self.served.check()
+        keys.wait()
+        pair = key_files.for_agent(keys.keys, rank) if keys.keys else None
+        rank = pair.rank if pair is not None and pair.rank is not None else rank
+        if rank >= 0:
+            self.log.begin(f"agent {rank}", insecure=pair is None)
+        keys.warn()
+        plan = prepare(read(given.run, self.settings.set)) if given.run else None
+        if given.data is not None and not given.data.is_file():
+            fault = "is a folder; name a file" if given.data.is_dir() else "the file does not exist"
+            raise InputError(f"--data {given.data}: {fault}")
+        alone = _privacy(given)
+        if plan is not None and given.data is not None and not isinstance(plan.spec.arms, CsvArms):
+            raise InputError(
+                f"--data needs arms of kind csv, but those of {given.run} are of another kind"
             )
+        if plan is not None and given.data is None and rank >= 0:
+            arms = plan.spec.arms
+            if not plan.system.shares_arms and (lack := arms.missing(plan.spec.base, (rank,))):
+                raise InputError(f"arms.{lack}")
+        journal = journal_of(links.join, rank, plan, given.data, pair)
+        if plan is not None and rank >= 0 and not journal.exists():
+            _check_log(plan, given.data, rank)
+        if plan.field if plan is not None else given.data is not None and not given.lab:
+            noise.require()  # without it this agent would leave the others when the run begins
+        _warn(plan, journal.absolute().parent)
+        served = _serve_live(given, plan, rank)
+        with writing(links.capture, goes_on=journal.exists()) as tap:
 
-        agent = join()
+            def join() -> AgentProcess:
+                return remote_agent(
+                    links.join,
+                    rank,
+                    keys=pair,
+                    inbox=links.inbox,
+                    advertise=links.advertise,
+                    wait=links.wait,
+                    plan=plan,
+                    data=given.data,
+                    privacy=alone,
+                    lab=given.lab,
+                    tap=tap,
+                    journal=journal,
+                )
 
-        def status() -> AgentStatus:
-            live = served.status() if served is not None else None
-            ill = served.health() if served is not None else ""
-            return msgspec.structs.replace(agent.status(), live=live, ill=ill)
-
-        if options.http:
-            web.serve(options, health.of_agent(status))
-        while not (code := agent.serve()) and served is not None:
-            LOG.info("the run is over; its answer is served, and the next run awaited")
             agent = join()
-        return code
+
+            def status() -> AgentStatus:
+                live = served.status() if served is not None else None
+                ill = served.health() if served is not None else ""
+                return msgspec.structs.replace(agent.status(), live=live, ill=ill)
+
+            self.served.serve(health.of_agent(status))
+            while not (code := agent.serve()) and served is not None:
+                LOG.info("the run is over; its answer is served, and the next run awaited")
+                agent = join()
+            return code
 
 
-def _serve_live(options: argparse.Namespace, plan: Plan | None, rank: int) -> Service | None:
+def _serve_live(given: Rewards, plan: Plan | None, rank: int) -> Service | None:
     """Open the door of live arms before the agent joins: the application may be there first."""
     if plan is None or not isinstance(plan.spec.arms, LiveArms):
-        if options.live or options.live_token:
+        if given.live or given.live_token:
             raise InputError("--live is for live arms: give --run FILE whose arms are of kind live")
         return None
     arms, spec = plan.spec.arms, plan.spec
-    where = options.live
-    token = str(Path(options.live_token).absolute()) if options.live_token else ""
+    where = given.live
+    token = str(Path(given.live_token).absolute()) if given.live_token else ""
     if where and (problem := address.fault(where, token=bool(token or arms.token))):
         raise InputError(f"--live {where}: {problem}")
     if not (where or arms.listen):
@@ -249,26 +245,26 @@ def _serve_live(options: argparse.Namespace, plan: Plan | None, rank: int) -> Se
     return service
 
 
-def _privacy(options: argparse.Namespace) -> PrivacySpec:
+def _privacy(given: Rewards) -> PrivacySpec:
     """What the options allow rewards to cost; a run file says that itself, in `[privacy]`."""
-    if options.run is not None or options.data is None:
-        if options.person:
+    if given.run is not None or given.data is None:
+        if given.person:
             raise InputError(
                 "--person is for --data without --run; with a run file set [privacy] person there"
             )
         return ALONE
-    kept = options.data.resolve().with_name(persons.NAME)
-    if not options.person and not options.lab and kept.exists():
+    kept = given.data.resolve().with_name(persons.NAME)
+    if not given.person and not given.lab and kept.exists():
         raise InputError(
             f"{kept} counts what each person gave, and this agent would use rewards whose persons "
             "it does not know; name their column by --person, or in [privacy] of a --run file"
         )
     try:
         return PrivacySpec(
-            budget=options.budget,
-            delta=options.delta,
-            person=options.person,
-            rewards_per_person=options.rewards_per_person,
+            budget=given.budget,
+            delta=given.delta,
+            person=given.person,
+            rewards_per_person=given.rewards_per_person,
         )
     except ValueError as error:
         raise InputError(f"--person: {error}") from None

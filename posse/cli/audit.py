@@ -1,32 +1,35 @@
 """`posse audit`: a lower bound on what messages reveal of one reward."""
 
-import argparse
 import dataclasses
-import json
+import json as json_module
 import math
 import sys
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
+from cyclopts import Parameter
 
 from posse.audit.bounds import ERROR, fewest
 from posse.audit.captured import checks
 from posse.audit.search import BUDGET
 from posse.audit.whole import AUDIT, RUNS, Audit, Document
-from posse.cli import paths
+from posse.cli import call, paths
 from posse.cli.options import (
-    add_jobs,
-    add_result,
-    add_run_file,
-    console_of,
-    number,
-    plan,
+    Jobs,
+    Number,
+    Out,
+    Probability,
+    RunFile,
+    Seconds,
+    Settings,
+    console,
+    parsed,
     print_json,
-    probability,
     real,
+    shared,
 )
-from posse.cli.parser import Parser
 from posse.cli.progress import screen
 from posse.cli.series import table
 from posse.durable import frames
@@ -40,92 +43,94 @@ from posse.security import noise
 _KEPT = "audited"
 
 
-def add(parser: Parser) -> None:
-    add_run_file(parser, nargs="?")
-    parser.option(
-        "--runs N",
-        f"runs on each data set (default: {RUNS}, or none if coupled runs, which take seconds, "
-        "refute the claim or guessing canaries takes fewer); 0: coupled runs alone",
-        type=number,
-    )
-    parser.option(
-        "--search SECONDS",
-        f"draw data sets, losses and lies for so long (default: {BUDGET:g}, none with --runs 0)",
-        type=real("0 or more", lambda value: 0 <= value < math.inf),
-    )
-    parser.option(
-        "--error P",
-        "probability that the bound found is too large (default: .01)",
-        type=real("between 0 and .5", lambda value: 0 < value < 0.5),
-    )
-    parser.option(
-        "--epsilon E",
-        "ε to test (default: the claim's)",
-        type=real("a number, 0 or more", lambda value: 0 <= value < math.inf),
-    )
-    parser.option("--delta D", "δ to test (default: the claim's)", type=probability)
-    parser.option(
-        "--sees",
-        "what the adversary sees (default: what the claim says)",
-        choices=("messages", "agent", "coordinator", "pulls"),
-    )
-    parser.option(
-        "--watched N",
-        "agents whose messages --sees agent reads together (default: 1)",
-        type=number,
-        default=1,
-    )
-    parser.option(
-        "--rest X,Y,…",
-        "value of every other reward, one for each arm; or data, for rewards drawn once from the "
-        "run file's arms (default: chosen by the audit)",
-    )
-    parser.option("--values X,Y", "two values of the reward that differs (default: 1,0)")
-    for name, meaning in (
-        ("agent", "agent whose reward differs"),
-        ("arm", "arm of the reward that differs"),
-        ("place", "place of that reward among the rewards of its arm, from 0"),
-    ):
-        parser.option(f"--{name} N", meaning, type=number, default=0)
-    parser.option("--captured FRAMES", "check this capture instead of auditing runs", type=Path)
-    parser.option(
-        "--strict",
-        "exit with code 3 if a claim is refuted or overspent, or a capture fails a check",
-    )
-    add_jobs(parser)
-    add_result(parser)
+_Error = Annotated[float, parsed(real("between 0 and .5", lambda value: 0 < value < 0.5), "P")]
+_Epsilon = Annotated[
+    float, parsed(real("a number, 0 or more", lambda value: 0 <= value < math.inf), "E")
+]
 
 
-def run(options: argparse.Namespace) -> int:
-    if options.captured is not None:
-        return _captured(options)
-    if options.file is None:
+@shared
+class Question:
+    """What is asked of a system."""
+
+    runs: Number | None = None
+    """runs on each data set (default: 4000, or none if coupled runs, which take seconds, refute the
+    claim or guessing canaries takes fewer); 0: coupled runs alone"""
+    search: Seconds | None = None
+    """draw data sets, losses and lies for so long (default: 20, none with --runs 0)"""
+    error: _Error = ERROR
+    """probability that the bound found is too large"""
+    epsilon: _Epsilon | None = None
+    """ε to test (default: the claim's)"""
+    delta: Probability | None = None
+    """δ to test (default: the claim's)"""
+    sees: Literal["messages", "agent", "coordinator", "pulls"] | None = None
+    """what the adversary sees (default: what the claim says)"""
+    watched: Number = 1
+    """agents whose messages --sees agent reads together"""
+    rest: Annotated[str | None, Parameter(metavar="X,Y,…")] = None
+    """value of every other reward, one for each arm; or data, for rewards drawn once from the run
+    file's arms (default: chosen by the audit)"""
+    values: Annotated[str | None, Parameter(metavar="X,Y")] = None
+    """two values of the reward that differs (default: 1,0)"""
+    agent: Number = 0
+    """agent whose reward differs"""
+    arm: Number = 0
+    """arm of the reward that differs"""
+    place: Number = 0
+    """place of that reward among the rewards of its arm, from 0"""
+
+
+def audit(
+    file: Path | None = None,
+    /,
+    *,
+    question: Question = Question(),
+    captured: Annotated[Path | None, Parameter(metavar="FRAMES")] = None,
+    strict: bool = False,
+    settings: Settings = Settings(),
+    jobs: Jobs = Jobs(),
+    result: Out = Out(),
+) -> int:
+    """Find a lower bound on what messages reveal about one reward.
+
+    Args:
+        file: run file (TOML)
+        captured: check this capture instead of auditing runs
+        strict: exit with code 3 if a claim is refuted or overspent, or a capture fails a check
+    """
+    end = partial(_end, json=result.json, strict=strict)
+    if captured is not None:
+        checked = RunFile(file, settings).plan() if file is not None else None
+        results = checks(frames.read(captured), checked)
+        found = any(check.violations for check in results)
+        return end(results, [(check.name, check.says) for check in results], found=found)
+    if file is None:
         raise InputError("posse audit needs a run file, or --captured FRAMES")
-    audit = _asked(options)
-    if audit.hopeless:
-        remark(audit.hopeless)
-    if not options.quiet:
-        remark(audit.forecast)
-    folder = paths.result(options.out, f"audit-{options.file.stem}")
-    document = _carry_out(audit, folder, options)
-    files.write(folder / AUDIT, json.dumps(msgspec.to_builtins(document), indent=1))
+    asked = dataclasses.replace(_asked(RunFile(file, settings), question), jobs=jobs.jobs)
+    if asked.hopeless:
+        remark(asked.hopeless)
+    if not call.current().quiet:
+        remark(asked.forecast)
+    folder = paths.result(result.out, f"audit-{file.stem}")
+    document = _carry_out(asked, folder)
+    files.write(folder / AUDIT, json_module.dumps(msgspec.to_builtins(document), indent=1))
     rows = [*document.rows, ("written to", str(folder / AUDIT))]
-    return _end(options, document, rows, found=document.finding)
+    return end(document, rows, found=document.finding)
 
 
-def _carry_out(audit: Audit, folder: Path, options: argparse.Namespace) -> Document:
+def _carry_out(audit: Audit, folder: Path) -> Document:
     """Audit, with each finished piece kept in the folder."""
     name = f"audit of {audit.plan.spec.system}"
     try:
         with (
             locks.held(folder),
-            Progress(name, audit.pieces, screen(options), "pieces") as progress,
+            Progress(name, audit.pieces, screen(), "pieces") as progress,
         ):
             files.require_room(folder)
             return dataclasses.replace(
                 audit,
                 folder=folder / _KEPT,
-                jobs=options.jobs,
                 done=lambda before: progress.done(before=before),
             ).document()
     except KeyboardInterrupt:
@@ -137,42 +142,41 @@ def _carry_out(audit: Audit, folder: Path, options: argparse.Namespace) -> Docum
 
 
 def _end(
-    options: argparse.Namespace, document: Any, rows: list[tuple[str, str]], *, found: bool
+    document: Any, rows: list[tuple[str, str]], *, found: bool, json: bool, strict: bool
 ) -> int:
     """Print what was found, and return the exit code: it is an error only with --strict."""
-    if options.json:
+    if json:
         print_json(document)
     else:
-        console_of(options).print(table(rows))
-    return RunFailed.exit_code if options.strict and found else 0
+        console().print(table(rows))
+    return RunFailed.exit_code if strict and found else 0
 
 
-def _asked(options: argparse.Namespace) -> Audit:
+def _asked(file: RunFile, question: Question) -> Audit:
     """The audit that the options ask for."""
-    error = ERROR if options.error is None else options.error
-    whole_plan = plan(options, "engine.kind=memory")
+    whole_plan = file.plan("engine.kind=memory")
     # what promises nothing may have a form that the field refuses
     protects = whole_plan.claim.mechanism != "none"
     asked = Audit(
         plan=whole_plan,
-        runs=RUNS if options.runs is None else options.runs,
-        if_refuted=options.runs is not None,
-        budget=options.search if options.search is not None else BUDGET * (options.runs != 0),
-        error=error,
-        epsilon=options.epsilon,
-        delta=options.delta,
-        sees=options.sees,
-        watched=options.watched,
-        cases=_cases(options),
+        runs=RUNS if question.runs is None else question.runs,
+        if_refuted=question.runs is not None,
+        budget=BUDGET * (question.runs != 0) if question.search is None else question.search,
+        error=question.error,
+        epsilon=question.epsilon,
+        delta=question.delta,
+        sees=question.sees,
+        watched=question.watched,
+        cases=_cases(question),
         noise=noise.names() if noise.is_here() and protects else "",
     )
-    if 0 < asked.runs < (least := fewest(error)):
+    if 0 < asked.runs < (least := fewest(question.error)):
         raise SpecError(
             "--runs", f"is {asked.runs}, but so few runs can refute nothing; use at least {least}"
         )
     asked.require()
     if asked.guesses:
-        for option, given in (("--rest", options.rest), ("--delta", options.delta)):
+        for option, given in (("--rest", question.rest), ("--delta", question.delta)):
             if given is not None:
                 raise SpecError(
                     option,
@@ -184,20 +188,27 @@ def _asked(options: argparse.Namespace) -> Audit:
     return asked
 
 
-def _cases(options: argparse.Namespace) -> list[Neighbours]:
+def _cases(question: Question) -> list[Neighbours]:
     """The data sets named by options; none if the audit is to propose them."""
-    if options.rest is None:
-        if options.values is not None or options.agent or options.arm or options.place:
+    if question.rest is None:
+        if question.values is not None or question.agent or question.arm or question.place:
             raise SpecError("--rest", "is required with --values, --agent, --arm or --place")
         return []
-    levels = () if options.rest == "data" else _numbers("--rest", options.rest)
-    values = _numbers("--values", options.values or "1,0")
+    levels = () if question.rest == "data" else _numbers("--rest", question.rest)
+    values = _numbers("--values", question.values or "1,0")
     if len(values) != 2 or values[0] == values[1]:
         raise SpecError(
-            "--values", f"is {options.values}; it must be two numbers that differ, as in 1,0"
+            "--values", f"is {question.values}; it must be two numbers that differ, as in 1,0"
         )
-    place = {"agent": options.agent, "arm": options.arm, "place": options.place}
-    return [Neighbours(levels=levels, values=(values[0], values[1]), **place)]
+    return [
+        Neighbours(
+            levels=levels,
+            values=(values[0], values[1]),
+            agent=question.agent,
+            arm=question.arm,
+            place=question.place,
+        )
+    ]
 
 
 def _require_possible(case: Neighbours, audit: Audit) -> None:
@@ -239,11 +250,3 @@ def _numbers(option: str, text: str) -> tuple[float, ...]:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
         raise SpecError(option, f"is {text}; it must be numbers, as in 0.5,0") from None
-
-
-def _captured(options: argparse.Namespace) -> int:
-    """Check a capture, without knowing the truth."""
-    checked = plan(options) if options.file is not None else None
-    results = checks(frames.read(options.captured), checked)
-    rows = [(check.name, check.says) for check in results]
-    return _end(options, results, rows, found=any(check.violations for check in results))

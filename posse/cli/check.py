@@ -1,50 +1,74 @@
 """`posse check`: explain a run file, or what is wrong with it."""
 
-import argparse
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
+from cyclopts import Parameter
 
-from posse.cli import security
 from posse.cli.listing import in_toml
-from posse.cli.options import add_run_file, plan, seconds
-from posse.cli.parser import Parser
+from posse.cli.options import Json, Number, RunFile, Seconds, Settings
+from posse.cli.security import Keys
 from posse.cli.streams import wrapped
-from posse.gates.code import Imports
+from posse.errors import InputError
 from posse.measure.numbers import by_name, counted
 from posse.plan import Plan
 from posse.protocol.machine import COORDINATOR
 from posse.results.record import ILLUSTRATES
-from posse.security import keys
+from posse.security import keys as key_files
 from posse.system.claims import records
 from posse.system.network import Network
 
 
-def add(parser: Parser) -> None:
-    add_run_file(parser)
-    parser.option(
-        "--join ADDRESS",
-        "also check that an agent of this machine can take part in a coordinator's run: address, "
-        "keys, clock, version, limits, locks, disk, inbox",
-        default="",
-    )
-    parser.option(
-        "--inbox ADDRESS", "with --join: where the agent would listen to neighbours", default=""
-    )
-    parser.option(
-        "--advertise ADDRESS", "with --join: by which they would reach it, if another", default=""
-    )
-    parser.option("--wait SECONDS", "with --join: longest wait", type=seconds, default=5.0)
-    security.add(parser)
-    parser.set_defaults(imports=Imports.OFFERED)
+def check(
+    file: Path,
+    /,
+    *,
+    topology: bool = False,
+    run: Number = 0,
+    draw: Annotated[Path | None, Parameter(metavar="OUT")] = None,
+    how: Json = Json(),
+    join: Annotated[str, Parameter(metavar="ADDRESS")] = "",
+    inbox: Annotated[str, Parameter(metavar="ADDRESS")] = "",
+    advertise: Annotated[str, Parameter(metavar="ADDRESS")] = "",
+    wait: Seconds = 5.0,
+    keys: Keys = Keys(),
+    settings: Settings = Settings(),
+) -> int:
+    """Check and explain a run file without starting anything.
+
+    Args:
+        file: run file (TOML)
+        topology: describe the graph instead, for which the file needs only [topology]
+        run: with --topology: number of the run whose graph is shown
+        draw: with --topology: draw the graph to this file, a .png or .svg
+        join: also check that an agent of this machine can take part in a coordinator's run:
+            address, keys, clock, version, limits, locks, disk, inbox
+        inbox: with --join: where the agent would listen to neighbours
+        advertise: with --join: by which they would reach it, if another
+        wait: with --join: longest wait
+    """
+    if topology:
+        from posse.cli.topology import describe
+
+        describe(file, settings.set, run, draw, json=how.json)
+        return 0
+    if run or draw or how.json:
+        raise InputError("--run, --draw and --json are for --topology; add it")
+    checked = RunFile(file, settings).plan()
+    _explain(file, checked)
+    if join:
+        return _take_part(checked, keys, join, (inbox, advertise), wait)
+    if absent := checked.missing():
+        print(wrapped(f"  not on this machine: {absent}", 4))
+    return 0
 
 
-def run(options: argparse.Namespace) -> int:
-    checked = plan(options)
+def _explain(file: Path, checked: Plan) -> None:
     spec, system, advice = checked.spec, checked.system, checked.advice()
     network = checked.network(0)  # finds mistakes that would otherwise stop a run
     checked.check_logs()
-    print(wrapped(f"{options.file}: {system.name}, {system.title} ({system.paper})", 2))
+    print(wrapped(f"{file}: {system.name}, {system.title} ({system.paper})", 2))
     print(
         f"  variant {spec.variant}; {counted(spec.agents.count, 'agent')}; "
         f"{counted(spec.arms.arm_count(), 'arm')}; {counted(spec.repeat, 'run')}"
@@ -75,36 +99,34 @@ def run(options: argparse.Namespace) -> int:
         print(
             wrapped(f"  arms.target: a run imports '{target}'; nothing of it is imported here", 4)
         )
-    if options.join:
-        return _take_part(checked, options)
-    if absent := checked.missing():
-        print(wrapped(f"  not on this machine: {absent}", 4))
-    return 0
 
 
-def _take_part(checked: Plan, options: argparse.Namespace) -> int:
-    """What would hurt this machine's agent; 1 if anything would."""
+def _take_part(checked: Plan, keys: Keys, join: str, inbox: tuple[str, str], wait: float) -> int:
+    """What would hurt this machine's agent; 1 if anything would.
+
+    `inbox`: where it would listen, and by which address neighbours would reach it.
+    """
     from posse.operate import doctor
 
-    security.check("--join", options.join, options)
-    if options.inbox:
-        security.check("--inbox", options.inbox, options)
+    keys.check("--join", join)
+    if inbox[0]:
+        keys.check("--inbox", inbox[0])
+    keys.wait()
     pair = None
-    if options.keys:
-        keys.wait_for(options.keys, options.wait_for_keys)
-        pair = keys.for_operator(options.keys) if keys.has_operator(options.keys) else None
-        pair = pair or keys.for_agent(options.keys, -1)
+    if keys.keys:
+        pair = key_files.for_operator(keys.keys) if key_files.has_operator(keys.keys) else None
+        pair = pair or key_files.for_agent(keys.keys, -1)
     found = [
         *doctor.of_machine(checked),
         *doctor.of_disk(Path(checked.spec.base)),
-        *doctor.of_coordinator(checked, options.join, pair, options.wait),
+        *doctor.of_coordinator(checked, join, pair, wait),
     ]
     if checked.system.wiring is not None:
-        found += doctor.of_inbox(options.join, options.inbox, options.advertise)
+        found += doctor.of_inbox(join, *inbox)
     for sentence in found:
         print(wrapped(f"  will hurt: {sentence}", 4))
     if not found:
-        print(f"  an agent of this machine can take part in the run of {options.join}")
+        print(f"  an agent of this machine can take part in the run of {join}")
     return bool(found)
 
 

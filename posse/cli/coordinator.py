@@ -1,78 +1,71 @@
 """`posse coordinator`: wait for agents that join from elsewhere, then run."""
 
-import argparse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
 
 from posse import api
-from posse.cli import paths, security, series, streams, watch, web
-from posse.cli.options import (
-    add_capture,
-    add_log,
-    add_result,
-    add_resumable,
-    add_run_file,
-    begin_log,
-    is_resumable,
-    place,
-    plan,
-)
-from posse.cli.parser import Parser
+from posse.cli import paths, series, streams
+from posse.cli.options import Folder, Log, Out, RunFile, Settings, Watched, is_resumable
+from posse.cli.security import Keys
+from posse.cli.web import Served
 from posse.coordinator.hub import Hub
 from posse.errors import InputError
 from posse.log import LOG
 from posse.operate import health
 from posse.plan import Plan
 from posse.results.result import Links
-from posse.security import keys
+from posse.security import keys as key_files
 
 JOURNAL = "coordinator.journal"
 
 
-def add(parser: Parser) -> None:
-    add_run_file(parser)
-    parser.option(
-        "--bind ADDRESS",
-        "address to listen on: tcp://HOST:PORT, or ipc://PATH for agents on this machine",
-        required=True,
-    )
-    add_result(parser)
-    add_capture(parser)
-    parser.option(
-        "--resume DIR", "resume a run whose coordinator was killed; DIR is its --out", type=place
-    )
-    add_resumable(parser)
-    web.add(parser)
-    watch.add_option(parser)
-    add_log(parser)
-    security.add(parser)
+def coordinator(
+    file: Annotated[Path, Parameter(env_var="POSSE_RUN")],
+    /,
+    *,
+    bind: Annotated[str, Parameter(metavar="ADDRESS")],
+    settings: Settings = Settings(),
+    capture: Annotated[Path | None, Parameter(metavar="FRAMES")] = None,
+    resume: Folder | None = None,
+    resumable: Annotated[bool | None, Parameter(negative=None)] = None,
+    result: Out = Out(),
+    served: Served = Served(),
+    watched: Watched = Watched(),
+    log: Log = Log(),
+    keys: Keys = Keys(),
+) -> int:
+    """Wait for agents to join from elsewhere, then run.
 
-
-def run(options: argparse.Namespace) -> int:
-    """Wait for all agents, run, write the result, release the agents."""
-    begin_log(options, "coordinator", insecure=options.keys is None)
-    if options.resume is not None:
-        if not (options.resume / JOURNAL).exists():
-            raise InputError(
-                f"--resume {options.resume}: there is no run to resume; use --out to begin one"
-            )
-        options.out = options.resume
-    checked = plan(options, "engine.kind=processes")
+    Args:
+        file: run file (TOML)
+        bind: address to listen on: tcp://HOST:PORT, or ipc://PATH for agents on this machine
+        capture: file for every frame that this process sends; posse frames shows it
+        resume: resume a run whose coordinator was killed; DIR is its --out
+        resumable: Ctrl-C and SIGTERM interrupt the run, and the same command resumes it; the
+            default in containers and batch systems. Else they end it
+    """
+    log.begin("coordinator", insecure=keys.keys is None)
+    if resume is not None and not (resume / JOURNAL).exists():
+        raise InputError(f"--resume {resume}: there is no run to resume; use --out to begin one")
+    checked = RunFile(file, settings).plan("engine.kind=processes")
     checked.require(0)
     agents = checked.spec.agents.count
-    if checked.field and not options.keys:
+    if checked.field and not keys.keys:
         raise InputError("the field needs keys; make them with posse keys, and add --keys DIR")
-    security.check("--bind", options.bind, options)
-    web.check(options)
-    if options.capture:
-        paths.file(options.capture)
-    if options.keys:
-        keys.wait_for(options.keys, options.wait_for_keys)
-    resumes = options.out is not None and (options.out / JOURNAL).exists()
-    pairs = keys.for_coordinator(options.keys, agents, resumes=resumes) if options.keys else None
-    security.warn(options)
-
+    keys.check("--bind", bind)
+    served.check()
+    if capture:
+        paths.file(capture)
+    keys.wait()
+    out = resume or result.out
+    resumes = out is not None and (out / JOURNAL).exists()
+    pairs = key_files.for_coordinator(keys.keys, agents, resumes=resumes) if keys.keys else None
+    keys.warn()
+    folder = paths.result(out, file.stem)
     kept = checked.field or checked.spec.engine.durable or checked.spec.engine.restarts > 0
 
     @contextmanager
@@ -85,24 +78,31 @@ def run(options: argparse.Namespace) -> int:
             on_hub(hub)
             hubs.append(hub)
             LOG.info("waiting for %d agents at %s", agents, hub.endpoint)
-            if options.http:
-                web.serve(options, health.of_coordinator(hub.status, field=checked.field))
+            served.serve(health.of_coordinator(hub.status, field=checked.field))
 
-        served = api.serve(
+        with api.serve(
             source,
-            bind=options.bind,
+            bind=bind,
             keys=pairs,
-            capture=options.capture,
-            journal=options.folder / JOURNAL if kept else None,
+            capture=capture,
+            journal=folder / JOURNAL if kept else None,
             on_hub=publish,
-            resumable=is_resumable(options),
+            resumable=is_resumable(resumable),
             **given,
-        )
-        with served as runs:
+        ) as runs:
             yield runs
             # the result is written: a launcher may end all processes when the first agent leaves
             streams.ignore_signals(hubs[0].hurry)
         streams.ignore_signals()
 
     links: Links = "keys" if pairs is not None else "insecure"
-    return series.carry_out(checked, options, serve, links, JOURNAL if kept else "")
+    return series.carry_out(
+        checked,
+        folder,
+        serve,
+        links,
+        JOURNAL if kept else "",
+        json=result.json,
+        watched=watched,
+        resumable=resumable,
+    )

@@ -1,18 +1,17 @@
 """`posse import`: a run file of a public log or graph, with a receipt of what was read."""
 
-import argparse
 import csv
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from cyclopts import Parameter
 
 from posse import importing
 from posse.cli.listing import in_toml
-from posse.cli.options import add_json, number, place, print_json
-from posse.cli.parser import Parser
+from posse.cli.options import Count, Folder, Json, print_json, shared
 from posse.errors import InputError
 from posse.gates import files
 from posse.importing import Chosen, Logged, PolicyEstimate
@@ -40,67 +39,89 @@ class Receipt:
     estimates: list[PolicyEstimate] = field(default_factory=list)
 
 
-def add(parser: Parser) -> None:
-    parser.option("file FILE", "a log (CSV, Parquet, Vowpal Wabbit) or a graph", type=Path)
-    parser.option("--out DIR", "folder for the run file (default: the file's name)", type=place)
-    parser.option("--arm COLUMN", "the column that names the arm", default="")
-    parser.option("--reward COLUMN", "the column that has the reward", default="")
-    parser.option("--cost", "that column has costs: a reward is minus a cost", action="store_true")
-    parser.option("--propensity COLUMN", "the probability of the logged arm", default="")
-    parser.option("--person COLUMN", "the column that names the person of a row", default="")
-    parser.option("--separator TEXT", "what stands between cells (default: found)", default="")
-    parser.option(
-        "--no-header", "the first line is a row: columns are 1, 2, …", action="store_true"
-    )
-    parser.option("--arms N", "keep the N commonest arms (default: all, up to 100)", type=number)
-    parser.option("--agents N", "deal the rows to N agents (default: 1)", type=number, default=1)
-    parser.option("--weights NAME", "keep an edge list's third word as NAME; '' leaves it out")
-    add_json(parser)
+_Column = Annotated[str, Parameter(metavar="COLUMN")]
 
 
-def run(options: argparse.Namespace) -> None:
-    """Write run file, logs and receipt into a new folder."""
-    path: Path = options.file
+@shared
+class Columns:
+    """What stands where in a log, and what is kept of it."""
+
+    arm: _Column = ""
+    """the column that names the arm"""
+    reward: _Column = ""
+    """the column that has the reward"""
+    cost: bool = False
+    """that column has costs: a reward is minus a cost"""
+    propensity: _Column = ""
+    """the probability of the logged arm"""
+    person: _Column = ""
+    """the column that names the person of a row"""
+    separator: str = ""
+    """what stands between cells (default: found)"""
+    no_header: bool = False
+    """the first line is a row: columns are 1, 2, …"""
+    arms: Count | None = None
+    """keep the N commonest arms (default: all, up to 100)"""
+    agents: Count = 1
+    """deal the rows to N agents"""
+
+
+def import_file(
+    path: Path,
+    /,
+    *,
+    columns: Columns = Columns(),
+    weights: Annotated[str | None, Parameter(metavar="NAME")] = None,
+    out: Folder | None = None,
+    how: Json = Json(),
+) -> None:
+    """Write a run file of a public log or graph, with a receipt of what was read.
+
+    Args:
+        path: a log (CSV, Parquet, Vowpal Wabbit) or a graph
+        weights: keep an edge list's third word as NAME; '' leaves it out
+        out: folder for the run file (default: the file's name)
+    """
     if not path.is_file():
         raise InputError(f"{path} does not exist, or is no file")
     stem = path.name.partition(".")[2] if path.name.startswith("out.") else path.name.split(".")[0]
-    folder: Path = options.out or Path(stem or "imported")
+    folder = out or Path(stem or "imported")
     if folder.exists() and any(folder.iterdir() if folder.is_dir() else [1]):
         raise InputError(f"{folder} exists already; choose another folder with --out")
     kind = importing.look(path)
-    if kind == "graph" and not (options.arm or options.reward):
-        told = _graph(path, folder, options.weights)
+    if kind == "graph" and not (columns.arm or columns.reward):
+        told = _graph(path, folder, weights)
     else:
-        told = _log(path, folder, options)
+        told = _log(path, folder, columns)
     files.write(folder / "receipt.json", msgspec.json.format(msgspec.json.encode(told)))
-    if options.json:
+    if how.json:
         print_json(told)
     else:
         print("\n".join(_lines(told)))
 
 
-def _log(path: Path, folder: Path, options: argparse.Namespace) -> Receipt:
+def _log(path: Path, folder: Path, columns: Columns) -> Receipt:
     chosen = Chosen(
-        arm=options.arm,
-        reward=options.reward,
-        propensity=options.propensity,
-        person=options.person,
-        separator=options.separator,
-        header=not options.no_header,
-        cost=options.cost,
+        arm=columns.arm,
+        reward=columns.reward,
+        propensity=columns.propensity,
+        person=columns.person,
+        separator=columns.separator,
+        header=not columns.no_header,
+        cost=columns.cost,
     )
     log = importing.logged(path, chosen)
     many = len(set(log.arms))
     if many < 2:
         raise InputError(f"{path} has one arm, '{log.arms[0]}'; a bandit needs two")
-    if options.arms is None and many > _MOST_ARMS:
+    if columns.arms is None and many > _MOST_ARMS:
         raise InputError(f"{path} has {many:,} arms; say by --arms N how many of the commonest")
-    arms = importing.keep_commonest(log, options.arms or many)
+    arms = importing.keep_commonest(log, columns.arms or many)
     low, high = min(log.rewards), max(log.rewards)
     clip = "" if low >= 0 and high <= 1 else f"clip = [{low!r}, {high!r}]\n"
     if clip:
         log.changed.append(f"a run takes rewards from {low:g} to {high:g} as 0 to 1 (arms.clip)")
-    told = _write_log(log, arms, folder, clip, options.agents)
+    told = _write_log(log, arms, folder, clip, columns.agents)
     return Receipt(
         file=str(path),
         kind={"vw": "Vowpal Wabbit", "parquet": "Parquet", "columns": "a table"}[log.kind],

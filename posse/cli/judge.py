@@ -1,35 +1,41 @@
 """`posse judge`: what posse's own systems must hold, tried on anybody's."""
 
-import argparse
+from typing import Any
 
-from posse.cli.options import FOREIGN, add_jobs, add_json, add_trust, number, print_json
-from posse.cli.parser import Parser
+from posse.cli.options import Jobs, Json, Number, Trust, print_json
 from posse.errors import RunFailed
-from posse.testing.judge import CHECKS, MESSAGES, SEEDS, judge
+from posse.testing.judge import MESSAGES, SEEDS
+from posse.testing.judge import judge as findings
 
 
-def add(parser: Parser) -> None:
-    parser.option("source SYSTEM", "module:SYSTEM, a name from posse list, or a run file (TOML)")
-    add_trust(parser, FOREIGN)
-    parser.option("--seeds N", "how many seeds of faults to try", type=number, default=SEEDS)
-    text = "how many bad messages to try"
-    parser.option("--messages N", text, type=number, default=MESSAGES)
-    text = f"only checks with this in their names: {'; '.join(CHECKS)}"
-    parser.option("--only TEXT", text, default="")
-    add_jobs(parser)
-    add_json(parser)
+def judge(
+    source: str,
+    /,
+    *,
+    seeds: Number = SEEDS,
+    messages: Number = MESSAGES,
+    only: str = "",
+    trust: Trust = Trust(),
+    jobs: Jobs = Jobs(),
+    how: Json = Json(),
+) -> int:
+    """Try on a system of your own what ours must hold.
 
+    Each finding is printed as it is made.
 
-def run(options: argparse.Namespace) -> int:
-    """Print each finding as it is made."""
-    tried = {"seeds": options.seeds, "messages": options.messages, "jobs": options.jobs}
-    found = []
-    for finding in judge(options.source, only=options.only, **tried):
+    Args:
+        source: module:SYSTEM, a name from posse list, or a run file (TOML)
+        seeds: how many seeds of faults to try
+        messages: how many bad messages to try
+        only: only checks with this in their names
+    """
+    found: list[Any] = []
+    for finding in findings(source, only=only, seeds=seeds, messages=messages, jobs=jobs.jobs):
         found.append(finding)
-        if not options.json:
+        if not how.json:
             print(finding, flush=True)
     broken = sum(finding.held is False for finding in found)
-    if options.json:
+    if how.json:
         print_json([finding._asdict() for finding in found])
     else:
         print(f"\n{broken} of {len(found)} broken")

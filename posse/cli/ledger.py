@@ -1,25 +1,23 @@
 """`posse ledger`: the runs that used an agent's rewards, and their cost."""
 
-import argparse
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from posse.cli.options import add_json, print_json
-from posse.cli.parser import Parser
+from posse.cli.options import Json, print_json
 from posse.durable.lifetime import read
 from posse.gates.shown import printable
 
 
-def add(parser: Parser) -> None:
-    parser.option("file FILE", "reward log, or the .ledger file beside it", type=Path)
-    add_json(parser)
+def ledger(file: Path, /, *, how: Json = Json()) -> None:
+    """Show the runs that used an agent's rewards, and their cost.
 
-
-def run(options: argparse.Namespace) -> None:
-    book = read(options.file)
-    if options.json:
+    Args:
+        file: reward log, or the .ledger file beside it
+    """
+    book = read(file)
+    if how.json:
         print_json(book)
         return
     table = Table(box=None, pad_edge=False)

@@ -1,21 +1,20 @@
 """`posse list`: the systems, arms and topologies available, with their keys."""
 
-import argparse
 import inspect
 import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
 import msgspec
+from cyclopts import Parameter
 from msgspec import inspect as mi
 
 from posse import defect, own_code
 from posse import system as families
 from posse.arms import ArmsSpec
-from posse.cli.options import add_trust
-from posse.cli.parser import Parser
+from posse.cli.options import Trust
 from posse.cli.streams import wrapped
 from posse.errors import SpecError
 from posse.spec.activity import ActivitySpec
@@ -46,19 +45,6 @@ _HANG = 22
 _MORE = "posse list NAME shows one with its keys, posse list all shows the keys of all."
 
 
-def add(parser: Parser) -> None:
-    parser.option(
-        "what",
-        "the name of one system, kind of arms or topology, or your own system as MODULE:NAME, to "
-        "see its keys; systems, arms or topologies to see all names; activity; or all, "
-        "for all keys of all",
-        nargs="?",
-        default="",
-        offered=names,
-    )
-    add_trust(parser, "import your own system's code from the working directory, whoever owns it")
-
-
 def names() -> list[str]:
     """The names that may be asked for."""
     offered = (name for group in _GROUPS.values() for name in own_code.installed(group))
@@ -66,9 +52,19 @@ def names() -> list[str]:
     return list(dict.fromkeys(known))
 
 
-def run(options: argparse.Namespace) -> None:
-    """Print tables of names, or the keys of what is asked for."""
-    name = options.what
+def list_names(
+    name: Annotated[str, Parameter(completer=lambda _: names())] = "",
+    /,
+    *,
+    trust: Trust = Trust(),
+) -> None:
+    """List systems, arms and topologies with their parameters.
+
+    Args:
+        name: one system, kind of arms or topology, or your own system as MODULE:NAME, to see its
+            keys; systems, arms or topologies to see all names; activity; or all, for all keys of
+            all
+    """
     if own_code.is_target(name):
         families.find_system(name, [str(Path.cwd())])
         _print_system(name)

@@ -1,14 +1,12 @@
 """`posse new`: write a first system, with a run file and a test that passes."""
 
-import argparse
 import keyword
 import sys
 from importlib.machinery import PathFinder
 from pathlib import Path
 
 import posse
-from posse.cli.options import place
-from posse.cli.parser import Parser
+from posse.cli.options import Folder
 from posse.errors import InputError
 from posse.gates import files
 
@@ -20,22 +18,25 @@ _NAMES = ("{name}.py", "run.toml", "test_{name}.py")
 """A system, its run file and its test, as each of the above has them."""
 
 
-def add(parser: Parser) -> None:
-    parser.option("name NAME", "name of the system and of its module")
-    parser.option("--private", "write one with noise and a claim", action="store_true")
-    parser.option("--machines", "write two state machines, not a script", action="store_true")
-    parser.option("--out DIR", "folder for the files (default: ./NAME)", type=place)
+def new(
+    name: str, /, *, private: bool = False, machines: bool = False, out: Folder | None = None
+) -> None:
+    """Write a first system of your own, with a run file and a test that passes.
 
+    Nothing is overwritten.
 
-def run(options: argparse.Namespace) -> None:
-    """Write the files, without overwriting any."""
-    name: str = options.name
+    Args:
+        name: name of the system and of its module
+        private: write one with noise and a claim
+        machines: write two state machines, not a script
+        out: folder for the files (default: ./NAME)
+    """
     if not name.isidentifier() or keyword.iskeyword(name):
         raise InputError(f"posse new {name}: the name must be a valid Python name, as in my_system")
-    if options.private and options.machines:
+    if private and machines:
         raise InputError("posse new --private writes a script; leave --machines out")
-    sources = PRIVATE if options.private else MACHINES if options.machines else SCRIPT
-    folder = options.out or Path(name)
+    sources = PRIVATE if private else MACHINES if machines else SCRIPT
+    folder = out or Path(name)
     written = [folder / pattern.format(name=name) for pattern in _NAMES]
     for path in written:
         if path.exists():

@@ -1,18 +1,22 @@
-"""Options that several commands share, and the plan that they make."""
+"""Options that several verbs share, and the plan that they make.
 
-from __future__ import annotations
+Each of these dataclasses stands for some options of a verb; see `posse.cli.frame`.
+"""
 
-import argparse
-import json
+import json as json_module
 import logging
 import math
 import os
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, dataclass_transform
+
+from cyclopts import Parameter, Token
 
 from posse import log
-from posse.cli.parser import Parser
+from posse.cli import call
 from posse.errors import InputError, SpecError
 
 if TYPE_CHECKING:
@@ -22,26 +26,29 @@ if TYPE_CHECKING:
     from posse.plan import Plan
     from posse.spec.runfile import Override
 
-FOREIGN = "import the code that the run file names from any folder, whoever owns it"
-
 _RESUMING = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "KUBERNETES_SERVICE_HOST"}
 
+_T = TypeVar("_T")
 _LONGEST = 2_000_000
 """Seconds; in milliseconds they fit 31 bits."""
+
+
+def parsed(parse: Callable[[str], Any], metavar: str | None = None) -> Parameter:
+    """An option whose text `parse` makes a value of; its `ValueError` says "is TEXT; it must …"."""
+
+    def convert(_: Any, tokens: Sequence[Token]) -> Any:
+        return parse(tokens[0].value)
+
+    return Parameter(converter=convert, n_tokens=1, metavar=metavar)
 
 
 def number(text: str, least: int = 0, most: int | None = None) -> int:
     """Parse a number that counts from 0, such as a place, or from `least`, up to `most`."""
     if not text.isdecimal() or int(text) < least:
-        raise argparse.ArgumentTypeError(f"is {text}; it must be a whole number, {least} or more")
+        raise ValueError(f"is {text}; it must be a whole number, {least} or more")
     if most is not None and int(text) > most:
-        raise argparse.ArgumentTypeError(f"is {text}; it must be from {least} to {most}")
+        raise ValueError(f"is {text}; it must be from {least} to {most}")
     return int(text)
-
-
-def count(text: str) -> int:
-    """Parse a number of at least 1."""
-    return number(text, 1)
 
 
 def real(must: str, holds: Callable[[float], bool]) -> Callable[[str], float]:
@@ -53,217 +60,236 @@ def real(must: str, holds: Callable[[float], bool]) -> Callable[[str], float]:
         except ValueError:
             value = math.nan
         if not holds(value):
-            raise argparse.ArgumentTypeError(f"is {text}; it must be {must}")
+            raise ValueError(f"is {text}; it must be {must}")
         return value
 
     return parse
 
 
-seconds = real(f"from 0 to {_LONGEST} seconds", lambda value: 0 <= value <= _LONGEST)
-probability = real("at least 0 and below 1", lambda value: 0 <= value < 1)
-
-
-def place(text: str) -> Path:
+def _place(text: str) -> Path:
     """Parse a file or folder to write; an empty text would mean the working directory."""
     if not text:
-        raise argparse.ArgumentTypeError("is empty; name a file or folder, or . for this one")
+        raise ValueError("is empty; name a file or folder, or . for this one")
     return Path(text)
 
 
-def add_run_file(parser: Parser, **more: Any) -> None:
-    parser.option("file FILE", "run file (TOML)", type=Path, **more)
-    add_set(
-        parser,
-        "override a key of the run file, e.g. parameters.epsilon=0.5; PATH= removes the key",
-    )
-    add_trust(parser, FOREIGN)
+Number = Annotated[int, parsed(number, "N")]
+"""0 or more."""
+Count = Annotated[int, parsed(lambda text: number(text, 1), "N")]
+"""1 or more."""
+Seconds = Annotated[
+    float,
+    parsed(real(f"from 0 to {_LONGEST} seconds", lambda s: 0 <= s <= _LONGEST), "SECONDS"),
+]
+Probability = Annotated[
+    float, parsed(real("at least 0 and below 1", lambda value: 0 <= value < 1), "P")
+]
+Folder = Annotated[Path, parsed(_place, "DIR")]
+"""To write."""
+File = Annotated[Path, parsed(_place, "FILE")]
+"""To write."""
+Engine = Literal["processes", "memory"]
 
 
-def add_trust(parser: Parser, text: str) -> None:
-    """Add the option without which others' code is not imported; see `posse.gates.code`."""
-    parser.option("--trust", text)
+def _split(_: Any, text: str, **_more: Any) -> list[str]:
+    """Several values in one variable, as a shell splits them."""
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise InputError(
+            f"POSSE_SET={text}: {error}; several values are split as a shell splits them, so put a "
+            "value with a quote into quotes of the other kind"
+        ) from None
 
 
-def add_set(parser: Parser, text: str) -> None:
-    parser.option("--set PATH=VALUE", text, action="append", default=[])
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def shared(options: type[_T]) -> type[_T]:
+    """A class whose fields are options: their types, their defaults, and what each means."""
+    return Parameter(name="*")(dataclass(frozen=True, kw_only=True)(options))
 
 
-def add_changes(parser: Parser, engine: str = "the run file's") -> None:
-    """Add the options for the keys changed most often; `engine` says the default engine."""
-    add_engine(parser, f" (default: {engine})")
-    parser.option("--seed N", "seed of all randomness (default: the run file's)", type=int)
-    parser.option("--repeat N", "number of runs (default: the run file's)", type=int)
+@shared
+class Trust:
+    """Whose code may be imported; see `posse.gates.code`."""
+
+    trust: bool = False
+    """import code that a run file, a result or you name from any folder, whoever owns it"""
 
 
-def add_engine(parser: Parser, where: str = "", **more: Any) -> None:
-    text = f"run agents as processes or in memory{where}"
-    parser.option("--engine", text, choices=("processes", "memory"), **more)
+@shared
+class Settings(Trust):
+    """What is changed in a run file."""
+
+    set: Annotated[
+        tuple[str, ...], Parameter(metavar="PATH=VALUE", env_var_split=_split, n_tokens=1)
+    ] = ()
+    """override a key of the run file, e.g. parameters.epsilon=0.5; PATH= removes the key"""
 
 
-def add_join(parser: Parser) -> None:
-    parser.option(
-        "--join ADDRESS",
-        "address of the coordinator: tcp://HOST:PORT, or ipc://PATH on this machine",
-        required=True,
-    )
+@shared
+class Changes:
+    """The keys of a run file that are changed most often."""
+
+    engine: Engine | None = None
+    """run agents as processes or in memory (default: the run file's)"""
+    seed: Annotated[int | None, Parameter(metavar="N", allow_leading_hyphen=True)] = None
+    """seed of all randomness (default: the run file's)"""
+    repeat: Annotated[int | None, Parameter(metavar="N")] = None
+    """number of runs (default: the run file's)"""
+
+    def overrides(self, *given: Sequence[str]) -> list[str]:
+        """Each as a key and its value; `SpecError` if one is among the keys `given` otherwise."""
+        own = {"engine.kind": self.engine, "seed": self.seed, "repeat": self.repeat}
+        own = {path: value for path, value in own.items() if value is not None}
+        for option, changed in zip(("set", "over"), given, strict=False):
+            for path in {one.partition("=")[0].strip() for one in changed} & own.keys():
+                name = path.partition(".")[0]
+                raise SpecError(
+                    path, f"is given by --{name} and by --{option}; leave one of them out"
+                )
+        return [f"{path}={value}" for path, value in own.items()]
 
 
-def changes(options: argparse.Namespace) -> list[str]:
-    options_given = {"engine.kind": options.engine, "seed": options.seed, "repeat": options.repeat}
-    options_given = {path: value for path, value in options_given.items() if value is not None}
-    for option in ("set", "over"):
-        changed = [changed for changed in vars(options).get(option, ()) if isinstance(changed, str)]
-        for path in {
-            setting.partition("=")[0].strip() for setting in changed
-        } & options_given.keys():
-            own = path.partition(".")[0]
-            raise SpecError(path, f"is given by --{own} and by --{option}; leave one of them out")
-    return [f"{path}={value}" for path, value in options_given.items()]
+@shared
+class Jobs:
+    """How many processes share work."""
+
+    jobs: Count | None = None
+    """number of processes that share work in memory (default: all cores)"""
 
 
-def add_runs(parser: Parser, engine: str = "the run file's") -> None:
-    """Add the options for what to run, how and where, and for the result."""
-    add_run_file(parser)
-    add_changes(parser, engine)
-    add_jobs(parser)
-    parser.option(
-        "--on dask://HOST:PORT",
-        "place agents, or whole runs in memory, on the workers of this Dask scheduler",
-    )
-    parser.option(
-        "--per-worker N",
-        "largest number of agents on one worker (default: no limit; workers share all agents by "
-        "their threads)",
-        type=count,
-    )
-    parser.option(
-        "--bind ADDRESS",
-        "tcp://HOST:PORT at which workers reach the coordinator (default: a free port)",
-        default="",
-    )
-    parser.option(
-        "--coordinator",
-        "run the coordinator here or on a worker",
-        choices=("here", "worker"),
-        default="here",
-    )
-    add_result(parser)
+@shared
+class Placed(Jobs):
+    """On which machines, and on how many cores."""
+
+    on: Annotated[str, Parameter(metavar="dask://HOST:PORT")] = ""
+    """place agents, or whole runs in memory, on the workers of this Dask scheduler"""
+    per_worker: Count | None = None
+    """largest number of agents on one worker (default: no limit; workers share all agents by their
+    threads)"""
+    bind: Annotated[str, Parameter(metavar="ADDRESS")] = ""
+    """tcp://HOST:PORT at which workers reach the coordinator (default: a free port)"""
+    coordinator: Literal["here", "worker"] = "here"
+    """run the coordinator here or on a worker"""
+
+    def placement(self) -> "DaskPlacement | None":
+        """Where agents are placed; None on this machine."""
+        from posse.engines.start.dask import DaskPlacement
+        from posse.security import address
+
+        if self.bind:
+            address.check("--bind", self.bind, bind=True)
+        if self.on:
+            return DaskPlacement(self.on, self.per_worker, self.bind, self.coordinator)
+        if self.per_worker or self.bind or self.coordinator != "here":
+            raise InputError("--per-worker, --bind and --coordinator need --on dask://HOST:PORT")
+        return None
 
 
-def add_jobs(parser: Parser) -> None:
-    parser.option(
-        "--jobs N",
-        "number of processes that share work in memory (default: all cores)",
-        type=count,
-    )
+@shared
+class Json:
+    """In which form an outcome is printed."""
+
+    json: bool = False
+    """print one JSON document and nothing else"""
 
 
-def placement(options: argparse.Namespace) -> DaskPlacement | None:
-    """Where agents are placed; None on this machine."""
-    from posse.engines.start.dask import DaskPlacement
-    from posse.security import address
+@shared
+class Out(Json):
+    """Where a result goes."""
 
-    if options.bind:
-        address.check("--bind", options.bind, bind=True)
-    if options.on:
-        return DaskPlacement(options.on, options.per_worker, options.bind, options.coordinator)
-    if options.per_worker or options.bind or options.coordinator != "here":
-        raise InputError("--per-worker, --bind and --coordinator need --on dask://HOST:PORT")
-    return None
+    out: Folder | None = None
+    """directory for the result (default: a new one in runs/)"""
 
 
-def add_capture(parser: Parser) -> None:
-    """Add the file for frames that a process of a run on several machines sends."""
-    parser.option(
-        "--capture FRAMES",
-        "file for every frame that this process sends; posse frames shows it",
-        type=Path,
-    )
+@shared
+class Log:
+    """The log of a process, on standard error."""
+
+    log: Literal["text", "json"] = "text"
+    """format of the log: text, or one JSON object per line"""
+
+    def begin(self, who: str, *, insecure: bool) -> None:
+        """Write the log from now on."""
+        call.current().json_log = self.log == "json"
+        quiet = call.current().quiet
+        log.begin(who, insecure, logging.WARNING if quiet else logging.INFO, self.log)
 
 
-def add_result(parser: Parser) -> None:
-    parser.option("--out DIR", "directory for the result (default: a new one in runs/)", type=place)
-    add_json(parser)
+def _watched(_: Any, tokens: Sequence[Token]) -> tuple[str, ...]:
+    """Parse an address, if there is one."""
+    from posse.operate.web import place
+
+    for token in tokens:
+        place("--watch", token.value)
+    return tuple(token.value for token in tokens)
 
 
-def add_resumable(parser: Parser) -> None:
-    parser.option(
-        "--resumable",
-        "Ctrl-C and SIGTERM interrupt the run, and the same command resumes it; the default in "
-        "containers and batch systems. Else they end it",
-        action=argparse.BooleanOptionalAction,
-        default=None,
-    )
+@shared
+class Watched:
+    """Whether and where a run can be watched."""
+
+    watch: Annotated[
+        tuple[str, ...] | None,
+        Parameter(metavar="[HOST]:PORT", consume_multiple=(0, 1), converter=_watched),
+    ] = None
+    """serve a live page of the run and print its address; without one, which goes after FILE, only
+    for this machine, on a free port"""
+
+    def address(self) -> str | None:
+        """None without the option."""
+        return None if self.watch is None else (*self.watch, ":0")[0]
 
 
-def is_resumable(options: argparse.Namespace) -> bool:
+def is_resumable(asked: bool | None) -> bool:
     """Whether an interrupted run is to resume; the image of containers says so by POSSE_RESUMABLE.
 
     Batch systems and Kubernetes end processes that they start again elsewhere or later.
     """
-    if options.resumable is not None:
-        return bool(options.resumable)
-    return not _RESUMING.isdisjoint(os.environ)
+    return not _RESUMING.isdisjoint(os.environ) if asked is None else asked
 
 
-def add_json(parser: Parser) -> None:
-    parser.option("--json", "print one JSON document and nothing else")
-
-
-def add_volume(parser: argparse.ArgumentParser, default: object = argparse.SUPPRESS) -> None:
-    """Add how much is printed; a command keeps what is given before its name."""
-    either = parser.add_mutually_exclusive_group()
-    for short, long, meaning in (
-        ("-q", "--quiet", "print no progress and no closing table"),
-        ("-v", "--verbose", "print each run as it ends, and tracebacks of defects"),
-    ):
-        either.add_argument(short, long, action="store_true", default=default, help=meaning)
-
-
-def add_log(parser: Parser) -> None:
-    """Add the format of the log of a process, on standard error."""
-    parser.option(
-        "--log",
-        "format of the log: text, or one JSON object per line",
-        choices=("text", "json"),
-        default="text",
-    )
-
-
-def begin_log(options: argparse.Namespace, who: str, *, insecure: bool) -> None:
-    log.begin(who, insecure, logging.WARNING if options.quiet else logging.INFO, options.log)
-
-
-def console_of(options: argparse.Namespace) -> Console:
+def console() -> "Console":
     """The console for the outcome: standard output."""
     from rich.console import Console
 
-    return Console(quiet=options.quiet, markup=False, emoji=False)
+    return Console(quiet=call.current().quiet, markup=False, emoji=False)
 
 
 def print_json(document: Any) -> None:
     import msgspec
 
-    print(json.dumps(msgspec.to_builtins(document)))
+    print(json_module.dumps(msgspec.to_builtins(document)))
 
 
-def plan(options: argparse.Namespace, *overrides: Override) -> Plan:
-    """The plan of the run file with its overrides; later overrides win.
+class RunFile:
+    """A run file, read once: a pipe cannot be read twice."""
 
-    If they name another system, keys of the file that it does not know are left out, with a remark.
-    """
-    from posse.plan import no_place_for, prepare
-    from posse.spec.runfile import override, put, read
+    def __init__(self, path: Path, settings: Settings, *before: "Override") -> None:
+        """Changed by the settings; by `before` where nothing else sets the key."""
+        from posse.spec.runfile import read
 
-    if "given" not in options:
-        options.given = read(options.file)  # once, because a pipe can be read only once
-    original = options.given
-    raw = override(original, [*options.set, *overrides])
-    if raw.get("system") not in (None, original.get("system")):
-        for path in no_place_for(raw, original):
-            put(raw, path, None)
-            notes = vars(options).setdefault("left_out", set())
-            if (line := f"{path} is left out: {raw['system']} does not use it") not in notes:
-                log.remark(line)
-            notes.add(line)
-    return prepare(raw)
+        self.path = path
+        self._given = read(path)
+        self._changes = (*before, *settings.set)
+        self._said: set[str] = set()
+
+    def plan(self, *overrides: "Override") -> "Plan":
+        """The plan with the overrides; later ones win.
+
+        If they name another system, keys of the file that it does not know are left out, with a
+        remark.
+        """
+        from posse.plan import no_place_for, prepare
+        from posse.spec.runfile import override, put
+
+        raw = override(self._given, [*self._changes, *overrides])
+        if raw.get("system") not in (None, self._given.get("system")):
+            for path in no_place_for(raw, self._given):
+                put(raw, path, None)
+                if (
+                    line := f"{path} is left out: {raw['system']} does not use it"
+                ) not in self._said:
+                    log.remark(line)
+                self._said.add(line)
+        return prepare(raw)

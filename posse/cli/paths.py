@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from posse.cli import call
 from posse.errors import InputError
 from posse.gates import files
 
@@ -17,6 +18,7 @@ def result(out: Path | None, name: str) -> Path:
 
 def folder(path: Path) -> Path:
     """Make a folder and its parents; `InputError` if it cannot be written to."""
+    call.current().writing = path
     try:
         files.make_folder(path)
     except FileExistsError:
@@ -31,6 +33,7 @@ def folder(path: Path) -> Path:
 def file(path: Path) -> Path:
     """Make the folder of a file; `InputError` if the file cannot be written."""
     folder(path.parent)
+    call.current().writing = path
     if path.is_dir():
         raise InputError(f"{path} is a folder; name a file")
     if path.exists() and not os.access(path, os.W_OK):

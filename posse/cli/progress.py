@@ -1,11 +1,10 @@
 """Where a command shows its progress: on standard error, unless it is to be quiet."""
 
-import argparse
-
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from posse.cli import call
 from posse.cli.version import PLAIN_HINT, is_compiled
 from posse.log import LOG
 from posse.progress import Screen
@@ -59,11 +58,11 @@ class Objects(Screen):
         LOG.warning("%s", line)
 
 
-def screen(options: argparse.Namespace) -> Screen:
+def screen() -> Screen:
     """Where this command shows its progress."""
-    if options.quiet:
+    if call.current().quiet:
         return Screen()
-    if getattr(options, "log", "") == "json":
+    if call.current().json_log:
         return Objects()
     console = Console(stderr=True, highlight=False, markup=False, emoji=False)
     return Terminal(console) if console.is_terminal else PlainLines(console)

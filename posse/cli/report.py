@@ -1,17 +1,17 @@
-"""`posse report`: a page about one folder; `posse compare`: one about several on the same arms."""
+"""`posse report`: a page about one folder, or about several on the same arms."""
 
-import argparse
 import importlib.util
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from posse.cli import paths
-from posse.cli.options import add_trust, place
-from posse.cli.parser import Parser
+from cyclopts import Parameter
+
+from posse.cli import call, paths
+from posse.cli.options import File, Trust
 from posse.errors import InputError, PosseError
-from posse.gates.code import Imports
 from posse.log import remark
 from posse.measure.numbers import listed
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _NEEDED = ("jinja2", "matplotlib")
 
-SYSTEMS = "import the code of the systems that the results name, from their folders"
+_Format = Literal["html", "tex", "csv", "svg"]
 
 
 def require() -> None:
@@ -33,76 +33,67 @@ def require() -> None:
         )
 
 
-def add(parser: Parser) -> None:
-    parser.option("directory DIR", "directory of a run, a sweep or an audit", type=Path)
-    add_trust(parser, SYSTEMS)
-    parser.set_defaults(imports=Imports.NOTHING)
-    _add_format(parser)
-    parser.option(
-        "--for READER",
-        "board: one A4 to sign, with who sees what, what a person is charged, and the audit",
-        choices=("board",),
-        dest="reader",
-    )
-    parser.option("--audit DIR", "for the board: what posse audit found of this system", type=Path)
-    parser.option(
-        "--out FILE", "file or folder (default: DIR/report.html, else DIR/FORMAT)", type=place
-    )
+def report(
+    *directories: Path,
+    format: _Format = "html",
+    for_: Annotated[Literal["board"] | None, Parameter(name="--for")] = None,
+    audit: Annotated[Path | None, Parameter(metavar="DIR")] = None,
+    out: File | None = None,
+    trust: Trust = Trust(),
+) -> None:
+    """Write one page about a run, a sweep or an audit, or one that compares runs on the same arms.
+
+    Args:
+        directories: directory of a run, a sweep or an audit; several are compared
+        format: html, a page; for a paper a folder of tables as tex or csv, or of figures as svg
+        for_: board, one A4 to sign, with who sees what, what a person is charged, and the audit
+        audit: for the board, what posse audit found of this system
+        out: file or folder (default: DIR/report.html, compare.html for several, else FORMAT)
+    """
+    require()
+    if not directories:
+        raise InputError("posse report needs the directory of a run, a sweep or an audit")
+    if len(directories) > 1:
+        if for_ or audit:
+            raise InputError("--for and --audit are for one run; name one directory")
+        _write(_compared(directories, trust=trust.trust), format, out, Path("compare.html"))
+        return
+    directory = directories[0]
+    made = _one(directory, for_, audit, trust=trust.trust)
+    _write(made, format, out, directory / f"{for_ or 'report'}.html")
 
 
-def _add_format(parser: Parser) -> None:
-    parser.option(
-        "--format FORMAT",
-        "html: a page; for a paper a folder of tables as tex or csv, or of figures as svg",
-        choices=("html", "tex", "csv", "svg"),
-        default="html",
-    )
+def _one(directory: Path, reader: str | None, audit: Path | None, *, trust: bool) -> "Page":
+    from posse.report import audit as audited
+    from posse.report import board, comparison, read, run_page
+
+    if audited.is_audit(directory):
+        return audited.audit_page(directory)
+    all_series = read.find(directory, trust=trust)
+    if reader == "board" and read.is_run(directory):
+        return board.board_page(all_series[0], audit)
+    if reader == "board":
+        raise InputError(f"{directory} holds several runs; a board signs one")
+    if read.is_run(directory):
+        return run_page.run_page(all_series[0])
+    _say_what_is_passed_over(directory)
+    name = directory.resolve().name
+    title = f"{name}: {len(all_series)} series"
+    return comparison.several_page(all_series, title, "posse report")
 
 
-def _write(made: "Page", options: argparse.Namespace, default: Path) -> None:
+def _write(made: "Page", kind: _Format, out: Path | None, default: Path) -> None:
     """Write a page where `--out` says, and print the files."""
-    if options.format == "html":
-        options.out = paths.file(options.out or default)
-        made.write(options.out)
-        print(options.out)
+    if kind == "html":
+        file = paths.file(out or default)
+        made.write(file)
+        print(file)
         return
     from posse.report import formats
 
-    options.out = options.out or default.parent / options.format
-    for path in formats.write(made, options.format, options.out):
+    folder = call.current().writing = out or default.parent / kind
+    for path in formats.write(made, kind, folder):
         print(path)
-
-
-def add_compare(parser: Parser) -> None:
-    parser.option("directories DIR", "directory of a run or a sweep", type=Path, nargs="+")
-    add_trust(parser, SYSTEMS)
-    parser.set_defaults(imports=Imports.NOTHING)
-    _add_format(parser)
-    parser.option("--out FILE", "file or folder (default: compare.html, else FORMAT)", type=place)
-
-
-def run(options: argparse.Namespace) -> None:
-    require()
-    from posse.report import audit, board, comparison, read, run_page
-
-    directory = options.directory
-    audited = audit.is_audit(directory)
-    all_series = [] if audited else read.find(directory, trust=options.trust)
-    if audited:
-        made = audit.audit_page(directory)
-    elif options.reader == "board" and read.is_run(directory):
-        made = board.board_page(all_series[0], options.audit)
-    elif options.reader == "board":
-        raise InputError(f"{directory} holds several runs; a board signs one")
-    elif read.is_run(directory):
-        made = run_page.run_page(all_series[0])
-    else:
-        _say_what_is_passed_over(directory)
-        name = directory.resolve().name
-        made = comparison.several_page(
-            all_series, f"{name}: {len(all_series)} series", "posse report"
-        )
-    _write(made, options, directory / f"{options.reader or 'report'}.html")
 
 
 def _say_what_is_passed_over(directory: Path) -> None:
@@ -117,23 +108,16 @@ def _say_what_is_passed_over(directory: Path) -> None:
     ]
     if passed:
         names = listed([folder.name for folder in passed])
-        remark(f"not in this page: {names}; posse report draws each, posse compare several")
+        remark(f"not in this page: {names}; posse report draws each, or several that are named")
 
 
-def run_compare(options: argparse.Namespace) -> None:
-    require()
+def _compared(directories: Sequence[Path], *, trust: bool) -> "Page":
     from posse.report import comparison, differences, read
 
-    all_series = [
-        series
-        for directory in options.directories
-        for series in read.find(directory, trust=options.trust)
-    ]
+    all_series = [one for directory in directories for one in read.find(directory, trust=trust)]
     places = Counter(series.path.resolve() for series in all_series)
     if twice := [path for path, times in places.items() if times > 1]:
         raise InputError(f"{twice[0]} is named twice; name each run once")
-    if len(all_series) < 2:
-        raise InputError("posse compare needs at least two runs; use posse report for one")
     differences.require_same_arms(all_series)
     names = Counter(series.name for series in all_series)
     all_series = [
@@ -144,5 +128,4 @@ def run_compare(options: argparse.Namespace) -> None:
     ]
     systems = list(dict.fromkeys(series.spec.system for series in all_series))
     title = " · ".join(systems) if len(systems) > 1 else f"{systems[0]}, {len(all_series)} series"
-    made = comparison.several_page(all_series, title, "posse compare · the same arms")
-    _write(made, options, Path("compare.html"))
+    return comparison.several_page(all_series, title, "posse report · the same arms")

@@ -1,29 +1,36 @@
 """`posse run`, and how `posse coordinator` too makes a series of runs, and writes its folder."""
 
-import argparse
 import contextlib
-import json
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from cyclopts import Parameter
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from posse import api
-from posse.cli import paths, watch
-from posse.cli.options import add_runs, changes, console_of, is_resumable, placement
-from posse.cli.options import plan as plan_of
-from posse.cli.parser import Parser
+from posse.cli import call, paths, watch
+from posse.cli.options import (
+    Changes,
+    Out,
+    Placed,
+    RunFile,
+    Settings,
+    Watched,
+    console,
+    is_resumable,
+    print_json,
+)
 from posse.cli.progress import screen
 from posse.durable.directory import RunDirectory
 from posse.engines.start.room import cores
-from posse.errors import PosseError, RunFailed
+from posse.errors import InputError, PosseError, RunFailed
 from posse.gates import files, locks
 from posse.log import complain, remark
 from posse.operate.live import LiveFile
@@ -35,48 +42,76 @@ from posse.results.result import Links, Result
 from posse.results.verdict import why_no_answer
 
 
-def add(parser: Parser) -> None:
-    add_runs(parser)
-    watch.add_option(parser)
+def run(
+    file: Path,
+    /,
+    *,
+    over: Annotated[tuple[str, ...], Parameter(metavar="PATH=A,B,C", n_tokens=1)] = (),
+    settings: Settings = Settings(),
+    changes: Changes = Changes(),
+    placed: Placed = Placed(),
+    capture: Annotated[Path | None, Parameter(metavar="FRAMES")] = None,
+    watched: Watched = Watched(),
+    result: Out = Out(),
+) -> int:
+    """Run every agent and all repeats of a run file, for one result or for each of many values.
 
+    Args:
+        file: run file (TOML)
+        over: run the file for each of a key's values, in memory unless something says engine.kind;
+            repeat the option for all combinations of several keys
+        capture: file for every frame of all links, which posse frames shows
+    """
+    if over:
+        if watched.watch is not None or capture is not None:
+            raise InputError("--over goes with neither --watch nor --capture; leave it out")
+        from posse.cli.sweep import sweep
 
-def run(options: argparse.Namespace) -> int:
-    checked = plan_of(options, *changes(options))
-    on = placement(options)
+        return sweep(file, over, settings, changes, placed, result)
+    checked = RunFile(file, settings).plan(*changes.overrides(settings.set))
+    on = placed.placement()
     checked.require(None if on is None else 0)
-    jobs = options.jobs or cores()
-    if options.jobs and (checked.spec.engine.kind == "processes" or on):
+    jobs = placed.jobs or cores()
+    if placed.jobs and (checked.spec.engine.kind == "processes" or on):
         remark("--jobs has no effect: it shares runs in memory, without --on")
+    if capture is not None:
+        paths.file(capture)
 
     def opened(source: Plan, **given: Any) -> AbstractContextManager[api.RunMaker]:
-        return contextlib.nullcontext(partial(api.make_runs, source, jobs=jobs, on=on, **given))
+        make = partial(api.make_runs, source, jobs=jobs, on=on, capture=capture, **given)
+        return contextlib.nullcontext(make)
 
-    return carry_out(checked, options, opened, api.links_of(checked, on))
+    folder = paths.result(result.out, file.stem)
+    links = api.links_of(checked, on)
+    return carry_out(checked, folder, opened, links, json=result.json, watched=watched)
 
 
 def carry_out(
     plan: Plan,
-    options: argparse.Namespace,
+    folder: Path,
     opened: Callable[..., AbstractContextManager[api.RunMaker]],
     links: Links,
     journal: str = "",
+    *,
+    json: bool,
+    watched: Watched,
+    resumable: bool | None = None,
 ) -> int:
     """Make the runs that the folder of a plan lacks, and write the result of all.
 
     `opened` makes a context in which runs can be made. It is left when the result is safe. If no
     run is missing it is entered only for a `journal` in the folder: agents may wait for release.
     """
-    directory = RunDirectory(paths.result(options.out, options.file.stem), plan)
-    options.folder = directory.path
+    directory = RunDirectory(folder, plan)
     kept: list[bool] = []
     """Of each run that has ended whether it was there before."""
     repeat = plan.spec.repeat
     with locks.held(directory.path), ExitStack() as running:
         files.require_room(directory.path)
         directory.open()
-        running.enter_context(watch.serving(directory.path, options.watch, stay=True, trust=True))
+        running.enter_context(watch.serving(folder, watched.address(), stay=True, trust=True))
         live = running.enter_context(LiveFile(directory.path, plan))
-        shown = screen(options)
+        shown = screen()
         with RunProgress(plan, shown, live.observe) as progress:
             for advice in plan.advice():  # before the runs: there may never be a result
                 shown.warn(advice)
@@ -89,7 +124,7 @@ def carry_out(
             def ended(record: RunRecord, before: bool) -> None:
                 kept.append(before)
                 progress.done(before=before)
-                if options.verbose and not before:
+                if call.current().verbose and not before:
                     shown.say(f"run {record.run + 1} of {repeat}: {words.line(record)}")
 
             try:
@@ -101,37 +136,37 @@ def carry_out(
                         f"command with --out {directory.path} resumes from them"
                     )
                 interrupted = isinstance(error, KeyboardInterrupt)
-                if interrupted and (directory.path / journal).is_file() and is_resumable(options):
+                if interrupted and (directory.path / journal).is_file() and is_resumable(resumable):
                     remark(
                         f"interrupted; the same command with --out {directory.path} resumes, and "
                         f"posse abandon {directory.path} gives the run up"
                     )
                 raise
             result = plan.result(records, links)
-        code = _close(directory, result, options, sum(kept))
-        waited_for = journal and (is_resumable(options) or (directory.path / journal).exists())
+        code = _close(directory, result, sum(kept), json=json)
+        waited_for = journal and (is_resumable(resumable) or (directory.path / journal).exists())
         if all(kept) and waited_for:
             with opened(plan, over=True) as runs:
                 list(runs(()))
         return code
 
 
-def _close(directory: RunDirectory, result: Result, options: argparse.Namespace, kept: int) -> int:
+def _close(directory: RunDirectory, result: Result, kept: int, *, json: bool) -> int:
     """Write and show the result; print it if it cannot be written."""
     failed = None
     try:
         directory.complete(result)
-        options.written = directory.path
+        call.current().written = directory.path
     except OSError as error:
         failed = error.strerror or str(error)
         complain(
             f"the result cannot be written to {directory.path} ({failed}); it is printed instead"
         )
-    if options.json or failed:
-        json.dump(result.document(), sys.stdout)
-        print(flush=True)
+    if json or failed:
+        print_json(result.document())
+        sys.stdout.flush()
     else:
-        show(result, directory.path, console_of(options), kept)
+        show(result, directory.path, console(), kept)
     if failed:
         return 1
     without = [run for run in result.runs if not run.answered]
@@ -141,7 +176,7 @@ def _close(directory: RunDirectory, result: Result, options: argparse.Namespace,
     return RunFailed.exit_code if without else 0
 
 
-def show(result: Result, directory: Path, console: Console, kept: int = 0) -> None:
+def show(result: Result, directory: Path, to: Console, kept: int = 0) -> None:
     """Print what was found, what it cost, what it disclosed, and where it was written.
 
     `kept`: how many of the runs were there before.
@@ -153,7 +188,7 @@ def show(result: Result, directory: Path, console: Console, kept: int = 0) -> No
         )
     where = shlex.quote(str(directory))
     rows.append(("written to", f"{directory}; posse report {where} draws it"))
-    console.print(table(rows))
+    to.print(table(rows))
 
 
 def table(rows: Iterable[tuple[str, str]]) -> Table:

@@ -1,65 +1,72 @@
 """`posse simulate`: the real coordinator and agents under drawn faults, in virtual time."""
 
-import argparse
 import math
 import time
 from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from posse import testing
 from posse.cli import paths
-from posse.cli.options import FOREIGN, add_jobs, add_set, add_trust, number, plan, seconds
-from posse.cli.parser import Parser
+from posse.cli.options import Jobs, Number, RunFile, Seconds, Settings
 from posse.errors import InputError, RunFailed
 from posse.gates import files
 from posse.gates.decode import Undecodable, from_json
-from posse.plan import Plan
 from posse.testing.simulator.check import SimulatedTrial, space_time
 from posse.testing.simulator.faults import KINDS, InjectedFault
 
 
-def add(parser: Parser) -> None:
-    text = "run file (TOML); without one posse's own systems take turns"
-    parser.option("file FILE", text, nargs="?", type=Path)
-    add_set(parser, "override a key of the run file")
-    add_trust(parser, FOREIGN)
-    parser.option("--seeds N", "how many seeds to try", type=number, default=100)
-    parser.option("--first SEED", "the first of them", type=number, default=0)
-    parser.option("--within SECONDS", "try no more seeds after so long", type=seconds)
-    parser.option("--seed SEED", "try this seed alone", type=number)
-    parser.option("--faults JSON", "with --seed: these faults, not those that the seed draws")
-    text = f"draw only faults of these kinds: {', '.join(KINDS)}"
-    parser.option("--kinds KIND,…", text, default="")
-    text = "file for a space-time picture of the first failure, or of --seed"
-    parser.option("--picture SVG", text, type=Path)
-    add_jobs(parser)
+def simulate(
+    file: Path | None = None,
+    /,
+    *,
+    settings: Settings = Settings(),
+    seeds: Number = 100,
+    first: Number = 0,
+    within: Seconds | None = None,
+    seed: Number | None = None,
+    faults: Annotated[str, Parameter(metavar="JSON")] = "",
+    kinds: Annotated[str, Parameter(metavar="KIND,…")] = "",
+    picture: Annotated[Path | None, Parameter(metavar="SVG")] = None,
+    jobs: Jobs = Jobs(),
+) -> None:
+    """Try a run file under thousands of drawn faults.
 
-
-def run(options: argparse.Namespace) -> None:
-    source: Plan | None = plan(options) if options.file is not None else None
-    kinds = tuple(filter(None, options.kinds.split(","))) or KINDS
-    if unknown := sorted(set(kinds) - set(KINDS)):
+    Args:
+        file: run file (TOML); without one posse's own systems take turns
+        seeds: how many seeds to try
+        first: the first of them
+        within: try no more seeds after so long
+        seed: try this seed alone
+        faults: with --seed: these faults, not those that the seed draws
+        kinds: draw only faults of these kinds, such as cut or kill
+        picture: file for a space-time picture of the first failure, or of --seed
+    """
+    source = RunFile(file, settings).plan() if file is not None else None
+    chosen = tuple(filter(None, kinds.split(","))) or KINDS
+    if unknown := sorted(set(chosen) - set(KINDS)):
         raise InputError(f"--kinds {', '.join(unknown)}: unknown; known are {', '.join(KINDS)}")
-    file = paths.file(options.picture) if options.picture else None
-    seeds, faults = range(options.first, options.first + options.seeds), None
-    if options.seed is not None:
-        seeds = range(options.seed, options.seed + 1)
-    if options.faults:
-        if options.seed is None:
+    drawing = paths.file(picture) if picture else None
+    tries, given = range(first, first + seeds), None
+    if seed is not None:
+        tries = range(seed, seed + 1)
+    if faults:
+        if seed is None:
             raise InputError("--faults needs --seed, the seed whose run they disturb")
         try:
-            faults = from_json(options.faults, list[InjectedFault])
+            given = from_json(faults, list[InjectedFault])
         except Undecodable as error:
             raise InputError(f"--faults cannot be read: {error}") from None
     failed = tried = 0
-    over = math.inf if options.within is None else time.monotonic() + options.within
-    drawn = {"kinds": kinds, "faults": faults, "jobs": options.jobs}
-    for trial in testing.simulate(source, seeds=seeds, **drawn):
+    over = math.inf if within is None else time.monotonic() + within
+    for trial in testing.simulate(source, seeds=tries, kinds=chosen, faults=given, jobs=jobs.jobs):
         failed, tried = failed + bool(trial.violations), tried + 1
-        if file is not None and (trial.violations or options.seed is not None):
-            files.write(file, space_time(trial))
-            file = None
-        if trial.violations or options.seed is not None:
-            print(describe(trial, options.file))
+        if drawing is not None and (trial.violations or seed is not None):
+            files.write(drawing, space_time(trial))
+            drawing = None
+        if trial.violations or seed is not None:
+            print(describe(trial, file))
         if time.monotonic() > over:
             break
     if failed:

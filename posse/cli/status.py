@@ -1,51 +1,54 @@
 """`posse status`: who is up, what was heard, what is waited for."""
 
-import argparse
+from typing import Annotated
 
+from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Table
 
-from posse.cli import security
-from posse.cli.options import add_join, add_json, print_json, seconds
-from posse.cli.parser import Parser
+from posse.cli.options import Json, Seconds, print_json
+from posse.cli.security import Keys
 from posse.engines.inquiry import ask
 from posse.gates.shown import printable
-from posse.security import keys
+from posse.security import keys as key_files
 
 
-def add(parser: Parser) -> None:
-    add_join(parser)
-    add_json(parser)
-    parser.option("--wait SECONDS", "longest wait for an answer", type=seconds, default=5.0)
-    security.add(parser)
+def status(
+    *,
+    join: Annotated[str, Parameter(metavar="ADDRESS")],
+    wait: Seconds = 5.0,
+    how: Json = Json(),
+    keys: Keys = Keys(),
+) -> None:
+    """Ask a coordinator which agents are up and which it waits for.
 
-
-def run(options: argparse.Namespace) -> None:
-    security.check("--join", options.join, options)
-    if options.keys:
-        keys.wait_for(options.keys, options.wait_for_keys)
-    pair = keys.for_operator(options.keys) if options.keys else None
-    status = ask(options.join, pair, options.wait)
-    if options.json:
-        print_json(status)
+    Args:
+        join: address of the coordinator: tcp://HOST:PORT, or ipc://PATH on this machine
+        wait: longest wait for an answer
+    """
+    keys.check("--join", join)
+    keys.wait()
+    state = ask(join, key_files.for_operator(keys.keys) if keys.keys else None, wait)
+    if how.json:
+        print_json(state)
         return
     table = Table(box=None, pad_edge=False, show_header=False)
-    for rank in range(status.agents):
-        heard = status.heard_seconds_ago.get(rank)
-        last = printable(status.heard.get(rank) or "nothing")
+    for rank in range(state.agents):
+        heard = state.heard_seconds_ago.get(rank)
+        last = printable(state.heard.get(rank) or "nothing")
         table.add_row(
             f"agent {rank}",
             "not here" if heard is None else f"said {last} {heard:.1f} s ago",
-            f"waited for ({printable(status.waiting)})" if rank in status.waiting_for else "",
+            f"waited for ({printable(state.waiting)})" if rank in state.waiting_for else "",
         )
     console = Console(markup=False, emoji=False)
-    going = "a run is in progress" if status.running else "no run is in progress"
+    going = "a run is in progress" if state.running else "no run is in progress"
     console.print(
-        f"{status.arrived} of {status.agents} agents are here, {going}, runs completed: "
-        f"{status.runs_completed}"
+        f"{state.arrived} of {state.agents} agents are here, {going}, runs completed: "
+        f"{state.runs_completed}"
     )
     console.print(table)
-    if status.refused:
+    if state.refused:
         console.print(
-            "refused: " + ", ".join(f"{n} {printable(r)}" for r, n in status.refused.items())
+            "refused: " + ", ".join(f"{n} {printable(r)}" for r, n in state.refused.items())
         )

@@ -1,18 +1,18 @@
-"""`posse sweep`: a run file over all values of some keys, on all cores or on a Dask cluster."""
+"""`posse run --over`: all values of some keys, on all cores or on a Dask cluster."""
 
-import argparse
 import itertools
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 
 from posse import api
-from posse.cli import paths
-from posse.cli.options import add_runs, changes, console_of, placement, plan, print_json
-from posse.cli.parser import Parser
+from posse.cli import call, paths
+from posse.cli.options import Changes, Out, Placed, RunFile, Settings, console, print_json
 from posse.cli.progress import screen
 from posse.durable import batch
 from posse.durable.sweep import At, PointResult, SweepDirectory, Task
@@ -24,19 +24,7 @@ from posse.progress import Progress
 from posse.spec.runfile import parsed
 
 
-def add(parser: Parser) -> None:
-    add_runs(parser, engine="memory, unless --set or --over says engine.kind")
-    parser.option(
-        "--over PATH=A,B,C",
-        "key and its values; repeat the option to run all combinations of several keys",
-        action="append",
-        required=True,
-    )
-    # as the first override, so that any other wins; as a pair, which no user writes
-    parser.set_defaults(set=[("engine.kind", "memory")])
-
-
-def points(over: list[str]) -> list[At]:
+def points(over: Sequence[str]) -> list[At]:
     """Every combination of "path=a,b,c", as a dict from path to value."""
     axes: dict[str, list[Any]] = {}
     for axis in over:
@@ -53,26 +41,34 @@ def points(over: list[str]) -> list[At]:
     return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
 
 
-def run(options: argparse.Namespace) -> int:
+def sweep(
+    file: Path,
+    over: Sequence[str],
+    settings: Settings,
+    changes: Changes,
+    placed: Placed,
+    result: Out,
+) -> int:
     """Check every point, run what is missing, write and print the result of each."""
-    plans = [
-        (point, plan(options, *changes(options), *point.items())) for point in points(options.over)
-    ]
-    is_placed = placement(options) is not None
+    # as the first override, so that any other wins
+    source = RunFile(file, settings, ("engine.kind", "memory"))
+    own = changes.overrides(settings.set, over)
+    plans = [(point, source.plan(*own, *point.items())) for point in points(over)]
+    is_placed = placed.placement() is not None
     for _, checked in plans:
         checked.require(0 if is_placed else None)
-    folder = paths.result(options.out, f"sweep-{options.file.stem}")
-    sweep = SweepDirectory(folder, plans)
+    folder = paths.result(result.out, f"sweep-{file.stem}")
+    directory = SweepDirectory(folder, plans)
     runs = sum(checked.spec.repeat for _, checked in plans)
-    with locks.held(folder), Progress(f"{len(plans)} points", runs, screen(options)) as progress:
+    with locks.held(folder), Progress(f"{len(plans)} points", runs, screen()) as progress:
         files.require_room(folder)
-        sweep.open()
-        results = _carry_out(sweep, options, progress)
-    options.written = folder
-    if not (written := _write(sweep, results)) or options.json:
+        directory.open()
+        results = _carry_out(directory, placed, progress)
+    call.current().written = folder
+    if not (written := _write(directory, results)) or result.json:
         print_json(results)
     else:
-        _show(results, sweep, options)
+        _show(results, directory)
     failed = [point for point in results if point.failure is not None]
     for point in failed:
         complain(f"{point.directory}: {point.failure}")
@@ -97,14 +93,12 @@ def _write(sweep: SweepDirectory, results: list[PointResult]) -> bool:
     return True
 
 
-def _carry_out(
-    sweep: SweepDirectory, options: argparse.Namespace, progress: Progress
-) -> list[PointResult]:
+def _carry_out(sweep: SweepDirectory, placed: Placed, progress: Progress) -> list[PointResult]:
     """The result of each point, written as soon as its last run ends."""
     pieces = sweep.pieces()
     results: dict[int, PointResult] = {}
     try:
-        with closing(batch.carry_out(pieces, partial(_work, sweep, options))) as outcomes:
+        with closing(batch.carry_out(pieces, partial(_work, sweep, placed))) as outcomes:
             for done in outcomes:
                 place, number = pieces[done.place].task
                 progress.done(before=done.before, failed=isinstance(done.outcome, PosseError))
@@ -123,9 +117,9 @@ def _carry_out(
     return [results[place] for place in sorted(results)]
 
 
-def _work(sweep: SweepDirectory, options: argparse.Namespace, tasks: list[Task]) -> api.Outcomes:
+def _work(sweep: SweepDirectory, placed: Placed, tasks: list[Task]) -> api.Outcomes:
     """Make runs: those in memory all side by side, those as processes point after point."""
-    on = placement(options)
+    on = placed.placement()
     kinds = [sweep.points[place].plan.spec.engine.kind for place, _ in tasks]
     in_memory = [index for index, kind in enumerate(kinds) if kind == "memory"]
     if in_memory:
@@ -133,7 +127,7 @@ def _work(sweep: SweepDirectory, options: argparse.Namespace, tasks: list[Task])
             api.encode_run(sweep.points[place].plan, n)
             for place, n in (tasks[i] for i in in_memory)
         ]
-        for index, outcome in api.side_by_side(carried, options.jobs, on):
+        for index, outcome in api.side_by_side(carried, placed.jobs, on):
             yield in_memory[index], outcome
     others = [index for index, kind in enumerate(kinds) if kind == "processes"]
     for place, group in itertools.groupby(others, key=lambda index: tasks[index][0]):
@@ -152,7 +146,7 @@ _ONCE = ("n", "answer", "status")
 """Columns that are left out where all rows have the same."""
 
 
-def _show(results: list[PointResult], sweep: SweepDirectory, options: argparse.Namespace) -> None:
+def _show(results: list[PointResult], sweep: SweepDirectory) -> None:
     from posse.report import read
     from posse.report.differences import names
     from posse.report.headline import several
@@ -180,18 +174,18 @@ def _show(results: list[PointResult], sweep: SweepDirectory, options: argparse.N
         column.overflow = "fold"
     for row in rows:
         table.add_row(*(cell for place, cell in enumerate(row) if place not in same))
-    console = console_of(options)
-    console.print(table)
+    to = console()
+    to.print(table)
     if same:
-        console.print(
+        to.print(
             "in all rows: " + "; ".join(f"{columns[place]} {rows[0][place]}" for place in same),
             highlight=False,
         )
     series = read.find(sweep.folder)
     verdict = several(series, names(series)).verdict
-    console.print(f"{verdict.state}: {verdict.sentence}", highlight=False)
+    to.print(f"{verdict.state}: {verdict.sentence}", highlight=False)
     message = f"written to {sweep.folder}; posse report {sweep.folder} draws it"
-    console.print(message, soft_wrap=True, highlight=False)
+    to.print(message, soft_wrap=True, highlight=False)
 
 
 def _answer(point: PointResult) -> tuple[str, str, str]:

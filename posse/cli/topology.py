@@ -1,13 +1,12 @@
-"""`posse topology`: a `[topology]` in numbers and as a picture."""
+"""`posse check --topology`: a `[topology]` in numbers and as a picture."""
 
-import argparse
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from posse.cli import paths
-from posse.cli.options import add_json, add_run_file, number, print_json
-from posse.cli.parser import Parser
+from posse.cli.options import print_json
 from posse.errors import InputError, PosseError, SpecError
 from posse.gates import files
 from posse.measure.numbers import by_name, listed
@@ -20,35 +19,29 @@ from posse.topologies.sinks import find_sinks
 _PICTURES = (".png", ".svg")
 
 
-def add(parser: Parser) -> None:
-    add_run_file(parser)
-    parser.option("--run N", "number of the run whose graph is shown", type=number, default=0)
-    parser.option("--draw OUT", "draw the graph to this file, a .png or .svg", type=Path)
-    add_json(parser)
-
-
-def run(options: argparse.Namespace) -> None:
+def describe(
+    file: Path, changes: Sequence[str], number: int, draw: Path | None, *, json: bool
+) -> None:
     """Describe the graph of one run of a run file, and draw it if asked.
 
     The file needs only `[topology]` and, if that does not set the number of agents, `agents.count`.
     """
-    draw = options.draw
     if draw is not None and draw.suffix.lower() not in _PICTURES:
         raise InputError(f"--draw {draw}: the name must end in {' or '.join(_PICTURES)}")
     if draw is not None:
         paths.file(draw)
-    graph = _load(options.file, options.set, options.run)
-    if options.json:
+    graph = _load(file, changes, number)
+    if json:
         print_json(document(graph))
     else:
         _print(graph)
     if draw is not None:
         _picture(graph, draw)
-        if not options.json:
+        if not json:
             print(f"drawn to {draw}")
 
 
-def _load(path: Path, overrides: list[str], run: int) -> Graph:
+def _load(path: Path, overrides: Sequence[str], run: int) -> Graph:
     """The graph of one run of a run file; only the topology is checked."""
     raw = read(path, overrides)
     if "topology" not in raw:

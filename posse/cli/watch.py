@@ -1,6 +1,5 @@
 """`posse watch`: the page of a folder while runs go on; `--watch` serves it with the runs."""
 
-import argparse
 import tempfile
 import time
 import webbrowser
@@ -8,17 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from cyclopts import Parameter
 from rich.live import Live
 from rich.text import Text
 
 from posse.cli import report, streams
-from posse.cli.options import add_trust, console_of
-from posse.cli.parser import Parser
+from posse.cli.options import Trust, console
 from posse.errors import InputError, PosseError
 from posse.gates import files
-from posse.gates.code import Imports
 from posse.log import remark
 from posse.operate.live import STALE, read_live
 from posse.operate.web import place
@@ -33,48 +31,27 @@ _OF_THIS_MACHINE = ("127.0.0.1", "::1", "localhost")
 _IN_CLEAR = "anybody on the network path can read the page and its token; use ssh -L instead"
 
 
-def add(parser: Parser) -> None:
-    parser.option("directory DIR", "directory that runs write into", type=Path)
-    add_trust(parser, report.SYSTEMS)
-    parser.set_defaults(imports=Imports.NOTHING)
-    parser.option("--text", "show the run as text in this terminal (default: in the browser)")
-    parser.option(
-        "--at [HOST]:PORT",
-        "where to serve the page (default: only for this machine, on a free port)",
-        default=":0",
-    )
+def watch(
+    directory: Path,
+    /,
+    *,
+    text: bool = False,
+    at: Annotated[str, Parameter(metavar="[HOST]:PORT")] = ":0",
+    trust: Trust = Trust(),
+) -> None:
+    """Follow the runs that write into a folder, on a live page or as text.
 
-
-def add_option(parser: Parser) -> None:
-    """Add `--watch`: whether and where a run can be watched."""
-    parser.option(
-        "--watch [HOST]:PORT",
-        "serve a live page of the run and print its address (default: only for this machine, on a "
-        "free port)",
-        nargs="?",
-        const=":0",
-        type=_place,
-    )
-
-
-def _place(address: str) -> str:
-    """Parse an address; not a run file, which `--watch` in front of it would take for its own."""
-    try:
-        place("--watch", address)
-    except InputError as error:
-        raise argparse.ArgumentTypeError(
-            f"{error}; to give no address, put --watch after FILE"
-        ) from None
-    return address
-
-
-def run(options: argparse.Namespace) -> None:
-    if not options.directory.is_dir():
-        raise InputError(f"{options.directory}: is not a directory; give that of a run")
-    if options.text:
-        _show(options)
+    Args:
+        directory: directory that runs write into
+        text: show the run as text in this terminal (default: in the browser)
+        at: where to serve the page (default: only for this machine, on a free port)
+    """
+    if not directory.is_dir():
+        raise InputError(f"{directory}: is not a directory; give that of a run")
+    if text:
+        _show(directory)
         return
-    serve = serving(options.directory, options.at, "--at", trust=options.trust, farewell=0.0)
+    serve = serving(directory, at, "--at", trust=trust.trust, farewell=0.0)
     with serve as url, tempfile.TemporaryDirectory() as folder:
         # a browser's address stands in the list of processes, and the page's has its token
         private = Path(folder) / "watch.html"
@@ -85,27 +62,27 @@ def run(options: argparse.Namespace) -> None:
         streams.pause()
 
 
-def _show(options: argparse.Namespace) -> None:
+def _show(directory: Path) -> None:
     """Show the state in the terminal until the series is over."""
-    console = console_of(options)
+    to = console()
     shown_at = -_EVERY
-    current = read_live(options.directory)
+    current = read_live(directory)
     if current is None:
-        raise PosseError(f"no run goes on in {options.directory}; posse report shows what did")
-    with Live(console=console, auto_refresh=False) as moving:
+        raise PosseError(f"no run goes on in {directory}; posse report shows what did")
+    with Live(console=to, auto_refresh=False) as moving:
         while current is not None:
             state, age = current
             lines = state.lines()
             if age > STALE:
                 lines.append(f"its last news are {age:,.0f} s old")
             text = Text("\n".join(lines), no_wrap=True, overflow="ellipsis")
-            if console.is_terminal:
+            if to.is_terminal:
                 moving.update(text, refresh=True)
             elif time.monotonic() >= shown_at + _EVERY:
                 shown_at = time.monotonic()
-                console.print(text, soft_wrap=True)
+                to.print(text, soft_wrap=True)
             time.sleep(1.0)
-            current = read_live(options.directory)
+            current = read_live(directory)
 
 
 @contextmanager

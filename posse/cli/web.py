@@ -1,40 +1,38 @@
 """`--http`: health, readiness and metrics, during a command and for a while after it."""
 
-import argparse
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Annotated
 from wsgiref.types import WSGIApplication
 
-from posse.cli import streams
-from posse.cli.options import seconds
-from posse.cli.parser import Parser
+from cyclopts import Parameter
+
+from posse.cli import call, streams
+from posse.cli.options import Seconds, shared
 from posse.log import LOG
 from posse.operate.web import Web, place
 
 
-def add(parser: Parser) -> None:
-    parser.option(
-        "--http [HOST]:PORT",
-        "serve /healthz, /readyz and /metrics (for Prometheus) at this address; without HOST, only "
-        "for this machine",
-    )
-    parser.option(
-        "--linger SECONDS",
-        "how long to serve --http after the end, or until Ctrl-C or SIGTERM",
-        type=seconds,
-        default=30.0,
-    )
+@shared
+class Served:
+    """Where health and metrics are served, and how long."""
 
+    http: Annotated[str, Parameter(metavar="[HOST]:PORT")] = ""
+    """serve /healthz, /readyz and /metrics (for Prometheus) at this address; without HOST, only for
+    this machine"""
+    linger: Seconds = 30.0
+    """how long to serve --http after the end, or until Ctrl-C or SIGTERM"""
 
-def check(options: argparse.Namespace) -> None:
-    """Raise before anything starts if the address is invalid."""
-    if options.http:
-        place("--http", options.http)
+    def check(self) -> None:
+        """Raise before anything starts if the address is invalid."""
+        if self.http:
+            place("--http", self.http)
 
-
-def serve(options: argparse.Namespace, routes: Mapping[str, WSGIApplication]) -> None:
-    """Serve until the command has lingered after its end."""
-    options.until_end.enter_context(_lingering(Web("--http", options.http, routes), options.linger))
+    def serve(self, routes: Mapping[str, WSGIApplication]) -> None:
+        """Serve until the command has lingered after its end, if asked."""
+        if self.http:
+            made = Web("--http", self.http, routes)
+            call.current().until_end.enter_context(_lingering(made, self.linger))
 
 
 @contextmanager

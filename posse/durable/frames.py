@@ -123,7 +123,7 @@ def read(path: Path) -> Iterator[Frame]:
     reader = Reader(path)
     yield from reader.new()
     if not reader.begun:
-        raise InputError(f"{path} is not a capture; posse capture writes one")
+        raise InputError(f"{path} is not a capture; --capture of posse run writes one")
 
 
 class Reader:
@@ -162,7 +162,7 @@ class Reader:
             raise InputError(f"{self._path} cannot be read: {error.strerror}") from None
         except (ValueError, TypeError, msgpack.UnpackException):
             if not self.begun:
-                problem = "is not a capture; posse capture writes one"
+                problem = "is not a capture; --capture of posse run writes one"
             else:
                 problem = f"is damaged: its row {self._count + 1} is no frame"
             raise InputError(f"{self._path} {problem}") from None

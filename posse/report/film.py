@@ -1,7 +1,7 @@
 """A run as a film: who sent what to whom, beside its regret and the arms left at that time.
 
-The frames are those of a capture that lies in the run's folder as `frames`, such as `posse capture
-FILE --out DIR/frames` writes. What does not fit is left out, and the page says what.
+The frames are those of a capture that lies in the run's folder as `frames`, such as `posse run FILE
+--out DIR --capture DIR/frames` writes. What does not fit is left out, and the page says what.
 """
 
 import json

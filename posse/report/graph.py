@@ -1,4 +1,4 @@
-"""A graph as a picture: in the report as it was used, for `posse topology` as it is laid out."""
+"""A graph as a picture: in the report as it was used, for `check --topology` as it is laid out."""
 
 import math
 from collections import defaultdict

@@ -166,7 +166,7 @@ def _swept(path: Path) -> dict[str, dict[str, Any]]:
     try:
         return {point.directory: point.at for point in read_sweep(path)}
     except ValueError as error:
-        raise InputError(f"{path / SWEEP}: is not what posse sweep wrote ({error})") from None
+        raise InputError(f"{path / SWEEP}: is not what posse run --over wrote ({error})") from None
 
 
 def read(path: Path, *, trust: bool = False) -> Series:

@@ -9,7 +9,7 @@ signatures. Each party has a folder of its own:
     allowlist.toml                  all agents' public keys, by rank
 
 `posse keys DIR --rank 3` makes agent 3's folder on agent 3's machine, so that no secret travels;
-`posse allow` writes down others' public keys. `posse keys DIR --agents N` makes all parties'
+`posse keys DIR --allow` writes down others' public keys, and `--agents N` makes all parties'
 folders: DIR/coordinator, DIR/agent-0 and so on. DIR can be given for the folder of any of them.
 """
 
@@ -62,7 +62,7 @@ class Public:
     signs: bytes
 
     def __str__(self) -> str:
-        """The word that `posse allow` is given for these keys."""
+        """The word that `posse keys --allow` is given for these keys."""
         both = z85.decode(self.connects) + self.signs
         return _WORD + base64.urlsafe_b64encode(both).decode().rstrip("=")
 
@@ -94,7 +94,7 @@ class Public:
 
 
 def beginning(connects: str) -> str:
-    """How the word for `posse allow` begins of which only the key for connections is known."""
+    """How the word for `--allow` begins of which only the key for connections is known."""
     whole = str(Public(connects, bytes(_BYTES))) if connects else ""
     return whole[: len(_WORD) + _IN_REFUSALS] + "…"
 
@@ -190,7 +190,7 @@ class AgentKeys:
         if lacking:
             raise PosseError(
                 f"this agent's {ALLOWLIST} has no keys of agent {lacking[0]}, so its signatures "
-                f"cannot be checked; add them with posse allow DIR {lacking[0]} PUBLIC"
+                f"cannot be checked; add them with posse keys DIR --allow {lacking[0]} PUBLIC"
             )
         return Signer(self.own.signing, self.signers, name, register)
 
@@ -305,8 +305,8 @@ def for_coordinator(folder: Path, agents: int, *, resumes: bool = False) -> Coor
     if lacking and not (resumes and allowed):
         raise InputError(
             f"{path} has the keys of {agents - len(lacking)} agents and the run file asks for "
-            f"{agents}; agent {lacking[0]} is the first without. Add its key with posse allow, or "
-            "make all keys with posse keys DIR --agents N"
+            f"{agents}; agent {lacking[0]} is the first without. Add its key by posse keys "
+            "--allow, or make all keys with posse keys DIR --agents N"
         )
     known = CoordinatorKeys(pair, (), allowlist=path)
     known.refresh()

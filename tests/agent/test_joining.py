@@ -137,7 +137,7 @@ def test_a_name_may_come_to_mean_something_later(
 
 MISFITS = {
     "a stranger": (
-        r"does not know this agent's key(.|\n)*posse allow DIR 0 pk_",
+        r"does not know this agent's key(.|\n)*posse keys DIR --allow 0 pk_",
         r"its key pk_\S{42}… is not in the allowlist",
         "stranger-key",
     ),

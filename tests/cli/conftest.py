@@ -38,11 +38,7 @@ def posse(capsys: pytest.CaptureFixture[str]) -> Posse:
 
     def carry_out(*words: object, code: int = 0) -> CaptureResult[str]:
         capsys.readouterr()
-        ended: object
-        try:
-            ended = main([*map(str, words)])
-        except SystemExit as left:  # of the parser
-            ended = left.code
+        ended = main([*map(str, words)])
         printed = capsys.readouterr()
         assert ended == code, printed.err
         return printed

@@ -78,7 +78,7 @@ def test_an_interrupted_audit_says_where_it_goes_on(file, tmp_path, posse, monke
 @pytest.mark.slow
 def test_a_capture_is_looked_at(file, tmp_path, posse):
     frames = tmp_path / "frames"
-    posse("capture", file, "--engine", "memory", "--out", frames, "-q")
+    posse("run", file, "--engine", "memory", "--capture", frames, "-q")
     found = json.loads(posse("audit", "--captured", frames, "--json").out)
     # a run of the lab's, which the run file would have said: it reports what it did
     assert any("`Report`" in text for check in found for text in check["violations"])

@@ -1,4 +1,4 @@
-"""posse sweep, here and on a Dask cluster."""
+"""posse run --over, here and on a Dask cluster."""
 
 import json
 import signal

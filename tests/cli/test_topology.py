@@ -1,4 +1,4 @@
-"""posse topology."""
+"""posse check --topology."""
 
 import json
 import math

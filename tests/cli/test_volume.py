@@ -1,6 +1,5 @@
 """How much the command line says."""
 
-import argparse
 import json
 import logging
 from pathlib import Path
@@ -78,7 +77,7 @@ def test_only_one_of_both(posse):
 def test_what_a_peer_or_a_path_says_is_no_markup(capsys):
     result = api.run("ride.toml", repeat=1)
     result.runs[0].refused = {"[/nope]": 1, "[link=http://evil.example]posse[/link]": 2}
-    series.show(result, Path("runs/[/x]"), options.console_of(argparse.Namespace(quiet=False)))
+    series.show(result, Path("runs/[/x]"), options.console())
     shown = capsys.readouterr().out
     assert "1 [/nope], 2 [link=http://evil.example]posse[/link]" in shown
     assert "runs/[/x]" in shown

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from posse.cli import main
+from posse.cli.frame import options
 from posse.security import keys
 from tests.support.patience import PATIENCE
 from tests.support.remote import free_port
@@ -51,10 +52,13 @@ def test_it_gives_no_more_than_is_needed_and_what_was_killed_starts_again() -> N
 
 @pytest.mark.parametrize("name", ["coordinator", "agent"])
 def test_every_variable_is_an_options(name: str) -> None:
-    verbs = next(a.choices for a in main.parser()._actions if a.choices)
     given = variables(name)
+    known = {"POSSE_RUN"} | {
+        f"POSSE_{option.lstrip('-').replace('-', '_').upper()}"
+        for option in options(main.whole(), name)
+    }
     assert given.pop("POSSE_COMMAND") == name
-    assert set(given) <= set(verbs[name].variables)  # type: ignore[index]
+    assert set(given) <= known
 
 
 RUN = """

@@ -129,7 +129,7 @@ def test_a_revoked_agent_is_dismissed_and_stays_out_after_a_restart(posse: Posse
     coordinator, agents = posse.coordinator("--resumable"), posse.agents()
     posse.begun()
     agents[0].send_signal(signal.SIGSTOP)  # alone it would soon be at the horizon
-    ends(posse.posse("revoke", "keys/coordinator", "1"))
+    ends(posse.posse("keys", "keys/coordinator", "--revoke", "1"))
     assert "its key was revoked" in ends(agents[1], 1)
     stop(coordinator)
     again = posse.coordinator("--resumable")

@@ -103,7 +103,8 @@ def _carry_out(folder: str, words: list[str], out: Path, err: Path) -> None:
 def _serve() -> None:
     from posse.cli import main  # noqa: PLC0415
 
-    main.parser()  # every verb is loaded once
+    for verb in (whole := main.whole()):  # each is loaded once
+        whole[verb]
     for line in sys.stdin:
         folder, *words = json.loads(line)
         print(msgspec.json.encode(_forked(folder, words)).decode(), flush=True)

@@ -1,11 +1,9 @@
 """posse paper, the verb that the package posse-papers adds."""
 
-import argparse
 import re
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -24,9 +22,8 @@ if "paper" not in cli.added_verbs():
 
 
 def test_a_shell_completes_the_experiments_names() -> None:
-    parser = cli.parser(["paper"])
-    commands: Any = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
-    assert "rio-adversary" in commands.choices["paper"].offered["names"]()
+    names = cli.whole()["paper"].assemble_argument_collection()[0]
+    assert "rio-adversary" in names.parameter.completer(None)
 
 
 def test_the_list_has_minutes_and_the_last_verdict_beside_each_name(
@@ -62,11 +59,7 @@ def test_a_wrong_line_costs_a_sentence(
     line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    code: object
-    try:
-        code = cli.main(line.split())
-    except SystemExit as usage:
-        code = usage.code
+    code = cli.main(line.split())
     captured = capsys.readouterr()
     assert (code, captured.out) == (2, "")
     assert len(SENTENCE.findall(captured.err)) == 1, captured.err

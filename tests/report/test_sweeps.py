@@ -51,7 +51,7 @@ def test_points_are_read_in_their_order(sweep: Sweep) -> None:
     (swept / "sweep.json").unlink()  # as a kill leaves it
     assert len(read.find(swept)) == 6
     (swept / "sweep.json").write_text('[{"at": 1}]')
-    with pytest.raises(InputError, match="is not what posse sweep wrote"):
+    with pytest.raises(InputError, match="is not what posse run --over wrote"):
         read.find(swept)
 
 

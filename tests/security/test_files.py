@@ -55,7 +55,7 @@ def test_no_link_is_followed_when_keys_are_written(tmp_path: Path) -> None:
     (folder / "allowlist.toml").unlink()
     assert main(["keys", str(folder), "--rank", "0"]) == 0
     word = str(keys.own(folder, "agent-0"))
-    assert main(["allow", str(folder), "coordinator", word]) == 0
+    assert main(["keys", str(folder), "--allow", "coordinator", word]) == 0
     assert victim.read_text() == "precious"
     assert not stolen.exists()
     assert not (folder / "coordinator.key").is_symlink()

@@ -26,6 +26,7 @@ import tomli_w
 from markdown_it import MarkdownIt
 
 from posse.cli import main as cli
+from posse.errors import InputError
 from tests.support.patience import PATIENCE
 from tests.support.runfile import describe_run
 
@@ -192,6 +193,6 @@ def parse(command: str) -> None:
     if words[1] in cli.ELSEWHERE.keys() - cli.added_verbs().keys():
         return
     try:
-        cli.parser().parse_args([word for word in words[1:] if word != "&"])
-    except SystemExit:
-        raise AssertionError(f"{command}: the command line does not know it") from None
+        cli.parse([word for word in words[1:] if word != "&"])
+    except InputError as error:
+        raise AssertionError(f"{command}: {error}") from None
