@@ -176,16 +176,27 @@ def read(folder: str | Path, *, trust: bool = False) -> Result:
 
 
 def run_audit(
-    source: Source, *, runs: int = RUNS, jobs: int | None = None, **asked: Any
+    source: Source, *, runs: int | None = None, jobs: int | None = None, **asked: Any
 ) -> Document:
     """A lower bound on what messages tell of one reward, by `runs` on each of two data sets.
+
+    As `posse audit`, which by default makes no runs once coupled runs have refuted the claim, and
+    with `runs` makes them all the same. The field's noise, where python-dp is installed, has no
+    seed, so that figures differ a little from audit to audit.
 
     `asked` are `epsilon`, `delta`, `sees`, `watched`, `cases` and `budget`, the seconds of
     `--search`. What was found is `word` and `says`, with `finding` as a bool.
     """
     plan = changed(source, {"engine.kind": "memory"})
     names = noise.names() if noise.is_here() and plan.claim.mechanism != "none" else ""
-    asked_for = Audit(plan=plan, runs=runs, jobs=jobs, noise=names, **asked)
+    asked_for = Audit(
+        plan=plan,
+        runs=RUNS if runs is None else runs,
+        if_refuted=runs is not None,
+        jobs=jobs,
+        noise=names,
+        **asked,
+    )
     asked_for.require()
     return asked_for.document()
 

@@ -99,13 +99,18 @@ def threshold(delta: float, failure: float) -> int:
     return max(1, math.ceil(math.log(delta) / math.log(failure) - 1e-12))
 
 
+_MOST_EXPONENT = 700.0
+"""A larger one has no exponential as a float."""
+
+
 def corrupted_failure(eta: float, xi: float, arms: int, delta: float, variant: Variant) -> float:
     """η_ξ = 1 - (1-η)/(1-ξ)^(K-1), the failure probability left to one agent's test.
 
     From ξ = 1 - (1-η)^(1/(K-1)) on it is 0 or negative, and the printed test never eliminates.
     `corrected` stops at δ, where M = 1 already gives the guarantee.
     """
-    eta_xi = 1.0 - (1.0 - eta) / (1.0 - xi) ** (arms - 1)
+    # of many arms the divisor is 0 as a float, and the quotient beyond all
+    eta_xi = 1.0 - math.exp(min(math.log1p(-eta) - (arms - 1) * math.log1p(-xi), _MOST_EXPONENT))
     return max(eta_xi, delta) if variant == "corrected" else eta_xi
 
 

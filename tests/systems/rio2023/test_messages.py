@@ -55,6 +55,9 @@ def test_eta_xi_stops_at_delta_in_corrected_only() -> None:
     limit = 1 - 0.1 ** (1 / 9)
     assert corrupted_failure(0.9, limit + 1e-6, 10, 0.05, "printed") < 0
     assert corrupted_failure(0.9, limit + 1e-6, 10, 0.05, "corrected") == 0.05
+    # of 10,001 arms .9^10000 is 0 as a float
+    assert corrupted_failure(0.9, 0.1, 10_001, 0.05, "corrected") == 0.05
+    assert corrupted_failure(0.9, 0.1, 10_001, 0.05, "printed") < -1e300
 
 
 def test_epoch_length_by_hand() -> None:
