@@ -40,13 +40,14 @@ from posse.durable.lifetime import (
     pieces,
 )
 from posse.durable.persons import PersonsLedger, RunCost
+from posse.durable.programme import declare, on_plan
 from posse.errors import DiskTrouble, LogError, PosseError
 from posse.gates import files
 from posse.gates.databases import connect, plain, read_only
 from posse.gates.files import require_files
 from posse.gates.locks import take
 from posse.hosts.spending import RowsByArm, Spending, SpendingRequest
-from posse.protocol.accounting import admits
+from posse.protocol.accounting import Losses, admits
 from posse.protocol.errors import LocalProtocolError
 from posse.protocol.privacy import format_cost
 
@@ -79,6 +80,7 @@ class Ledger(Spending):
         self._rows: RowsByArm = None
         """The rows that this run may use."""
         self._live = False
+        self._declared: tuple[set[int], Losses] | None = None
         self._columns = LogColumns()
         """Whether each reward is a new row, one after those of the runs before."""
 
@@ -105,6 +107,7 @@ class Ledger(Spending):
             self._refuse_unnamed_beside(task)
             self._recognise(arms.content if isinstance(arms, Csv) else None)
             self._run = self._begun(task)
+            self._declared = on_plan(self._db, self._run, task.claim.cost)
             self._admit(task, arms)
             if not self._run:
                 self._enter(task)
@@ -117,6 +120,19 @@ class Ledger(Spending):
             self._remember_beside()
             self._db.execute("COMMIT")
         return self._run, self._rows
+
+    def declare(self, costs: list[Losses]) -> None:
+        """Keep what a series of runs costs a reward, before the first; `PosseError` after it."""
+        with self._opened():
+            if self._db.execute("SELECT 1 FROM runs").fetchone():
+                raise PosseError(
+                    f"{self._path} has runs already, and what is chosen after a run is no "
+                    "programme: declare it for rewards that no run has used"
+                )
+            self._db.execute("BEGIN IMMEDIATE")
+            declare(self._db, now(), costs)
+            self._db.execute("COMMIT")
+        self._close()
 
     def count_persons(self, task: SpendingRequest, arms: Arms) -> None:
         self._live = isinstance(arms, Live)
@@ -373,6 +389,10 @@ class Ledger(Spending):
             return True
         # the sums exceed the budget; composed at some δ, the losses may not
         slack = max(spent[1] + (task.claim.delta or 0.0), privacy.slack)
+        if self._declared is not None and self._declared[0].issuperset(runs):
+            at = max(slack, self._declared[1].delta)
+            if at <= privacy.delta and self._declared[1].epsilon(at) <= privacy.budget * rounding:
+                return True
         costs = [losses[run] for run in runs] + [task.claim.cost]
         return admits(costs, slack, privacy.budget, privacy.delta)
 

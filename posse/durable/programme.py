@@ -1,0 +1,142 @@
+"""Programmes: runs that are declared before the first of them, and what they cost together.
+
+What a run costs is known before any run of a programme was seen, so their exact total is a bound
+(an adaptive filter, which `accounting.admits` is, must allow for runs that were chosen by what the
+earlier ones showed). The ledger of a log keeps the declaration in its chain, and while the runs
+over the log are those that were declared, in their order, the total alone decides. From the first
+run that is not, the filter does.
+"""
+
+import math
+import sqlite3
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from posse.durable import chain
+from posse.errors import InputError
+from posse.gates import files
+from posse.gates.decode import Packed
+from posse.plan import Plan, prepare
+from posse.protocol.accounting import Losses, together
+from posse.protocol.privacy import format_cost
+from posse.spec import runfile
+from posse.spec.explain import convert
+
+ENTRY = "declare"
+
+_MOST = 10_000
+"""Runs of a programme."""
+
+_losses = Packed[Losses](Losses).read
+
+
+class DeclaredRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Runs of a run file, `times` times; `lab`: one with known means, for a forecast of regret."""
+
+    file: str
+    times: Annotated[int, Meta(ge=1, le=_MOST)] = 1
+    lab: str = ""
+
+
+class ProgrammeFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A file of declared runs, in their order."""
+
+    run: Annotated[list[DeclaredRun], Meta(min_length=1, max_length=1_000)]
+
+
+class Programme(msgspec.Struct, frozen=True, kw_only=True):
+    """Declared runs: by run its task, what a reward costs, and the lab's run file or ""."""
+
+    tasks: list[str]
+    costs: list[Losses]
+    labs: list[str]
+
+    def total(self, delta: float, count: int | None = None) -> float:
+        """ε at δ of the first `count` runs together, exactly; infinite where δ is too small."""
+        return together(self.costs[:count]).epsilon(delta)
+
+
+def read(path: Path) -> Programme:
+    """The programme of a file; `SpecError` or `InputError` where it has a mistake."""
+    raw = runfile.read(path)
+    asked = convert({"run": raw.get("run", [])}, ProgrammeFile, "")
+    tasks, costs, labs = [], [], []
+    for declared in asked.run:
+        plan = prepare(path.parent / declared.file)
+        for _ in range(declared.times):
+            tasks.append(_task(declared.file, plan))
+            costs.append(plan.claim.cost)
+            labs.append(str(path.parent / declared.lab) if declared.lab else "")
+    if len(tasks) > _MOST:
+        raise InputError(f"{path} declares {len(tasks):,} runs; there may be {_MOST:,}")
+    return Programme(tasks=tasks, costs=costs, labs=labs)
+
+
+def _task(file: str, plan: Plan) -> str:
+    claim = plan.claim
+    if claim.epsilon is None or not claim.holds:
+        raise InputError(
+            f"{file} cannot be declared: {plan.spec.system} has no ε that could be added up"
+        )
+    return f"{file}: {plan.spec.system}, {format_cost(claim.epsilon, claim.delta)}"
+
+
+def events(losses: Losses) -> Any:
+    """The same as a `DpEvent` of Google's dp-accounting; `InputError` where there is none.
+
+    Of what is no more known than ε, randomized response of two answers is the worst.
+    """
+    try:
+        import dp_accounting as dp  # noqa: PLC0415
+    except ImportError:
+        raise InputError(
+            "events need dp-accounting; install it with: python -m pip install dp-accounting"
+        ) from None
+    parts = [
+        dp.SelfComposedDpEvent(dp.LaplaceDpEvent(1 / cost), times)
+        for cost, times in losses.laplace
+        if cost
+    ]
+    parts += [
+        dp.RandomizedResponseDpEvent(2 / (1 + math.exp(cost)), 2)
+        for cost, times in losses.pure
+        for _ in range(times)  # of these its accountant ignores how often
+    ]
+    if losses.gaussian:
+        parts.append(dp.GaussianDpEvent(losses.gaussian**-0.5))
+    if losses.delta:
+        raise InputError(f"dp-accounting has no event for a δ by itself, here {losses.delta:.2g}")
+    return dp.ComposedDpEvent(parts)
+
+
+def declare(db: sqlite3.Connection, at: str, costs: list[Losses]) -> None:
+    """Enter a declaration, within the caller's transaction."""
+    chain.add(db, ENTRY, at, [msgspec.msgpack.encode(cost) for cost in costs])
+
+
+def on_plan(db: sqlite3.Connection, run: int, cost: Losses) -> tuple[set[int], Losses] | None:
+    """The declared runs so far, and what all declared cost a reward, if the next is one of them.
+
+    None if nothing is declared, or a run since then is not as declared. `run`: the next run's own
+    number, if it began before.
+    """
+    declared: list[Losses] = []
+    begun: dict[int, Losses | None] = {}
+    for kind, first, *rest in chain.entries(db):
+        if kind == ENTRY:
+            declared, begun = [_losses(packed) for packed in rest[0]], {}
+        elif kind == "begin" and first != run:
+            begun[first] = _losses(rest[-2]) if rest[-2] else None
+    so_far = [*begun.values(), cost]
+    if not declared or so_far != declared[: len(so_far)]:
+        return None
+    return set(begun), together(declared)
+
+
+def write_events(path: Path, programme: Programme) -> None:
+    """Write each run's `DpEvent`, as Python reads it, a line for each."""
+    lines = [repr(events(cost)) for cost in programme.costs]
+    files.write(path, "\n".join([*lines, ""]))
