@@ -36,6 +36,12 @@ def section(series: Series) -> Section:
     rows.sort(key=lambda row: (-row[2], -(row[1] or 0)))
     statuses = ", ".join(f"{s} ({n})" for s, n in Counter(r.status for r in series.runs).items())
     text = [f"How the runs ended: {statuses}."]
+    header = ("arm", "true mean", "runs", "agents", "pulls", "estimate")
+    columns = len(header) - (not known)
+    of_estimates = (
+        " The estimate is the last run's, with an interval: 95 % for all arms at once, whatever "
+        "decided who was pulled."
+    )
     return Section(
         id="found",
         title="What was found",
@@ -44,13 +50,12 @@ def section(series: Series) -> Section:
         tables=[
             table(
                 "The arms",
-                ("arm", "true mean", "runs", "agents", "pulls", "estimate"),
-                rows[:MOST_ROWS],
+                header[:columns],
+                [row[:columns] for row in rows[:MOST_ROWS]],
                 folded=len(rows) > 12,
                 note="Runs that named the arm; agents (of all runs) whose own answer it was; pulls "
                 "of a run. The true mean is averaged over agents, and – where it is not known, or "
-                "each run has its own. The estimate is the last run's, with an interval: "
-                "95 % for all arms at once, whatever decided who was pulled.",
+                f"each run has its own.{of_estimates * bool(known)}",
             )
         ],
     )

@@ -112,8 +112,12 @@ def _audited(folder: Path | None) -> str:
         return "No audit is beside this page: posse audit RUN.toml makes one, --audit DIR adds it."
     document = audit.read(folder)
     told = document.told
-    rows = [f"{capital(label)}: {said}." for label, said in document.rows if label in _AUDITED]
-    found = [f"{said}." for said in (told.sentence, *alerts(told))]
+    rows = [
+        f"{capital(label)}: {said.rstrip('.')}."
+        for label, said in document.rows
+        if label in _AUDITED
+    ]
+    found = [f"{said.rstrip('.')}." for said in (told.sentence, *alerts(told))]
     return " ".join(["An audit can refute a claim; it cannot prove one.", *found, *rows])
 
 
