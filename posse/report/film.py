@@ -14,7 +14,6 @@ from markupsafe import Markup
 from posse.durable import frames
 from posse.durable.frames import COORDINATOR, Frame
 from posse.errors import InputError
-from posse.measure.numbers import counted
 from posse.report.drawing import thin
 from posse.report.page import Film, Section
 from posse.report.picture import Band, Mark, arrows_of, picture
@@ -29,6 +28,9 @@ MOST_FRAMES = 600
 
 MOST_AGENTS = 16
 """Agents in a film, the first ones: more columns are not told apart."""
+
+MOST_FAULTS = 4
+"""Faults about which frames of a long run are kept, the first ones."""
 
 MOST_READ = 300_000
 """Frames of a capture that are looked at, some seconds' work."""
@@ -50,13 +52,14 @@ def section(series: Series) -> Section | None:
         made.text = [f"{error}."]
         return made
     of_run = [frame for frame in every if frame.run in (run.run, None)]
-    shown, left_out, gap = choose(of_run)
+    faults = sorted({gone.since for gone in run.missing})[:MOST_FAULTS]
+    shown, left_out, gaps = choose(of_run, faults)
     if not shown:
         made.text = [f"{path.name} has no frames of run {run.run}."]
         return made
     if len(every) == MOST_READ:
         left_out.append(f"all after the first {MOST_READ:,} of the capture")
-    made.film = draw(series, run, shown, gap)
+    made.film = draw(series, run, shown, gaps)
     made.text = [
         f"Run {run.run}: each arrow is a message, time runs downwards, and a capture says when a "
         "message was sent, not when it came. Point at an arrow for what it said; the slider moves "
@@ -68,14 +71,16 @@ def section(series: Series) -> Section | None:
     return made
 
 
-def choose(every: Sequence[Frame]) -> tuple[list[Frame], list[str], int | None]:
-    """At most `MOST_FRAMES`, what is left out in words, and the number of the frame after a gap.
+def choose(
+    every: Sequence[Frame], faults: Sequence[float] = ()
+) -> tuple[list[Frame], list[str], list[int]]:
+    """At most `MOST_FRAMES`, what is left out in words, and the numbers of frames after a gap.
 
-    First go those without a place in the picture, then heartbeats and the clock's own; then the
-    middle of the run.
+    First go those without a place in the picture, then heartbeats and the clock's own; then what is
+    neither at the beginning, nor at the end, nor about the time of one of the `faults`.
     """
     left_out: list[str] = []
-    gap = None
+    gaps: list[int] = []
     kept = list(every)
 
     def drop(what: str, keep: Iterable[Frame]) -> None:
@@ -95,10 +100,21 @@ def choose(every: Sequence[Frame]) -> tuple[list[Frame], list[str], int | None]:
     if len(kept) > MOST_FRAMES:
         drop("control frames, which are posse's own", [f for f in kept if f.plane != "control"])
     if len(kept) > MOST_FRAMES:
-        gap = half = MOST_FRAMES // 2
-        between = f"frames in the middle, between {_at(kept[half - 1])} and {_at(kept[-half])}"
-        drop(between, [*kept[:half], *kept[-half:]])
-    return kept, left_out, gap
+        places = _windows(kept, faults)
+        gaps = [n for n in range(1, len(places)) if places[n] > places[n - 1] + 1]
+        holes = [f"{_at(kept[places[n - 1]])} and {_at(kept[places[n]])}" for n in gaps]
+        drop(f"frames between {', '.join(holes)}", [kept[place] for place in places])
+    return kept, left_out, gaps
+
+
+def _windows(kept: Sequence[Frame], faults: Sequence[float]) -> list[int]:
+    """The places of the first and the last frames and of those about each fault."""
+    size, last = MOST_FRAMES // (2 + len(faults)), len(kept)
+    starts = [0, last - size]
+    for since in faults:
+        at = next((n for n, f in enumerate(kept) if (f.now or 0.0) >= since), last)
+        starts.append(max(0, min(at - size // 2, last - size)))
+    return sorted({place for start in starts for place in range(start, start + size)})
 
 
 def _ends(frame: Frame) -> int:
@@ -113,10 +129,10 @@ def _doubt(run: RunRecord, of_run: Sequence[Frame]) -> str:
     """A sentence if the capture has not the messages that the result counted."""
     sent = sum(frame.plane == "data" and not frame.resent for frame in of_run)
     counted_there = run.communication.data.messages
-    if counted_there is None or sent == counted_there:
+    if counted_there is None or sent == counted_there or run.missing or run.restarts:
         return ""
     return (
-        f"The capture has {counted(sent, 'data message')} of this run and its result "
+        f"The capture has {sent:,} data messages of this run and its result "
         f"{counted_there:,}: it is of another run, of one process, or was cut."
     )
 
@@ -131,10 +147,10 @@ def _in_rows(shown: Sequence[Frame]) -> Iterator[tuple[int, Frame]]:
         yield row, frame
 
 
-def draw(series: Series, run: RunRecord, shown: Sequence[Frame], gap: int | None) -> Film:
-    """The film of these frames; `gap` is the number of the one before which others lack."""
+def draw(series: Series, run: RunRecord, shown: Sequence[Frame], gaps: Sequence[int]) -> Film:
+    """The film of these frames; `gaps` are the numbers of those before which others lack."""
     rows = list(_in_rows(shown))
-    after_gap = None if gap is None else rows[gap][0]
+    after_gaps = {rows[gap][0]: shown[gap] for gap in gaps}
     times: list[float] = []
     for row, frame in rows:
         if row == len(times):
@@ -145,7 +161,7 @@ def draw(series: Series, run: RunRecord, shown: Sequence[Frame], gap: int | None
         f"time ({series.clock_unit})",
         [f"{time:.8g}" for time in times],
         arrows_of(rows, names),
-        () if gap is None or after_gap is None else [_gap(shown[gap], after_gap)],
+        [_gap(frame, row) for row, frame in after_gaps.items()],
         bands(run, times),
     )
     curves: list[tuple[str, bool, list[list[float]]]] = []
@@ -156,7 +172,7 @@ def draw(series: Series, run: RunRecord, shown: Sequence[Frame], gap: int | None
             pairs = figure.values(run, series.spec.arms.arm_count())
             curves.append((figure.y, True, [list(pair) for pair in thin(list(pairs), _POINTS)]))
     data = json.dumps(
-        {"unit": series.clock_unit, "times": times, "curves": curves, "gap": after_gap}
+        {"unit": series.clock_unit, "times": times, "curves": curves, "gaps": [*after_gaps]}
     )
     return Film(
         svg=Markup(drawn),

@@ -74,22 +74,33 @@ def _frames(count: int, agents: int, plane: str = "data") -> list[Frame]:
 
 
 def test_of_a_long_run_beginning_and_end_are_kept_and_the_rest_is_said() -> None:
-    kept, left_out, gap = film.choose(_frames(5_000, 8) + _frames(70, 8, "control"))
+    kept, left_out, gaps = film.choose(_frames(5_000, 8) + _frames(70, 8, "control"))
     assert [frame.now for frame in kept] == [*range(300), *range(4_700, 5_000)]
     assert left_out == [
         "70 control frames, which are posse's own",
-        "4,400 frames in the middle, between 299 and 4700",
+        "4,400 frames between 299 and 4700",
     ]
-    assert gap == 300
+    assert gaps == [300]
     kept, left_out, _ = film.choose(_frames(40, 40))
     assert [frame.now for frame in kept] == [*range(15)]
     assert left_out == ["25 frames from or to agents above 15"]
 
 
+def test_of_a_long_run_what_is_about_a_fault_is_kept_too() -> None:
+    kept, left_out, gaps = film.choose(_frames(5_000, 8), [2_000.0])
+    assert [frame.now for frame in kept] == [
+        *range(200),
+        *range(1_900, 2_100),
+        *range(4_800, 5_000),
+    ]
+    assert left_out == ["4,400 frames between 199 and 1900, 2099 and 4800"]
+    assert gaps == [200, 400]
+
+
 def test_its_size_is_bounded_whatever_was_sent(folder: Path) -> None:
     series = read.read(folder)
-    shown, _, gap = film.choose(_frames(5_000, 16))
-    drawn = film.draw(series, series.runs[0], shown, gap)
+    shown, _, gaps = film.choose(_frames(5_000, 16))
+    drawn = film.draw(series, series.runs[0], shown, gaps)
     assert len(drawn.svg) + len(drawn.data) < 400_000
 
 

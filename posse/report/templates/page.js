@@ -84,7 +84,7 @@ for (const form of document.querySelectorAll("form.ask")) {
   answer();
 }
 for (const film of document.querySelectorAll(".film")) {
-  const { unit, times, curves, gap } = JSON.parse(film.querySelector("script").textContent);
+  const { unit, times, curves, gaps } = JSON.parse(film.querySelector("script").textContent);
   const form = film.querySelector("form"), slider = form.querySelector("input[type=range]");
   const box = film.querySelector(".scroll"), svg = box.querySelector("svg");
   const arrows = [...svg.querySelectorAll(".r")];
@@ -127,7 +127,7 @@ for (const film of document.querySelectorAll(".film")) {
     place(here, 0, y + 2, svg.width.baseVal.value, y + 2);
     box.scrollTop = y - box.clientHeight / 2;
     const sent = arrows.find((arrow) => +arrow.dataset.r === row);
-    if (exact === null && row + 1 === gap) form.querySelector(".answer").textContent = "Messages of this time are left out.";
+    if (exact === null && gaps.includes(row + 1)) form.querySelector(".answer").textContent = "Messages of this time are left out.";
     else if (sent) told(sent);
   };
   box.addEventListener("scroll", () => {
