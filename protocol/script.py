@@ -254,11 +254,13 @@ class ScriptMachine:
             value = getattr(message, name)
             if what == "arm" and not value < self._context.arms:
                 raise RemoteProtocolError("no-such-arm", f"{type(message).__name__}.{name}")
+            if what == "arms" and not max(value, default=0) < self._context.arms:
+                raise RemoteProtocolError("no-such-arm", f"{type(message).__name__}.{name}")
             if what == "per arm" and len(value) != self._context.arms:
                 raise RemoteProtocolError(
                     "wrong-length", f"{type(message).__name__}.{name} has {len(value)} numbers"
                 )
-            if what != "arm" and not _finite(value):
+            if what in ("number", "per arm") and not _finite(value):
                 raise RemoteProtocolError("not-finite", f"{type(message).__name__}.{name}")
         if self._kept.get(sender) and self._bytes[sender] >= self._share:
             raise RemoteProtocolError(
@@ -423,6 +425,8 @@ def _checks(kind: type[Message]) -> tuple[tuple[str, str], ...]:
             continue
         if hint in (Arm, PerArm):
             found.append((name, "arm" if hint == Arm else "per arm"))
+        elif hint in (tuple[Arm, ...], list[Arm]):
+            found.append((name, "arms"))
         elif hint in (float, list[float], tuple[float, ...]):
             found.append((name, "number"))
     return tuple(found)

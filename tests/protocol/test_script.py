@@ -45,6 +45,10 @@ class Told(Message, frozen=True):
     sums: PerArm
 
 
+class Picks(Message, frozen=True):
+    arms: tuple[Arm, ...]
+
+
 class Pick(Message, frozen=True):
     arm: Arm
     weight: float = 1.0
@@ -171,6 +175,16 @@ def test_a_wait_for_nobody_is_said_once() -> None:
     assert after(server(one), *events) == [Finish("finished", 1)]
     with pytest.raises(NobodyLeft, match=r"the server's script waits for One\(Told\), but nobody"):
         after(server(lambda me: (yield Told)), *events)
+
+
+def test_each_arm_of_a_list_must_be_there() -> None:
+    machine = agent(lambda me: (yield Picks))
+    after(machine)
+    with pytest.raises(RemoteProtocolError) as refused:
+        machine.handle(Received(COORDINATOR, Picks((0, 2))), 0.0)
+    assert refused.value.reason == "no-such-arm"
+    assert not machine.keep([Received(COORDINATOR, Picks((2,)))])
+    assert machine.keep([Received(COORDINATOR, Picks(()))])
 
 
 BAD = {
