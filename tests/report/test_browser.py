@@ -46,7 +46,8 @@ def pages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     one = make(folder / "one")
     two = make(folder / "two-with-a-long-name", system="mase", parameters={})
-    assert cli.main(["capture", str(one / "spec.toml"), "--out", str(one / "frames")]) == 0
+    again = ["run", str(one / "spec.toml"), "--out", str(folder / "again")]
+    assert cli.main([*again, "--capture", str(one / "frames")]) == 0
     assert cli.main(["report", str(one)]) == 0
     assert cli.main(["compare", str(one), str(two), "--out", str(folder / "compare.html")]) == 0
     long = [

@@ -15,10 +15,16 @@ from tests.report.test_report import make
 from tests.support.browser import CHROMIUM, Browser
 
 
+def _capture(made: Path, *more: str) -> None:
+    """The frames of the same seed, into the folder of its run."""
+    words = ["run", str(made / "spec.toml"), "--out", str(made.parent / "again"), *more]
+    assert cli.main([*words, "--capture", str(made / film.FRAMES)]) == 0
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = make(tmp_path_factory.mktemp("film") / "run", agents={"count": 6})
-    assert cli.main(["capture", str(made / "spec.toml"), "--out", str(made / film.FRAMES)]) == 0
+    _capture(made)
     assert cli.main(["report", str(made)]) == 0
     return made
 
@@ -58,8 +64,7 @@ def test_without_a_capture_there_is_no_film(tmp_path: Path) -> None:
 
 def test_a_capture_of_another_run_or_no_capture_is_said(tmp_path: Path) -> None:
     made = make(tmp_path / "run", repeat=1)
-    other = ["capture", str(made / "spec.toml"), "--set", "agents.count=17", "--out"]
-    assert cli.main([*other, str(made / film.FRAMES)]) == 0
+    _capture(made, "--set", "agents.count=17")
     doubt = _film(made).text[0]
     assert doubt.startswith("The capture has ")
     assert doubt.endswith("it is of another run, of one process, or was cut.")

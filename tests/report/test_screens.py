@@ -4,14 +4,19 @@ import os
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from posse.cli import main as cli
+from posse.report.read import read
+from posse.report.run_page import run_page
 from posse_arena.page import arena_page
 from posse_arena.result import read as read_arena
 from posse_arena.verb import LIGHT
+from tests.operate.test_live import STATE
 from tests.report.test_browser import CUT_OFF
 from tests.report.test_report import make
+from tests.report.test_under_way import under_way_with
 from tests.support.browser import CHROMIUM, Browser
 
 ROOT = Path(__file__).parents[2]
@@ -22,7 +27,7 @@ pytestmark = [
     pytest.mark.slow,
 ]
 
-KINDS = ("report", "board", "compare", "sweep", "audit", "arena", "unfinished")
+KINDS = ("report", "board", "compare", "sweep", "audit", "arena", "unfinished", "live")
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +37,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     two = make(folder / "two", system="mase", parameters={}, repeat=5)
     run = folder / "one" / "spec.toml"
     for words in (
-        ["capture", run, "--out", one / "frames"],
+        ["run", run, "--out", folder / "again", "--capture", one / "frames"],
         ["report", one],
         ["report", one, "--for", "board"],
         ["compare", one, two, "--out", folder / "compare.html"],
@@ -53,7 +58,17 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "audit": folder / "audit" / "report.html",
         "arena": folder / "arena.html",
         "unfinished": two / "report.html",
+        "live": _live(one, folder / "live.html"),
     }
+
+
+def _live(run: Path, page: Path) -> Path:
+    """A series under way with all that can happen to agents; it does not ask for its next page."""
+    linked = msgspec.structs.replace(STATE.run, links=[(0, 1), (1, 2)])
+    state = msgspec.structs.replace(STATE, run=linked)
+    html = run_page(under_way_with(read(run), state)).html()
+    page.write_text(html.replace("<body data-live", "<body"))
+    return page
 
 
 @pytest.fixture(scope="module")

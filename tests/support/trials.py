@@ -330,7 +330,15 @@ def disk(chance: random.Random, folder: Path) -> None:
                 str(folder / "out"),
             ],
             ["keys", str(folder / "keys"), "--agents", "2"],
-            ["capture", str(run), "-q", "--out", str(folder / "frames")],
+            [
+                "run",
+                str(run),
+                "-q",
+                "--out",
+                str(folder / "out"),
+                "--capture",
+                str(folder / "frames"),
+            ],
         )
     )
     code = chance.choice((errno.ENOSPC, errno.EIO, errno.EROFS, errno.ENOLCK, errno.EDQUOT))
