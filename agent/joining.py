@@ -166,6 +166,11 @@ class Joining:
             sent,
         )
 
+    def require_still(self, setup: AgentSetup) -> None:
+        """`PosseError` unless this agent would accept what its journal has of a run."""
+        if self._own_run is not None:
+            self._own_run.require_still(setup)
+
     def recover(self, rank: int, offset: int, incarnation: bytes, starts: int, now: float) -> None:
         """Resume after a kill when linked, at the `starts`th restart; `offset` in nanoseconds."""
         self.rank = rank

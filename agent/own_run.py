@@ -32,6 +32,15 @@ class TheirRun:
             )
         return setup
 
+    def require_still(self, setup: AgentSetup) -> None:
+        """`PosseError` unless a run that broke off, by its journal, is one to accept as it is."""
+        if self.accept(setup) != setup:
+            raise PosseError(
+                "this agent's journal has a run with other arms, limits or another folder than its "
+                "own run file says now; give it the run file with which that run began, or remove "
+                "the journal, after which it takes no further part in that run"
+            )
+
     def remarks(self, setup: AgentSetup) -> list[LogLine]:
         """Log lines to write before any reward is used: what this agent discloses in the field."""
         if setup.mode != "field":

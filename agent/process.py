@@ -527,6 +527,7 @@ class AgentProcess:
     def _recover(self, journal: Journal, before: Beginning) -> None:
         """Restore the state at the time of the kill, from the journal."""
         rank, setup = before.rank, before.setup
+        self.joining.require_still(setup)
         self._only_recovered = True
         self.joining.recover(rank, before.offset, before.incarnation, journal.starts, self._now())
         self._open_inbox(setup.system, rank, before.inbox)

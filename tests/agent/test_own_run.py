@@ -95,6 +95,24 @@ def test_real_rewards_are_not_given_to_the_labs_noise_unless_asked(mode: str) ->
     own_data(lab=True).accept(told(run))
 
 
+def test_a_run_that_broke_off_must_be_as_the_run_file_says_now(tmp_path: Path) -> None:
+    """What a journal has was accepted when the run began; the run file may have changed since."""
+    ours = central(arms=CSV, base=str(tmp_path), privacy={"budget": 2.0})
+    kept = OwnRun(ours, lab=True).accept(told(ours))
+    OwnRun(ours, lab=True).require_still(kept)
+    own_data().require_still(own_data().accept(private()))
+    for changed in (
+        central(arms=CSV, base=str(tmp_path), privacy={"budget": 1.0}),
+        central(arms=CSV | {"clip": [0.0, 2.0]}, base=str(tmp_path), privacy={"budget": 2.0}),
+    ):
+        with pytest.raises(PosseError, match="journal has a run with other arms, limits or"):
+            OwnRun(changed, lab=True).require_still(kept)
+    with pytest.raises(PosseError, match="opens no path and no code from the network"):
+        TheirRun().require_still(kept)
+    with pytest.raises(PosseError, match="journal has a run with other arms, limits or"):
+        own_data(budget=0.9).require_still(own_data().accept(private()))
+
+
 def test_with_data_of_its_own_the_claim_is_that_of_its_persons() -> None:
     """ε = .5 for a reward: the agent allows two of each person, and its budget is theirs."""
     of_two: dict[str, Any] = {"person": "who", "rewards_per_person": 2}
