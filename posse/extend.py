@@ -44,7 +44,7 @@ from posse.protocol.machine import (
 )
 from posse.protocol.message import Message
 from posse.protocol.noise import Noise
-from posse.protocol.privacy import Claim, Guarantee, Neighbours, Release
+from posse.protocol.privacy import Claim, Guarantee, Neighbours, OneRecord, OneReward, Release
 from posse.results.base import Results, Standing
 from posse.results.figures import Figure
 from posse.results.record import Detail
@@ -104,6 +104,8 @@ __all__ = [
     "Noise",
     "Note",
     "Observed",
+    "OneRecord",
+    "OneReward",
     "Parameters",
     "PeerFinished",
     "PeerLost",

@@ -15,7 +15,7 @@ from posse.protocol.bounds import Arm
 from posse.protocol.estimates import Estimate, released
 from posse.protocol.machine import COORDINATOR, Broadcast, Finish, Note, Parameters, Pull, Send
 from posse.protocol.message import Message
-from posse.protocol.privacy import Claim, Epsilon
+from posse.protocol.privacy import Claim, Epsilon, OneReward
 from posse.protocol.script import (
     FromAll,
     FromSome,
@@ -63,6 +63,7 @@ __all__ = [
     "Noisy",
     "Note",
     "One",
+    "OneReward",
     "Parameters",
     "Pending",
     "PerArm",

@@ -1,6 +1,6 @@
 """Releases of noisy values and what they cost, and the claims of a run about them."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 import numpy as np
@@ -14,6 +14,9 @@ REWARD = "the value of one reward of one agent, its arm and place fixed"
 """The unit of a claim about rewards: neighbouring data sets differ in the value of one reward. They
 do not lack it or have it at another arm: all later rewards would then shift to other statistics.
 """
+
+PULL = "one pull of one agent, its features and its reward"
+"""The unit of a claim about records."""
 
 PERSON = "all rewards of one person at one agent"
 """The unit of a claim about persons begins with this."""
@@ -114,6 +117,33 @@ class Neighbours(msgspec.Struct, frozen=True, kw_only=True):
         return f"{reward} is {value:g} or {other:g}; all others by arm: {rest}"
 
 
+class OneReward(msgspec.Struct, frozen=True, tag=True):
+    """Neighbouring data sets differ in the value of one reward, its arm and place fixed."""
+
+    unit: ClassVar[str] = REWARD
+
+
+class OneRecord(msgspec.Struct, frozen=True, tag=True):
+    """They differ in one pull's record: what was seen of the arms before it, and its reward."""
+
+    unit: ClassVar[str] = PULL
+
+
+class OnePerson(msgspec.Struct, frozen=True, tag=True):
+    """They differ in the values of all rewards of one person at one agent, at most `rewards`."""
+
+    rewards: Annotated[int, Meta(ge=1)]
+
+    @property
+    def unit(self) -> str:
+        """What is protected, in words."""
+        return f"{PERSON}, at most {self.rewards}, with arm and place fixed"
+
+
+Change = OneReward | OneRecord | OnePerson
+"""What a mechanism protects: the change between two data sets for which it computes."""
+
+
 class Promise(msgspec.Struct, frozen=True, kw_only=True):
     """What a system promises: the part of a `Claim` that results show.
 
@@ -175,17 +205,31 @@ class Promise(msgspec.Struct, frozen=True, kw_only=True):
 class Claim(Promise, frozen=True, kw_only=True):
     """What a system promises, and how `posse audit` tests it.
 
+    `change` is what the numbers are for, without which there are none (`LocalProtocolError`);
+    `unit` says it in words, its own unless others are given.
     `sees` is what the adversary sees and `worst` has data sets on which the claim is tight. `guess`
     bounds the probability that the adversary names the best arm, if that is the claim. `losses` is
     what one unit costs by the law of the noise; without it no more is known than `epsilon`.
     `honest` agents' noise in one sum protects it, where noise is shared.
     """
 
+    unit: str = ""
+    change: Change | None = None
     sees: AdversaryView = "messages"
     worst: tuple[Neighbours, ...] = ()
     guess: float | None = None
     losses: Losses = NO_LOSSES
     honest: int = 1
+
+    def __post_init__(self) -> None:
+        if self.epsilon is not None and self.change is None:
+            raise LocalProtocolError(
+                f"a claim of ε = {self.epsilon:.4g} must say for which change: "
+                "Claim(change=OneReward(), …), OneRecord() or OnePerson(m)"
+            )
+        if not self.unit:
+            unit = REWARD if self.change is None else self.change.unit
+            msgspec.structs.force_setattr(self, "unit", unit)
 
     @property
     def cost(self) -> Losses:
@@ -222,9 +266,11 @@ class Claim(Promise, frozen=True, kw_only=True):
             epsilon=person.epsilon,
             delta=person.delta,
             formula=f"one reward: {cost}{f', {self.formula}' * bool(self.formula)}",
-            unit=f"{PERSON}, at most {rewards}, with arm and place fixed",
+            change=OnePerson(rewards),
+            unit=OnePerson(rewards).unit,
             besides=tuple(
                 Claim(
+                    change=self.change,
                     mechanism=self.mechanism,
                     epsilon=other.epsilon,
                     delta=other.delta,

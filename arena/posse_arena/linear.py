@@ -50,6 +50,7 @@ from posse.extend import (
     Message,
     Network,
     Noise,
+    OneRecord,
     Parameters,
     PeerFinished,
     Pull,
@@ -447,9 +448,9 @@ def check_features(spec: RunSpec, parameters: LinearParameters) -> None:
 def _claim(context: ClaimContext) -> Claim:
     printed = context.variant == "printed"
     return Claim(
+        change=OneRecord(),
         mechanism="laplace",
         epsilon=context.parameters.epsilon,
-        unit="one pull of one agent, its features and its reward",
         holds=not printed,
         note="A reward decides when sums are sent and which features are in them, so it moves them "
         "by more than its own term." * printed,

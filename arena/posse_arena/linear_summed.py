@@ -30,6 +30,7 @@ from posse.extend import (
     MaskedSum,
     Message,
     MessageReader,
+    OneRecord,
     Purpose,
     Received,
     Release,
@@ -217,9 +218,9 @@ def _claim(context: ClaimContext) -> Claim:
     p: SummedParameters = context.parameters
     enough = p.enough(context.agents)
     return Claim(
+        change=OneRecord(),
         mechanism="discrete-laplace",
         epsilon=p.epsilon,
-        unit="one pull of one agent, its features and its reward",
         adversary="the server, which follows the protocol, together with all agents but "
         f"{enough} honest ones of {context.agents}",
         sees="coordinator",

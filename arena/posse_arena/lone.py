@@ -28,6 +28,7 @@ from posse.extend import (
     FloatArray,
     Neighbours,
     Noise,
+    OneReward,
     Parameters,
     Pull,
     Pulled,
@@ -151,6 +152,7 @@ def _make(context: AgentContext, index: IndexOf) -> BatchedAgent:
 
 def _claim(context: ClaimContext) -> Claim:
     return Claim(
+        change=OneReward(),
         mechanism="laplace",
         epsilon=context.parameters.epsilon,
         adversary="whoever sees the agent's pulls and its answer",

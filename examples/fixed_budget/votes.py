@@ -35,6 +35,7 @@ from posse.extend import (
     Message,
     Neighbours,
     Noise,
+    OneReward,
     Parameters,
     PeerFinished,
     Pull,
@@ -183,6 +184,7 @@ def check(spec: RunSpec, parameters: HalvingParameters) -> None:
 def claim(context: ClaimContext) -> Claim:
     """What is protected, and where it is tightest: a reward that decides between level arms."""
     return Claim(
+        change=OneReward(),
         mechanism="laplace",
         epsilon=context.parameters.epsilon,
         unit="one reward of one agent",

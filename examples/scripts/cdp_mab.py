@@ -71,7 +71,7 @@ def server(me):
 def claim(context):
     epsilon = context.agents * context.parameters.epsilon
     why = "Each reward is in one noisy mean."
-    return Claim(mechanism="laplace", epsilon=epsilon, formula="Mε", proof=why)
+    return Claim(change=OneReward(), mechanism="laplace", epsilon=epsilon, formula="Mε", proof=why)
 
 
 hears = {"to_agents": (ActiveArms,), "to_server": (NoisyMeans,)}

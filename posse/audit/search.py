@@ -27,7 +27,6 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from posse.arms import LinearArms
 from posse.arms.csv import CsvArms
 from posse.audit.canaries import cost_of
 from posse.audit.replay import (
@@ -48,7 +47,7 @@ from posse.plan import Plan, decode_plan
 from posse.protocol.arrays import FloatArray, IntArray
 from posse.protocol.machine import COORDINATOR, peer_name
 from posse.protocol.message import Plane, kind_name
-from posse.protocol.privacy import AdversaryView
+from posse.protocol.privacy import AdversaryView, OneRecord
 from posse.protocol.wire import HEADER, read_header
 from posse.spec.privacy import PrivacySpec
 from posse.system.record import LabOnly
@@ -194,9 +193,6 @@ class Hunt:
         except ApartError as error:
             self.violations.append(f"{error} ({drawn.says})")
 
-    def _features(self) -> bool:
-        return isinstance(self.plan.spec.arms, LinearArms)
-
 
 @dataclass
 class _Drawn:
@@ -247,7 +243,7 @@ class _Drawn:
         if change < 0.4 or not run.used:
             self._note("all rewards others")
             coupler.again(run, self._base(), self._other_features())
-        elif change < 0.6 and hunt._features():
+        elif change < 0.6 and isinstance(plan.reward_claim.change, OneRecord):
             self._one_record(coupler, run)
         elif change < 0.8:
             self._rewards(coupler, run, base, 1)

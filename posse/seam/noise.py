@@ -17,6 +17,7 @@ from posse.protocol.privacy import (
     Claim,
     Epsilon,
     Neighbours,
+    OneReward,
     Release,
     slack,
 )
@@ -48,6 +49,7 @@ __all__ = [
     "Losses",
     "Neighbours",
     "Noise",
+    "OneReward",
     "Release",
     "SeededNoise",
     "TreeSums",

@@ -46,7 +46,9 @@ def server(me):
 
 def claim(context):
     why = "An explored reward in [0, 1] is in one noisy sum; what is exploited is not used."
-    return Claim(mechanism="laplace", epsilon=context.parameters.epsilon, proof=why)
+    return Claim(
+        change=OneReward(), mechanism="laplace", epsilon=context.parameters.epsilon, proof=why
+    )
 
 
 SYSTEM = system(

@@ -7,7 +7,7 @@ from typing import Any
 
 from posse.arms.csv import CsvArms
 from posse.measure.numbers import counted
-from posse.protocol.privacy import AdversaryView, Claim, format_cost
+from posse.protocol.privacy import AdversaryView, Claim, OneReward, format_cost
 from posse.spec.privacy import PrivacySpec
 from posse.spec.runfile import RunSpec
 
@@ -19,7 +19,7 @@ SERVER = {False: "which follows the protocol", True: "even one that lies"}
 
 TIMING = "when a message is sent, and so how long the rewards before it took"
 
-released = partial(Claim, mechanism="laplace", uncovered=TIMING)
+released = partial(Claim, change=OneReward(), mechanism="laplace", uncovered=TIMING)
 """The claim for noisy releases."""
 
 

@@ -27,7 +27,7 @@ from posse.durable.recording import RecordedNoise, RecordedSpending, record_sour
 from posse.errors import PosseError
 from posse.hosts.spending import Spending, SpendingRequest
 from posse.protocol.noise import SeededNoise
-from posse.protocol.privacy import Claim
+from posse.protocol.privacy import Claim, OneReward
 from posse.spec.privacy import PrivacySpec
 from posse.wire.sources import of_this_machine
 from tests.support.lobby import setup
@@ -405,7 +405,7 @@ def test_own_arms_that_are_made_anew_go_on_after_what_they_gave(
         assert [*again.draw(0, 1), *again.draw(1, 1), *again.draw(0, 1)] == [0.02, 0.05, 0.03]
 
 
-CLAIM = Claim(mechanism="laplace", epsilon=0.5, delta=None)
+CLAIM = Claim(change=OneReward(), mechanism="laplace", epsilon=0.5, delta=None)
 TASK = SpendingRequest(run=setup(3), agents=8, rank=3, claim=CLAIM)
 
 

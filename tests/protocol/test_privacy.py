@@ -9,9 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posse.protocol.accounting import Losses, gaussian_deviation
+from posse.protocol.errors import LocalProtocolError
 from posse.protocol.machine import Disclose, Pull, Pulled, Started
 from posse.protocol.noise import SeededNoise
-from posse.protocol.privacy import Claim, Release, format_cost, total_cost
+from posse.protocol.privacy import (
+    PULL,
+    REWARD,
+    Claim,
+    OnePerson,
+    OneRecord,
+    OneReward,
+    Release,
+    format_cost,
+    total_cost,
+)
 from posse.system import get_system, names
 from posse_systems.rio2023.agent import DpMaseVoter
 
@@ -70,14 +81,17 @@ def test_an_epsilon_that_leaves_the_numbers_is_refused_by_every_system(value: fl
     assert asked >= 9
 
 
-LAPLACE = Claim(mechanism="laplace", epsilon=0.5, losses=Losses(laplace=((0.5, 1),)))
+LAPLACE = Claim(
+    change=OneReward(), mechanism="laplace", epsilon=0.5, losses=Losses(laplace=((0.5, 1),))
+)
 GAUSSIAN = Claim(
+    change=OneReward(),
     mechanism="discrete-gaussian",
     epsilon=0.9274,
     delta=1e-6,
     losses=Losses(gaussian=1 / gaussian_deviation(1.0, 1.0, 1e-6) ** 2),
 )
-UNKNOWN = Claim(mechanism="own", epsilon=0.5, delta=1e-6, uncovered="pulls")
+UNKNOWN = Claim(change=OneReward(), mechanism="own", epsilon=0.5, delta=1e-6, uncovered="pulls")
 
 
 @pytest.mark.parametrize(
@@ -99,3 +113,16 @@ def test_a_claim_about_persons_is_that_of_ten_rewards_at_once(
     assert f"(one reward: {format_cost(claim.epsilon or 0.0, claim.delta)})" in of_ten.says
     assert of_ten.uncovered.endswith("rewards of the same person at other agents")
     assert claim.of_persons(1).epsilon == pytest.approx(claim.epsilon, rel=1e-4)
+
+
+def test_no_number_is_claimed_without_the_change_that_it_is_for():
+    with pytest.raises(LocalProtocolError, match="ε = 0.5 must say for which change"):
+        Claim(mechanism="laplace", epsilon=0.5)
+    assert Claim(mechanism="none").unit == REWARD
+    assert Claim(change=OneRecord(), mechanism="own", epsilon=1.0).unit == PULL
+    of_three = LAPLACE.of_persons(3)
+    assert of_three.change == OnePerson(3)
+    assert (
+        of_three.unit
+        == "all rewards of one person at one agent, at most 3, with arm and place fixed"
+    )

@@ -20,7 +20,7 @@ from posse.plan import prepare
 from posse.protocol.control import LinkCount
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.message import Plane
-from posse.protocol.privacy import Claim
+from posse.protocol.privacy import Claim, OneReward
 from posse.report import (
     answers,
     comparison,
@@ -149,7 +149,7 @@ def _series(spent=(0.1,), **claim):
         run=0,
         seed=3,
         privacy=Privacy(
-            claim=Claim(**{"mechanism": "laplace", "epsilon": 0.1, **claim}),
+            claim=Claim(change=OneReward(), **{"mechanism": "laplace", "epsilon": 0.1, **claim}),
             spent_per_agent=list(spent),
             releases_per_agent=[1] * len(spent),
             records=None,

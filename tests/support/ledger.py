@@ -12,7 +12,7 @@ from posse.arms.csv import CsvArms
 from posse.durable.ledger import Ledger
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.spending import SpendingRequest
-from posse.protocol.privacy import Claim
+from posse.protocol.privacy import Claim, OneReward
 from posse.spec.privacy import PrivacySpec
 from tests.support.arms import context
 
@@ -44,7 +44,7 @@ def task(
         base="/",
         privacy=PrivacySpec(**privacy),
     )
-    claim = Claim(mechanism=mechanism, epsilon=epsilon, delta=cost)
+    claim = Claim(change=OneReward(), mechanism=mechanism, epsilon=epsilon, delta=cost)
     return SpendingRequest(run=setup, agents=8, rank=3, claim=claim)
 
 

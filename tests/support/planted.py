@@ -18,6 +18,7 @@ from posse.extend import (
     Finish,
     Message,
     Noise,
+    OneReward,
     Parameters,
     PeerFinished,
     Pull,
@@ -94,7 +95,7 @@ class Listener:
 
 def claim(context: ClaimContext) -> Claim:
     """ε, whatever the fault."""
-    return Claim(mechanism="laplace", epsilon=context.parameters.epsilon)
+    return Claim(change=OneReward(), mechanism="laplace", epsilon=context.parameters.epsilon)
 
 
 def make_agent(context: AgentContext) -> Teller:

@@ -8,7 +8,7 @@ import pytest
 from posse.engines import memory
 from posse.errors import SpecError
 from posse.plan import prepare
-from posse.protocol.privacy import Claim, Guarantee, Release, format_cost, total_cost
+from posse.protocol.privacy import Claim, Guarantee, OneReward, Release, format_cost, total_cost
 from posse.system import names
 from posse.system.claims import records
 from tests.support.claims import LOGS, ONE_LOG, plan
@@ -88,6 +88,7 @@ def test_amounts_have_their_delta() -> None:
     assert format_cost(2.6537, 4.54e-5) == "ε = 2.654, δ = 4.5e-05"
     assert format_cost(0.5) == "ε = 0.5"
     claim = Claim(
+        change=OneReward(),
         mechanism="laplace", epsilon=4.0, formula="M ε", adversary="all",
         besides=(Guarantee(adversary="one", epsilon=0.5),), note="So it is.", uncovered="time",
     )  # fmt: skip

@@ -24,6 +24,7 @@ from posse.seam.noise import (
     HybridNodes,
     HybridSums,
     Losses,
+    OneReward,
     composed,
     laplace_losses,
     released,
@@ -487,6 +488,7 @@ def _claim_refuted(
     """A printed claim that does not hold."""
     delta = slack(p.delta_prime, context.agents * p.horizon)
     return Claim(
+        change=OneReward(),
         mechanism="laplace",
         epsilon=privacy_bound(p.epsilon, p.v, p.horizon, delta),
         delta=delta,

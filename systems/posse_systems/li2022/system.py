@@ -28,6 +28,7 @@ from posse.seam.noise import (
     ClaimContext,
     Losses,
     Noise,
+    OneReward,
     released,
 )
 from posse.seam.results import (
@@ -414,6 +415,7 @@ def _claim_shared(context: ClaimContext, p: CdpParameters) -> Claim:
         losses, trusted, enough, without = shared.losses_alone, 1, 1, ""
         formula = "by this agent's own noise alone, as nobody here vouches for the others"
     return Claim(
+        change=OneReward(),
         mechanism=shared.mechanism,
         epsilon=losses.epsilon(shared.delta),
         delta=None if laplace else shared.delta,

@@ -18,6 +18,7 @@ from posse.seam.noise import (
     HonakerSums,
     HybridNodes,
     HybridSums,
+    OneReward,
     TreeSums,
     unprotected,
 )
@@ -201,6 +202,7 @@ claim_nothing = unprotected(f"Choices follow raw rewards. {_ARMS}", "pulls")
 def claim_silence(context: ClaimContext) -> Claim:
     """The random player."""
     return Claim(
+        change=OneReward(),
         mechanism="silence",
         epsilon=0.0,
         adversary=_ALL,
@@ -235,6 +237,7 @@ def claim_private_sums(context: ClaimContext) -> Claim:
             "others, who may have seen the same sample."
         )
     return Claim(
+        change=OneReward(),
         mechanism="hybrid" if p.counter == "hybrid" else "tree",
         epsilon=number,
         formula=formula,
