@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.report.test_screens import AXE, BARRIERS
 from tests.support.browser import CHROMIUM, Browser
 from tests.support.patience import PATIENCE
 
@@ -45,6 +46,16 @@ def test_a_page_is_whole_and_asks_nobody(browser: Browser, page: str, width: int
     browser.open(SITE / f"{page}.html", width=width)
     assert browser.evaluate(WIDE) == 0
     assert browser.messages == []
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="no axe-core here: npm install axe-core")
+@pytest.mark.parametrize("page", ["index", "reproduction", "testing", "commands"])
+@pytest.mark.parametrize("dark", [False, True])
+def test_axe_finds_no_barrier(browser: Browser, page: str, dark: bool) -> None:
+    browser.open(SITE / f"{page}.html", dark=dark)
+    browser.evaluate(AXE.read_text() + ";0")
+    # nothing is to be fetched: a page from a file may not
+    assert browser.evaluate(BARRIERS.replace("{runOnly", "{preload: false, runOnly")) == []
 
 
 def test_the_search_finds_from_a_file(browser: Browser) -> None:
