@@ -20,7 +20,6 @@ from posse.audit.law import Draw
 from posse.audit.neighbours import TooLong
 from posse.audit.view import Adversary, EnoughSeen
 from posse.coordinator.host import CoordinatorHost
-from posse.coordinator.setups import Observer
 from posse.engines import memory
 from posse.errors import PosseError, RunFailed
 from posse.hosts.sources import Contexts
@@ -53,6 +52,9 @@ _MISSING = -np.inf
 Rewards = Callable[[int, int, FloatArray, IntArray], FloatArray]
 """What rewards become: those of an agent, of an arm, as drawn, at their places; all in [0, 1]."""
 
+
+Forge = Callable[[int, int, bytes], bytes]
+"""What arrives of a frame, by its source and target."""
 
 Features = Callable[[int, int, FloatArray], FloatArray]
 """What features become: those that an agent sees in a slot, shape (arms, features)."""
@@ -260,10 +262,9 @@ class Coupler:
 
     `runs` counts them, `cut` those that were cut; `pulls`: the most of an agent on the run file's
     own rewards. `field`: hosts are those of the field. `lost`: an agent that is lost after so many
-    frames to the coordinator. `own_arms`: rewards are the run file's own, untouched. `forge`: what
+    frames. `own_arms`: rewards are the run file's own, untouched. `forge`: what
     arrives of a frame; a run may stand still then, or after a loss. `further`: a run on other
-    rewards is cut where an agent pulls so many times more. `frames`: how many the coordinator got
-    in the last run.
+    rewards is cut where an agent pulls so many times more. `frames`: how many went in the last run.
     """
 
     plan: Plan
@@ -275,7 +276,7 @@ class Coupler:
     field: bool = False
     lost: tuple[int, int] | None = None
     own_arms: bool = False
-    forge: memory.Forge | None = None
+    forge: Forge | None = None
     further: int = _FURTHER
     frames: int = 0
 
@@ -354,15 +355,14 @@ class Coupler:
         if not self.own_arms:
             sources = replace(sources, arms=build, entering=keep_none, spending=spend)
         ledgers: list[list[Release]] = []
-        cut = False
+        cut, self.frames = False, 0
         try:
             ledgers = memory.run(
                 plan,
                 number,
-                observe=self._loses(),
                 tap=hear,
                 sources=sources,
-                forge=self.forge or (lambda source, target, frame: frame),
+                meddle=self._meddle,
             ).ledgers
         except (EnoughSeen, TooLong):
             cut = True
@@ -379,17 +379,13 @@ class Coupler:
         numbers = adversary.numbers if cut else adversary.collect(pulls)
         return CoupledRun(number, numbers, noise, used, ledgers, cut)
 
-    def _loses(self) -> Observer:
-        """An observer by which an agent is lost, if one is to be, where the run can go on."""
-        self.frames = 0
-
-        def observe(host: CoordinatorHost) -> None:
-            self.frames += 1
-            going = host.outlives_agents and host.attendance.verdict is None
-            if self.lost is not None and self.frames == self.lost[1] and going:
-                host.lose(self.lost[0])
-
-        return observe
+    def _meddle(self, host: CoordinatorHost, source: int, target: int, frame: bytes) -> bytes:
+        """Lose an agent and forge frames, as is asked for, where the run can go on."""
+        self.frames += 1
+        going = host.outlives_agents and host.attendance.verdict is None
+        if self.lost is not None and self.frames == self.lost[1] and going:
+            host.lose(self.lost[0])
+        return frame if self.forge is None else self.forge(source, target, frame)
 
     @property
     def cut_says(self) -> str:

@@ -41,8 +41,8 @@ from posse.wire.sources import of_this_machine
 
 _SETUP: Packed[AgentSetup] = Packed(AgentSetup)
 
-Forge = Callable[[int, int, bytes], bytes]
-"""What arrives of a frame, by its source and target."""
+Meddle = Callable[[CoordinatorHost, int, int, bytes], bytes]
+"""What arrives of a frame, by its source and target; it may have the host lose an agent."""
 
 
 def run(
@@ -52,12 +52,12 @@ def run(
     tap: Tap | None = None,
     serial: int | None = None,
     sources: Sources | None = None,
-    forge: Forge = lambda source, target, frame: frame,
+    meddle: Meddle | None = None,
 ) -> RunRecord:
     """Run number `number` of the plan's series; returns its record.
 
     `tap` hears every frame; `serial` is the run's number there. `sources` are time, chance and
-    rewards, by default this machine's. `forge` makes of each frame to one target what arrives.
+    rewards, by default this machine's. `meddle` makes of each frame what arrives.
     """
     network = plan.network(number)
     stamp = monotonic_ns if plan.clock == "wall" else lambda: 0
@@ -77,7 +77,7 @@ def run(
                 carried = _SETUP.read(encoded)
             agents.append(AgentHost(carried, rank, sources))
             agents[-1].outbox.clear()  # `Ready`, which only joining needs
-        _Run(plan, network, coordinator, agents, tap, wire, forge).carry_on()
+        _Run(plan, network, coordinator, agents, tap, wire, meddle).carry_on()
     assert coordinator.record is not None
     return coordinator.record
 
@@ -115,9 +115,9 @@ class _Run:
         agents: list[AgentHost],
         tap: Tap | None,
         wire: Near,
-        forge: Forge,
+        meddle: Meddle | None,
     ) -> None:
-        self._forge = forge
+        self._meddle = meddle
         self._neighbours = network.neighbours
         self._codec = plan.system.agents_codec
         self._coordinator, self._agents, self._tap = coordinator, agents, tap
@@ -161,7 +161,7 @@ class _Run:
             if self._broadcasts and not self._waits(wire):
                 self._hand_over()
                 continue
-            source, target, frame, now = wire.popleft()
+            source, target, frame, now = self._next()
             if gone and (source in gone or target in gone):
                 continue
             if not isinstance(frame, bytes):
@@ -175,7 +175,6 @@ class _Run:
                 continue
             if tap is not None:
                 tap(source, target, frame)
-            frame = self._forge(source, target, frame)
             if target == COORDINATOR:
                 coordinator.receive(source, frame)
                 if coordinator.left:  # our own mistake: no peer takes part here
@@ -184,6 +183,16 @@ class _Run:
                     self._collect(target, coordinator)
             else:
                 self._let(target, self._agents[target].receive, source, frame)
+
+    def _next(self) -> tuple[int, int, Any, float]:
+        """The next under way, as it arrives."""
+        source, target, frame, now = self._wire.popleft()
+        if self._meddle is None or not isinstance(frame, bytes):
+            return source, target, frame, now
+        frame = self._meddle(self._coordinator, source, target, frame)
+        if self._coordinator.outbox:
+            self._collect(COORDINATOR, self._coordinator)
+        return source, target, frame, now
 
     def _tell(self, received: Received, now: float) -> None:
         """Give the coordinator this message, and those right behind it without a frame."""
