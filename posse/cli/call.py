@@ -4,6 +4,17 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
+
+from posse.gates.code import Imports
+
+
+class Verb(NamedTuple):
+    """What it does; the rest of an example; what code may be imported without `--trust`."""
+
+    does: str
+    example: str = ""
+    imports: Imports = Imports.OWN
 
 
 @dataclass

@@ -18,8 +18,8 @@ from cyclopts.help import DefaultFormatter, HelpPanel, PanelSpec
 from rich.box import Box
 from rich.text import Text
 
+from posse.cli.call import Verb
 from posse.errors import InputError
-from posse.gates.code import Imports
 
 _BLANK = "    \n" * 8
 """A box whose lines are blank."""
@@ -33,14 +33,6 @@ class _Help(DefaultFormatter):
             if isinstance(text := getattr(entry.description, "primary_renderable", None), Text):
                 entry.description.primary_renderable = Text(" ".join(text.plain.split()))
         super().__call__(console, options, panel)
-
-
-class Verb(NamedTuple):
-    """What it does; the rest of an example; what code may be imported without `--trust`."""
-
-    does: str
-    example: str = ""
-    imports: Imports = Imports.OWN
 
 
 class Asked(NamedTuple):

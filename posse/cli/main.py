@@ -17,8 +17,8 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING
 
 from posse import defect, log
-from posse.cli import call, frame, streams
-from posse.cli.frame import Asked, Verb
+from posse.cli import call, streams
+from posse.cli.call import Verb
 from posse.cli.version import version
 from posse.errors import INTERRUPTED, InputError, PosseError, RunFailed
 from posse.gates.code import Imports, trusting
@@ -26,6 +26,8 @@ from posse.gates.shown import printable
 
 if TYPE_CHECKING:
     from cyclopts import App
+
+    from posse.cli.frame import Asked
 
 VERBS_BY_PURPOSE = {
     "Find the best arm, on this machine": {
@@ -101,7 +103,7 @@ def main(arguments: list[str] | None = None) -> int:
     streams.leave_on_signals()
     log.plain()
     words = sys.argv[1:] if arguments is None else arguments
-    if words == ["--version"]:  # a quarter of the time that it takes with the verbs
+    if words == ["--version"]:  # without the verbs, and cyclopts, half of the time
         print(version())
         return 0
     try:
@@ -134,6 +136,8 @@ def parse(words: Sequence[str]) -> Asked:
             f"posse {named} is in the package {package}, which is not installed; in a clone of "
             f"the repository: python -m pip install -e {package.removeprefix('posse-')}"
         )
+    from posse.cli import frame  # it takes longer than all above
+
     try:
         return frame.parse(whole(added), words)
     except Exception as error:
@@ -206,4 +210,6 @@ def whole(added: dict[str, EntryPoint] | None = None) -> App:
         purposes["Others"][name] = Verb(does)
     places = {name: f"posse.cli.{_PLACES.get(name, f'{name}:{name}')}" for name in VERBS}
     places |= {name: entry.value for name, entry in added.items()}
+    from posse.cli import frame
+
     return frame.app(purposes, places, _WITH_VARIABLES, _EPILOGUE)
