@@ -38,7 +38,7 @@ def kinds() -> list[type[Message]]:
         below = [kind for kind in kinds if kind.__module__.startswith("posse.protocol.")]
         todo += below
         found += [kind for kind in below if not kind.__subclasses__()]
-    return found
+    return sorted(found, key=lambda kind: [*vars(inspect.getmodule(kind))].index(kind.__name__))
 
 
 def bounds(kind: Any) -> str:
