@@ -75,6 +75,7 @@ from posse.protocol.machine import (
 from posse.protocol.message import Message, Plane
 from posse.protocol.noise import SeededNoise
 from posse.protocol.privacy import total_cost
+from posse.results.vouched import KIND, last_word
 from posse.seeds import Purpose
 from posse.system.context import AgentContext
 from posse.system.record import System
@@ -124,6 +125,7 @@ class AgentRun:
         self.endpoint = endpoint
         self._stamp = chance.sources.stamp
         self._resources = chance.sources.resources
+        self._signer_of = chance.sources.signer
         self._resources.begin()
         self._complaints: Counter[int] = Counter()
         self._shown: set[int] = set()
@@ -349,9 +351,18 @@ class AgentRun:
     def _end(self, last: control.Finished) -> None:
         """Tell the coordinator of the agent's end, in the field only what `System.end` allows."""
         if not self.field or self._system.end == "answer":
+            self._vouch(last.arm)
             self.say(last)
         elif self._system.end == "bare":
             self.say(control.Finished(None))
+
+    def _vouch(self, arm: int | None) -> None:
+        """Sign this answer, if this agent has keys."""
+        setup = self._setup
+        signer = self._signer_of(0, setup.signed_name) if self.field else None
+        if signer is not None:
+            said = last_word(setup.system, setup.variant, setup.agents, setup.parameters, arm)
+            self.say(control.Vouched(signer.sign(KIND, said)))
 
     def _time(self, name: str, running: bool) -> None:
         now = self._stamp()

@@ -12,6 +12,7 @@ from posse.protocol import control
 from posse.protocol.errors import Contradiction, RemoteProtocolError
 from posse.protocol.machine import Finish
 from posse.results.record import Absence, Proof
+from posse.results.vouched import Signed
 
 
 class Attendance:
@@ -22,6 +23,7 @@ class Attendance:
     - `exhausted`: agents whose rewards ran out, with the sentence (-1: the shared arms)
     - `dismissed`: agents that the run goes on without, and why; `since` has the time
     - `proofs`: of agents that told others different things, two statements that each signed
+    - `vouched`: agents' signatures of their answers, in the run of name `signed_run`
     - `finished`: agents that are done or dismissed
     - `verdict`: what ended the run; then every agent that is present has a last word
     - `reports`: that word in the lab, checked by `form`. In the field `form` is None: an agent says
@@ -39,6 +41,8 @@ class Attendance:
         self.dismissed: dict[int, str] = {}
         self.since: dict[int, float] = {}
         self.proofs: dict[int, Contradiction] = {}
+        self.vouched: dict[int, bytes] = {}
+        self.signed_run = b""
         self.finished: set[int] = set()
         self._reached = [0.0] * self.agents
         self._rate_of_active = 1.0
@@ -78,6 +82,11 @@ class Attendance:
         return [
             Absence(rank, since, now, self.dismissed[rank]) for rank, since in self.since.items()
         ]
+
+    def signed(self) -> Signed | None:
+        """What was signed, for the record; None if nothing was."""
+        answers = {rank: made.hex() for rank, made in sorted(self.vouched.items())}
+        return Signed(self.signed_run.hex(), answers) if self.signed_run else None
 
     def proven(self) -> dict[int, Proof]:
         """The proofs against agents, for the record."""

@@ -40,6 +40,7 @@ from posse.protocol.signing import Signer
 from posse.protocol.wire import kind_of, read_header
 from posse.results.base import Standing
 from posse.results.record import RunRecord
+from posse.results.vouched import KIND, last_word
 from posse.system.network import Network
 
 _CONTROL: Final = int(Plane.CONTROL)  # looking up an enum's member costs a call per frame
@@ -89,8 +90,6 @@ class CoordinatorHost:
         self.sources = sources
         sources.resources.begin()
         self._chance = chance = Chance(sources, self._field, spec.seed, run, COORDINATOR)
-        self._signer: Signer | None = None
-        """Checks what agents signed, from the first proof on."""
         agents = spec.agents.count
         self.serial = run if serial is None else serial
         """The number of this run in the headers of its frames."""
@@ -392,6 +391,9 @@ class CoordinatorHost:
                     raise RemoteProtocolError("out-of-turn", "Due was not asked for")
             case control.SlotReached() if self._hears_slots and attendance.note_progress(rank, now):
                 self._server.clock.note_progress(now)
+            case control.Vouched(signature) if self._field and rank not in attendance.finished:
+                attendance.vouched[rank] = signature
+                return False
             case control.Finished() if rank not in attendance.finished:
                 self._agent_finished(rank, message, now)
             case control.AgentStanding() if self._regrouping is not None:
@@ -428,12 +430,11 @@ class CoordinatorHost:
         The two statements prove it, whoever shows them.
         """
         proof = Contradiction(shown.about, shown.kind, shown.place, (shown.first, shown.second))
-        if self._signer is None and self.plan.system.agent.signs:
-            sign = self.plan.spec.engine.sign
-            self._signer = self._chance.signer(self.attendance.agents, b"", sign=sign)
-        if self._signer is None:
+        checker = self._checker() if self.plan.system.agent.signs else None
+        if checker is None:
             raise RemoteProtocolError("out-of-turn", "a proof where agents sign nothing")
-        self._signer.check_contradiction(proof)
+        checker.check_contradiction(proof)
+        self.attendance.signed_run = checker.run
         if shown.about in self.attendance.proofs:
             return  # shown by each of its neighbours
         self.attendance.proofs[shown.about] = proof
@@ -447,12 +448,19 @@ class CoordinatorHost:
         else:
             self.left.append((shown.about, f"{accusation}\n{proven}", False))
 
+    def _checker(self) -> Signer | None:
+        """Checks what agents signed in this run; None if they do not sign."""
+        sign = self.plan.spec.engine.sign
+        return self._chance.signer(self.attendance.agents, b"", sign=sign)
+
     def _agent_finished(self, rank: int, message: control.Finished, sent_at: float) -> None:
         arm, arms = message.arm, self.plan.spec.arms.arm_count()
         if arm is not None and arm >= arms:
             raise RemoteProtocolError(
                 "no-such-arm", f"agent {rank} answers {arm}, but there are {arms} arms"
             )
+        if rank in self.attendance.vouched:
+            self._check_vouched(rank, arm)
         self.attendance.finish(rank, arm, printable(message.exhausted), self.now)
         if self.attendance.verdict is not None:
             return
@@ -463,6 +471,17 @@ class CoordinatorHost:
         else:
             self._go_on_without(rank, exhausted=True)
             self._regroup()
+
+    def _check_vouched(self, rank: int, arm: int | None) -> None:
+        """Refuse an answer that its agent signed otherwise; what nobody can check is not kept."""
+        spec, untold, checker = self.plan.spec, self.plan.system.untold, self._checker()
+        signature = self.attendance.vouched.pop(rank)
+        if checker is not None:
+            told = {name: value for name, value in spec.parameters.items() if name not in untold}
+            said = last_word(spec.system, spec.variant, spec.agents.count, told, arm)
+            checker.check(rank, KIND, said, signature)
+            self.attendance.vouched[rank] = signature
+            self.attendance.signed_run = checker.run
 
     def _gone(self, event: PeerFinished | PeerLost, now: float | None = None) -> None:
         """Tell the server that an agent will not act again; without one, end after the last."""

@@ -267,6 +267,7 @@ class Server:
             dismissed=attendance.dismissed,
             missing=missing,
             proofs=attendance.proven(),
+            signed=attendance.signed(),
             loss=_effect(plan, verdict, self._network, attendance) if missing or used_up else "",
             log=dict(self.log),
             network=self._network.facts,

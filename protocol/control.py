@@ -25,7 +25,7 @@ from posse.protocol.bounds import (
 )
 from posse.protocol.message import WHOLE, Follows, Message, Plane
 from posse.protocol.privacy import Release
-from posse.protocol.signing import STATEMENT_BYTES
+from posse.protocol.signing import SIGNATURE_BYTES, STATEMENT_BYTES
 
 Sentence = Annotated[str, Meta(max_length=4000)]
 ShortText = Annotated[str, Meta(max_length=64)]
@@ -193,6 +193,12 @@ class Finished(Control, frozen=True):
 
     arm: Arm | None
     exhausted: Sentence = ""
+
+
+class Vouched(Control, frozen=True):
+    """An agent with keys, before `Finished`: it signs its answer, and what it took part in."""
+
+    signature: Annotated[bytes, Meta(min_length=SIGNATURE_BYTES, max_length=SIGNATURE_BYTES)]
 
 
 class Attested(Control, frozen=True):
@@ -390,6 +396,7 @@ TO_COORDINATOR: tuple[type[Message], ...] = (
     Linked,
     SlotReached,
     AgentStanding,
+    Vouched,
     Finished,
     Failed,
     Stopped,

@@ -66,6 +66,11 @@ class Signer:
         self._known = {rank: Ed25519PublicKey.from_public_bytes(k) for rank, k in known.items()}
         self.name(run)
 
+    @property
+    def run(self) -> bytes:
+        """The run's name."""
+        return self._name
+
     def name(self, run: bytes) -> None:
         """Give the run its name, where that is known only when all agents have come."""
         self._name = run

@@ -52,6 +52,7 @@ VERBS_BY_PURPOSE = {
     },
     "See what a run gave away": {
         "audit": Verb("bound what messages reveal about one reward", "run.toml --runs 0"),
+        "verify": Verb("check who signed what a result says", "runs/mine --keys keys"),
         "ledger": Verb("show the runs that used an agent's rewards", "rewards.csv"),
         "replay": Verb("show a machine at a time of its run, and why", "runs/mine --why"),
         "frames": Verb("show the frames of a capture", "mine.frames --kind Vote"),

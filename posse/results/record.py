@@ -11,6 +11,7 @@ from posse.protocol.estimates import Estimate
 from posse.protocol.log import LogTables
 from posse.protocol.privacy import Promise, Release
 from posse.results.traffic import Traffic
+from posse.results.vouched import Signed
 
 
 class Quantiles(msgspec.Struct):
@@ -170,8 +171,8 @@ class RunRecord(msgspec.Struct, kw_only=True):
     - `log`, `agent_logs`: what the coordinator's machine noted, and what each agent's did.
     - `exhausted`: whose arms ran out (-1: shared). `dismissed`: who was left out. Both say why.
     - `missing`, `loss`, `restarts`: absences; their effect on answer and claims; how often agents
-      were killed and started again. `proofs`: of agents that told others different things. Left out
-      of the document when empty.
+      were killed and started again. `proofs`: of agents that told others different things.
+      `signed`: agents' answers, as `posse verify` checks. Left out of the document when empty.
 
     Above 20 fields: one for each key of a run in `result.json`.
     """
@@ -200,6 +201,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
     loss: str = ""
     restarts: dict[int, int] = {}
     proofs: dict[int, Proof] = {}
+    signed: Signed | None = None
     log: LogTables = {}
     agent_logs: list[LogTables] = []
     network: NetworkFacts = msgspec.field(default_factory=NetworkFacts)
@@ -258,7 +260,7 @@ class RunRecord(msgspec.Struct, kw_only=True):
         slim = msgspec.structs.replace(self, links=[], ledgers=[])
         plain: dict[str, Any] = msgspec.to_builtins(slim, enc_hook=_number)
         del plain["links"], plain["ledgers"]
-        for only_if_any in ("missing", "loss", "restarts", "proofs"):
+        for only_if_any in ("missing", "loss", "restarts", "proofs", "signed"):
             if not plain[only_if_any]:
                 del plain[only_if_any]
         if self.rewards is None:

@@ -346,6 +346,12 @@ def has_operator(folder: Path) -> bool:
     return (_folder_of(folder, COORDINATOR) / f"{COORDINATOR}.key_secret").exists()
 
 
+def signers_of(folder: Path) -> dict[int, bytes]:
+    """The public Ed25519 keys in a folder's allowlist, by rank."""
+    listed = _read_allowlist(_folder_of(folder, COORDINATOR) / ALLOWLIST)
+    return {rank: public.signs for rank, public in listed.items()}
+
+
 def for_operator(folder: Path) -> AgentKeys:
     """The keys by which an operator asks a coordinator for its status."""
     pair = _own(_folder_of(folder, COORDINATOR), COORDINATOR)

@@ -165,6 +165,7 @@ WRONG = {
     "completion csh": "",
     "keys absent --revoke 0": "",
     "keys folder --revoke rank": "",
+    "verify absent --keys absent": "",
     "ledger absent.csv": "absent.csv.ledger does not exist: no run used",
 }
 """Each with a part of its sentence, where another test does not have it."""

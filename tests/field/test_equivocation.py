@@ -50,6 +50,7 @@ def test_its_two_signatures_are_in_the_result_or_in_why_there_is_none(
         assert coordinator.error is None
         assert (record.dismissed, record.answers) == ({0: "equivocation"}, [None, 0, 0, 0, 0, 0])
         one, other = record.proofs[0].statements
+        assert sorted(record.signed.answers) == [1, 2, 3, 4, 5]
     else:
         assert str(coordinator.error).startswith("agent 0 told others different things, as two sig")
         (proof,) = coordinator.error.__notes__
