@@ -4,6 +4,7 @@ from typing import Any
 
 from posse.cli.options import Jobs, Json, Number, Trust, print_json
 from posse.errors import RunFailed
+from posse.testing.foreign import judge_agent
 from posse.testing.judge import MESSAGES, SEEDS
 from posse.testing.judge import judge as findings
 
@@ -24,13 +25,17 @@ def judge(
     Each finding is printed as it is made.
 
     Args:
-        source: module:SYSTEM, a name from posse list, or a run file (TOML)
+        source: module:SYSTEM, a name from posse list, a run file (TOML), or an address, tcp://…, at
+            which to wait for an agent of mase that is not posse's, and judge it by docs/wire.md
         seeds: how many seeds of faults to try
         messages: how many bad messages to try
         only: only checks with this in their names
     """
     found: list[Any] = []
-    for finding in findings(source, only=only, seeds=seeds, messages=messages, jobs=jobs.jobs):
+    tried = findings(source, only=only, seeds=seeds, messages=messages, jobs=jobs.jobs)
+    if source.startswith(("tcp://", "ipc://")):
+        tried = judge_agent(source)
+    for finding in tried:
         found.append(finding)
         if not how.json:
             print(finding, flush=True)
