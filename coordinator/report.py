@@ -55,9 +55,9 @@ class ReportForm:
         """Raise `BadReport` if agent `rank` cannot have measured this."""
         if len(report.pulls) != 8 * self._arms:
             raise BadReport("pulls")
-        self._check_sizes(report)
         if report.rewards and len(report.rewards) != 16 * self._arms:
             raise BadReport("rewards")
+        self._check_sizes(report)
         if report.regret.keys() != self._references or report.curve.keys() != self._references:
             raise BadReport("regret against other means than this run's")
         for curve in report.curve.values():

@@ -97,6 +97,8 @@ def test_the_field_has_no_reports_and_the_lab_nothing_else(
         {"resources": control.ResourceUse(float("inf"), 0, 0)},
         {"regret": {"regret": float("nan")}},
         {"log": {"secrets": [[0.0, 1.0]]}},
+        {"rewards": bytes(31)},
+        {"rewards": bytes(16)},
     ],
     ids=str,
 )

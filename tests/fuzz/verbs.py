@@ -103,7 +103,7 @@ def _carry_out(folder: str, words: list[str], out: Path, err: Path) -> None:
 def _serve() -> None:
     from posse.cli import main  # noqa: PLC0415
 
-    for verb in (whole := main.whole()):  # each is loaded once
+    for verb in (whole := main.whole({})):  # each is loaded once
         whole[verb]
     for line in sys.stdin:
         folder, *words = json.loads(line)

@@ -10,33 +10,43 @@ import io
 import os
 import random
 import shutil
+import socket
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import numpy as np
 import pytest
 
+from posse.agent import run as agent_run
 from posse.agent.own_run import OwnData, OwnRun, TheirRun
 from posse.arms.python import PythonArms
 from posse.cli import main
+from posse.coordinator import server
+from posse.coordinator.report import ReportForm
 from posse.coordinator.setups import agent_setups
-from posse.durable import lifetime, persons
+from posse.durable import checkpoint, lifetime, persons
 from posse.durable.ledger import Ledger
+from posse.engines import inquiry, memory
 from posse.gates import databases, files, locks
 from posse.hosts.agent_setup import read_setup
+from posse.plan import Plan, prepare
 from posse.protocol import control
-from posse.protocol.machine import COORDINATOR
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.machine import COORDINATOR, AgentEffect, Pull, ServerEffect
+from posse.security import keys
 from posse.spec.privacy import PrivacySpec
+from posse.testing.small import SMALL
 from tests.fuzz import readers, seeds
 from tests.hosts.test_fuzz import plans
 from tests.support import lobby
 from tests.support.field import CASES, MEANS, logs
-from tests.support.fuzz import Fuzz, HostileFields
+from tests.support.fuzz import Fuzz, HostileFields, Seen
 from tests.support.ledger import Run, claiming, task
 
 REFUSALS = readers.REFUSALS
@@ -152,8 +162,8 @@ def joins(chance: random.Random, folder: Path) -> None:
 def ledger(chance: random.Random, folder: Path) -> None:
     """Runs over logs of one folder, one after the other, while somebody changes the files."""
     log = folder / "rewards-3.csv"
-    text = ["arm,reward,person"]
-    text += [f"{n % 2},{n / 100},p{n % 4}" for n in range(10)]
+    text = ["arm,reward,person,other"]
+    text += [f"{n % 2},{n / 100},p{n % 4},q{n % 3}" for n in range(10)]
     log.write_text("\n".join([*text, ""]))
     held: list[Run] = []
     kept: dict[str, bytes] = {}
@@ -210,7 +220,7 @@ def _step(
             data = path.read_bytes()
             at = chance.randrange(len(data) + 1)
             changed = chance.choice(
-                (b"", data[:at], data + b"0,0.5,p9\n", data.replace(b"0.0", b"0.1"))
+                (b"", data[:at], data + b"0,0.5,p9,q9\n", data.replace(b"0.0", b"0.1"))
             )
             path.write_bytes(changed)
         case 8 if there:
@@ -296,6 +306,14 @@ class HostileDisk:
             yield
 
 
+_RUN = """
+system = "dp-mase"
+agents.count = 3
+parameters = { epsilon = 2.0, delta = 0.3 }
+arms = { kind = "bernoulli", means = [0.9, 0.1] }
+engine.kind = "memory"
+"""
+
 _SAID = (
     "cannot be",
     "no space",
@@ -311,34 +329,14 @@ _SAID = (
 def disk(chance: random.Random, folder: Path) -> None:
     """A command writes to a disk that fails at some call: it says so, and can be done again."""
     run = folder / "run.toml"
-    run.write_text(
-        'system = "dp-mase"\nagents.count = 3\nparameters = { epsilon = 2.0, delta = 0.3 }\n'
-        '[arms]\nkind = "bernoulli"\nmeans = [0.9, 0.1]\n[engine]\nkind = "memory"\n'
-    )
+    run.write_text(_RUN)
+    plain = ["run", str(run), "-q", "--out", str(folder / "out")]
     words = chance.choice(
         (
-            ["run", str(run), "-q", "--out", str(folder / "out")],
-            [
-                "sweep",
-                str(run),
-                "-q",
-                "--over",
-                "seed=1,2",
-                "--jobs",
-                "1",
-                "--out",
-                str(folder / "out"),
-            ],
+            plain,
+            [*plain, "--over", "seed=1,2", "--jobs", "1"],
+            [*plain, "--capture", str(folder / "frames")],
             ["keys", str(folder / "keys"), "--agents", "2"],
-            [
-                "run",
-                str(run),
-                "-q",
-                "--out",
-                str(folder / "out"),
-                "--capture",
-                str(folder / "frames"),
-            ],
         )
     )
     code = chance.choice((errno.ENOSPC, errno.EIO, errno.EROFS, errno.ENOLCK, errno.EDQUOT))
@@ -366,6 +364,160 @@ def _command(words: list[str]) -> tuple[int, str]:
     return code, err.getvalue()
 
 
+def report(chance: random.Random, folder: Path) -> None:
+    """Agents of the lab report at the end what nobody can have measured."""
+    near, honest = HostileFields(chance), ReportForm.check
+
+    def check(form: ReportForm, rank: int, said: Any) -> None:
+        given = msgspec.to_builtins(said, builtin_types=(bytes,))
+        for _ in range(chance.randint(1, 2)):
+            key = chance.choice(sorted(given) if isinstance(given, dict) else range(len(given)))
+            given[key] = near.near(given[key])
+        with suppress(msgspec.ValidationError):
+            said = msgspec.convert(given, type(said))
+        honest(form, rank, said)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ReportForm, "check", check)
+        memory.run(_small(chance), 0)
+
+
+def _small(chance: random.Random) -> Plan:
+    name = chance.choice(sorted(SMALL))
+    return prepare({"system": name, **SMALL[name]})
+
+
+_EFFECTS = (*get_args(AgentEffect), *get_args(ServerEffect))
+_ODD: dict[str, tuple[Any, ...]] = {
+    "arms": ((), (0,), (0, 1), (99,), (0, 0), (-1,), (True,)),
+    "times": (0, 1, 3, -1, True, 1 << 62, 1.5),
+    "to": (COORDINATOR, 0, 1, 99, True, "x"),
+    "agent": (0, 99),
+    "after": (0.0, -1.0, "x", 1.0),
+    "message": (control.Goodbye(0), control.Ready(), None),
+    "reason": ("odd",),
+    "status": ("odd", "horizon"),
+}
+
+
+class _OddMachine:
+    """A machine that sometimes asks for what it may not, or for nothing of the kind."""
+
+    def __init__(self, machine: Any, chance: random.Random) -> None:
+        self._machine, self._chance, self._left = machine, chance, 5_000
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._machine, name)
+
+    def handle(self, event: Any, now: float) -> Any:
+        self._left -= 1
+        if self._left < 0:
+            raise Seen
+        effects, chance = self._machine.handle(event, now), self._chance
+        match chance.randrange(60):
+            case 0:
+                return chance.choice((None, "x", 3, [None], [Pull]))
+            case 1:
+                raise RemoteProtocolError("malformed", "odd")
+            case 2 | 3 | 4 | 5:
+                kind = chance.choice(_EFFECTS)
+                odd = {}
+                for name in kind.__struct_fields__:
+                    some = _ODD.get(name, (0, 1, None, "x", -1))
+                    odd[name] = chance.choice(some)
+                if "message" in odd and chance.random() < 0.5:
+                    odd["message"] = next(
+                        (e.message for e in effects if hasattr(e, "message")), None
+                    )
+                return [*effects, kind(**odd)] if chance.random() < 0.5 else [kind(**odd), *effects]
+        return effects
+
+
+def machine(chance: random.Random, folder: Path) -> None:
+    """A machine, as of a user's own system, asks for what it may not."""
+    side = chance.choice((agent_run, server))
+    make = side._machine
+    with pytest.MonkeyPatch.context() as patch:
+        odd = lambda *given: _OddMachine(make(*given), chance)  # noqa: E731
+        patch.setattr(side, "_machine", odd)
+        memory.run(_small(chance), 0)
+
+
+def checkpoint_(chance: random.Random, folder: Path) -> None:
+    """A checkpoint whose parts are others is read, and what is no plain data is written."""
+    things = (object(), np.array([None]), np.random.Generator(np.random.MT19937(1)), os, Seen, 1j)
+    if chance.random() < 0.3:
+        thing = chance.choice(things)
+        checkpoint.written(chance.choice((thing, [thing], {"x": thing})), {})
+    data = msgspec.msgpack.decode(seeds.of("checkpoint", folder)[0])
+    within = data
+    words = ["dtype", "view", "array", "scalar", "generator", "class", "method", "posse.plan.Plan"]
+    while isinstance(within, list) and within:
+        at = chance.randrange(len(within))
+        if isinstance(within[at], list) and chance.random() < 0.9:
+            within = within[at]
+            continue
+        if isinstance(within[at], str):
+            within[at] = chance.choice([*words, "O", "|O"])
+        else:
+            within[at] = HostileFields(chance).near(within[at])
+        break
+    checkpoint.read(msgspec.msgpack.encode(data), {"sources": None})
+
+
+def asks(chance: random.Random, folder: Path) -> None:
+    """Somebody asks for a status where something else answers, or nothing."""
+    answer = chance.choice((b"", b"HTTP/1.0 400\r\n\r\n", b"\xff" + bytes(8) + b"\x7f\x03"))
+    pair = keys.for_agent(readers.key_folder(folder), 0) if chance.random() < 0.5 else None
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        endpoint = f"tcp://127.0.0.1:{listening.getsockname()[1]}"
+        stop = threading.Event()
+        listening.settimeout(0.05)
+
+        def serve() -> None:
+            while not stop.is_set():
+                with suppress(OSError):
+                    connection, _ = listening.accept()
+                    with connection:
+                        connection.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        if chance.random() < 0.7:
+            thread.start()
+        try:
+            if pair is not None and chance.random() < 0.5:
+                inquiry.reach(endpoint, pair, 0.3)
+            else:
+                inquiry.ask(endpoint, pair, 0.3)
+        finally:
+            stop.set()
+            if thread.ident is not None:
+                thread.join()
+
+
+def folders(chance: random.Random, folder: Path) -> None:
+    """A command is told to write into a folder that is not fresh."""
+    run, out = folder / "run.toml", folder / "out"
+    run.write_text(_RUN)
+    words = ["run", str(run), "-q", "--out", str(out)]
+    for _ in range(chance.randint(1, 3)):
+        more = ["--seed", str(chance.randint(0, 1)), "--repeat", str(chance.randint(1, 2))]
+        match chance.randrange(6):
+            case 0 | 1:
+                _command([*words, *more])
+            case 2:
+                _command([*words[:-1], str(out / "within"), *more])
+            case 3:
+                _command([*words, "--over", "seed=1,2", "--jobs", "1"])
+            case 4:
+                _command([*words, "--capture", str(out / "result.json")])
+            case 5 if out.is_dir():
+                there = sorted(path for path in out.rglob("*") if path.is_file())
+                if there:
+                    path = chance.choice(there)
+                    path.write_bytes(path.read_bytes()[: chance.randrange(20)])
+
+
 KINDS: dict[str, Trial] = {
     "frames": frames,
     "file": file,
@@ -373,6 +525,11 @@ KINDS: dict[str, Trial] = {
     "joins": joins,
     "ledger": ledger,
     "disk": disk,
+    "report": report,
+    "machine": machine,
+    "checkpoint": checkpoint_,
+    "asks": asks,
+    "folders": folders,
 }
 
 
