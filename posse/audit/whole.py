@@ -249,6 +249,7 @@ class Audit(Bench):
         jobs = self.jobs or cores()
         counted = self.pieces * SIZE
         seconds = each * (alone + max(counted / jobs, 2 * self.runs * bool(alone)))
+        seconds += self.budget * bool(alone)
         kept = _NUMBER * len(seen.numbers) * max(SIZE * jobs, 2 * _PILOT, alone)
         size = HERE.memory()[0] + kept + 8 * _MOST_NUMBERS * 2 * self.runs
         return (
