@@ -121,7 +121,7 @@ def read(path: Path) -> ArenaResult:
     """A result from disk, checked against the schema; `InputError` if it is none."""
     try:
         return msgspec.json.decode(read_whole(path), type=ArenaResult)
-    except (OSError, msgspec.MsgspecError) as error:
+    except (OSError, msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise InputError(f"{path} is no result of the arena: {error}") from None
 
 

@@ -188,7 +188,7 @@ def _kept(names: list[str], out: Path, form: str) -> dict[str, Told]:
         if path.is_file():
             try:
                 found[name] = msgspec.convert(json.loads(read_whole(path)), Told)
-            except ValueError as error:
+            except (ValueError, msgspec.MsgspecError, RecursionError) as error:
                 raise InputError(
                     f"{path} was not written by this version of posse paper ({error}); run posse "
                     f"paper {name} again"

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shutil
 import tempfile
 from pathlib import Path
 
@@ -33,7 +32,7 @@ class Scratch:
 
     def remove(self) -> None:
         """Remove the folder with all that is in it."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        files.remove_folder(self.path)
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
@@ -52,7 +51,7 @@ def _clear(lock: Path) -> None:
     descriptor = files.claim(lock, make=False)
     try:
         if take(descriptor):  # where there are no locks, nobody knows
-            shutil.rmtree(lock.parent, ignore_errors=True)
+            files.remove_folder(lock.parent)
     finally:
         os.close(descriptor)
 

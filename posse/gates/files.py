@@ -13,6 +13,7 @@ import errno
 import gzip
 import lzma
 import os
+import shutil
 import stat
 import time
 import zlib
@@ -199,6 +200,11 @@ def make_private(folder: Path) -> None:
         whose is not None and (whose != os.geteuid() or status.st_mode & 0o077)
     ):
         raise PermissionError(errno.EPERM, "it is not this user's alone", str(folder))
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder with all that is in it; no link is followed, and what is gone is no error."""
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def require_room(folder: Path) -> None:

@@ -30,6 +30,7 @@ AROUND = {
             *("os.open", "os.replace", "os.rename", "os.renames", "os.link", "os.symlink"),
             *("os.mkdir", "os.makedirs", "os.mkfifo", "os.mknod", "os.truncate"),
             *("shutil.copy", "shutil.copy2", "shutil.copyfile", "shutil.copytree", "shutil.move"),
+            *("shutil.rmtree", "shutil.make_archive", "shutil.unpack_archive"),
             *("tokenize.open", "gzip.open", "bz2.open", "lzma.open", "linecache.getlines"),
             *("zipfile.ZipFile", "tarfile.open", "fileinput.input", "mmap.mmap", "shelve.open"),
             *("numpy.load", "numpy.loadtxt", "numpy.genfromtxt", "numpy.fromfile", "numpy.memmap"),
@@ -71,6 +72,11 @@ METHODS = dict.fromkeys(
     FILES,
 )
 
+WRITERS = ("savefig", "tofile", "to_csv", "to_parquet", "to_json", "write_html", "write_image")
+"""Methods of libraries that write a file, unless they are given one in memory."""
+
+_IN_MEMORY = ("io.BytesIO", "io.StringIO")
+
 OWN = {
     "open": {"exchange", "journal", "kept", "directory", "sweep", "self", "RunDirectory"},
     "rename": {"_mesh", "super"},
@@ -108,6 +114,12 @@ def _imported(tree: ast.AST) -> dict[str, str]:
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             for one in node.names:
                 names[one.asname or one.name] = f"{node.module}.{one.name}"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            made = _full(node.value.func, names)
+            of = node.targets[0]
+            if made in _IN_MEMORY and isinstance(of, ast.Name):
+                names[of.id] = made
     return names
 
 
@@ -129,6 +141,10 @@ def _uses(node: ast.AST, names: dict[str, str]) -> Iterator[tuple[str, str]]:
                 yield name, AROUND[name]
     elif isinstance(node, ast.Call) and _is_of_a_path(method := node.func, node, names):
         yield f"Path.{method.attr}", METHODS[method.attr]
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        target = node.args[0] if node.args else node.func
+        if node.func.attr in WRITERS and _full(target, names) not in _IN_MEMORY:
+            yield node.func.attr, FILES
 
 
 def _has_package(call: ast.Call) -> bool:

@@ -25,6 +25,10 @@ PLANTED = [
     "from pathlib import Path\nlist(map(Path.read_bytes, []))",
     "folder.mkdir(parents=True)",
     "import numpy as np\nnp.load('x')",
+    "figure.savefig(path)",
+    "figure.savefig(fname=path)",
+    "array.tofile('x')",
+    "import shutil\nshutil.rmtree('x')",
 ]
 
 HONEST = """
@@ -40,6 +44,9 @@ os.open(os.devnull, os.O_RDWR)
 import_module(f"posse.{name}")
 when.replace(tzinfo=None)
 re.compile("a")
+import io
+out = io.BytesIO()
+figure.savefig(out, format="png")
 """
 
 

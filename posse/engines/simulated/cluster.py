@@ -3,7 +3,6 @@
 import gc
 import logging
 import random
-import shutil
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -25,6 +24,7 @@ from posse.engines.simulated.schedule import Process, TurnSchedule
 from posse.engines.simulated.starter import SimulatedStarter, started
 from posse.engines.simulated.visitors import SimulatedDoor
 from posse.errors import PosseError
+from posse.gates import files
 from posse.live.service import serve_by
 from posse.log import LOG
 from posse.plan import Plan, prepare
@@ -437,7 +437,7 @@ class SimulatedCluster:
             for rank in self.doors:
                 serve_by(spec.arms.key(spec.base, rank), None)
         self.network.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        files.remove_folder(self.folder)
 
     # --- what happened ---------------------------------------------------------------------------
 

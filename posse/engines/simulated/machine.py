@@ -1,7 +1,6 @@
 """A process's world in the simulation: its clocks, its chance, its disk, its arms."""
 
 import random
-import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
@@ -84,7 +83,7 @@ class SimulatedScratch(Scratch):
 
     def remove(self) -> None:
         if self._process.alive:
-            shutil.rmtree(self.path)
+            files.remove_folder(self.path)
 
 
 class SimulatedDatabase:

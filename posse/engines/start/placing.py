@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import os
 import select
-import shutil
 import tempfile
 import threading
 import time
@@ -105,7 +104,7 @@ class AgentsHere:
 
 def _leave(server: ForkServer, folder: Path) -> None:
     server.close()
-    shutil.rmtree(folder, ignore_errors=True)
+    files.remove_folder(folder)
 
 
 def _survey(version: str, document: bytes) -> list[int] | str:
