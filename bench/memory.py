@@ -52,9 +52,11 @@ def _users(how: str, rate: float) -> dict[str, Any]:
 
 CASES: dict[str, tuple[dict[str, Any], float | None]] = {
     "cooperative-ucb, 60 agents, p = .1, γ = 2, T = 300":
-        (_on_graph("cooperative-ucb", 60, horizon=300, gamma=2), 0.6),
+        (_on_graph("cooperative-ucb", 60, horizon=300, gamma=2), 0.1),
     "cooperative-ucb, 200 agents, p = .1, γ = 1, T = 1,000":
-        (_on_graph("cooperative-ucb", 200, horizon=1000, gamma=1), 6.0),
+        (_on_graph("cooperative-ucb", 200, horizon=1000, gamma=1), 0.6),
+    "cooperative-ucb, 200 agents, all linked, γ = 1, T = 1,000":
+        (_case("cooperative-ucb", 200, topology={"kind": "complete"}, horizon=1000, gamma=1), 1.2),
     "private-ucb, 200 agents, p = .1, γ = 2, T = 200":
         (_on_graph("private-ucb", 200, horizon=200, gamma=2, epsilon=0.5), None),
     "byzantine-ucb, 60 agents, p = .1, γ = 2, T = 300":

@@ -32,8 +32,9 @@ def _is_word(text: str) -> bool:
 
 
 def _are_amounts(numbers: Iterable[float]) -> bool:
-    """Whether all are finite, and none is below zero; a NaN fails both comparisons."""
-    return all(0 <= number < math.inf for number in numbers)
+    """Whether all are finite, and none is below zero; the sum with a NaN is not finite."""
+    listed = [*numbers]
+    return min(listed, default=0) >= 0 and math.isfinite(sum(listed))
 
 
 class ReportForm:

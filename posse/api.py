@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
+from itertools import accumulate, groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
@@ -17,11 +19,11 @@ from posse.durable.batch import Piece, carry_out
 from posse.durable.capture import Capture, writing
 from posse.durable.directory import RunDirectory
 from posse.durable.journal import Journal
-from posse.engines import memory
+from posse.engines import arrays, memory
 from posse.engines.start import dask
 from posse.engines.start.dask import DaskPlacement
 from posse.engines.start.pool import on_all_cores
-from posse.engines.start.room import require_processes
+from posse.engines.start.room import cores, require_processes
 from posse.errors import InputError, PosseError, SpecError
 from posse.gates import locks
 from posse.gates.databases import DISK
@@ -193,8 +195,7 @@ def make_runs(
             _require_importable(plan, on)
             yield from side_by_side([encode_run(plan, number) for number in numbers], jobs, on)
         elif in_memory:
-            for place, number in enumerate(numbers):
-                yield place, run_in_memory(plan, number, observe, tap)
+            yield from enumerate(_in_memory(plan, numbers, observe, tap))
         elif on is not None and on.coordinator == "worker":
             yield from _on_a_worker(plan, numbers, on)
         else:
@@ -226,11 +227,22 @@ def side_by_side(
     tasks: "Sequence[EncodedRun]", jobs: int | None, on: DaskPlacement | None
 ) -> Outcomes:
     """Make runs in memory, in `jobs` processes of this machine or on the workers of a cluster."""
-    if on is None:
-        yield from on_all_cores(make_encoded_run, tasks, jobs)
-        return
-    with dask.connect(on) as client:
-        yield from dask.on_workers(client, make_encoded_run, tasks)
+    with ExitStack() as connected:
+        client = None if on is None else connected.enter_context(dask.connect(on))
+        many = jobs or (cores() if client is None else dask.threads(client))
+        parts: list[tuple[bytes, Sequence[int]]] = []
+        for document, group in groupby(tasks, key=itemgetter(0)):
+            numbers = [number for _, number in group]
+            together = arrays.together(decode_plan(document), numbers, many)
+            parts += [(document, part) for part in together]
+        places = list(accumulate((len(part) for _, part in parts), initial=0))
+        if client is None:
+            outcomes = on_all_cores(make_encoded_runs, parts, jobs)
+        else:
+            outcomes = dask.on_workers(client, make_encoded_runs, parts)
+        for index, made in outcomes:
+            for place in range(places[index], places[index + 1]):
+                yield place, made if isinstance(made, PosseError) else made[place - places[index]]
 
 
 def _on_a_worker(plan: Plan, numbers: Sequence[int], on: DaskPlacement) -> Outcomes:
@@ -254,14 +266,24 @@ EncodedRun = tuple[bytes, int]
 
 
 def encode_run(plan: Plan, number: int) -> EncodedRun:
-    """Run `number` of a plan, as an argument for `make_encoded_run`."""
+    """Run `number` of a plan, as an argument for `side_by_side`."""
     return msgspec.msgpack.encode(plan.spec), number
 
 
-def make_encoded_run(task: EncodedRun) -> RunRecord:
-    """Make one run in memory; any process that has posse installed can call it."""
-    document, number = task
-    return run_in_memory(decode_plan(document), number)
+def make_encoded_runs(task: tuple[bytes, Sequence[int]]) -> list[RunRecord]:
+    """Make runs in memory; any process that has posse installed can call it."""
+    document, numbers = task
+    return list(_in_memory(decode_plan(document), numbers))
+
+
+def _in_memory(
+    plan: Plan, numbers: Sequence[int], observe: Observer = silent, tap: Capture | None = None
+) -> Iterator[RunRecord]:
+    """Make runs in this process, one after the other or together, whichever takes less time."""
+    if plan.spec.network is None:
+        yield from memory.series(plan, numbers, observe, tap)
+    for number in () if plan.spec.network is None else numbers:
+        yield run_in_memory(plan, number, observe, tap)
 
 
 def run_in_memory(

@@ -73,7 +73,10 @@ public names of what is tested where it is, on which experiments stand: tests/pa
     posse: experiments pages verbs
     systems/posse_systems: algorithms
 public names of what is tested where it is, by theme: tests/test_seam.py
-    posse/seam: arms machines masking messages noise results system
+    posse/seam: arms machines masking messages noise results steps system
+steps over arrays, held equal to machines: tests/engines/test_arrays.py
+    posse/system: steps
+    systems/posse_systems/dubey2020: spread steps
 parts of an arena, which is held as a whole: tests/arena/test_verb.py
     arena/posse_arena: apart arena entrants page rewards
 FedUCB by masked sums, beside the form that it equals: tests/arena/test_linear.py

@@ -224,10 +224,10 @@ def test_two_folders_with_modules_of_one_name_need_two_processes(tmp_path: Path)
 def test_a_process_that_makes_runs_for_others_refuses_an_edited_file(tmp_path: Path) -> None:
     """As a worker of Dask, which lives on between runs."""
     document = msgspec.msgpack.encode(spec(tmp_path, 0))
-    assert api.make_encoded_run((document, 0)).answers == [0, 0]
+    assert api.make_encoded_runs((document, [0]))[0].answers == [0, 0]
     spec(tmp_path, 1)
     with pytest.raises(InputError, match="was changed after this process had imported it"):
-        api.make_encoded_run((document, 0))
+        api.make_encoded_runs((document, [0]))
 
 
 def test_graphs_are_of_the_file_that_is_there_now(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from posse.protocol.arrays import FloatArray
 from posse.protocol.machine import Explore, Pull, Pulled
 
 _EMPTY = np.zeros(0)
-_READ_AHEAD = 256
+READ_AHEAD = 256
+"""Simulated rewards of an arm that are drawn at once where single ones are asked for."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -69,7 +70,7 @@ class RewardBuffer:
         """Use one reward of one arm."""
         drawn, position = self._drawn[arm], self._next[arm]
         if position == len(drawn):
-            drawn = self._drawn[arm] = self._draw(arm, _READ_AHEAD if self.simulated else 1)
+            drawn = self._drawn[arm] = self._draw(arm, READ_AHEAD if self.simulated else 1)
             position = 0
         self._next[arm] = position + 1
         return float(drawn.item(position))

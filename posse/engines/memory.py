@@ -7,7 +7,7 @@ import gc
 import math
 import select
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from time import monotonic_ns
@@ -23,6 +23,7 @@ from posse.agent.host import AgentHost
 from posse.coordinator.host import CoordinatorHost
 from posse.coordinator.setups import Observer, agent_setups, silent
 from posse.durable.capture import Tap
+from posse.engines import arrays
 from posse.errors import PosseError, RunFailed
 from posse.gates.decode import Packed
 from posse.hosts.agent_setup import AgentSetup
@@ -58,7 +59,39 @@ def run(
 
     `tap` hears every frame; `serial` is the run's number there. `sources` are time, chance and
     rewards, by default this machine's. `meddle` makes of each frame what arrives.
+    Without all three, the system's steps over arrays make the same record, if it offers them.
     """
+    alone = tap is None and sources is None and meddle is None
+    if alone and (made := _by_arrays(plan, (number,), observe)):
+        return made[0]
+    return _by_machines(plan, number, observe, tap, serial, sources, meddle)
+
+
+def series(
+    plan: Plan, numbers: Sequence[int], observe: Observer = silent, tap: Tap | None = None
+) -> Iterator[RunRecord]:
+    """The records of these runs, in order; those that can be made together are."""
+    for part in arrays.together(plan, numbers) if tap is None else [numbers]:
+        made = _by_arrays(plan, part, observe) if tap is None else None
+        for number in part if made is None else ():
+            yield _by_machines(plan, number, observe, tap)
+        yield from made or ()
+
+
+def _by_arrays(plan: Plan, numbers: Sequence[int], observe: Observer) -> list[RunRecord] | None:
+    with _collecting_seldom(len(numbers) * plan.spec.agents.count):
+        return arrays.run(plan, numbers, observe)
+
+
+def _by_machines(
+    plan: Plan,
+    number: int,
+    observe: Observer,
+    tap: Tap | None,
+    serial: int | None = None,
+    sources: Sources | None = None,
+    meddle: Meddle | None = None,
+) -> RunRecord:
     network = plan.network(number)
     stamp = monotonic_ns if plan.clock == "wall" else lambda: 0
     cohort = Cohort(plan.spec.agents.count)

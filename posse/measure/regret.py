@@ -1,6 +1,7 @@
 """Regret over time; it needs known means, so only the lab has it."""
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 from mypy_extensions import mypyc_attr
@@ -31,6 +32,24 @@ class ArmCosts:
         return cost
 
 
+Total = TypeVar("Total")
+Point = tuple[float, float, Total]
+"""Time, activations, and the regret of one agent or of several."""
+
+
+def add_point(points: list[Point[Total]], point: Point[Total], step: float) -> float:
+    """Add a point to a curve whose points are `step` apart, to stay few; returns the new step."""
+    now = point[0]
+    if len(points) > 1 and now - points[-2][0] < step:
+        points[-1] = point
+    else:
+        points.append(point)
+    if len(points) > _MOST_POINTS:
+        step = max(2 * step, 2 * now / _MOST_POINTS)
+        points[:] = [*points[::2], point]
+    return step
+
+
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Regret:
     """Cumulative regret: each pull of arm k costs μ* - μ_k, μ* = max μ.
@@ -55,13 +74,11 @@ class Regret:
         self.total += cost
         self._activations += activations
         point = (now, float(self._activations), self.total)
-        if len(self._points) > 1 and now - self._points[-2][0] < self._step:
-            self._points[-1] = point
-        else:
-            self._points.append(point)
-        if len(self._points) > _MOST_POINTS:
-            self._step = max(2 * self._step, 2 * now / _MOST_POINTS)
-            self._points = [*self._points[::2], point]
+        self._step = add_point(self._points, point, self._step)
+
+    def costs(self, arms: int) -> list[float]:
+        """What one pull of each of so many arms costs."""
+        return [self._costs.sum_of((arm,)) for arm in range(arms)]
 
     def curve(self) -> FloatArray:
         """The breakpoints, shape (points, 3): time, activations, regret."""

@@ -81,6 +81,10 @@ class EngineSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         tuple[str, ...],
         Meta(description="networks where agents' inboxes may be besides their own hosts"),
     ] = ()
+    plain: Annotated[
+        bool,
+        Meta(description="in memory: run machines also where a system offers steps over arrays"),
+    ] = False
 
 
 class RunSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

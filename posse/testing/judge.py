@@ -291,7 +291,18 @@ def _probed(system: System, draws: random.Random, log: list[str]) -> System:
         return _Probed(machine, at, draws, log) if chosen else machine
 
     part = {"server" if serves else "agent": dataclasses.replace(role, make=make)}
-    return dataclasses.replace(system, shape=dataclasses.replace(system.shape, **part))
+    shape = dataclasses.replace(system.shape, **part)
+    return dataclasses.replace(system, shape=shape, steps=None)
+
+
+@_check("steps over arrays make the records of machines")
+def _steps(judged: Judge) -> Iterator[str]:
+    plan = judged.plan
+    if plan.system.steps is None:
+        raise NotTried("it offers none")
+    machines = dataclasses.replace(plan, system=dataclasses.replace(plan.system, steps=None))
+    if keys := _differ(judged.undisturbed(), result_of(memory.run(machines, 0))):
+        yield f"they differ in {keys}"
 
 
 @_check("no agent spends more than is claimed")

@@ -131,6 +131,12 @@ def on_workers(
             yield places[future.key], RunFailed(f"a run ended because its Dask worker did: {error}")
 
 
+def threads(client: Client) -> int:
+    """How many tasks the workers of a cluster carry out at once."""
+    together: int = sum(client.nthreads().values())
+    return together
+
+
 def a_worker(client: Client, placement: DaskPlacement, plan: Plan) -> str:
     """Wait until the cluster has enough workers; returns the address of one of them."""
     needed = math.ceil(plan.spec.agents.count / placement.per_worker) if placement.per_worker else 1

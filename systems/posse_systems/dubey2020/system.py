@@ -105,6 +105,7 @@ from posse_systems.dubey2020.messages import (
     reward_record,
 )
 from posse_systems.dubey2020.robust import RobustMeans
+from posse_systems.dubey2020.steps import CooperativeSteps, LoneSteps, PrivateSteps
 from posse_systems.dubey2020.tree_means import TreeMeans
 from posse_systems.dubey2020.trimmed import TRIMS_BELOW
 
@@ -682,6 +683,7 @@ PRIVATE_UCB = _cooperation(
     unit_interval=UnitInterval(),
     check=_check_private,
     bound=theory.bound_private,
+    steps=PrivateSteps,
 )
 
 BYZANTINE_UCB = _cooperation(
@@ -723,6 +725,7 @@ COOPERATIVE_UCB = _cooperation(
     check=_check_cooperative,
     advise=advise_deviation,
     bound=undrawn("No bound is drawn: the paper states none for the form without privacy."),
+    steps=CooperativeSteps,
 )
 
 UCB1 = _alone(
@@ -737,6 +740,7 @@ UCB1 = _alone(
     check=_check_horizon,
     advise=advise_deviation,
     bound=theory.bound_ucb1,
+    steps=LoneSteps,
 )
 
 DP_UCB_INT = _alone(

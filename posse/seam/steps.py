@@ -1,0 +1,6 @@
+"""Steps over arrays: a second reading of a system's machines, for the lab."""
+
+from posse.protocol.wire import measure_payloads
+from posse.system.steps import Declined, ManyRuns, Queues, Sent, Steps, Ties
+
+__all__ = ["Declined", "ManyRuns", "Queues", "Sent", "Steps", "Ties", "measure_payloads"]

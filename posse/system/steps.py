@@ -1,0 +1,158 @@
+"""Steps over arrays: a second reading of a system, for the lab, where nobody asks for frames.
+
+The machines are the truth. Steps move all agents of all repetitions of a series at once, draw from
+the same streams as the machines, and add numbers in the same order, so that the records of both are
+equal, field by field. `posse.engines.arrays` carries them out, and falls back on machines.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from posse.protocol.arrays import FloatArray, IntArray
+from posse.protocol.log import Row
+from posse.protocol.machine import Variant
+from posse.protocol.message import Message
+from posse.protocol.privacy import Release
+from posse.seeds import Purpose, generator
+from posse.spec.runfile import RunSpec
+from posse.system.network import Network
+
+
+class Declined(Exception):
+    """Raised by steps for what they cannot do; machines run instead."""
+
+
+@dataclass(frozen=True)
+class ManyRuns:
+    """The runs that move together. Each agent of each has a row: those of a run follow each other.
+
+    `runs` are their numbers, and `networks` has the links of each.
+    """
+
+    spec: RunSpec
+    parameters: Any
+    runs: Sequence[int]
+    networks: Sequence[Network]
+
+    @property
+    def variant(self) -> Variant:
+        """The form of the algorithm."""
+        return self.spec.variant
+
+    @property
+    def agents(self) -> int:
+        """The number of agents of each run."""
+        return self.spec.agents.count
+
+    @property
+    def arms(self) -> int:
+        """The number of arms, K."""
+        return self.spec.arms.arm_count()
+
+    @property
+    def rows(self) -> int:
+        """The number of rows: agents of all runs."""
+        return len(self.runs) * self.agents
+
+    def generator(self, row: int, purpose: Purpose) -> np.random.Generator:
+        """The stream of the agent of this row for one purpose, from its beginning."""
+        place, rank = divmod(row, self.agents)
+        return generator(self.spec.seed, self.runs[place], rank, purpose)
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What an agent sent to each of `targets`: so many messages of a kind, and their payload."""
+
+    kind: type[Message]
+    targets: Sequence[int]
+    messages: int
+    payload_bytes: int
+
+
+class Steps(ABC):
+    """All agents of a series in lockstep: in slots 1, 2, … `slots` each pulls one arm.
+
+    A subclass takes the `ManyRuns`; its constructor or any method may raise `Declined`.
+    """
+
+    slots: int
+
+    @abstractmethod
+    def choose(self, t: int) -> IntArray:
+        """The arm that each row pulls in slot t, shape (rows,)."""
+
+    @abstractmethod
+    def learn(self, t: int, arms: IntArray, rewards: FloatArray) -> None:
+        """Take the rewards of slot t, shape (rows,), and send and hear what follows from them."""
+
+    @abstractmethod
+    def answers(self) -> Sequence[int]:
+        """Each row's own arm, after the last slot."""
+
+    def sent(self, row: int) -> Iterable[Sent]:
+        """What the agent of this row sent to others in all slots."""
+        return ()
+
+    def notes(self, row: int) -> Iterable[Row]:
+        """What it noted at its end."""
+        return ()
+
+    def releases(self, row: int) -> Iterable[Release]:
+        """What it disclosed, in order."""
+        return ()
+
+
+MakeSteps = Callable[[ManyRuns], Steps]
+
+
+class Queues:
+    """Numbers drawn ahead in blocks, a queue for each stream or part of one.
+
+    `draw(queue, count)` gives the next `count`; a block must be what single draws would give.
+    """
+
+    def __init__(
+        self,
+        queues: int,
+        draw: Callable[[int, int], FloatArray],
+        block: int = 64,
+        kind: str = "f8",
+    ) -> None:
+        self._draw, self._block = draw, block
+        self._drawn = np.empty(queues * block, dtype=kind)
+        self._ends = (1 + np.arange(queues)) * block
+        self._next = self._ends.copy()
+
+    def take(self, queues: IntArray) -> FloatArray:
+        """The next number of each of these queues; none comes twice."""
+        places, ends = self._next.take(queues), self._ends.take(queues)
+        if np.count_nonzero(places == ends):
+            for i in np.flatnonzero(places == ends).tolist():
+                places[i] -= self._block
+                fresh = slice(places[i], places[i] + self._block)
+                self._drawn[fresh] = self._draw(int(queues[i]), self._block)
+        self._next[queues] = places + 1
+        return self._drawn.take(places).astype(float)
+
+
+class Ties:
+    """Breaks ties as an agent's machine does, by the stream that it has for them."""
+
+    def __init__(self, series: ManyRuns) -> None:
+        self._streams = [series.generator(row, Purpose.TIES) for row in range(series.rows)]
+
+    def argmax(self, index: FloatArray) -> IntArray:
+        """The argmax of each row of `index`, shape (rows, K); ties are broken at random."""
+        arms: IntArray = index.argmax(axis=1)
+        highest = np.take_along_axis(index, arms[:, None], axis=1)
+        leads = index == highest
+        if np.count_nonzero(leads) > len(arms):
+            for row in np.flatnonzero(np.count_nonzero(leads, axis=1) > 1).tolist():
+                leaders = np.flatnonzero(leads[row])
+                arms[row] = leaders[self._streams[row].integers(len(leaders))]
+        return arms

@@ -1,0 +1,203 @@
+"""Steps over arrays make the same records as machines, field by field."""
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from posse.engines import arrays, memory
+from posse.errors import RunFailed
+from posse.plan import Plan, prepare
+from posse.results.record import RunRecord
+from posse.system.steps import Declined, ManyRuns, Steps
+
+UCB1: dict[str, Any] = {
+    "system": "ucb1",
+    "seed": 3,
+    "repeat": 5,
+    "agents": {"count": 2},
+    "arms": {"kind": "bernoulli", "means": [0.9, 0.5, 0.5]},
+    "parameters": {"horizon": 60},
+    "engine": {"kind": "memory"},
+}
+
+
+def in_full(record: RunRecord) -> dict[str, Any]:
+    """The whole record as plain data, without the time that it took."""
+    record.elapsed_seconds = None
+    more = msgspec.to_builtins((record.links, record.ledgers))
+    return {**record.document(), "links": more[0], "ledgers": more[1]}
+
+
+def plain(raw: dict[str, Any]) -> Plan:
+    return prepare(raw | {"engine": {"kind": "memory", "plain": True}})
+
+
+def assert_equal_records(raw: dict[str, Any], numbers: range) -> None:
+    """Whatever moved together, and alone, has the records of machines."""
+    together, machines = memory.series(prepare(raw), numbers), memory.series(plain(raw), numbers)
+    for one, other in zip(together, machines, strict=True):
+        assert in_full(one) == in_full(other)
+
+
+NUMBERS = st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.9, 1.0]) | st.floats(0, 1)
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> dict[str, Any]:
+    agents, arms = draw(st.integers(1, 9)), draw(st.integers(2, 5))
+    row = st.lists(NUMBERS, min_size=arms, max_size=arms)
+    means = draw(
+        row
+        | st.lists(row, min_size=agents, max_size=agents)
+        | st.builds(
+            lambda spread: {
+                "random": "uniform", "count": arms, "low": 0.2, "high": 0.8, "spread": spread
+            },
+            st.sampled_from([0.0, 0.1]),
+        )
+    )  # fmt: skip
+    kind = draw(
+        st.just({"kind": "bernoulli"})
+        | st.builds(
+            lambda sd, clip: (
+                {"kind": "gaussian", "sd": sd} | ({"clip": [0.0, 1.0]} if clip else {})
+            ),
+            st.sampled_from([0.1, 0.5]),
+            st.booleans(),
+        )
+    )
+    activity = draw(st.sampled_from([{"kind": "uniform"}, {"kind": "power", "gamma": 0.8}]))
+    system, more = draw(systems(arms, kind["kind"] == "bernoulli" or "clip" in kind))
+    return {
+        "system": system,
+        "seed": draw(st.integers(0, 1 << 40)),
+        "agents": {"count": agents, "activity": activity},
+        "arms": {**kind, "means": means},
+        "engine": {"kind": "memory"},
+        **more,
+    }
+
+
+GRAPHS = [
+    {"kind": "complete"},
+    {"kind": "path"},
+    {"kind": "star"},
+    {"kind": "erdos-renyi", "p": 0.5},
+]
+
+
+@st.composite
+def systems(draw: st.DrawFn, arms: int, bounded: bool) -> tuple[str, dict[str, Any]]:
+    """A system that offers steps, its parameters, and the graph."""
+    system = draw(st.sampled_from(["ucb1", "cooperative-ucb", "private-ucb"]))
+    if system == "ucb1":
+        return system, {"parameters": {"horizon": draw(st.integers(arms, 300))}}
+    gamma = draw(st.integers(0, 4) | st.sampled_from(["diameter", "diameter/2"]))
+    more: dict[str, Any] = {"topology": draw(st.sampled_from(GRAPHS))}
+    parameters: dict[str, Any] = {"horizon": draw(st.integers(4 * arms, 120)), "gamma": gamma}
+    if system == "cooperative-ucb":
+        parameters |= draw(st.sampled_from([{}, {}, {"reward_range": [-0.5, 0.8]}]))
+    else:
+        # the printed form is for rewards of any size, too
+        printed = not bounded or draw(st.booleans())
+        more["variant"] = "printed" if printed else "corrected"
+        parameters["epsilon"] = draw(st.sampled_from([0.25, 0.5, 1.0]))
+        kinds = ["intervals"] if printed else ["intervals", "doubling", "trees"]
+        parameters["releases"] = draw(st.sampled_from(kinds))
+    return system, {**more, "parameters": parameters}
+
+
+@given(runs(), st.integers(1, 4), st.integers(0, 3))
+@settings(max_examples=50)
+def test_steps_make_the_records_of_machines(raw: dict[str, Any], repeat: int, first: int) -> None:
+    assert_equal_records(raw, range(first, first + repeat))
+
+
+def test_messages_of_every_length_of_their_slots_number_are_counted() -> None:
+    """A slot takes one byte up to 127, and two up to 255; γ is more than the slots at first."""
+    run = UCB1 | {"system": "cooperative-ucb", "topology": {"kind": "path"}}
+    for horizon, gamma in ((300, 2), (6, 5)):
+        more = {"agents": {"count": 6}, "parameters": {"horizon": horizon, "gamma": gamma}}
+        assert_equal_records(run | more, range(2))
+
+
+def test_a_long_run_whose_curve_is_thinned_is_the_same() -> None:
+    assert_equal_records(UCB1 | {"parameters": {"horizon": 5_000}}, range(2))
+
+
+def used(monkeypatch: pytest.MonkeyPatch, raw: dict[str, Any], numbers: range) -> list[int]:
+    """How many runs moved together, time after time."""
+    sizes, whole = [], arrays.run
+
+    def counted(plan: Plan, part: Any, observe: Any) -> list[RunRecord] | None:
+        made = whole(plan, part, observe)
+        sizes.append(0 if made is None else len(made))
+        return made
+
+    monkeypatch.setattr(arrays, "run", counted)
+    list(memory.series(prepare(raw), numbers))
+    return sizes
+
+
+def test_the_runs_of_a_series_move_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert used(monkeypatch, UCB1, range(5)) == [5]
+    crowd = UCB1 | {"agents": {"count": 1_000}, "parameters": {"horizon": 3}}
+    assert used(monkeypatch, crowd, range(3)) == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("system", "parameters"),
+    [
+        ("cooperative-ucb", {"gamma": 2}),
+        ("private-ucb", {"gamma": 2, "epsilon": 0.5}),
+        ("private-ucb", {"gamma": 1, "epsilon": 0.5, "releases": "doubling"}),
+    ],
+)
+def test_the_cooperative_family_moves_together(
+    monkeypatch: pytest.MonkeyPatch, system: str, parameters: dict[str, Any]
+) -> None:
+    """What the property holds is held of steps, not of machines twice."""
+    more = {"system": system, "topology": {"kind": "path"}}
+    raw = UCB1 | more | {"parameters": {"horizon": 20, **parameters}}
+    assert used(monkeypatch, raw, range(3)) == [3]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"engine": {"kind": "memory", "plain": True}},
+        {"engine": {"kind": "memory", "clock": "slots"}, "agents": {"count": 1}},
+        {"arms": {"kind": "drift", "means": [0.9, 0.5], "speed": [0.01, 0.0]}},
+        {"system": "adap-ucb", "parameters": {"horizon": 60, "epsilon": 1.0}},
+    ],
+)
+def test_machines_run_where_steps_cannot(
+    monkeypatch: pytest.MonkeyPatch, more: dict[str, Any]
+) -> None:
+    """On demand, for one agent alone, on other arms, and where a system has none."""
+    assert used(monkeypatch, UCB1 | more, range(1)) == [0]
+
+
+def with_steps(plan: Plan, steps: Any) -> Plan:
+    return replace(plan, system=replace(plan.system, steps=steps))
+
+
+def test_machines_run_where_steps_decline() -> None:
+    def decline(series: ManyRuns) -> Steps:
+        raise Declined
+
+    declining = memory.series(with_steps(prepare(UCB1), decline), range(2))
+    for one, other in zip(declining, memory.series(plain(UCB1), range(2)), strict=True):
+        assert in_full(one) == in_full(other)
+
+
+def test_a_defect_of_a_step_is_told_in_a_sentence() -> None:
+    def fail(series: ManyRuns) -> Steps:
+        raise ZeroDivisionError("of the user's")
+
+    with pytest.raises(RunFailed, match=r"the step has a defect: ZeroDivisionError: of the user's"):
+        list(memory.series(with_steps(prepare(UCB1), fail), range(2)))
