@@ -96,7 +96,7 @@ def app(
             )
 
     @whole.meta.default
-    def volume(
+    def posse(
         *words: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
         quiet: Annotated[bool, Parameter(alias="-q")] = False,
         verbose: Annotated[bool, Parameter(alias="-v")] = False,
