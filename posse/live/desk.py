@@ -24,8 +24,11 @@ import msgspec
 MOST_OPEN = 100_000
 """Decisions that may be open at a time; beyond that requests get what idle ones get."""
 
-_REMEMBERED = 100_000
-"""Closed decisions of which a desk without a store knows what became of them."""
+_LAID_OUT = 256
+"""Decisions that are laid out at a time: no request waits until a large order is shuffled."""
+
+_REMEMBERED = 2 * MOST_OPEN
+"""Decisions of which a desk without a store knows what became of them."""
 
 Idle = Literal["", "waits", "over", "person", "crowded"]
 """Why a decision's reward is not used: nothing is ordered; the run is over; no more rewards of this
@@ -102,25 +105,25 @@ class Keeper(Protocol):
 
 
 class Memory(Keeper):
-    """A keeper of what a desk without a file needs: the last closed decisions."""
+    """A keeper of what a desk without a file needs: the last decisions."""
 
     def __init__(self) -> None:
-        self._closed: OrderedDict[int, Closed] = OrderedDict()
-        self._open: dict[int, OpenDecision] = {}
+        self._known: OrderedDict[int, Closed] = OrderedDict()
 
     def asked(self, number: int, decision: OpenDecision) -> None:
-        self._open[number] = decision
+        # one that is still open when the next run begins is late, and not unknown
+        self._known[number] = Closed(decision.run, decision.key, None)
+        if len(self._known) > _REMEMBERED:
+            self._known.popitem(last=False)
 
     def closed(
         self, number: int, arm: int, place: int, reward: float | None, *, told: bool
     ) -> None:
-        was = self._open.pop(number)
-        self._closed[number] = Closed(was.run, was.key, reward if told else None)
-        if len(self._closed) > _REMEMBERED:
-            self._closed.popitem(last=False)
+        if (was := self._known.get(number)) is not None:
+            self._known[number] = Closed(was.run, was.key, reward if told else None)
 
     def find(self, number: int) -> Closed | None:
-        return self._closed.get(number)
+        return self._known.get(number)
 
 
 class RunSoFar(msgspec.Struct, kw_only=True):
@@ -191,12 +194,12 @@ class Desk:
         self._wanted = [0] * self._arms
         for arm, count in zip(arms, times, strict=True):
             self._wanted[arm] = count
-        self._fill()
+        self._pool = []
 
     def explore(self, arms: tuple[int, ...]) -> None:
         """Hand out decisions for each of these arms in turn until another order comes."""
         self._exploring = arms
-        self._pool = []
+        self._wanted, self._pool = [0] * self._arms, []
 
     def finish(self, answer: int | None) -> None:
         """The run is over: requests get its answer from now on."""
@@ -214,24 +217,24 @@ class Desk:
     def look(self, now: float) -> tuple[int, int, float]:
         """How many decisions are open, how many wait for a request, how long the oldest is open."""
         oldest = next(iter(self._open.values()), None)
-        return len(self._open), len(self._pool), max(0.0, now - oldest.asked) if oldest else 0.0
+        waiting = 0 if self.over else sum(max(0, self._missing(k)) for k in range(self._arms))
+        return len(self._open), waiting, max(0.0, now - oldest.asked) if oldest else 0.0
 
     def _missing(self, arm: int) -> int:
         return self._wanted[arm] - len(self._rewards[arm]) - self._out[arm]
 
     def _fill(self) -> None:
-        """Lay out what is to be handed out, in random order."""
-        pool = [arm for arm in range(self._arms) for _ in range(self._missing(arm))]
-        self._random.shuffle(pool)
-        self._pool = pool
+        """Lay out the next of what is to be handed out, as the whole order in random order has it.
 
-    def _fill_round(self) -> None:
-        """The arms of which the fewest rewards were asked for, in random order."""
-        levels = [len(self._rewards[k]) + self._out[k] for k in self._exploring]
-        least = min(levels)
-        pool = [k for k, n in zip(self._exploring, levels, strict=True) if n == least]
-        self._random.shuffle(pool)
-        self._pool = pool
+        While agents explore, a round: the arms of which the fewest rewards were asked for.
+        """
+        left = [max(0, self._missing(arm)) for arm in range(self._arms)]
+        if self._exploring:
+            levels = {k: len(self._rewards[k]) + self._out[k] for k in self._exploring}
+            least = min(levels.values())
+            left = [int(levels.get(arm) == least) for arm in range(self._arms)]
+        at_once = min(_LAID_OUT, sum(left))
+        self._pool = self._random.sample(range(self._arms), at_once, counts=left) if at_once else []
 
     # --- requests --------------------------------------------------------------------------------
 
@@ -246,8 +249,8 @@ class Desk:
             again = self._open[known]
             self.counts["repeated"] += 1
             return self._decision(known, again.arm, again.key)
-        if self._exploring and not self._pool and not self.over:
-            self._fill_round()
+        if not self._pool and not self.over:
+            self._fill()
         if not self._pool:
             return self._idle("over" if self.over else "waits", whose)
         if len(self._open) >= self.settings.open:
@@ -405,5 +408,3 @@ class Desk:
                     f"no reward of arm {decision.arm} came within {self.settings.timeout:g} s; "
                     'set arms.on_timeout = "again" to ask another request'
                 )
-            elif self._missing(decision.arm) > 0 and not self.over and not self._exploring:
-                self._pool.insert(self._random.randint(0, len(self._pool)), decision.arm)

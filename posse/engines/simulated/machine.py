@@ -12,6 +12,7 @@ import numpy as np
 from posse.arms import Arms, ArmsContext, ArmsSpec
 from posse.arms.changing import Timed
 from posse.arms.csv import Csv
+from posse.arms.live import Live
 from posse.arms.persons import Admit, NamesPersons
 from posse.durable.scratch import Scratch
 from posse.engines.simulated.network import SimulatedNetwork
@@ -269,7 +270,7 @@ class SimulatedWorld(World):
 
     def arms(self, spec: ArmsSpec, context: ArmsContext) -> Arms:
         arms = super().arms(spec, context)
-        if isinstance(arms, Csv | Timed):
+        if isinstance(arms, Csv | Timed | Live):
             return arms
         return SlowArms(arms, self._pull, one_by_one=bool(self.one_by_one))
 

@@ -2,22 +2,62 @@
 
 The application is drawn by the seed: some rewards come at once, some out of order, twice or too
 late, some never, and from time to time it crashes and forgets what it waited for. What a reward is
-follows from its place alone, so that the run is that over a log, whatever the application does.
+follows from its place alone. Whatever the application does, the run is that over a log of what it
+told, in that order; see `replayed`.
 """
 
 import random
 import threading
 from collections.abc import Callable
 from heapq import heappop, heappush
+from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from posse.arms import LiveArms
+from posse.arms.csv import CsvArms
+from posse.engines import memory
+from posse.gates import files
 from posse.live.desk import Desk, DeskSettings, Memory, RewardRefusal
 from posse.live.service import Service
+from posse.plan import Plan, Source, changed, prepare
+from posse.results.record import RunRecord
 
 _AT_ONCE = 20
 """Requests between two looks of the agent."""
 
 _NEVER, _LATE, _TWICE, _CRASH = 0.05, 0.05, 0.1, 0.02
+
+_TIMEOUT = 5.0
+"""Seconds after which a reward is given up in a simulation, at most."""
+
+
+def visited(source: Source) -> Plan:
+    """The plan of one run whose applications are drawn: it uses up nobody's rewards."""
+    plan = changed(source, {"engine.kind": "processes"})
+    if not isinstance(arms := plan.spec.arms, LiveArms):
+        return plan
+    again = "again" if arms.on_timeout == "end" else arms.on_timeout
+    own = {"timeout": min(arms.timeout, _TIMEOUT), "on_timeout": again, "clip": None}
+    arms = msgspec.structs.replace(arms, **own, listen="", token="")
+    durable = plan.field or plan.spec.engine.durable
+    engine = msgspec.structs.replace(plan.spec.engine, durable=durable)
+    changes: dict[str, Any] = {"arms": arms, "engine": engine, "mode": "lab", "repeat": 1}
+    return prepare(msgspec.structs.replace(plan.spec, **changes))
+
+
+def replayed(plan: Plan, doors: "dict[int, SimulatedDoor]", folder: Path) -> RunRecord:
+    """The run over logs of what was told at these doors, in that order."""
+    for rank, door in doors.items():
+        rows = [f"{arm},{value!r}" for arm, value in door.told()]
+        files.write(folder / f"told-{rank}.csv", "\n".join(["arm,reward", *rows]), lasting=False)
+    log = CsvArms(path="told-{rank}.csv", count=plan.spec.arms.arm_count())
+    spec = plan.spec
+    engine = msgspec.structs.replace(spec.engine, durable=False, restarts=0, clock=plan.clock)
+    changes: dict[str, Any] = {"arms": log, "engine": engine, "base": str(folder)}
+    changes["privacy"] = msgspec.structs.replace(spec.privacy, person="")  # of whom each was
+    return memory.run(prepare(msgspec.structs.replace(spec, **changes)), 0)
 
 
 def reward_at(rank: int, arm: int, place: int) -> float:
@@ -52,6 +92,12 @@ class SimulatedDoor(Service):
         """The agent's process is started again; what was on disk is there."""
         self._wall, self._asked_for = wall, None
 
+    def told(self) -> list[tuple[int, float]]:
+        """Arm and reward of all that is used in the run, each arm's in the order of use."""
+        desk = self._desk
+        arms = range(len(self.settings.names))
+        return [(arm, value) for arm in arms for value in desk.read(arm, 0, desk.have(arm))]
+
     def close(self) -> None:
         """Nothing is open."""
 
@@ -66,14 +112,16 @@ class SimulatedDoor(Service):
         if draw.random() < _CRASH:
             self._due.clear()
         for _ in range(_AT_ONCE):
-            decision = self._desk.ask(now)
+            # each visitor comes once
+            person = f"{self._count}" if self.settings.most_of_person else ""
+            decision = self._desk.ask(now, person)
+            self._count += 1
             if decision.idle:
                 break
             fate = draw.random()
             if fate >= _NEVER:
                 kind = "late" if fate < _NEVER + _LATE else "told"
                 wait = self.settings.timeout + 1.0 if kind == "late" else draw.expovariate(50.0)
-                self._count += 1
                 heappush(self._due, (now + wait, self._count, decision.id, decision.arm, kind))
         while self._due and self._due[0][0] <= now:
             _, _, id_, arm, kind = heappop(self._due)

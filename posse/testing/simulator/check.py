@@ -10,10 +10,12 @@ from typing import Any, get_args
 import msgspec
 
 from posse import api
+from posse.arms import LiveArms
 from posse.engines import memory
 from posse.engines.simulated.cluster import FIRST_STRANGER, SimulatedCluster, TraceEvent
 from posse.engines.simulated.network import is_ipc
 from posse.engines.simulated.schedule import START
+from posse.engines.simulated.visitors import replayed
 from posse.measure.numbers import counted
 from posse.plan import Plan, decode_plan, prepare
 from posse.protocol.machine import COORDINATOR
@@ -193,7 +195,8 @@ def attempt(
     own = get_args(StartedFault) if kinds == KINDS else ()
     asked = [*kinds, *own] if faults is None else [fault.what for fault in faults]
     can = possible(mode, asked)
-    alone = mode == "started" and (plan.field or plan.spec.network is not None)
+    live = isinstance(plan.spec.arms, LiveArms)
+    alone = mode == "started" and (plan.field or live or plan.spec.network is not None)
     if not can or (faults is not None and can != asked) or alone:
         mode, can = "apart", possible("apart", asked)
     if mode == "started":
@@ -216,6 +219,7 @@ def attempt(
     try:
         nemesis = Nemesis(cluster, faults)
         slow = any(fault.what in ("slow arms", "bandwidth", "slow peer") for fault in faults)
+        slow |= live  # orders wait for rewards that never come
         soon = AT_MOST if slow or not survives(faults, cluster) else AFTER_FAULTS
         soon += 20 * base * frames
 
@@ -227,8 +231,7 @@ def attempt(
 
         cluster.run(math.inf, lambda: late() or len(cluster.events) > MOST_EVENTS)
         expected = {
-            n: None if plan.field else _undisturbed(encoded, n, one_by_one(faults))
-            for n in range(plan.spec.repeat)
+            n: _expected(plan, encoded, n, cluster, faults) for n in range(plan.spec.repeat)
         }
         violations = list(_violations(cluster, faults, expected))
         if cluster.went_back and all(fault.what == "journal older" for fault in faults):
@@ -239,6 +242,23 @@ def attempt(
     return SimulatedTrial(
         plan.spec.system, seed, cluster.durable, list(faults), violations, cluster.events, seconds
     )
+
+
+def _expected(
+    plan: Plan,
+    encoded: bytes,
+    number: int,
+    cluster: SimulatedCluster,
+    faults: Sequence[InjectedFault],
+) -> dict[str, Any] | None:
+    """What a run must end with; None where others' timing, or real rewards, have a say in it."""
+    if not isinstance(plan.spec.arms, LiveArms):
+        return None if plan.field else _undisturbed(encoded, number, one_by_one(faults))
+    if plan.clock == "wall" or number not in cluster.records:
+        return None
+    document = result_of(replayed(plan, cluster.doors, cluster.folder))
+    del document["privacy"]
+    return document
 
 
 def survives(faults: Sequence[InjectedFault], cluster: SimulatedCluster) -> bool:
@@ -301,6 +321,9 @@ def _violations(
     yield from _differences(cluster, faults, expected)
     if cluster.plan.field:
         yield from (Violation(*breach) for breach in breaches(cluster))
+    for rank, door in cluster.doors.items():
+        for how in door.wrong:
+            yield Violation("a told reward is used once", f"agent {rank}: {how}")
     yield from _blames(cluster, faults)
     yield from _unblamed(cluster, faults)
     if cluster.keys is not None:
@@ -425,6 +448,8 @@ def _difference(record: RunRecord, undisturbed: dict[str, Any] | None) -> str:
         whole = record.answered and not record.dismissed
         return "" if whole else "has not the answers of all"
     result = result_of(record)
+    if "privacy" not in undisturbed:  # which says what kind of arms these are
+        del result["privacy"]
     names = [name for name in undisturbed if result.get(name) != undisturbed[name]]
     return f"differs in {', '.join(names)}" if result != undisturbed else ""
 

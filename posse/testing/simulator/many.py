@@ -4,9 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from posse.engines.simulated.visitors import visited
 from posse.engines.start.pool import on_all_cores
 from posse.errors import PosseError, SpecError
-from posse.plan import Plan, Source, changed, decode_plan
+from posse.plan import Plan, Source, decode_plan
 from posse.testing.simulator.check import SimulatedTrial, attempt, own_plan, shrunk
 from posse.testing.simulator.faults import KINDS, InjectedFault
 
@@ -33,7 +34,7 @@ def simulate(
     whose `violations` are not empty has as few faults as it takes;
     `posse.testing.simulator.check` says what must hold.
     """
-    plan = None if source is None else changed(source, {"engine.kind": "processes"})
+    plan = None if source is None else visited(source)
     if plan is not None and plan.field:
         raise SpecError(
             "mode",
