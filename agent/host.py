@@ -126,11 +126,12 @@ class AgentHost:
 
     @property
     def alarm(self) -> int | None:
-        """What is readable when rewards of live arms have come; None if no order awaits any."""
+        """What is readable when rewards of live arms have come; None if no order awaits any.
+
+        Also if they came a moment ago, after whoever asks saw that it was not `busy`.
+        """
         run = self.run
-        if run is None or run.pace.order is None or run.pace.acts:
-            return None
-        return run.pace.alarm
+        return None if run is None or run.pace.order is None else run.pace.alarm
 
     @property
     def done(self) -> bool:

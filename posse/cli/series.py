@@ -3,6 +3,7 @@
 import contextlib
 import shlex
 import sys
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
@@ -15,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from posse import api
+from posse.arms import LiveArms
 from posse.cli import call, paths, watch
 from posse.cli.options import (
     Changes,
@@ -51,6 +53,7 @@ def run(
     changes: Changes = Changes(),
     placed: Placed = Placed(),
     capture: Annotated[Path | None, Parameter(metavar="FRAMES")] = None,
+    serve: bool = False,
     watched: Watched = Watched(),
     result: Out = Out(),
 ) -> int:
@@ -61,6 +64,7 @@ def run(
         over: run the file for each of a key's values, in memory unless something says engine.kind;
             repeat the option for all combinations of several keys
         capture: file for every frame of all links, which posse frames shows
+        serve: with live arms, after the runs serve their answer until interrupted
     """
     if over:
         if watched.watch is not None or capture is not None:
@@ -71,6 +75,11 @@ def run(
     checked = RunFile(file, settings).plan(*changes.overrides(settings.set))
     on = placed.placement()
     checked.require(None if on is None else 0)
+    arms = checked.spec.arms
+    if serve and not (isinstance(arms, LiveArms) and arms.durable):
+        raise InputError(
+            "--serve is for live arms that are durable: their answer is read from arms.store"
+        )
     jobs = placed.jobs or cores()
     if placed.jobs and (checked.spec.engine.kind == "processes" or on):
         remark("--jobs has no effect: it shares runs in memory, without --on")
@@ -83,7 +92,21 @@ def run(
 
     folder = paths.result(result.out, file.stem)
     links = api.links_of(checked, on)
-    return carry_out(checked, folder, opened, links, json=result.json, watched=watched)
+    code = carry_out(checked, folder, opened, links, json=result.json, watched=watched)
+    if serve and not code:
+        _serve(checked)
+    return code
+
+
+def _serve(plan: Plan) -> None:
+    """Serve the answers in the stores of live arms where the agents did, until interrupted."""
+    arms, spec = plan.spec.arms, plan.spec
+    assert isinstance(arms, LiveArms)
+    for rank in range(spec.agents.count):
+        for door in arms.service(spec.base, rank, spec.privacy.persons).doors:
+            remark(f"the answer of agent {rank} is served at {door.address}, until Ctrl-C")
+    with contextlib.suppress(KeyboardInterrupt):
+        threading.Event().wait()
 
 
 def carry_out(

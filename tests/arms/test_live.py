@@ -2,9 +2,11 @@
 
 import json
 import random
+import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import msgspec
@@ -15,9 +17,10 @@ from posse import run
 from posse.arms import ArmsSpec
 from posse.arms.live import LiveArms
 from posse.errors import SpecError
-from posse.live import service
+from posse.live import Agent, LiveError, service
 from posse.live.store import DecisionStore
 from posse.plan import prepare
+from tests.support.patience import PATIENCE
 
 MEANS = (0.2, 0.8, 0.4)
 
@@ -154,6 +157,47 @@ def test_an_end_by_timeout_ends_the_run(tmp_path) -> None:
     finally:
         ends.set()
         asking.join()
+
+
+def test_after_a_run_its_answer_is_served_and_the_next_one_has_the_same_application(
+    tmp_path,
+) -> None:
+    parameters = {"horizon": 400, "epsilon": 4.0}
+    raw = spec(tmp_path, "cdp-mab", 1, parameters=parameters, arms={"listen": "unix:shop.sock"})
+    del raw["base"], raw["engine"]
+    (tmp_path / "run.toml").write_text(tomli_w.dumps(raw))
+    command = [sys.executable, "-P", "-m", "posse", "run", "run.toml", "--serve", "--json"]
+    draw, used = random.Random(1), 0
+    with Agent(f"unix:{tmp_path}/shop.sock") as agent:
+        for run_number in (1, 2):
+            process = subprocess.Popen(
+                [*command, "--out", f"out-{run_number}"],
+                cwd=tmp_path,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            try:
+                until = time.monotonic() + PATIENCE
+                while True:
+                    assert time.monotonic() < until
+                    try:
+                        decision = agent.ask()
+                        used += agent.tell(decision, float(draw.random() < MEANS[decision.arm]))
+                    except LiveError:
+                        time.sleep(0.05)
+                        continue
+                    if decision.idle == "over" and used == 400 * run_number:
+                        break
+                assert json.loads(process.stdout.readline())["runs"]
+                while "is served at unix:" not in process.stderr.readline():
+                    assert process.poll() is None
+                assert [agent.ask().arm for _ in range(3)] == [1] * 3
+                process.send_signal(signal.SIGINT)
+                assert process.wait(PATIENCE) == 0
+            finally:
+                process.kill()
+                process.communicate()
 
 
 @pytest.mark.slow
