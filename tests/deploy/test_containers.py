@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from posse.live import Agent
 from posse.security import keys
 from tests.support.machine import answers
 from tests.support.patience import PATIENCE
@@ -97,6 +98,32 @@ def test_compose_finds_the_best_arm_though_all_is_stopped_and_made_anew(
         assert [len(ledger["runs"]) for ledger in json.loads(ledgers)] == [1] * 8
     finally:
         subprocess.run([*compose, "down", "-v"], cwd=ROOT, capture_output=True, check=False)
+    assert [of("com.docker.compose.project", kind) for kind in KINDS] == [[], [], []]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_live_shops_find_the_best_button_and_begin_the_next_run_by_the_same_command(
+    compose: list[str],
+) -> None:
+    live = [*compose, "-f", "docker-compose.live.yml"]
+    try:
+        for name in ("first", "second"):
+            subprocess.run(
+                [*live, "up", "-d", "--no-build"],
+                cwd=ROOT,
+                check=True,
+                timeout=PATIENCE,
+                env={**os.environ, "POSSE_NAME": name},
+            )
+            assert docker("wait", f"{STACK}_coordinator_1") == "0"
+        token = docker("exec", f"{STACK}_setup_1", "cat", "/party/data-0/shop.token")
+        with Agent("http://127.0.0.1:8016", token=token) as agent:
+            status = agent.status()
+        assert (status["over"], status["answer_name"]) == (True, "green")
+        assert status["counts"]["decisions"] == 1_200
+    finally:
+        subprocess.run([*live, "down", "-v"], cwd=ROOT, capture_output=True, check=False)
     assert [of("com.docker.compose.project", kind) for kind in KINDS] == [[], [], []]
 
 
