@@ -4,14 +4,18 @@ import json
 import random
 import subprocess
 import sys
+import threading
 import time
-from contextlib import ExitStack
+from collections import Counter
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
 import tomli_w
 
 from posse import run
+from posse.durable.lifetime import read as read_ledger
+from posse.live import Agent, LiveError, RewardRefused
 from posse.live.store import DecisionStore
 from tests.support.patience import PATIENCE
 from tests.support.remote import free_port
@@ -155,3 +159,80 @@ def test_twenty_kills_lose_no_reward_and_use_none_twice(tmp_path: Path) -> None:
     assert live["answers"] == plain.answers
     assert live["pulls_per_arm"] == plain.pulls_per_arm
     assert live["rewards"] == pytest.approx(plain.rewards, abs=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_no_person_gives_more_than_is_allowed_in_the_field_though_agents_are_killed(
+    tmp_path: Path,
+) -> None:
+    """The ledger has a row a reward, and the names of persons are in no file."""
+    horizon, most = 400, 2
+    raw = {
+        "system": "cdp-mab",
+        "mode": "field",
+        "agents": {"count": AGENTS},
+        "arms": {"kind": "live", "names": ["a", "b", "c"], "listen": "unix:shop-{rank}.sock"},
+        "parameters": {"horizon": horizon, "epsilon": 1.0},
+        "privacy": {"person": "visitor", "rewards_per_person": most},
+        "engine": {"absence": 60.0, "deadline": 60.0},
+    }
+    (tmp_path / "run.toml").write_text(tomli_w.dumps(raw))
+    endpoint = f"tcp://127.0.0.1:{free_port()}"
+    ends = threading.Event()
+
+    def visits(rank: int) -> None:
+        draw = random.Random(rank)
+        with Agent(f"unix:{tmp_path}/shop-{rank}.sock") as agent:
+            while not ends.is_set():
+                with suppress(LiveError, RewardRefused):
+                    decision = agent.ask(f"visitor-{draw.randrange(400)}")
+                    seen[rank][decision.idle] += 1
+                    agent.tell(decision, float(draw.random() < (0.2, 0.8, 0.4)[decision.arm]))
+                    if decision.idle:
+                        time.sleep(0.001)
+
+    def agent(rank: int) -> subprocess.Popen[str]:
+        whose = ["--run", "run.toml", "--rank", str(rank), "--keys", f"keys/agent-{rank}"]
+        return posse("agent", "--join", endpoint, *whose, "--wait", "60", cwd=tmp_path)
+
+    seen = [Counter[str]() for _ in range(AGENTS)]
+    assert posse("keys", "keys", "--agents", str(AGENTS), cwd=tmp_path).wait(PATIENCE) == 0
+    whose = ["--keys", "keys/coordinator", "--out", "out"]
+    with ExitStack() as stack:
+        running = [posse("coordinator", "run.toml", "--bind", endpoint, *whose, cwd=tmp_path)]
+        running += [agent(rank) for rank in range(AGENTS)]
+
+        def stop() -> None:
+            ends.set()
+            for process in running:
+                process.kill()
+                process.communicate()
+
+        stack.callback(stop)
+        shops = [threading.Thread(target=visits, args=(rank,)) for rank in range(AGENTS)]
+        for shop in shops:
+            shop.start()
+            stack.callback(shop.join)
+        stack.callback(ends.set)
+        for _ in range(2):
+            before, until = seen[0][""], time.monotonic() + PATIENCE
+            while seen[0][""] < before + 60:
+                assert time.monotonic() < until
+                time.sleep(0.005)
+            running[1].kill()
+            running[1].communicate()
+            running[1] = agent(0)
+        assert running[0].wait(PATIENCE) == 0, running[0].stderr.read()
+    for rank in range(AGENTS):
+        (entry,) = read_ledger(tmp_path / f"live-{rank}.decisions.ledger").runs
+        assert entry.rewards == horizon
+        assert seen[rank]["person"]
+        store = DecisionStore(tmp_path / f"live-{rank}.decisions")
+        whose_rows = store._db.execute("SELECT person FROM decisions").fetchall()
+        used = store.told(1)
+        store.close()
+        assert len(used) == horizon
+        assert max(Counter(whose_rows).values()) <= most
+    for file in tmp_path.glob("live-*"):
+        assert b"visitor-" not in file.read_bytes()
