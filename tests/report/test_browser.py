@@ -115,7 +115,7 @@ TOO_WIDE = """
   const painted = () => new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)));
   await painted();
   return [...document.querySelectorAll("main .scroll")]
-    .filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.ariaLabel);
+    .filter(e => e.scrollWidth > e.clientWidth + 1 && !e.closest(".film")).map(e => e.ariaLabel);
 })()
 """
 
