@@ -193,12 +193,16 @@ def _end(
     answers = steps.answers()
     last = [control.Finished(int(answers[row])) for row in own]
 
-    def say(rank: int, message: Message, number: int) -> None:
-        frame = encode(message, host.serial, rank, number, float(steps.slots), 0)
+    def say(rank: int, message: Message, number: int, now: int = steps.slots) -> None:
+        frame = encode(message, host.serial, rank, number, float(now), 0)
         host.receive(rank, frame)
 
+    # who observes the run hears how far it came: at first, and at the end
+    for number, now in enumerate(sorted({SAY_EVERY, max(SAY_EVERY, steps.slots)})):
+        if now <= steps.slots:
+            say(0, control.SlotReached(), number, now)
     for rank, word in enumerate(last):
-        say(rank, word, 0)
+        say(rank, word, 2)
     for rank, row in enumerate(own):
         account = Account(plan.spec.arms.arm_count(), {})
         for release in steps.releases(row):
@@ -221,7 +225,7 @@ def _end(
             seconds={},
             resources=control.ResourceUse(0.0, 0, 0),
         )
-        for number, part in enumerate(control.in_parts(report), 1):
+        for number, part in enumerate(control.in_parts(report), 3):
             say(rank, part, number)
     return host
 
