@@ -75,6 +75,8 @@ def run(
     checked = RunFile(file, settings).plan(*changes.overrides(settings.set))
     on = placed.placement()
     checked.require(None if on is None else 0)
+    if on is None:
+        checked.check_logs()  # before there is a folder
     arms = checked.spec.arms
     if serve and not (isinstance(arms, LiveArms) and arms.durable):
         raise InputError(

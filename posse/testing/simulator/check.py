@@ -363,7 +363,7 @@ def _differences(
     why = "; ".join(f"{ended.rank}: {ended.why.splitlines()[0]}" for ended in errors)
     must = survives(faults, cluster)
     slow = all(fault.what in SLOWS | STRANGERS for fault in faults)
-    for_ever = touched([fault for fault in faults if fault.lasts >= FOR_EVER])
+    for_ever = [*touched([fault for fault in faults if fault.lasts >= FOR_EVER])]
     healthy = {*cluster.ranks} - {*cluster.mates(for_ever)}
     for number, record in expected.items():
         if number not in cluster.records:
