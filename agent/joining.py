@@ -299,7 +299,7 @@ class Joining:
                 enough = not admitted or self._unknown_in_a_row >= _FAILED_IN_A_ROW
                 reason = (
                     f"{coordinator} does not know this agent's key; on its machine run: posse "
-                    f"allow DIR {self.rank if self.rank >= 0 else 'RANK'} {self._key}"
+                    f"keys DIR --allow {self.rank if self.rank >= 0 else 'RANK'} {self._key}"
                 )
             case Closure.NOT_UNDERSTOOD:
                 enough &= not admitted
@@ -470,14 +470,14 @@ class Joining:
             if not listed:
                 return (
                     f"this agent's allowlist has no key of its neighbour {other}; add it by posse "
-                    f"allow DIR {other} PUBLIC"
+                    f"keys DIR --allow {other} PUBLIC"
                 )
             if setup.keys.get(other) != listed:
                 return (
                     f"the coordinator names another key for agent {other} than this agent's own "
                     f"allowlist has; if agent {other} has a new key, run: posse keys DIR "
-                    f"--allow {other} "
-                    "PUBLIC, and else ask the coordinator's operator whether it is posse's own"
+                    f"--allow {other} PUBLIC, and else ask the coordinator's operator whether it "
+                    "is posse's own"
                 )
         return ""
 

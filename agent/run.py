@@ -21,7 +21,7 @@ from posse.errors import InputError
 from posse.gates.decode import Packed
 from posse.hosts.agent_setup import AgentSetup, check_told
 from posse.hosts.endpoint import NEIGHBOURS, Endpoint, no_link_error, unheard_error
-from posse.hosts.sources import Chance, Contexts
+from posse.hosts.sources import Chance, FeaturesOf
 from posse.hosts.spending import NOT_KEPT, SpendingRequest
 from posse.measure.account import Account
 from posse.measure.regret import Regret
@@ -447,7 +447,7 @@ def _machine(
     )
 
 
-def _contexts(setup: AgentSetup, chance: Chance) -> Contexts | None:
+def _contexts(setup: AgentSetup, chance: Chance) -> FeaturesOf | None:
     seen = chance.sources.features
     if isinstance(setup.arms, CsvArms) and setup.arms.features:
         return seen(chance.rank, setup.arms.contexts(setup.base, chance.rank))

@@ -11,7 +11,7 @@ what each means. A class marked `shared`, such as `Jobs`, stands for several opt
 says what the verb does by the distribution's summary, for which nothing of the package is loaded.
 """
 
-from posse.cli.options import Engine, Folder, Jobs, shared
+from posse.cli.options import Engine, FolderToWrite, Jobs, shared
 from posse.cli.paths import file as writable_file
 from posse.cli.paths import folder as writable_folder
 from posse.cli.progress import screen
@@ -24,7 +24,7 @@ from posse.log import complain, remark
 
 __all__ = [
     "Engine",
-    "Folder",
+    "FolderToWrite",
     "Jobs",
     "complain",
     "held",

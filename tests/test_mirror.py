@@ -59,9 +59,11 @@ what coupled runs are made of, judged where faults are planted: tests/audit/test
 replays as users call them: tests/testing/test_retrace.py
     posse/cli: replay
 verbs that hand over, and tables, called as users call them: tests/cli/test_exit_codes.py
-    posse/cli: judge keys progress report security
+    posse/cli: call judge keys progress report security
 a mesh's two kinds of links, held to the same: tests/wire/test_links.py
     agent: each_link one_to_all
+what posse verify reads: tests/cli/test_verify.py
+    posse/results: vouched
 both ends over a fake link: tests/systems/li2022/test_shared_server.py
     systems/posse_systems/li2022: shared_agent
 what codecs carry: tests/protocol/test_wire.py

@@ -126,9 +126,8 @@ def two_faced(system: System) -> System:
 
     # liars are told the best arm besides, which the system's own type would refuse
     wired = replace(wiring, network=network, broadcasts=False, told=dict[str, Any])
-    return replace(
-        system, shape=replace(shape, agent=replace(shape.agent, make=made), wiring=wired)
-    )
+    lying = replace(shape, agent=replace(shape.agent, make=made), wiring=wired)
+    return replace(system, shape=lying, steps=None)
 
 
 class _Of:

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from posse import SpecError
 from posse.experiments import DaskPlacement, InputError, Progress, connect_to_dask
 from posse.verbs import (
-    Folder,
+    FolderToWrite,
     Jobs,
     held,
     remark,
@@ -63,7 +63,7 @@ def hold(
     contest: Contest = Contest(),
     on: Annotated[str, Parameter(metavar="dask://HOST:PORT")] = "",
     jobs: Jobs = Jobs(),
-    out: Folder = Path("runs/arena"),
+    out: FolderToWrite = Path("runs/arena"),
     schema: bool = False,
     draw: Annotated[Path | None, Parameter(metavar="FILE")] = None,
 ) -> int:

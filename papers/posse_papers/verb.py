@@ -13,7 +13,7 @@ from posse import PosseError
 from posse.experiments import InputError
 from posse.verbs import (
     Engine,
-    Folder,
+    FolderToWrite,
     Jobs,
     complain,
     held,
@@ -42,7 +42,7 @@ class How(Jobs):
     """run the small form, about a minute each"""
     engine: Engine = "memory"
     """run agents as processes or in memory"""
-    out: Folder = Path("runs/papers")
+    out: FolderToWrite = Path("runs/papers")
     """directory for the outcomes"""
     document: Annotated[Path | None, Parameter(metavar="FILE")] = None
     """write all outcomes in DIR to this Markdown file, as JSON Lines and, by line of the papers, as

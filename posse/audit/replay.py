@@ -22,7 +22,7 @@ from posse.audit.view import Adversary, EnoughSeen
 from posse.coordinator.host import CoordinatorHost
 from posse.engines import memory
 from posse.errors import PosseError, RunFailed
-from posse.hosts.sources import Contexts
+from posse.hosts.sources import FeaturesOf
 from posse.hosts.spending import Spending, keep_none
 from posse.plan import Plan
 from posse.protocol.arrays import FloatArray, IntArray
@@ -65,7 +65,7 @@ def as_seen(rank: int, slot: int, features: FloatArray) -> FloatArray:
     return features
 
 
-def _seen_as(become: Features, rank: int, contexts: Contexts) -> Contexts:
+def _seen_as(become: Features, rank: int, contexts: FeaturesOf) -> FeaturesOf:
     return lambda slot: become(rank, slot, contexts(slot))
 
 

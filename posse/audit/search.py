@@ -63,7 +63,7 @@ _MOST_ROWS = 4_000
 """Rows of an arm in a drawn log, in which each person has about three times what may be used."""
 
 
-class Search(msgspec.Struct, frozen=True, kw_only=True):
+class SearchOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What a search tried, by what was drawn, and found; `dearest`: the largest share of a claim.
 
     `violations` has sentences, of which each refutes the claim.
@@ -107,8 +107,8 @@ def search(
     seconds: float = BUDGET,
     watched: int = 1,
     jobs: int | None = None,
-) -> Search:
-    """Search on so many cores; what is found first ends a process's search."""
+) -> SearchOutcome:
+    """SearchOutcome on so many cores; what is found first ends a process's search."""
     count = jobs or cores()
     tasks = [
         SearchTask(
@@ -123,13 +123,13 @@ def search(
         )
         for first in range(count)
     ]
-    parts: list[Search] = []
+    parts: list[SearchOutcome] = []
     for _, found in on_all_cores(carry_out, tasks, count):
         if isinstance(found, PosseError):
             raise found
         parts.append(found)
     tried = sum((Counter(part.tried) for part in parts), Counter[str]())
-    return Search(
+    return SearchOutcome(
         tries=sum(part.tries for part in parts),
         runs=sum(part.runs for part in parts),
         seconds=max(part.seconds for part in parts),
@@ -139,7 +139,7 @@ def search(
     )
 
 
-def carry_out(task: SearchTask, most: int = 1 << 40) -> Search:
+def carry_out(task: SearchTask, most: int = 1 << 40) -> SearchOutcome:
     """Carry out a task, at most so many tries."""
     plan = decode_plan(task.document)
     hunt = Hunt(plan, task.sees, task.claimed, task.delta, task.watched)
@@ -169,9 +169,9 @@ class Hunt:
     frames: int = 0
     asks: bool = False
 
-    def found(self, seconds: float) -> Search:
+    def found(self, seconds: float) -> SearchOutcome:
         """What was tried and found so far."""
-        return Search(
+        return SearchOutcome(
             tries=self.tries,
             runs=self.runs,
             seconds=seconds,

@@ -18,7 +18,7 @@ from posse.audit.judge import AuditVerdict, judge
 from posse.audit.neighbours import exchange_rewards, propose_cases
 from posse.audit.one_run import OneRun, estimate, needed
 from posse.audit.replay import ApartError
-from posse.audit.search import Search, search
+from posse.audit.search import SearchOutcome, search
 from posse.audit.trials import SIZE, Bench
 from posse.audit.view import Adversary, EnoughSeen, sees_only_ends
 from posse.engines import memory
@@ -80,7 +80,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     hopeless: str = ""
     noise: str = ""
     coupling: Coupling | None = None
-    search: Search | None = None
+    search: SearchOutcome | None = None
     one_run: OneRun | None = None
 
     @property

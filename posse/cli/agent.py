@@ -11,8 +11,17 @@ from cyclopts import Parameter
 
 from posse.arms import LiveArms
 from posse.arms.csv import CsvArms
-from posse.cli.options import Log, Probability, Seconds, Settings, number, parsed, real, shared
-from posse.cli.security import Keys
+from posse.cli.options import (
+    Duration,
+    LogOptions,
+    Probability,
+    Settings,
+    number,
+    parsed,
+    real,
+    shared,
+)
+from posse.cli.security import KeyOptions
 from posse.cli.web import Served
 from posse.durable import persons
 from posse.durable.capture import writing
@@ -44,7 +53,7 @@ _Rows = Annotated[int, parsed(lambda text: number(text, 1, MOST_OF_PERSON), "M")
 
 
 @shared
-class Rewards:
+class RewardOptions:
     """Whose rewards this agent has, and what they may cost."""
 
     run: Annotated[Path | None, Parameter(metavar="FILE")] = None
@@ -72,7 +81,7 @@ class Rewards:
 
 
 @shared
-class Links:
+class LinkOptions:
     """Where this agent finds the others, and they find it."""
 
     join: Annotated[str, Parameter(metavar="ADDRESS")]
@@ -81,12 +90,12 @@ class Links:
     """address at which this agent listens to its neighbours (default: a free port)"""
     advertise: Annotated[str, Parameter(metavar="ADDRESS")] = ""
     """address by which neighbours reach the inbox, if it is another: of a published port, a NAT"""
-    wait: Seconds = 300.0
+    wait: Duration = 300.0
     """longest wait for a coordinator"""
     capture: Annotated[Path | None, Parameter(metavar="FRAMES")] = None
     """file for every frame that this process sends; posse frames shows it"""
 
-    def check(self, keys: Keys) -> None:
+    def check(self, keys: KeyOptions) -> None:
         """`InputError` for an address that is invalid, or open to others without keys."""
         keys.check("--join", self.join)
         if self.inbox:
@@ -104,13 +113,13 @@ class Links:
 
 def agent(
     *,
-    links: Links,
+    links: LinkOptions,
     rank: Annotated[str, Parameter(metavar="RANK")] = "auto",
-    rewards: Rewards = Rewards(),
+    rewards: RewardOptions = RewardOptions(),
     settings: Settings = Settings(),
     served: Served = Served(),
-    log: Log = Log(),
-    keys: Keys = Keys(),
+    log: LogOptions = LogOptions(),
+    keys: KeyOptions = KeyOptions(),
 ) -> int:
     """Join a coordinator as one agent, take part in every run, leave.
 
@@ -146,12 +155,12 @@ def _warn(plan: Plan | None, folder: Path) -> None:
 class _Part:
     """What an agent takes part with."""
 
-    links: Links
-    rewards: Rewards
+    links: LinkOptions
+    rewards: RewardOptions
     settings: Settings
     served: Served
-    log: Log
-    keys: Keys
+    log: LogOptions
+    keys: KeyOptions
 
     def take(self, rank: int) -> int:
         """Join, take part in every run, leave."""
@@ -220,7 +229,7 @@ class _Part:
             return code
 
 
-def _serve_live(given: Rewards, plan: Plan | None, rank: int) -> Service | None:
+def _serve_live(given: RewardOptions, plan: Plan | None, rank: int) -> Service | None:
     """Open the door of live arms before the agent joins: the application may be there first."""
     if plan is None or not isinstance(plan.spec.arms, LiveArms):
         if given.live or given.live_token:
@@ -245,7 +254,7 @@ def _serve_live(given: Rewards, plan: Plan | None, rank: int) -> Service | None:
     return service
 
 
-def _privacy(given: Rewards) -> PrivacySpec:
+def _privacy(given: RewardOptions) -> PrivacySpec:
     """What the options allow rewards to cost; a run file says that itself, in `[privacy]`."""
     if given.run is not None or given.data is None:
         if given.person:

@@ -17,13 +17,13 @@ from posse.audit.search import BUDGET
 from posse.audit.whole import AUDIT, RUNS, Audit, Document
 from posse.cli import call, paths
 from posse.cli.options import (
+    Duration,
     Jobs,
-    Number,
     Out,
     Probability,
     RunFile,
-    Seconds,
     Settings,
+    WholeNumber,
     console,
     parsed,
     print_json,
@@ -50,13 +50,13 @@ _Epsilon = Annotated[
 
 
 @shared
-class Question:
+class AuditOptions:
     """What is asked of a system."""
 
-    runs: Number | None = None
+    runs: WholeNumber | None = None
     """runs on each data set (default: 4000, or none if coupled runs, which take seconds, refute the
     claim or guessing canaries takes fewer); 0: coupled runs alone"""
-    search: Seconds | None = None
+    search: Duration | None = None
     """draw data sets, losses and lies for so long (default: 20, none with --runs 0)"""
     error: _Error = ERROR
     """probability that the bound found is too large"""
@@ -66,18 +66,18 @@ class Question:
     """δ to test (default: the claim's)"""
     sees: Literal["messages", "agent", "coordinator", "pulls"] | None = None
     """what the adversary sees (default: what the claim says)"""
-    watched: Number = 1
+    watched: WholeNumber = 1
     """agents whose messages --sees agent reads together"""
     rest: Annotated[str | None, Parameter(metavar="X,Y,…")] = None
     """value of every other reward, one for each arm; or data, for rewards drawn once from the run
     file's arms (default: chosen by the audit)"""
     values: Annotated[str | None, Parameter(metavar="X,Y")] = None
     """two values of the reward that differs (default: 1,0)"""
-    agent: Number = 0
+    agent: WholeNumber = 0
     """agent whose reward differs"""
-    arm: Number = 0
+    arm: WholeNumber = 0
     """arm of the reward that differs"""
-    place: Number = 0
+    place: WholeNumber = 0
     """place of that reward among the rewards of its arm, from 0"""
 
 
@@ -85,7 +85,7 @@ def audit(
     file: Path | None = None,
     /,
     *,
-    question: Question = Question(),
+    question: AuditOptions = AuditOptions(),
     captured: Annotated[Path | None, Parameter(metavar="FRAMES")] = None,
     strict: bool = False,
     settings: Settings = Settings(),
@@ -152,7 +152,7 @@ def _end(
     return RunFailed.exit_code if strict and found else 0
 
 
-def _asked(file: RunFile, question: Question) -> Audit:
+def _asked(file: RunFile, question: AuditOptions) -> Audit:
     """The audit that the options ask for."""
     whole_plan = file.plan("engine.kind=memory")
     # what promises nothing may have a form that the field refuses
@@ -188,7 +188,7 @@ def _asked(file: RunFile, question: Question) -> Audit:
     return asked
 
 
-def _cases(question: Question) -> list[Neighbours]:
+def _cases(question: AuditOptions) -> list[Neighbours]:
     """The data sets named by options; none if the audit is to propose them."""
     if question.rest is None:
         if question.values is not None or question.agent or question.arm or question.place:

@@ -7,8 +7,8 @@ import msgspec
 from cyclopts import Parameter
 
 from posse.cli.listing import in_toml
-from posse.cli.options import Json, Number, RunFile, Seconds, Settings
-from posse.cli.security import Keys
+from posse.cli.options import Duration, Json, RunFile, Settings, WholeNumber
+from posse.cli.security import KeyOptions
 from posse.cli.streams import wrapped
 from posse.errors import InputError
 from posse.measure.numbers import by_name, counted
@@ -25,14 +25,14 @@ def check(
     /,
     *,
     topology: bool = False,
-    run: Number = 0,
+    run: WholeNumber = 0,
     draw: Annotated[Path | None, Parameter(metavar="OUT")] = None,
     how: Json = Json(),
     join: Annotated[str, Parameter(metavar="ADDRESS")] = "",
     inbox: Annotated[str, Parameter(metavar="ADDRESS")] = "",
     advertise: Annotated[str, Parameter(metavar="ADDRESS")] = "",
-    wait: Seconds = 5.0,
-    keys: Keys = Keys(),
+    wait: Duration = 5.0,
+    keys: KeyOptions = KeyOptions(),
     settings: Settings = Settings(),
 ) -> int:
     """Check and explain a run file without starting anything.
@@ -101,7 +101,9 @@ def _explain(file: Path, checked: Plan) -> None:
         )
 
 
-def _take_part(checked: Plan, keys: Keys, join: str, inbox: tuple[str, str], wait: float) -> int:
+def _take_part(
+    checked: Plan, keys: KeyOptions, join: str, inbox: tuple[str, str], wait: float
+) -> int:
     """What would hurt this machine's agent; 1 if anything would.
 
     `inbox`: where it would listen, and by which address neighbours would reach it.

@@ -9,8 +9,16 @@ from cyclopts import Parameter
 
 from posse import api
 from posse.cli import paths, series, streams
-from posse.cli.options import Folder, Log, Out, RunFile, Settings, Watched, is_resumable
-from posse.cli.security import Keys
+from posse.cli.options import (
+    FolderToWrite,
+    LogOptions,
+    Out,
+    RunFile,
+    Settings,
+    Watched,
+    is_resumable,
+)
+from posse.cli.security import KeyOptions
 from posse.cli.web import Served
 from posse.coordinator.hub import Hub
 from posse.errors import InputError
@@ -30,13 +38,13 @@ def coordinator(
     bind: Annotated[str, Parameter(metavar="ADDRESS")],
     settings: Settings = Settings(),
     capture: Annotated[Path | None, Parameter(metavar="FRAMES")] = None,
-    resume: Folder | None = None,
+    resume: FolderToWrite | None = None,
     resumable: Annotated[bool | None, Parameter(negative=None)] = None,
     result: Out = Out(),
     served: Served = Served(),
     watched: Watched = Watched(),
-    log: Log = Log(),
-    keys: Keys = Keys(),
+    log: LogOptions = LogOptions(),
+    keys: KeyOptions = KeyOptions(),
 ) -> int:
     """Wait for agents to join from elsewhere, then run.
 

@@ -35,7 +35,7 @@ class _Help(DefaultFormatter):
         super().__call__(console, options, panel)
 
 
-class Asked(NamedTuple):
+class ParsedCall(NamedTuple):
     """A function and its arguments, as a command line asks for them."""
 
     verb: str
@@ -111,7 +111,7 @@ def app(
     return whole
 
 
-def parse(whole: App, words: Sequence[str]) -> Asked:
+def parse(whole: App, words: Sequence[str]) -> ParsedCall:
     """What a command line asks for; `InputError` if it is wrong."""
     verb = next((word for word in words if not word.startswith("-")), "")
     try:
@@ -123,7 +123,7 @@ def parse(whole: App, words: Sequence[str]) -> Asked:
         raise InputError(_sentence(error, verb, whole)) from None
     if quiet and verbose:
         raise InputError("--quiet and --verbose contradict each other; choose one")
-    return Asked(verb, function, bound, quiet, verbose)
+    return ParsedCall(verb, function, bound, quiet, verbose)
 
 
 def options(whole: App, verb: str) -> set[str]:

@@ -7,7 +7,7 @@ import msgspec
 from cyclopts import Parameter
 
 from posse.cli import paths
-from posse.cli.options import Number, parsed
+from posse.cli.options import WholeNumber, parsed
 from posse.durable import frames as captured
 from posse.gates import files
 from posse.log import remark
@@ -31,7 +31,7 @@ def frames(
     *,
     kind: str | None = None,
     plane: Literal["data", "control", "world", "session"] | None = None,
-    run: Number | None = None,
+    run: WholeNumber | None = None,
     from_: Annotated[_End, Parameter(name="--from")] = None,
     to: _End = None,
     json: bool = False,

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from posse import importing
 from posse.cli.listing import in_toml
-from posse.cli.options import Count, Folder, Json, print_json, shared
+from posse.cli.options import FolderToWrite, Json, PositiveNumber, print_json, shared
 from posse.errors import InputError
 from posse.gates import files
 from posse.importing import Chosen, Logged, PolicyEstimate
@@ -43,7 +43,7 @@ _Column = Annotated[str, Parameter(metavar="COLUMN")]
 
 
 @shared
-class Columns:
+class ColumnOptions:
     """What stands where in a log, and what is kept of it."""
 
     arm: _Column = ""
@@ -60,9 +60,9 @@ class Columns:
     """what stands between cells (default: found)"""
     no_header: bool = False
     """the first line is a row: columns are 1, 2, …"""
-    arms: Count | None = None
+    arms: PositiveNumber | None = None
     """keep the N commonest arms (default: all, up to 100)"""
-    agents: Count = 1
+    agents: PositiveNumber = 1
     """deal the rows to N agents"""
 
 
@@ -70,9 +70,9 @@ def import_file(
     path: Path,
     /,
     *,
-    columns: Columns = Columns(),
+    columns: ColumnOptions = ColumnOptions(),
     weights: Annotated[str | None, Parameter(metavar="NAME")] = None,
-    out: Folder | None = None,
+    out: FolderToWrite | None = None,
     how: Json = Json(),
 ) -> None:
     """Write a run file of a public log or graph, with a receipt of what was read.
@@ -100,7 +100,7 @@ def import_file(
         print("\n".join(_lines(told)))
 
 
-def _log(path: Path, folder: Path, columns: Columns) -> Receipt:
+def _log(path: Path, folder: Path, columns: ColumnOptions) -> Receipt:
     chosen = Chosen(
         arm=columns.arm,
         reward=columns.reward,

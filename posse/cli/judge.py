@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from posse.cli.options import Jobs, Json, Number, Trust, print_json
+from posse.cli.options import Jobs, Json, Trust, WholeNumber, print_json
 from posse.errors import RunFailed
 from posse.testing.foreign import judge_agent
 from posse.testing.judge import MESSAGES, SEEDS
@@ -13,8 +13,8 @@ def judge(
     source: str,
     /,
     *,
-    seeds: Number = SEEDS,
-    messages: Number = MESSAGES,
+    seeds: WholeNumber = SEEDS,
+    messages: WholeNumber = MESSAGES,
     only: str = "",
     trust: Trust = Trust(),
     jobs: Jobs = Jobs(),

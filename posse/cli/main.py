@@ -27,7 +27,7 @@ from posse.gates.shown import printable
 if TYPE_CHECKING:
     from cyclopts import App
 
-    from posse.cli.frame import Asked
+    from posse.cli.frame import ParsedCall
 
 VERBS_BY_PURPOSE = {
     "Find the best arm, on this machine": {
@@ -121,7 +121,7 @@ def main(arguments: list[str] | None = None) -> int:
         return INTERRUPTED
 
 
-def parse(words: Sequence[str]) -> Asked:
+def parse(words: Sequence[str]) -> ParsedCall:
     """What a command line asks for; `PosseError` if it is wrong."""
     named = next((word for word in words if not word.startswith("-")), "")
     if named in _RENAMED:
@@ -150,7 +150,7 @@ def parse(words: Sequence[str]) -> Asked:
         ) from error
 
 
-def _carry_out(asked: Asked) -> int:
+def _carry_out(asked: ParsedCall) -> int:
     """Carry out the command; report what went wrong in a sentence."""
     current = call.current()
     try:

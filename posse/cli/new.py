@@ -6,7 +6,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 
 import posse
-from posse.cli.options import Folder
+from posse.cli.options import FolderToWrite
 from posse.errors import InputError
 from posse.gates import files
 
@@ -19,7 +19,7 @@ _NAMES = ("{name}.py", "run.toml", "test_{name}.py")
 
 
 def new(
-    name: str, /, *, private: bool = False, machines: bool = False, out: Folder | None = None
+    name: str, /, *, private: bool = False, machines: bool = False, out: FolderToWrite | None = None
 ) -> None:
     """Write a first system of your own, with a run file and a test that passes.
 

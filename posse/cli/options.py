@@ -73,20 +73,20 @@ def _place(text: str) -> Path:
     return Path(text)
 
 
-Number = Annotated[int, parsed(number, "N")]
+WholeNumber = Annotated[int, parsed(number, "N")]
 """0 or more."""
-Count = Annotated[int, parsed(lambda text: number(text, 1), "N")]
+PositiveNumber = Annotated[int, parsed(lambda text: number(text, 1), "N")]
 """1 or more."""
-Seconds = Annotated[
+Duration = Annotated[
     float,
     parsed(real(f"from 0 to {_LONGEST} seconds", lambda s: 0 <= s <= _LONGEST), "SECONDS"),
 ]
 Probability = Annotated[
     float, parsed(real("at least 0 and below 1", lambda value: 0 <= value < 1), "P")
 ]
-Folder = Annotated[Path, parsed(_place, "DIR")]
+FolderToWrite = Annotated[Path, parsed(_place, "DIR")]
 """To write."""
-File = Annotated[Path, parsed(_place, "FILE")]
+FileToWrite = Annotated[Path, parsed(_place, "FILE")]
 """To write."""
 Engine = Literal["processes", "memory"]
 
@@ -154,7 +154,7 @@ class Changes:
 class Jobs:
     """How many processes share work."""
 
-    jobs: Count | None = None
+    jobs: PositiveNumber | None = None
     """number of processes that share work in memory (default: all cores)"""
 
 
@@ -164,7 +164,7 @@ class Placed(Jobs):
 
     on: Annotated[str, Parameter(metavar="dask://HOST:PORT")] = ""
     """place agents, or whole runs in memory, on the workers of this Dask scheduler"""
-    per_worker: Count | None = None
+    per_worker: PositiveNumber | None = None
     """largest number of agents on one worker (default: no limit; workers share all agents by their
     threads)"""
     bind: Annotated[str, Parameter(metavar="ADDRESS")] = ""
@@ -198,12 +198,12 @@ class Json:
 class Out(Json):
     """Where a result goes."""
 
-    out: Folder | None = None
+    out: FolderToWrite | None = None
     """directory for the result (default: a new one in runs/)"""
 
 
 @shared
-class Log:
+class LogOptions:
     """The log of a process, on standard error."""
 
     log: Literal["text", "json"] = "text"

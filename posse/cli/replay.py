@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from posse.cli.options import Number, Settings, console, parsed, real
+from posse.cli.options import Settings, WholeNumber, console, parsed, real
 from posse.errors import InputError
 from posse.gates import files
 from posse.plan import prepare
@@ -28,8 +28,8 @@ def replay(
     place: Path,
     /,
     *,
-    agent: Number | None = None,
-    run: Number = 0,
+    agent: WholeNumber | None = None,
+    run: WholeNumber = 0,
     until: _Time = math.inf,
     why: bool = False,
     keys: Annotated[Path | None, Parameter(metavar="DIR")] = None,
@@ -47,6 +47,10 @@ def replay(
         keys: of a journal whose agent signs: its folder of keys
         file: of a journal whose system is one's own: the agent's run file (TOML)
     """
+    if not place.exists():
+        raise InputError(
+            f"{place} is not there; name a run's folder or file, or an agent's journal"
+        )
     if place.is_dir() or place.suffix == ".toml":
         trace = _of_lab(place, settings, agent, run, until)
     else:

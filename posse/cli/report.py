@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from posse.cli import call, paths
-from posse.cli.options import File, Trust
+from posse.cli.options import FileToWrite, Trust
 from posse.errors import InputError, PosseError
 from posse.log import remark
 from posse.measure.numbers import listed
@@ -38,7 +38,7 @@ def report(
     format: _Format = "html",
     for_: Annotated[Literal["board"] | None, Parameter(name="--for")] = None,
     audit: Annotated[Path | None, Parameter(metavar="DIR")] = None,
-    out: File | None = None,
+    out: FileToWrite | None = None,
     trust: Trust = Trust(),
 ) -> None:
     """Write one page about a run, a sweep or an audit, or one that compares runs on the same arms.

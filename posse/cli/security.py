@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from posse.cli.options import Seconds, shared
+from posse.cli.options import Duration, shared
 from posse.errors import InputError
 from posse.log import LOG
 from posse.security import address as addresses
@@ -10,12 +10,12 @@ from posse.security import keys as files
 
 
 @shared
-class Keys:
+class KeyOptions:
     """Who is let in."""
 
     keys: Path | None = None
     """folder of keys, made by posse keys (default: none)"""
-    wait_for_keys: Seconds = 0.0
+    wait_for_keys: Duration = 0.0
     """longest wait for the folder of keys to appear"""
     insecure: bool = False
     """allow an address beyond this machine without keys: anybody who reaches it may join"""

@@ -104,10 +104,10 @@ def _serve(plan: Plan) -> None:
     """Serve the answers in the stores of live arms where the agents did, until interrupted."""
     arms, spec = plan.spec.arms, plan.spec
     assert isinstance(arms, LiveArms)
-    for rank in range(spec.agents.count):
-        for door in arms.service(spec.base, rank, spec.privacy.persons).doors:
-            remark(f"the answer of agent {rank} is served at {door.address}, until Ctrl-C")
     with contextlib.suppress(KeyboardInterrupt):
+        for rank in range(spec.agents.count):
+            for door in arms.service(spec.base, rank, spec.privacy.persons).doors:
+                remark(f"the answer of agent {rank} is served at {door.address}, until Ctrl-C")
         threading.Event().wait()
 
 

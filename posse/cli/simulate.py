@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from posse import testing
 from posse.cli import paths
-from posse.cli.options import Jobs, Number, RunFile, Seconds, Settings
+from posse.cli.options import Duration, Jobs, RunFile, Settings, WholeNumber
 from posse.errors import InputError, RunFailed
 from posse.gates import files
 from posse.gates.decode import Undecodable, from_json
@@ -22,10 +22,10 @@ def simulate(
     /,
     *,
     settings: Settings = Settings(),
-    seeds: Number = 100,
-    first: Number = 0,
-    within: Seconds | None = None,
-    seed: Number | None = None,
+    seeds: WholeNumber = 100,
+    first: WholeNumber = 0,
+    within: Duration | None = None,
+    seed: WholeNumber | None = None,
     faults: Annotated[str, Parameter(metavar="JSON")] = "",
     kinds: Annotated[str, Parameter(metavar="KIND,…")] = "",
     picture: Annotated[Path | None, Parameter(metavar="SVG")] = None,

@@ -6,8 +6,8 @@ from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Table
 
-from posse.cli.options import Json, Seconds, print_json
-from posse.cli.security import Keys
+from posse.cli.options import Duration, Json, print_json
+from posse.cli.security import KeyOptions
 from posse.engines.inquiry import ask
 from posse.gates.shown import printable
 from posse.security import keys as key_files
@@ -16,9 +16,9 @@ from posse.security import keys as key_files
 def status(
     *,
     join: Annotated[str, Parameter(metavar="ADDRESS")],
-    wait: Seconds = 5.0,
+    wait: Duration = 5.0,
     how: Json = Json(),
-    keys: Keys = Keys(),
+    keys: KeyOptions = KeyOptions(),
 ) -> None:
     """Ask a coordinator which agents are up and which it waits for.
 

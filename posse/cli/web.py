@@ -8,7 +8,7 @@ from wsgiref.types import WSGIApplication
 from cyclopts import Parameter
 
 from posse.cli import call, streams
-from posse.cli.options import Seconds, shared
+from posse.cli.options import Duration, shared
 from posse.log import LOG
 from posse.operate.web import Web, place
 
@@ -20,7 +20,7 @@ class Served:
     http: Annotated[str, Parameter(metavar="[HOST]:PORT")] = ""
     """serve /healthz, /readyz and /metrics (for Prometheus) at this address; without HOST, only for
     this machine"""
-    linger: Seconds = 30.0
+    linger: Duration = 30.0
     """how long to serve --http after the end, or until Ctrl-C or SIGTERM"""
 
     def check(self) -> None:

@@ -47,7 +47,7 @@ class ResourceMeter:
 NO_RESOURCES = ResourceMeter()
 
 
-Contexts = Callable[[int], FloatArray]
+FeaturesOf = Callable[[int], FloatArray]
 """The features of all arms that are seen in a slot, shape (arms, features)."""
 
 
@@ -92,7 +92,7 @@ class Sources:
     noted: Callable[[str, int, bytes], object] = lambda what, whom, payload: None
     stepped: Callable[[], None] | None = None
     acted: Callable[[], None] | None = None
-    features: Callable[[int, Contexts], Contexts] = lambda rank, contexts: contexts
+    features: Callable[[int, FeaturesOf], FeaturesOf] = lambda rank, contexts: contexts
     arrived: Callable[[int], int] | None = None
 
     def coarse(self) -> "Sources":

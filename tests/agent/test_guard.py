@@ -1,6 +1,7 @@
 """What an agent's guard of its links holds of those that were closed: nothing."""
 
 import logging
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -76,6 +77,10 @@ class Party:
             self._guard._follow(monitor)
             self._guard._monitors.pop(monitor, None)
 
+    def connects_again(self) -> None:
+        """It is time to connect to every address that was let go."""
+        self._guard._again.due(math.inf)
+
     def close(self) -> None:
         self._guard.close()
         end(self._context)
@@ -148,9 +153,12 @@ def test_a_neighbour_that_shuts_an_agent_out_later_is_named_too(
     two = [shut_out, gone] * 2
     for events in (two, [let_in, gone], two, [let_in, gone], [*two, shut_out, gone]):
         assert not caplog.records
-        came = [MonitorEvent(event, 0, at) for event in events]
-        monkeypatch.setattr(guard, "monitor_events", lambda monitor, came=came: iter(came))
-        party.hears()
+        for event in events:
+            came = [MonitorEvent(event, 0, at)]
+            monkeypatch.setattr(guard, "monitor_events", lambda monitor, came=came: iter(came))
+            party.hears()
+            if event is gone:
+                party.connects_again()
     (line,) = caplog.messages
     assert line.startswith(
         f"agent ? at {at} does not let this agent in, which tries ever less often: "

@@ -5,7 +5,8 @@ import pytest
 
 from posse.audit.search import SearchTask, carry_out
 from posse.protocol import control
-from tests.audit.plants import MECHANISMS, SEARCHED, plan_of, seek
+from tests.audit.plants import MECHANISMS, plan_of
+from tests.audit.searched import SEARCHED, seek
 
 pytest.importorskip("pydp")
 

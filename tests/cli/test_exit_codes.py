@@ -160,6 +160,7 @@ WRONG = {
     "status --join tcp://127.0.0.1:1 --wait=-1": "",
     "status --join tcp://127.0.0.1:1 --keys absent": "",
     "frames absent": "",
+    "replay absent": "",
     "frames ride.toml": "",
     "frames absent --from server": "must be a rank, or coordinator",
     "completion csh": "",

@@ -53,7 +53,7 @@ def test_what_it_says_of_a_key_is_what_a_run_file_may_have(
     assert "collision      1 | 2; default 1." in out
     assert "components  list of tables, each with its kind; required." in out
     assert "max_rounds  integer >= 1 and <= 1000000; optional." in out
-    assert "epsilon    number >= 1e-09 and <= 1e+09; required." in out
+    assert re.search("epsilon +number >= 1e-09 and <= 1e\\+09; required", out)
     assert "None" not in out
     assert "any;" not in out
 

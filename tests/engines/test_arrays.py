@@ -1,6 +1,8 @@
 """Steps over arrays make the same records as machines, field by field."""
 
+import ast
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,6 +16,7 @@ from posse.plan import Plan, prepare
 from posse.results.record import RunRecord
 from posse.system.steps import Declined, ManyRuns, Steps
 
+ROOT = Path(__file__).parents[2]
 UCB1: dict[str, Any] = {
     "system": "ucb1",
     "seed": 3,
@@ -201,3 +204,14 @@ def test_a_defect_of_a_step_is_told_in_a_sentence() -> None:
 
     with pytest.raises(RunFailed, match=r"the step has a defect: ZeroDivisionError: of the user's"):
         list(memory.series(with_steps(prepare(UCB1), fail), range(2)))
+
+
+def test_who_replaces_the_machines_of_a_system_replaces_its_steps() -> None:
+    """They would be those of other machines, and no record would say so."""
+    for room in ("posse", "arena", "papers", "tests"):
+        for path in (ROOT / room).rglob("*.py"):
+            for call in ast.walk(ast.parse(path.read_text())):
+                match call:
+                    case ast.Call(func=ast.Name(id="replace") | ast.Attribute(attr="replace")):
+                        given = {keyword.arg for keyword in call.keywords}
+                        assert "shape" not in given or "steps" in given, f"{path}:{call.lineno}"

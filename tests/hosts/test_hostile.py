@@ -75,7 +75,8 @@ class Liar:
 
 
 def play(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = prepare(json.loads(json.dumps(CASES[name]["run"])))
+    run = CASES[name]["run"]
+    plan = prepare(run | {"engine": run.get("engine", {}) | {"plain": True}})
     liar = Liar(f"{name} {seed}", plan.spec.agents.count)
     for kind in (AgentHost, CoordinatorHost):
         honest = kind.receive

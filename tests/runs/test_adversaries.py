@@ -143,7 +143,7 @@ class LiesInARun(RuleBasedStateMachine):
         self.agents = [AgentHost(s, n, sources) for n, s in enumerate(agent_setups(plan, network))]
         for agent in self.agents:
             agent.outbox.clear()
-        self.run = Carried(plan, network, self.host, self.agents, None, deque())
+        self.run = Carried(plan, network, self.host, self.agents, None, deque(), None)
         self.happens(self.host.begin)
         self.goes_on(frames)
         self.forges = forges

@@ -331,9 +331,15 @@ def _violations(
 
 
 def _stand_still(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> set[int]:
-    """The processes that are stopped for ever, and so never end."""
+    """The processes that are stopped for ever, and so never end.
+
+    Agents on their coordinator's machine hear of its death, and of nothing else: they wait for one
+    that is stopped.
+    """
     stopped = [f.ends for f in faults if f.what == "stop" and f.lasts >= FOR_EVER]
-    return {rank for ends in stopped for rank in cluster.mates(ends)}
+    still = {rank for ends in stopped for rank in cluster.mates(ends)}
+    together = cluster.starts or is_ipc(cluster.address)
+    return still | ({*cluster.ranks} if together and COORDINATOR in still else set())
 
 
 def _unblamed(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> Iterator[Violation]:
@@ -365,6 +371,8 @@ def _differences(
     slow = all(fault.what in SLOWS | STRANGERS for fault in faults)
     for_ever = [*touched([fault for fault in faults if fault.lasts >= FOR_EVER])]
     healthy = {*cluster.ranks} - {*cluster.mates(for_ever)}
+    if cluster.starts and COORDINATOR in for_ever:
+        healthy.clear()  # whom it started ends with it
     for number, record in expected.items():
         if number not in cluster.records:
             if must:
