@@ -96,7 +96,8 @@ GRAPHS = [
 @st.composite
 def systems(draw: st.DrawFn, arms: int, bounded: bool) -> tuple[str, dict[str, Any]]:
     """A system that offers steps, its parameters, and the graph."""
-    system = draw(st.sampled_from(["ucb1", "cooperative-ucb", "private-ucb"]))
+    offered = ["ucb1", "cooperative-ucb", *(["private-ucb"] if bounded else [])]
+    system = draw(st.sampled_from(offered))
     if system == "ucb1":
         return system, {"parameters": {"horizon": draw(st.integers(arms, 300))}}
     gamma = draw(st.integers(0, 4) | st.sampled_from(["diameter", "diameter/2"]))
@@ -105,8 +106,7 @@ def systems(draw: st.DrawFn, arms: int, bounded: bool) -> tuple[str, dict[str, A
     if system == "cooperative-ucb":
         parameters |= draw(st.sampled_from([{}, {}, {"reward_range": [-0.5, 0.8]}]))
     else:
-        # the printed form is for rewards of any size, too
-        printed = not bounded or draw(st.booleans())
+        printed = draw(st.booleans())
         more["variant"] = "printed" if printed else "corrected"
         parameters["epsilon"] = draw(st.sampled_from([0.25, 0.5, 1.0]))
         kinds = ["intervals"] if printed else ["intervals", "doubling", "trees"]
