@@ -3,6 +3,7 @@
 import os
 import re
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -222,7 +223,7 @@ class _Part:
                 ill = served.health() if served is not None else ""
                 return msgspec.structs.replace(agent.status(), live=live, ill=ill)
 
-            self.served.serve(health.of_agent(status))
+            self.served.serve(partial(health.of_agent, status))
             while not (code := agent.serve()) and served is not None:
                 LOG.info("the run is over; its answer is served, and the next run awaited")
                 agent = join()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -86,7 +87,7 @@ def coordinator(
             on_hub(hub)
             hubs.append(hub)
             LOG.info("waiting for %d agents at %s", agents, hub.endpoint)
-            served.serve(health.of_coordinator(hub.status, field=checked.field))
+            served.serve(partial(health.of_coordinator, hub.status, field=checked.field))
 
         with api.serve(
             source,

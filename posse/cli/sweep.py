@@ -57,6 +57,8 @@ def sweep(
     is_placed = placed.placement() is not None
     for _, checked in plans:
         checked.require(0 if is_placed else None)
+        if not is_placed:
+            checked.check_logs()  # before there is a folder
     folder = paths.result(result.out, f"sweep-{file.stem}")
     directory = SweepDirectory(folder, plans)
     runs = sum(checked.spec.repeat for _, checked in plans)

@@ -1,6 +1,6 @@
 """`--http`: health, readiness and metrics, during a command and for a while after it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated
 from wsgiref.types import WSGIApplication
@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from posse.cli import call, streams
 from posse.cli.options import Duration, shared
 from posse.log import LOG
+from posse.operate import metrics
 from posse.operate.web import Web, place
 
 
@@ -27,11 +28,12 @@ class Served:
         """Raise before anything starts if the address is invalid."""
         if self.http:
             place("--http", self.http)
+            metrics.application(lambda: iter(()))  # imported while there are files to open
 
-    def serve(self, routes: Mapping[str, WSGIApplication]) -> None:
-        """Serve until the command has lingered after its end, if asked."""
+    def serve(self, routes: Callable[[], Mapping[str, WSGIApplication]]) -> None:
+        """Serve these until the command has lingered after its end, if asked."""
         if self.http:
-            made = Web("--http", self.http, routes)
+            made = Web("--http", self.http, routes())
             call.current().until_end.enter_context(_lingering(made, self.linger))
 
 

@@ -31,7 +31,7 @@ def test_an_audit_is_said_kept_and_drawn(file, tmp_path, posse):
     out = tmp_path / "out"
     audit = ("audit", file, *ASKED, "--out", out)
     said = " ".join(posse(*audit).out.split())
-    assert "refuted" in said
+    assert "Refuted" in said
     assert "length of note" in said
     assert "runs on one data set, in 0 on the other" in said
     document = json.loads(posse(*audit, "--json").out)

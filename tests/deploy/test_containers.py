@@ -89,7 +89,7 @@ def test_compose_finds_the_best_arm_though_all_is_stopped_and_made_anew(
         up()
         assert docker("wait", f"{STACK}_coordinator_1") == "0"
         said = docker("logs", f"{STACK}_coordinator_1")
-        assert "arm 0 in 1 of 1" in said
+        assert "Arm 0 is the best, says the one run" in said
         assert "[no keys]" not in said
         volumes = [f"-v={STACK}_data-{rank}:/data/{rank}" for rank in range(8)]
         each = "for rank in 0 1 2 3 4 5 6 7; do posse ledger --json /data/$rank/rewards.csv; done"
@@ -129,7 +129,8 @@ def test_live_shops_find_the_best_button_and_begin_the_next_run_by_the_same_comm
 
 def test_the_image_is_small_and_not_roots(image: str) -> None:
     size, user = docker("image", "inspect", "-f", "{{.Size}} {{.Config.User}}", image).split()
-    assert int(size) < 450e6  # SciPy, which every system's defaults may need, takes 100e6 of it
+    # 100e6 are SciPy, which any system may need; 85e6 what draws pages, as its own log recommends
+    assert int(size) < 550e6
     assert not user.startswith(("0", "root"))
 
 
@@ -214,5 +215,5 @@ def test_a_stack_with_a_secret_for_each_finds_the_best_arm_and_stays_ended(
         assert task["Status"]["State"] == "complete", what_happens()
         assert task["Status"]["ContainerStatus"]["ExitCode"] == 0
     log = docker("service", "logs", f"{stack}_coordinator")
-    assert "arm 0 in 1 of 1" in log
+    assert "Arm 0 is the best, says the one run" in log
     assert "[no keys]" not in log

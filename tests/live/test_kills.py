@@ -197,7 +197,9 @@ def test_no_person_gives_more_than_is_allowed_in_the_field_though_agents_are_kil
         return posse("agent", "--join", endpoint, *whose, "--wait", "60", cwd=tmp_path)
 
     seen = [Counter[str]() for _ in range(AGENTS)]
-    assert posse("keys", "keys", "--agents", str(AGENTS), cwd=tmp_path).wait(PATIENCE) == 0
+    made = posse("keys", "keys", "--agents", str(AGENTS), cwd=tmp_path)
+    assert "" in made.communicate(timeout=PATIENCE)
+    assert made.returncode == 0
     whose = ["--keys", "keys/coordinator", "--out", "out"]
     with ExitStack() as stack:
         running = [posse("coordinator", "run.toml", "--bind", endpoint, *whose, cwd=tmp_path)]
