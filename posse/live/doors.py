@@ -102,10 +102,14 @@ class Doors:
 
         server = await asyncio.start_unix_server(connected, sock=listener, limit=LONGEST)
         await self._ends.wait()
+        # before 3.12 who is being accepted while the server closes stays open
+        self._loop.remove_reader(listener)
+        await _turns()
         server.close()
         for task in list(tasks):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await _turns()  # and these have closed their connections
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         room = asyncio.Semaphore(_MOST_AT_ONCE)
@@ -141,6 +145,12 @@ class Doors:
     def _reply(self, writer: asyncio.StreamWriter, n: int, reply: dict[str, Any]) -> None:
         if not writer.is_closing():
             writer.write(msgspec.json.encode({"n": n, **reply}) + b"\n")
+
+
+async def _turns() -> None:
+    """Let the loop turn as often as it needs to make a connection, or to close one."""
+    for _ in range(5):
+        await asyncio.sleep(0)
 
 
 def unix_listener(path: Path) -> socket.socket:

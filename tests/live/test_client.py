@@ -1,6 +1,8 @@
 """The application's side: one door, asked and told from threads, processes and a loop."""
 
 import asyncio
+import contextlib
+import gc
 import json
 import socket
 import threading
@@ -47,6 +49,19 @@ def test_asked_and_told(service, unix) -> None:
     assert service.have((0, 1), (1, 2))
     assert service.read(1, 0, 9) == [0.5, 0.5]
     assert (status["open"], status["counts"]["rewards"]) == (0, 3)
+
+
+def test_who_connects_while_a_door_closes_is_closed_too(service, tmp_path) -> None:
+    """The run of tests fails on a socket that is left open."""
+    for turn in range(20):
+        door = address.open_door(service, f"unix:{tmp_path}/{turn}.sock", None, 0.0)
+        with socket.socket(socket.AF_UNIX) as late:
+            late.connect(f"{tmp_path}/{turn}.sock")
+            door.close()
+            with contextlib.suppress(ConnectionResetError):  # it was not accepted
+                assert late.recv(1) == b""
+        del door
+        gc.collect()
 
 
 def test_many_threads_and_a_loop_use_one_door(service, unix) -> None:
