@@ -542,6 +542,7 @@ class AgentProcess:
             for recorded_input in inputs:
                 replay_input(recorded_input, self.host, self._line_to, self._take_unread)
                 self._flush(self.host)
+        journal.commit()  # what was signed again may leave now
         if self._mesh is not None:
             self._mesh.recovered()
 

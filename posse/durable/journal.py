@@ -189,6 +189,8 @@ class Journal:
             self._last_sum = checksum
             self._inputs.clear()
             self._answers.clear()
+        if self.signed is not None:
+            self.signed.commit()
 
     # --- what the sources answer -----------------------------------------------------------------
 

@@ -13,10 +13,17 @@ SECRET = bytes(range(32))
 PLACE = bytes(7)
 
 
-def signer(path: Path, run: bytes = b"today") -> Signer:
+def signer(path: Path, run: bytes = b"today", *, leaves: bool = True) -> Signer:
+    """One whose signatures leave the process at once, or never."""
     register = SignedRegister(path)
     register.make()
-    return Signer(SECRET, {0: public_of(SECRET)}, run, register.claim)
+
+    def claim(*what: bytes) -> None:
+        register.claim(*what)
+        if leaves:
+            register.commit()
+
+    return Signer(SECRET, {0: public_of(SECRET)}, run, claim)
 
 
 def test_a_restarted_agent_signs_the_same_again_and_nothing_else(tmp_path: Path) -> None:
@@ -29,6 +36,18 @@ def test_a_restarted_agent_signs_the_same_again_and_nothing_else(tmp_path: Path)
         with pytest.raises(PosseError, match=r"journal\.signed: .* something else at this place"):
             signer(path).state(b"means", bytes([n]) + PLACE, b"0.6")
     assert signer(path, b"tomorrow").state(b"means", b"\x00" + PLACE, b"0.6")
+
+
+def test_what_nobody_has_seen_may_be_another_after_a_restart(tmp_path: Path) -> None:
+    """A kill comes between a signature and the journal's commit, so the content may change."""
+    path = tmp_path / "signed"
+    first = signer(path, leaves=False)
+    first.state(b"means", PLACE, b"0.5")
+    with pytest.raises(PosseError, match="something else at this place"):
+        first.state(b"means", PLACE, b"0.6")
+    signer(path).state(b"means", PLACE, b"0.6")
+    with pytest.raises(PosseError, match="something else at this place"):
+        signer(path).state(b"means", PLACE, b"0.5")
 
 
 def test_of_a_kind_that_is_signed_once_in_a_run_there_is_one(tmp_path: Path) -> None:
@@ -63,6 +82,7 @@ def test_it_goes_with_its_journal_and_a_copy_of_that_signs_nothing(tmp_path: Pat
     journal = opened()
     journal.begin("state")
     first = states(journal, b"0.5")
+    journal.commit()
     journal.close()
     copied = path.read_bytes()
     journal = opened()
