@@ -127,7 +127,7 @@ def two_faced(system: System) -> System:
     # liars are told the best arm besides, which the system's own type would refuse
     wired = replace(wiring, network=network, broadcasts=False, told=dict[str, Any])
     lying = replace(shape, agent=replace(shape.agent, make=made), wiring=wired)
-    return replace(system, shape=lying, steps=None)
+    return replace(system, shape=lying)
 
 
 class _Of:

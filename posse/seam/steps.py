@@ -1,6 +1,15 @@
 """Steps over arrays: a second reading of a system's machines, for the lab."""
 
 from posse.protocol.wire import measure_payloads
-from posse.system.steps import Declined, ManyRuns, Queues, Sent, Steps, Ties
+from posse.system.steps import Declined, ManyRuns, Queues, Sent, Stepped, Steps, Ties
 
-__all__ = ["Declined", "ManyRuns", "Queues", "Sent", "Steps", "Ties", "measure_payloads"]
+__all__ = [
+    "Declined",
+    "ManyRuns",
+    "Queues",
+    "Sent",
+    "Stepped",
+    "Steps",
+    "Ties",
+    "measure_payloads",
+]

@@ -17,7 +17,7 @@ from posse.system.bounds import DEVIATION, Theory, undrawn
 from posse.system.claims import Claiming
 from posse.system.reading import MessageReader
 from posse.system.shapes import AgentRole, ServerRole, Shape, SharedArms, Wiring
-from posse.system.steps import MakeSteps
+from posse.system.steps import MakeSteps, Stepped
 
 End = Literal["answer", "bare", "nothing"]
 
@@ -112,7 +112,6 @@ class System:
     - `bound`: what theory says about run number `run`, for the report
     - `results`: how a run's record is completed and summarised
     - `reader`: how an audit reads its messages; needed only if their fields do not say all
-    - `steps`: makes a second reading of the machines for the lab, equal to them; see `Steps`
     """
 
     name: str
@@ -131,7 +130,6 @@ class System:
     bound: Theory = NO_THEORY
     results: Results = PLAIN
     reader: type[MessageReader] = MessageReader
-    steps: MakeSteps | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.shape, get_args(Shape)):
@@ -157,6 +155,12 @@ class System:
     def agent(self) -> AgentRole:
         """The role of an agent."""
         return self.shape.agent
+
+    @property
+    def steps(self) -> MakeSteps | None:
+        """Makes the equal of the agents' machines for the lab; None where none is `Stepped`."""
+        make = self.agent.make
+        return make.steps if isinstance(make, Stepped) else None
 
     @functools.cached_property
     def agents_codec(self) -> Codec:

@@ -14,11 +14,12 @@ import numpy as np
 
 from posse.protocol.arrays import FloatArray, IntArray
 from posse.protocol.log import Row
-from posse.protocol.machine import Variant
+from posse.protocol.machine import AgentMachine, Variant
 from posse.protocol.message import Message
 from posse.protocol.privacy import Release
 from posse.seeds import Purpose, generator
 from posse.spec.runfile import RunSpec
+from posse.system.context import AgentContext
 from posse.system.network import Network
 
 
@@ -108,6 +109,21 @@ class Steps(ABC):
 
 
 MakeSteps = Callable[[ManyRuns], Steps]
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """Makes an agent's machine, and says what steps are equal to it; another maker has none."""
+
+    make: Callable[[AgentContext], AgentMachine]
+    steps: MakeSteps
+
+    def __post_init__(self) -> None:
+        # a checkpoint goes by the module of who makes the machine
+        object.__setattr__(self, "__module__", getattr(self.make, "__module__", __name__))
+
+    def __call__(self, context: AgentContext) -> AgentMachine:
+        return self.make(context)
 
 
 class Queues:

@@ -188,7 +188,7 @@ def _watching(system: System, trace: Trace) -> System:
         shape = replace(shape, server=replace(shape.server, make=watched(shape.server.make)))
     else:
         shape = replace(shape, agent=replace(shape.agent, make=watched(shape.agent.make)))
-    return replace(system, shape=shape, steps=None)
+    return replace(system, shape=shape)
 
 
 def of_lab(plan: Plan, rank: int, *, run: int = 0, until: float = math.inf) -> Trace:

@@ -1,8 +1,7 @@
 """Steps over arrays make the same records as machines, field by field."""
 
-import ast
+import functools
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -13,10 +12,11 @@ from hypothesis import strategies as st
 from posse.engines import arrays, memory
 from posse.errors import RunFailed
 from posse.plan import Plan, prepare
+from posse.protocol.machine import AgentMachine
 from posse.results.record import RunRecord
-from posse.system.steps import Declined, ManyRuns, Steps
+from posse.system.context import AgentContext
+from posse.system.steps import Declined, ManyRuns, Stepped, Steps
 
-ROOT = Path(__file__).parents[2]
 UCB1: dict[str, Any] = {
     "system": "ucb1",
     "seed": 3,
@@ -186,7 +186,9 @@ def test_machines_run_where_steps_cannot(
 
 
 def with_steps(plan: Plan, steps: Any) -> Plan:
-    return replace(plan, system=replace(plan.system, steps=steps))
+    shape: Any = plan.system.shape
+    made = replace(shape, make=Stepped(shape.make.make, steps))
+    return replace(plan, system=replace(plan.system, shape=made))
 
 
 def test_machines_run_where_steps_decline() -> None:
@@ -207,11 +209,12 @@ def test_a_defect_of_a_step_is_told_in_a_sentence() -> None:
 
 
 def test_who_replaces_the_machines_of_a_system_replaces_its_steps() -> None:
-    """They would be those of other machines, and no record would say so."""
-    for room in ("posse", "arena", "papers", "tests"):
-        for path in (ROOT / room).rglob("*.py"):
-            for call in ast.walk(ast.parse(path.read_text())):
-                match call:
-                    case ast.Call(func=ast.Name(id="replace") | ast.Attribute(attr="replace")):
-                        given = {keyword.arg for keyword in call.keywords}
-                        assert "shape" not in given or "steps" in given, f"{path}:{call.lineno}"
+    shape: Any = prepare(UCB1).system.shape
+
+    def make(context: AgentContext) -> AgentMachine:
+        machine: AgentMachine = shape.make(context)
+        return machine
+
+    other = replace(shape, make=functools.wraps(shape.make)(make))
+    assert prepare(UCB1).system.steps is not None
+    assert replace(prepare(UCB1).system, shape=other).steps is None

@@ -24,7 +24,7 @@ class Timed:
 
 
 SINGLE = get_system("single-mab")
-SYSTEM = replace(SINGLE, shape=Alone(lambda context: Timed(SINGLE.agent.make(context))), steps=None)
+SYSTEM = replace(SINGLE, shape=Alone(lambda context: Timed(SINGLE.agent.make(context))))
 
 
 def test_what_agents_took_the_time_of_is_there_also_where_no_message_was_sent() -> None:

@@ -149,4 +149,4 @@ def with_machines(
         shape = replace(shape, agent=replace(shape.agent, make=agent))
     if server is not None:
         shape = replace(shape, server=replace(shape.server, make=server))
-    return replace(system, shape=shape, name=name or system.name, steps=None)
+    return replace(system, shape=shape, name=name or system.name)

@@ -81,7 +81,6 @@ SYSTEM: System = dataclasses.replace(
         AgentRole(lambda context: Packer(context.noise, context.parameters)),
         ServerRole(lambda context: planted.Listener(context.agents), (Packed,)),
     ),
-    steps=None,
     reader=PackedReader,
 )
 

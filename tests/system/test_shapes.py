@@ -110,9 +110,7 @@ def test_a_network_is_one_of_all_agents(network: Any, said: str) -> None:
     wiring = Wiring(lambda spec, parameters, run: network)
     shape: Any = plan.system.shape
     shape = dataclasses.replace(shape, wiring=wiring)
-    plan = dataclasses.replace(
-        plan, system=dataclasses.replace(plan.system, steps=None, shape=shape)
-    )
+    plan = dataclasses.replace(plan, system=dataclasses.replace(plan.system, shape=shape))
     if said:
         with pytest.raises(SpecError, match=f"system: the network of 'ddp-mab' {said}"):
             plan.network(0)

@@ -42,6 +42,7 @@ from posse.seam.results import (
     counted,
     undrawn,
 )
+from posse.seam.steps import Stepped
 from posse.seam.system import (
     ALONE,
     ITEMS,
@@ -676,14 +677,13 @@ PRIVATE_UCB = _cooperation(
     paper=f"{PAPER}, Algorithms 1 and 2",
     parameters=PrivateParameters,
     shape=Mesh(
-        AgentRole(_make_private, (Bundle,), signs=True),
+        AgentRole(Stepped(_make_private, PrivateSteps), (Bundle,), signs=True),
         Wiring(_lay_network, broadcasts=True, told=ToldAgent),
     ),
     claim=claim_private,
     unit_interval=UnitInterval(),
     check=_check_private,
     bound=theory.bound_private,
-    steps=PrivateSteps,
 )
 
 BYZANTINE_UCB = _cooperation(
@@ -717,7 +717,7 @@ COOPERATIVE_UCB = _cooperation(
     paper=f"{PAPER}, section 5",
     parameters=CooperativeParameters,
     shape=Mesh(
-        AgentRole(_make_sharing, (Bundle,), signs=True),
+        AgentRole(Stepped(_make_sharing, CooperativeSteps), (Bundle,), signs=True),
         Wiring(partial(_lay_network, in_unit=True), broadcasts=True, told=ToldAgent),
     ),
     claim=claim_means,
@@ -725,7 +725,6 @@ COOPERATIVE_UCB = _cooperation(
     check=_check_cooperative,
     advise=advise_deviation,
     bound=undrawn("No bound is drawn: the paper states none for the form without privacy."),
-    steps=CooperativeSteps,
 )
 
 UCB1 = _alone(
@@ -733,14 +732,13 @@ UCB1 = _alone(
     title="baseline: UCB1, every agent alone",
     paper="Auer et al. 2002",
     parameters=AloneParameters,
-    shape=Alone(making(LoneUcb)),
+    shape=Alone(Stepped(making(LoneUcb), LoneSteps)),
     field=Field("bare"),
     claim=silence,
     one_form=True,
     check=_check_horizon,
     advise=advise_deviation,
     bound=theory.bound_ucb1,
-    steps=LoneSteps,
 )
 
 DP_UCB_INT = _alone(
