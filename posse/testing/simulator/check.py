@@ -367,7 +367,7 @@ def _differences(
     """In what runs differ from those without faults, where they must not or nobody says why."""
     errors = [ended for ended in cluster.ended if ended.why and ended.rank < FIRST_STRANGER]
     why = "; ".join(f"{ended.rank}: {ended.why.splitlines()[0]}" for ended in errors)
-    must = survives(faults, cluster)
+    must = survives(faults, cluster) and not _turned_away(cluster, faults)
     slow = all(fault.what in SLOWS | STRANGERS for fault in faults)
     for_ever = [*touched([fault for fault in faults if fault.lasts >= FOR_EVER])]
     healthy = {*cluster.ranks} - {*cluster.mates(for_ever)}
@@ -388,6 +388,15 @@ def _differences(
                 yield Violation("same record", f"run {number} {different}; missing: {missing}")
             elif not missing and cluster.records[number].answered:
                 yield Violation("a loss is said", f"run {number} {different}")
+
+
+def _turned_away(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> set[int]:
+    """Agents that left, and said why, as another program answered before they were ever let in."""
+    answered = {rank for f in faults if f.what == "wrong answers" for rank in f.ends}
+    left = {ended.rank for ended in cluster.ended if ended.code} & answered
+    logs = [event for event in cluster.events if event.what == "logs" and event.source in left]
+    joined = {event.source for event in logs if event.detail.startswith("joined ")}
+    return {event.source for event in logs if "the handshake with" in event.detail} - joined
 
 
 def _spares(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> bool:
