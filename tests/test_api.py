@@ -116,6 +116,7 @@ _REFUSED = (
 )
 
 
+@pytest.mark.slow
 def test_code_of_a_script_itself_works_where_processes_can_import_it(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(_OF_MAIN)

@@ -13,6 +13,8 @@ import inspect
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 ROOMS = ("posse", "agent", "coordinator", "topologies", "protocol", "systems", "papers", "arena")
 LONGEST = 600
@@ -169,6 +171,7 @@ def unexplained(kind: type) -> list[str]:
 METHODS = (property, classmethod, staticmethod, functools.cached_property)
 
 
+@pytest.mark.slow
 def test_a_class_that_is_too_large_says_why() -> None:
     """Above 300 lines or 20 attributes a sentence in its text begins with "Above"."""
     silent = []

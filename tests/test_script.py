@@ -121,6 +121,7 @@ def test_cdp_mab_as_a_script_is_cdp_mab() -> None:
         assert [run[2:] for run in cut] == [run[2:] for run in ours]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ucb", "gossip", "mase"])
 def test_the_examples_find_the_best_arm_in_both_engines(name: str) -> None:
     keys: dict[str, Any] = {"topology": {"kind": "ring"}} if name == "gossip" else {}

@@ -78,6 +78,7 @@ def test_a_folder_is_read_back(tmp_path: Path) -> None:
         posse.read(tmp_path)
 
 
+@pytest.mark.slow
 def test_an_audit_says_what_the_verb_says(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

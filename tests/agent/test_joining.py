@@ -237,6 +237,7 @@ def test_an_inbox_in_use_is_said(said: pytest.LogCaptureFixture) -> None:
         c.stop()
 
 
+@pytest.mark.slow
 def test_an_agent_lets_in_only_the_keys_that_the_coordinator_named(
     folder: Path, said: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -279,6 +280,7 @@ def test_a_neighbour_that_was_not_told_of_us_yet_is_asked_again(
     assert [agent.ended() for agent in agents] == [0, 0]
 
 
+@pytest.mark.slow
 def test_the_result_is_safe_before_agents_are_let_go(folder: Path, tmp_path: Path) -> None:
     """Whoever starts all together may end all when the first of them ends."""
     run_file = tmp_path / "run.toml"

@@ -426,6 +426,7 @@ def _replayed(folder: Path, name: str = "LINUCB", **more: Any) -> dict[str, Any]
     return _raw(name, **{**given, **more})
 
 
+@pytest.mark.slow
 def test_a_log_with_features_is_replayed_slot_by_slot_as_a_plain_loop_does(tmp_path: Path) -> None:
     features = _write_logs(tmp_path)
     pulls, earned = [0] * 3, 0.0

@@ -159,6 +159,7 @@ def test_an_end_by_timeout_ends_the_run(tmp_path) -> None:
         asking.join()
 
 
+@pytest.mark.slow
 def test_after_a_run_its_answer_is_served_and_the_next_one_has_the_same_application(
     tmp_path,
 ) -> None:

@@ -114,6 +114,7 @@ def test_a_mistyped_word_is_answered_with_the_nearest(words: str, hint: str, pos
     assert f"posse: {hint}" in last
 
 
+@pytest.mark.slow
 def test_a_folder_in_place_of_a_run_file_says_what_it_is(run_file: Path, posse: Posse) -> None:
     posse("run", "ride.toml", "--out", "out of it", "-q")
     assert posse("run", "out of it", code=2).err == (

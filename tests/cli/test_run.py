@@ -38,6 +38,7 @@ def test_run_prints_a_table_and_leaves_a_directory(run_file: Path, posse: Posse)
     assert sum(int(row["messages"]) for row in links) == sent
 
 
+@pytest.mark.slow
 def test_the_resolved_specification_runs_again_alike(run_file: Path, posse: Posse) -> None:
     posse("run", run_file, "--out", "first")
     posse("run", "first/spec.toml", "--out", "second")
@@ -46,6 +47,7 @@ def test_the_resolved_specification_runs_again_alike(run_file: Path, posse: Poss
     assert prepare(read("first/spec.toml")) == prepare(read("second/spec.toml"))
 
 
+@pytest.mark.slow
 def test_json_is_one_document_and_nothing_else(run_file: Path, posse: Posse) -> None:
     out = posse(
         "run", run_file, "--json", "--repeat", "3", "--seed", "9"
@@ -90,6 +92,7 @@ def test_json_is_nothing_else_whatever_the_users_code_prints(
     assert "pulled 0\n" in done.stderr
 
 
+@pytest.mark.slow
 def test_arms_that_raise_are_named_and_the_directory_says_so(run_file: Path, posse: Posse) -> None:
     Path("burning.py").write_text(
         "class Arms:\n    def pull(self, arm, count):\n        raise OSError('disk on fire')\n"

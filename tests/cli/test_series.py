@@ -53,6 +53,7 @@ def test_it_goes_on_and_the_result_is_that_of_an_undisturbed_run(
         assert ours == theirs
 
 
+@pytest.mark.slow
 def test_a_second_run_into_the_folder_is_refused(folder: Path) -> None:
     run = ("run", "run.toml", "--engine", "memory", "--out", "out")
     process = halting.start(folder, *run)
@@ -85,6 +86,7 @@ def test_a_failure_keeps_what_was_done(run_file: Path, posse: Posse, monkeypatch
     assert not Path("out/failure.json").exists()
 
 
+@pytest.mark.slow
 def test_a_run_that_is_complete_is_not_made_again(
     run_file: Path, posse: Posse, monkeypatch
 ) -> None:
@@ -94,6 +96,7 @@ def test_a_run_that_is_complete_is_not_made_again(
     assert posse(*command).out == first
 
 
+@pytest.mark.slow
 def test_another_run_is_not_written_over(run_file: Path, posse: Posse) -> None:
     posse("run", "ride.toml", "--out", "out")
     before = Path("out/result.json").read_text()
@@ -104,6 +107,7 @@ def test_another_run_is_not_written_over(run_file: Path, posse: Posse) -> None:
     assert Path("out/result.json").read_text() == before
 
 
+@pytest.mark.slow
 def test_a_result_that_cannot_be_written_is_printed(
     run_file: Path, posse: Posse, full_disk: Any
 ) -> None:
@@ -123,6 +127,7 @@ parameters.epsilon = 2.0
 """
 
 
+@pytest.mark.slow
 def test_a_finished_run_of_the_field_is_never_made_again(
     tmp_path: Path, monkeypatch, posse: Posse
 ) -> None:

@@ -189,6 +189,7 @@ def test_a_second_interrupt_leaves_nothing_either(
     assert not psutil.wait_procs(family, timeout=PATIENCE)[1]
 
 
+@pytest.mark.slow
 def test_a_run_without_a_terminal_goes_on(tmp_path: Path) -> None:
     """Under nohup SIGHUP is ignored."""
     halting.prepare(tmp_path)

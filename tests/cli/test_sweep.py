@@ -18,6 +18,7 @@ from tests.support.dask import dask_cluster
 from tests.support.patience import PATIENCE
 
 
+@pytest.mark.slow
 def test_a_sweep_is_the_runs_of_its_points(run_file: Path, posse: Posse) -> None:
     over = ["--over", "parameters.epsilon=0.5,1.0", "--over", "seed=1,2"]
     command = [sys.executable, "-P", "-m", "posse", "sweep", "ride.toml", *over]
@@ -112,6 +113,7 @@ def test_a_full_disk_loses_no_number(run_file: Path, posse: Posse, full_disk: An
     posse(*command)
 
 
+@pytest.mark.slow
 def test_points_run_on_the_engine_that_they_name(run_file: Path, posse: Posse) -> None:
     posse("sweep", "ride.toml", "--over", "engine.kind=processes,memory", "--out", "over")
     for kind in ("processes", "memory"):
@@ -122,6 +124,7 @@ def test_points_run_on_the_engine_that_they_name(run_file: Path, posse: Posse) -
     assert read(Path("of/seed=3")).runs[0].resources is None  # in memory by default
 
 
+@pytest.mark.slow
 def test_a_system_is_swept_without_what_it_has_no_place_for(run_file: Path, posse: Posse) -> None:
     over = ["--over", "system=dp-mase,mase", "--over", "seed=1,2"]
     for folder in ("before", "out"):  # each command says it anew, and once for all its points
@@ -132,6 +135,7 @@ def test_a_system_is_swept_without_what_it_has_no_place_for(run_file: Path, poss
     assert read(next(Path("out").glob("*system=mase*"))).spec.parameters == {}
 
 
+@pytest.mark.slow
 def test_a_run_and_a_sweep_go_into_folders_of_their_own(run_file: Path, posse: Posse) -> None:
     run = ["run", "ride.toml", "--out"]
     sweep = ["sweep", "ride.toml", "--over", "seed=1,2", "--jobs", "1", "--out"]

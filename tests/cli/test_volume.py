@@ -24,6 +24,7 @@ def ride(tmp_path, monkeypatch):
     (tmp_path / "ride.toml").write_text(RIDE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [
@@ -37,6 +38,7 @@ def test_quiet_says_nothing_and_leaves_the_directory(line, tmp_path, posse):
     assert len(list((tmp_path / "runs").iterdir())) == 1
 
 
+@pytest.mark.slow
 def test_quiet_prints_what_was_asked_for(posse):
     said = posse("run", "ride.toml", "--json", "--quiet")
     assert len(json.loads(said.out)["runs"]) == 2

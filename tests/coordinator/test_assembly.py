@@ -58,6 +58,7 @@ def test_the_summary_has_the_share_and_no_interval_of_students():
     assert (share["mean"], share["ci95"], share["n"]) == (1.0, None, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", ["central", "cooperative-ucb", "tdfs-ucb"])
 def test_real_rewards_are_added_up_in_the_lab_alone(system: str, tmp_path: Path) -> None:
     for name in (0, 1, "all"):

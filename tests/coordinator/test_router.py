@@ -119,6 +119,7 @@ router.close(flush=False)
 """
 
 
+@pytest.mark.slow
 def test_it_ends_beside_thousands_of_lost_connections_that_nobody_read_of(short: Path) -> None:
     if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 8_000:
         pytest.skip("2,400 connections need 8,000 descriptors")

@@ -6,7 +6,16 @@ import pytest
 
 from tests.support.blocks import PAGES, ROOT, Page, blocks
 
-SLOW = {"README.md", "docs/first-steps.md", "docs/testing.md", "docs/your-own-algorithm.md"}
+SLOW = {
+    "README.md",
+    "docs/cooperative.md",
+    "docs/first-steps.md",
+    "docs/index.md",
+    "docs/network.md",
+    "docs/report.md",
+    "docs/testing.md",
+    "docs/your-own-algorithm.md",
+}
 """Pages whose blocks take more than some seconds together."""
 
 NOT_RUN = {

@@ -142,6 +142,7 @@ def test_after_rows_were_drawn_with_replacement_only_the_word_unlimited_goes_on(
     assert [run.rewards for run in read(log).runs] == [0, 1, 5, 1]
 
 
+@pytest.mark.slow
 def test_it_is_written_before_anything_is_told_and_survives_a_kill(log: Path) -> None:
     """The process is killed between writing down and ending; another one finds the rows used."""
     script = (

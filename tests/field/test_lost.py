@@ -31,6 +31,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "keys"
 
 
+@pytest.mark.slow
 def test_an_agent_that_is_killed_in_a_run_and_stays_away_is_named(
     folder: Path, start: Start
 ) -> None:

@@ -113,6 +113,7 @@ def test_a_system_sends_what_the_page_lists_and_ends(system: str, rewards: Path)
         assert record.privacy.spent_per_agent is None
 
 
+@pytest.mark.slow
 def test_the_page_lists_nothing_that_nobody_sends(rewards: Path) -> None:
     seen: defaultdict[str, set[str]] = defaultdict(set)
     for system in CASES:

@@ -87,6 +87,7 @@ def test_what_agents_attest_of_steps_that_nobody_came_to() -> None:
     assert host.refused == {"too-many": 1_000}
 
 
+@pytest.mark.slow
 def test_complaints_and_refusals() -> None:
     coordinator().receive(0, b"what Python keeps of a first refusal is not the host's")
     hosts = [coordinator() for _ in range(3)]

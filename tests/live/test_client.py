@@ -51,6 +51,7 @@ def test_asked_and_told(service, unix) -> None:
     assert (status["open"], status["counts"]["rewards"]) == (0, 3)
 
 
+@pytest.mark.slow
 def test_who_connects_while_a_door_closes_is_closed_too(service, tmp_path) -> None:
     """The run of tests fails on a socket that is left open."""
     for turn in range(20):

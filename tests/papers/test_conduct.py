@@ -77,6 +77,7 @@ def outcome():
     return conduct.conduct(small(), quick=True)
 
 
+@pytest.mark.slow
 def test_both_variants_are_run_and_both_engines_agree(outcome):
     assert set(outcome.measured) == {"corrected", "printed"}
     for runs in outcome.measured.values():

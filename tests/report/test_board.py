@@ -75,6 +75,7 @@ def test_a_ledger_that_is_elsewhere_is_said_to_be(signed: Path) -> None:
 PDF = {"paperWidth": 8.27, "paperHeight": 11.69, "preferCSSPageSize": True}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium here: apt-get install chromium")
 def test_the_command_writes_one_sheet_with_the_audit(signed: Path) -> None:
     audited = signed / "audited"

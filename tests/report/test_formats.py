@@ -24,6 +24,7 @@ def test_a_table_in_latex() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_report_in_each_format(run_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", str(run_file), "--out", "ride"]) == 0
     for kind, files in (

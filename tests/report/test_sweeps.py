@@ -87,6 +87,7 @@ def test_a_swept_table_is_told_by_its_keys(sweep: Sweep) -> None:
     assert names(read.find(Path("swept"))) == ["gamma = 0.8", "gamma = 0.5"]
 
 
+@pytest.mark.slow
 def test_a_sweep_beside_runs_is_named_as_passed_over(
     sweep: Sweep, run_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -106,6 +107,7 @@ def test_a_run_is_not_compared_with_itself(
     assert "ride is named twice; name each run once" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fixed", [False, True])
 def test_seeds_that_draw_other_arms_are_told(fixed: bool, run_file: Path) -> None:
     drawn = f"arms.means={{ random = 'uniform', count = 3{', seed = 4' * fixed} }}"

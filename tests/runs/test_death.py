@@ -60,6 +60,7 @@ def start(run_file: Path, tmp_path: Path) -> subprocess.Popen[str]:
     return process
 
 
+@pytest.mark.slow
 def test_a_run_that_is_terminated_leaves_nothing(run_file: Path, tmp_path: Path) -> None:
     process = start(run_file, tmp_path)
     family = psutil.Process(process.pid).children(recursive=True)
@@ -72,6 +73,7 @@ def test_a_run_that_is_terminated_leaves_nothing(run_file: Path, tmp_path: Path)
     assert not [child for child in family if child.is_running()]
 
 
+@pytest.mark.slow
 def test_a_killed_coordinator_takes_its_agents_along(run_file: Path, tmp_path: Path) -> None:
     """Not even SIGKILL of the run leaves an agent: the leash closes with its holder."""
     process = start(run_file, tmp_path)

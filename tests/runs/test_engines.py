@@ -116,6 +116,7 @@ def test_every_agent_is_its_own_process_and_its_memory_is_reported() -> None:
     assert 0 < record.delay.p50 <= record.delay.p99 < 1.05 * record.elapsed_seconds
 
 
+@pytest.mark.slow
 def test_the_kernel_counts_at_least_the_frames() -> None:
     run = spec("mase", agents=8, engine={"transport": "tcp", "deadline": PATIENCE})
     with ProcessEngine(run) as engine:

@@ -135,6 +135,7 @@ def test_in_no_order_of_losses_a_run_stands_still_or_answers_wrongly(
         assert max(record.pulls_per_agent) <= run.spec.parameters["horizon"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     # where there is no server the coordinator hears little before the end
     ("raw", "messages"),

@@ -85,6 +85,7 @@ def test_with_a_coordinator_and_agents_by_hand(own: Path, expected: posse.Result
     assert not (own / "hub").exists()
 
 
+@pytest.mark.slow
 def test_an_agent_takes_no_system_from_the_network(own: Path) -> None:
     address = f"ipc://{own}/other"
     alone = subprocess.Popen(

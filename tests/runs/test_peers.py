@@ -158,6 +158,7 @@ def test_an_inbox_of_its_own_choice_keeps_an_agent_out_and_harms_no_neighbour(
         assert [agent.ended() for agent in here.agents] == [3, 3]
 
 
+@pytest.mark.slow
 def test_other_users_of_this_machine_do_not_get_into_a_posse_over_loopback() -> None:
     """They see its ports: they could ask how it is, or send frames in a neighbour's name."""
     engine = {"transport": "tcp", "deadline": 10.0}

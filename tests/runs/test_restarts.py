@@ -49,6 +49,7 @@ def test_who_is_killed_too_often_ends_the_run() -> None:
             engine.run(plan, 0, observe)
 
 
+@pytest.mark.slow
 def test_the_result_says_how_often_who_was_started_again() -> None:
     arms = {"kind": "bernoulli", "means": [0.9, 0.1]}
     plan = spec("central", 3, arms=arms, engine={"restarts": 1, "deadline": 20.0})

@@ -109,6 +109,7 @@ def test_who_wants_no_run_without_an_agent_has_its_end_in_order(
     assert record.loss == "The run ended there."
 
 
+@pytest.mark.slow
 def test_with_partial_participation_both_engines_ask_the_same(tmp_path: Path) -> None:
     one = elimination(tmp_path, "cdp-mab", participation=0.5)
     first, (again, _) = memory.run(one, 0), in_processes(one)

@@ -4,11 +4,13 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 from posse.security.noise import FieldNoise
 from tests.support.laws import discrete_gaussian, p_value
 
 
+@pytest.mark.slow
 def test_opendps_numbers_have_the_law_of_the_discrete_gaussian():
     """Chi-square over the likely numbers, 20,000 draws anew in each run: false alarm 1e-9."""
     values = np.full(20_000, -3, dtype=np.int64)

@@ -79,6 +79,7 @@ async def test_one_that_stands_still_for_a_while_changes_nothing_of_a_run() -> N
     assert_same_run(alone(STAR), record)
 
 
+@pytest.mark.slow
 async def test_lost_frames_are_sent_again_byte_for_byte() -> None:
     record, cluster = await disturbed(
         STAR, lambda c: c.drop(1, COORDINATOR, 1.0), ControlledCluster.heal

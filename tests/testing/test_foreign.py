@@ -72,6 +72,7 @@ PLANTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sentence", PLANTED)
 def test_a_planted_fault_is_found(sentence: str, tmp_path: Path) -> None:
     right, wrong = PLANTED[sentence]

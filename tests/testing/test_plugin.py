@@ -82,6 +82,7 @@ def test_what_hosted_members_logged_is_kept_beside_the_picture(tmp_path: Path) -
     assert "the coordinator:\n" in kept.read_text()
 
 
+@pytest.mark.slow
 def test_the_fixture_brings_up_clusters_and_a_failure_shows_the_last_frames(
     tmp_path: Path,
 ) -> None:

@@ -75,6 +75,7 @@ def test_a_capture_has_the_paper_s_frames_and_virtual_times(tmp_path: Path) -> N
     assert run.elapsed_seconds < times[-1] < 2 * run.elapsed_seconds
 
 
+@pytest.mark.slow
 def test_edges_of_a_graph_may_say_what_their_links_have(tmp_path: Path) -> None:
     path = networkx.cycle_graph(4)
     networkx.set_edge_attributes(path, 0.1, "latency")

@@ -75,6 +75,7 @@ forkserver.main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("refuse", "patch", "said"),
     [

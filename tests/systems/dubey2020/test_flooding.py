@@ -310,6 +310,7 @@ def test_no_bytes_break_the_merge(data) -> None:
     assert np.isfinite(learner.weighted).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(connected, st.integers(1, 3), st.booleans(), st.integers(0, 10_000))
 def test_the_arms_and_messages_are_those_of_the_plain_loop(graph, gamma, together, seed) -> None:
