@@ -127,8 +127,8 @@ class Lobby:
         self._late_until = -math.inf
         """Until when what comes may have waited while this machine stood still."""
         self._ready: set[int] = set()
-        self._steps: Counter[int] = Counter()
-        """In this wait: how often each agent asked to join, or for the time."""
+        self._began: dict[int, float] = {}
+        """In this wait: when each agent first asked to join, or for the time."""
         self._beginnings: Counter[int] = Counter()
         """Since the last run: how often each agent joined, or its inbox moved."""
         self._changed_by: set[int] = set()
@@ -182,7 +182,7 @@ class Lobby:
 
     def _wait(self, order: LobbyOrder, now: float) -> None:
         self._go(order)
-        self._steps.clear()
+        self._began.clear()
         anew = not self._changed_by or bool(self._changed_by - self._restless())
         joining = order is LobbyOrder.GATHER
         self.patience.begin(now, self.roster.arrived(), joining=joining, anew=anew)
@@ -483,10 +483,9 @@ class Lobby:
         return []
 
     def _joins(self, rank: int, now: float) -> None:
-        """Extend the wait before a run for an agent that joins, but not without end."""
-        self._steps[rank] += 1
-        often = self._steps[rank] > _MOST_SYNCS or self._beginnings[rank] > _MOST_BEGINNINGS
-        if self._run is None and not often:
+        """Extend the wait before a run for an agent that joins: by as long again at most."""
+        too_long = now > self._began.setdefault(rank, now) + self.patience.within
+        if self._run is None and not too_long and self._beginnings[rank] <= _MOST_BEGINNINGS:
             self.patience.heard = now
 
     def _moved(self, now: float) -> int:

@@ -69,6 +69,23 @@ def test_an_agent_that_joins_and_leaves_again_and_again_moves_no_deadline() -> N
     )
 
 
+@pytest.mark.parametrize("here", [True, False])
+def test_who_only_asks_for_the_time_holds_off_no_start(here: bool) -> None:
+    """It extends the wait for as long again as a wait may last, and then no more."""
+    script = Script(keys=("k", "l"))
+    script.joins("b", key="k")
+    if here:
+        script.joins("z", key="l")
+        script.lobby.configure([setup(0), setup(1)], script.now)
+        script.says("z", control.Ready())
+    began = script.now
+    while script.now < script.lobby.timer:
+        script.now += DEADLINE - 1
+        script.says("b", control.Sync(1))
+        assert script.now - began < 4 * DEADLINE
+    assert isinstance(script.lobby.fire(script.now)[-1], Fail)
+
+
 @pytest.mark.parametrize("again", ["joins", "moves"])
 def test_who_begins_anew_without_end_holds_off_no_run(again: str) -> None:
     """Each time all are configured anew; five times they wait as long again, and then no more."""
