@@ -85,7 +85,9 @@ class _ListenerSession(Session):
             super().confirm()
 
     def _unconfirmed(self) -> Iterable[bytes]:
-        return self._group.after(self.confirmed)
+        # for a peer that is gone nothing was kept; it may still ask
+        here = self in self._group.sessions
+        return self._group.after(self.confirmed) if here else ()
 
     def _forget(self) -> None:
         """Nothing to do: the group drops frames when it numbers the next one."""

@@ -4,7 +4,7 @@ import pytest
 
 from posse.durable.checkpoint import read, written
 from posse.wire.broadcast import BroadcastSession
-from posse.wire.session import CONFIRM_EVERY, SessionFull
+from posse.wire.session import CONFIRM_EVERY, LATE, Session, SessionFull
 from tests.support.sessions import Network
 
 
@@ -66,3 +66,26 @@ def test_for_who_is_gone_no_frame_is_kept() -> None:
         line.wrap(b"po%d" % number)
         here.confirmed = here.sent
     assert line.sessions == (here,)
+
+
+def test_who_is_gone_and_asks_for_what_it_missed_is_sent_nothing_again() -> None:
+    line = BroadcastSession(0, b"", 2)
+    here, gone = line.sessions
+    line.wrap(b"po0")
+    asking = Session()
+    asking.miss()
+    (question,) = asking.replies
+    assert gone.take(question) is None
+    assert len(gone.replies) == 1
+    line.leave(gone)
+    for number in range(1, 10):
+        line.wrap(b"po%d" % number)
+        here.confirmed = here.sent
+    gone.confirmed = 0
+    gone.replies.clear()
+    gone._repeated = -1
+    assert gone.take(question) is None
+    gone.reconnected()
+    for _ in range(4 * LATE):
+        gone.probe()
+    assert not any(b"po" in reply for reply in gone.replies)

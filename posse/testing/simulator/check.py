@@ -224,10 +224,12 @@ def attempt(
         soon += 20 * base * frames
 
         def late() -> bool:
-            # a coordinator that came late waits for agents to join, and the others for it
+            # a coordinator that came late waits for agents to join, and the others for it; all wait
+            # for an agent that left before it was let in
             waits = cluster.came_late or not cluster.is_up(COORDINATOR)
             within = AT_MOST if waits else soon
-            return cluster.schedule.now > nemesis.quiet_at + within
+            passed = cluster.schedule.now - nemesis.quiet_at
+            return passed > within and (passed > AT_MOST or not _turned_away(cluster, faults))
 
         cluster.run(math.inf, lambda: late() or len(cluster.events) > MOST_EVENTS)
         expected = {
@@ -394,6 +396,8 @@ def _turned_away(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> 
     """Agents that left, and said why, as another program answered before they were ever let in."""
     answered = {rank for f in faults if f.what == "wrong answers" for rank in f.ends}
     left = {ended.rank for ended in cluster.ended if ended.code} & answered
+    if not left:
+        return left
     logs = [event for event in cluster.events if event.what == "logs" and event.source in left]
     joined = {event.source for event in logs if event.detail.startswith("joined ")}
     return {event.source for event in logs if "the handshake with" in event.detail} - joined

@@ -141,6 +141,18 @@ OF_SEEDS = {
         2001369,
         [fault("kill", 4, 0, lasts=16.8), fault("stop", 16, 2, lasts=0.549)],
     ),
+    "another program answered an agent that was not let in yet, until it left": (
+        9100177,
+        [fault("wrong answers", 0, 2, COORDINATOR, lasts=6.826)],
+    ),
+    "a neighbour that the run goes on without asked for what it had missed": (
+        202602286,
+        [
+            fault("journal lost", 345, 1, lasts=0.478),
+            fault("journal torn", 804, 0, lasts=6.274),
+            fault("queue full", 164, 3, 2, lasts=1e6),
+        ],
+    ),
 }
 
 
