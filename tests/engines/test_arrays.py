@@ -93,10 +93,26 @@ GRAPHS = [
 ]
 
 
+LIES = st.fixed_dictionaries(
+    {"winsor": st.booleans(), "assumed_contamination": st.sampled_from([0.0, 0.05, 0.2])},
+    optional={
+        "reward_range": st.just([-0.5, 1.2]),
+        "contamination": st.fixed_dictionaries(
+            {
+                "rate": st.sampled_from([0.1, 0.6]),
+                "law": st.sampled_from(["point", "uniform", "opposite", "outlier"]),
+                "form": st.sampled_from(["source", "source", "relay"]),
+            },
+            optional={"agents": st.integers(0, 1)},
+        ),
+    },
+)
+
+
 @st.composite
 def systems(draw: st.DrawFn, arms: int, bounded: bool) -> tuple[str, dict[str, Any]]:
     """A system that offers steps, its parameters, and the graph."""
-    offered = ["ucb1", "cooperative-ucb", *(["private-ucb"] if bounded else [])]
+    offered = ["ucb1", "cooperative-ucb", "byzantine-ucb", *(["private-ucb"] if bounded else [])]
     system = draw(st.sampled_from(offered))
     if system == "ucb1":
         return system, {"parameters": {"horizon": draw(st.integers(arms, 300))}}
@@ -105,6 +121,9 @@ def systems(draw: st.DrawFn, arms: int, bounded: bool) -> tuple[str, dict[str, A
     parameters: dict[str, Any] = {"horizon": draw(st.integers(4 * arms, 120)), "gamma": gamma}
     if system == "cooperative-ucb":
         parameters |= draw(st.sampled_from([{}, {}, {"reward_range": [-0.5, 0.8]}]))
+    elif system == "byzantine-ucb":
+        more["variant"] = draw(st.sampled_from(["corrected", "printed"]))
+        parameters |= draw(LIES)
     else:
         printed = draw(st.booleans())
         more["variant"] = "printed" if printed else "corrected"
@@ -156,6 +175,7 @@ def test_the_runs_of_a_series_move_together(monkeypatch: pytest.MonkeyPatch) -> 
     ("system", "parameters"),
     [
         ("cooperative-ucb", {"gamma": 2}),
+        ("byzantine-ucb", {"gamma": 2, "contamination": {"rate": 0.2, "law": "uniform"}}),
         ("private-ucb", {"gamma": 2, "epsilon": 0.5}),
         ("private-ucb", {"gamma": 1, "epsilon": 0.5, "releases": "doubling"}),
     ],

@@ -13,7 +13,7 @@ from posse_systems.dubey2020.agent import LARGEST_REWARD, argmax_rows
 from posse_systems.dubey2020.arrivals import NewMessages, Records
 from posse_systems.dubey2020.flooding import CooperativeLearner, Faults
 from posse_systems.dubey2020.messages import reward_record
-from posse_systems.dubey2020.trimmed import TrimmedMeans
+from posse_systems.dubey2020.trimmed import ManyTrimmedMeans
 
 
 @dataclass(slots=True)
@@ -26,7 +26,6 @@ class SharedRewards(CooperativeLearner):
     The print has sqrt(σ log(1/δ) / |S_k|) for the last term, which does not have the unit of a
     reward. `corrected` is as above; both are equal for σ = 1/2.
 
-    `samples` has one entry for all rows, or one per row once they have too many different values.
     `own` has the agents' own rewards that `samples` lacks, as (row, arm, reward).
     """
 
@@ -36,12 +35,12 @@ class SharedRewards(CooperativeLearner):
     winsor: bool = False
     reward_range: tuple[float, float] | None = None
     rows: int = 1
-    samples: list[TrimmedMeans] = field(init=False)
+    samples: ManyTrimmedMeans = field(init=False)
     own: list[tuple[int, int, float]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.pulls = np.zeros((self.rows, self.arms))
-        self.samples = [TrimmedMeans(self.arms, self.variant, self.winsor, self.rows)]
+        self.samples = ManyTrimmedMeans(self.arms, self.variant, self.winsor, self.rows)
         self.message = np.zeros(self.rows, dtype=reward_record())
 
     def choose(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
@@ -50,22 +49,8 @@ class SharedRewards(CooperativeLearner):
 
     def choose_by_index(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
         delta = [1 / t**2 for t in slots]
-        log = np.array([[math.log(1 / d)] for d in delta])
-        if len(self.samples) == 1:
-            counts = self.samples[0].counts.take(list(rows), axis=0)
-            robust = self.samples[0].estimate(self.contamination, delta, rows)
-        else:
-            counts = np.concatenate([self.samples[row].counts for row in rows])
-            by_row = [
-                self.samples[row].estimate(self.contamination, [d])
-                for row, d in zip(rows, delta, strict=True)
-            ]
-            robust = np.concatenate(by_row)
-        if self.variant == "corrected":
-            deviation = self.sigma * np.sqrt(2 * log / counts)
-        else:
-            deviation = np.sqrt(self.sigma * log / counts)
-        index = robust + self.sigma * math.sqrt(self.contamination) + deviation
+        robust, counts = self.samples.estimate(self.contamination, delta, rows)
+        index = optimistic(robust, counts, delta, self.sigma, self.contamination, self.variant)
         return argmax_rows(index, [self.ties[row] for row in rows])
 
     def learn(self, arm: int, reward: float, row: int = 0) -> list[AgentEffect]:
@@ -77,28 +62,14 @@ class SharedRewards(CooperativeLearner):
     def hear(self, new: NewMessages) -> None:
         self._keep_own()
         arms = new.records["arm"].astype(np.int64).take(new.index)
-        self._keep(new.row, arms, new.records["reward"].take(new.index))
+        self.samples.add(new.row, arms, new.records["reward"].take(new.index))
 
     def _keep_own(self) -> None:
         """Put the agents' own new rewards among the samples."""
         if self.own:
             row, arm, reward = zip(*sorted(self.own, key=itemgetter(0)), strict=True)
             self.own.clear()
-            self._keep(np.array(row), np.array(arm), np.array(reward))
-
-    def _keep(self, row: IntArray, arms: IntArray, rewards: FloatArray) -> None:
-        """Add samples, which come sorted by row and within a row in order of arrival."""
-        # One table serves all rows while they have few different values, as with Bernoulli arms;
-        # with continuous rewards each row's values are its own, and a common table would be empty
-        # in most places.
-        if len(self.samples) == 1:
-            if self.samples[0].add(arms, rewards, row):
-                return
-            self.samples = self.samples[0].split_rows()
-        ends = np.searchsorted(row, range(self.rows + 1)).tolist()
-        for samples, start, end in zip(self.samples, ends, ends[1:], strict=False):
-            if start < end:
-                samples.add(arms[start:end], rewards[start:end])
+            self.samples.add(np.array(row), np.array(arm), np.array(reward))
 
     def find_faults(self, records: Records) -> Faults:
         reward = records["reward"]
@@ -107,3 +78,20 @@ class SharedRewards(CooperativeLearner):
         if self.reward_range is not None:
             low, high = self.reward_range
             yield "out-of-range", (reward < low) | (reward > high)
+
+
+def optimistic(
+    robust: FloatArray,
+    counts: IntArray,
+    delta: Sequence[float],
+    sigma: float,
+    contamination: float,
+    variant: Variant,
+) -> FloatArray:
+    """The index of every arm, from μ_R and |S_k|, shape (rows, K); a δ for each row, or for all."""
+    log = np.array([[math.log(1 / d)] for d in delta])
+    if variant == "corrected":
+        deviation = sigma * np.sqrt(2 * log / counts)
+    else:
+        deviation = np.sqrt(sigma * log / counts)
+    return robust + sigma * math.sqrt(contamination) + deviation

@@ -37,15 +37,17 @@ class Corruption:
 
     def draw(self, truth: FloatArray) -> FloatArray:
         """One draw from Q for each number; only "opposite" looks at the `truth`."""
-        match self.does.law:
-            case "uniform":
-                return self.generator.random(truth.shape)
-            case "opposite":
-                return 1.0 - truth
-            case law:
-                default = 10.0 if law == "outlier" else 1.0
-                value = default if self.does.value is None else self.does.value
-                return np.full(truth.shape, value)
+        if self.does.law == "uniform":
+            return self.generator.random(truth.shape)
+        return fixed_lie(self.does, truth)
+
+
+def fixed_lie(does: Contamination, truth: FloatArray) -> FloatArray:
+    """What a law that draws nothing makes of each number."""
+    if does.law == "opposite":
+        return 1.0 - truth
+    default = 10.0 if does.law == "outlier" else 1.0
+    return np.full(truth.shape, default if does.value is None else does.value)
 
 
 def _informed(records: Records, created: int | IntArray) -> Records:

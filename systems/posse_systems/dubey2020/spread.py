@@ -4,7 +4,7 @@ In slot t an agent knows of each origin at distance d <= γ what that one sent i
 bundle of slot t it passes on what came in slot t - 1 over fewer than γ hops.
 """
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -35,18 +35,51 @@ class Spread:
             np.where((d := series.spec.graph(run).distances) > gamma, -1, d)
             for run, gamma in zip(series.runs, self.gamma, strict=True)
         ]
+        self.costs = [self._costs(place) for place in range(len(series.runs))]
+
+    @cached_property
+    def where(self) -> IntArray:
+        """The places in `kept` of what each row uses, by the phase of t."""
+        rows = self.series.rows
         known = [(d > 0).sum(axis=1) for d in self.distances]
         most = max(int(n.max()) for n in known)
-        self.where = np.full((self.cycle, most, series.rows), self.cycle * series.rows)
+        where = np.full((self.cycle, most, rows), self.cycle * rows)
         for place, (d, n) in enumerate(zip(self.distances, known, strict=True)):
             own = slice(place * len(d), (place + 1) * len(d))
             origins = np.argsort(d <= 0, axis=1, kind="stable")[:, :most]
             hops = np.take_along_axis(d, origins, axis=1)
             for phase in range(self.cycle):
-                cell = (phase - hops) % self.cycle * series.rows + own.start + origins
+                cell = (phase - hops) % self.cycle * rows + own.start + origins
                 heard = np.arange(origins.shape[1]) < n[:, None]
-                self.where[phase, : origins.shape[1], own][heard.T] = cell.T[heard.T]
-        self.costs = [self._costs(place) for place in range(len(series.runs))]
+                where[phase, : origins.shape[1], own][heard.T] = cell.T[heard.T]
+        return where
+
+    @cached_property
+    def arrivals(self) -> tuple[IntArray, IntArray, IntArray]:
+        """The messages new to each row in a slot: the rows, their origins' rows, and the hops.
+
+        They are sorted by row, and in a row as the bundles bring them: a neighbour's own message,
+        then in their order those that were new to it.
+        """
+        parts = []
+        for place, (d, gamma) in enumerate(zip(self.distances, self.gamma, strict=True)):
+            every, near = np.arange(len(d)), self.series.networks[place].neighbours
+            first = np.zeros(d.shape, dtype=np.int64)  # the neighbour whose bundle brings it
+            for m, neighbours in enumerate(near):
+                if neighbours:
+                    by = np.sort(neighbours)
+                    first[m] = by[(d[by] == d[m] - 1).argmax(axis=0)]
+            position = np.zeros_like(first)
+            for _ in range(gamma):
+                behind = np.where(first == every, 0, 1 + position[first, every])
+                key = np.where(d > 0, first * (len(d) + 1) + behind, (len(d) + 1) ** 2)
+                position = key.argsort(axis=1, kind="stable").argsort(axis=1)
+            rank, at = np.nonzero(every < (d > 0).sum(axis=1)[:, None])
+            origin = position.argsort(axis=1)[rank, at]
+            first_row = place * len(d)
+            parts.append((first_row + rank, first_row + origin, d[rank, origin]))
+        row, origin, hops = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return row, origin, hops
 
     def others(self, t: int, width: int) -> FloatArray:
         """The sums over all others that each row knows in slot t, in order, shape (rows, width)."""

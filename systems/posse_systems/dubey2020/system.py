@@ -76,6 +76,7 @@ from posse_systems.dubey2020.agent import (
     SharedMeans,
 )
 from posse_systems.dubey2020.byzantine import SharedRewards
+from posse_systems.dubey2020.byzantine_steps import ByzantineSteps
 from posse_systems.dubey2020.corruption import Corruption
 from posse_systems.dubey2020.destination import NoiseAtDestination
 from posse_systems.dubey2020.flooding import CooperativeLearner, Flood, SeenMessages
@@ -691,7 +692,9 @@ BYZANTINE_UCB = _cooperation(
     title="cooperation with single rewards, some of them lies, and a trimmed mean",
     paper=f"{PAPER}, Algorithm 3",
     parameters=ByzantineParameters,
-    shape=Mesh(AgentRole(_make_byzantine, (Bundle,), signs=True), _WITH_LIARS),
+    shape=Mesh(
+        AgentRole(Stepped(_make_byzantine, ByzantineSteps), (Bundle,), signs=True), _WITH_LIARS
+    ),
     claim=claim_rewards,
     check=_check_byzantine,
     advise=_advise_byzantine,

@@ -243,3 +243,37 @@ class TrimmedMeans:
             np.add.at(new, target, getattr(self, name))
             setattr(self, name, new)
         self.cells = cells
+
+
+class ManyTrimmedMeans:
+    """The `TrimmedMeans` of `rows` agents: one table for all, while they have few different values.
+
+    So it is with Bernoulli arms. Of continuous rewards each row's values are its own, and a common
+    table would be empty in most places.
+    """
+
+    def __init__(self, arms: int, variant: Variant, winsor: bool, rows: int) -> None:
+        self.tables = [TrimmedMeans(arms, variant, winsor, rows)]
+        self._rows = rows
+
+    def add(self, row: IntArray, arms: IntArray, rewards: FloatArray) -> None:
+        """Add samples, which come sorted by row and within a row in order of arrival."""
+        if len(self.tables) == 1:
+            if self.tables[0].add(arms, rewards, row):
+                return
+            self.tables = self.tables[0].split_rows()
+        ends = np.searchsorted(row, range(self._rows + 1)).tolist()
+        for table, start, end in zip(self.tables, ends, ends[1:], strict=False):
+            if start < end:
+                table.add(arms[start:end], rewards[start:end])
+
+    def estimate(
+        self, epsilon: float, delta: Sequence[float], rows: Sequence[int]
+    ) -> tuple[FloatArray, IntArray]:
+        """μ_R(S_k, δ) and |S_k| of every arm for each of `rows`, shape (len(rows), K) both."""
+        if len(self.tables) == 1:
+            table = self.tables[0]
+            return table.estimate(epsilon, delta, rows), table.counts[list(rows)]
+        tables = [self.tables[row] for row in rows]
+        robust = [t.estimate(epsilon, [d]) for t, d in zip(tables, delta, strict=True)]
+        return np.concatenate(robust), np.concatenate([table.counts for table in tables])

@@ -42,7 +42,7 @@ def test_the_index_by_hand(variant: Variant, last: int) -> None:
         one.learn(1, 0.5)
         one.learn(2, -9.0)
         one.hear(alone(rewards(*[(0, 0.75)] * (n - 1))))
-        assert one.samples[0].counts.tolist() == [[n, 1, 1]]
+        assert one.samples.tables[0].counts.tolist() == [[n, 1, 1]]
         assert one.choose([10]) == [0 if n <= last else 1]
 
 
