@@ -164,6 +164,7 @@ class ScriptMachine:
         """The messages for a `FromAll` that are here, by sender."""
         self._kept: dict[int, deque[tuple[Message, int]]] = {}
         self._bytes: dict[int, int] = {}
+        self._senders = (COORDINATOR, *self._peers)
         self._share = max(_SHARE, _MOST_KEPT // max(1, len(self._peers)))
         self._gone: set[int] = set()
         self._empty = False
@@ -171,20 +172,21 @@ class ScriptMachine:
 
     def handle(self, event: Any, now: float) -> list[Any]:
         """Take one event, and return the effects to carry out."""
-        if type(event) is Received:
+        kind = type(event)
+        if kind is Received:
             self._check(event)
             return self._resumed(event) if self._takes(event) else []
-        if type(event) is Pulled:
+        if kind is Pulled:
             return self._run(event.sums if event.rewards is None else event.rewards)
-        if type(event) is Started:
+        if kind is Started:
             if not isinstance(self._script, Generator):
                 raise LocalProtocolError(f"{self._name} has no yield, so it is not a script")
             return self._run(None)
-        if type(event) is PeerFinished:
+        if kind is PeerFinished:
             return self._without(event.sender)
-        if type(event) is PeerLost:
+        if kind is PeerLost:
             return self._without(event.peer)
-        if type(event) is TimerFired and isinstance(self._wait, FromAll):
+        if kind is TimerFired and isinstance(self._wait, FromAll):
             return self._run(self._taken(self._wait))
         return []
 
@@ -262,7 +264,7 @@ class ScriptMachine:
                 )
             if what in ("number", "per arm") and not _finite(value):
                 raise RemoteProtocolError("not-finite", f"{type(message).__name__}.{name}")
-        if self._kept.get(sender) and self._bytes[sender] >= self._share:
+        if sender in self._kept and self._bytes[sender] >= self._share:
             raise RemoteProtocolError(
                 "unread", f"{self._name} reads no {type(message).__name__} of {peer_name(sender)}"
             )
@@ -277,13 +279,9 @@ class ScriptMachine:
                 self._lacks.discard(sender)
                 self._has[sender] = message
                 return True
-        kept = self._kept.get(sender)
-        if kept is None:
-            kept = self._kept[sender] = deque()
-            self._bytes[sender] = 0
         size = len(_encode(message)) + _OVERHEAD
-        kept.append((message, size))
-        self._bytes[sender] += size
+        self._kept.setdefault(sender, deque()).append((message, size))
+        self._bytes[sender] = self._bytes.get(sender, 0) + size
         return False
 
     def _resumed(self, event: Received) -> list[Any]:
@@ -295,12 +293,16 @@ class ScriptMachine:
 
     def _first(self, wait: One, senders: Collection[int]) -> Heard | None:
         """The earliest message that fits, of the first of these senders that has one."""
+        if not self._kept:  # as it is most of the time
+            return None
         for sender in senders:
             if kept := self._kept.get(sender):
                 for place, (message, size) in enumerate(kept):
                     if wait.fits(message):
                         del kept[place]
                         self._bytes[sender] -= size
+                        if not kept:
+                            del self._kept[sender]
                         return Heard(sender, message)
         return None
 
@@ -324,28 +326,22 @@ class ScriptMachine:
         if isinstance(self._wait, FromAll) and self._wait.within < math.inf:
             effects.append(Timer(math.inf))
         self._wait, self._lacks, self._has = None, set(), {}
+        send = self._script.send
         while self._wait is None:
             try:
-                asked = self._resume(value)
+                asked = self._script.throw(value) if type(value) is NobodyLeft else send(value)
             except StopIteration as stop:
                 return [*effects, *self._returned(stop.value)]
+            except RemoteProtocolError as error:
+                raise LocalProtocolError(
+                    f"{self._name} refuses a message that it has taken: {error}; it may ignore it, "
+                    "or say in its fields' types what they must be"
+                ) from error
             value = self._obtain(asked, effects)
             if isinstance(asked, Finish):
                 self._script.close()
                 break
         return effects
-
-    def _resume(self, value: Any) -> Any:
-        """What the script yields next."""
-        try:
-            if isinstance(value, NobodyLeft):
-                return self._script.throw(value)
-            return self._script.send(value)
-        except RemoteProtocolError as error:
-            raise LocalProtocolError(
-                f"{self._name} refuses a message that it has taken: {error}; it may ignore it, or "
-                "say in its fields' types what they must be"
-            ) from error
 
     def _obtain(self, asked: Any, effects: list[Any]) -> Any:
         """The answer to what was yielded, or None and a `_wait`; adds to the effects."""
@@ -362,7 +358,7 @@ class ScriptMachine:
             asked = One(asked)
         if isinstance(asked, Pending):
             found = []
-            while (heard := self._first(asked, (COORDINATOR, *self._peers))) is not None:
+            while (heard := self._first(asked, self._senders)) is not None:
                 found.append(heard)
             return found
         if isinstance(asked, One):
@@ -378,7 +374,7 @@ class ScriptMachine:
     def _await(self, wait: One) -> Any:
         """What the script waits for, if it is here; else None."""
         if not isinstance(wait, FromAll):
-            heard = self._first(wait, (COORDINATOR, *self._peers))
+            heard = self._first(wait, self._senders)
             if heard is None and self._alone:
                 return NobodyLeft(f"{self._name} waits for {wait}, but nobody is left")
             self._wait = None if heard else wait
@@ -386,7 +382,7 @@ class ScriptMachine:
         if wait.within < math.inf and not self._serves:
             raise LocalProtocolError(f"{self._name}: only the server can wait within a time")
         most = wait.count if isinstance(wait, FromSome) else len(self._peers)
-        for peer in self._peers:
+        for peer in self._peers if self._kept else ():
             if len(self._has) < most and (heard := self._first(wait, (peer,))) is not None:
                 self._has[peer] = heard.message
         self._lacks = {n for n in self._peers if n not in self._has and n not in self._gone}
