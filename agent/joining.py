@@ -16,14 +16,13 @@ import math
 import statistics
 from collections.abc import Mapping
 from contextlib import suppress
-from enum import Enum
 from types import MappingProxyType
 
 import msgspec
 
 from posse import __version__
 from posse.agent.own_run import TheirRun
-from posse.agent.states import JOINED_STATES, TRANSITIONS, JoinEvent, JoinState
+from posse.agent.states import JOINED_STATES, TRANSITIONS, Closure, JoinEvent, JoinState
 from posse.errors import InputError, PosseError
 from posse.gates.shown import printable
 from posse.hosts.agent_setup import SAME_VERSION, AgentSetup, read_setup
@@ -73,14 +72,6 @@ NOTICED = 5.0
 as for any link that is down, and names them."""
 
 NOBODY_LISTED: Mapping[int, str] = MappingProxyType({})
-
-
-class Closure(Enum):
-    """How a handshake failed."""
-
-    UNKNOWN_KEY = 1
-    NOT_UNDERSTOOD = 2
-    WITHOUT_A_WORD = 3
 
 
 class Joining:
@@ -151,19 +142,18 @@ class Joining:
         """Whether the coordinator counts this agent among its own."""
         return not self.remote or self.state in JOINED_STATES
 
-    def to_resume(self, taken: int, inbox: str = "", sent: int = -1) -> control.Resume:
-        """The `Resume` to send; so far `taken` frames came, and `sent` frames went."""
+    def _to_resume(self) -> SendResume:
         join = self._join
-        return control.Resume(
-            self.rank,
-            join.token,
-            join.incarnation,
-            self._connections,
-            taken,
-            self._connections >> _STARTS,
-            join.pid,
-            inbox,
-            sent,
+        return SendResume(
+            control.Resume(
+                self.rank,
+                join.token,
+                join.incarnation,
+                self._connections,
+                0,
+                self._connections >> _STARTS,
+                join.pid,
+            )
         )
 
     def require_still(self, setup: AgentSetup) -> None:
@@ -262,14 +252,14 @@ class Joining:
     def _resume(self, now: float) -> None:
         if self.state is not JoinState.RESUMING:
             self._before = self.state
-        self._go(JoinEvent.LOST)
+        self._go(JoinEvent.MUST_RESUME)
         self._until = now + self._wait
         self.timer = min(self._until, now + _REPEAT)
 
     def _ask_to_resume(self, now: float) -> list[JoiningEffect]:
         """Ask to resume; the next `Sync` follows at once, as the connection may be short-lived."""
         asks = [_ask(now)] if self._before is JoinState.SYNCHRONISING else []
-        return [SendResume(), *asks]
+        return [self._to_resume(), *asks]
 
     def _resumed(self, taken: int, now: float) -> list[JoiningEffect]:
         self._go(JoinEvent.RESUMED)

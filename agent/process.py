@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, assert_never
 
+import msgspec
 import zmq
 
 from posse import defect
@@ -17,7 +18,7 @@ from posse.agent.mesh import NeighbourLinks
 from posse.agent.one_to_all import OneToAll
 from posse.agent.recovery import LINKED, Beginning, outside_agent, replay_input
 from posse.agent.site import AgentSite
-from posse.agent.states import JOINED_STATES, JoinState
+from posse.agent.states import JOINED_STATES, Connected, Disconnected, JoinState, NotLetIn
 from posse.agent.uplink import Uplink
 from posse.durable.capture import Tap
 from posse.durable.checkpoint import Checkpoints, read
@@ -315,7 +316,17 @@ class AgentProcess:
 
     def _connections(self) -> None:
         if self._left is None:  # after Goodbye a closed connection is no loss
-            self._carry_out(self._uplink.connections(self.joining, self._now(), self._world.wall()))
+            self._carry_out(self._connection_effects(self._now()))
+
+    def _connection_effects(self, now: float) -> Iterator[effects.JoiningEffect]:
+        for event in self._uplink.connections(now):
+            match event:
+                case Connected():
+                    yield from self.joining.connected(self._world.wall(), now)
+                case Disconnected():
+                    yield from self.joining.disconnected(now)
+                case NotLetIn(how, why):
+                    yield from self.joining.not_let_in(how, why)
 
     def _receive_from_neighbours(self, host: AgentHost, mesh: NeighbourLinks) -> None:
         """Take neighbours' frames with one blocking receive each and no poll.
@@ -371,9 +382,10 @@ class AgentProcess:
                     self._send_message(message)
                 case effects.BeginSession():
                     self._uplink.begin()
-                case effects.SendResume():
+                case effects.SendResume(resume):
                     session, inbox = self._uplink.line.session, self._inbox_now()
-                    self._send_message(self.joining.to_resume(session.taken, inbox, session.sent))
+                    there = {"taken": session.taken, "inbox": inbox, "sent": session.sent}
+                    self._send_message(msgspec.structs.replace(resume, **there))
                 case effects.ResumeSession(taken):
                     self._only_recovered = False
                     self._uplink.resume(taken)

@@ -5,6 +5,31 @@
 
 from enum import Enum
 
+import msgspec
+
+
+class Closure(Enum):
+    """How a handshake failed."""
+
+    UNKNOWN_KEY = 1
+    NOT_UNDERSTOOD = 2
+    WITHOUT_A_WORD = 3
+
+
+class Connected(msgspec.Struct, frozen=True):
+    """The connection to the coordinator is up."""
+
+
+class Disconnected(msgspec.Struct, frozen=True):
+    """The connection to the coordinator is lost; ZeroMQ reconnects by itself."""
+
+
+class NotLetIn(msgspec.Struct, frozen=True):
+    """The connection was closed in its handshake; `why` for `NOT_UNDERSTOOD`."""
+
+    how: Closure
+    why: str = ""
+
 
 class JoinState(Enum):
     """What an agent does now."""
@@ -26,7 +51,7 @@ class JoinEvent(Enum):
     ARRIVED = "the last `Synced`, and the inbox is open"
     CONFIGURED = "`Configure`"
     HEARD_BY_ALL = "every neighbour listens"
-    LOST = "the connection is lost or another one, or `Whose`"
+    MUST_RESUME = "the connection is lost, or a new one is up, or `Whose`"
     RESUMED = "`Resumed`"
     UNKNOWN = "`Unknown`: the coordinator was started again"
 
@@ -39,17 +64,17 @@ TRANSITIONS: dict[tuple[JoinState, JoinEvent], JoinState | None] = {
     (_S.JOINING, _E.WELCOMED): _S.SYNCHRONISING,
     # beside its coordinator an agent shares the clock, and needs no `Welcome` to be known
     (_S.JOINING, _E.CONFIGURED): _S.LINKING,
-    (_S.JOINING, _E.LOST): _S.RESUMING,
+    (_S.JOINING, _E.MUST_RESUME): _S.RESUMING,
     (_S.SYNCHRONISING, _E.ARRIVED): _S.JOINED,
-    (_S.SYNCHRONISING, _E.LOST): _S.RESUMING,
+    (_S.SYNCHRONISING, _E.MUST_RESUME): _S.RESUMING,
     (_S.JOINED, _E.CONFIGURED): _S.LINKING,
-    (_S.JOINED, _E.LOST): _S.RESUMING,
+    (_S.JOINED, _E.MUST_RESUME): _S.RESUMING,
     (_S.LINKING, _E.CONFIGURED): _S.LINKING,
     (_S.LINKING, _E.HEARD_BY_ALL): _S.LINKED,
-    (_S.LINKING, _E.LOST): _S.RESUMING,
+    (_S.LINKING, _E.MUST_RESUME): _S.RESUMING,
     (_S.LINKED, _E.CONFIGURED): _S.LINKING,
-    (_S.LINKED, _E.LOST): _S.RESUMING,
-    (_S.RESUMING, _E.LOST): _S.RESUMING,
+    (_S.LINKED, _E.MUST_RESUME): _S.RESUMING,
+    (_S.RESUMING, _E.MUST_RESUME): _S.RESUMING,
     (_S.RESUMING, _E.RESUMED): None,
     (_S.RESUMING, _E.UNKNOWN): _S.JOINING,
 }

@@ -10,9 +10,8 @@ from contextlib import suppress
 
 import zmq
 
-from posse.agent.joining import Closure, Joining
+from posse.agent.states import Closure, Connected, Disconnected, NotLetIn
 from posse.errors import PosseError, RunFailed
-from posse.hosts.effects import JoiningEffect
 from posse.protocol.machine import COORDINATOR
 from posse.security.keys import AgentKeys
 from posse.security.zap import connect_with
@@ -174,8 +173,8 @@ class Uplink:
             if (frame := self.wait()) is not None:
                 yield frame
 
-    def connections(self, joining: Joining, now: float, wall: float) -> Iterator[JoiningEffect]:
-        """Tell `joining` what happened to the connection; returns its effects."""
+    def connections(self, now: float) -> Iterator[Connected | Disconnected | NotLetIn]:
+        """What happened to the connection since the last call."""
         assert self.monitor is not None
         for event in monitor_events(self.monitor):
             became = self._again.follow(event, now)
@@ -184,26 +183,26 @@ class Uplink:
             elif became is Became.UP:
                 if self.door is not None:
                     self.door.connected()
-                yield from joining.connected(wall, now)
+                yield Connected()
             elif became is not None:
                 self.line.up = False
-                yield from joining.disconnected(now)
+                yield Disconnected()
             if became is Became.NOT_LET_IN:
                 failed, self._failed = self._failed, None
                 self._let_go(event.address)
-                yield from self._not_let_in(joining, failed)
+                yield from self._not_let_in(failed)
 
-    def _not_let_in(self, joining: Joining, failed: MonitorEvent | None) -> Iterator[JoiningEffect]:
+    def _not_let_in(self, failed: MonitorEvent | None) -> Iterator[NotLetIn]:
         match None if failed is None else failed.kind:
             case None:
-                yield from joining.not_let_in(Closure.NOT_UNDERSTOOD, NOT_OURS)
+                yield NotLetIn(Closure.NOT_UNDERSTOOD, NOT_OURS)
             case zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
                 assert failed is not None
-                yield from joining.not_let_in(Closure.NOT_UNDERSTOOD, why_failed(failed.value))
+                yield NotLetIn(Closure.NOT_UNDERSTOOD, why_failed(failed.value))
             case zmq.EVENT_HANDSHAKE_FAILED_AUTH:
-                yield from joining.not_let_in(Closure.UNKNOWN_KEY)
+                yield NotLetIn(Closure.UNKNOWN_KEY)
             case _ if self._world.greets(self._endpoint):
-                yield from joining.not_let_in(Closure.WITHOUT_A_WORD)
+                yield NotLetIn(Closure.WITHOUT_A_WORD)
 
     def close(self) -> None:
         """Close the sockets; what was sent still goes out."""

@@ -18,7 +18,7 @@ from posse.coordinator.host import CoordinatorHost
 from posse.coordinator.lobby import CATCH_UP, Lobby
 from posse.coordinator.recovery import replay_input
 from posse.coordinator.roster import Member, Peer, Roster
-from posse.coordinator.router import Router
+from posse.coordinator.router import ConnectionClosed, Router
 from posse.durable.capture import Tap
 from posse.durable.journal import Input, Journal
 from posse.errors import InputError, PosseError, RunFailed
@@ -250,7 +250,7 @@ class Hub:
                     "%s did not confirm the goodbye, and may still wait", named(sorted(waiting))
                 )
                 break
-            for _ in self._router.connections(self.lobby, now):
+            for _ in self._connection_effects():
                 pass  # only so that the lobby notes lost connections
             if (received := self._router.next()) is None:
                 waiting = roster.to_see_off()
@@ -386,7 +386,15 @@ class Hub:
             self._carry_out(self.lobby.quit(rank, why, now, InputError if mistake else RunFailed))
 
     def _connections(self) -> None:
-        self._carry_out(self._router.connections(self.lobby, self._now()))
+        self._carry_out(self._connection_effects())
+
+    def _connection_effects(self) -> Iterator[effects.LobbyEffect]:
+        now = self._now()
+        for event in self._router.connections():
+            if isinstance(event, ConnectionClosed):
+                yield from self.lobby.closed(event.connection, now)
+            else:
+                yield from self.lobby.rejected(event.reason, event.text)
 
     def _report_deaths(self, now: float) -> None:
         """Report deaths after `_LAST_WORDS` seconds, or at the first pause if all were killed.

@@ -1,4 +1,4 @@
-"""The coordinator's ROUTER socket, and its monitor, whose events it reports to the lobby."""
+"""The coordinator's ROUTER socket, and its monitor."""
 
 import os
 from collections import deque
@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Final
 
+import msgspec
 import zmq
 
-from posse.coordinator.lobby import Lobby
 from posse.coordinator.roster import Member, Peer
 from posse.errors import PosseError
-from posse.hosts.effects import LobbyEffect
 from posse.protocol import control
 from posse.protocol.message import Message
 from posse.security.address import split
@@ -41,6 +40,19 @@ _SAID_AT_ONCE: Final = 16
 
 _LINGER = 500
 """Milliseconds at the end for frames that are under way."""
+
+
+class ConnectionClosed(msgspec.Struct, frozen=True):
+    """A connection is lost; `connection` is its file descriptor."""
+
+    connection: int
+
+
+class NotAccepted(msgspec.Struct, frozen=True):
+    """A connection, or what came over it, was refused; `text` says more, "" for nothing."""
+
+    reason: str
+    text: str
 
 
 class Router:
@@ -173,23 +185,23 @@ class Router:
             return error.errno or int(zmq.EFAULT)
         return 0
 
-    def connections(self, lobby: Lobby, now: float) -> Iterator[LobbyEffect]:
-        """Tell the lobby which connections were lost or never let in; returns its effects."""
+    def connections(self) -> Iterator[ConnectionClosed | NotAccepted]:
+        """The connections that were lost or never let in since the last call."""
         rejected = 0
         for event in self.door.events():
             match event.kind:
                 case zmq.EVENT_ACCEPTED | zmq.EVENT_HANDSHAKE_FAILED_AUTH:
                     pass  # of a stranger's key the authenticator says more
                 case zmq.EVENT_DISCONNECTED:
-                    yield from lobby.closed(event.value, now)
+                    yield ConnectionClosed(event.value)
                 case _:
                     rejected += 1
                     text = self._not_let_in(event) if rejected <= _SAID_AT_ONCE else ""
-                    yield from lobby.rejected("handshake", text)
+                    yield NotAccepted("handshake", text)
 
         for refused in (self._refused, self.door.refused):
             while refused:
-                yield from lobby.rejected(*refused.popleft())
+                yield NotAccepted(*refused.popleft())
 
     def _not_let_in(self, event: MonitorEvent) -> str:
         if event.kind == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:

@@ -10,6 +10,7 @@ import msgspec
 
 from posse.errors import PosseError, RunFailed
 from posse.hosts.agent_setup import AgentSetup
+from posse.protocol import control
 from posse.protocol.message import Message
 
 
@@ -98,7 +99,9 @@ class BeginSession(msgspec.Struct, frozen=True):
 
 
 class SendResume(msgspec.Struct, frozen=True):
-    """Send `Resume` with the number of frames taken; `Resumed` is the answer."""
+    """Send this with the session's numbers and the inbox in it; `Resumed` is the answer."""
+
+    resume: control.Resume
 
 
 class ResumeSession(msgspec.Struct, frozen=True):

@@ -11,8 +11,9 @@ import msgspec
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from posse.agent.joining import Closure, Joining
+from posse.agent.joining import Joining
 from posse.agent.own_run import OwnRun
+from posse.agent.states import Closure
 from posse.coordinator.setups import agent_setups
 from posse.errors import PosseError
 from posse.hosts.agent_setup import AgentSetup

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from posse import __version__
-from posse.agent.joining import Closure, Joining
-from posse.agent.states import JoinState
+from posse.agent.joining import Joining
+from posse.agent.states import Closure, JoinState
 from posse.arms.bernoulli import BernoulliArms
 from posse.errors import PosseError
 from posse.hosts.agent_setup import AgentSetup
@@ -87,6 +87,10 @@ class Script:
         self.synchronises([0.01] * 8)
         return self.machine.inbox_open("tcp://a:2")
 
+    def resume(self, connection: int) -> control.Resume:
+        """The machine's half of it over this connection."""
+        return control.Resume(self.machine.rank, "token", b"start-1", connection, 0, pid=7)
+
     def belongs(self) -> bool:
         return self.machine.belongs
 
@@ -162,8 +166,10 @@ def test_round_trips_over_one_connection_count_on_the_next() -> None:
         (said,) = script.machine.disconnected(script.now)
         assert isinstance(said, LogLine)
         asked = script.machine.connected(WALL, script.now)
-        assert asked == [SendResume(), SendToCoordinator(control.Sync(round(script.now * 1e9)))]
-        assert script.machine.to_resume(0).connection == connection
+        assert asked == [
+            SendResume(script.resume(connection)),
+            SendToCoordinator(control.Sync(round(script.now * 1e9))),
+        ]
         assert script.told(control.Synced(0, 0)) == []  # it was asked over the one before
         assert script.told(control.Resumed(0))[0] == ResumeSession(0)
         assert script.machine.timer == script.now + 2.0  # it then asks again
@@ -225,8 +231,7 @@ def test_after_a_lost_connection_it_goes_on_where_it_was(when: JoinState) -> Non
     assert script.machine.fire(5000.0 + WAIT - 1.0) == []
     assert script.machine.disconnected(script.now) == []
     assert script.machine.not_listening(()) == []
-    assert script.machine.connected(WALL + 1, script.now) == [SendResume()]
-    assert script.machine.to_resume(9) == control.Resume(4, "token", b"start-1", 2, 9, pid=7)
+    assert script.machine.connected(WALL + 1, script.now) == [SendResume(script.resume(2))]
     assert script.told(control.Resumed(5)) == [
         ResumeSession(5),
         LogLine(logging.INFO, "reconnected to the coordinator at tcp://c:1"),
@@ -239,7 +244,7 @@ def test_after_a_lost_connection_it_goes_on_where_it_was(when: JoinState) -> Non
 def test_a_new_connection_whose_loss_was_not_seen_is_resumed_on_too() -> None:
     script = Script()
     script.is_linked()
-    assert script.machine.connected(WALL, script.now) == [SendResume()]
+    assert script.machine.connected(WALL, script.now) == [SendResume(script.resume(2))]
     assert script.machine.state is JoinState.RESUMING
     assert script.machine.fire(script.now + WAIT) == [GiveUp()]
 
@@ -247,9 +252,8 @@ def test_a_new_connection_whose_loss_was_not_seen_is_resumed_on_too() -> None:
 def test_it_resumes_when_the_coordinator_asks_whose_frames_these_are_and_asks_once() -> None:
     script = Script()
     script.is_linked()
-    assert script.told(control.Whose()) == [SendResume()]
+    assert script.told(control.Whose()) == [SendResume(script.resume(2))]
     assert script.told(control.Whose()) == []
-    assert script.machine.to_resume(0).connection == 2
 
 
 def test_who_is_refused_ends_with_the_reason() -> None:

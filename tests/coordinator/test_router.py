@@ -11,13 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from posse.coordinator.lobby import Lobby
-from posse.coordinator.roster import Roster
-from posse.coordinator.router import Router
+from posse.coordinator.router import NotAccepted, Router
 from posse.errors import PosseError
-from posse.hosts.effects import LogLine
 from posse.security import keys
-from posse.spec.runfile import EngineSpec
 from posse.wire.line import Interceptor
 from tests.support.remote import until
 
@@ -45,12 +41,10 @@ def test_who_goes_away_in_the_handshake_over_ipc_is_one_sentence(
 ) -> None:
     """A path has no port by which to look up where a connection came from."""
     router = bound(short / "hub", pairs)
-    lobby = Lobby(Roster(1, ""), EngineSpec(), "mase")
     said: list[str] = []
 
     def told() -> bool:
-        effects = router.connections(lobby, 0.0)
-        said.extend(effect.text for effect in effects if isinstance(effect, LogLine))
+        said.extend(event.text for event in router.connections() if isinstance(event, NotAccepted))
         return bool(said)
 
     with contextlib.closing(socket.socket(socket.AF_UNIX)) as stranger:
