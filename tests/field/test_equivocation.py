@@ -39,12 +39,13 @@ def ended(
 
 
 @pytest.mark.inside
+@pytest.mark.parametrize("exchange", ["gis", "flooding", "gossip"])
 @pytest.mark.parametrize("on_missing", ["continue", "end"])
 def test_its_two_signatures_are_in_the_result_or_in_why_there_is_none(
-    on_missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    on_missing: str, exchange: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Liar(monkeypatch, {1: 0.001, 5: -0.001})
-    coordinator, codes = ended("ddp-mab", tmp_path, on_missing)
+    coordinator, codes = ended("ddp-mab", tmp_path, on_missing, exchange=exchange)
     record = coordinator.record
     if on_missing == "continue":
         assert coordinator.error is None
