@@ -5,6 +5,7 @@ clock, if there are any, and gathers the closing reports. Clocks and randomness 
 `posse.hosts.sources`); it reads no others.
 """
 
+import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 
@@ -16,8 +17,9 @@ from posse.coordinator.attendance import Attendance
 from posse.coordinator.regrouping import Regrouping
 from posse.coordinator.report import BadReport, ReportForm
 from posse.coordinator.server import Server
-from posse.errors import RunFailed
+from posse.errors import InputError, RunFailed
 from posse.gates.shown import blamed, printable
+from posse.hosts.effects import AgentLeft, HostEffect, LinkChanged, LogLine, MadeProgress
 from posse.hosts.endpoint import Endpoint
 from posse.hosts.sources import Chance, Sources
 from posse.measure.numbers import named
@@ -46,6 +48,8 @@ from posse.system.network import Network
 _CONTROL: Final = int(Plane.CONTROL)  # looking up an enum's member costs a call per frame
 _LINKED: Final = control.Linked.__name__
 
+_MOVED: Final[tuple[HostEffect, ...]] = (MadeProgress(),)
+
 FIRED, LOST, SILENT = "fired", "lost", "silent"
 """What is noted for a journal. An agent that is lost by falling silent is noted as both; a replay
 loses it once only."""
@@ -58,10 +62,9 @@ class CoordinatorHost:
     - `outbox`: frames to be carried, as (rank, frame), oldest first
     - `log`: the rows that the machine noted
     - `observe`: called with this host after each frame, for progress
-    - `linked`: agents' news of their links, as (rank, neighbour, whether it is up)
-    - `left`: agents that ended their own part, as (rank, why, whether by a mistake in a file)
 
-    The engine takes out `linked` and `left`, and then calls `lose` or ends the run.
+    The engine carries out what `receive` returns. For an agent that left it calls `lose`, or ends
+    the run.
 
     Above 300 lines: it is all that an engine may ask of a run, and every message of control.
     """
@@ -79,10 +82,6 @@ class CoordinatorHost:
         self.run = run
         spec = plan.spec
         self.outbox: list[tuple[int, bytes]] = []
-        self.left: list[tuple[int, str, bool]] = []
-        self.linked: list[tuple[int, int, bool]] = []
-        self.complaints: list[str] = []
-        """Sentences about messages that agents refused, until the engine takes them."""
         self.network = network
         self.observe = observe
         self._field = plan.field
@@ -333,12 +332,13 @@ class CoordinatorHost:
                 self._gone(PeerFinished(rank))
         return self.attendance.verdict is not None
 
-    def receive(self, rank: int, frame: bytes) -> bool:
+    def receive(self, rank: int, frame: bytes) -> Sequence[HostEffect]:
         """Take one frame from a joined agent; refuse and count it if the agent did something wrong.
 
-        Returns whether it is progress: a refused or unneeded frame must not extend a deadline.
+        A refused or unneeded frame is no progress: it must not extend a deadline.
         """
-        endpoint, moved = self._endpoint, False
+        endpoint = self._endpoint
+        effects: Sequence[HostEffect] = ()
         try:
             _, plane, now, sent, message = endpoint.open(rank, frame)
             if message is None:
@@ -351,17 +351,20 @@ class CoordinatorHost:
                 # agents in the field do not report what they sent
                 endpoint.meter.count(rank, COORDINATOR, type(message), frame)
             if plane == _CONTROL:
-                moved = self._control(rank, message, now, frame)
+                effects = self._control(rank, message, now, frame)
             else:
                 if self.attendance.verdict is None:
                     endpoint.arrived(rank, sent)
                 self._server.take(Received(rank, message), now)
-                moved = True
+                effects = _MOVED
         except RemoteProtocolError as error:
             self._refuse(rank, error)
+            if isinstance(error, BadReport):
+                why = f"agent {rank} sent a report that cannot be true: {error}"
+                effects = (AgentLeft(rank, why),)
         self._server.next_turn()
         self.observe(self)
-        return moved
+        return effects
 
     def hear(self, heard: Sequence[Received], now: float) -> None:
         """Take decoded messages from agents in this process (lab); the last was sent at `now`."""
@@ -382,8 +385,8 @@ class CoordinatorHost:
 
     def _control(  # noqa: PLR0912  one for each message
         self, rank: int, message: Message, now: float, frame: bytes
-    ) -> bool:
-        """Take a message of the control plane; return whether it is progress."""
+    ) -> Sequence[HostEffect]:
+        """Take a message of the control plane."""
         attendance = self.attendance
         match message:
             case control.Due(due) if self._conductor is not None:
@@ -393,7 +396,7 @@ class CoordinatorHost:
                 self._server.clock.note_progress(now)
             case control.Vouched(signature) if self._field and rank not in attendance.finished:
                 attendance.vouched[rank] = signature
-                return False
+                return ()
             case control.Finished() if rank not in attendance.finished:
                 self._agent_finished(rank, message, now)
             case control.AgentStanding() if self._regrouping is not None:
@@ -402,29 +405,27 @@ class CoordinatorHost:
             case control.Attested(step, value):
                 if differ := self._agreement.attest(rank, step, value):
                     raise RunFailed(differ + self.trouble)
-                return False
+                return ()
             case control.Complaint(about, reason):
                 if about != COORDINATOR and about not in range(attendance.agents):
                     raise RemoteProtocolError("no-such-agent", str(about))
                 if about != COORDINATOR and about not in self.network.neighbours[rank]:
                     raise RemoteProtocolError("no-neighbour", str(about))
-                self.complaints += self._complaints.add(rank, about, reason)
-                return False
+                return [_warning(text) for text in self._complaints.add(rank, about, reason)]
             case control.Contradicted():
-                self._convict(message)
+                return [*_MOVED, *self._convict(message)]
             case control.Linked(about, up):
-                self.linked.append((rank, about, up))
-                return False
+                return (LinkChanged(rank, about, up),)
             case control.Failed(reason, mistake):
-                self.left.append((rank, blamed(rank, reason, self.trouble), mistake))
-                return False
+                kind = InputError if mistake else RunFailed
+                return (AgentLeft(rank, blamed(rank, reason, self.trouble), kind),)
             case control.Stopped() | control.Report() | control.ReportRows():
                 self._last_word(rank, message, frame)
             case _:
                 raise RemoteProtocolError("out-of-turn", type(message).__name__)
-        return True
+        return _MOVED
 
-    def _convict(self, shown: control.Contradicted) -> None:
+    def _convict(self, shown: control.Contradicted) -> Sequence[HostEffect]:
         """Go on without an agent that signed two values for one round, or end the run by its name.
 
         The two statements prove it, whoever shows them.
@@ -436,17 +437,17 @@ class CoordinatorHost:
         checker.check_contradiction(proof)
         self.attendance.signed_run = checker.run
         if shown.about in self.attendance.proofs:
-            return  # shown by each of its neighbours
+            return ()  # shown by each of its neighbours
         self.attendance.proofs[shown.about] = proof
         accusation = (
             f"agent {shown.about} told others different things, as two signatures of it prove"
         )
         proven = f"{shown.first.hex()} and {shown.second.hex()} for {shown.place.hex()}"
-        self.complaints.append(f"{accusation}: {proven}")
-        if self.outlives_agents:
-            self.lose(shown.about, "equivocation")
-        else:
-            self.left.append((shown.about, f"{accusation}\n{proven}", False))
+        warning = _warning(f"{accusation}: {proven}")
+        if not self.outlives_agents:
+            return warning, AgentLeft(shown.about, f"{accusation}\n{proven}")
+        self.lose(shown.about, "equivocation")
+        return (warning,)
 
     def _checker(self) -> Signer | None:
         """Checks what agents signed in this run; None if they do not sign."""
@@ -495,16 +496,15 @@ class CoordinatorHost:
         message: control.Report | control.ReportRows | control.Stopped,
         frame: bytes,
     ) -> None:
-        try:
-            self.attendance.take_last_word(rank, message)
-        except BadReport as error:
-            why = f"agent {rank} sent a report that cannot be true: {error}"
-            self.left.append((rank, why, False))
-            raise
+        self.attendance.take_last_word(rank, message)
         if not self._field:
             # a report cannot include its own size
             self._endpoint.meter.count(rank, COORDINATOR, type(message), frame)
         self._server.close_if_complete()
+
+
+def _warning(text: str) -> LogLine:
+    return LogLine(logging.WARNING, text, "complaints")
 
 
 def _report_form(plan: Plan, chance: Chance) -> ReportForm | None:

@@ -21,7 +21,7 @@ from posse.coordinator.roster import Member, Peer, Roster
 from posse.coordinator.router import ConnectionClosed, Router
 from posse.durable.capture import Tap
 from posse.durable.journal import Input, Journal
-from posse.errors import InputError, PosseError, RunFailed
+from posse.errors import PosseError, RunFailed
 from posse.hosts import effects
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.status import CoordinatorStatus, Snapshot
@@ -366,24 +366,19 @@ class Hub:
         """Hand the run's host a frame that an agent sent it."""
         self.frames += 1
         member.note(frame, now)
-        if host.receive(member.rank, frame):
-            self._patience.moved(now)
-        if host.left or host.linked or host.complaints:
-            self._handle_host_events(host, now)
+        for effect in host.receive(member.rank, frame):
+            match effect:
+                case effects.MadeProgress():
+                    self._patience.moved(now)
+                case effects.LinkChanged(by, about, up):
+                    self._carry_out(self.lobby.linked(by, about, now, up=up))
+                case effects.AgentLeft(rank, why, kind):
+                    self._carry_out(self.lobby.quit(rank, why, now, kind))
+                case effects.LogLine(level, text, about):
+                    LOG.log(level, "%s", text, extra={"about": about})
+                case _:
+                    assert_never(effect)
         self._flush()
-
-    def _handle_host_events(self, host: CoordinatorHost, now: float) -> None:
-        """Pass the host's news on: complaints, changed links, agents that left the run."""
-        # each list is taken before it is worked on: an effect may make the host add to it
-        complaints, host.complaints = host.complaints, []
-        for complaint in complaints:
-            LOG.warning("%s", complaint, extra={"about": "complaints"})
-        linked, host.linked = host.linked, []
-        for by, about, up in linked:
-            self._carry_out(self.lobby.linked(by, about, now, up=up))
-        left, host.left = host.left, []
-        for rank, why, mistake in left:
-            self._carry_out(self.lobby.quit(rank, why, now, InputError if mistake else RunFailed))
 
     def _connections(self) -> None:
         self._carry_out(self._connection_effects())

@@ -125,10 +125,7 @@ def replay_input(recorded: Input, host: CoordinatorHost, members: dict[int, Memb
     kind, rank, data = recorded
     if kind == FRAME:
         if (frame := members[rank].line.receive(data)) is not None:
-            host.receive(rank, frame)
-            # their consequences are inputs too, and come later in the journal
-            host.left.clear()
-            host.linked.clear()
+            host.receive(rank, frame)  # what follows from its effects comes later in the journal
     elif kind == FIRED:
         host.fire()
     elif kind == LOST:

@@ -27,6 +27,7 @@ from posse.engines import arrays
 from posse.errors import PosseError, RunFailed
 from posse.gates.decode import Packed
 from posse.hosts.agent_setup import AgentSetup
+from posse.hosts.effects import AgentLeft
 from posse.hosts.endpoint import NEIGHBOURS, Near
 from posse.hosts.sources import Sources
 from posse.live.service import hush
@@ -189,7 +190,7 @@ class _Run:
 
     def _deliver(self) -> None:
         """Deliver the frames under way, and those that follow from them."""
-        wire, tap, coordinator, gone = self._wire, self._tap, self._coordinator, self._gone
+        wire, tap, gone = self._wire, self._tap, self._gone
         while wire or self._broadcasts:
             if self._broadcasts and not self._waits(wire):
                 self._hand_over()
@@ -209,13 +210,17 @@ class _Run:
             if tap is not None:
                 tap(source, target, frame)
             if target == COORDINATOR:
-                coordinator.receive(source, frame)
-                if coordinator.left:  # our own mistake: no peer takes part here
-                    raise RunFailed.from_reason(coordinator.left[0][1])
-                if coordinator.outbox:
-                    self._collect(target, coordinator)
+                self._hand_in(source, frame)
             else:
                 self._let(target, self._agents[target].receive, source, frame)
+
+    def _hand_in(self, source: int, frame: bytes) -> None:
+        """Give the coordinator a frame."""
+        for effect in self._coordinator.receive(source, frame):
+            if isinstance(effect, AgentLeft):  # our own mistake: no peer takes part here
+                raise RunFailed.from_reason(effect.why)
+        if self._coordinator.outbox:
+            self._collect(COORDINATOR, self._coordinator)
 
     def _next(self) -> tuple[int, int, Any, float]:
         """The next under way, as it arrives."""

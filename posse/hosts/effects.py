@@ -1,4 +1,4 @@
-"""Effects of the two joining machines: `Lobby` at the coordinator, `Joining` at an agent.
+"""Effects of the lobby and the run's host at the coordinator, and of `Joining` at an agent.
 
 `Hub` and `AgentProcess` carry them out. They are structs because defining a dataclass takes forty
 times as long, in every process that starts.
@@ -84,6 +84,30 @@ class Restart(msgspec.Struct, frozen=True):
 LobbyEffect = (
     Reply | SendToAgent | ShowStatus | Joined | ResendFrames | AskAgent | Restart | LogLine | Fail
 )
+
+
+class MadeProgress(msgspec.Struct, frozen=True):
+    """The run came on: the deadline for progress begins anew."""
+
+
+class LinkChanged(msgspec.Struct, frozen=True):
+    """Agent `by` lost its connection to neighbour `about`, or has one again."""
+
+    by: int
+    about: int
+    up: bool
+
+
+class AgentLeft(msgspec.Struct, frozen=True):
+    """An agent ended its own part; a run that cannot do without it ends by `kind`."""
+
+    rank: int
+    why: str
+    kind: type[PosseError] = RunFailed
+
+
+HostEffect = MadeProgress | LinkChanged | AgentLeft | LogLine
+"""What the coordinator's host returns; frames to send are in its `outbox`."""
 
 # --- an agent's -----------------------------------------------------------------------------------
 

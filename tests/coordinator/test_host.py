@@ -1,6 +1,7 @@
 """The coordinator's host without sockets: turns, ends, losses and hostile agents."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from posse.coordinator.assembly import no_report
 from posse.coordinator.host import CoordinatorHost
 from posse.errors import RunFailed
+from posse.hosts.effects import AgentLeft, HostEffect, LinkChanged, MadeProgress
 from posse.plan import Plan
 from posse.protocol import control
 from posse.protocol.masking import PublicKey
@@ -33,7 +35,7 @@ class Told:
         self.host.begin()
         self.sent()
 
-    def say(self, rank: int, message: Message, now: float = 0.0) -> bool:
+    def say(self, rank: int, message: Message, now: float = 0.0) -> Sequence[HostEffect]:
         number = self._numbers[rank] = self._numbers.get(rank, -1) + 1
         return self.host.receive(rank, frame(message, rank, number, now=now))
 
@@ -134,9 +136,9 @@ def test_frames_of_another_run_or_in_anothers_name_are_refused() -> None:
 
 def test_a_link_that_changes_before_the_run_is_heard_of_takes_no_later_frames_place() -> None:
     told = Told(spec("mase", agents=8))
-    told.host.receive(2, frame(control.Linked(3, up=False), 2, 1, run=NO_RUN))
-    told.host.receive(2, frame(control.Linked(3, up=True), 2, 7, run=6))
-    assert told.host.linked == [(2, 3, False), (2, 3, True)]
+    for up, number, run in ((False, 1, NO_RUN), (True, 7, 6)):
+        linked = frame(control.Linked(3, up=up), 2, number, run=run)
+        assert told.host.receive(2, linked) == (LinkChanged(2, 3, up),)
     told.host.receive(2, frame(control.Due(1.0), 2, 0))
     assert told.host.refused == {}
     assert 2 not in told.host.waiting_for()
@@ -188,17 +190,17 @@ def test_a_timer_is_set_by_the_clock_that_was_handed_in() -> None:
 def test_who_fails_ends_its_own_part_with_its_sentence_and_what_was_refused() -> None:
     told = Told(spec("mase", agents=8))
     told.say(3, control.Complaint(4, "mal\x1bformed"))
-    told.say(5, control.Failed("no way on\x1b[2J\nagent 1 did it"))
+    left = told.say(5, control.Failed("no way on\x1b[2J\nagent 1 did it"))
     trouble = "; the coordinator refused what agent 3 sent: no-neighbour: 4"
     said = r"agent 5 cannot go on: no way on\x1b[2J"
-    assert told.host.left == [(5, f"{said}{trouble}\nagent 1 did it", False)]
+    assert left == (AgentLeft(5, f"{said}{trouble}\nagent 1 did it"),)
 
 
 def test_what_brings_a_run_on_is_told_from_what_does_not() -> None:
     told = Told(spec("independent", agents=3, engine={"clock": "wall"}))
 
     def moved(message: Message, now: float = 0.0) -> bool:
-        return told.say(1, message, now)
+        return MadeProgress() in told.say(1, message, now)
 
     assert not moved(control.SlotReached())  # it has not begun
     assert moved(control.SlotReached(), now=5.0)
@@ -227,10 +229,9 @@ def test_a_report_that_cannot_be_true_ends_its_agents_part_at_once() -> None:
     told = Told(spec("independent", agents=2))
     for rank in range(2):
         told.say(rank, control.Finished(rank))
-    assert not told.say(1, report(pulls=b"abc"))
-    assert told.host.left == [
-        (1, "agent 1 sent a report that cannot be true: bad-report: pulls", False)
-    ]
+    assert told.say(1, report(pulls=b"abc")) == (
+        AgentLeft(1, "agent 1 sent a report that cannot be true: bad-report: pulls"),
+    )
     assert told.host.refused == {"bad-report": 1}
 
 

@@ -81,8 +81,8 @@ def play(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for kind in (AgentHost, CoordinatorHost):
         honest = kind.receive
 
-        def receive(self: Any, sender: Any, frame: bytes, honest: Any = honest) -> None:
-            honest(self, sender, liar.carry(sender, frame))
+        def receive(self: Any, sender: Any, frame: bytes, honest: Any = honest) -> Any:
+            return honest(self, sender, liar.carry(sender, frame))
 
         monkeypatch.setattr(kind, "receive", receive)
     try:

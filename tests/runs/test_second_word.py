@@ -1,5 +1,6 @@
 """A coordinator that tells an agent twice how to go on after a loss, and differently."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -7,6 +8,7 @@ import pytest
 
 from posse.coordinator.host import CoordinatorHost
 from posse.engines import memory
+from posse.hosts.effects import HostEffect
 from posse.plan import prepare
 from posse.protocol.control import Regroup
 from posse.protocol.signing import Signer
@@ -46,12 +48,12 @@ def test_a_second_word_about_one_loss_makes_no_agent_sign_twice(
                 words.append(said)
                 send(to, msgspec.structs.replace(said, arms=said.arms[:-1] or said.arms))
 
-    def receives(self: CoordinatorHost, rank: int, frame: bytes) -> bool:
-        moved = receive(self, rank, frame)
+    def receives(self: CoordinatorHost, rank: int, frame: bytes) -> Sequence[HostEffect]:
+        effects = receive(self, rank, frame)
         frames[0] += 1
         if frames[0] == lost_at and self.attendance.verdict is None:
             self.lose(LOST)
-        return moved
+        return effects
 
     monkeypatch.setattr(Signer, "state", states)
     monkeypatch.setattr(CoordinatorHost, "_regroup", regroups)

@@ -143,11 +143,11 @@ def test_among_gossip_forged_means_are_as_if_they_had_not_been_said() -> None:
     said: list[str] = []
 
     def observe(host: CoordinatorHost) -> None:
-        said[:] = host.complaints
+        said[:] = [host.trouble]
 
     parameters = FEDERATED | {"exchange": "gossip"}
     record = with_a_liar("ddp-mab", parameters, sign=True, observe=observe)
-    assert said == ["agent 2 refused what agent 1 sent: bad-signature: of agent 0"]
+    assert said == ["; agent 2 refused what agent 1 sent: bad-signature: of agent 0"]
     assert record.refused.keys() == {"bad-signature"}
     assert record.status == "horizon"
 

@@ -10,6 +10,7 @@ from posse.agent.host import AgentHost
 from posse.coordinator.host import CoordinatorHost
 from posse.coordinator.setups import agent_setups
 from posse.hosts.agent_setup import AgentSetup
+from posse.hosts.effects import AgentLeft
 from posse.hosts.endpoint import NEIGHBOURS
 from posse.plan import Plan
 from posse.protocol.machine import COORDINATOR
@@ -77,8 +78,8 @@ def lossy(
             case (source, target):
                 frame = links[source, target].popleft()
                 if target == COORDINATOR:
-                    coordinator.receive(source, frame)
-                    assert not coordinator.left, coordinator.left
+                    effects = coordinator.receive(source, frame)
+                    assert not any(isinstance(effect, AgentLeft) for effect in effects), effects
                     collect(COORDINATOR, coordinator)
                 elif target in agents:
                     agents[target].receive(source, frame)
