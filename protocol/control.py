@@ -66,6 +66,11 @@ class Join(Control, frozen=True):
     own run file, if it has one (`configuration`), and posse's `version`, empty for other software.
     """
 
+    reveals = (
+        "the agent's rank, a random number of this start, its wall clock, posse's version; with "
+        "`--run`, short hashes of its run file without the place of its rewards"
+    )
+
     rank: AnyRank
     token: Annotated[str, Meta(max_length=64)]
     inbox: Address
@@ -79,11 +84,15 @@ class Join(Control, frozen=True):
 class Refused(Control, frozen=True):
     """The coordinator does not let an agent join, or a newer process has taken its place."""
 
+    reveals = "why the agent is not let in"
+
     reason: Sentence
 
 
 class Welcome(Control, frozen=True):
     """An agent on another machine may join; `system` says whether agents talk to each other."""
+
+    reveals = "the agent's rank, and whether agents talk to each other"
 
     rank: Rank
     system: Sentence
@@ -97,6 +106,11 @@ class Resume(Control, frozen=True):
     in `Join`. `inbox` is where neighbours reach the agent now, "" if it has no inbox. `sent` is how
     many frames it has sent, -1 if it does not say. The answer is `Resumed`, `Unknown` or `Refused`.
     """
+
+    reveals = (
+        "over a new connection: rank, the random number of its start, how many connections, "
+        "frames and starts it had, its inbox; its process id if the coordinator started it"
+    )
 
     rank: AnyRank
     token: Annotated[str, Meta(max_length=64)]
@@ -115,11 +129,15 @@ class Resumed(Control, frozen=True):
     Each end then retransmits what the other lacks.
     """
 
+    reveals = "how many of the agent's frames the coordinator took"
+
     taken: Count
 
 
 class Moved(Control, frozen=True):
     """An agent's neighbour is now reached at another inbox."""
+
+    reveals = "a neighbour's rank, and the new address of its inbox"
 
     agent: Rank
     inbox: Address
@@ -128,19 +146,27 @@ class Moved(Control, frozen=True):
 class Unknown(Control, frozen=True):
     """The coordinator was restarted and cannot resume this session; the agent must join anew."""
 
+    reveals = "that the coordinator was started again"
+
 
 class Whose(Control, frozen=True):
     """The coordinator got a numbered frame over a connection on which no agent has resumed."""
 
+    reveals = "that a frame came over a connection that the coordinator does not know"
+
 
 class Sync(Control, frozen=True):
     """An agent asks what the coordinator's clock shows."""
+
+    reveals = "the agent's monotonic clock: about how long its machine has been up"
 
     sent: Nanoseconds
 
 
 class Synced(Control, frozen=True):
     """The coordinator's clock, in nanoseconds, when it read the `Sync` with this `sent`."""
+
+    reveals = "the coordinator's monotonic clock"
 
     sent: Nanoseconds
     clock: Nanoseconds
@@ -149,11 +175,18 @@ class Synced(Control, frozen=True):
 class Arrived(Control, frozen=True):
     """An agent knows the coordinator's clock; its neighbours can reach it at `inbox`."""
 
+    reveals = "the address where neighbours reach the agent, if they do"
+
     inbox: Address
 
 
 class Configure(Given, frozen=True):
     """All that an agent may know: its own rank, its arms, its neighbours, the parameters."""
+
+    reveals = (
+        "system, parameters, arms' kind, the neighbours' names, addresses and public keys; with "
+        "keys a hash of each agent's random number; never the graph"
+    )
 
     rank: Rank
     setup: Annotated[bytes, Meta(max_length=MAX_SETUP)]
@@ -162,9 +195,13 @@ class Configure(Given, frozen=True):
 class Ready(Given, frozen=True):
     """An agent is ready to begin: it has built its arms and opened its links."""
 
+    reveals = "that the agent is configured"
+
 
 class Begin(Given, frozen=True):
     """Run `run` begins."""
+
+    reveals = "the number of the run; no seed"
 
     seed: Seed
     run: Count
@@ -173,11 +210,15 @@ class Begin(Given, frozen=True):
 class Due(Unclaimed, frozen=True):
     """Virtual clock: when this agent acts next unless a message reaches it first; inf for never."""
 
+    reveals = "when the agent acts next"
+
     time: float
 
 
 class Advance(Unclaimed, frozen=True):
     """Virtual clock: the agent is to act now, at the header's `now`."""
+
+    reveals = "that the agent is to act"
 
 
 class SlotReached(Unclaimed, frozen=True):
@@ -187,9 +228,13 @@ class SlotReached(Unclaimed, frozen=True):
     clock `slots` it comes once in a number of slots, with `wall` at most every five seconds.
     """
 
+    reveals = "a sign of life, at most one in five seconds: it acted or heard a neighbour"
+
 
 class Finished(Control, frozen=True):
     """An agent is done. `exhausted` names the arm that ran out of rewards, if that is why."""
+
+    reveals = "that the agent is done, and its answer; see [the end](#the-end)"
 
     arm: Arm | None
     exhausted: Sentence = ""
@@ -198,11 +243,15 @@ class Finished(Control, frozen=True):
 class Vouched(Control, frozen=True):
     """An agent with keys, before `Finished`: it signs its answer, and what it took part in."""
 
+    reveals = "with keys: its signature of that answer"
+
     signature: Annotated[bytes, Meta(min_length=SIGNATURE_BYTES, max_length=SIGNATURE_BYTES)]
 
 
 class Attested(Control, frozen=True):
     """What an agent holds after a step; the coordinator compares it with the other agents'."""
+
+    reveals = "which means and arms the agent holds after a step"
 
     step: Count
     value: Annotated[bytes, Meta(max_length=500_000)]
@@ -210,6 +259,11 @@ class Attested(Control, frozen=True):
 
 class Complaint(Control, frozen=True):
     """An agent refused a message of its neighbour `about`, or of the coordinator (-1, lab only)."""
+
+    reveals = (
+        "that a neighbour sent what no honest one sends, and which rule it broke, by a fixed "
+        "word; at most ten complaints"
+    )
 
     about: AnyRank
     reason: ShortText
@@ -221,6 +275,11 @@ class Contradicted(Control, frozen=True):
     They prove that it told others different things; whoever sends them only shows it.
     """
 
+    reveals = (
+        "that an agent signed two values for one round or slot: two hashes of what it told its "
+        "neighbours, and its signatures"
+    )
+
     about: Rank
     kind: Annotated[bytes, Meta(max_length=32)]
     place: Annotated[bytes, Meta(min_length=8, max_length=16)]
@@ -231,12 +290,21 @@ class Contradicted(Control, frozen=True):
 class Linked(Control, frozen=True):
     """An agent's connection to neighbour `about` was lost, or is `up` again; in any run or none."""
 
+    reveals = "that the connection to a neighbour was lost, or is there again"
+
     about: Rank
     up: bool
 
 
 class Failed(Control, frozen=True):
     """An agent cannot go on; `mistake` says that the fault is in a file that it read."""
+
+    reveals = (
+        "that the agent cannot go on; the reason stays in its own log, except which round's means "
+        "did not arrive, and whose. If a reward that is NaN or outside [0, 1] ends the run, the "
+        "end says that there was one; with `arms.clip` the run goes on. Arms that raise always "
+        "end it"
+    )
 
     reason: Sentence
     mistake: bool = False
@@ -248,12 +316,22 @@ class Gone(Control, frozen=True):
     With `exhausted` its rewards are used up; its process lives and may take part in the next run.
     """
 
+    reveals = (
+        "that an agent is gone, or its rewards are used up: to its neighbours, in `ddp-mab` and "
+        "`hdp-mab` to all"
+    )
+
     agent: Rank
     exhausted: bool = False
 
 
 class AgentStanding(Unclaimed, frozen=True, tag="Standing"):
     """After `view` losses: where an agent that must agree with others is; see `machine.Stand`."""
+
+    reveals = (
+        "`ddp-mab`, `hdp-mab`: the agent's round and slot, and the arms left, functions of the "
+        "noisy means that were sent: covered by the claim"
+    )
 
     view: Count
     round: Count
@@ -264,6 +342,8 @@ class AgentStanding(Unclaimed, frozen=True, tag="Standing"):
 
 class Regroup(Control, frozen=True):
     """After `view` losses, where the agents that are left go on; see `machine.Regrouped`."""
+
+    reveals = "the same of the agents that came furthest, and whose means are averaged from then on"
 
     view: Count
     neighbours: RankNumbers
@@ -277,9 +357,13 @@ class Regroup(Control, frozen=True):
 class Stop(Given, frozen=True):
     """The run is over at the header's `now`; report."""
 
+    reveals = "that the run is over"
+
 
 class Stopped(Control, frozen=True):
     """An agent in the field has ended its run. It reports nothing else."""
+
+    reveals = "that the agent has stopped; the same empty message for every agent"
 
 
 class ResourceUse(msgspec.Struct, frozen=True, array_like=True):
@@ -321,6 +405,8 @@ class Report(Unclaimed, frozen=True):
     empty if it does not say.
     """
 
+    reveals = "pulls, regret, delays, its account, the system's log"
+
     pulls: PackedBytes
     activations: Count
     slots: Count
@@ -338,6 +424,8 @@ class Report(Unclaimed, frozen=True):
 
 class ReportRows(Unclaimed, frozen=True):
     """Rows of a `Report` that has too many for one message; they come before it."""
+
+    reveals = "the same, in parts"
 
     releases: Annotated[list[Release], _PART]
     log: Annotated[dict[Name, Annotated[list[Annotated[list[float], _FEW]], _PART]], _FEW]
@@ -376,15 +464,24 @@ def whole(parts: Sequence[ReportRows], last: Report) -> Report:
 class Ask(Control, frozen=True):
     """An operator asks for the coordinator's status."""
 
+    reveals = "that somebody asks"
+
 
 class Status(Control, frozen=True):
     """The coordinator's status as JSON, for an operator."""
+
+    reveals = (
+        "which agents are here or waited for, when each was last heard and the kind of that "
+        "message, how much was refused and why"
+    )
 
     document: Annotated[bytes, Meta(max_length=MAX_SETUP)]
 
 
 class Goodbye(Control, frozen=True):
     """No further run: the agent exits with the runs' exit `code`, 0 if each had an answer."""
+
+    reveals = "that no run follows, and the exit code of those there were"
 
     code: Annotated[int, Meta(ge=0, le=255)] = 0
 

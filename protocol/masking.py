@@ -62,17 +62,23 @@ Tags = Annotated[bytes, Meta(max_length=TAG_BYTES << 16)]
 class PublicKey(Message, frozen=True):
     """Agent to coordinator, once: its X25519 public key, then its signature where agents sign."""
 
+    reveals = "a public key of this run, signed"
+
     key: SignedKey
 
 
 class Keys(Message, frozen=True):
     """Coordinator to agents, once: everybody's `PublicKey`, by rank."""
 
+    reveals = "all agents' public keys"
+
     keys: Annotated[dict[Rank, SignedKey], Meta(max_length=MOST_AGENTS)]
 
 
 class Masked(Message, frozen=True):
     """Agent to coordinator: its masked words, little-endian."""
+
+    reveals = "the agent's sums behind masks: alone, nothing"
 
     number: Unsigned48
     words: ReportWords
@@ -84,6 +90,11 @@ class Covered(Message, frozen=True):
     `points` are public values of the polynomial whose value at 0 is the seed of its self-mask.
     """
 
+    reveals = (
+        "with `dropouts`: as `Masked`, and public values that say nothing of its mask without the "
+        "shares of all but `dropouts` of its group"
+    )
+
     number: Unsigned48
     words: ReportWords
     points: Annotated[bytes, Meta(max_length=SHARE_BYTES * MAX_DROPOUTS)]
@@ -91,6 +102,8 @@ class Covered(Message, frozen=True):
 
 class Survivors(Message, frozen=True):
     """Coordinator to agents: these reported and are there; say what you share with the others."""
+
+    reveals = "the same: who of the group reported and is there"
 
     number: Unsigned48
     ranks: Annotated[tuple[Index, ...], Meta(min_length=1, max_length=100_000)]
@@ -101,6 +114,10 @@ class Rest(Message, frozen=True):
 
     `survivors` says how many there were when it was asked; they only get fewer.
     """
+
+    reveals = (
+        "the same: masks that the agent shares with lost members, whose own masks stay unknown"
+    )
 
     number: Unsigned48
     survivors: Index
@@ -113,6 +130,8 @@ class Settle(Message, frozen=True):
     Whoever is lost from now on stays in the sum.
     """
 
+    reveals = "the same: that no more is asked about the lost"
+
     number: Unsigned48
 
 
@@ -121,6 +140,8 @@ class Settled(Message, frozen=True):
 
     In the order of their ranks, of 16 bytes each. No more `Rest` follows.
     """
+
+    reveals = "the same: tags of whom the agent takes for survivors"
 
     number: Unsigned48
     tags: Tags
@@ -132,6 +153,8 @@ class Confirm(Message, frozen=True):
     `tags` has what the other survivors told it in `Settled`, or zeros.
     """
 
+    reveals = "the same: the others' tags"
+
     proof: ClassVar[str] = "tags"
 
     number: Unsigned48
@@ -141,12 +164,16 @@ class Confirm(Message, frozen=True):
 class Reveal(Message, frozen=True):
     """Coordinator to agents: a survivor is lost; send your share of its self-mask's seed."""
 
+    reveals = "the same: who of the group is lost after it reported"
+
     number: Unsigned48
     rank: Index
 
 
 class Share(Message, frozen=True):
     """Agent to coordinator: its share of the seed of the self-mask of agent `rank`."""
+
+    reveals = "the same: a share of the seed of that member's own mask"
 
     number: Unsigned48
     rank: Index
@@ -156,11 +183,18 @@ class Share(Message, frozen=True):
 class Unmask(Message, frozen=True):
     """Coordinator to the members of a group whose masked reports are all there."""
 
+    reveals = "that the reports of the whole group are there"
+
     number: Unsigned48
 
 
 class Unmasked(Message, frozen=True):
     """Agent to coordinator: the seed of its self-mask for this number."""
+
+    reveals = (
+        "the seed of the agent's own mask, after which the group's sums alone can be read (with "
+        "shared noise covered by the claim)"
+    )
 
     number: Unsigned48
     seed: Key

@@ -26,12 +26,14 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
     """Base of everything that crosses a link; `kind_name` is its kind in a frame.
 
     `follows` says by field what it may depend on, "releases" if it does not say: audits look at
-    every frame for more. `proof` is a field without which the message must be refused.
+    every frame for more. `proof` is a field without which the message must be refused. `reveals`
+    says in words what a receiver may learn: docs/private.md has it.
     """
 
     plane: ClassVar[Plane] = Plane.DATA
     follows: ClassVar[dict[str, Follows]] = {}
     proof: ClassVar[str] = ""
+    reveals: ClassVar[str] = ""
 
 
 def kind_name(kind: type[Message]) -> str:

@@ -24,14 +24,14 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 _WHY = """
-## Why
+### Why
 
 """
 
 _NOTHING = """
-## Where nothing is protected
+### Where nothing is protected
 
-No reward is covered ([what is given away](real-data.md)): """
+No reward is covered ([what is given away](#what-a-system-protects-and-what-it-gives-away)): """
 
 _COLUMNS = ("system, form", "protected", "number", "10, 50 rewards", "accountant", "why")
 
@@ -132,7 +132,7 @@ def text() -> str:
             rows = covered.setdefault(_against(claim), {})
             rows.setdefault(_cells(claim, reasons), {}).setdefault(form, []).append(f"`{name}`")
     tables = (
-        f"\n## Against {who}\n\n{held_by(who)}\n\n{_table(_COLUMNS, rows)}"
+        f"\n### Against {who}\n\n{held_by(who)}\n\n{_table(_COLUMNS, rows)}"
         for who, rows in covered.items()
     )
     why = "".join(f"{number}. {reason}\n" for reason, number in reasons.items())

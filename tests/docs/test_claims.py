@@ -15,14 +15,14 @@ from posse.protocol.privacy import Claim
 from posse.system import get_system
 from tests.systems.test_liars import TOLD
 
-PAGE = Path(__file__).parents[2] / "docs" / "claims.md"
+PAGE = Path(__file__).parents[2] / "docs" / "private.md"
 
 
 @pytest.mark.slow  # the accountant's figures
 def test_the_page_has_what_the_code_claims() -> None:
     built = page.on_page_markdown(PAGE.read_text())
     assert page.PLACE not in built
-    for told in ("|`dp-mase`|one reward|ε = 1|–|–|", "## Why", "## Where nothing is protected"):
+    for told in ("|`dp-mase`|one reward|ε = 1|–|–|", "### Why", "### Where nothing is protected"):
         assert told in built
 
 

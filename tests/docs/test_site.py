@@ -39,7 +39,7 @@ def browser() -> Iterator[Browser]:
         yield opened
 
 
-@pytest.mark.parametrize("page", ["index", "reproduction", "ledger", "claims", "commands"])
+@pytest.mark.parametrize("page", ["index", "reproduction", "ledger", "private", "commands"])
 @pytest.mark.parametrize("width", [375, 1440])
 def test_a_page_is_whole_and_asks_nobody(browser: Browser, page: str, width: int) -> None:
     browser.messages.clear()

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from docs.hooks.messages import named
 from posse.engines import memory
 from posse.plan import Plan, prepare
 from posse.protocol.machine import COORDINATOR
@@ -14,7 +15,7 @@ from posse.protocol.wire import HEADER
 from posse.results.record import RunRecord
 from posse.system import get_system
 
-PAGE = Path(__file__).parents[2] / "docs" / "what-leaves-a-process.md"
+PAGE = Path(__file__).parents[2] / "docs" / "private.md"
 MEANS = (0.95, 0.5, 0.3, 0.1)
 RING = {"kind": "ring"}
 PARTS = {
@@ -167,9 +168,8 @@ def kinds(captured: list[bytearray]) -> set[str]:
 
 def documented(heading: str) -> dict[str, set[str]]:
     """The kinds of the page's table below a heading, by direction."""
-    section = PAGE.read_text().partition(f"## {heading}\n")[2].partition("\n## ")[0]
-    rows = re.findall(r"^\|`(\w+)`\|(agent|coordinator|operator)\b", section, re.MULTILINE)
+    section = re.split(r"\n##+ ", PAGE.read_text().partition(f"## {heading}\n")[2])[0]
     out: dict[str, set[str]] = {"agent": set(), "coordinator": set(), "operator": set()}
-    for kind, source in rows:
-        out[source].add(kind)
+    for source, kind in named(section):
+        out["agent" if source == "neighbour" else source].add(kind)
     return out

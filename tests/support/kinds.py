@@ -3,21 +3,19 @@
 python -m tests.support.kinds       writes them anew
 """
 
-import importlib
 import inspect
-import pkgutil
 import re
 from typing import Any
 
 import msgspec
 from msgspec import inspect as types
 
-from posse import protocol
+from docs.hooks.messages import kinds
 from posse.protocol.message import Message, kind_name
 from tests.support.blocks import ROOT
 
 PAGE = ROOT / "docs" / "wire.md"
-_TABLE = re.compile(r"^(#+ [^\n]*`protocol/(\w+)\.py`\n.*?)^\|kind\|.*?\n(?=\n)", re.M | re.S)
+_TABLE = re.compile(r"^(#+ [^\n]*`([\w/]+)\.py`\n.*?)^\|kind\|.*?\n(?=\n)", re.M | re.S)
 _PLAIN: dict[Any, str] = {
     types.IntType: "int",
     types.FloatType: "float",
@@ -26,19 +24,6 @@ _PLAIN: dict[Any, str] = {
     types.BoolType: "bool",
     types.NoneType: "nil",
 }
-
-
-def kinds() -> list[type[Message]]:
-    """Every kind that crosses a link, in the order of its file."""
-    for module in pkgutil.iter_modules(protocol.__path__, "posse.protocol."):
-        importlib.import_module(module.name)
-    found, todo = [], [Message]
-    while todo:
-        kinds = todo.pop(0).__subclasses__()
-        below = [kind for kind in kinds if kind.__module__.startswith("posse.protocol.")]
-        todo += below
-        found += [kind for kind in below if not kind.__subclasses__()]
-    return sorted(found, key=lambda kind: [*vars(inspect.getmodule(kind))].index(kind.__name__))
 
 
 def bounds(kind: Any) -> str:
@@ -115,10 +100,11 @@ def written(page: str) -> str:
     """The page with its tables as they must be."""
     rows: dict[str, str] = {}
     for kind in kinds():
-        file = kind.__module__.rpartition(".")[2]
+        file = kind.__module__.replace(".", "/").removeprefix("posse/")
+        file = file.replace("posse_systems", "systems/posse_systems")
         rows[file] = rows.get(file, "|kind|fields||\n|-|-|-|\n") + row(kind)
     page = _TABLE.sub(lambda found: found[1] + rows.pop(found[2]), page)
-    assert rows.keys() == set(), "the page has no table for these files of protocol/"
+    assert rows.keys() == set(), "the page has no table for these files"
     return page
 
 

@@ -39,6 +39,14 @@ class Bundle(Message, frozen=True):
     Algorithm 1 sends it; a message whose life differs from this is refused.
     """
 
+    reveals = (
+        "the agent's own message and those that it passes on, each readable by all agents within "
+        "γ hops. `private-ucb`: noisy means and the counts at their release, covered by the "
+        "claim; a mean is sent again as it is until the next is released; `robust-private-ucb` "
+        "likewise, each reward in one mean. `cooperative-ucb`: means and counts as they are, so "
+        "every reward. `byzantine-ucb`: every reward as it is. The last two claim nothing"
+    )
+
     slot: SlotNumber
     items: Items
 

@@ -47,6 +47,8 @@ class Assign(Message, frozen=True):
     one. `number` counts assignments and never repeats: masks are derived from it.
     """
 
+    reveals = "the agent's arm, how often, and who else is in its group"
+
     number: Unsigned48
     arm: Index
     copies: Annotated[int, Meta(ge=1, le=1 << 48)]
@@ -56,11 +58,15 @@ class Assign(Message, frozen=True):
 class PlayedUngrouped(Message, frozen=True, tag="Played"):
     """Agent to coordinator: an assignment was played outside any group."""
 
+    reveals = "that the agent has played its assignment"
+
     number: Unsigned48
 
 
 class Sealed(Message, frozen=True):
     """Agent to coordinator, `sink` only: its report, readable by the group's first member alone."""
+
+    reveals = "with `sink`: the agent's sums, readable by the first of its group alone"
 
     number: Unsigned48
     box: Box
@@ -68,6 +74,8 @@ class Sealed(Message, frozen=True):
 
 class Forwarded(Message, frozen=True):
     """Coordinator to a group's first member, `sink` only: what `sender` sealed for it."""
+
+    reveals = "with `sink`: another's sealed report, to the first of the group"
 
     number: Unsigned48
     sender: Index
@@ -77,12 +85,16 @@ class Forwarded(Message, frozen=True):
 class Sums(Message, frozen=True):
     """Agent to coordinator, `sink` only: one sum over the group per round of the schedule."""
 
+    reveals = "with `sink`: the group's sums"
+
     number: Unsigned48
     words: ReportWords
 
 
 class Commit(Message, frozen=True):
     """Coordinator to agent: commit to `arm` and play it for the `rounds` that are left."""
+
+    reveals = "the arm to play until T"
 
     arm: Index
     rounds: Unsigned48

@@ -57,12 +57,16 @@ ActiveArms = Annotated[tuple[Arm, ...], Meta(min_length=1, max_length=MOST_ARMS)
 class Means(Message, frozen=True):
     """Agent to server: ȳ_{i,k} for every k in I, in the order of the arms."""
 
+    reveals = "the agent's noisy means of the arms left: covered by the claim"
+
     round: RoundNumber
     means: PackedBytes
 
 
 class SinkMeans(Message, frozen=True):
     """Sink agent to server: the average of ȳ over its component, for every k in I."""
+
+    reveals = "the average of its component's noisy means"
 
     round: RoundNumber
     means: PackedBytes
@@ -72,6 +76,8 @@ class Active(Message, frozen=True):
     """Server to an agent: round `round` is over I = `arms`; with `upload` this agent sends its
     means (partial participation).
     """
+
+    reveals = "the arms left, a function of noisy means; whether this agent is asked for its own"
 
     round: RoundNumber
     arms: ActiveArms
@@ -88,11 +94,15 @@ class InSlot(Message, frozen=True):
 class Adv(InSlot, frozen=True):
     """GIS, first stage, to every neighbour: I have new means of these agents."""
 
+    reveals = "whose means the agent has, a function of the graph"
+
     origins: Agents
 
 
 class Req(InSlot, frozen=True):
     """GIS, second stage, to a neighbour that advertised: send me the means of these agents."""
+
+    reveals = "whose means the agent lacks, a function of the graph"
 
     origins: Agents
 
@@ -103,12 +113,16 @@ class Data(InSlot, frozen=True):
     `means` has one row of |I| numbers per agent, then their signatures if agents sign.
     """
 
+    reveals = "noisy means of the agents named, as they came, each signed by its origin"
+
     origins: Agents
     means: PackedBytes
 
 
 class Hop(InSlot, frozen=True):
     """SAC, to the next hop: means on their way to the sink; `means` is as in `Data`."""
+
+    reveals = "as `Data`, on their way to the sink"
 
     origins: Agents
     means: PackedBytes
@@ -120,6 +134,11 @@ class Quiet(InSlot, frozen=True):
     It tells silence from slowness, and is the clock's own traffic. In gossip it ends every slot:
     `full` has a bit per agent, set if it is known to have all means since slot `since` or before.
     """
+
+    reveals = (
+        "that the agent has nothing to say in this slot, a function of the graph; with `gossip`, "
+        "who is known to have all means"
+    )
 
     plane: ClassVar[Plane] = Plane.CONTROL
 
@@ -134,6 +153,8 @@ class Held(Message, frozen=True):
     Neighbours compare these before they decide. The papers have no such comparison.
     """
 
+    reveals = "a hash of all noisy means of a round, if agents sign"
+
     plane: ClassVar[Plane] = Plane.CONTROL
 
     round: Number
@@ -142,6 +163,8 @@ class Held(Message, frozen=True):
 
 class Stated(Message, frozen=True):
     """DDP-MAB, to a neighbour whose `Held` differs: each agent's statement, by rank."""
+
+    reveals = "after another's `Held`: a hash of each agent's noisy means, with its signature"
 
     plane: ClassVar[Plane] = Plane.CONTROL
 

@@ -37,17 +37,26 @@ ArmIndices = Annotated[tuple[Arm, ...], Meta(min_length=1, max_length=MOST_ARMS)
 class Vote(Message, frozen=True):
     """Agent to coordinator: eliminate these arms, sorted by index (an order by estimate leaks)."""
 
+    reveals = (
+        "the arms voted against: what the algorithm releases, covered by its claim (`mase`: "
+        "nothing is claimed)"
+    )
+
     arms: ArmIndices
 
 
 class Eliminated(Message, frozen=True):
     """Coordinator to all agents: these arms have left G."""
 
+    reveals = "the arms that left, a function of the votes"
+
     arms: ArmIndices
 
 
 class Sample(Message, frozen=True):
     """Agent to coordinator, `central` only: one raw reward of each of these arms."""
+
+    reveals = "`central` only: every reward, as it is"
 
     arms: ArmIndices
     rewards: PackedBytes

@@ -42,12 +42,19 @@ class WorldMessage(Message, frozen=True, gc=False):
 class Choice(WorldMessage, frozen=True):
     """Player to medium: in slot `slot`, counted from 1, I pull `arm`."""
 
+    reveals = (
+        "the arm that the player pulls: for the private systems a function of noisy sums, covered "
+        "by the claim"
+    )
+
     slot: Annotated[int, Meta(ge=1, le=MOST_PULLS)]
     arm: Arm
 
 
 class Outcome(WorldMessage, frozen=True):
     """Medium to player: your arm's sample in `slot`, your payoff, and whether you collided."""
+
+    reveals = "what the player saw of its arm, what it got, whether it collided"
 
     follows = {"sample": "rewards", "payoff": "rewards"}  # noqa: RUF012  (typed by the base)
 
