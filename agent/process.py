@@ -459,6 +459,8 @@ class AgentProcess:
         kind: type[NeighbourLinks] = OneToAll if get_system(system).broadcasts else EachLink
         if isinstance(self._mesh, kind):
             self._mesh.rename(rank)
+            if inbox := self._inbox_now():
+                return inbox
         else:
             self._close_mesh()
             self._mesh = kind(

@@ -495,6 +495,7 @@ class Lobby:
         return here
 
     def _arrived(self, member: Member, inbox: str, now: float) -> list[LobbyEffect]:
+        inbox = member.inbox or inbox  # what a `Resume` said is newer
         trouble = self.roster.inbox_trouble(member, inbox)
         if not inbox and get_system(self._system).wiring is not None:
             trouble = "it has no inbox for its neighbours"
@@ -618,20 +619,26 @@ class Lobby:
         )
         if 2 * len(self._ahead) > self.roster.agents:
             return [Fail(f"{why}; remove it, and start the run over")]
-        return [LogLine(logging.WARNING, why), ResendFrames(rank, asked.taken)]
+        moved = self._moved_to(member, asked.inbox)
+        return [LogLine(logging.WARNING, why), ResendFrames(rank, asked.taken), *moved]
 
     def _moved_to(self, member: Member, inbox: str) -> list[LobbyEffect]:
         """An agent is back with this inbox: tell it and its neighbours who has moved, if any."""
         effects: list[LobbyEffect] = []
-        if member.takes_part and member.incarnation and inbox not in ("", member.inbox):
+        if member.incarnation and inbox not in ("", member.inbox):
             about = f"agent {member.rank}'s inbox"
             if trouble := self.roster.inbox_trouble(member, inbox):
                 self.refused["bad-inbox"] += 1
                 return [LogLine(logging.WARNING, f"agent {member.rank}: {trouble}", about)]
-            member.inbox, member.moved = inbox, True
+            member.inbox = inbox
+            if not member.takes_part:
+                return []  # its `Arrived`, which is on its way, may be of before it moved
+            member.moved = True
             effects.append(
                 LogLine(logging.INFO, f"agent {member.rank} is now reached at {inbox}", about)
             )
+        # our journal may lack that it moved, and that it moved back
+        member.moved |= self.went_on and bool(inbox)
         if self._run is None:
             if effects:
                 self._begins(member.rank)

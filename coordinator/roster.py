@@ -75,8 +75,8 @@ class Member:
     the address from which it joined, `syncs` how often it asked for the time, `pid` its process if
     it was started here, else 0. `ended`: its process is gone, `quit`: it ended its own part; nobody
     waits for its goodbye. `received`: bytes taken from it. `starts`: how often it was restarted.
-    `moved`: its inbox is not where its neighbours were told when they were configured. `key`: the
-    public key with which it joined.
+    `moved`: its inbox may not be where its neighbours were told. `key`: the public key with which
+    it joined.
 
     Above 20 attributes: each is what one question about an agent is answered by.
     """
@@ -238,7 +238,7 @@ class Roster:
             rank,
             peer.identity,
             join.incarnation,
-            join.inbox,
+            join.inbox if arrived else "",
             arrived,
             peer.connection,
             heard=now,

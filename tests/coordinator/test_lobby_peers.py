@@ -368,6 +368,25 @@ def test_before_a_run_all_are_configured_again_for_an_inbox_that_moved() -> None
     assert script.lobby.changed
 
 
+def test_where_an_agent_moved_before_its_arrival_was_read_is_newer_than_what_that_says() -> None:
+    script = Script()
+    script.says("a", control.Join(1, TOKEN, "", 17, incarnation=b"x", wall=WALL))
+    script.closes("a")
+    script.says("b", control.Resume(1, TOKEN, b"x", 1, 0, inbox="tcp://192.0.2.98:1"))
+    script.says("b", control.Arrived("tcp://192.0.2.97:1"))
+    assert script.lobby.roster.members[1].inbox == "tcp://192.0.2.98:1"
+
+
+def test_a_coordinator_that_was_started_again_tells_where_each_agent_is() -> None:
+    """One may have moved, and back, since what its journal has; neighbours then know neither."""
+    script, _ = carrying(3)
+    script.lobby.went_on = True
+    now = script.lobby.roster.members[1].inbox
+    script.closes("peer-1")
+    back = control.Resume(1, TOKEN, b"peer-1", 2, 7, inbox=now)
+    assert Reply(b"peer-0", control.Moved(1, now)) in script.says("z", back)
+
+
 def test_an_inbox_on_another_host_than_its_agents_is_not_believed_later_either() -> None:
     script, _ = carrying(3)
     before = script.lobby.roster.members[1].inbox

@@ -145,6 +145,17 @@ OF_SEEDS = {
         9100177,
         [fault("wrong answers", 0, 2, COORDINATOR, lasts=6.826)],
     ),
+    "an agent moved before its arrival, which says where it was, had come": (
+        202606937,
+        [fault("move", 73, 3, lasts=0.0)],
+    ),
+    "an agent moved so while frames came twice": (
+        202604906,
+        [
+            fault("slow arms", 58, 5, lasts=0.496, amount=0.8481),
+            later(fault("move", 58, 5, lasts=0.0), 0.2491),
+        ],
+    ),
     "a neighbour that the run goes on without asked for what it had missed": (
         202602286,
         [
