@@ -1,10 +1,12 @@
 """Public files made into runs: what a log or a graph is, what it holds, and what was left out.
 
 `look` says what a file is. `logged` reads the rows of a log; `estimates` says what the log shows of
-its own policy and of each arm. Nothing is guessed: what cannot be known has to be said.
+its own policy and of each arm. `edge_list` makes an edge list of a table of edges. Nothing is
+guessed: what cannot be known has to be said.
 
 Open Bandit, MovieLens, MABWiser's tables and any CSV or Parquet have columns; Vowpal Wabbit's lines
-are `action:cost:probability | features`. Graphs are what `posse.spec.graph_file` reads.
+are `action:cost:probability | features`, or examples of a line for each action (`cb_adf`), of which
+the drawn one has `0:cost:probability`. Graphs are what `posse.spec.graph_file` reads.
 """
 
 import csv
@@ -13,6 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from io import TextIOWrapper
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,20 +33,30 @@ from posse.protocol.arrays import FloatArray
 MOST_ROWS = 1 << 24
 """Rows that are read: they are held in memory."""
 
-_VW = re.compile(r"(?:shared\b.*|(\d+):(-?[\d.eE+-]+):([\d.eE+-]+)(?:\s.*)?)$")
+_VW = re.compile(r"(?:(\d+):(-?[\d.eE+-]+):([\d.eE+-]+)(?:[\s|].*)?|[^|]*\|.*)$")
 _KNOWN = {
     "arm": ("item_id", "movieId", "decision", "decisions", "arm", "action", "arm_id"),
     "reward": ("click", "rating", "reward", "rewards", "payoff", "conversion"),
     "propensity": ("propensity_score", "pscore", "propensity", "probability", "prob"),
 }
 """What public logs call their columns; which persons a log has is never taken for granted."""
-_SHOWN = 3
+_ENDS = (
+    *(("source", "target"), ("from", "to"), ("src", "dst"), ("fromnodeid", "tonodeid")),
+    *(("node1", "node2"), ("node_1", "node_2"), ("id1", "id2"), ("id_1", "id_2")),
+)
+"""What tables of edges call the two nodes, in whatever case."""
+_DECLARED = re.compile(r"#\s*Nodes:\s*(?P<n>\d+)\s+Edges:\s*(?P<e>\d+)|%\s*(\d+)\s+(\d+)\s+\d+\s*$")
+"""How many nodes and edges SNAP says that a file has; KONECT says the edges first."""
+_CODES = (1.0, 9.0, 99.0, 999.0, 9999.0)
+"""Numbers that, with either sign, often stand for a value that is missing."""
+_LONGEST_CELL = 40
 
 
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     """What the user says of a log; what is "" is found by its usual name, or asked for.
 
-    `cost`: the numbers are costs, so a reward is the number with its sign changed.
+    `cost`: the numbers are costs, so a reward is the number with its sign changed. `missing` stands
+    where there is no reward.
     """
 
     arm: str = ""
@@ -53,6 +66,7 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     separator: str = ""
     header: bool = True
     cost: bool = False
+    missing: str = ""
 
 
 class ChosenColumns(NamedTuple):
@@ -109,7 +123,8 @@ def look(path: Path) -> str:
     first = _first_lines(path)
     if not first:
         raise InputError(f"{path} has no lines")
-    if all(_VW.fullmatch(line) for line in first):
+    labels = [_VW.fullmatch(line) for line in first]
+    if all(labels) and any(label[1] for label in labels if label):
         return "vw"
     if ending in (".csv", ".tsv", ".dat", ".data"):
         return "columns"
@@ -134,6 +149,56 @@ def _text(path: Path) -> TextIOWrapper:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
 
 
+def declared(path: Path) -> tuple[int, int] | None:
+    """The nodes and edges that SNAP's or KONECT's comments say that a file has."""
+    for line in _first_lines(path):
+        if said := _DECLARED.match(line):
+            nodes, edges = said["n"] or said[4], said["e"] or said[3]
+            return int(nodes), int(edges)
+    return None
+
+
+def ends_of(path: Path, kind: str, separator: str) -> tuple[str, str] | None:
+    """The columns of a table that are an edge's two nodes, if they have a usual name."""
+    if kind != "columns":
+        return None
+    names = next(_table(path, kind, Chosen(separator=separator)))
+    lower = {name.strip().lower(): name for name in names}
+    found = [(lower[a], lower[b]) for a, b in _ENDS if a in lower and b in lower]
+    return found[0] if len(found) == 1 else None
+
+
+def edge_list(path: Path, chosen: Chosen, weights: str | None) -> tuple[str, list[str]]:
+    """The edge list of a table of edges, and what was changed, in sentences.
+
+    The nodes are columns of usual names, else the first two; `weights` names a column of numbers.
+    """
+    rows = _table(path, "columns", chosen)
+    names = next(rows)
+    ends = ends_of(path, "columns", chosen.separator) or tuple(names[:2])
+    others = [name for name in names if name not in ends]
+    if len(ends) < 2 or (others and weights is None) or (weights and weights not in others):
+        has = ", ".join(map(printable, names[:50]))
+        raise InputError(
+            f"{path}: it has {has}, of which two are the nodes of an edge; --weights COLUMN keeps "
+            "a column's numbers as those of edges, and --weights '' leaves all others out"
+        )
+    places = [names.index(name) for name in (*ends, *([weights] if weights else []))]
+    lines = []
+    for number, row in enumerate(rows, start=1):
+        cells = [row[place].strip() if place < len(row) else "" for place in places]
+        if not all(cells) or any(mark in cell for cell in cells for mark in "#%\t\n"):
+            raise InputError(
+                f"{path}, row {number}: needs {', '.join(names[place] for place in places)}, and "
+                f"has '{printable(str(cells)[:80])}'"
+            )
+        lines.append("\t".join(cells) + "\n")
+    changed = [f"an edge goes from the column '{ends[0]}' to '{ends[1]}'"]
+    if left := [name for name in others if name != weights]:
+        changed.append(f"columns left out: {', '.join(left)}")
+    return "".join(lines), changed
+
+
 def logged(path: Path, chosen: Chosen) -> Logged:
     """The rows of a log; `InputError` names what must be said of it."""
     kind = look(path)
@@ -146,12 +211,33 @@ def logged(path: Path, chosen: Chosen) -> Logged:
 
 
 def _of_vw(path: Path) -> Iterator[list[Any]]:
-    """The rows of Vowpal Wabbit: actions count from 1, and a reward is minus a cost."""
+    """The rows of Vowpal Wabbit: actions count from 1, and a reward is minus a cost.
+
+    In examples of several lines, between empty ones, an action is its line's place, from 0.
+    """
     yield ["action", "cost", "probability"]
     with _text(path) as file:
-        for line in file:
-            found = _VW.fullmatch(line.strip())
-            yield list(found.groups()) if found else [line, "", ""]
+        start = [line.strip() for _, line in zip(range(20), file, strict=False)]
+        examples = any(line.startswith("shared") for line in start) or "" in start[:-1]
+    with _text(path) as file:
+        if not examples:
+            yield from (_label(line) for line in file if line.strip())
+            return
+        lines: list[str] = []
+        for line in chain(file, [""]):
+            if line.strip():
+                lines += [] if line.startswith("shared") else [line]
+                continue
+            drawn = [[str(n), *label[1:]] for n, label in enumerate(map(_label, lines)) if label[1]]
+            if lines:
+                yield drawn[0] if len(drawn) == 1 else ["", "", ""]
+            lines = []
+
+
+def _label(line: str) -> list[str]:
+    """The action, cost and probability that a line of Vowpal Wabbit begins with; "" without."""
+    found = _VW.fullmatch(line.strip())
+    return [part or "" for part in found.groups()] if found else ["", "", ""]
 
 
 def _table(path: Path, kind: str, chosen: Chosen) -> Iterator[list[Any]]:
@@ -185,7 +271,7 @@ def _parquet(path: Path) -> Iterator[list[Any]]:
             yield list(file.schema_arrow.names)
             for batch in file.iter_batches():
                 for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                    yield list(row)
+                    yield [int(cell) if isinstance(cell, bool) else cell for cell in row]
     except (ArrowException, OSError) as error:
         raise InputError(f"{path} is no Parquet file: {error}") from None
 
@@ -205,7 +291,10 @@ def _choose(path: Path, kind: str, names: Sequence[str], chosen: Chosen) -> Chos
     if missing := [role for role in ("arm", "reward") if not found[role]]:
         has = ", ".join(map(printable, names[:50]))
         options = " and ".join(f"--{role} COLUMN" for role in missing)
-        raise InputError(f"{path}: say by {options} which column it is; it has {has}")
+        raise InputError(
+            f"{path}: say by {options} which column it is, or --graph if rows are edges; it has "
+            f"{has}"
+        )
     return ChosenColumns(**found)
 
 
@@ -227,15 +316,13 @@ def _usable(
             log.leave_out("another number of cells", f"row {number}: {len(row)} cells")
             continue
         cells = {role: name_of(row[at]) for role, at in place.items()}
-        wrong = [
-            role
-            for role in ("arm", "reward", "propensity", "person")
-            if role in cells and not _fits(role, cells[role])
-        ]
-        if wrong:
-            role, name = wrong[0], getattr(columns, wrong[0])
-            example = f"row {number}, column '{name}': '{printable(cells[role][:40])}'"
-            log.leave_out(f"no {role} in the column '{name}'", example)
+        if wrong := _wrong(cells, columns, chosen.missing):
+            role, reason = wrong
+            cell = (
+                "" if row[place[role]] is None else printable(str(row[place[role]])[:_LONGEST_CELL])
+            )
+            column = getattr(columns, role)
+            log.leave_out(reason, f"row {number}, column '{column}': '{cell}'")
             continue
         log.arms.append(cells["arm"])
         log.rewards.append(sign * float(cells["reward"]) + 0.0)
@@ -250,6 +337,7 @@ def _usable(
         raise InputError(f"{path} has no row that can be used: {why}")
     if kind != "vw" and (again := sum(seen.values()) - len(seen)):
         log.doubtful.append(f"{again:,} rows are as another row in every column; all are kept")
+    _doubt_codes(log)
     if log.propensities:
         _doubt_propensities(log)
     else:
@@ -258,6 +346,34 @@ def _usable(
             "chance, alike in every row"
         )
     return log
+
+
+def _wrong(cells: dict[str, str], columns: ChosenColumns, missing: str) -> tuple[str, str] | None:
+    """What in a row keeps it from being used, and why; None if nothing does."""
+    if missing and _same(cells["reward"], missing):
+        return "reward", f"rewards that are {missing}"
+    for role in ("arm", "reward", "propensity", "person"):
+        if role in cells and not _fits(role, cells[role]):
+            return role, f"no {role} in the column '{getattr(columns, role)}'"
+    return None
+
+
+def _doubt_codes(log: Logged) -> None:
+    """Say so if the largest or smallest reward looks like a code for one that is missing.
+
+    It is one of the usual codes, and as far from the other rewards as these are apart.
+    """
+    values, counts = np.unique(np.array(log.rewards), return_counts=True)
+    for end, others in ((0, values[1:]), (-1, values[:-1])):
+        code = float(values[end])
+        if len(others) > 1 and abs(code) in _CODES:
+            apart, spread = np.abs(others - code).min(), float(np.ptp(others))
+            if apart > spread:
+                log.doubtful.append(
+                    f"{counts[end]:,} rewards are {code:g}, far from the others ({others[0]:g} to "
+                    f"{others[-1]:g}); if it stands for a missing one, --missing {code:g} leaves "
+                    "these rows out"
+                )
 
 
 def _doubt_propensities(log: Logged) -> None:
@@ -271,6 +387,12 @@ def _doubt_propensities(log: Logged) -> None:
                 f"the propensities of arm {arm} do not agree with how often it was drawn: the mean "
                 f"of 1/propensity is {weights.mean():.3g}, and would be near 1"
             )
+
+
+def _same(cell: str, other: str) -> bool:
+    """Whether two cells are the same text or the same number."""
+    numbers = NUMBER.fullmatch(cell) and NUMBER.fullmatch(other)
+    return float(cell) == float(other) if numbers else cell == other
 
 
 def _fits(role: str, cell: str) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from posse.errors import InputError
-from posse.importing import Chosen, estimates, keep_commonest, logged, look
+from posse.importing import Chosen, edge_list, estimates, keep_commonest, logged, look
 from posse.measure.confidence import student
 
 FILES = {
@@ -17,7 +17,10 @@ FILES = {
     "ratings.csv": "userId,movieId,rating,timestamp\n7,50,4.5,1\n7,318,2,2\n8,50,3,3\n",
     "ratings.dat": "7::50::4::1\n8::318::2::2\n",
     "u.data": "7\t50\t4\t1\n8\t318\t2\t2\n",
-    "train.vw": "1:-1:0.5 | age:3\nshared | x\n3:2:0.25 |a b\n1:0:0.5\n",
+    "train.vw": "1:-1:0.5 | age:3\n| x\n3:2:0.25 |a b\n1:0:0.5\n",
+    "adf.vw": (
+        "shared |u age:3\n|a x\n0:-1:0.5 |a y\n\nshared |u\n0:2:0.25|a x\n|a y\n|a z\n\n|a\n|b\n"
+    ),
     "table.csv": "decisions,rewards\nArm1,10\nArm2,\nArm2,N/A\nArm1,3,4\nArm1,10\n",
 }
 COLUMNS = Chosen(arm="2", reward="3", person="1")
@@ -38,6 +41,7 @@ def folder(tmp_path: Path) -> Path:
         ("ratings.dat", COLUMNS, ["50", "318"], [4.0, 2.0]),
         ("u.data", COLUMNS, ["50", "318"], [4.0, 2.0]),
         ("train.vw", Chosen(), ["1", "3", "1"], [1.0, -2.0, 0.0]),
+        ("adf.vw", Chosen(), ["1", "0"], [1.0, -2.0]),
         ("table.csv", Chosen(), ["Arm1", "Arm1"], [10.0, 10.0]),
         ("table.csv", Chosen(cost=True), ["Arm1", "Arm1"], [-10.0, -10.0]),
     ],
@@ -104,3 +108,27 @@ def test_propensities_that_do_not_agree_with_the_log_are_doubted(tmp_path) -> No
         "the propensities of arm 0 do not agree with how often it was drawn: the mean of "
         "1/propensity is 5, and would be near 1"
     )
+
+
+@pytest.mark.parametrize(("rewards", "doubted"), [("1,2,3,99", 1), ("1,50,99", 0), ("98,99", 0)])
+def test_a_code_for_what_is_missing_is_doubted_and_left_out_if_asked(
+    tmp_path, rewards, doubted
+) -> None:
+    rows = "".join(f"{n % 2},{reward}\n" for n, reward in enumerate(rewards.split(",")))
+    (tmp_path / "log.csv").write_text("arm,reward\n" + rows)
+    log = logged(tmp_path / "log.csv", Chosen())
+    assert sum("--missing 99" in text for text in log.doubtful) == doubted
+    left = logged(tmp_path / "log.csv", Chosen(missing="99.0"))
+    assert left.left_out == {"rewards that are 99.0": 1}
+
+
+def test_a_table_of_edges_is_an_edge_list(tmp_path) -> None:
+    (tmp_path / "e.csv").write_text("Source,Target,Type,Weight\na,b c,Undirected,3\n")
+    text, changed = edge_list(tmp_path / "e.csv", Chosen(), "Weight")
+    assert text == "a\tb c\t3\n"
+    assert changed[1] == "columns left out: Type"
+    with pytest.raises(InputError, match="--weights COLUMN keeps a column's numbers"):
+        edge_list(tmp_path / "e.csv", Chosen(), None)
+    (tmp_path / "e.csv").write_text("from,to\na,b#1\n")
+    with pytest.raises(InputError, match="row 1: needs from, to, and has"):
+        edge_list(tmp_path / "e.csv", Chosen(), None)

@@ -41,7 +41,8 @@ class Graph:
 
     `resamples` counts the draws of random parts that were thrown away as not connected. `names[i]`
     is what the graph's source calls agent i; empty where it is the rank. `attributes` has the
-    numbers that its source gives edges (i, j), i < j, by name.
+    numbers that its source gives edges (i, j), i < j, by name, and `left_out` counts the edges that
+    the source lists besides.
     """
 
     neighbours: tuple[tuple[int, ...], ...]
@@ -50,6 +51,7 @@ class Graph:
     attributes: Mapping[tuple[int, int], Mapping[str, float]] = field(
         default_factory=dict, compare=False, repr=False
     )
+    left_out: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def agents(self) -> int:
@@ -215,6 +217,17 @@ def from_edges(
             near[i].add(j)
             near[j].add(i)
     return Graph(tuple(tuple(sorted(s)) for s in near), resamples, names)
+
+
+def count_left_out(edges: Iterable[tuple[int, int]]) -> dict[str, int]:
+    """How many of these edges `from_edges` leaves out, by reason."""
+    listed = [(min(edge), max(edge)) for edge in edges]
+    links = [edge for edge in listed if edge[0] != edge[1]]
+    counts = {
+        "edges from a node to itself": len(listed) - len(links),
+        "edges again, or in the other direction": len(links) - len(set(links)),
+    }
+    return {reason: count for reason, count in counts.items() if count}
 
 
 def complete(agents: int) -> Graph:

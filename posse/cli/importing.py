@@ -1,7 +1,9 @@
 """`posse import`: a run file of a public log or graph, with a receipt of what was read."""
 
 import csv
+import math
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,8 +18,9 @@ from posse.errors import InputError
 from posse.gates import files
 from posse.importing import Chosen, Logged, PolicyEstimate
 from posse.measure.numbers import counted
+from posse.spec.edge_list import read_edges
 from posse.spec.graph_file import read_graph
-from posse.topologies.graphs import GraphError
+from posse.topologies.graphs import Graph, GraphError
 
 _MOST_ARMS = 100
 """More arms than that are asked for: few logs have rows enough for each."""
@@ -52,6 +55,8 @@ class ColumnOptions:
     """the column that has the reward"""
     cost: bool = False
     """that column has costs: a reward is minus a cost"""
+    missing: str = ""
+    """what stands there if no reward does, as 99"""
     propensity: _Column = ""
     """the probability of the logged arm"""
     person: _Column = ""
@@ -72,6 +77,7 @@ def import_file(
     *,
     columns: ColumnOptions = ColumnOptions(),
     weights: Annotated[str | None, Parameter(metavar="NAME")] = None,
+    graph: bool = False,
     out: FolderToWrite | None = None,
     how: Json = Json(),
 ) -> None:
@@ -80,6 +86,7 @@ def import_file(
     Args:
         path: a log (CSV, Parquet, Vowpal Wabbit) or a graph
         weights: keep an edge list's third word as NAME; '' leaves it out
+        graph: a table's rows are edges
         out: folder for the run file (default: the file's name)
     """
     if not path.is_file():
@@ -89,8 +96,12 @@ def import_file(
     if folder.exists() and any(folder.iterdir() if folder.is_dir() else [1]):
         raise InputError(f"{folder} exists already; choose another folder with --out")
     kind = importing.look(path)
-    if kind == "graph" and not (columns.arm or columns.reward):
-        told = _graph(path, folder, weights)
+    asked = columns.arm or columns.reward
+    table = kind == "columns" and (
+        graph or not (asked or importing.ends_of(path, kind, columns.separator) is None)
+    )
+    if table or (kind == "graph" and not asked):
+        told = _graph(path, folder, weights, columns if table else None)
     else:
         told = _log(path, folder, columns)
     files.write(folder / "receipt.json", msgspec.json.format(msgspec.json.encode(told)))
@@ -100,8 +111,8 @@ def import_file(
         print("\n".join(_lines(told)))
 
 
-def _log(path: Path, folder: Path, columns: ColumnOptions) -> Receipt:
-    chosen = Chosen(
+def _chosen(columns: ColumnOptions) -> Chosen:
+    return Chosen(
         arm=columns.arm,
         reward=columns.reward,
         propensity=columns.propensity,
@@ -109,8 +120,12 @@ def _log(path: Path, folder: Path, columns: ColumnOptions) -> Receipt:
         separator=columns.separator,
         header=not columns.no_header,
         cost=columns.cost,
+        missing=columns.missing,
     )
-    log = importing.logged(path, chosen)
+
+
+def _log(path: Path, folder: Path, columns: ColumnOptions) -> Receipt:
+    log = importing.logged(path, _chosen(columns))
     many = len(set(log.arms))
     if many < 2:
         raise InputError(f"{path} has one arm, '{log.arms[0]}'; a bandit needs two")
@@ -163,7 +178,7 @@ def _write_log(log: Logged, arms: list[str], folder: Path, clip: str, agents: in
     if log.persons:  # whose rewards only a system with a claim may count
         log.changed.append("adap-ucb is run, at ε = 1 for one reward: persons need a claim")
     text = (
-        f"{system}\nagents.count = {agents}\nparameters.horizon = {max(1, rarest)}\n\n"
+        f"{system}\nagents.count = {agents}\nparameters.horizon = {max(len(arms), rarest)}\n\n"
         f'[arms]\nkind = "csv"\npath = "log-{{rank}}.csv"\nnames = {in_toml(arms)}\n{clip}'
     )
     if log.persons:
@@ -173,34 +188,57 @@ def _write_log(log: Logged, arms: list[str], folder: Path, clip: str, agents: in
     return [folder / "run.toml", *written]
 
 
-def _graph(path: Path, folder: Path, weights: str | None) -> Receipt:
+def _graph(path: Path, folder: Path, weights: str | None, columns: ColumnOptions | None) -> Receipt:
+    changed: list[str] = []
+    copied = folder / path.name
     try:
-        graph = read_graph(path, None, weights)
+        if columns is None:
+            graph = read_graph(path, None, weights)
+            content: str | bytes = files.read(path)
+        else:
+            copied = folder / "edges.tsv"
+            content, changed = importing.edge_list(path, _chosen(columns), weights)
+            graph = read_edges(content, None, weights)
     except (GraphError, OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: {error}") from None
+        said = str(error).replace('weights = "NAME"', "--weights NAME")
+        said = said.replace('weights = ""', "--weights ''")
+        raise InputError(f"{path}: {said}") from None
     agents = graph.agents
     files.make_folder(folder, inside=True)
-    copied = folder / path.name
-    files.write(copied, files.read(path))
-    keys = f'kind = "file", path = {in_toml(path.name)}'
+    files.write(copied, content)
+    keys = f'kind = "file", path = {in_toml(copied.name)}'
     keys += "" if weights is None else f", weights = {in_toml(weights)}"
     files.write(
         folder / "run.toml",
         f'system = "cooperative-ucb"\nagents.count = {agents}\nparameters.horizon = 1000\n'
         f'arms = {{ kind = "bernoulli", means = [0.7, 0.5, 0.3] }}\ntopology = {{ {keys} }}\n',
     )
-    edges = len(list(graph.edges()))
-    doubtful = [] if graph.connected else [f"it has {len(graph.components)} parts without links"]
-    changed = [f"agents are named by the file: 0 is {graph.names[0]}"] if graph.names else []
-    if weights == "":
+    if graph.names:
+        changed.append(f"agents are named by the file: 0 is {graph.names[0]}")
+    if weights == "" and columns is None:
         changed.append("weights are left out")
+    read = graph.size + sum(graph.left_out.values())
     return Receipt(
         file=str(path),
-        kind=f"a graph of {counted(agents, 'node')} and {counted(edges, 'edge')}",
+        kind=f"a graph of {counted(agents, 'node')} and {counted(graph.size, 'edge')}",
         written=[str(folder / "run.toml"), str(copied)],
+        read=read,
+        used=graph.size,
+        left_out=dict(graph.left_out),
         changed=changed,
-        doubtful=doubtful,
+        doubtful=list(_doubts(graph, importing.declared(path), read)),
     )
+
+
+def _doubts(graph: Graph, declared: tuple[int, int] | None, read: int) -> Iterator[str]:
+    """What may be wrong with a graph, of which a comment declared its nodes and edges."""
+    if declared and declared != (graph.agents, read):
+        yield f"its comments say {declared[0]:,} nodes and {declared[1]:,} edges"
+    if not graph.connected:
+        yield f"it has {len(graph.components):,} parts without links"
+    several = sum(any(map(math.isnan, named.values())) for named in graph.attributes.values())
+    if several:
+        yield f"{counted(several, 'edge')} with more than one weight: such a one counts as none"
 
 
 def _lines(told: Receipt) -> list[str]:

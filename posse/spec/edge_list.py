@@ -4,13 +4,14 @@ Whole numbers are the agents' ranks if they begin at 0. Others, as in collection
 become agents by value, and names in their order of appearance, as in other graph files.
 """
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 
 from posse.arms.log_file import NUMBER
 from posse.measure.numbers import counted
-from posse.topologies.graphs import Graph, GraphError, from_edges
+from posse.topologies.graphs import Graph, GraphError, count_left_out, from_edges
 
 FORMATS = (
     "an edge list has two nodes a line, and # or % begins a comment; .graphml, .gexf, .gml, .g6, "
@@ -20,6 +21,8 @@ FORMATS = (
 _WHOLE = re.compile(r"\d{1,18}", re.A)
 _HEADERS = {"source", "target", "from", "to", "src", "dst", "node1", "node2"}
 _MATRIX = "%%MatrixMarket"
+_BIPARTITE = re.compile(r"%\s*bip\b")
+"""How KONECT begins a file whose two columns number nodes apart."""
 _MOST_ALONE = 100_000
 """Numbers from 0 up to here are ranks if nobody says how many agents there are."""
 
@@ -34,6 +37,10 @@ def read_edges(text: str, agents: int | None, weights: str | None) -> Graph:
 
     `weights` names the number that a third word is, "" leaves it out, and None refuses it.
     """
+    if _BIPARTITE.match(text):
+        raise GraphError(
+            "path", "is bipartite: 1 on the left and 1 on the right are two nodes; name them apart"
+        )
     lines = list(_words(text))
     nodes: list[str] = []
     if text.startswith(_MATRIX):
@@ -42,7 +49,10 @@ def read_edges(text: str, agents: int | None, weights: str | None) -> Graph:
     for number, words in lines:
         if agents is not None and len(edges) > 2 * agents**2:
             raise GraphError("path", f"line {number} is one of more than {2 * agents**2:,} edges")
-        edges[words[0], words[1]] = _weight(number, words, weights)
+        weight = _weight(number, words, weights)
+        known = edges.setdefault((words[0], words[1]), weight)
+        if known != weight:
+            edges[words[0], words[1]] = math.nan
     nodes = nodes or _nodes(lines)
     whole = all(map(_WHOLE.fullmatch, nodes))
     if whole:
@@ -62,6 +72,8 @@ def read_edges(text: str, agents: int | None, weights: str | None) -> Graph:
     rank = {node: place for place, node in enumerate(nodes)}
     names = () if whole and nodes == [str(n) for n in range(agents)] else tuple(nodes)
     graph = from_edges(agents, sorted({(rank[a], rank[b]) for a, b in edges}), 0, names)
+    listed = ((rank[a], rank[b]) for _, (a, b, *_) in lines)
+    graph = replace(graph, left_out=count_left_out(listed))
     if not weights:
         return graph
     numbers: dict[tuple[int, int], dict[str, float]] = {}
@@ -70,7 +82,7 @@ def read_edges(text: str, agents: int | None, weights: str | None) -> Graph:
         if weight is not None and ends[0] != ends[1]:
             known = numbers.setdefault(ends, {weights: weight})[weights]
             if known != weight:  # as elsewhere: the two directions differ
-                numbers[ends] = {weights: float("nan")}
+                numbers[ends] = {weights: math.nan}
     return replace(graph, attributes=numbers)
 
 

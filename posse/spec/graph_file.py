@@ -18,7 +18,7 @@ from posse.gates.decode import from_json
 from posse.measure.numbers import counted
 from posse.spec.edge_list import FORMATS, read_edges
 from posse.spec.graph_formats import count_nodes
-from posse.topologies.graphs import Graph, GraphError, from_edges
+from posse.topologies.graphs import Graph, GraphError, count_left_out, from_edges
 
 _MOST_BYTES = 64 << 20
 """Larger files are refused before they are read; a million edges take some 14 MB."""
@@ -118,14 +118,15 @@ def of_networkx(drawn: Any, agents: int, what: str, resamples: int = 0) -> Graph
     if all(re.fullmatch(r"-?\d+", str(node)) for node in nodes):
         nodes.sort(key=lambda node: int(str(node)))
     rank = {node: index for index, node in enumerate(nodes)}
-    links = sorted({(rank[edge[0]], rank[edge[1]]) for edge in drawn.edges})
+    links = sorted((rank[edge[0]], rank[edge[1]]) for edge in drawn.edges)
     names = tuple(map(str, nodes))
     if len(set(names)) < agents:
         same = next(name for name in names if names.count(name) > 1)
         raise GraphError("", f"{what} has two nodes named '{same}'")
     plain = names == tuple(map(str, range(agents)))
     graph = from_edges(agents, links, resamples, () if plain else names)
-    return replace(graph, attributes=dict(_attributes(drawn, rank)))
+    found = dict(_attributes(drawn, rank))
+    return replace(graph, attributes=found, left_out=count_left_out(links))
 
 
 def _attributes(drawn: Any, rank: dict[Any, int]) -> Iterator[tuple[tuple[int, int], Any]]:

@@ -7,6 +7,183 @@ import pytest
 
 from tests.cli.conftest import Posse
 
+AGAIN = "edges again, or in the other direction"
+LOOPS = "edges from a node to itself"
+UNKNOWN = (
+    "the log has no propensities: what it shows of an arm holds only if arms were drawn by chance, "
+    "alike in every row"
+)
+RUN_AS = "a run takes rewards from {} as 0 to 1 (arms.clip)"
+PUBLIC = {
+    "all.csv": (  # Open Bandit, as downloaded
+        ",timestamp,item_id,position,click,propensity_score,user_feature_0\n"
+        "0,2019-11-24 00:00:22.9+00:00,0,3,0,0.5,8f\n1,2019-11-24 00:00:23.1+00:00,1,1,1,0.5,8f\n"
+        "2,2019-11-24 00:00:24.2+00:00,1,1,,0.5,8f\n"
+    ),
+    "ratings.csv": "userId,movieId,rating,timestamp\n1,31,2.5,1260759144\n2,31,4,1\n2,1029,3,2\n",
+    "u.data": "196\t242\t3\t881250949\n186\t302\t3\t891717742\n22\t302\t1\t878887116\n",
+    "cb.dat": "1:2:0.4 | a c\n3:0.5:0.2 | b d\n4:1.2:0.5 | a b c\n2:1:0.3 | b c\n",  # VW's tutorial
+    "site.csv": "decisions;rewards\nArm1;10\nArm2;17\nArm1;22\nArm1;10\nArm2;n/a\n",  # MABWiser
+    "CA-GrQc.txt": (
+        "# Directed graph (each unordered pair of nodes is saved once): CA-GrQc.txt \n"
+        "# Nodes: 4 Edges: 5\n# FromNodeId\tToNodeId\n"
+        "3466\t937\n937\t3466\n3466\t5233\n5233\t8579\n8579\t8579\n"
+    ),
+    "out.moreno_kangaroo": (
+        "% sym positive\n% 5 4 4\n1 2 2 0\n2 3 1 0\n1 2 1 0\n3 4 1 0\n1 4 3 0\n"
+    ),
+    "karate.mtx": (
+        "%%MatrixMarket matrix coordinate pattern symmetric\n%----\n% Newman/karate\n"
+        "4 4 4\n2 1\n3 1\n4 1\n3 2\n"
+    ),
+    "asoiaf.csv": "Source,Target,Type,Weight\nJon,Sam,x,3\nSam,Jon,x,3\nJon,Arya,x,5\n",
+}
+
+
+def _receipt(**parts: object) -> dict[str, object]:
+    """A receipt without the name of the file, what was written and the estimates."""
+    empty: dict[str, object] = {"left_out": {}, "examples": {}, "changed": [], "doubtful": []}
+    return empty | parts
+
+
+RECEIPTS = [
+    (
+        "all.csv",
+        (),
+        _receipt(
+            kind="a table",
+            read=3,
+            used=2,
+            left_out={"no reward in the column 'click'": 1},
+            examples={"no reward in the column 'click'": "row 3, column 'click': ''"},
+        ),
+    ),
+    (
+        "ratings.csv",
+        ("--person", "userId"),
+        _receipt(
+            kind="a table",
+            read=3,
+            used=3,
+            changed=[
+                RUN_AS.format("2.5 to 4"),
+                "adap-ucb is run, at ε = 1 for one reward: persons need a claim",
+            ],
+            doubtful=[UNKNOWN],
+        ),
+    ),
+    (
+        "u.data",
+        ("--arm", "2", "--reward", "3"),
+        _receipt(
+            kind="a table",
+            read=3,
+            used=3,
+            changed=[RUN_AS.format("1 to 3")],
+            doubtful=[UNKNOWN],
+        ),
+    ),
+    (
+        "cb.dat",
+        (),
+        _receipt(
+            kind="Vowpal Wabbit",
+            read=4,
+            used=4,
+            changed=[
+                "rewards are minus the column 'cost', which has costs",
+                RUN_AS.format("-2 to -0.5"),
+            ],
+        ),
+    ),
+    (
+        "site.csv",
+        (),
+        _receipt(
+            kind="a table",
+            read=5,
+            used=4,
+            left_out={"no reward in the column 'rewards'": 1},
+            examples={"no reward in the column 'rewards'": "row 5, column 'rewards': 'n/a'"},
+            changed=[RUN_AS.format("10 to 22")],
+            doubtful=["1 rows are as another row in every column; all are kept", UNKNOWN],
+        ),
+    ),
+    (
+        "plays.parquet",
+        ("--arm", "song", "--reward", "liked"),
+        _receipt(kind="Parquet", read=3, used=3, doubtful=[UNKNOWN]),
+    ),
+    (
+        "CA-GrQc.txt",
+        (),
+        _receipt(
+            kind="a graph of 4 nodes and 3 edges",
+            read=5,
+            used=3,
+            left_out={LOOPS: 1, AGAIN: 1},
+            changed=["agents are named by the file: 0 is 937"],
+        ),
+    ),
+    (
+        "out.moreno_kangaroo",
+        ("--weights", "seen"),
+        _receipt(
+            kind="a graph of 4 nodes and 4 edges",
+            read=5,
+            used=4,
+            left_out={AGAIN: 1},
+            changed=["agents are named by the file: 0 is 1"],
+            doubtful=["1 edge with more than one weight: such a one counts as none"],
+        ),
+    ),
+    (
+        "karate.mtx",
+        (),
+        _receipt(
+            kind="a graph of 4 nodes and 4 edges",
+            read=4,
+            used=4,
+            changed=["agents are named by the file: 0 is 1"],
+        ),
+    ),
+    (
+        "asoiaf.csv",  # for Gephi
+        ("--weights", "Weight"),
+        _receipt(
+            kind="a graph of 3 nodes and 2 edges",
+            read=3,
+            used=2,
+            left_out={AGAIN: 1},
+            changed=[
+                "an edge goes from the column 'Source' to 'Target'",
+                "columns left out: Type",
+                "agents are named by the file: 0 is Jon",
+            ],
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "expected"), RECEIPTS, ids=[r[0] for r in RECEIPTS])
+def test_ten_public_kinds_of_file_have_their_receipts(
+    tmp_path: Path, posse: Posse, name, options, expected
+) -> None:
+    """Short files as the collections publish them: comments, headers, 1-based numbers, weights."""
+    if name.endswith(".parquet"):
+        arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        table = {"song": ["a", "b", "a"], "liked": [True, False, False], "at": [1, 2, 3]}
+        parquet.write_table(arrow.table(table), tmp_path / name)
+    else:
+        (tmp_path / name).write_text(PUBLIC[name])
+    told = json.loads(
+        posse("import", tmp_path / name, *options, "--out", tmp_path / "o", "--json").out
+    )
+    assert {key: told[key] for key in expected} == expected
+    assert bool(told["estimates"]) == ("graph" not in told["kind"])
+    posse("check", tmp_path / "o/run.toml")
+
+
 LOG = "user,movie,stars\n" + "".join(f"{n % 5},m{n % 3},{n % 4}\n" for n in range(60))
 FILES = {"ratings.csv": LOG, "out.zachary": "% sym weighted\n1 2 3\n2 3 1\n3 1 2\n"}
 SAID = ("--arm", "movie", "--reward", "stars")
