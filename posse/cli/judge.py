@@ -43,5 +43,6 @@ def judge(
     if how.json:
         print_json([finding._asdict() for finding in found])
     else:
-        print(f"\n{broken} of {len(found)} broken")
+        untried = sum(finding.held is None for finding in found)
+        print(f"\n{broken} of {len(found) - untried} broken, {untried} not applicable")
     return RunFailed.exit_code if broken else 0

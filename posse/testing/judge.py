@@ -13,10 +13,10 @@ import os
 import random
 import shlex
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import msgspec
-import numpy as np
 
 from posse import api
 from posse.audit.whole import Audit
@@ -24,7 +24,7 @@ from posse.defect import describe
 from posse.engines import memory
 from posse.errors import PosseError, RunFailed, SpecError
 from posse.gates.decode import Packed, Undecodable
-from posse.plan import Plan, Source, changed
+from posse.plan import Plan, Source, changed, prepare
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import Received
 from posse.protocol.message import Message
@@ -38,8 +38,11 @@ from posse.testing.simulator.many import simulate
 SEEDS, MESSAGES = 100, 60
 """Drawn faults, and messages that mean nothing, that a system is tried with."""
 
-_FILL: dict[str, Any] = {"horizon": 600, "epsilon": 1.0, "v": 1.2, "gamma": 1}
+_FILL: dict[str, Any] = {"horizon": 100, "epsilon": 1.0, "v": 1.2, "gamma": 1}
 """Parameters that a system may require, in a run that the judge makes itself."""
+
+_MOST = {"agents.count": 100, "parameters.horizon": 25_600}
+"""Up to here such a run is enlarged, until its system takes it and it spends what it claims."""
 
 
 class JudgeFinding(NamedTuple):
@@ -66,6 +69,7 @@ def small_run(name: str) -> dict[str, Any]:
         "seed": 1,
         "agents": {"count": 6},
         "arms": {"kind": "bernoulli", "means": [0.8, 0.5, 0.3]},
+        "engine": {"kind": "memory"},
     }
     system = find_system(name, [os.getcwd()])
     fields = msgspec.structs.fields(system.parameters)
@@ -77,7 +81,43 @@ def small_run(name: str) -> dict[str, Any]:
         run["topology"] = {"kind": "ring"}
     if system.shares_arms:
         run["agents"]["count"] = 2
+    while (more := _lacks(run)) and more[1] <= _MOST[more[0]]:
+        table, key = more[0].split(".")
+        run[table][key] = more[1]
     return run
+
+
+def _lacks(run: dict[str, Any]) -> tuple[str, int] | None:
+    """What this run has too little of, and more of it; None if it is long and large enough."""
+    most = _MOST["parameters.horizon"]
+    horizon = "parameters.horizon", 4 * run["parameters"].get("horizon", most)
+    try:
+        plan = prepare(run)
+    except SpecError as error:
+        more = {"agents.count": ("agents.count", 4 * run["agents"]["count"]), horizon[0]: horizon}
+        return more.get(error.path)
+    return horizon if _tells_nothing(plan) else None
+
+
+def _tells_nothing(plan: Plan) -> bool:
+    """Whether a run ends before it sends what it may send, or spends what it claims."""
+    with suppress(RunFailed):  # a check says why
+        record = memory.run(plan, 0)
+        speaks = plan.system.agent.hears or plan.system.server_hears
+        silent = bool(speaks) and not _sent(record)
+        return silent or (bool(plan.reward_claim.epsilon) and not _spent(record))
+    return False
+
+
+def _sent(record: RunRecord) -> int:
+    """The messages of a run that were not the lab's own."""
+    planes = record.communication.data, record.communication.world
+    return sum(plane.messages or 0 for plane in planes)  # None where the system has no such plane
+
+
+def _spent(record: RunRecord) -> float:
+    """What its most exposed reward cost, at the claim's δ."""
+    return max((record.privacy and record.privacy.spent_per_agent) or [], default=0.0)
 
 
 CHECKS: dict[str, Callable[["Judge"], Iterator[str]]] = {}
@@ -311,14 +351,13 @@ def _spends(judged: Judge) -> Iterator[str]:
     if claim.epsilon is None:
         raise NotTried("it claims no ε")
     record = memory.run(judged.plan, 0)
-    spent = (record.privacy and record.privacy.spent_per_agent) or []
-    if not record.communication.data.messages:
-        raise NotTried("nothing was sent in this run; judge a longer one, by a run file")
-    if not spent or not max(spent):
+    spent = _spent(record)
+    if claim.epsilon and not spent:
+        if not _sent(record):
+            raise NotTried("nothing was sent or spent in this run; judge a longer one, in a file")
         yield f"it claims ε = {claim.epsilon:.4g}, and its agents disclose no release"
-    elif not claim.delta and max(spent) > claim.epsilon * (1 + 1e-9):
-        agent = int(np.argmax(spent))
-        yield f"agent {agent} spent ε = {spent[agent]:.4g}, and {claim.epsilon:.4g} is claimed"
+    if spent > claim.epsilon * (1 + 1e-9):
+        yield f"an agent spent ε = {spent:.4g}, and {claim.epsilon:.4g} is claimed"
 
 
 @_check("an audit does not refute its claim")

@@ -10,6 +10,7 @@ import pytest
 from posse.cli.main import main
 from posse.cli.new import text
 from posse.testing.judge import CHECKS, judge
+from posse.testing.small import SMALL
 
 FAULTS = {
     "chance of its own": (
@@ -126,6 +127,13 @@ def test_nothing_is_found_in_what_posse_writes(folder: Path, skeleton: str) -> N
     assert claims == ([True, True] if skeleton == "private.py" else [None, None])
 
 
+@pytest.mark.parametrize("name", SMALL)
+def test_the_judges_own_run_of_each_of_ours_is_long_enough(name: str) -> None:
+    (found,) = judge(name, only="spends")
+    claims = SMALL[name]["parameters"].get("epsilon") or name == "random-player"
+    assert found.held is (True if claims else None), found.how
+
+
 def test_the_command_names_what_broke_and_repeats_it(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -136,6 +144,9 @@ def test_the_command_names_what_broke_and_repeats_it(
     said = capsys.readouterr().out
     assert "BROKEN" in said
     assert f"posse judge judged_command:SYSTEM --only '{check}'" in said
+    assert said.endswith("1 of 1 broken, 0 not applicable\n")
+    assert main(["judge", "judged_command:SYSTEM", "--only", "audit"]) == 0
+    assert capsys.readouterr().out.endswith("0 of 0 broken, 1 not applicable\n")
 
 
 @pytest.mark.slow
