@@ -75,7 +75,7 @@ fuzz: $(VENV)/dev
 	$(BIN)/python -m tests.fuzz $(SECONDS)
 	$(BIN)/python -m tests.fuzz.run_files --count 2000 --first $(FIRST)
 	$(BIN)/python -m pytest tests/hosts/test_fuzz.py --fuzz 1000000 --timeout 900
-	ADVERSARY_SECONDS=$(SECONDS) $(BIN)/python -m pytest -k test_adversaries --timeout 7200
+	ADVERSARY_SECONDS=$(SECONDS) $(BIN)/python -m pytest -rP -k test_adversaries --timeout 7200
 
 attacks: $(VENV)/dev
 	grep -o 'tests/[a-z_0-9/]*\.py::[a-z_0-9]*' docs/security.md | sort -u | \

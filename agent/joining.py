@@ -159,7 +159,7 @@ class Joining:
     def require_still(self, setup: AgentSetup) -> None:
         """`PosseError` unless this agent would accept what its journal has of a run."""
         if self._own_run is not None:
-            self._own_run.require_still(setup)
+            self._own_run.require_still(setup, self.rank)
 
     def recover(self, rank: int, offset: int, incarnation: bytes, starts: int, now: float) -> None:
         """Resume after a kill when linked, at the `starts`th restart; `offset` in nanoseconds."""
@@ -445,7 +445,7 @@ class Joining:
         if trouble := self._strange_keys(decoded):
             return [Fail(trouble, PosseError)]
         run = self._own_run
-        self._setup = decoded if run is None else run.accept(decoded)
+        self._setup = decoded if run is None else run.accept(decoded, rank)
         self._go(JoinEvent.CONFIGURED)
         self.timer = self._report_links_at(now)
         remarks = () if run is None else run.remarks(self._setup)

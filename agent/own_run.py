@@ -1,19 +1,31 @@
 """How an agent on another machine checks and adapts its coordinator's configuration."""
 
 import logging
+from typing import Any
 
 import msgspec
 
 from posse.arms import ArmsSpec, RealArms
 from posse.arms.csv import CsvArms
 from posse.errors import PosseError, SpecError
-from posse.hosts.agent_setup import AgentSetup
+from posse.gates.decode import Packed
+from posse.hosts.agent_setup import AgentSetup, setup_of
 from posse.hosts.effects import LogLine
 from posse.plan import Plan, check
 from posse.spec.explain import convert
 from posse.spec.privacy import TOO_MUCH, PrivacySpec
 from posse.spec.runfile import AgentsSpec, RunSpec
 from posse.system import get_system
+
+_SAID = (
+    *("inboxes", "keys", "name", "nonces", "first"),
+    *("arms", "base", "privacy"),
+    *("alone", "alive", "durable"),
+)
+"""What an agent does not compute from its own run file and compare: what the coordinator alone
+knows, what it has as its own instead, and what costs it nothing."""
+
+_TABLE: Packed[dict[str, Any]] = Packed(dict[str, Any])
 
 
 class TheirRun:
@@ -22,8 +34,8 @@ class TheirRun:
     No path and no code from the network is opened.
     """
 
-    def accept(self, setup: AgentSetup) -> AgentSetup:
-        """The setup that this agent follows; `PosseError` if it refuses."""
+    def accept(self, setup: AgentSetup, rank: int) -> AgentSetup:
+        """The setup that agent `rank` follows; `PosseError` if it refuses."""
         if isinstance(setup.arms, RealArms):
             raise PosseError(
                 f"the coordinator's run file has arms of kind {setup.arms.__struct_config__.tag}, "
@@ -32,9 +44,9 @@ class TheirRun:
             )
         return setup
 
-    def require_still(self, setup: AgentSetup) -> None:
+    def require_still(self, setup: AgentSetup, rank: int) -> None:
         """`PosseError` unless a run that broke off, by its journal, is one to accept as it is."""
-        if self.accept(setup) != setup:
+        if self.accept(setup, rank) != setup:
             raise PosseError(
                 "this agent's journal has a run with other arms, limits or another folder than its "
                 "own run file says now; give it the run file with which that run began, or remove "
@@ -66,7 +78,7 @@ class OwnData(TheirRun):
         self._privacy = privacy
         self._lab = lab
 
-    def accept(self, setup: AgentSetup) -> AgentSetup:
+    def accept(self, setup: AgentSetup, rank: int) -> AgentSetup:
         if isinstance(setup.arms, int):
             raise PosseError(
                 f"in {setup.system} the coordinator keeps the arms, so --data has no use; "
@@ -133,19 +145,22 @@ class OwnRun(TheirRun):
             return False
         return arms.ledger("/", 0) != arms.ledger("/", 1)
 
-    def accept(self, setup: AgentSetup) -> AgentSetup:
+    def accept(self, setup: AgentSetup, rank: int) -> AgentSetup:
         plan = self._plan
-        spec, untold = plan.spec, plan.system.untold
-        refuse_lab(setup, spec.arms, allowed=self._lab)
-        own = {
-            "system": spec.system,
-            "variant": spec.variant,
-            "parameters": {k: v for k, v in spec.parameters.items() if k not in untold},
-            "mode": spec.mode,
-            "agents": spec.agents.count,
-            "clock": plan.clock,
-        }
-        different = [name for name, value in own.items() if getattr(setup, name) != value]
+        refuse_lab(setup, plan.spec.arms, allowed=self._lab)
+        different = []
+        if setup.agents != plan.spec.agents.count:
+            different.append("agents")  # no other rank than its own file's has a setup
+        else:
+            own = setup_of(plan, plan.network(0), rank)
+            # the lab's agents do not know the seed, by which graphs and liars may be drawn
+            apart = _SAID if plan.field else (*_SAID, "neighbours", "knowledge")
+            ours, theirs = _as_carried(own), _as_carried(setup)
+            different = [
+                name for name in theirs if ours[name] != theirs[name] and name not in apart
+            ]
+            if setup.arm_count != own.arm_count:
+                different.append("arms")
         if different:
             raise PosseError(
                 "the coordinator's configuration differs from this agent's own run file in "
@@ -153,7 +168,14 @@ class OwnRun(TheirRun):
             )
         if isinstance(setup.arms, int):
             return setup
-        return msgspec.structs.replace(setup, arms=self._arms, base=spec.base, privacy=spec.privacy)
+        return msgspec.structs.replace(
+            setup, arms=self._arms, base=plan.spec.base, privacy=plan.spec.privacy
+        )
+
+
+def _as_carried(setup: AgentSetup) -> dict[str, Any]:
+    """What a setup says, by name, as it comes from the network, where tuples are lists."""
+    return _TABLE.read(msgspec.msgpack.encode(setup))
 
 
 def refuse_lab(setup: AgentSetup, arms: ArmsSpec | int, *, allowed: bool) -> None:

@@ -173,7 +173,7 @@ class AgentRun:
             self._losses += 1
             self._tell_of_others(PeerLost(message.agent), now)
         elif isinstance(message, control.Regroup):
-            self._tell_of_others(_regrouped(message, self._system), now)
+            self._tell_of_others(self._regrouped(message), now)
         else:
             raise RemoteProtocolError("out-of-turn", type(message).__name__)
 
@@ -196,6 +196,17 @@ class AgentRun:
             self.pace.message(event, now)
         else:
             self.tell(event, self.pace.now)
+
+    def _regrouped(self, order: control.Regroup) -> Regrouped:
+        """What is left of the graph, if that can be: no neighbour is new."""
+        if not set(order.neighbours) <= set(self._setup.neighbours):
+            raise RemoteProtocolError("no-such-agent", "a neighbour that this agent did not have")
+        try:
+            knowledge = _KNOWLEDGE.read(order.knowledge)
+            check_told(self._system, knowledge)
+        except InputError as error:
+            raise RemoteProtocolError("malformed", f"knowledge: {error}") from None
+        return Regrouped(**msgspec.structs.asdict(order) | {"knowledge": knowledge})
 
     def refuse(self, error: RemoteProtocolError, blamed: int | None, count: int = 1) -> None:
         """Count a peer's fault; report the first ten of each to the coordinator."""
@@ -406,15 +417,6 @@ class AgentRun:
             resources=self._resources.used(),
             rewards=account.rewards.astype("<f8").tobytes(),
         )
-
-
-def _regrouped(order: control.Regroup, system: System) -> Regrouped:
-    try:
-        knowledge = _KNOWLEDGE.read(order.knowledge)
-        check_told(system, knowledge)
-    except InputError as error:
-        raise RemoteProtocolError("malformed", f"knowledge: {error}") from None
-    return Regrouped(**msgspec.structs.asdict(order) | {"knowledge": knowledge})
 
 
 def _machine(

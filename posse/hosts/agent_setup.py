@@ -7,6 +7,7 @@ from msgspec import Meta
 
 from posse.arms import ArmsSpec
 from posse.gates.decode import Packed, Undecodable
+from posse.plan import Plan
 from posse.protocol.bounds import MOST_AGENTS, MOST_ARMS, Count, Name, Rank, RankNumbers
 from posse.protocol.machine import Variant
 from posse.protocol.privacy import Claim
@@ -16,6 +17,7 @@ from posse.spec.privacy import PrivacySpec
 from posse.spec.runfile import Clock, Mode
 from posse.system import get_system
 from posse.system.claims import ClaimContext, for_persons
+from posse.system.network import Network
 from posse.system.record import System
 
 SAME_VERSION = "install the same version of posse for both"
@@ -23,6 +25,9 @@ SAME_VERSION = "install the same version of posse for both"
 
 Nonce = Annotated[bytes, Meta(min_length=16, max_length=16)]
 _LONGEST_PATH = 4096
+_ALIVE_EVERY = 5.0
+"""Most seconds between two signs of life of an agent that acts."""
+
 _Table = Annotated[dict[Name, Any], Meta(max_length=100)]
 """What a model of the system's own checks: `read_setup`."""
 
@@ -104,6 +109,31 @@ class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _SETUP: Packed[AgentSetup] = Packed(AgentSetup)
+
+
+def setup_of(plan: Plan, network: Network, rank: int) -> AgentSetup:
+    """What agent `rank` is told that follows from the run file alone.
+
+    A coordinator adds addresses, keys and the run's name; an agent compares with its own run file.
+    """
+    spec, untold = plan.spec, plan.system.untold
+    return AgentSetup(
+        system=spec.system,
+        variant=spec.variant,
+        parameters={name: p for name, p in spec.parameters.items() if name not in untold},
+        agents=spec.agents.count,
+        arms=spec.arms.arm_count() if plan.system.shares_arms else spec.arms,
+        rate=float(spec.agents.activity.rates(spec.agents.count)[rank]),
+        clock=plan.clock,
+        base=spec.base,
+        neighbours=tuple(network.neighbours[rank]),
+        mode=spec.mode,
+        knowledge=network.knowledge[rank],
+        privacy=spec.privacy,
+        sign=spec.engine.sign,
+        durable=spec.engine.durable or spec.engine.restarts > 0,
+        alive=min(_ALIVE_EVERY, spec.engine.deadline / 4),
+    )
 
 
 def read_setup(rank: int, encoded: bytes) -> AgentSetup:

@@ -76,7 +76,8 @@ class Wiring:
     """How agents are linked along the edges of `[topology]`.
 
     - `network(spec, parameters, run)`: the links of one run and what each agent is told of them;
-      `along(spec.graph(run))` has the links of `[topology]`
+      `along(spec.graph(run))` has the links of `[topology]`. In the field agents compute it too,
+      and compare
     - `components`: the graph may be disconnected
     - `broadcasts`: an agent sends the same to all neighbours, never to just one
     - `untold`: parameters that agents are not sent; `network` tells each agent its part

@@ -210,7 +210,8 @@ class CoordinatorAgainstAgent(RuleBasedStateMachine):
         assert self.joining.rank == RANK
         assert setup.nonces[RANK] == NONCES[RANK]
         assert all(setup.keys[n] == LISTED[n] for n in setup.neighbours)
-        for name in ("system", "variant", "parameters", "agents", "mode", "clock", "arms"):
+        given = {"inboxes", "keys", "first", "name", "nonces", "alone", "alive", "durable"}
+        for name in set(FIELDS) - given:
             assert getattr(setup, name) == getattr(HONEST, name)
 
     @invariant()

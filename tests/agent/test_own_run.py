@@ -14,6 +14,7 @@ from posse.errors import PosseError
 from posse.hosts.agent_setup import AgentSetup
 from posse.plan import Plan
 from posse.spec.privacy import PrivacySpec
+from posse.system import get_system
 from tests.support.field import CASES, field
 from tests.support.runs import spec
 
@@ -43,7 +44,7 @@ def own_data(*, lab: bool = False, **privacy: Any) -> OwnData:
 
 def test_without_rewards_of_its_own_an_agent_follows_simulated_ones() -> None:
     setup = told(central())
-    assert TheirRun().accept(setup) == setup
+    assert TheirRun().accept(setup, 0) == setup
 
 
 @pytest.mark.parametrize("arms", [CSV, PYTHON, CSV | {"path": "/etc/{rank}"}])
@@ -53,15 +54,15 @@ def test_no_path_and_no_code_from_the_network_is_opened(arms: dict[str, Any], mo
     with pytest.raises(
         PosseError, match=r"an agent opens no path and no code from the network; .*--run"
     ):
-        TheirRun().accept(setup)
+        TheirRun().accept(setup, 0)
 
 
 def test_with_a_run_file_its_own_arms_are_used(tmp_path: Path) -> None:
     ours = central(arms=CSV | {"clip": [0.0, 2.0]}, base=str(tmp_path))
     theirs = told(central(arms=CSV | {"path": "other-{rank}.csv"}))
-    setup = OwnRun(ours, lab=True).accept(theirs)
+    setup = OwnRun(ours, lab=True).accept(theirs, 0)
     assert (setup.arms, setup.base) == (ours.spec.arms, str(tmp_path))
-    elsewhere = OwnRun(ours, MINE, lab=True).accept(theirs)
+    elsewhere = OwnRun(ours, MINE, lab=True).accept(theirs, 0)
     assert elsewhere.arms == CsvArms(path=MINE, count=3, clip=(0.0, 2.0))
 
 
@@ -79,7 +80,52 @@ def test_a_coordinator_that_lies_about_the_configuration_is_left(
 ) -> None:
     setup = msgspec.structs.replace(told(central()), **change)
     with pytest.raises(PosseError, match=f"differs from this agent's own run file in {named}"):
-        OwnRun(central(), lab=False).accept(setup)
+        OwnRun(central(), lab=False).accept(setup, 0)
+
+
+ON_GRAPHS = [name for name in CASES if get_system(name).wiring is not None]
+
+
+@pytest.mark.parametrize("system", ON_GRAPHS)
+def test_neighbours_and_what_is_known_of_the_graph_are_those_of_the_agents_own_run_file(
+    system: str, tmp_path: Path
+) -> None:
+    """Else a coordinator gives two agents each other alone, or a diameter that ends an exchange."""
+    run = field(system, tmp_path)
+    setups = agent_setups(run, run.network(0))
+    own = OwnRun(run, lab=False)
+    for rank, setup in enumerate(setups):
+        carried = msgspec.msgpack.decode(msgspec.msgpack.encode(setup), type=AgentSetup)
+        assert own.accept(carried, rank).neighbours == setup.neighbours
+    with pytest.raises(PosseError, match="differs from this agent's own run file in neighbours"):
+        own.accept(msgspec.structs.replace(setups[0], neighbours=(len(setups) - 1,)), 1)
+    for name, known in setups[0].knowledge.items():
+        lie = setups[0].knowledge | {name: [*known, 0] if isinstance(known, tuple) else 7}
+        with pytest.raises(PosseError, match="differs from this agent's own run file in knowledge"):
+            own.accept(msgspec.structs.replace(setups[0], knowledge=lie), 0)
+
+
+def test_a_graph_that_is_drawn_is_the_run_files_in_the_field_alone(tmp_path: Path) -> None:
+    """There its seed is 0, and there is one run. In the lab agents do not know the seed."""
+    drawn = {"kind": "erdos-renyi", "p": 0.5}
+    run = field("ddp-mab", tmp_path, topology=drawn)
+    setup = told(run)
+    assert OwnRun(run, lab=False).accept(setup, 0).neighbours == setup.neighbours
+    with pytest.raises(PosseError, match="in neighbours"):
+        OwnRun(run, lab=False).accept(msgspec.structs.replace(setup, neighbours=()), 0)
+    parameters = {"epsilon": 1.0, "horizon": 200}
+    ours, theirs = (
+        spec("ddp-mab", 6, topology=drawn, seed=seed, parameters=parameters) for seed in (1, 2)
+    )
+    assert told(ours).neighbours != told(theirs).neighbours
+    OwnRun(ours, lab=False).accept(told(theirs), 0)
+
+
+@pytest.mark.parametrize("change", [{"rate": 0.25}, {"sign": True}, {"arms": 4}])
+def test_what_else_a_coordinator_chooses_is_computed_and_compared(change: dict[str, Any]) -> None:
+    setup = msgspec.structs.replace(told(central()), **change)
+    with pytest.raises(PosseError, match=f"own run file in {next(iter(change))}; give both"):
+        OwnRun(central(), lab=False).accept(setup, 0)
 
 
 @pytest.mark.parametrize("mode", ["lab", "x"])
@@ -88,42 +134,42 @@ def test_real_rewards_are_not_given_to_the_labs_noise_unless_asked(mode: str) ->
     run = central(arms=CSV)
     setup = msgspec.structs.replace(told(run), mode=mode)
     with pytest.raises(PosseError, match="the run is for the lab: its noise has a seed"):
-        OwnRun(run, lab=False).accept(setup)
+        OwnRun(run, lab=False).accept(setup, 0)
     with pytest.raises(PosseError, match="the run is for the lab: its noise has a seed"):
-        own_data().accept(setup)
-    OwnRun(run, lab=True).accept(told(run))
-    own_data(lab=True).accept(told(run))
+        own_data().accept(setup, 0)
+    OwnRun(run, lab=True).accept(told(run), 0)
+    own_data(lab=True).accept(told(run), 0)
 
 
 def test_a_run_that_broke_off_must_be_as_the_run_file_says_now(tmp_path: Path) -> None:
     """What a journal has was accepted when the run began; the run file may have changed since."""
     ours = central(arms=CSV, base=str(tmp_path), privacy={"budget": 2.0})
-    kept = OwnRun(ours, lab=True).accept(told(ours))
-    OwnRun(ours, lab=True).require_still(kept)
-    own_data().require_still(own_data().accept(private()))
+    kept = OwnRun(ours, lab=True).accept(told(ours), 0)
+    OwnRun(ours, lab=True).require_still(kept, 0)
+    own_data().require_still(own_data().accept(private(), 0), 0)
     for changed in (
         central(arms=CSV, base=str(tmp_path), privacy={"budget": 1.0}),
         central(arms=CSV | {"clip": [0.0, 2.0]}, base=str(tmp_path), privacy={"budget": 2.0}),
     ):
         with pytest.raises(PosseError, match="journal has a run with other arms, limits or"):
-            OwnRun(changed, lab=True).require_still(kept)
+            OwnRun(changed, lab=True).require_still(kept, 0)
     with pytest.raises(PosseError, match="opens no path and no code from the network"):
-        TheirRun().require_still(kept)
+        TheirRun().require_still(kept, 0)
     with pytest.raises(PosseError, match="journal has a run with other arms, limits or"):
-        own_data(budget=0.9).require_still(own_data().accept(private()))
+        own_data(budget=0.9).require_still(own_data().accept(private(), 0), 0)
 
 
 def test_with_data_of_its_own_the_claim_is_that_of_its_persons() -> None:
     """ε = .5 for a reward: the agent allows two of each person, and its budget is theirs."""
     of_two: dict[str, Any] = {"person": "who", "rewards_per_person": 2}
-    assert own_data(**of_two).accept(private()).claim.epsilon == 1.0
+    assert own_data(**of_two).accept(private(), 0).claim.epsilon == 1.0
     with pytest.raises(PosseError, match=r"would cost ε = 1\.5 and the budget is 1"):
-        own_data(**{**of_two, "rewards_per_person": 3}).accept(private())
+        own_data(**{**of_two, "rewards_per_person": 3}).accept(private(), 0)
 
 
 def test_with_data_of_its_own_nothing_but_the_number_of_arms_and_clip_is_the_coordinators() -> None:
     theirs = CsvArms(path="/etc/passwd", count=3, replace=True, clip=(0.0, 2.0))
-    setup = own_data().accept(private(arms=theirs))
+    setup = own_data().accept(private(arms=theirs), 0)
     assert setup.arms == CsvArms(path=MINE, count=3, clip=(0.0, 2.0))
 
 
@@ -138,19 +184,19 @@ def test_with_data_of_its_own_systems_that_claim_nothing_are_refused(
     system: str, parameters: dict[str, Any]
 ) -> None:
     with pytest.raises(PosseError, match=f"{system} protects no reward by noise"):
-        own_data().accept(private(system=system, parameters=parameters))
+        own_data().accept(private(system=system, parameters=parameters), 0)
 
 
 def test_with_data_of_its_own_epsilon_is_bounded_by_the_agents_budget() -> None:
-    own_data(budget=0.5).accept(private())
+    own_data(budget=0.5).accept(private(), 0)
     with pytest.raises(PosseError, match=r"would cost ε = 0\.5 and the budget is 0\.4"):
-        own_data(budget=0.4).accept(private())
+        own_data(budget=0.4).accept(private(), 0)
     with pytest.raises(PosseError, match=r"parameters\.epsilon: is 1e[+]308"):
-        own_data(budget=1000.0).accept(private(parameters={"epsilon": 1e308}))
+        own_data(budget=1000.0).accept(private(parameters={"epsilon": 1e308}), 0)
     # what M agents' noise makes of it counts
     printed = {"epsilon": 0.1, "horizon": 4000, "noise": "printed"}
     with pytest.raises(PosseError, match=r"would cost ε = 1\.6"):
-        own_data().accept(private(system="cdp-mab", parameters=printed))
+        own_data().accept(private(system="cdp-mab", parameters=printed), 0)
 
 
 def test_with_data_of_its_own_no_other_agent_is_believed_to_be_honest() -> None:
@@ -159,8 +205,8 @@ def test_with_data_of_its_own_no_other_agent_is_believed_to_be_honest() -> None:
     all_honest = private(system="cdp-mab", parameters={**shared, "honest": 1.0})
     assert (all_honest.claim.epsilon or 0.0) < 0.5
     with pytest.raises(PosseError, match=r"would cost ε = 2\.\d+ and the budget is 1"):
-        own_data().accept(all_honest)
-    assert own_data(budget=3.0).accept(all_honest).claim.epsilon == pytest.approx(2.06, abs=0.01)
+        own_data().accept(all_honest, 0)
+    assert own_data(budget=3.0).accept(all_honest, 0).claim.epsilon == pytest.approx(2.06, abs=0.01)
     thousand = msgspec.structs.replace(all_honest, agents=1000)
     charged = msgspec.structs.replace(
         thousand, parameters={**shared, "epsilon": 1.0, "honest": 1.0}, alone=True
@@ -176,12 +222,12 @@ def test_with_data_of_its_own_delta_is_bounded_too() -> None:
     with pytest.raises(
         PosseError, match=r"would cost δ = 0\.9, .* and 0\.001 is allowed; .*--delta"
     ):
-        own_data().accept(loose)
-    own_data(delta=0.95).accept(loose)
+        own_data().accept(loose, 0)
+    own_data(delta=0.95).accept(loose, 0)
     slight = {"epsilon": 0.01, "horizon": 4000, "noise": "shared", "delta_prime": 1e-6}
-    own_data().accept(private(system="cdp-mab", parameters=slight))
+    own_data().accept(private(system="cdp-mab", parameters=slight), 0)
     with pytest.raises(PosseError, match=r"would cost δ = 1e-06, .* and 0 is allowed"):
-        own_data(delta=0.0).accept(private(system="cdp-mab", parameters=slight))
+        own_data(delta=0.0).accept(private(system="cdp-mab", parameters=slight), 0)
 
 
 @pytest.mark.parametrize(
@@ -200,9 +246,9 @@ def test_with_data_of_its_own_a_run_must_be_one_that_a_run_file_could_order(
 ) -> None:
     """With precision = 0 each agent's share of the noise is far below one word."""
     shared: dict[str, Any] = {"system": "cdp-mab", "parameters": SHARED}
-    own_data(budget=10.0).accept(private(**shared))
+    own_data(budget=10.0).accept(private(**shared), 0)
     with pytest.raises(PosseError, match=match):
-        own_data(budget=10.0).accept(private(**(shared | changes)))
+        own_data(budget=10.0).accept(private(**(shared | changes)), 0)
 
 
 @pytest.mark.parametrize("system", CASES)
@@ -211,7 +257,7 @@ def test_with_data_of_its_own_whatever_claims_an_epsilon_is_taken_part_in(
 ) -> None:
     run = field(system, tmp_path)
     if not run.system.shares_arms and run.claim.holds and run.claim.epsilon is not None:
-        assert own_data(budget=10.0).accept(told(run)).arms == CsvArms(path=MINE, count=4)
+        assert own_data(budget=10.0).accept(told(run), 0).arms == CsvArms(path=MINE, count=4)
 
 
 def test_in_the_field_it_is_said_what_is_given_away() -> None:

@@ -4,7 +4,7 @@ import os
 import time
 
 from hypothesis import HealthCheck, settings
-from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, invariant, run_state_machine_as_test
 
 SECONDS = float(os.environ.get("ADVERSARY_SECONDS", "0"))
 """How long each adversary plays at least; 0: as many orders as the test says."""
@@ -12,6 +12,14 @@ SECONDS = float(os.environ.get("ADVERSARY_SECONDS", "0"))
 
 def plays(machine: type[RuleBasedStateMachine], orders: int, steps: int) -> None:
     """Draw so many orders of so many steps, and go on with others until `SECONDS` are over."""
+    taken = 0
+
+    class Counted(machine):  # type: ignore[misc, valid-type]
+        @invariant()
+        def one_more(self) -> None:
+            nonlocal taken
+            taken += 1
+
     until = time.monotonic() + SECONDS
     chosen = settings(
         max_examples=orders,
@@ -22,6 +30,7 @@ def plays(machine: type[RuleBasedStateMachine], orders: int, steps: int) -> None
         suppress_health_check=list(HealthCheck),
     )
     while True:
-        run_state_machine_as_test(machine, settings=chosen)
+        run_state_machine_as_test(Counted, settings=chosen)
         if time.monotonic() >= until:
+            print(f"{machine.__name__}: {taken} steps")
             return

@@ -121,7 +121,7 @@ def setup(chance: random.Random, folder: Path) -> None:
         OwnData(str(folder / "rewards-0.csv"), privacy, lab=False),
     ]
     accepted = read_setup(rank, msgspec.msgpack.encode(given))
-    chance.choice(kinds).accept(accepted)
+    chance.choice(kinds).accept(accepted, 0)
 
 
 def joins(chance: random.Random, folder: Path) -> None:

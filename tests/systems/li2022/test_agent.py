@@ -90,6 +90,7 @@ def test_bad_decisions_are_refused_by_agents(bad: Any) -> None:
         ({"round": 30}, "beyond-horizon"),
         ({"begun": 2**40}, "beyond-horizon"),
         ({"arms": [99]}, "no-such-arm"),
+        ({"neighbours": [4, 5, 0]}, "no-such-agent"),
     ],
 )
 def test_agents_are_not_sent_to_a_round_that_nobody_can_have_come_to(
