@@ -171,7 +171,7 @@ class Joining:
         self._resume(now)
 
     def stood_still(self, seconds: float) -> None:
-        """This process did not listen for so many seconds: they are no part of any wait."""
+        """This process did not listen for this many seconds: they are no part of any wait."""
         self.timer += seconds
         self._until += seconds
 

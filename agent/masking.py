@@ -153,7 +153,7 @@ class SumMasker:
         self.keys = {rank: check_key(rank, word, self.signer) for rank, word in keys.items()}
 
     def go_on_without(self, lost: int) -> None:
-        """Let so many fewer be lost, who were lost before they had a key.
+        """Let this many fewer be lost, who were lost before they had a key.
 
         Else the shares of fewer than `group_size` - `dropouts` agents would find a seed.
         """

@@ -216,7 +216,7 @@ def on_disk() -> None:
 
 
 class Delayed:
-    """An application whose rewards come so many requests late; it counts what its visitors lose."""
+    """An application with rewards this many requests late; counts what its visitors lose."""
 
     def __init__(self, rank: int, delay: int, requests: int) -> None:
         self.lost, self.idle = 0.0, 0
@@ -332,7 +332,7 @@ def _bare(where: str, durable: bool, opens: Any) -> None:
 
 
 def _visits(where: str, bare: str, asked: Any) -> None:
-    """An application; for each number it is sent it says how long so many asks took.
+    """An application; for each number it is sent it says how long this many asks took.
 
     In turn of the agent and of the bare door, if there is one. Only those whose rewards are not
     used, or only those whose are, if that is said.
@@ -374,7 +374,7 @@ class Shop:
         self._here.send((count, idle))
 
     def asked(self, count: int, idle: bool | None = None) -> tuple[list[float], list[float]]:
-        """How long so many asks of the agent took, and of the bare door in turn with them."""
+        """How long this many asks of the agent took, and of the bare door in turn with them."""
         self.begin(count, idle)
         if not self._here.poll(PATIENCE):
             raise TimeoutError(f"{count} asks took longer than {PATIENCE:g} s")

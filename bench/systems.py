@@ -46,7 +46,7 @@ class Reply(Message, frozen=True):
 class EchoParameters(Parameters, frozen=True, kw_only=True):
     """`messages` requests per agent, with `size` bytes of data each.
 
-    `told`: the coordinator answers all agents at once with so many bytes, when all have sent.
+    `told`: the coordinator answers all agents at once with this many bytes, when all have sent.
     """
 
     messages: int

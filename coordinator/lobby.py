@@ -269,7 +269,7 @@ class Lobby:
         return self._without_answer(self._suspects())
 
     def stood_still(self, now: float, seconds: float) -> None:
-        """The coordinator itself did nothing for so many seconds until now."""
+        """The coordinator itself did nothing for this many seconds until now."""
         self.patience.stood_still(now, seconds)
         self._late_until = now + CATCH_UP
         if self._run is not None:

@@ -109,7 +109,7 @@ class MaskedSum:
         return []
 
     def rest(self, sender: int, survivors: int, words: bytes) -> Orders:
-        """Take the masks that an agent shares with none of so many survivors."""
+        """Take the masks that an agent shares with none of this many survivors."""
         if survivors > len(self.group) and sender in self.group:
             return []  # it did not know yet of a loss that came after it was asked
         self._expect(sender, "rests", self.rests)

@@ -198,7 +198,7 @@ class Patience:
         self.heard = max(self.heard, now + self._moment - self.within)
 
     def stood_still(self, now: float, seconds: float) -> None:
-        """The coordinator itself did nothing for so many seconds until now: they do not count.
+        """The coordinator itself did nothing for this many seconds until now: they do not count.
 
         Where it stood still, others may have too, and need a moment to connect again.
         """

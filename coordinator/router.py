@@ -113,10 +113,10 @@ class Router:
 
         def refused(address: str, key: str) -> None:
             text = f"refused {address}: its key {beginning(key)} is not in the allowlist; if it "
-            do = (
+            remedy = (
                 "belongs here, add it by posse keys --allow (its log has it all) and start it again"
             )
-            self._refused.append(("stranger-key", text + do))
+            self._refused.append(("stranger-key", text + remedy))
 
         self._world.authenticate(self._context, decide, refused)
         serve_with(self._socket, keys.own.secret)

@@ -285,15 +285,15 @@ def _choose(path: Path, kind: str, names: Sequence[str], chosen: Chosen) -> Chos
         said = getattr(chosen, role)
         known = [name for name in _KNOWN.get(role, ()) if name in names]
         if said and said not in names:
-            has = ", ".join(map(printable, names[:50]))
-            raise InputError(f"--{role} {said}: {path} has no such column; it has {has}")
+            columns = ", ".join(map(printable, names[:50]))
+            raise InputError(f"--{role} {said}: {path} has no such column; it has {columns}")
         found[role] = said or (known[0] if len(known) == 1 else "")
     if missing := [role for role in ("arm", "reward") if not found[role]]:
-        has = ", ".join(map(printable, names[:50]))
+        columns = ", ".join(map(printable, names[:50]))
         options = " and ".join(f"--{role} COLUMN" for role in missing)
         raise InputError(
             f"{path}: say by {options} which column it is, or --graph if rows are edges; it has "
-            f"{has}"
+            f"{columns}"
         )
     return ChosenColumns(**found)
 

@@ -394,7 +394,7 @@ def _check_candidates(candidates: Sequence[int], arms: int) -> None:
 
 
 _GRAPHS = 1_000
-"""The graphs of so many runs are drawn before anything starts; a later one may still fail."""
+"""The graphs of this many runs are drawn before anything starts; a later one may still fail."""
 
 
 def _check_graphs(spec: RunSpec, *, apart: bool) -> None:
@@ -466,7 +466,7 @@ def _check_timed(plan: Plan) -> None:
 
 
 _SPREAD_RUNS = 10
-"""In so many runs, means are drawn before anything starts."""
+"""In this many runs, means are drawn before anything starts."""
 
 
 def _check_spread(spec: RunSpec) -> None:

@@ -14,7 +14,7 @@ _LOOK = 0.1
 """Seconds between looks into a running run."""
 
 _LONG = 300.0
-"""From so many seconds on that are left, work is long."""
+"""From this many seconds on that are left, work is long."""
 
 
 class Screen:

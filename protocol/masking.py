@@ -47,7 +47,7 @@ MAX_WORDS = 2_002
 """Most words of a report: 16 KB, far below the limit of a payload."""
 
 TAG_BYTES = 16
-"""Nobody guesses a tag of so many bytes, and each may be tried once in a round."""
+"""Nobody guesses a tag of this many bytes, and each may be tried once in a round."""
 
 Index = Annotated[int, Meta(ge=0, le=1 << 32)]
 Unsigned48 = Annotated[int, Meta(ge=0, le=1 << 48)]

@@ -241,7 +241,7 @@ class Claim(Promise, frozen=True, kw_only=True):
     def of_person(self, rewards: int) -> Guarantee:
         """The guarantee of a person who is behind that many rewards, which is `rewards` ε or more.
 
-        Without a δ the costs add up. With one, noise of a known law is accounted for at so many
+        Without a δ the costs add up. With one, noise of a known law is accounted for at this many
         times the sensitivity and the same δ; else it is group privacy's (m ε, m e^{(m-1)ε} δ).
         `LocalProtocolError` if the claim has no ε.
         """

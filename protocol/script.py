@@ -99,7 +99,7 @@ class FromAll(One):
 
 
 class FromSome(FromAll):
-    """Wait for a message of this kind from so many of them; later ones are kept."""
+    """Wait for a message of this kind from this many of them; later ones are kept."""
 
     def __init__(
         self, kind: type[Message], count: int, within: float = math.inf, **fields: Any

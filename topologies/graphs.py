@@ -268,7 +268,7 @@ def singles(agents: int) -> Graph:
 
 def erdos_renyi(agents: int, p: float, generator: np.random.Generator) -> Graph:
     """G(M, p): each edge exists with probability p (Gilbert 1959); drawn until connected."""
-    _require_size(agents * (agents - 1) / 2)  # so many pairs are drawn
+    _require_size(agents * (agents - 1) / 2)  # this many pairs are drawn
     first, second = np.triu_indices(agents, 1)
     for resamples in range(MOST_RESAMPLES):
         linked = generator.random(len(first)) < p

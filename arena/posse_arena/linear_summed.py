@@ -204,7 +204,7 @@ def _check(spec: RunSpec, parameters: SummedParameters) -> None:
             f"{masking.MAX_WORDS:,}",
         )
     unit = 2.0**parameters.precision
-    # the shares of all agents together have a tail of at most so many scales of the claimed noise
+    # the shares of all agents together have a tail of at most this many scales of the claimed noise
     noise = 40 * parameters.scale / unit * agents / parameters.enough(agents)
     if (agents * parameters.batch + noise) * unit >= 2.0 ** (masking.WORD_BITS - 1):
         raise SpecError(

@@ -25,7 +25,7 @@ Task = Literal["best-arm", "regret", "own-arm", "players"]
 Adversary = Literal["none", "liars", "corruption", "equivocators"]
 Links = Literal["near", "continents", "lossy"]
 Means = Callable[[int, np.random.Generator], FloatArray]
-"""The means of so many agents, shape (M, K), with what a problem draws."""
+"""The means of this many agents, shape (M, K), with what a problem draws."""
 
 FIRST_TUNED = 1_000
 DELTA = 1e-5

@@ -58,7 +58,7 @@ class CellResult(msgspec.Struct, frozen=True, kw_only=True):
     delta: Annotated[float, Meta(description="that goes with epsilon")]
     epsilon_person: Annotated[
         float | None,
-        Meta(description="of all rewards of an agent, so many as its pulls, at the same δ"),
+        Meta(description="of all rewards of an agent, as many as its pulls, at the same δ"),
     ]
     claimed: Annotated[str, Meta(description="what the system itself says")]
     sees: Annotated[str, Meta(description="what the adversary of that claim sees")]

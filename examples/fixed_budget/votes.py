@@ -80,7 +80,7 @@ class HalvingLeft(Message, frozen=True):
 
 
 def half(count: int) -> int:
-    """How many of so many arms stay."""
+    """How many of this many arms stay."""
     return (count + 1) // 2
 
 

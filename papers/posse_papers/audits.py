@@ -60,7 +60,7 @@ Where levels are given the event does not depend on them: a message's noise is t
 def audited(
     runs: int, run: dict[str, Any], epsilon: float | None = None, levels: Any = None
 ) -> dict[str, Any]:
-    """The verdict on the claim of a run file, or on `epsilon`, by so many runs on each data set.
+    """The verdict on the claim of a run file, or on `epsilon`, by this many runs on each data set.
 
     `levels`: what all other rewards are, by arm; by default the claim's own data sets are tried.
     """

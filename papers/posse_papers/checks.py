@@ -434,7 +434,7 @@ def matches(
 
 @against(lambda slow, fast, times: [same("no difference", fast, slow)])
 def faster(measured: Measured, slow: str, fast: str, times: float) -> Finding:
-    """At every place one line is more than so many times another."""
+    """At every place one line is more than this many times another."""
     rows = []
     for x in measured.places(slow):
         found = combined(measured, (slow, x), (fast, x), (1.0, -times))

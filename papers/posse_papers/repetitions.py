@@ -76,8 +76,8 @@ def store(folder: Path) -> Store[Sample]:
 @cache
 def _text_of(module: str) -> str:
     """A digest of a module's text, and of what it takes from other modules of the papers."""
-    whose = vars(sys.modules[module]).values()
-    taken = {str(getattr(thing, "__module__", "")) for thing in whose}
+    members = vars(sys.modules[module]).values()
+    taken = {str(getattr(thing, "__module__", "")) for thing in members}
     names = sorted({module} | {name for name in taken if name.startswith("posse_papers.")})
     return digest(Path(str(sys.modules[name].__file__)) for name in names)
 

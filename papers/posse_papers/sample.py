@@ -37,7 +37,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def of_run(record: RunRecord, keep_log: bool, seconds: float) -> Sample:
-    """The sample of a run that took so many processor seconds."""
+    """The sample of a run that took this many processor seconds."""
     told = record.communication
     return Sample(
         status=record.status,

@@ -188,7 +188,7 @@ class SimulatedArms(ArmsTable, frozen=True, kw_only=True):
         return ""
 
     def check_agents(self, agents: int) -> None:
-        """Raise ValueError if the arms are not those of so many agents; they are."""
+        """Raise ValueError if the arms are not those of this many agents; they are."""
 
 
 class LabMeans(SimulatedArms, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from posse.arms.base import Arms, ArmsContext, LabMeans
 from posse.protocol.arrays import FloatArray
 
 _FEW = 16
-"""Up to so many sums are drawn one by one, which gives the same ones in less time."""
+"""Up to this many sums are drawn one by one, which gives the same ones in less time."""
 
 
 class BernoulliArms(LabMeans, frozen=True, kw_only=True, tag_field="kind", tag="bernoulli"):

@@ -192,10 +192,10 @@ class CsvArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="csv")
         for rank in ranks:
             if not (path := self._log(base, rank)).is_file():
                 continue
-            logs, whose, _ = self._read(path, rank, persons)
-            if persons is not None and whose is not None:
-                known += len(whose.names)
-                kept += sum(map(len, whose.first(persons.most)))
+            logs, persons_of, _ = self._read(path, rank, persons)
+            if persons is not None and persons_of is not None:
+                known += len(persons_of.names)
+                kept += sum(map(len, persons_of.first(persons.most)))
             for arm, log in enumerate(logs):
                 by_arm[arm].append(log)
                 if not len(log):
@@ -282,17 +282,17 @@ def _loaded(
         data = files.read(path)
     except OSError as error:
         raise unreadable(owner, path, error) from None
-    rows, whose, seen = read_log(
+    rows, persons_of, seen = read_log(
         path, count, owner, bounded=clip is None, data=data, columns=columns
     )
-    usable = None if whose is None or persons is None else whose.first(persons.most)
+    usable = None if persons_of is None or persons is None else persons_of.first(persons.most)
     content = Content(
         len(data),
         new_digest(data).digest(),
         tuple(map(print_of, rows)),
         columns._replace(person="", features=()),
     )
-    return _Loaded(tuple(rescale(log, clip) for log in rows), content, whose, usable, seen)
+    return _Loaded(tuple(rescale(log, clip) for log in rows), content, persons_of, usable, seen)
 
 
 def _clipped(logs: Sequence[FloatArray], low: float, high: float) -> str:

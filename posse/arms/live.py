@@ -40,7 +40,7 @@ class LiveArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="live
       "again" asks another request, a number in [0, 1] counts as the reward, "end" ends the run.
     - `durable`: a decision is on disk before it is answered, a reward before it is confirmed, in
       the file `store`.
-    - `open`: so many decisions may be open at a time; `rate`: requests a second over HTTP.
+    - `open`: this many decisions may be open at a time; `rate`: requests a second over HTTP.
     - `clip = [lo, hi]`: for rewards outside [0, 1], as of logs.
     """
 

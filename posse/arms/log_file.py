@@ -175,7 +175,7 @@ def _csv(
             # not strict, an open quote would swallow the rest
             reader = csv.reader(_lines(file, latest), strict=True, delimiter=columns.separator)
             names = next(reader, [])
-            arms, rewards, whose, *places_of_features = _columns(names, columns, owner, path)
+            arms, rewards, person_at, *places_of_features = _columns(names, columns, owner, path)
             whole = reader.line_num
             latest.clear()
             for row in reader:
@@ -201,7 +201,7 @@ def _csv(
                         raise LogError(f"{where}: {_NO_FEATURES}")
                     seen[arm].extend(features)
                 if person:
-                    if not (name := name_of(row[whose])):
+                    if not (name := name_of(row[person_at])):
                         raise LogError(f"{where}: names nobody in the column '{person}'")
                     numbers[arm].append(known[name])
                     places[arm].append(whole)
@@ -242,8 +242,8 @@ def _columns(names: Sequence[str], columns: LogColumns, owner: str, path: Path) 
                 f"'{first}'"
             )
     places = map(names.index, columns.features)
-    whose = names.index(person) if person else -1
-    return [names.index(arm), names.index(reward), whose, *places]
+    person_at = names.index(person) if person else -1
+    return [names.index(arm), names.index(reward), person_at, *places]
 
 
 def _is_row(line: str, arms: int, rewards: int, names: Sequence[str], columns: LogColumns) -> bool:
@@ -294,7 +294,7 @@ def _parquet(
         arms = _arms_of(table[columns.arm], columns)
         blank = table[columns.reward].is_null().to_numpy()
         rewards = table[columns.reward].cast(float64()).to_numpy()
-        whose = table[person].to_pylist() if person else []
+        persons = table[person].to_pylist() if person else []
         seen = np.array([table[name].cast(float64()).to_numpy() for name in columns.features])
     except (ArrowException, ValueError) as error:
         raise LogError(f"{owner}: {path} is not Parquet with numbers: {error}") from None
@@ -317,7 +317,7 @@ def _parquet(
     if not person:
         return Log(by_arm, None, features)
     known = NumberOfName()
-    names = [name_of(name) for name in whose]
+    names = [name_of(name) for name in persons]
     if "" in names:
         raise LogError(
             f"{owner}: {path}, row {names.index('')}: names nobody in the column '{person}'"

@@ -1,4 +1,4 @@
-"""The persons behind rewards, of each of whom only so many rewards are used."""
+"""The persons behind rewards, of each of whom only this many rewards are used."""
 
 import re
 import unicodedata

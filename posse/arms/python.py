@@ -191,8 +191,8 @@ class Python(Arms):
         try:
             pulled = self.target.pull(arm, count)
             if self.persons is not None:
-                pulled, whose = _pair(pulled)
-                names = [name_of(person) for person in np.asarray(whose, dtype=object).tolist()]
+                pulled, persons = _pair(pulled)
+                names = [name_of(person) for person in np.asarray(persons, dtype=object).tolist()]
             rewards = np.asarray(pulled, dtype=float)
         except (Exception, SystemExit) as error:
             raise ArmsError(f"{call} raised {defect.describe(error)}") from error

@@ -30,7 +30,7 @@ class TimedBuffer(RewardBuffer):
         self._ready: FloatArray | None = None
 
     def shortage(self, arms: tuple[int, ...], times: int) -> str:
-        """Empty if so many turns of these arms are left, else a sentence."""
+        """Empty if this many turns of these arms are left, else a sentence."""
         left, needed = self._timed.remaining(arms[0]), times * len(arms)
         if left is None or needed <= left:
             return ""
@@ -79,6 +79,6 @@ class TimedBuffer(RewardBuffer):
             self._queues[arm].extend(zip(comes, rewards[place], strict=True))
 
     def _have_come(self, arm: int, times: int) -> bool:
-        """Whether so many rewards of an arm, which were not used yet, have come by now."""
+        """Whether this many rewards of an arm, which were not used yet, have come by now."""
         queue = self._queues[arm]
         return len(queue) >= times and queue[times - 1][0] < self._timed.slot

@@ -64,7 +64,7 @@ def fewest(error: float = ERROR) -> int:
 
 
 def most_shown(runs: int, delta: float = 0.0, error: float = ERROR) -> float:
-    """The largest ε that so many runs on each data set can show: an event always, and never."""
+    """The largest ε that this many runs on each data set can show: an event always, and never."""
     half = runs // 2
     return float(epsilon_at_least(half, 0, half, delta, error)) if half else 0.0
 

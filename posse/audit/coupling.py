@@ -50,8 +50,8 @@ _CHANGES = (opposite, zeros, ones, first_arm, other_arms)
 
 _MOST_RUNS, _ENOUGH = 20, 600
 _DRAWS = {"laplace": 20_000, "gaussian": 4_000, "polya": 1_500, "coins": 1_000}
-"""Runs go on until so many numbers were noised, or there were so many runs; then their draws are
-made again until there are so many of a kind."""
+"""Runs go on until this many numbers were noised, or there were this many runs; then their draws
+are made again until there are this many of a kind."""
 
 COUPLED = _PAIRS * (1 + len(_CHANGES)) + 2 * MOST_OF_A_SEARCH + _MOST_RUNS
 """The most runs that coupled runs take."""

@@ -77,7 +77,7 @@ Runs = Sequence[Sequence[Sequence[Draw]]]
 
 def faults_of_law(runs: Runs) -> list[str]:
     """A sentence for each way in which noise is not what was asked for."""
-    found = []
+    sentences = []
     off_grid = _off_grid([d for run in runs for draws in run for d in draws])
     runs = [_with_shares(run) for run in runs]
     for kind in _MEAN:
@@ -90,26 +90,29 @@ def faults_of_law(runs: Runs) -> list[str]:
             for rank, draws in enumerate(run):
                 mine = [d for d in draws if d.kind == kind and len(d.given)]
                 by_agent.setdefault(rank, []).extend(d.noise for d in mine)
-                told = [d for d in mine if kind == "laplace" or d.scale > _COARSE]
-                first += [d.noise for d in (mine if kind == "share" else told)[:1]]
-                fine += [d.noise for d in told]
-                absolute += [d.noise * d.scale for d in told]
-                grain = max([grain, *(d.grain for d in told)])
-        noise = {rank: np.concatenate(of) for rank, of in by_agent.items() if of}
+                smooth = [d for d in mine if kind == "laplace" or d.scale > _COARSE]
+                first += [d.noise for d in (mine if kind == "share" else smooth)[:1]]
+                fine += [d.noise for d in smooth]
+                absolute += [d.noise * d.scale for d in smooth]
+                grain = max([grain, *(d.grain for d in smooth)])
+        noise = {rank: np.concatenate(parts) for rank, parts in by_agent.items() if parts}
         if not noise:
             continue
         everybody = np.concatenate(list(noise.values()))
         if fine:
             numbers = np.concatenate(fine)
-            found += [_none(numbers, grain), _used_twice(numbers, np.concatenate(absolute), grain)]
-        found += [_of_law(everybody, kind, "all agents")]
+            sentences += [
+                _none(numbers, grain),
+                _used_twice(numbers, np.concatenate(absolute), grain),
+            ]
+        sentences += [_of_law(everybody, kind, "all agents")]
         if first:
-            found += [_of_law(np.concatenate(first), kind, "agents' first numbers")]
-        found += [_of_law(of, kind, f"agent {rank}") for rank, of in noise.items()]
-        found += [_related(noise)]
-    found.append(off_grid)
-    found.append(_coins([d for run in runs for draws in run for d in draws if d.kind == "coins"]))
-    return [said for said in dict.fromkeys(found) if said][:4]
+            sentences += [_of_law(np.concatenate(first), kind, "agents' first numbers")]
+        sentences += [_of_law(own, kind, f"agent {rank}") for rank, own in noise.items()]
+        sentences += [_related(noise)]
+    coins = [d for run in runs for draws in run for d in draws if d.kind == "coins"]
+    sentences += [off_grid, _coins(coins)]
+    return [sentence for sentence in dict.fromkeys(sentences) if sentence][:4]
 
 
 def _off_grid(draws: list[Draw]) -> str:
@@ -162,10 +165,10 @@ def _of_law(noise: FloatArray, kind: str, whose: str) -> str:
     )
     if chance > _ERROR:
         return ""
-    of = float(np.abs(noise).mean()) / _MEAN[kind]
+    times = float(np.abs(noise).mean()) / _MEAN[kind]
     return (
         f"the noise of {whose} is not of the law that was asked for: {len(noise):,} numbers have "
-        f"{of:.3g} times its mean size"
+        f"{times:.3g} times its mean size"
     )
 
 
@@ -209,7 +212,7 @@ def _with_shares(run: Sequence[Sequence[Draw]]) -> list[list[Draw]]:
         own += [_as_laplace(draw) for draw in draws if draw.scale >= _COARSE and draw.shares > 1]
     for rank in range(len(run)):
         for number, first in enumerate(shares[rank]):
-            group = [of[number] for of in shares[rank : rank + first.shares] if number < len(of)]
+            group = [own[number] for own in shares[rank : rank + first.shares] if number < len(own)]
             if rank % first.shares or len(group) < first.shares or first.scale < _COARSE:
                 continue
             kept[rank].append(
@@ -226,8 +229,8 @@ def _used_twice(noise: FloatArray, absolute: FloatArray, grain: float) -> str:
     """A sentence if the same noise is in more than one number, at its scale or as it is."""
     from scipy import special  # noqa: PLC0415
 
-    for of, relative in ((np.abs(noise), False), (np.abs(absolute), True)):
-        ordered = np.sort(of[of > 0])
+    for sizes, relative in ((np.abs(noise), False), (np.abs(absolute), True)):
+        ordered = np.sort(sizes[sizes > 0])
         same = grain * ordered[1:] if relative else grain
         near = int((np.diff(ordered) <= same).sum())
         pairs = len(ordered) * (len(ordered) - 1) / 2
@@ -239,10 +242,10 @@ def _used_twice(noise: FloatArray, absolute: FloatArray, grain: float) -> str:
 
 def _related(noise: dict[int, FloatArray]) -> str:
     """A sentence if noise depends on noise a little before it, or on another agent's."""
-    cut = {rank: np.clip(of, -3, 3) for rank, of in noise.items()}
+    cut = {rank: np.clip(own, -3, 3) for rank, own in noise.items()}
     pairs: list[tuple[str, FloatArray, FloatArray]] = [
-        (f"that of {lag} before, at agent {rank}", of[lag:], of[:-lag])
-        for rank, of in cut.items()
+        (f"that of {lag} before, at agent {rank}", own[lag:], own[:-lag])
+        for rank, own in cut.items()
         for lag in range(1, _LAGS + 1)
     ]
     for rank, other in list(combinations(cut, 2))[:_PAIRS]:

@@ -27,7 +27,7 @@ _MOST_DRAWS = 500_000
 """Draws allowed to one agent in a run without a horizon: on some data such a run never ends."""
 
 _ASKING = 100
-"""Each request for rewards or a total counts as at least so many draws: it takes as long."""
+"""Each request for rewards or a total counts as at least this many draws: it takes as long."""
 
 _LEVELS = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (0.5, 0.5))
 """Constant rewards around the one that differs: its own arm's, and all other arms'."""

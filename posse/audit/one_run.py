@@ -63,7 +63,7 @@ class OneRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def chance(canaries: int, guesses: int, right: int, epsilon: float, delta: float = 0.0) -> float:
-    """At most the probability that so many guesses are right if a reward costs (ε, δ)."""
+    """At most the probability that this many guesses are right if a reward costs (ε, δ)."""
     from scipy import special  # noqa: PLC0415
 
     q = 1 / (1 + math.exp(-epsilon))
@@ -79,7 +79,7 @@ def chance(canaries: int, guesses: int, right: int, epsilon: float, delta: float
 def found_at_least(
     canaries: int, guesses: int, right: int, delta: float = 0.0, error: float = ERROR
 ) -> float:
-    """The lower bound on ε by so many right guesses."""
+    """The lower bound on ε by this many right guesses."""
     low, high = 0.0, 64.0
     if chance(canaries, guesses, right, low, delta) > error:
         return 0.0
@@ -93,7 +93,7 @@ def found_at_least(
 
 
 def power(canaries: int, claimed: float, delta: float, error: float) -> float:
-    """The probability that so many canaries refute a claim of ε where twice as much is spent."""
+    """The probability that this many canaries refute a claim of ε where twice as much is spent."""
     from scipy import special  # noqa: PLC0415
 
     guesses = canaries // 2

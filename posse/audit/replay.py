@@ -39,8 +39,8 @@ _FAR = 5.0
 """How far raw rewards lie beyond `arms.clip`, in widths of it."""
 
 _FURTHER, _FEW_PULLS, _MOST_PULLS = 4, 1_000, 1 << 24
-"""A run on other rewards is cut where an agent pulls so many times more than in any run on the run
-file's own, and these few; and any run at so many pulls. Equal arms are never told apart."""
+"""A run on other rewards is cut where an agent pulls this many times more than in any run on the
+run file's own, and these few; and any run at this many pulls. Equal arms are never told apart."""
 
 _UNBOUNDED = 1e6
 """What is added to a reward that has no bound."""
@@ -261,10 +261,10 @@ class Coupler:
     """Carries out runs of a plan, seen by an adversary; view "agent" sees `watched` agents.
 
     `runs` counts them, `cut` those that were cut; `pulls`: the most of an agent on the run file's
-    own rewards. `field`: hosts are those of the field. `lost`: an agent that is lost after so many
+    own rewards. `field`: hosts are those of the field. `lost`: an agent lost after this many
     frames. `own_arms`: rewards are the run file's own, untouched. `forge`: what
     arrives of a frame; a run may stand still then, or after a loss. `further`: a run on other
-    rewards is cut where an agent pulls so many times more. `frames`: how many went in the last run.
+    rewards is cut where an agent pulls this many times more. `frames`: those of the last run.
     """
 
     plan: Plan

@@ -87,7 +87,7 @@ class SearchOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SearchTask(msgspec.Struct, frozen=True, kw_only=True):
-    """A search by one process: every `stride`th try from `first` on, for so many seconds."""
+    """A search by one process: every `stride`th try from `first` on, for this many seconds."""
 
     document: bytes
     sees: AdversaryView
@@ -108,7 +108,7 @@ def search(
     watched: int = 1,
     jobs: int | None = None,
 ) -> SearchOutcome:
-    """SearchOutcome on so many cores; what is found first ends a process's search."""
+    """SearchOutcome on this many cores; what is found first ends a process's search."""
     count = jobs or cores()
     tasks = [
         SearchTask(
@@ -140,7 +140,7 @@ def search(
 
 
 def carry_out(task: SearchTask, most: int = 1 << 40) -> SearchOutcome:
-    """Carry out a task, at most so many tries."""
+    """Carry out a task, at most this many tries."""
     plan = decode_plan(task.document)
     hunt = Hunt(plan, task.sees, task.claimed, task.delta, task.watched)
     begun = monotonic()
@@ -290,7 +290,7 @@ class _Drawn:
     # --- what is done ----------------------------------------------------------------------------
 
     def _rewards(self, coupler: Coupler, run: CoupledRun, base: Rewards, count: int) -> None:
-        """Change so many rewards of one agent, as of one person, and see what that costs."""
+        """Change this many rewards of one agent, as of one person, and see what that costs."""
         chance, claim = self.chance, self.hunt.plan.reward_claim
         rank = chance.choice(sorted(run.used))
         places = [(arm, p) for arm, n in run.used[rank].items() for p in range(min(n, 5_000))]
@@ -350,24 +350,24 @@ class _Drawn:
         self._note("a log of persons")
         count = min(4 * hunt.most_pulls // _arms(plan) + 20, _MOST_ROWS)
         persons = max(2, count * _arms(plan) // (3 * most))
-        whose = [
+        owners = [
             [chance.choices(range(persons), k=count) for _ in range(_arms(plan))]
             for _ in range(plan.spec.agents.count)
         ]
         rank = chance.randrange(plan.spec.agents.count)
-        person = _soonest(list(zip(*whose[rank], strict=True)), most + 1)
+        person = _soonest(list(zip(*owners[rank], strict=True)), most + 1)
         level, values = chance.random(), (0.0, 1.0)
 
         def rewards(value: float) -> list[list[list[float]]]:
             return [
                 [[value if n == rank and p == person else level for p in arm] for arm in of_agent]
-                for n, of_agent in enumerate(whose)
+                for n, of_agent in enumerate(owners)
             ]
 
         runs: list[CoupledRun] = []
         for value in values:
             with tempfile.TemporaryDirectory(prefix="posse-audit-") as folder:
-                _write_logs(Path(folder), rewards(value), whose)
+                _write_logs(Path(folder), rewards(value), owners)
                 coupler = Coupler(
                     _of_persons(plan, folder, most), hunt.sees, field=True, own_arms=True
                 )
@@ -441,7 +441,7 @@ def _arms(plan: Plan) -> int:
 
 
 def _of_persons(plan: Plan, folder: str, most: int) -> Plan:
-    """The plan on logs in a folder, whose persons give at most so many rewards."""
+    """The plan on logs in a folder, whose persons give at most this many rewards."""
     spec = msgspec.structs.replace(
         plan.spec,
         arms=CsvArms(path="{rank}/log.csv", count=_arms(plan)),
@@ -462,8 +462,8 @@ def _soonest(rows: list[tuple[int, ...]], times: int) -> int:
     return rows[0][0]
 
 
-def _write_logs(folder: Path, rewards: list[Any], whose: list[Any]) -> None:
-    for rank, (given, of) in enumerate(zip(rewards, whose, strict=True)):
+def _write_logs(folder: Path, rewards: list[Any], owners: list[Any]) -> None:
+    for rank, (given, of) in enumerate(zip(rewards, owners, strict=True)):
         rows = [
             f"{arm},{reward!r},person {person}"
             for values, persons in zip(zip(*given, strict=True), zip(*of, strict=True), strict=True)
@@ -510,7 +510,7 @@ def _first(
 
 def _changed(
     base: Rewards,
-    whose: int,
+    owner: int,
     changed: dict[tuple[int, int], float],
     rank: int,
     arm: int,
@@ -519,7 +519,7 @@ def _changed(
 ) -> FloatArray:
     kept = base(rank, arm, rewards, places).copy()
     for (k, place), value in changed.items():
-        if (whose, k) == (rank, arm):
+        if (owner, k) == (rank, arm):
             kept[places == place] = value
     return kept
 
@@ -529,7 +529,7 @@ class _ByTurn:
     """Rewards by the number of an agent's pull, whatever its arm; one of `whose` is another."""
 
     salt: int
-    whose: int = COORDINATOR - 1
+    owner: int = COORDINATOR - 1
     turn: int = 0
     value: float = 0.0
     turns: Counter[int] = field(default_factory=Counter)
@@ -538,16 +538,16 @@ class _ByTurn:
         turns = self.turns[rank] + np.arange(len(places))
         self.turns[rank] += len(places)
         given = _spread(self.salt, rank, 0, rewards, turns)
-        if rank == self.whose:
+        if rank == self.owner:
             given[turns == self.turn] = self.value
         return given
 
 
 def _drawn_features(
-    salt: int, whose: int | None, at: int | None, rank: int, slot: int, features: FloatArray
+    salt: int, owner: int | None, at: int | None, rank: int, slot: int, features: FloatArray
 ) -> FloatArray:
     """Directions, of equal entries often; of one agent and slot alone, if these are given."""
-    if (whose is not None and rank != whose) or (at is not None and slot != at):
+    if (owner is not None and rank != owner) or (at is not None and slot != at):
         return features
     draws = np.random.default_rng([salt & 0xFFFF_FFFF, salt >> 32, rank + 1, slot])
     rows = draws.standard_normal(features.shape)

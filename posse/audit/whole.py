@@ -330,7 +330,7 @@ class Audit(Bench):
 
     @property
     def hopeless(self) -> str:
-        """A sentence if so many runs can refute the claim by no event; "" if they can."""
+        """A sentence if this many runs can refute the claim by no event; "" if they can."""
         claimed, delta = self.claimed, self.tested_delta
         if (
             claimed is None

@@ -108,7 +108,7 @@ class ImmediatePace(Pace):
 
     @abstractmethod
     def _tick(self, pulls: int) -> None:
-        """Set `now` after so many pulls (0 or more)."""
+        """Set `now` after this many pulls (0 or more)."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

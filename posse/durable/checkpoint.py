@@ -39,7 +39,7 @@ EVERY = 0.5
 replays what came since the last one."""
 
 _SHARE = 20
-"""Checkpoints take at most one part in so many of the processor time."""
+"""Checkpoints take at most one part in this many of the processor time."""
 
 _OF_HOSTS = (
     *(f"posse.agent.{module}." for module in ("host", "hybrid", "masking", "run", "tree")),

@@ -281,9 +281,9 @@ class Journal:
             about = dict(db.execute("SELECT name, value FROM about"))
             if not about.get("beginning"):
                 db.execute("UPDATE about SET value = ? WHERE name = 'owner'", (owner.encode(),))
-            elif (whose := about["owner"].decode()) != owner:
+            elif (named := about["owner"].decode()) != owner:
                 raise PosseError(
-                    f"{self.path} is the journal of another run or version ({whose}, and this is "
+                    f"{self.path} is the journal of another run or version ({named}, and this is "
                     f"{owner}); end that run first, or give it up with: posse abandon "
                     f"{self.path.parent}"
                 )

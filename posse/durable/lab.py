@@ -89,7 +89,7 @@ class LabLedger(Ledger):
         )
 
     def _entered(self, task: SpendingRequest, run: int, pulls: tuple[int, ...]) -> int:
-        """Write down that so many rewards of each arm are used; the number of the entry."""
+        """Write down that this many rewards of each arm are used; the number of the entry."""
         with self._opened():
             self._db.execute("BEGIN IMMEDIATE")
             self._recognise(self._content)

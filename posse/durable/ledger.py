@@ -553,7 +553,7 @@ class Ledger(Spending):
 
 
 def _contents(path: Path, sizes: Sequence[int]) -> dict[int, bytes]:
-    """By size, the hash of so many first bytes of a file, or of all if it has fewer."""
+    """By size, the hash of this many first bytes of a file, or of all if it has fewer."""
     digest, place, hashes = new_digest(), 0, {}
     try:
         with files.opened(path) as file:
@@ -573,8 +573,8 @@ def _known(ledger: sqlite3.Connection) -> Content | None:
     if log is None:
         return None
     size, digest = log
-    has = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'prints'"
-    if not ledger.execute(has).fetchone():  # a ledger from before has none
+    is_there = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'prints'"
+    if not ledger.execute(is_there).fetchone():  # a ledger from before is_there none
         return Content(size, digest)
     prints = ledger.execute("SELECT rows, digest FROM prints ORDER BY arm").fetchall()
     return Content(size, digest, tuple(prints))

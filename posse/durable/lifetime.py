@@ -150,8 +150,10 @@ def lifetime(connection: sqlite3.Connection, path: Path) -> Lifetime:
     always = [run.run for run in unknown]
     costs: dict[tuple[Losses, ...], float] = {}
     for pattern in _largest(patterns):
-        whose = [run for run in (*always, *pattern) if run in losses]
-        costs[tuple(sorted(losses[run] for run in whose))] = sum(charges[run][0] for run in whose)
+        spenders = [run for run in (*always, *pattern) if run in losses]
+        costs[tuple(sorted(losses[run] for run in spenders))] = sum(
+            charges[run][0] for run in spenders
+        )
     least_delta, exact = float(delta + slack) or LEAST_DELTA, 0.0
     for cost, most in sorted(costs.items(), key=lambda item: -item[1]):
         if most <= exact:  # it adds up to less than another's losses do
@@ -192,9 +194,9 @@ _read_losses = Packed[Losses](Losses).read
 
 def losses_of(connection: sqlite3.Connection) -> dict[int, Losses]:
     """What each run with an ε cost, by its number."""
-    has = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'losses'"
+    is_there = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'losses'"
     known: dict[int, bytes] = {}
-    if connection.execute(has).fetchone():  # a ledger from before has none
+    if connection.execute(is_there).fetchone():  # a ledger from before is_there none
         known = dict(connection.execute("SELECT run, losses FROM losses").fetchall())
     charged = "SELECT run, epsilon, delta FROM runs WHERE epsilon IS NOT NULL"
     return {

@@ -288,8 +288,8 @@ class PersonsLedger:
         with self._opened() as db:
             if (number := self._number(db, run)) is None:
                 return True
-            has = set(db.execute("SELECT arm, row FROM uses WHERE id = ?", (number,)))
-        return has >= {(arm, row) for arm, some in enumerate(rows) for row in some.tolist()}
+            noted = set(db.execute("SELECT arm, row FROM uses WHERE id = ?", (number,)))
+        return noted >= {(arm, row) for arm, some in enumerate(rows) for row in some.tolist()}
 
     def _number(self, db: sqlite3.Connection, run: int) -> int | None:
         row = db.execute(
@@ -327,10 +327,10 @@ class PersonsLedger:
         db.execute("DELETE FROM runs WHERE ledger = ? AND identity = ?", self._source)
         numbers = {run: self._enter(db, run, cost) for run, cost in costs.items()}
         for run, arm, first, last in used:
-            whose = persons.numbers[arm][first:last].tolist()
+            persons_of = persons.numbers[arm][first:last].tolist()
             db.executemany(
                 "INSERT INTO uses VALUES (?, ?, ?, ?)",
-                [(numbers[run], names[n], arm, row) for row, n in enumerate(whose, first)],
+                [(numbers[run], names[n], arm, row) for row, n in enumerate(persons_of, first)],
             )
 
     def _enter(self, db: sqlite3.Connection, run: int, cost: RunCost, *, held: bool = False) -> int:
@@ -424,7 +424,7 @@ class _Limits:
         self.most = self._privacy.rewards_per_person
 
     def rows(self, spent: Exposure, wanted: int) -> int:
-        """The most of `wanted` rows that the budget of a person allows who used so many before."""
+        """The most of `wanted` rows that a person's budget allows who used this many before."""
         if self._privacy.reuse == "unlimited":
             return wanted
         key = (tuple(sorted(spent.items())), wanted)
@@ -452,7 +452,7 @@ class _Limits:
 
 
 def person_cost(used: list[tuple[RunCost, int]], slack: float = 0.0) -> Guarantee | None:
-    """What so many rewards in each of several runs cost a person, at the sum of their δ or `slack`.
+    """What this many rewards in each of several runs cost a person, at their δ's sum or `slack`.
 
     None if a run has no ε.
     """
@@ -465,7 +465,7 @@ def person_cost(used: list[tuple[RunCost, int]], slack: float = 0.0) -> Guarante
 
 
 def _losses_of_person(used: list[tuple[RunCost, int]]) -> tuple[list[Losses], float] | None:
-    """What so many rewards in each of several runs may cost, and the sum of δ; None without an ε.
+    """What this many rewards in each of several runs may cost, and the sum of δ; None without an ε.
 
     Rewards at several agents of one run may be in the same sums, and move them together.
     """

@@ -68,7 +68,7 @@ class DeskSettings(msgspec.Struct, frozen=True, kw_only=True):
     clip: tuple[float, float] | None = None
     open: int = MOST_OPEN
     most_of_person: int | None = None
-    """None: no person is asked for; else so many rewards of each are used."""
+    """None: no person is asked for; else this many rewards of each are used."""
 
 
 class OpenDecision(msgspec.Struct):
@@ -189,7 +189,7 @@ class Desk:
         self._pool: list[int] = []
 
     def order(self, arms: Sequence[int], times: Sequence[int]) -> None:
-        """Hand out decisions until so many rewards of each of these arms have come in this run."""
+        """Hand out decisions until this many rewards of each of these arms came in this run."""
         self._exploring = ()
         self._wanted = [0] * self._arms
         for arm, count in zip(arms, times, strict=True):
@@ -244,43 +244,43 @@ class Desk:
         A `person` whose decision is open gets the same one again.
         """
         self.expire(now)
-        whose = self._hash(person) if person else b""
-        if whose and (known := self._known.get(whose)) is not None:
+        hashed = self._hash(person) if person else b""
+        if hashed and (known := self._known.get(hashed)) is not None:
             again = self._open[known]
             self.counts["repeated"] += 1
             return self._decision(known, again.arm, again.key)
         if not self._pool and not self.over:
             self._fill()
         if not self._pool:
-            return self._idle("over" if self.over else "waits", whose)
+            return self._idle("over" if self.over else "waits", hashed)
         if len(self._open) >= self.settings.open:
-            return self._idle("crowded", whose)
-        if not self._admitted(person, whose):
-            return self._idle("person", whose)
+            return self._idle("crowded", hashed)
+        if not self._admitted(person, hashed):
+            return self._idle("person", hashed)
         arm = self._pool.pop()
         number, key = self._next, secrets.randbits(48)
         self._next += 1
-        self._open[number] = decision = OpenDecision(self.run, arm, key, now, whose)
+        self._open[number] = decision = OpenDecision(self.run, arm, key, now, hashed)
         self._out[arm] += 1
-        if whose:
-            self._known[whose] = number
+        if hashed:
+            self._known[hashed] = number
         self.keeper.asked(number, decision)
         self.counts["decisions"] += 1
         return self._decision(number, arm, key)
 
-    def _admitted(self, person: str, whose: bytes) -> bool:
+    def _admitted(self, person: str, hashed: bytes) -> bool:
         """Whether a reward of this person may be used; it is then counted as used."""
         most = self.settings.most_of_person
         if most is None:
             return True
-        if not whose or self._persons[whose] >= most:
+        if not hashed or self._persons[hashed] >= most:
             return False
         if self.admit is not None and self.admit([person]) != [True]:
             return False
-        self._persons[whose] += 1
+        self._persons[hashed] += 1
         return True
 
-    def _idle(self, why: Idle, whose: bytes) -> Decision:
+    def _idle(self, why: Idle, hashed: bytes) -> Decision:
         arm, settings = self.answer if self.over else None, self.settings
         if arm is None:
             if settings.idle == "fixed":
@@ -289,7 +289,7 @@ class Desk:
                 arm = self._best()
                 arm = self.answer if arm is None else arm
         if arm is None:  # the same person is shown the same arm
-            draw = random.Random(whose) if whose else self._random
+            draw = random.Random(hashed) if hashed else self._random
             arm = draw.randrange(self._arms)
         self.counts[f"idle, {why}"] += 1
         return Decision(f"idle-{secrets.randbits(48):012x}", arm, settings.names[arm], why)

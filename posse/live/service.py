@@ -20,7 +20,7 @@ from posse.live.desk import Decision, Desk, DeskSettings, Memory, RewardRefusal,
 from posse.live.store import DecisionStore
 
 _SILENT = 3
-"""So many decisions that timed out one after another, without a reward between, are a failure."""
+"""This many decisions that timed out one after another, without a reward between, are a failure."""
 
 _TICK = 0.2
 """Seconds between two looks at decisions that may have timed out."""
@@ -112,7 +112,7 @@ class Service:
     def order(
         self, order: object, arms: tuple[int, ...], counts: Sequence[int], *, explore: bool
     ) -> None:
-        """What a machine's order wants: so many rewards of each arm in this run, or without end.
+        """What a machine's order wants: this many rewards of each arm in this run, or without end.
 
         The same object says the same again and costs nothing.
         """
@@ -128,7 +128,7 @@ class Service:
                 self._desk.order(arms, counts)
 
     def have(self, arms: Sequence[int], counts: Sequence[int]) -> bool:
-        """Whether so many rewards of each arm came and are on disk. `PosseError` if never will."""
+        """Whether this many rewards of each arm came and are on disk; `PosseError` if never."""
         if self.trouble:
             raise (DiskTrouble if self.store and self.store.trouble else PosseError)(self.trouble)
         return self._came(zip(arms, counts, strict=True))

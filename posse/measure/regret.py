@@ -77,7 +77,7 @@ class Regret:
         self._step = add_point(self._points, point, self._step)
 
     def costs(self, arms: int) -> list[float]:
-        """What one pull of each of so many arms costs."""
+        """What one pull of each of this many arms costs."""
         return [self._costs.sum_of((arm,)) for arm in range(arms)]
 
     def curve(self) -> FloatArray:
@@ -86,7 +86,7 @@ class Regret:
 
 
 _SLOTS = 4096
-"""So many slots are looked at at once."""
+"""This many slots are looked at at once."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

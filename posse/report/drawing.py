@@ -112,7 +112,7 @@ _BELOW = 0.42
 """How far a legend lies below the axes, in inches: below ticks and label."""
 
 _LINE = 46
-"""So many letters of a legend fit beside each other."""
+"""This many letters of a legend fit beside each other."""
 
 
 @contextmanager
@@ -258,7 +258,7 @@ def _legend(figure: Figure, axes: Axes) -> None:
 def note(
     axes: Axes, text: str, point: tuple[float, float], away: tuple[float, float], **more: Any
 ) -> None:
-    """A few small letters, so many points `away` from a place."""
+    """A few small letters, this many points `away` from a place."""
     look = {"va": "center", "fontsize": 9.5, "color": COLOUR["muted"], **more}
     axes.annotate(text, point, xytext=away, textcoords="offset points", **look)
 
@@ -273,7 +273,7 @@ _FAINTEST = 0.72
 def look(index: int, shades: int = 0) -> dict[str, Any]:
     """The colour of number `index` of several series.
 
-    With an order, such as that of a number that was varied, it is one of so many `shades`.
+    With an order, such as that of a number that was varied, it is one of this many `shades`.
     """
     if not shades:
         return {"color": SERIES[index % len(SERIES)]}

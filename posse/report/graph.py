@@ -17,14 +17,14 @@ Pair = tuple[int, int]
 Place = dict[int, tuple[float, float]]
 
 MOST_LINKS = 1000
-"""So many links are drawn at most, the heaviest: more are a grey disc."""
+"""This many links are drawn at most, the heaviest: more are a grey disc."""
 
 _CLASSES = 5
 _SMALL = 60
-"""Up to so many agents the slow and better layout is used."""
+"""Up to this many agents the slow and better layout is used."""
 
 _RANKED = 36
-"""Up to so many agents ranks are written."""
+"""Up to this many agents ranks are written."""
 
 _ROOM_FOR_RANK = 6.0
 """Times the size, so that a rank of two digits, as large as the legend's, fits into the mark."""

@@ -18,10 +18,10 @@ _BY = ((REGRET, "least regret", 1), (REWARDS, "most rewards", -1), (ROUNDS, "few
 """What series are judged by, the first that all have; what is best of it; 1 if less is better."""
 
 _FEW = 8
-"""Up to so many problems are named in a title."""
+"""Up to this many problems are named in a title."""
 
 _NAMED = 3
-"""Up to so many of those that are level are named in a title."""
+"""Up to this many of those that are level are named in a title."""
 
 _ERROR = 0.05
 """The probability that chance alone calls any of the differences of one problem clear."""

@@ -150,7 +150,7 @@ def _bound(series: Series) -> Bound | None:
 
 
 def of_runs(least: int, most: int | None = None) -> str:
-    """What a curve is of so many runs; of the fewest and the `most`, where there are several."""
+    """What a curve is of this many runs; of the fewest and the `most`, where there are several."""
     most = most or least
     if most == 1:
         return "One run."

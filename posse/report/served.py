@@ -28,7 +28,7 @@ _SHARE = 0.1
 """The largest share of a core's time for drawing."""
 
 _READER = 2.5 * EVERY
-"""Who asked within so many seconds still reads."""
+"""Who asked within this many seconds still reads."""
 
 _PATIENCE = 10.0
 """Seconds to wait for the first page; then a reader is asked to come again."""
@@ -90,7 +90,7 @@ class ServedPage:
             self._web.close()
 
     def was_asked(self, within: float = 0.0) -> bool:
-        """Whether anybody has asked for the page, or does so within so many seconds."""
+        """Whether anybody has asked for the page, or does so within this many seconds."""
         return self._found.wait(within)
 
     @property

@@ -44,7 +44,7 @@ OPERATOR = -2
 """The rank of an operator, who holds the coordinator's own secret key."""
 
 RandomBytes = Callable[[int], bytes]
-"""Draws so many bytes of secrets."""
+"""Draws this many bytes of secrets."""
 
 _RANK = re.compile("0|[1-9][0-9]*")
 _BYTES = 32

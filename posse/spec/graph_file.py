@@ -166,7 +166,7 @@ def generator(name: str) -> Callable[..., Any]:
 
 @contextmanager
 def bounded(name: str, agents: int, parameters: Any) -> Iterator[None]:
-    """A context in which a generator makes a graph of about so many agents; else `GraphError`.
+    """A context in which a generator makes a graph of about this many agents; else `GraphError`.
 
     No number in its parameters may be larger, and it may not run for much longer than the largest
     such graph takes: some generators make as many nodes as a power of a parameter.

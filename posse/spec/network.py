@@ -103,7 +103,7 @@ class NetworkSpec(LinkConditions, frozen=True, kw_only=True):
     links: tuple[LinkSpec, ...] = ()
 
     def check(self, agents: int) -> None:
-        """`SpecError` unless the regions and links are those of so many agents."""
+        """`SpecError` unless the regions and links are those of this many agents."""
         places: dict[int, str] = {}
         for region, members in self.regions.items():
             for rank in chain(*(_require(m, agents, "network.regions") for m in members)):
@@ -180,7 +180,7 @@ def _ranks(member: EndOfLink) -> range:
 
 
 def _require(member: EndOfLink, agents: int, key: str) -> range:
-    """The ranks of a member; `SpecError` if it has none, or not so many agents are there."""
+    """The ranks of a member; `SpecError` if it has none, or not this many agents are there."""
     ranks = _ranks(member)
     if not ranks:
         raise SpecError(key, f"'{member}' is neither coordinator, a rank, nor a range as \"0-3\"")

@@ -24,7 +24,7 @@ class Network:
     facts: NetworkFacts = field(default_factory=NetworkFacts)
 
     def fault(self, agents: int) -> str:
-        """What is wrong with this network of so many agents, to end a sentence with; else ""."""
+        """What is wrong with this network of this many agents, to end a sentence with; else ""."""
         if not len(self.neighbours) == len(self.knowledge) == agents:
             rows = (
                 f"{len(self.neighbours)} rows of neighbours and {len(self.knowledge)} of knowledge"

@@ -67,7 +67,7 @@ class ManyRuns:
 
 @dataclass(frozen=True)
 class Sent:
-    """What an agent sent to each of `targets`: so many messages of a kind, and their payload."""
+    """What an agent sent to each of `targets`: this many messages of a kind, and their payload."""
 
     kind: type[Message]
     targets: Sequence[int]

@@ -154,7 +154,7 @@ class Controlled(ABC):
         self._change(a, b, "jitter", seconds, seconds >= 0)
 
     def bandwidth(self, a: int, b: int, size: float) -> None:
-        """Let so many bytes through in a second, in each direction; 0 for as many as there are."""
+        """Let this many bytes through in a second, in each direction; 0 for all there are."""
         self._change(a, b, "bandwidth", size, size >= 0)
 
     def duplicate(self, a: int, b: int, share: float) -> None:

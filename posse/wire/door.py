@@ -101,7 +101,7 @@ FAST, FAST_AHEAD = 2 * GROWN, 8 << 20
 """If the process grew by the first (bytes) since the last look, the second replaces `AHEAD`."""
 
 SMALL = 6
-"""So many times what is ahead the process grows by small parts alone; an honest frame takes three
+"""This many times what is ahead the process grows by small parts alone; an honest frame takes three
 times its bytes in memory."""
 
 
@@ -155,7 +155,7 @@ class Growth:
         return resident() > self._before + GROWN
 
     def allowed(self, ahead: int, peers: int = 1) -> int:
-        """Bytes that `peers` together may be ahead, if all are ahead by so many; asked at a look.
+        """Bytes that `peers` together may be ahead, if all are ahead by this many; asked at a look.
 
         Somebody who fills the memory slowly is noticed, too: what is compared is the memory of the
         last look at which nobody was far ahead.
@@ -240,7 +240,7 @@ class Door:
             self._filter(self._admission.shares, self._admission.others)
 
     def _more_than(self, times: int) -> bool:
-        """Whether so many times the usual connections are there, closed or not."""
+        """Whether this many times the usual connections are there, closed or not."""
         return len(self._connections) > times * (self._agents + SPARE)
 
     def _shut_out(self) -> None:

@@ -33,7 +33,7 @@ class Restraint:
         self._look_at = 0.0
 
     def stood_still(self, seconds: float) -> None:
-        """This process did not listen for so many seconds: no peer is late for them."""
+        """This process did not listen for this many seconds: no peer is late for them."""
         self._until += seconds
 
     def look(self, now: float) -> None:

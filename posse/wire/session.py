@@ -61,7 +61,7 @@ _FAR = 1 << 24
 """A number further away is of another session."""
 
 CONFIRM_EVERY: Final = 64
-"""After so many frames taken, with nothing to send, a bare confirmation is sent. So a link on which
+"""After this many frames taken, with nothing to send, a bare confirmation goes. So a link on which
 one end only listens has 1.6 % more frames, and its sender keeps a few hundred."""
 
 MOST_FRAMES = 100_000
@@ -72,7 +72,7 @@ MOST_BYTES = 64 << 20
 
 
 LATE = 15
-"""After so many calls of `probe`, ten a second, without a confirmation, the other end is asked."""
+"""After this many calls of `probe`, ten a second, without a confirmation, it asks the other end."""
 
 SOON, SOON_AFTER = 2, 16
 """It is asked after `SOON` calls if `SOON_AFTER` frames were sent since it was last asked. In
@@ -287,7 +287,7 @@ class Session:
         self.resent += self.sent - self.confirmed
 
     def _send_oldest(self, most: int) -> None:
-        """Send the oldest frame again that is not confirmed, if it has at most so many bytes."""
+        """Send the oldest frame again that is not confirmed, if it has at most this many bytes."""
         for frame in islice(self._unconfirmed(), 1):
             if len(frame) > most:
                 return

@@ -388,7 +388,7 @@ def test_whose_only_run_is_over_leaves_without_its_coordinators_word(
 
 
 class Full(Journal):
-    """One on a disk that takes so many rows more."""
+    """One on a disk that takes this many rows more."""
 
     room = 100
 

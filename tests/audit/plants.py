@@ -81,7 +81,7 @@ def plan_of(mechanism: str) -> Plan:
 
 
 def find(mechanism: str, watched: int = 0) -> Coupling:
-    """What coupled runs find in a mechanism; `watched`: by who reads so many agents, if any."""
+    """What coupled runs find in a mechanism; `watched`: by who reads this many agents, if any."""
     plan = plan_of(mechanism)
     claim = plan.claim
     assert claim.epsilon is not None

@@ -55,7 +55,7 @@ def _one_row_more(patch: Patch) -> None:
 
 
 def _rows_by_arm(patch: Patch) -> None:
-    """Of each person so many rows of each arm, not of all together."""
+    """Of each person this many rows of each arm, not of all together."""
 
     def first(self: PersonOfRow, most: int) -> Any:
         one_by_one = [PersonOfRow(self.names, [n], [p]) for n, p in zip(*self[1:], strict=True)]
@@ -255,7 +255,7 @@ SEARCHED: dict[str, tuple[str, Callable[[Patch], None]]] = {
 
 
 def seek(plant: str, tries: int, mechanism: str = "", first: int = 0) -> SearchOutcome:
-    """What a search by so many tries finds of a fault, or in a mechanism without one (`honest`)."""
+    """What a search by this many tries finds of a fault, or in an `honest` mechanism."""
     _SHARED.clear()
     change = None
     if plant != "honest":

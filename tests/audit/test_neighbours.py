@@ -47,7 +47,7 @@ def test_one_reward_differs_however_rewards_are_used(side):
     "draw",
     [
         lambda own: own.draw(0, 1),
-        lambda own: own.draw(0, 100)[:1],  # so many are as much work, however they are asked for
+        lambda own: own.draw(0, 100)[:1],  # this many are as much work, however they are asked for
         lambda own: own.totals((0,), 1),
     ],
 )

@@ -100,7 +100,7 @@ def run_with(
     """A run with `theirs` agents in TypeScript, the first, and others of ours; each over relays.
 
     With `cut` all connections to the coordinator are reset several times, and those between agents
-    after so many bytes each.
+    after this many bytes each.
     """
     agents = plan.spec.agents.count
     heard = 0

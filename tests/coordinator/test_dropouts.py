@@ -43,7 +43,7 @@ AGENTS, ARMS = 6, 3
 class Link:
     """Agents and a server whose messages arrive in any order but that of each pair.
 
-    `losses`: after so many deliveries this agent is lost. `view`: all that the server got.
+    `losses`: after this many deliveries this agent is lost. `view`: all that the server got.
     """
 
     def __init__(self, dropouts, losses, seed=0, means=None):
@@ -67,7 +67,7 @@ class Link:
         self.view, self.words, self.status, self.times = [], {}, "", 0
 
     def play(self, rounds=1):
-        """Until the server has decided so many rounds, or the run ends."""
+        """Until the server has decided this many rounds, or the run ends."""
         self._server(self.server.handle(Started(), 0.0))
         for n, agent in enumerate(self.agents):
             self._agent(n, agent.handle(Started(), 0.0))

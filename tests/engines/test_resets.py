@@ -98,7 +98,7 @@ def test_links_between_agents_that_are_cut_after_some_bytes_change_nothing(
 def test_an_agent_that_says_more_than_is_kept_waits_for_the_connection_to_come_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """By the wall clock it would go on, and there is room for so many frames and no more."""
+    """By the wall clock it would go on, and there is room for this many frames and no more."""
     monkeypatch.setattr("posse.agent.uplink.Session", partial(Session, most_frames=1_000))
     plan = spec("central", 2, engine=ENGINE | {"clock": "wall"})
     parted: list[threading.Thread] = []

@@ -28,7 +28,7 @@ def test_it_has_msgpack_and_sockets_alone() -> None:
 
 @pytest.mark.parametrize("ours", [0, 1])
 def test_it_joins_and_its_vote_counts(ours: int, tmp_path: Path) -> None:
-    """With so many agents that an arm leaves by all their votes alone."""
+    """With this many agents that an arm leaves by all their votes alone."""
     plan = spec(
         "mase",
         ours + 1,

@@ -328,7 +328,7 @@ class Found(AssertionError):
 
 
 def search(count: int, first: int) -> int:
-    """Draw so many run files; print and keep what fails. The number of kinds of failure."""
+    """Draw this many run files; print and keep what fails. The number of kinds of failure."""
     known: set[str] = set()
     tried = 0
     load()

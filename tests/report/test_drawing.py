@@ -12,7 +12,7 @@ from posse.report.drawing import Chart, canvas, curve, large_numbers, look, poin
 
 
 def drawn(series: int) -> tuple[float, float]:
-    """The height of a figure of so many series, and that of its axes, in inches."""
+    """The height of a figure of this many series, and that of its axes, in inches."""
     times = np.array([0.0, 1.0])
     with canvas() as (figure, axes):
         for index in range(series):

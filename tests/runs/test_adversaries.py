@@ -68,7 +68,7 @@ class Carried(_Run):
         host.outbox.clear()
 
     def go_on(self, frames: int) -> None:
-        """Carry so many frames, and let agents act where none is left."""
+        """Carry this many frames, and let agents act where none is left."""
         for _ in range(frames):
             if self._coordinator.complete:
                 return

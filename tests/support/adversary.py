@@ -11,7 +11,7 @@ SECONDS = float(os.environ.get("ADVERSARY_SECONDS", "0"))
 
 
 def plays(machine: type[RuleBasedStateMachine], orders: int, steps: int) -> None:
-    """Draw so many orders of so many steps, and go on with others until `SECONDS` are over."""
+    """Draw this many orders of this many steps, and go on with others until `SECONDS` are over."""
     taken = 0
 
     class Counted(machine):  # type: ignore[misc, valid-type]

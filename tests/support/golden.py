@@ -28,7 +28,7 @@ class CountingArms:
         self._pulls = agent + 5  # the seed is another in each run of a `repeat`
 
     def skip(self, given: list[int]) -> None:
-        """Go on after so many rewards of each arm."""
+        """Go on after this many rewards of each arm."""
         self._pulls += sum(given)
 
     def pull(self, arm: int, count: int) -> list[float]:

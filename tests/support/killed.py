@@ -31,7 +31,7 @@ def logged(journal: Path) -> int:
 
 
 def kill_within(process: subprocess.Popen[str], journal: Path, size: int) -> bool:
-    """Kill the coordinator when its journal has so many bytes; False if it ended before."""
+    """Kill the coordinator when its journal has this many bytes; False if it ended before."""
     deadline = time.monotonic() + PATIENCE
     while process.poll() is None:
         assert time.monotonic() < deadline, "the coordinator wrote no journal"

@@ -36,7 +36,7 @@ def agents_with(
     graph: Graph, gamma: int, horizon: int, learners: list[CooperativeLearner]
 ) -> list[CooperativeAgent]:
     """One agent for each learner, each a cohort of its own; a learner that is there twice or more
-    often is that of a cohort of so many.
+    often is that of a cohort of this many.
     """
     cohorts: dict[int, Cooperation] = {}
     agents = []

@@ -35,7 +35,7 @@ _NOT = ("posse/engines/simulated", "posse/engines/start")
 
 
 LEAST = 103
-"""So many targets are reached by what is kept; it only grows."""
+"""This many targets are reached by what is kept; it only grows."""
 
 FOR_EVER = -1
 """As many draws as a trial makes."""
@@ -54,7 +54,7 @@ class KeptTrial(msgspec.Struct, frozen=True, omit_defaults=True):
     """A trial, and the targets that it reached first.
 
     Of kind "faults" it is a seed with its faults (None: those that it draws) in the simulator; of
-    another, of `tests.support.trials`, what its chance follows: a seed for so many draws, then the
+    another, of `tests.support.trials`, what its chance follows: a seed for some draws, then the
     next.
     """
 

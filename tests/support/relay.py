@@ -16,7 +16,7 @@ _RESET = struct.pack("ii", 1, 0)  # SO_LINGER: a close loses what was not sent y
 class Relay:
     """Passes on what comes at `endpoint`, a tcp address, to `target`, another.
 
-    `lasts`: the first connections are cut after so many bytes from who connected.
+    `lasts`: the first connections are cut after this many bytes from who connected.
     """
 
     def __init__(self, target: str, lasts: Iterable[float] = ()) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 
 def describe_run(system: str, agents: Any, arms: Any, **tables: Any) -> dict[str, Any]:
-    """A run file of so many agents and of Bernoulli arms of these means, or of these two tables.
+    """A run file of this many agents and of Bernoulli arms of these means, or of these two tables.
 
     A topology and an engine may be given by their kinds alone.
     """

@@ -75,7 +75,7 @@ def agent_processes() -> list[psutil.Process]:
 
 
 def after(messages: int, act: Callable[[], None]) -> Callable[[object], None]:
-    """An observer that acts once, when the coordinator has heard so many messages of a run."""
+    """An observer that acts once, when the coordinator has heard this many messages of a run."""
     heard = 0
 
     def observe(host: object) -> None:

@@ -54,7 +54,7 @@ Trial = Callable[[random.Random, Path], None]
 
 
 class Steered(random.Random):
-    """Chance that follows several seeds in turn, each for so many draws, the last for ever.
+    """Chance that follows several seeds in turn, each for this many draws, the last for ever.
 
     So a trial can begin as one did that reached something new, and then go another way.
     """

@@ -163,7 +163,7 @@ def test_a_peer_that_asks_again_and_again_is_answered_once_between_two_probes() 
 
 
 def asked(session: Session, looks: int) -> list[int]:
-    """At which of so many looks the other end was asked, and each -1 for a frame behind that."""
+    """At which of this many looks the other end was asked, and each -1 for a frame behind that."""
     at = []
     for look in range(1, looks + 1):
         session.probe()
@@ -176,7 +176,7 @@ def test_who_confirms_nothing_is_asked_soon_where_much_went_and_late_where_littl
     session, other = Session(), Session()
 
     def says(frames: int) -> bytes:
-        """So many frames that arrive and are confirmed, and one more."""
+        """This many frames that arrive and are confirmed, and one more."""
         for _ in range(frames):
             other.take(session.wrap(b"x"))
         other.confirm()

@@ -21,7 +21,7 @@ def rounds(equation: int, turns: int) -> int:
 
 
 def late(equation: int, turns: int) -> float:
-    """How likely the agent has fewer turns than it needs after so many rounds, over δ."""
+    """How likely the agent has fewer turns than it needs after this many rounds, over δ."""
     from scipy.stats import binom  # noqa: PLC0415
 
     return float(binom.cdf(turns - 1, rounds(equation, turns), _HALF)) / DELTA

@@ -270,7 +270,7 @@ def more(measured: Measured, xi: float, few: int, many: int) -> Finding:
 
 
 def cost_of_steps(kind: str, steps: int) -> float:
-    """The ε of a reward that is in so many releases, over the ε = .01 of one."""
+    """The ε of a reward that is in this many releases, over the ε = .01 of one."""
     one = 0.01
     match kind:
         case "basic":

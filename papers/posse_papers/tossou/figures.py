@@ -90,7 +90,7 @@ def begins(samples: list[Sample]) -> float:
 
 @against(lambda line, times: [beside("learning as early as at ε = 1", {line: f"{_FIRST}: {line}"})])
 def begins_late(measured: Measured, line: str, times: float) -> Finding:
-    """A line has not begun to learn when so many times as long has passed as it takes at ε = 1."""
+    """A line has not begun to learn after this many times as long as it takes at ε = 1."""
     late, early = (measured.runs[name, 0.0] for name in (line, f"{_FIRST}: {line}"))
     first = begins(early)
     if times * first > _T:

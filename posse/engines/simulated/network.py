@@ -144,13 +144,13 @@ class Path:
     dropped_since: float | None = None
 
     @classmethod
-    def under(cls, has: LinkConditions) -> "Path":
+    def under(cls, conditions: LinkConditions) -> "Path":
         """The way that a run file declares; what is lost the system sends again."""
         return cls(
-            has.delay or 0.0,
-            has.jitter or 0.0,
-            resent=has.loss or 0.0,
-            bandwidth=has.bandwidth or math.inf,
+            conditions.delay or 0.0,
+            conditions.jitter or 0.0,
+            resent=conditions.loss or 0.0,
+            bandwidth=conditions.bandwidth or math.inf,
         )
 
     @property
@@ -675,7 +675,7 @@ class Connector:
             self._again()
 
     def close(self, linger: float = 0.0) -> None:
-        """Connect no more; what was sent still goes out, for so many seconds."""
+        """Connect no more; what was sent still goes out, for this many seconds."""
         self.closed = True
         self.until = self.network.schedule.now + (linger if self.waiting else -1.0)
         if self.end is not None and self.end.open:

@@ -49,7 +49,7 @@ class TurnSchedule:
         heapq.heappush(self._due, (max(when, self.now), next(self._order), act))
 
     def call_later(self, seconds: float, act: Callable[[], None]) -> None:
-        """Act after so many seconds."""
+        """Act after this many seconds."""
         self.call_at(self.now + seconds, act)
 
     @property

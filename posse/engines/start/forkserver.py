@@ -16,6 +16,7 @@ import functools
 import gc
 import logging
 import os
+import resource  # noqa: F401  (the world's, when an agent reports: half a MB in each)
 import select
 import signal
 import struct
@@ -74,7 +75,7 @@ _GRACE = 3.0
 _MANY = 8
 """Agents per core above which they count as many."""
 _CROWD = 32
-"""From so many agents on it pays to look at all objects once: that takes a tenth of a second."""
+"""From this many agents on it pays to look at all objects once: that takes a tenth of a second."""
 _BEHIND = 5
 """Niceness added to agents: the coordinator then gets three times the core time of an agent."""
 

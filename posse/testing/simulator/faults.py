@@ -1,7 +1,7 @@
 """What goes wrong in a simulated run: plain data, drawn from a seed.
 
-A fault begins after so many frames have come, so that it can hit any moment of a run, and so many
-seconds `later`, as few frames come while another fault lasts. It lasts so many seconds. `ends` are
+A fault begins after its number of frames, so that it can hit any moment of a run, and some seconds
+`later`, as few frames come while another fault lasts. It `lasts` some seconds. `ends` are
 ranks: a process, several, or the two ends of a link.
 """
 
@@ -180,7 +180,7 @@ def draw(
     links: Sequence[tuple[int, int]],
     kinds: Sequence[str] = KINDS,
 ) -> list[InjectedFault]:
-    """The faults of a seed, for a run whose undisturbed course has so many frames."""
+    """The faults of a seed, for a run whose undisturbed course has this many frames."""
     chance = random.Random(f"faults {seed}")
     drawn: list[InjectedFault] = []
     number = chance.randint(1, _MOST)
@@ -243,7 +243,7 @@ def draw_for_ever(
 
 
 def draw_per_process(seed: int, agents: int) -> int:
-    """How many agents share a process, in a run of so many."""
+    """How many agents share a process, in a run of this many."""
     chance = random.Random(f"processes {seed}")
     return chance.randint(2, agents) if agents > 1 and chance.random() < _SHARED else 1
 

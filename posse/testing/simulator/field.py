@@ -54,7 +54,7 @@ def write_logs(cluster: SimulatedCluster) -> None:
 
 @functools.cache
 def _log(rank: int, rewards: int) -> str:
-    """The log of an agent, with so many rewards of each arm."""
+    """The log of an agent, with this many rewards of each arm."""
     draws = np.random.default_rng(rank).random((rewards, len(_MEANS))) < _MEANS
     rows = [f"{arm},{int(draw)}" for row in draws for arm, draw in enumerate(row)]
     return "\n".join(["arm,reward", *rows]) + "\n"

@@ -13,7 +13,7 @@ from posse.seam.steps import Declined, ManyRuns, Sent, measure_payloads
 from posse_systems.dubey2020.messages import Bundle, DuplicatesRow, HopsRow
 
 _TOGETHER = 1 << 15
-"""Numbers that are added up at once: so many stay in the processor's cache."""
+"""Numbers that are added up at once: this many stay in the processor's cache."""
 
 _LARGEST = 1 << 20
 """Bytes of a bundle's items."""
@@ -144,7 +144,7 @@ class Spread:
 
 
 def _bytes_of(sizes: IntArray) -> IntArray:
-    """The bytes by which so many bytes of items make a bundle's payload longer."""
+    """The bytes by which this many bytes of items make a bundle's payload longer."""
     return np.array([_more(size) for size in sizes.tolist()])
 
 

@@ -533,7 +533,7 @@ def claim_batched_means(context: ClaimContext) -> Claim:
 
 
 class HopDelay(msgspec.Struct):
-    """Messages that travelled so many hops, and the slots they took on average."""
+    """Messages that travelled this many hops, and the slots they took on average."""
 
     messages: int
     mean_slots: float

@@ -127,10 +127,10 @@ def _draw_cycles(alive: BoolArray, generator: np.random.Generator) -> Iterator[I
     place, order = sizes.copy(), np.zeros(alive.shape, dtype=np.int64)
     while True:
         restarting = place == sizes
-        lots = np.where(
+        drawn = np.where(
             alive[restarting], generator.random((restarting.sum(), alive.shape[1])), 2.0
         )
-        order[restarting], place[restarting] = lots.argsort(axis=1), 0
+        order[restarting], place[restarting] = drawn.argsort(axis=1), 0
         yield order[users, place]
         place += 1
 

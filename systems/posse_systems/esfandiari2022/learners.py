@@ -75,8 +75,8 @@ class AnonymousLearner(ABC):
         """
         means = self.means()
         candidates = self.alive & (means == means.max(axis=1, keepdims=True))
-        lots = self.ties.random(means.shape)
-        chosen: IntArray = np.where(candidates, lots, -1.0).argmax(axis=1)
+        drawn = self.ties.random(means.shape)
+        chosen: IntArray = np.where(candidates, drawn, -1.0).argmax(axis=1)
         return chosen
 
 

@@ -141,7 +141,7 @@ class AnonymousParameters(GroupParameters, frozen=True, kw_only=True):
 
     cluster_size: Annotated[
         Annotated[int, Meta(ge=1)] | None,
-        Meta(description="U, if it is known that every arm keeps so many users"),
+        Meta(description="U, if it is known that every arm keeps this many users"),
     ] = None
     decomposition: DecompositionKind = "lp"
     learning_rate: Annotated[

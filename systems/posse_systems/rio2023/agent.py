@@ -36,10 +36,10 @@ from posse_systems.rio2023.messages import (
 )
 
 _NEAR = 192
-"""An agent looks at so many activations first: it mostly acts within these."""
+"""An agent looks at this many activations first: it mostly acts within these."""
 
 _FIRST = 1 << 12
-"""So many radii are computed once for all agents."""
+"""This many radii are computed once for all agents."""
 
 _TOO_LONG = (
     "epoch {} would take it beyond 2^53 pulls: the means of the {} arms left cannot be told apart "

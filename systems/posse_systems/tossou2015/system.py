@@ -165,7 +165,7 @@ def _make_private(context: AgentContext) -> AgentMachine:
 
 
 def _make_counter(context: AgentContext, streams: int) -> ContinualCounter:
-    """A private counter for so many streams of rewards."""
+    """A private counter for this many streams of rewards."""
     p: PrivateTdfsParameters = context.parameters
     kinds: dict[str, Callable[..., ContinualCounter]] = {
         "hybrid": HybridNodes if context.field else HybridSums,
@@ -263,13 +263,13 @@ def plays_with_bound(*, epsilon: float, players: int, as_printed: bool) -> Plays
     The paper prints λ_0 in both terms, so the best is 1 (`as_printed`). Equation 24 of its proof
     gives 1 - λ_0 in the first term, which is used otherwise.
     """
-    lots = np.array([1.0]) if as_printed else np.linspace(0.01, 0.99, 99)
-    rest = lots if as_printed else 1 - lots
+    exponents = np.array([1.0]) if as_printed else np.linspace(0.01, 0.99, 99)
+    rest = exponents if as_printed else 1 - exponents
 
     def plays(gap: float, t: FloatArray) -> FloatArray:
         logs = np.log(np.maximum(t, 1.0))[..., None]
         noise = (8 * logs / (gap * rest * epsilon)) ** 2.25
-        chance = 8 * logs / (lots * gap) ** 2
+        chance = 8 * logs / (exponents * gap) ** 2
         most: FloatArray = np.maximum(noise, chance).min(axis=-1)
         return 1 + most / players + 2 * np.pi**2 / (3 * players**2)
 

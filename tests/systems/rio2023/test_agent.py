@@ -51,7 +51,7 @@ def test_local_test_equals_the_slow_form(seed: int) -> None:
 
 @pytest.mark.parametrize("index", [0, 5, 191, 192, 399, 400])
 def test_lookahead_finds_the_first_activation_that_fires(index: int) -> None:
-    """Two means that differ by twice the radius of so many samples, and by nothing but that."""
+    """Two means that differ by twice the radius of this many samples, and by nothing but that."""
     voter = MaseVoter(2, 0.5, Told())
     voter.handle(Started(), 0.0)
     radius = successive_elimination_radius(np.array([index + 1]), 2, voter.failure)
