@@ -3,7 +3,6 @@
 import contextlib
 import itertools
 import json
-import tomllib
 from collections.abc import Sequence
 from datetime import datetime
 from functools import cached_property, partial
@@ -18,6 +17,7 @@ from posse.durable.batch import Piece, Store
 from posse.durable.made_by import made_by
 from posse.errors import InputError
 from posse.gates import files
+from posse.gates.decode import from_toml
 from posse.plan import Plan
 from posse.results.record import RunRecord
 from posse.results.result import Result
@@ -111,8 +111,8 @@ class RunDirectory:
                 )
             return
         try:
-            kept = msgspec.convert(tomllib.loads(files.text(path)), RunSpec)
-        except (OSError, ValueError, RecursionError) as error:
+            kept = msgspec.convert(from_toml(files.text(path)), RunSpec)
+        except (OSError, ValueError) as error:
             raise InputError(f"{path} is not what posse run wrote ({error})") from None
         mine = fingerprint(self._plan.spec, without=PATIENCE)
         differ = differences(fingerprint(kept, without=PATIENCE), mine)

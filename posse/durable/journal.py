@@ -36,7 +36,7 @@ import msgspec
 import numpy as np
 
 from posse.errors import DiskTrouble, InputError, PosseError
-from posse.gates import files
+from posse.gates import files, owners
 from posse.gates.databases import DISK, Disk, connect, plain
 from posse.gates.decode import Packed, unpacked
 from posse.gates.signatures import SignedRegister
@@ -264,7 +264,7 @@ class Journal:
         except OSError as error:
             why = f"cannot be written: {error.strerror}"
             raise DiskTrouble(str(self._unusable(why))) from None
-        if status.st_uid != os.geteuid() or status.st_mode & 0o077:
+        if not owners.is_private(status):
             # whoever can write it decides what a restart goes on from
             raise self._unusable("is open to others (chmod 600), or belongs to another user")
         db = self._disk.database(self.path, timeout=0.0)

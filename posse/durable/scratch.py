@@ -5,7 +5,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from posse.gates import files
+from posse.gates import files, owners
 from posse.gates.locks import take
 
 _PREFIX = "posse-"
@@ -43,7 +43,7 @@ def clear() -> None:
     for folder in {Path(tempfile.gettempdir()), Path("/tmp")}:
         for left in folder.glob(f"{_PREFIX}*/{_LOCK}"):
             with contextlib.suppress(OSError):
-                if left.parent.lstat().st_uid == os.getuid():
+                if owners.is_own(left.parent.lstat()):
                     _clear(left)
 
 

@@ -7,6 +7,7 @@ one, so ruff forbids it.
 """
 
 import json
+import tomllib
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
@@ -54,4 +55,14 @@ def from_json(text: bytes | str, kind: Any = Any, table: Callable[..., Any] | No
         read = json.loads(text, object_pairs_hook=table)
         return msgspec.convert(read, kind, str_keys=True)
     except (ValueError, RecursionError, msgspec.ValidationError) as error:
+        raise Undecodable(printable(str(error))) from None
+
+
+def from_toml(text: str) -> dict[str, Any]:
+    """A table from TOML, or `Undecodable`."""
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise Undecodable("it is nested too deeply") from None
+    except ValueError as error:  # also for a number with too many digits
         raise Undecodable(printable(str(error))) from None

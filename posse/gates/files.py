@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, TypeVar
 
 from posse.errors import InputError
+from posse.gates import owners
 
 MOST = 1 << 30
 """Bytes of the largest file that is read whole, unless less is problem."""
@@ -195,10 +196,7 @@ def make_private(folder: Path) -> None:
     """Make a folder for its owner alone, unless it is there; `OSError` if it is somebody else's."""
     folder.mkdir(mode=0o700, exist_ok=True)
     status = folder.lstat()
-    whose = status.st_uid if hasattr(os, "geteuid") else None
-    if not stat.S_ISDIR(status.st_mode) or (
-        whose is not None and (whose != os.geteuid() or status.st_mode & 0o077)
-    ):
+    if not stat.S_ISDIR(status.st_mode) or not owners.is_private(status):
         raise PermissionError(errno.EPERM, "it is not this user's alone", str(folder))
 
 

@@ -29,18 +29,32 @@ def changed_by(path: Path, *, above: bool = False) -> str:
     for place, status in found[above:]:
         whose = of(place, status)
         sticky = place is not found[0][0] and status.st_mode & stat.S_ISVTX
-        if whose and (whose == _OWNER or not sticky):
-            return f"{place} can be written by {whose.format(status.st_uid)}"
+        if whose and (stranger(status) or not sticky):
+            return f"{place} can be written by {whose}"
     return ""
 
 
-_OWNER = "another user (uid {})"
+def is_own(status: os.stat_result) -> bool:
+    """Whether a file or folder is this user's."""
+    return not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
+
+
+def is_private(status: os.stat_result) -> bool:
+    """Whether a file or folder is this user's, and nobody else may read or write it."""
+    return not hasattr(os, "geteuid") or (is_own(status) and not status.st_mode & 0o077)
+
+
+def stranger(status: os.stat_result) -> str:
+    """Whose a file or folder is that is neither this user's nor root's, else ""."""
+    if is_own(status) or status.st_uid == 0:
+        return ""
+    return f"another user (uid {status.st_uid})"
 
 
 def of(path: Path, status: os.stat_result) -> str:
     """Who besides its owner, or root, can write this file or folder; "" if nobody can."""
-    if status.st_uid not in (0, os.geteuid()):
-        return _OWNER
+    if whose := stranger(status):
+        return whose
     if status.st_mode & stat.S_IWOTH:
         return "another user: everybody"
     if status.st_mode & stat.S_IWGRP and not _is_alone(status.st_gid, path):

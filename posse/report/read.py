@@ -2,7 +2,6 @@
 
 import contextlib
 import csv
-import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -22,7 +21,7 @@ from posse.durable.sweep import SWEEP
 from posse.durable.sweep import read as read_sweep
 from posse.errors import InputError, PosseError
 from posse.gates import files
-from posse.gates.decode import from_json, unpacked
+from posse.gates.decode import from_json, from_toml, unpacked
 from posse.operate.live import LiveState, read_live
 from posse.own_code import folders_of
 from posse.protocol.control import LinkCount
@@ -176,7 +175,7 @@ def read(path: Path, *, trust: bool = False) -> Series:
     """
     try:
         text = _text(path / SPECIFICATION)
-        spec = msgspec.convert(tomllib.loads(text), RunSpec)
+        spec = msgspec.convert(from_toml(text), RunSpec)
         document, failure = _document(path)
         state, age = read_live(path) or (None, 0.0)
         if failure is None:  # the result is there; agents are still being released

@@ -81,8 +81,7 @@ def read(path: Path, *, secret: bool = False) -> str:
     with file:
         status = os.fstat(file.fileno())
         _check_owner(path, status)
-        ours = not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
-        readers = stat.S_IRWXO | (stat.S_IRWXG if ours else 0)
+        readers = stat.S_IRWXO | (stat.S_IRWXG if owners.is_own(status) else 0)
         if secret and hasattr(os, "geteuid") and status.st_mode & readers:
             raise InputError(f"{path} is readable by others; run: chmod 600 {path}")
         if hasattr(os, "geteuid") and status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
@@ -103,7 +102,5 @@ def write(path: Path, text: str) -> None:
 
 
 def _check_owner(path: Path, status: os.stat_result) -> None:
-    if hasattr(os, "geteuid") and status.st_uid not in (0, os.geteuid()):
-        raise InputError(
-            f"{path} belongs to another user (uid {status.st_uid}), who could change it"
-        )
+    if whose := owners.stranger(status):
+        raise InputError(f"{path} belongs to {whose}, who could change it")

@@ -21,7 +21,6 @@ import re
 import secrets
 import struct
 import time
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,13 +28,13 @@ from typing import BinaryIO
 
 import tomli_w
 import zmq
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from zmq.utils import z85
 
 from posse.errors import InputError, PosseError
 from posse.gates import files, locks
+from posse.gates.decode import Undecodable, from_toml
 from posse.protocol.masking import agrees
-from posse.protocol.signing import Register, Signer, is_weak
+from posse.protocol.signing import Register, Signer, is_weak, public_of
 from posse.security import files as key_files
 
 ALLOWLIST = "allowlist.toml"
@@ -110,8 +109,7 @@ class KeyPair:
     @property
     def public_keys(self) -> Public:
         """The public keys, which others may know."""
-        signs = Ed25519PrivateKey.from_private_bytes(self.signing).public_key().public_bytes_raw()
-        return Public(self.public, signs)
+        return Public(self.public, public_of(self.signing))
 
 
 @dataclass
@@ -437,8 +435,8 @@ def _write_allowlist(path: Path, listed: dict[int, Public]) -> None:
 
 def _toml(path: Path, text: str, what: str) -> dict[str, object]:
     try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        return from_toml(text)
+    except Undecodable as error:
         raise InputError(f"{path} is not {what}: {error}; make it with posse keys") from None
 
 

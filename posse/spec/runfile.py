@@ -2,7 +2,6 @@
 
 import re
 import shlex
-import tomllib
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +13,7 @@ from msgspec import Meta
 from posse.arms import ArmsSpec
 from posse.errors import InputError, SpecError
 from posse.gates import files
+from posse.gates.decode import Undecodable, from_toml
 from posse.gates.shown import printable
 from posse.protocol.bounds import MOST_AGENTS
 from posse.protocol.machine import OnMissing, Variant
@@ -155,15 +155,13 @@ def read(path: str | Path, overrides: Sequence[Override] = ()) -> dict[str, Any]
         raise SpecError(str(path), f"is a folder{_describe_folder(Path(path))}") from None
     except OSError as error:
         raise SpecError(str(path), f"cannot be read: {error.strerror}") from None
-    except ValueError as error:  # also for a number with too many digits
-        raise SpecError(str(path), f"is not TOML: {printable(str(error))}") from None
+    except ValueError as error:
+        raise SpecError(str(path), f"is not TOML: {error}") from None
     except TypeError:
         problem = (
             f"{path!r:.60} is not a run file; give its path, its content as a dict, or a RunSpec"
         )
         raise InputError(problem) from None
-    except RecursionError:
-        raise SpecError(str(path), "is nested too deeply") from None
     base = str(Path(path).resolve().parent)
     try:
         base.encode()
@@ -175,10 +173,10 @@ def read(path: str | Path, overrides: Sequence[Override] = ()) -> dict[str, Any]
 def _read_toml(text: str) -> dict[str, Any]:
     """The content of a run file, in which `.5` and `5.` are numbers, too."""
     try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        with suppress(tomllib.TOMLDecodeError):
-            return tomllib.loads(_BARE_POINT.sub(_complete, text))
+        return from_toml(text)
+    except Undecodable:
+        with suppress(Undecodable):
+            return from_toml(_BARE_POINT.sub(_complete, text))
         raise
 
 
@@ -202,7 +200,7 @@ def _split(override: str) -> tuple[str, Any]:
 
 def parsed(text: str) -> Any:
     """The value as TOML reads it, otherwise as a string. `.5` and `5.` are numbers, too."""
-    with suppress(tomllib.TOMLDecodeError):
+    with suppress(Undecodable):
         return _read_toml(f"value = {text}")["value"]
     return text
 

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from posse.errors import PosseError, SpecError
-from posse.gates import files
+from posse.gates import files, owners
 from posse.gates.files import RESERVE
 
 _PER_AGENT = 2
@@ -180,13 +180,13 @@ def _of_user(proc: Path) -> int | None:
     """How many threads this user may still start; None without a limit, as for root."""
     import resource  # noqa: PLC0415  (Windows has none)
 
-    most, user = resource.getrlimit(resource.RLIMIT_NPROC)[0], os.getuid()
-    if most < 0 or user == 0:
+    most = resource.getrlimit(resource.RLIMIT_NPROC)[0]
+    if most < 0 or os.getuid() == 0:
         return None
     has = 0
     for process in proc.glob("[0-9]*"):
         try:
-            if process.stat().st_uid == user:
+            if owners.is_own(process.stat()):
                 has += len(os.listdir(process / "task"))
         except OSError:  # it ended
             continue
