@@ -26,6 +26,7 @@ from posse.operate.live import LiveState, read_live
 from posse.own_code import folders_of
 from posse.protocol.control import LinkCount
 from posse.results.record import Detail, NetworkFacts, RunRecord
+from posse.results.result import FORMAT
 from posse.results.verdict import Truth, VerdictLine, verdict
 from posse.spec.runfile import RunSpec
 from posse.system import find_system, ours
@@ -221,7 +222,10 @@ def _text(path: Path) -> str:
 def _document(path: Path) -> tuple[dict[str, Any], str | None]:
     """What came of the series; where it ended early its finished runs, and why it did."""
     if (path / RESULT).is_file() and not (path / FAILURE).is_file():
-        return from_json(_text(path / RESULT), dict[str, Any]), None
+        document = from_json(_text(path / RESULT), dict[str, Any])
+        if (made := document.get("format", FORMAT)) != FORMAT:
+            raise ValueError(f"its format is {made!r:.20}, and this posse reads {FORMAT}")
+        return document, None
     failure = "there is neither a result nor a failure: the run is still going on, or was killed"
     if (path / FAILURE).is_file():
         failure = str(from_json(_text(path / FAILURE), dict[str, Any])["error"])

@@ -14,6 +14,9 @@ from posse.results.verdict import Truth, VerdictLine, arm_names, drawn_anew, ver
 Links = Literal["local", "keys", "insecure"]
 """All on one machine; with CURVE keys; on several machines without keys."""
 
+FORMAT = 1
+"""That of the document: see `posse.results.document`."""
+
 NO_KEYS = (
     "insecure: the links had no keys; whoever reached them could join, read and change messages"
 )
@@ -94,6 +97,7 @@ class Result(msgspec.Struct, kw_only=True):
     def document(self) -> dict[str, Any]:
         """The one document that `posse run --json` prints."""
         return {
+            "format": FORMAT,
             "system": self.system,
             "variant": self.variant,
             "engine": self.engine,
