@@ -27,7 +27,6 @@ from posse.measure.account import Account
 from posse.measure.regret import Regret
 from posse.protocol import control
 from posse.protocol.arrays import FloatArray
-from posse.protocol.cohort import Cohort
 from posse.protocol.errors import (
     Contradiction,
     Equivocation,
@@ -441,7 +440,6 @@ def _machine(
             ),
             generator=chance.generator,
             secret=chance.secret,
-            cohort=chance.sources.cohort or Cohort(),
             field=field,
             signer=signer,
             contexts=_contexts(setup, chance),

@@ -10,7 +10,6 @@ from setuptools import Extension, setup
 
 COMPILED = [
     "dubey2020/agent",
-    "dubey2020/arrivals",
     "dubey2020/byzantine",
     "dubey2020/destination",
     "dubey2020/flooding",
@@ -27,14 +26,13 @@ EXACT = ["-ffp-contract=off"]
 
 
 def compiled() -> list[Extension]:
-    """The modules above by mypyc, and the kernel, which works on NumPy's memory, by Cython."""
-    from Cython.Build import cythonize  # noqa: PLC0415  (a plain build has neither)
+    """The modules above, by mypyc."""
     from mypyc.build import mypycify  # noqa: PLC0415
 
-    kernel = Extension("posse_systems.dubey2020.kernel", ["posse_systems/dubey2020/kernel.pyx"])
     files = [f"posse_systems/{name}.py" for name in COMPILED]
-    modules = mypycify(files, opt_level="2", debug_level="0", group_name="posse_systems")
-    modules += cythonize([kernel], build_dir="build/cython", quiet=True)
+    modules: list[Extension] = mypycify(
+        files, opt_level="2", debug_level="0", group_name="posse_systems"
+    )
     for module in modules:
         module.extra_compile_args += EXACT
     return modules
@@ -43,6 +41,6 @@ def compiled() -> list[Extension]:
 if not os.environ.get("POSSE_COMPILE") or "editable_wheel" in sys.argv:
     setup()
 elif {"egg_info", "dist_info"} & {*sys.argv}:  # pip asks for requirements before it installs them
-    setup(setup_requires=["cython>=3.1", "mypy>=2.4", "posse-bandits"])
+    setup(setup_requires=["mypy>=2.4", "posse-bandits"])
 else:
     setup(ext_modules=compiled())

@@ -118,7 +118,7 @@ def two_faced(system: System) -> System:
         half = (len(context.neighbours) + 1) // 2
         return TwoFaced(
             truth,
-            make(replace(context, cohort=type(context.cohort)())),
+            make(context),
             frozenset(context.neighbours[:half]),
             frozenset(context.neighbours[half:]),
             context.knowledge[_BEST],

@@ -27,7 +27,6 @@ from posse.measure.traffic import Meter
 from posse.plan import Plan
 from posse.protocol import control
 from posse.protocol.arrays import FloatArray, IntArray
-from posse.protocol.cohort import Cohort
 from posse.protocol.control import LinkCount
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.message import Message, kind_name
@@ -109,7 +108,7 @@ class _Rows:
         arms: list[Arms] = []
         costs: dict[str, list[list[float]]] = {}
         for number in numbers:
-            of_run = replace(sources, cohort=Cohort(spec.agents.count))
+            of_run = replace(sources, common={})
             for rank in range(spec.agents.count):
                 chance = Chance(of_run, False, spec.seed, number, rank)
                 arms.append(chance.arms(spec.arms, spec.agents.count, spec.base))

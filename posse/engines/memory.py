@@ -33,7 +33,6 @@ from posse.hosts.sources import Sources
 from posse.live.service import hush
 from posse.measure.numbers import named
 from posse.plan import Plan
-from posse.protocol.cohort import Cohort
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import COORDINATOR, Received
 from posse.protocol.wire import read_header
@@ -95,14 +94,13 @@ def _by_machines(
 ) -> RunRecord:
     network = plan.network(number)
     stamp = monotonic_ns if plan.clock == "wall" else lambda: 0
-    cohort = Cohort(plan.spec.agents.count)
     wire: Near = deque()
     # a tap, the field and the wall clock need each frame at the moment it is sent
     near = None if tap or plan.field or plan.clock == "wall" else wire
-    sources = replace(sources or of_this_machine(stamp), cohort=cohort, near=near)
+    sources = replace(sources or of_this_machine(stamp), common={}, near=near)
     agents: list[AgentHost] = []
     systems.know(plan.system, plan.spec.system)
-    with own_code.aside(), _collecting_seldom(cohort.size):
+    with own_code.aside(), _collecting_seldom(plan.spec.agents.count):
         coordinator = CoordinatorHost(plan, network, number, sources, observe, serial)
         encoded, carried = b"", None
         for rank, setup in enumerate(agent_setups(plan, network)):

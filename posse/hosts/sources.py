@@ -9,7 +9,7 @@ a user's arms.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from posse.hosts.endpoint import Near
 from posse.hosts.spending import Spending, keep_none
 from posse.measure.regret import ArmCosts, MovingRegret, Regret
 from posse.protocol.arrays import FloatArray
-from posse.protocol.cohort import Cohort
 from posse.protocol.control import LinkCount, ResourceUse
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.noise import Noise
@@ -65,7 +64,7 @@ class Sources:
     `real_noise` the lab draws its noise from `noise` too, as audits do
     `spending`  opens an agent's ledger in the field, from its arms, the run file's folder, its rank
     `entering`  opens the ledger in which a run of the lab is entered, if its rewards are real
-    `cohort`    the agents of a run that share this process, None if each has its own
+    `common`    what is the same for all agents of a run, by name; None if each has its own process
     `near`      takes messages between hosts of this process, None if all go as frames
     `at_once`   carries what is in a coordinator's outbox, so that the first of several agents has
                 its frame while the others' are made; None if all wait for the host to return
@@ -85,7 +84,7 @@ class Sources:
     signer: Callable[[int, bytes], Signer | None] = lambda agents, name: None
     spending: Callable[[ArmsSpec, str, int], Spending] = keep_none
     entering: Callable[[ArmsSpec, str, int], Spending] = keep_none
-    cohort: Cohort | None = None
+    common: dict[str, Any] | None = None
     near: Near | None = None
     real_noise: bool = False
     at_once: Callable[[], None] | None = None
@@ -206,8 +205,13 @@ class Chance:
 
     def once(self, name: str, make: Callable[[], Same]) -> Same:
         """Make what all agents of a run compute alike, once if they share this process."""
-        cohort = self.sources.cohort
-        return make() if cohort is None else cohort.once(name, make)
+        common = self.sources.common
+        if common is None:
+            return make()
+        if name not in common:
+            common[name] = make()
+        same: Same = common[name]
+        return same
 
     def _generator(self, rank: int, purpose: Purpose) -> np.random.Generator:
         if self.field:

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from posse.protocol.arrays import FloatArray
-from posse.protocol.cohort import Cohort
 from posse.protocol.machine import OnMissing
 from posse.protocol.noise import Noise
 from posse.protocol.signing import Signer
@@ -70,7 +69,7 @@ class AgentContext(_Context):
     `neighbours` are ranks, never the graph. `knowledge` is what the system's `Wiring` tells this
     agent about the topology (its next hop to a sink, the delay to wait). `secret` returns 32 bytes
     for a key. In the `field` it comes from the operating system, as do noise and `generator`.
-    `signer` is set if agents sign what others pass on. `cohort` holds the agents of this process.
+    `signer` is set if agents sign what others pass on.
     `contexts(slot)` are the features of the arms in that slot, shape (arms, features), which is
     seen before the pull; None if arms have none.
     """
@@ -79,7 +78,6 @@ class AgentContext(_Context):
     neighbours: tuple[int, ...]
     noise: Noise
     secret: Callable[[Purpose], bytes]
-    cohort: Cohort
     contexts: Callable[[int], FloatArray] | None = None
 
 

@@ -241,11 +241,11 @@ def _forgotten(patch: Patch, mechanism: str) -> str | None:
     if mechanism == "private-ucb":
 
         def forgotten(release: Any) -> Any:
-            def last(self: Any, arm: int, n: int, row: int) -> Any:
-                mean = self.sums[row, arm] / n
-                effects = release(self, arm, n, row)
+            def last(self: Any, arm: int, n: int) -> Any:
+                mean = self.sums[arm] / n
+                effects = release(self, arm, n)
                 if n == self.releases[3]:
-                    self.sent_means[row, arm] = mean
+                    self.sent_means[arm] = mean
                 return effects
 
             return last
@@ -268,19 +268,19 @@ def _raw_count(patch: Patch, mechanism: str) -> str | None:
         return "no count is sent"
 
     def raw(release: Any) -> Any:
-        def counted(self: Any, arm: int, n: int, row: int) -> Any:
-            ones = self.sums[row, arm]
-            effects = release(self, arm, n, row)
-            self.sent_counts[row, arm] += min(ones, n - self.sent_counts[row, arm])
+        def counted(self: Any, arm: int, n: int) -> Any:
+            ones = self.sums[arm]
+            effects = release(self, arm, n)
+            self.sent_counts[arm] += min(ones, n - self.sent_counts[arm])
             return effects
 
         return counted
 
     def early(release: Any) -> Any:
-        def counted(self: Any, arm: int, n: int, row: int) -> Any:
-            ones = self.sums[row, arm]
-            effects = release(self, arm, n, row)
-            self.sent_counts[row, arm] -= ones > 0
+        def counted(self: Any, arm: int, n: int) -> Any:
+            ones = self.sums[arm]
+            effects = release(self, arm, n)
+            self.sent_counts[arm] -= ones > 0
             return effects
 
         return counted

@@ -38,7 +38,6 @@ from posse.system import get_system
 from posse.system.network import Network
 from posse.wire.broadcast import BroadcastSession
 from posse.wire.session import Session
-from posse_systems.dubey2020.arrivals import Arrivals
 from tests.runs.test_golden import CASES
 from tests.support.golden import taken, without_clock_and_chance, write_logs
 from tests.support.paced import Run, buffer
@@ -60,7 +59,7 @@ class BroughtBack:
 
     def __init__(self, sources: Sources, field: bool, every: int, count: int) -> None:
         self._journal = Journal(Path("none"), "")
-        self._sources = record_sources(self._journal, replace(sources, cohort=None), field=field)
+        self._sources = record_sources(self._journal, replace(sources, common=None), field=field)
         self._every, self._count = every, count
 
     def __getattr__(self, name: str) -> Any:
@@ -176,7 +175,6 @@ def test_what_hosts_are_made_of_comes_back_compiled_too() -> None:
         *(Conductor(2), SharedClock(GroupArms(rewards, 2, 2, None)), WallClock(monotonic_ns)),
         *(SharedPace(run), SlotPace(run, rewards), WallPace(run, rewards, monotonic_ns, False)),
         *(VirtualPace(run, rewards, activity), Session(1), BroadcastSession(1, b"", 2)),
-        Arrivals([(1,), (0,)], 2, 2, 8, ([0, 1], [], [8, 8])),
     ):
         outside = {"run": run, "rewards": rewards, "clock": monotonic_ns, "print": print}
         outside["system"] = get_system("cooperative-ucb")

@@ -25,7 +25,6 @@ from posse.errors import PosseError
 from posse.hosts.endpoint import Endpoint
 from posse.plan import prepare
 from posse.protocol import control
-from posse.protocol.cohort import Cohort
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.signing import HASH_BYTES, Signer
 from posse.wire.sources import of_this_machine
@@ -138,7 +137,7 @@ class LiesInARun(RuleBasedStateMachine):
     def begins(self, shape: tuple[str, str], frames: int, forges: bool, loses: bool) -> None:
         plan = PLANS[shape]
         network = plan.network(0)
-        sources = replace(of_this_machine(lambda: 0), cohort=Cohort(4))
+        sources = replace(of_this_machine(lambda: 0), common={})
         self.host = CoordinatorHost(plan, network, 0, sources)
         self.agents = [AgentHost(s, n, sources) for n, s in enumerate(agent_setups(plan, network))]
         for agent in self.agents:

@@ -20,9 +20,8 @@ from posse.protocol.machine import (
     Turn,
 )
 from posse.topologies.graphs import Graph
-from posse_systems.dubey2020.agent import Cooperation, CooperativeAgent, SharedMeans
-from posse_systems.dubey2020.arrivals import NewMessages, Records
-from posse_systems.dubey2020.flooding import CooperativeLearner, Flood, SeenMessages
+from posse_systems.dubey2020.agent import CooperativeAgent, SharedMeans
+from posse_systems.dubey2020.flooding import CooperativeLearner, Flood
 from posse_systems.dubey2020.messages import Bundle
 
 Tamper = Callable[[int, int, Bundle], list[Bundle]]
@@ -35,36 +34,20 @@ def as_it_is(sender: int, to: int, bundle: Bundle) -> list[Bundle]:
 def agents_with(
     graph: Graph, gamma: int, horizon: int, learners: list[CooperativeLearner]
 ) -> list[CooperativeAgent]:
-    """One agent for each learner, each a cohort of its own; a learner that is there twice or more
-    often is that of a cohort of this many.
-    """
-    cohorts: dict[int, Cooperation] = {}
+    """One agent for each learner."""
     agents = []
     for rank, learner in enumerate(learners):
-        if id(learner) not in cohorts:
-            known = SeenMessages(graph.agents, gamma, learner.message.dtype, len(learner.message))
-            cohorts[id(learner)] = Cooperation(learner, known)
-        cohort = cohorts[id(learner)]
-        flood = Flood(rank, graph.neighbours[rank], cohort.seen)
-        agents.append(CooperativeAgent(horizon, cohort, flood))
+        near, record = graph.neighbours[rank], learner.message.dtype
+        flood = Flood(rank, near, graph.agents, gamma, record)
+        agents.append(CooperativeAgent(horizon, learner, flood))
     return agents
 
 
-def alone(records: Records) -> NewMessages:
-    """What a cohort of one has heard, each once."""
-    here = np.zeros(len(records), dtype=np.int64)
-    return NewMessages(records, np.arange(len(records)), here, records["origin"].astype(np.int64))
-
-
-def means_agents(
-    graph: Graph, gamma: int, arms: int, horizon: int, *, together: bool = False
-) -> list[CooperativeAgent]:
-    """Agents of `cooperative-ucb`, each for itself or all `together` in one cohort."""
-    M = graph.agents
-    ties = [np.random.default_rng(rank) for rank in range(M)]
-    learners: list[CooperativeLearner] = [SharedMeans(arms, ties, M, (0.0, 1.0), M)] * M
-    if not together:
-        learners = [SharedMeans(arms, [of], M, (0.0, 1.0)) for of in ties]
+def means_agents(graph: Graph, gamma: int, arms: int, horizon: int) -> list[CooperativeAgent]:
+    """Agents of `cooperative-ucb`."""
+    learners: list[CooperativeLearner] = [
+        SharedMeans(arms, np.random.default_rng(rank), (0.0, 1.0)) for rank in range(graph.agents)
+    ]
     return agents_with(graph, gamma, horizon, learners)
 
 

@@ -212,12 +212,10 @@ def message(
     due = release_counts(epsilon, V, 3)
 
     def release(changed: bool) -> bool:
-        agent = PrivateMeans(
-            2, [ties], 1, epsilon=epsilon, variant=variant, noise=[noise], releases=due
-        )
+        agent = PrivateMeans(2, ties, epsilon=epsilon, variant=variant, noise=noise, releases=due)
         pulled = []
         for t, reward in enumerate((float(changed), 0.5, 0.0), start=1):
-            pulled += agent.choose([t])
+            pulled.append(agent.choose(t))
             agent.learn(pulled[-1], reward)
         first, _, third = pulled
         counts = agent.message["counts"][0]

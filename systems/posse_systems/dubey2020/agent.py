@@ -1,7 +1,7 @@
 """The agents of private and byzantine-proof cooperation (Dubey and Pentland 2020).
 
 `CooperativeAgent` goes through the slots: decide, pull, learn, send, listen. Its learner decides
-what to pull and what to send. One learner serves all agents of a process (`posse.protocol.cohort`):
+what to pull and what to send:
 
 `SharedMeans`          `cooperative-ucb`, in this file
 `PrivateMeans`         `private-ucb`; `DoublingMeans` if `releases` is "doubling"
@@ -79,66 +79,22 @@ from posse.seam.messages import (
     Variant,
 )
 from posse.seam.noise import Noise, Release
-from posse_systems.dubey2020.arrivals import NewMessages, Records
 from posse_systems.dubey2020.corruption import Corruption
-from posse_systems.dubey2020.flooding import CooperativeLearner, Faults, Flood, SeenMessages
+from posse_systems.dubey2020.flooding import CooperativeLearner, Faults, Flood
 from posse_systems.dubey2020.messages import (
     OPTIMISM,
     Bundle,
     DuplicatesRow,
     HopsRow,
+    Records,
     confidence_bonus,
     exploration_slots,
     means_record,
     noise_scale,
 )
 
-try:
-    from posse_systems.dubey2020 import kernel
-except ImportError:  # not compiled
-    kernel = None  # type: ignore[assignment]
-
-
 LARGEST_REWARD: Final = 1e12
 """Larger rewards are refused as infinite: the honest ones would be lost in a sum with them."""
-
-
-def argmax_rows(index: FloatArray, ties: Sequence[np.random.Generator]) -> list[int]:
-    """The argmax of each row; ties are broken at random."""
-    arms = []
-    for row, generator in zip(index.tolist(), ties, strict=True):
-        highest = max(row)
-        if row.count(highest) == 1:
-            arms.append(row.index(highest))
-        else:
-            leaders = [arm for arm, value in enumerate(row) if value == highest]
-            arms.append(leaders[generator.integers(len(leaders))])
-    return arms
-
-
-@dataclass(slots=True)
-class Cooperation:
-    """The shared state of a cohort; `due` are the agents that have heard all of their slot."""
-
-    learner: CooperativeLearner
-    seen: SeenMessages
-    due: list["CooperativeAgent"] = field(default_factory=list)
-
-    def decide(self) -> None:
-        """Every agent that is due learns what it heard, begins its next slot and chooses an arm."""
-        due = sorted(self.due, key=lambda agent: agent.flood.row)
-        self.due.clear()
-        floods = [agent.flood for agent in due if agent.flood.slot and agent.flood.neighbours]
-        for slot in sorted({flood.slot for flood in floods}):
-            in_slot = [flood for flood in floods if flood.slot == slot]
-            if len(in_slot) > 1 or not self.seen.hear_repeated(in_slot[0], self.learner):
-                self.learner.hear(self.seen.merge(in_slot, self.learner))
-        for agent in due:
-            agent.flood.begin_slot()
-        slots = [agent.flood.slot for agent in due]
-        arms = self.learner.choose(slots, [agent.flood.row for agent in due])
-        for agent, arm in zip(due, arms, strict=True):
-            agent.arm = arm
 
 
 _AWAIT_TURN: Final[AgentEffects] = (AwaitTurn(),)
@@ -154,11 +110,11 @@ class CooperativeAgent:
     """
 
     horizon: int
-    cohort: Cooperation
+    learner: CooperativeLearner
     flood: Flood
     corruption: Corruption | None = None
     waiting: bool = False
-    arm: int | None = None
+    due: bool = False
 
     @property
     def awaited(self) -> int:
@@ -186,62 +142,46 @@ class CooperativeAgent:
             raise RemoteProtocolError("out-of-turn", type(refused).__name__)
         return self._go_on() if self.waiting and self.flood.complete else ()
 
+    def _go_on(self) -> AgentEffects:
+        self.waiting, self.due = False, True
+        return _AWAIT_TURN
+
+    def _act(self) -> AgentEffects:
+        if not self.due:
+            raise LocalProtocolError("it was given a turn that it did not ask for")
+        self.due, flood = False, self.flood
+        if flood.slot and flood.neighbours:
+            self.learner.hear(flood.merge(self.learner))
+        flood.begin_slot()
+        refused = [Refuse(reason, count=n) for reason, n in flood.refused.items()]
+        refused += [Refuse("equivocation", proof=proof) for proof in flood.proofs]
+        flood.refused.clear()
+        flood.proofs.clear()
+        return [*refused, Pull((self.learner.choose(flood.slot),), 1)]
+
     def _learn(self, arm: int, reward: float) -> AgentEffects:
         flood = self.flood
-        effects = self.cohort.learner.learn(arm, reward, flood.row)
+        effects = self.learner.learn(arm, reward)
         if flood.neighbours:
-            own = self.cohort.learner.message[flood.row : flood.row + 1]
+            own = self.learner.message
             if self.corruption is not None:
                 own = own.copy()  # the agent's own record stays true
                 self.corruption.corrupt(own, flood.relayed, flood.slot)
             effects.append(Broadcast(flood.bundle(own)))
         if flood.slot == self.horizon:
-            most = int(self.cohort.learner.pulls[flood.row].argmax())
+            most = int(self.learner.pulls.argmax())
             return [*effects, *self._closing(), Finish("horizon", most)]
         self.waiting = not flood.complete
         return effects if self.waiting else [*effects, *self._go_on()]
 
-    def _go_on(self) -> AgentEffects:
-        self.waiting = False
-        self.cohort.due.append(self)
-        return _AWAIT_TURN
-
-    def _act(self) -> AgentEffects:
-        if self.arm is None:
-            self.cohort.decide()
-        arm, self.arm = self.arm, None
-        if arm is None:
-            raise LocalProtocolError("it was given a turn that it did not ask for")
-        refused = [Refuse(reason, count=n) for reason, n in self.flood.refused.items()]
-        refused += [Refuse("equivocation", proof=proof) for proof in self.flood.proofs]
-        self.flood.refused.clear()
-        self.flood.proofs.clear()
-        return [*refused, Pull((arm,), 1)]
-
     def _closing(self) -> list[AgentEffect]:
         """For the lab: duplicates, and messages and delays by distance."""
-        seen, row = self.cohort.seen, self.flood.row
-        seen.settle()
-        by_hops = zip(seen.hop_counts[row].tolist(), seen.hop_slots[row].tolist(), strict=True)
+        flood = self.flood
+        by_hops = zip(flood.hop_counts.tolist(), flood.hop_slots.tolist(), strict=True)
         return [
-            Note(DuplicatesRow(int(seen.duplicates[row]))),
+            Note(DuplicatesRow(flood.duplicates)),
             *(Note(HopsRow(d, n, slots)) for d, (n, slots) in enumerate(by_hops) if n),
         ]
-
-
-@dataclass(slots=True)
-class HeardPlacement:
-    """Where a slot's new messages were put, kept because the next slot's often go to the same rows.
-
-    `cell` is that of `NewMessages`. `heard_rows` are the flat rows of `SharedMeans.heard` that the
-    messages go to, and `counts` those in the messages. `in_order`: the messages are one for each
-    row, in order, and can be copied without an index.
-    """
-
-    cell: IntArray
-    heard_rows: IntArray
-    in_order: bool
-    counts: FloatArray
 
 
 @dataclass(slots=True)
@@ -255,175 +195,105 @@ class SharedMeans(CooperativeLearner):
     over the latest message of every other agent m' that has a mean of arm k. The agent's own
     message, which Q_m contains, is left out: its rewards would count twice.
 
-    Counts and sums are kept side by side as 2K numbers. `own_numbers`, shape (rows, 2K), has the
-    agents' own n_k and s_k, of which `pulls` and `sums` are views. `heard[i]`, shape (rows, 2K),
-    has the n'_k and n'_k v'_k of `origins[i]`, 0 where there is no mean; `counts` and `weighted`
-    are its views. `sent_means` and `sent_counts` are views of `message`. `parsed` caches the
-    numbers of the latest records, `placement` where the last new messages went. A product with
-    `ones`, K of them, adds up counts.
+    Counts and sums are kept side by side as 2K numbers. `own_numbers` has the agent's own n_k and
+    s_k, of which `pulls` and `sums` are views. `heard[i]` has the n'_k and n'_k v'_k of
+    `origins[i]`, 0 where there is no mean; `counts` and `weighted` are its views, shape
+    (origins, K). `sent_means` and `sent_counts` are views of `message`.
     """
 
-    agents: int
     reward_range: tuple[float, float] | None = None
-    rows: int = 1
     own_numbers: FloatArray = field(init=False)
     sums: FloatArray = field(init=False)
     heard: FloatArray = field(init=False)
     counts: FloatArray = field(init=False)
     weighted: FloatArray = field(init=False)
     origins: IntArray = field(init=False)
-    parsed: tuple[Records, FloatArray, FloatArray] | None = None
-    placement: HeardPlacement | None = None
-    ones: FloatArray = field(init=False)
     sent_means: FloatArray = field(init=False)
     sent_counts: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
-        self.own_numbers = np.zeros((self.rows, 2 * self.arms))
+        self.own_numbers = np.zeros(2 * self.arms)
         self.pulls, self.sums = self.halves(self.own_numbers)
-        self.message = np.zeros(self.rows, dtype=means_record(self.arms))
-        self.ones = np.ones(self.arms)
-        self.sent_means, self.sent_counts = self.message["means"], self.message["counts"]
+        self.message = np.zeros(1, dtype=means_record(self.arms))
+        self.sent_means, self.sent_counts = self.message["means"][0], self.message["counts"][0]
         self.sent_means[:] = np.nan
         self.origins = np.zeros(0, dtype=np.int64)
         self.add_origins(self.origins)
 
     def add_origins(self, origins: IntArray) -> None:
         """Extend `heard` to these origins, which are sorted and contain the present ones."""
-        heard = np.zeros((len(origins), self.rows, 2 * self.arms))
+        heard = np.zeros((len(origins), 2 * self.arms))
         if len(self.origins):
             heard[np.searchsorted(origins, self.origins)] = self.heard
-        self.origins, self.heard, self.placement = origins, heard, None
+        self.origins, self.heard = origins, heard
         self.counts, self.weighted = self.halves(heard)
 
     def halves(self, numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Views of the counts and the sums, K each, in arrays of 2K."""
         return numbers[..., : self.arms], numbers[..., self.arms :]
 
-    def choose_by_index(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
+    def index(self, t: int) -> FloatArray:
         """Algorithm 2, lines 6 to 8. An arm without a mean from anybody comes first."""
-        if self.rows == 1 and (arm := self.compiled_argmax(math.log(slots[0]))) >= 0:
-            return [arm]
-        log: float | FloatArray = math.log(slots[0])
-        if slots.count(slots[0]) < len(slots):
-            log = np.array([math.log(t) for t in slots])[:, None]
-        indices, known = list(rows), self.own() + self.others()
-        N, sums = self.halves(known if self.rows == 1 else known.take(indices, axis=0))
-        unknown = np.count_nonzero(N) < N.size
-        least = np.maximum(N, 1.0) if unknown else N
-        index = sums / least + self.bonus(log, least, indices)
-        if unknown:
-            index = np.where((N == 0).any(axis=1)[:, None], -N, index)
-        return argmax_rows(index, [self.ties[row] for row in rows])
+        N, sums = self.halves(self.own() + self.others())
+        if np.count_nonzero(N) < self.arms:
+            return -N
+        index: FloatArray = sums / N + self.bonus(math.log(t), N)
+        return index
 
-    def compiled_argmax(self, log: float) -> int:
-        """One agent's best arm, by compiled code; -1: `choose_by_index` decides."""
-        return kernel.best(self.own(), self.heard, log) if kernel is not None else -1
-
-    def bonus(self, log: float | FloatArray, N: FloatArray, rows: list[int]) -> FloatArray:
-        """What is added to the means of these agents, shape (len(rows), K).
-
-        `log` is log t, shape (len(rows), 1) or one number for all; `N` has the counts N_k.
-        """
+    def bonus(self, log: float, N: FloatArray) -> FloatArray:
+        """What is added to the means, shape (K,); `log` is log t, `N` has the counts N_k."""
         return confidence_bonus(log, N)
 
     def own(self) -> FloatArray:
-        """The n_k and s_k of its own by which each agent decides, shape (rows, 2K)."""
+        """The n_k and s_k of its own by which the agent decides, shape (2K,)."""
         return self.own_numbers
 
     def others(self) -> FloatArray:
-        """The Σ n' and Σ n' v' of all others by which each agent decides, shape (rows, 2K)."""
+        """The Σ n' and Σ n' v' of all others by which it decides, shape (2K,)."""
         total: FloatArray = np.add.reduce(self.heard, axis=0)
         return total
 
-    def learn(self, arm: int, reward: float, row: int = 0) -> list[AgentEffect]:
-        n = self.pulls[row, arm] = self.pulls[row, arm] + 1
-        s = self.sums[row, arm] = self.sums[row, arm] + reward
-        self.sent_means[row, arm] = s / n
-        self.sent_counts[row, arm] = n
+    def learn(self, arm: int, reward: float) -> list[AgentEffect]:
+        n = self.pulls[arm] = self.pulls[arm] + 1
+        s = self.sums[arm] = self.sums[arm] + reward
+        self.sent_means[arm], self.sent_counts[arm] = s / n, n
         return []
 
-    def hear(self, new: NewMessages) -> None:
-        means, counts = self.parse(new.records)
-        # of the records that were refused nothing is taken below, whatever their products are
-        with np.errstate(over="ignore", invalid="ignore"):
-            numbers = np.concatenate((counts, counts * means), axis=1)
+    def hear(self, records: Records) -> None:
+        counts, means = records["counts"].astype(float), records["means"]
+        numbers = np.concatenate((counts, counts * means), axis=1)
         without_mean = np.isnan(numbers)
         if np.count_nonzero(without_mean):
             without_mean[:, : self.arms] |= without_mean[:, self.arms :]
             numbers[without_mean] = 0.0
-        placement, counts = self.placement, numbers[:, : self.arms]
-        # the very array, not an equal one: a repeated slot hands on that of the slot before
-        if placement is not None and new.cell is placement.cell:
-            placement.counts = counts
-        else:
-            rows = self.find_rows(new)
-            placement = HeardPlacement(new.cell, rows, self.are_in_order(rows, new), counts)
-            self.placement = placement
-        heard = self.heard.reshape(-1, 2 * self.arms)
-        if placement.in_order:
-            heard[:] = numbers
-        else:
-            heard[placement.heard_rows] = numbers.take(new.index, axis=0)
+        rows = self.find_rows(records)
+        self.heard[rows] = numbers
 
-    def hear_repeated(self, bundles: list[bytes], slot: int, cell: IntArray) -> bool:
-        placement = self.placement
-        if kernel is None or placement is None:
-            return False
-        if not placement.in_order or placement.cell is not cell:
-            return False
-        low, high = self.limits
-        if not kernel.hear(bundles, self.origins, slot, low, high, self.heard):
-            return False
-        placement.counts = self.counts[:, 0]
-        return True
-
-    @property
-    def limits(self) -> tuple[float, float]:
-        """The least and the largest mean that is not refused."""
-        low, high = self.reward_range or (-LARGEST_REWARD, LARGEST_REWARD)
-        return max(low, -LARGEST_REWARD), min(high, LARGEST_REWARD)
-
-    def parse(self, records: Records) -> tuple[FloatArray, FloatArray]:
-        """Means and counts of these messages, each of shape (messages, K)."""
-        if self.parsed is None or self.parsed[0] is not records:
-            # copied, because arithmetic on the fields of records is slow
-            self.parsed = records, records["means"].copy(), records["counts"].astype(float)
-        return self.parsed[1:]
-
-    def find_rows(self, new: NewMessages) -> IntArray:
-        """The flat rows of `heard` that these messages go to, which are made if missing."""
-        origins = new.cell // self.rows
-        missing = np.setdiff1d(origins, self.origins)
-        if len(missing):
-            self.add_origins(np.union1d(self.origins, missing))
-        place: IntArray = np.searchsorted(self.origins, origins)
-        return place * self.rows + new.cell % self.rows
-
-    def are_in_order(self, heard_rows: IntArray, new: NewMessages) -> bool:
-        """Whether the messages are one for each row of `heard`, in its order."""
-        rows, messages = range(len(self.origins) * self.rows), range(len(new.records))
-        return np.array_equal(heard_rows, rows) and np.array_equal(new.index, messages)
+    def find_rows(self, records: Records) -> IntArray:
+        """The rows of `heard` that these messages go to, which are made if missing."""
+        origins = records["origin"].astype(np.int64)
+        rows: IntArray = self.origins.searchsorted(origins)
+        if len(rows) and (
+            int(rows.max()) == len(self.origins)
+            or np.count_nonzero(self.origins.take(rows) != origins)
+        ):
+            self.add_origins(np.union1d(self.origins, origins))
+            rows = self.origins.searchsorted(origins)
+        return rows
 
     def find_faults(self, records: Records) -> Faults:
-        means, counts = self.parse(records)
-        low, high = self.limits
+        means, counts = records["means"], records["counts"]
+        low, high = self.reward_range or (-LARGEST_REWARD, LARGEST_REWARD)
+        low, high = max(low, -LARGEST_REWARD), min(high, LARGEST_REWARD)
         if np.count_nonzero(outside := (means < low) | (means > high)):
             yield "not-finite", _any_arm(np.abs(means) > LARGEST_REWARD)
             yield "out-of-range", _any_arm(outside)
-        yield "counts-above-time", counts.dot(self.ones) > records["created"]
+        yield "counts-above-time", counts.sum(axis=1) > records["created"]
 
-    def find_contradictions(self, new: NewMessages) -> BoolArray | None:
+    def find_contradictions(self, records: Records) -> BoolArray | None:
         """Which of the new messages have a count that went down; None if none has."""
-        _, counts = self.parse(new.records)
-        placement = self.placement
-        # same rows as in the slot before: then `placement` has all counts that agents know
-        before = placement.counts if placement and new.cell is placement.cell else None
-        if before is not None and not np.count_nonzero(counts < before):
-            return None
-        rows = self.find_rows(new)
-        known, _ = self.halves(self.heard.reshape(-1, 2 * self.arms).take(rows, axis=0))
-        fewer = counts.take(new.index, axis=0) < known
+        rows = self.find_rows(records)
+        fewer = records["counts"] < self.counts[rows]
         return _any_arm(fewer) if np.count_nonzero(fewer) else None
 
 
@@ -433,7 +303,7 @@ def _any_arm(wrong: BoolArray) -> BoolArray:
     return messages
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class PrivateMeans(SharedMeans):
     """`private-ucb`: means with Laplace noise, released after W_1, W_2, … pulls of the arm.
 
@@ -448,16 +318,16 @@ class PrivateMeans(SharedMeans):
     epsilon: float = 1.0
     v: float = 1.1
     variant: Variant = "corrected"
-    noise: list[Noise] = field(default_factory=list)
+    noise: Noise
     releases: tuple[int, ...] = ()
-    next_release: list[list[int]] = field(init=False)
+    next_release: list[int] = field(init=False)
     released: FloatArray = field(init=False)
     released_counts: FloatArray = field(init=False)
     released_sums: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
         SharedMeans.__post_init__(self)
-        self.next_release = [[0] * self.arms for _ in range(self.rows)]
+        self.next_release = [0] * self.arms
         self.released = np.zeros_like(self.own_numbers)
         self.released_counts, self.released_sums = self.halves(self.released)
 
@@ -473,25 +343,25 @@ class PrivateMeans(SharedMeans):
     def own(self) -> FloatArray:
         return self.own_numbers if self.variant == "printed" else self.released
 
-    def learn(self, arm: int, reward: float, row: int = 0) -> list[AgentEffect]:
-        self.pulls[row, arm] += 1
-        self.sums[row, arm] += reward
-        n = int(self.pulls[row, arm])
+    def learn(self, arm: int, reward: float) -> list[AgentEffect]:
+        self.pulls[arm] += 1
+        self.sums[arm] += reward
+        n = int(self.pulls[arm])
         if self.variant == "printed":
-            self.sent_counts[row, arm] = n
-        due = self.next_release[row][arm]
+            self.sent_counts[arm] = n
+        due = self.next_release[arm]
         if due == len(self.releases) or n != self.releases[due]:
             return []
-        self.next_release[row][arm] += 1
-        return self.release(arm, n, row)
+        self.next_release[arm] += 1
+        return self.release(arm, n)
 
-    def release(self, arm: int, n: int, row: int) -> list[AgentEffect]:
+    def release(self, arm: int, n: int) -> list[AgentEffect]:
         """Release the arm's mean after n = W_i pulls: noised once, it goes into the message."""
         size, release = self.covers(arm, n)
-        mean = self.sums[row, arm : arm + 1] / size
-        noisy = float(self.noise[row].noisy(mean, release.sensitivity, release.scale)[0])
-        self.released_sums[row, arm], self.released_counts[row, arm] = size * noisy, size
-        self.sent_means[row, arm], self.sent_counts[row, arm] = noisy, size
+        mean = self.sums[arm : arm + 1] / size
+        noisy = float(self.noise.noisy(mean, release.sensitivity, release.scale)[0])
+        self.released_sums[arm], self.released_counts[arm] = size * noisy, size
+        self.sent_means[arm], self.sent_counts[arm] = noisy, size
         return [Disclose(release)]
 
     def covers(self, arm: int, n: int) -> tuple[int, Release]:
@@ -516,17 +386,14 @@ class DoublingMeans(PrivateMeans):
     which that noise exceeds with probability at most t^-α. `sums` are over the present batch.
     """
 
-    def compiled_argmax(self, log: float) -> int:
-        return -1  # its bonus differs
-
-    def bonus(self, log: float | FloatArray, N: FloatArray, rows: list[int]) -> FloatArray:
+    def bonus(self, log: float, N: FloatArray) -> FloatArray:
         m = (self.released_counts > 0) + np.count_nonzero(self.counts, axis=0)
-        private: FloatArray = OPTIMISM * log * np.sqrt(m[rows]) / (self.epsilon * N)
+        private: FloatArray = OPTIMISM * log * np.sqrt(m) / (self.epsilon * N)
         return confidence_bonus(log, N) + private
 
-    def release(self, arm: int, n: int, row: int) -> list[AgentEffect]:
-        effects = PrivateMeans.release(self, arm, n, row)
-        self.sums[row, arm] = 0.0
+    def release(self, arm: int, n: int) -> list[AgentEffect]:
+        effects = PrivateMeans.release(self, arm, n)
+        self.sums[arm] = 0.0
         return effects
 
     def covers(self, arm: int, n: int) -> tuple[int, Release]:

@@ -3,17 +3,15 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
 
 import numpy as np
 
 from posse.seam.machines import AgentEffect
 from posse.seam.messages import FloatArray, IntArray, Variant
-from posse_systems.dubey2020.agent import LARGEST_REWARD, argmax_rows
-from posse_systems.dubey2020.arrivals import NewMessages, Records
+from posse_systems.dubey2020.agent import LARGEST_REWARD
 from posse_systems.dubey2020.flooding import CooperativeLearner, Faults
-from posse_systems.dubey2020.messages import reward_record
-from posse_systems.dubey2020.trimmed import ManyTrimmedMeans
+from posse_systems.dubey2020.messages import Records, reward_record
+from posse_systems.dubey2020.trimmed import TrimmedMeans
 
 
 @dataclass(slots=True)
@@ -25,8 +23,6 @@ class SharedRewards(CooperativeLearner):
 
     The print has sqrt(σ log(1/δ) / |S_k|) for the last term, which does not have the unit of a
     reward. `corrected` is as above; both are equal for σ = 1/2.
-
-    `own` has the agents' own rewards that `samples` lacks, as (row, arm, reward).
     """
 
     contamination: float
@@ -34,42 +30,29 @@ class SharedRewards(CooperativeLearner):
     variant: Variant
     winsor: bool = False
     reward_range: tuple[float, float] | None = None
-    rows: int = 1
-    samples: ManyTrimmedMeans = field(init=False)
-    own: list[tuple[int, int, float]] = field(default_factory=list)
+    samples: TrimmedMeans = field(init=False)
 
     def __post_init__(self) -> None:
-        self.pulls = np.zeros((self.rows, self.arms))
-        self.samples = ManyTrimmedMeans(self.arms, self.variant, self.winsor, self.rows)
-        self.message = np.zeros(self.rows, dtype=reward_record())
+        self.pulls = np.zeros(self.arms)
+        self.samples = TrimmedMeans(self.arms, self.variant, self.winsor)
+        self.message = np.zeros(1, dtype=reward_record())
 
-    def choose(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
-        self._keep_own()
-        return CooperativeLearner.choose(self, slots, rows)
+    def index(self, t: int) -> FloatArray:
+        delta, samples = [1 / t**2], self.samples
+        robust = samples.estimate(self.contamination, delta)
+        index: FloatArray = optimistic(
+            robust, samples.counts, delta, self.sigma, self.contamination, self.variant
+        )[0]
+        return index
 
-    def choose_by_index(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
-        delta = [1 / t**2 for t in slots]
-        robust, counts = self.samples.estimate(self.contamination, delta, rows)
-        index = optimistic(robust, counts, delta, self.sigma, self.contamination, self.variant)
-        return argmax_rows(index, [self.ties[row] for row in rows])
-
-    def learn(self, arm: int, reward: float, row: int = 0) -> list[AgentEffect]:
-        self.pulls[row, arm] += 1
-        self.own.append((row, arm, reward))
-        self.message[row] = (0, 0, 0, arm, reward)
+    def learn(self, arm: int, reward: float) -> list[AgentEffect]:
+        self.pulls[arm] += 1
+        self.samples.add(np.array([arm]), np.array([reward]))
+        self.message[0] = (0, 0, 0, arm, reward)
         return []
 
-    def hear(self, new: NewMessages) -> None:
-        self._keep_own()
-        arms = new.records["arm"].astype(np.int64).take(new.index)
-        self.samples.add(new.row, arms, new.records["reward"].take(new.index))
-
-    def _keep_own(self) -> None:
-        """Put the agents' own new rewards among the samples."""
-        if self.own:
-            row, arm, reward = zip(*sorted(self.own, key=itemgetter(0)), strict=True)
-            self.own.clear()
-            self.samples.add(np.array(row), np.array(arm), np.array(reward))
+    def hear(self, records: Records) -> None:
+        self.samples.add(records["arm"].astype(np.int64), records["reward"].copy())
 
     def find_faults(self, records: Records) -> Faults:
         reward = records["reward"]

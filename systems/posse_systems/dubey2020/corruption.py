@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from posse.seam.messages import FloatArray, IntArray
-from posse_systems.dubey2020.arrivals import Records
-from posse_systems.dubey2020.messages import Contamination
+from posse_systems.dubey2020.messages import Contamination, Records
 
 
 @dataclass(frozen=True, slots=True)

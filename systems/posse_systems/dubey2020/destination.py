@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from posse.seam.machines import AgentEffect
-from posse.seam.messages import FloatArray, IntArray
+from posse.seam.messages import FloatArray
 from posse_systems.dubey2020.agent import PrivateMeans
-from posse_systems.dubey2020.arrivals import NewMessages
+from posse_systems.dubey2020.messages import Records
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class NoiseAtDestination(PrivateMeans):
     """Sends raw means after W_1, W_2, … pulls, and adds noise to the mean of all that it receives.
 
@@ -41,25 +41,17 @@ class NoiseAtDestination(PrivateMeans):
     def others(self) -> FloatArray:
         return self.noised
 
-    def release(self, arm: int, n: int, row: int) -> list[AgentEffect]:
+    def release(self, arm: int, n: int) -> list[AgentEffect]:
         """Put the raw mean, which protects nothing, into the message; no release follows."""
-        self.sent_means[row, arm] = self.sums[row, arm] / n
-        self.sent_counts[row, arm] = n
+        self.sent_means[arm], self.sent_counts[arm] = self.sums[arm] / n, n
         return []
 
-    def hear_repeated(self, bundles: list[bytes], slot: int, cell: IntArray) -> bool:
-        return False
-
-    def compiled_argmax(self, log: float) -> int:
-        return -1
-
-    def hear(self, new: NewMessages) -> None:
-        PrivateMeans.hear(self, new)
+    def hear(self, records: Records) -> None:
+        PrivateMeans.hear(self, records)
         counts, sums = self.halves(PrivateMeans.others(self))
         noised_counts, noised_sums = self.halves(self.noised)
-        for row, arm in np.argwhere(counts != noised_counts).tolist():
-            n = int(counts[row, arm])
-            mean = sums[row, arm : arm + 1] / n
-            scale = float(self.counts[:, row, arm].max() ** (self.v / 2) / n)
-            noisy = self.noise[row].noisy(mean, 1 / n, scale)
-            noised_counts[row, arm], noised_sums[row, arm] = n, n * noisy[0]
+        for arm in np.flatnonzero(counts != noised_counts).tolist():
+            n = int(counts[arm])
+            scale = float(self.counts[:, arm].max() ** (self.v / 2) / n)
+            noisy = self.noise.noisy(sums[arm : arm + 1] / n, 1 / n, scale)
+            noised_counts[arm], noised_sums[arm] = n, n * noisy[0]

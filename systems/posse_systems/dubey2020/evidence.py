@@ -6,12 +6,11 @@ wrong. Who is not reached by both, because the life of messages ends before, not
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from posse.seam.messages import HASH_BYTES, SIGNATURE_BYTES, Contradiction, Signer, hash_of
-from posse_systems.dubey2020.arrivals import Arrivals, Records
+from posse_systems.dubey2020.messages import Records
 
 KIND: Final = b"bundle"
 
@@ -37,44 +36,39 @@ def is_signed(signer: Signer, origin: int, message: bytes) -> bool:
 
 @dataclass(slots=True)
 class Evidence:
-    """What the agents of one process heard of each origin, by slot, in the last γ + 2 slots.
+    """What an agent heard of each origin, by slot, in the last γ + 2 slots.
 
-    `heard[slot]` has the first message of each origin that came to an agent, by row and origin. It
-    may be forged: signatures are checked where two differ. `proven`: whose guilt the agent of a row
-    can prove.
+    `heard[slot]` has the first message of each origin that came. It may be forged: signatures are
+    checked where two differ. `proven`: whose guilt the agent can prove.
     """
 
     gamma: int
-    heard: defaultdict[int, dict[tuple[int, int], bytes]] = field(
-        default_factory=lambda: defaultdict(dict)
-    )
-    proven: set[tuple[int, int]] = field(default_factory=set)
+    signer: Signer
+    heard: defaultdict[int, dict[int, bytes]] = field(default_factory=lambda: defaultdict(dict))
+    proven: set[int] = field(default_factory=set)
 
-    def compare(
-        self, slot: int, records: Records, arrivals: Arrivals, signers: Sequence[Signer | None]
-    ) -> list[tuple[int, Contradiction]]:
-        """Hold a slot's messages against those before; new proofs, each with its agent's row.
-
-        `signers` has each row's.
-        """
+    def compare(self, slot: int, records: Records) -> list[Contradiction]:
+        """Hold a slot's messages against those before; returns new proofs."""
         oldest = slot - self.gamma - 1
         for gone in [created for created in self.heard if created < oldest]:
             del self.heard[gone]
         origins, slots = records["origin"].tolist(), records["created"].tolist()
         data, size = records.tobytes(), records.itemsize
         proofs = []
-        for index, row in zip(arrivals.index.tolist(), arrivals.row.tolist(), strict=True):
-            origin, created, signer = origins[index], slots[index], signers[row]
-            if signer is None or not oldest <= created <= slot or (row, origin) in self.proven:
+        for index, (origin, created) in enumerate(zip(origins, slots, strict=True)):
+            if not oldest <= created <= slot or origin in self.proven:
                 continue
             message = data[index * size : (index + 1) * size]
-            first = self.heard[created].setdefault((row, origin), message)
-            if first[_CONTENT] == message[_CONTENT] or not is_signed(signer, origin, message):
+            first = self.heard[created].setdefault(origin, message)
+            if first[_CONTENT] == message[_CONTENT] or not self._signed(origin, message):
                 continue
-            if not is_signed(signer, origin, first):
-                self.heard[created][row, origin] = message
+            if not self._signed(origin, first):
+                self.heard[created][origin] = message
                 continue
-            self.proven.add((row, origin))
+            self.proven.add(origin)
             both = statement_of(first), statement_of(message)
-            proofs.append((row, Contradiction(origin, KIND, place_of(message), both)))
+            proofs.append(Contradiction(origin, KIND, place_of(message), both))
         return proofs
+
+    def _signed(self, origin: int, message: bytes) -> bool:
+        return is_signed(self.signer, origin, message)

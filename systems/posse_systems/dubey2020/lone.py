@@ -23,7 +23,8 @@ from posse.seam.machines import (
 )
 from posse.seam.messages import FloatArray, RemoteProtocolError, Variant
 from posse.seam.noise import Noise
-from posse_systems.dubey2020.agent import argmax_rows, batch_release, mean_release
+from posse_systems.dubey2020.agent import batch_release, mean_release
+from posse_systems.dubey2020.flooding import argmax
 from posse_systems.dubey2020.messages import (
     confidence_bonus,
     episode_radius,
@@ -74,7 +75,7 @@ class LoneUcb(AgentMachine):
 
     def leader(self, index: FloatArray) -> int:
         """The argmax; ties are broken at random."""
-        return argmax_rows(index[None], [self.ties])[0]
+        return argmax(index, self.ties)
 
     def episode(self, arm: int) -> int:
         """The slots for which the arm is pulled before the next choice."""

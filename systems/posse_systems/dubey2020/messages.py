@@ -14,10 +14,12 @@ from typing import Annotated, ClassVar, Literal
 import msgspec
 import numpy as np
 from msgspec import Meta
+from numpy.typing import NDArray
 
 from posse.seam.messages import FloatArray, Message, Parameters, Row
 from posse.seam.noise import LEAST_EPSILON, Epsilon
 
+Records = NDArray[np.void]
 Releases = Literal["intervals", "doubling", "trees"]
 SlotNumber = Annotated[int, Meta(ge=0, le=0xFFFF_FFFF)]
 Items = Annotated[bytes, Meta(max_length=1 << 20)]

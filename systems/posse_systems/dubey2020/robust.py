@@ -6,14 +6,13 @@ are combined so that L of them may be anything.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from posse.seam.messages import FloatArray, IntArray
-from posse_systems.dubey2020.agent import DoublingMeans, argmax_rows
+from posse_systems.dubey2020.agent import DoublingMeans
 from posse_systems.dubey2020.messages import episode_radius
 
 
@@ -60,7 +59,7 @@ def _width(log_1_p: FloatArray, s: FloatArray, epsilon: float) -> FloatArray:
     return np.sqrt((log_1_p + math.log(2)) / (2 * s)) + log_1_p / (epsilon * s)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class RobustMeans(DoublingMeans):
     """`robust-private-ucb`: decides by the smaller of two upper bounds.
 
@@ -71,29 +70,22 @@ class RobustMeans(DoublingMeans):
     most L = `liars` agents lie.
     """
 
+    agents: int
     liars: int = 0
 
-    def choose_by_index(self, slots: Sequence[int], rows: Sequence[int] = (0,)) -> list[int]:
-        slot_of, row_of = np.array(slots), np.array(rows)
-        bounds = np.empty((len(rows), self.arms))
-        for t in set(slots):
-            places = (slot_of == t).nonzero()[0]
-            bounds[places] = self.bounds(t, row_of[places])
-        return argmax_rows(bounds, [self.ties[row] for row in rows])
-
-    def bounds(self, t: int, rows: IntArray) -> FloatArray:
-        """Upper bounds of μ_k for these agents in slot t; shape (len(rows), K)."""
-        counts = np.concatenate([self.counts[:, rows], self.released_counts[None, rows]])
-        sums = np.concatenate([self.weighted[:, rows], self.released_sums[None, rows]])
+    def index(self, t: int) -> FloatArray:
+        """Upper bounds of μ_k in slot t, shape (K,)."""
+        counts = np.concatenate([self.counts, self.released_counts[None]])
+        sums = np.concatenate([self.weighted, self.released_sums[None]])
         with np.errstate(divide="ignore", invalid="ignore"):
             means = np.where(counts > 0, sums / counts, np.inf)
             own = means[-1] + episode_radius(2 * math.log(t), counts[-1], self.epsilon)
         radius, cut = radii(t, self.agents + 1, self.liars, self.epsilon)
-        m = np.stack([np.count_nonzero(counts >= 2.0**i, axis=0) for i in range(radius.shape[1])])
-        least = radius[m, np.arange(len(m))[:, None, None]].argmin(axis=0)
+        m = np.array([np.count_nonzero(counts >= 2.0**i, axis=0) for i in range(radius.shape[1])])
+        least = radius[m, np.arange(len(m))[:, None]].argmin(axis=0)
         taken = counts >= 2.0**least
         m = taken.sum(axis=0)
-        ends, rank = cut[m, least], np.arange(len(counts))[:, None, None]
+        ends, rank = cut[m, least], np.arange(len(counts))[:, None]
         means = np.sort(np.where(taken, means, np.inf), axis=0)
         kept = (rank >= ends) & (rank < m - ends)
         joint = np.where(kept, means, 0.0).sum(axis=0) / np.maximum(kept.sum(axis=0), 1)

@@ -69,7 +69,6 @@ from posse.seam.system import (
 )
 from posse_systems.dubey2020 import theory
 from posse_systems.dubey2020.agent import (
-    Cooperation,
     CooperativeAgent,
     DoublingMeans,
     PrivateMeans,
@@ -79,7 +78,7 @@ from posse_systems.dubey2020.byzantine import SharedRewards
 from posse_systems.dubey2020.byzantine_steps import ByzantineSteps
 from posse_systems.dubey2020.corruption import Corruption
 from posse_systems.dubey2020.destination import NoiseAtDestination
-from posse_systems.dubey2020.flooding import CooperativeLearner, Flood, SeenMessages
+from posse_systems.dubey2020.flooding import CooperativeLearner, Flood
 from posse_systems.dubey2020.lone import AdapUcb, LoneUcb, PrivateLoneUcb
 from posse_systems.dubey2020.messages import (
     AdapParameters,
@@ -120,30 +119,26 @@ def _make_agent(
     between: tuple[float, float] | None,
     **given: Any,
 ) -> AgentMachine:
-    """Make an agent; all agents of this process share one learner of this kind, with a row each.
+    """Make an agent with a learner of this kind.
 
     It refuses what others say if it is not `between` these two numbers.
     """
-
-    def common(rows: int) -> Cooperation:
-        learner = context.make(kind, ties=[], reward_range=between, rows=rows, **given)
-        signed = context.signer is not None
-        gamma = int(context.knowledge["gamma"])
-        known = SeenMessages(context.agents, gamma, learner.message.dtype, rows, signed)
-        return Cooperation(learner, known)
-
-    cohort = context.cohort.join(common)
-    cohort.learner.ties.append(context.generator(Purpose.TIES))
-    if isinstance(cohort.learner, PrivateMeans):
-        cohort.learner.noise.append(context.noise)
+    learner = context.make(kind, reward_range=between, **given)
     corruption = None
     # lies never replace real rewards, even if the coordinator asks for it
     if (does := context.knowledge.get("contamination")) and not context.field:
         corruption = Corruption(
             msgspec.convert(does, Contamination), context.generator(Purpose.CORRUPTION)
         )
-    flood = Flood(context.rank, context.neighbours, cohort.seen, context.signer)
-    return CooperativeAgent(context.parameters.horizon, cohort, flood, corruption)
+    flood = Flood(
+        context.rank,
+        context.neighbours,
+        context.agents,
+        int(context.knowledge["gamma"]),
+        learner.message.dtype,
+        context.signer,
+    )
+    return CooperativeAgent(context.parameters.horizon, learner, flood, corruption)
 
 
 def _range(context: AgentContext) -> tuple[float, float] | None:

@@ -17,7 +17,7 @@ from posse_systems.dubey2020.agent import PrivateMeans
 from posse_systems.dubey2020.messages import confidence_bonus
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class TreeMeans(PrivateMeans):
     """`private-ucb` with `releases = "trees"`: after each pull the arm's noisy sum is sent.
 
@@ -26,26 +26,23 @@ class TreeMeans(PrivateMeans):
     """
 
     counter: Callable[..., HybridSums] = HybridSums
-    counters: dict[tuple[int, int], HybridSums] = field(default_factory=dict)
+    counters: dict[int, HybridSums] = field(default_factory=dict)
 
-    def compiled_argmax(self, log: float) -> int:
-        return -1  # its bonus differs
-
-    def bonus(self, log: float | FloatArray, N: FloatArray, rows: list[int]) -> FloatArray:
+    def bonus(self, log: float, N: FloatArray) -> FloatArray:
         # deviations are added, though trees err independently: so the index errs upwards alone
-        n = np.concatenate([self.released_counts[None], self.counts])[:, rows]
+        n = np.concatenate([self.released_counts[None], self.counts])
         deviations = np.where(n > 0, 2 * np.log2(np.maximum(n, 2)) ** 1.5, 0) / self.epsilon
         private: FloatArray = deviations.sum(axis=0) / N
         return confidence_bonus(log, N) + private
 
-    def learn(self, arm: int, reward: float, row: int = 0) -> list[AgentEffect]:
-        if (row, arm) not in self.counters:
-            self.counters[row, arm] = self.counter(1, self.epsilon, "half", self.noise[row])
-        counter = self.counters[row, arm]
+    def learn(self, arm: int, reward: float) -> list[AgentEffect]:
+        if arm not in self.counters:
+            self.counters[arm] = self.counter(1, self.epsilon, "half", self.noise)
+        counter = self.counters[arm]
         total, n = counter.insert(0, reward).item(), counter.t
-        self.pulls[row, arm] = self.released_counts[row, arm] = self.sent_counts[row, arm] = n
+        self.pulls[arm] = self.released_counts[arm] = self.sent_counts[arm] = n
         # a tree's sum is of all rewards so far, and replaces the one before
-        self.released_sums[row, arm], self.sent_means[row, arm] = total, total / n
+        self.released_sums[arm], self.sent_means[arm] = total, total / n
         return [
             Disclose(msgspec.structs.replace(release, block=f"arm {arm}, {release.block}"))
             for release in counter.new_releases()

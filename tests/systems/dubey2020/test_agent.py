@@ -21,19 +21,17 @@ from posse_systems.dubey2020.messages import (
     noise_scale,
     release_counts,
 )
-from tests.support.mesh import alone
 from tests.support.noise import KnownNoise
 
 
 def private(variant, noise, epsilon=0.5, arms=2, v=1.1):
     return PrivateMeans(
         arms,
-        [np.random.default_rng(0)],
-        3,
+        np.random.default_rng(0),
         epsilon=epsilon,
         v=v,
         variant=variant,
-        noise=[noise],
+        noise=noise,
         releases=release_counts(epsilon, v, 1000),
     )
 
@@ -62,10 +60,10 @@ def test_printed_gives_one_reward_away_for_certain_and_corrected_does_not() -> N
 
     def third(variant, first, seed):
         learner = private(variant, SeededNoise(np.random.default_rng(seed)), epsilon=1.0)
-        order = [*learner.choose([1]), *learner.choose([2])]
+        order = [learner.choose(1), learner.choose(2)]
         for arm, reward in zip(order, (first, 0.5), strict=True):
             learner.learn(arm, reward)
-        return order.index(learner.choose([3])[0])
+        return order.index(learner.choose(3))
 
     assert {third("printed", 1.0, s) for s in range(200)} == {0}
     assert {third("printed", 0.0, s) for s in range(200)} == {1}
@@ -91,38 +89,37 @@ def test_the_noise_has_the_law_of_the_ledger() -> None:
 
 
 def test_the_index_by_hand_leaves_out_what_has_no_mean() -> None:
-    learner = SharedMeans(2, [np.random.default_rng(0)], 3)
+    learner = SharedMeans(2, np.random.default_rng(0))
     learner.learn(0, 1.0)
     learner.learn(1, 0.0)
     heard = np.zeros(2, dtype=means_record(2))
     heard["origin"], heard["created"] = [1, 2], [1, 1]
     heard["means"] = [[0.5, np.nan], [np.nan, 1.0]]
     heard["counts"] = [[4, 9], [9, 8]]  # the 9s have no mean: left out with their arms
-    learner.hear(alone(heard))
+    learner.hear(heard)
     t = 20
     N = [1 + 4, 1 + 8]
     mu = [(1 + 4 * 0.5) / 5, (0 + 8 * 1.0) / 9]
     index = [m + math.sqrt(2 * math.log(t) / n) for m, n in zip(mu, N, strict=True)]
-    assert learner.choose_by_index([t]) == [int(np.argmax(index))]
-    assert learner.counts.sum(axis=0).tolist() == [[4, 8]]
+    assert learner.choose(t) == int(np.argmax(index))
+    assert learner.counts.sum(axis=0).tolist() == [4, 8]
 
 
 @pytest.mark.parametrize(("variant", "first"), [("corrected", 0), ("printed", 1)])
 def test_arms_in_turn_at_first(variant, first) -> None:
     learner = private(variant, KnownNoise(), epsilon=0.5, arms=3)
-    assert [learner.choose([t]) for t in range(1, 7)] == [[(first + i) % 3] for i in range(6)]
+    assert [learner.choose(t) for t in range(1, 7)] == [(first + i) % 3 for i in range(6)]
 
 
-def doubling(agents: int) -> DoublingMeans:
-    return DoublingMeans(
-        2, [np.random.default_rng(0)], agents, epsilon=0.5,
-        noise=[SeededNoise(np.random.default_rng(3))], releases=doubling_counts(70),
-    )  # fmt: skip
+def doubling() -> DoublingMeans:
+    noise = SeededNoise(np.random.default_rng(3))
+    ties, releases = np.random.default_rng(0), doubling_counts(70)
+    return DoublingMeans(2, ties, epsilon=0.5, noise=noise, releases=releases)
 
 
 def test_doubling_releases_are_disjoint_and_cost_epsilon_in_all() -> None:
     draws = np.random.default_rng(3)
-    learner = doubling(agents=1)
+    learner = doubling()
     rewards = np.random.default_rng(4).random(70)
     ledger, at = [], []
     for n, reward in enumerate(rewards, start=1):
@@ -136,7 +133,7 @@ def test_doubling_releases_are_disjoint_and_cost_epsilon_in_all() -> None:
         (said,) = learner.message
         assert said["means"][0] == pytest.approx(mean)
         assert said["counts"][0] == size
-        count, _, total, _ = learner.own()[0]
+        count, _, total, _ = learner.own()
         assert total / count == pytest.approx(mean)
         assert ledger[-1].block == f"arm 0, rewards {n - size + 1} to {n}"
     assert at == [1, 2, 4, 8, 16, 32, 64]
@@ -144,7 +141,7 @@ def test_doubling_releases_are_disjoint_and_cost_epsilon_in_all() -> None:
 
 
 def test_the_doubling_index_has_a_term_for_the_noise_of_all_means_it_is_made_of() -> None:
-    learner = doubling(agents=3)
+    learner = doubling()
     learner.learn(0, 1.0)
     learner.add_origins(np.arange(3))
     learner.counts[1] = [4, 8]  # what two others released
@@ -152,7 +149,7 @@ def test_the_doubling_index_has_a_term_for_the_noise_of_all_means_it_is_made_of(
     N = np.array([7.0, 8.0])
     noise = 3.1 * math.log(9) * np.sqrt([3, 1]) / (0.5 * N)
     expected = np.sqrt(2 * math.log(9) / N) + noise
-    np.testing.assert_allclose(learner.bonus(np.array([[math.log(9)]]), N[None], [0])[0], expected)
+    np.testing.assert_allclose(learner.bonus(math.log(9), N), expected)
 
 
 @pytest.mark.parametrize("m", [1, 2, 3, 10, 50])

@@ -10,12 +10,11 @@ from posse.protocol.machine import Variant
 from posse_systems.dubey2020.agent import LARGEST_REWARD
 from posse_systems.dubey2020.byzantine import SharedRewards
 from posse_systems.dubey2020.messages import reward_record
-from tests.support.mesh import alone
 
 
 def learner(variant: Variant = "corrected", **changes: Any) -> SharedRewards:
     values: dict[str, Any] = {"contamination": 0.04, "sigma": 0.25}
-    return SharedRewards(3, [np.random.default_rng(0)], variant=variant, **(values | changes))
+    return SharedRewards(3, np.random.default_rng(0), variant=variant, **(values | changes))
 
 
 def rewards(*rows: tuple[int, float]) -> Any:
@@ -41,16 +40,16 @@ def test_the_index_by_hand(variant: Variant, last: int) -> None:
         one.learn(0, 0.75)
         one.learn(1, 0.5)
         one.learn(2, -9.0)
-        one.hear(alone(rewards(*[(0, 0.75)] * (n - 1))))
-        assert one.samples.tables[0].counts.tolist() == [[n, 1, 1]]
-        assert one.choose([10]) == [0 if n <= last else 1]
+        one.hear(rewards(*[(0, 0.75)] * (n - 1)))
+        assert one.samples.counts.tolist() == [[n, 1, 1]]
+        assert one.choose(10) == (0 if n <= last else 1)
 
 
 def test_what_it_says_is_its_last_reward_as_it_is() -> None:
     one = learner()
     assert one.learn(1, 0.3) == []
     assert one.message[["arm", "reward"]].tolist() == [(1, 0.3)]
-    assert one.pulls.tolist() == [[0, 1, 0]]
+    assert one.pulls.tolist() == [0, 1, 0]
 
 
 @pytest.mark.parametrize(

@@ -9,19 +9,17 @@ from posse.protocol.machine import Variant
 from posse_systems.dubey2020.destination import NoiseAtDestination
 from posse_systems.dubey2020.messages import means_record, release_counts
 from tests.support.claims import RING, plan
-from tests.support.mesh import alone
 from tests.support.noise import KnownNoise
 
 
 def learner(noise: KnownNoise, variant: Variant = "corrected") -> NoiseAtDestination:
     return NoiseAtDestination(
         2,
-        [np.random.default_rng(0)],
-        4,
+        np.random.default_rng(0),
         epsilon=0.5,
         v=1.1,
         variant=variant,
-        noise=[noise],
+        noise=noise,
         releases=release_counts(0.5, 1.1, 100),
     )
 
@@ -51,15 +49,15 @@ def test_the_mean_leaves_without_noise_at_the_releases_of_the_series() -> None:
 def test_all_that_is_heard_of_an_arm_gets_one_sample_of_noise_when_it_changes() -> None:
     noise = KnownNoise(0.25)
     one = learner(noise)
-    one.hear(alone(heard((1, [1.0, np.nan], [4, 3]), (2, [0.5, np.nan], [4, 0]))))
+    one.hear(heard((1, [1.0, np.nan], [4, 3]), (2, [0.5, np.nan], [4, 0])))
     # (4 * 1 + 4 * .5) / 8, sensitivity 1/8, which costs 4^-.55 as at the source; arm 1 has no mean
     assert asked(noise) == [pytest.approx((0.75, 1 / 8, 4**0.55 / 8))]
     counts, theirs = one.halves(one.others())
-    assert counts.tolist() == [[8, 0]]
-    assert theirs.tolist() == [[8.0, 0.0]]  # 8 (.75 + .25)
-    one.hear(alone(heard((1, [1.0, np.nan], [4, 3]))))  # the same again: no new draw
+    assert counts.tolist() == [8, 0]
+    assert theirs.tolist() == [8.0, 0.0]  # 8 (.75 + .25)
+    one.hear(heard((1, [1.0, np.nan], [4, 3])))  # the same again: no new draw
     assert len(noise.asked) == 1
-    one.hear(alone(heard((3, [0.0, 1.0], [2, 2]))))
+    one.hear(heard((3, [0.0, 1.0], [2, 2])))
     assert asked(noise)[1:] == [
         pytest.approx((0.6, 1 / 10, 4**0.55 / 10)),
         pytest.approx((1.0, 1 / 2, 2**0.55 / 2)),
@@ -72,7 +70,7 @@ def test_own_rewards_are_used_as_they_are(variant: Variant) -> None:
     for reward in (1.0, 0.0, 1.0):
         one.learn(0, reward)
     pulls, sums = one.halves(one.own())
-    assert (sums[0, 0], pulls[0, 0]) == (2.0, 3.0)
+    assert (sums[0], pulls[0]) == (2.0, 3.0)
     assert one.message["counts"][0, 0] == (2 if variant == "corrected" else 3)
 
 

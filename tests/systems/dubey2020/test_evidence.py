@@ -1,7 +1,6 @@
 """What comes of an agent that signs two messages for one slot, where others pass them on."""
 
 import struct
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -53,7 +52,7 @@ class TwoTongued:
         if sender or rank not in self.to:
             return message
         assert self.flood is not None
-        records = np.frombuffer(message.items, dtype=self.flood.seen.record_type).copy()
+        records = np.frombuffer(message.items, dtype=self.flood.record_type).copy()
         if "reward" in records.dtype.names:
             records["reward"][0] = 0.75
         else:
@@ -113,10 +112,7 @@ def proofs(*messages: bytes, slot: int = 5) -> list[Contradiction]:
     kind = np.dtype("<u4,<u4,<u2,<f8,V64")
     kind.names = "origin", "created", "life", "content", "signature"
     records = np.frombuffer(b"".join(messages), kind)
-    index = np.arange(len(messages))
-    arrivals: Any = SimpleNamespace(index=index, row=np.zeros_like(index))
-    found = Evidence(gamma=4).compare(slot, records, arrivals, [signers(2)[1]])
-    return [proof for _, proof in found]
+    return Evidence(4, signers(2)[1]).compare(slot, records)
 
 
 def test_what_an_honest_agent_signed_elsewhere_proves_nothing_against_it() -> None:

@@ -12,7 +12,7 @@ from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import Received
 from posse.topologies.graphs import Graph, grid, path, ring, star
 from posse_systems.dubey2020.agent import SharedMeans
-from posse_systems.dubey2020.flooding import CooperativeLearner, Flood, SeenMessages
+from posse_systems.dubey2020.flooding import CooperativeLearner, Flood
 from posse_systems.dubey2020.messages import Bundle, means_record
 from tests.support.federated import connected
 from tests.support.loops import loops_of
@@ -23,21 +23,20 @@ class Echo(CooperativeLearner):
     """A learner that believes all and says nothing; it notes what was heard when it decided."""
 
     def __init__(self, arms: int) -> None:
-        self.pulls = np.zeros((1, arms))
-        self.ties: list[np.random.Generator] = []
+        self.pulls = np.zeros(arms)
         self.message = np.zeros(1, dtype=means_record(arms))
         self.heard: dict[int, list[int]] = {}
         self.known: list[dict[int, list[int]]] = []
 
-    def choose(self, slots, rows=(0,)):
+    def choose(self, t):
         self.known.append({m: list(created) for m, created in self.heard.items()})
-        return [0]
+        return 0
 
-    def learn(self, arm, reward, row=0):
+    def learn(self, arm, reward):
         return []
 
-    def hear(self, news):
-        for record in news.records[news.index]:
+    def hear(self, records):
+        for record in records:
             self.heard.setdefault(int(record["origin"]), []).append(int(record["created"]))
 
     def find_faults(self, records):
@@ -45,8 +44,8 @@ class Echo(CooperativeLearner):
 
 
 def alone(*neighbours: int, agents: int = 4, gamma: int = 2, arms: int = 2) -> Flood:
-    """Agent 0's part of the message passing, in its own process."""
-    return Flood(0, neighbours, SeenMessages(agents, gamma, means_record(arms)))
+    """Agent 0's part of the message passing."""
+    return Flood(0, neighbours, agents, gamma, means_record(arms))
 
 
 @settings(max_examples=40)
@@ -92,10 +91,10 @@ def test_duplicates_and_arrivals_on_a_ring() -> None:
     Mesh(ring(4), agents, [0.5, 0.5], np.random.default_rng(1))
     for agent in agents:
         # the bundles of slots 1 to 10 were merged, those of slot 1 carry nothing passed on
-        known = agent.cohort.seen
-        assert known.hop_counts.tolist() == [[0, 20, 9]]
-        assert known.hop_slots.tolist() == [[0, 20, 18]]
-        assert known.duplicates.tolist() == [9 * 3]
+        known = agent.flood
+        assert known.hop_counts.tolist() == [0, 20, 9]
+        assert known.hop_slots.tolist() == [0, 20, 18]
+        assert known.duplicates == 9 * 3
 
 
 def _forge(bundle: Bundle, arms: int, **changes) -> np.ndarray:
@@ -152,7 +151,7 @@ def test_a_refused_message_changes_nothing(reason) -> None:
 
 
 def test_counts_that_go_down_are_refused() -> None:
-    learner = SharedMeans(2, [np.random.default_rng(0)], 4)
+    learner = SharedMeans(2, np.random.default_rng(0))
     flood = alone(1, gamma=1)
     record = np.zeros(1, dtype=means_record(2))
     record["means"], record["origin"], record["life"] = 0.5, 1, 1
@@ -161,8 +160,8 @@ def test_counts_that_go_down_are_refused() -> None:
         flood.begin_slot()
         record["created"], record["counts"] = slot, counts
         flood.take(1, Bundle(slot, record.tobytes()))
-        learner.hear(flood.seen.merge([flood], learner))
-        found.append(learner.counts[0, 0].tolist())
+        learner.hear(flood.merge(learner))
+        found.append(learner.counts[0].tolist())
     assert found == [[1, 0], [1, 1], [1, 1], [2, 1]]
     assert flood.refused == {"counts-go-down": 1}
 
@@ -206,7 +205,7 @@ def test_a_bundle_that_is_refused_whole(sender, bundle, reason) -> None:
     assert not flood.bundles
     assert not flood.ahead
     good = Received(2, Bundle(1, b""))
-    flood.seen.lengths.add(0)
+    flood.lengths.add(0)
     for heard in ([Received(sender, bundle), good], [good, Received(2, bundle)], [good, good]):
         assert not flood.take_all(heard)
         assert not flood.bundles
@@ -289,37 +288,35 @@ def test_a_merge_is_that_of_one_message_after_the_other(gamma, bundles) -> None:
             for i, message in enumerate(messages):
                 items["origin"][i], items["created"][i], items["life"][i] = message
             flood.take(sender, Bundle(slot, items.tobytes()))
-        news = flood.seen.merge([flood], Echo(1))
-        fresh = news.records[news.index][["origin", "created", "life"]].tolist()
+        fresh = flood.merge(Echo(1))[["origin", "created", "life"]].tolist()
         assert fresh == slow.merge(slot, exact)
         assert flood.refused == slow.refused
-        flood.seen.settle()
-        assert {m: int(t) for m, t in enumerate(flood.seen.latest)} == slow.latest
+        assert {m: int(t) for m, t in enumerate(flood.latest)} == slow.latest
 
 
 @settings(max_examples=60)
 @given(st.binary(max_size=12 * 34))
 def test_no_bytes_break_the_merge(data) -> None:
-    learner = SharedMeans(2, [np.random.default_rng(0)], 4)
+    learner = SharedMeans(2, np.random.default_rng(0))
     flood = alone(1, 2)
     flood.begin_slot()
     size = means_record(2).itemsize
     for sender in (1, 2):
         flood.take(sender, Bundle(1, data[: len(data) // size * size][: 4 * size]))
-    learner.hear(flood.seen.merge([flood], learner))
+    learner.hear(flood.merge(learner))
     assert np.isfinite(learner.weighted).all()
 
 
 @pytest.mark.slow
 @settings(max_examples=30)
-@given(connected, st.integers(1, 3), st.booleans(), st.integers(0, 10_000))
-def test_the_arms_and_messages_are_those_of_the_plain_loop(graph, gamma, together, seed) -> None:
+@given(connected, st.integers(1, 3), st.integers(0, 10_000))
+def test_the_arms_and_messages_are_those_of_the_plain_loop(graph, gamma, seed) -> None:
     """Algorithms 1 and 2 as in the docstrings, reward by reward and tie by tie."""
     loops = loops_of(
         *(f"systems/posse_systems/dubey2020/{name}.py" for name in ("flooding", "agent"))
     )
     agents, horizon, means = range(graph.agents), 25, [0.7, 0.5, 0.2]
-    machines = means_agents(graph, gamma, 3, horizon, together=together)
+    machines = means_agents(graph, gamma, 3, horizon)
     mesh = Mesh(graph, machines, means, np.random.default_rng(seed))
     rewards = [np.random.default_rng([7, m]) for m in agents]
     ties = [np.random.default_rng(m) for m in agents]
@@ -336,11 +333,11 @@ def test_the_arms_and_messages_are_those_of_the_plain_loop(graph, gamma, togethe
 
 @settings(max_examples=30)
 @given(connected, st.integers(1, 3), st.integers(0, 10_000))
-def test_agents_of_one_process_do_what_each_would_do_alone(graph, gamma, seed) -> None:
+def test_the_order_in_which_bundles_arrive_changes_nothing(graph, gamma, seed) -> None:
     """The same messages to the byte, in whatever order they arrive and the agents act."""
     runs = []
-    for together, order in ((False, seed), (True, seed + 1)):
-        agents = means_agents(graph, gamma, 3, 12, together=together)
+    for order in (seed, seed + 1):
+        agents = means_agents(graph, gamma, 3, 12)
         mesh = Mesh(graph, agents, [0.7, 0.5, 0.2], np.random.default_rng(order), nonsense)
         runs.append((mesh.choices, sorted(mesh.bundles, key=repr), mesh.refused))
     assert runs[0] == runs[1]
@@ -386,7 +383,7 @@ def test_bundles_taken_at_once_are_as_those_taken_one_by_one(said, known_length)
     at_once, one_by_one = (alone(1, 2, 3, agents=10) for _ in range(2))
     for flood in (at_once, one_by_one):
         flood.slot = 5
-        flood.seen.lengths.update((0, size, 2 * size) if known_length else ())
+        flood.lengths.update((0, size, 2 * size) if known_length else ())
         flood.bundles[3], flood.ahead[2] = b"", b""
     try:
         for one in received:

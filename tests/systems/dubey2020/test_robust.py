@@ -14,8 +14,8 @@ from posse_systems.dubey2020.robust import RobustMeans, radii
 
 def learner(agents: int, liars: int, arms: int = 2, epsilon: float = 1.0) -> RobustMeans:
     means = RobustMeans(
-        arms, [np.random.default_rng(0)], agents, epsilon=epsilon, liars=liars,
-        noise=[SeededNoise(np.random.default_rng(1))], releases=doubling_counts(1000),
+        arms, np.random.default_rng(0), agents=agents, epsilon=epsilon, liars=liars,
+        noise=SeededNoise(np.random.default_rng(1)), releases=doubling_counts(1000),
     )  # fmt: skip
     means.add_origins(np.arange(agents))
     return means
@@ -60,8 +60,8 @@ def test_lies_move_the_estimate_to_no_place_without_honest_means(data, liars, mo
     for origin, (mean, count) in enumerate(
         [*((mean, 64) for mean in means), *zip(lies, claims, strict=True)]
     ):
-        one.counts[origin, 0, 0], one.weighted[origin, 0, 0] = count, count * mean
-    (bound,) = one.bounds(1000, np.array([0]))[0]
+        one.counts[origin, 0], one.weighted[origin, 0] = count, count * mean
+    (bound,) = one.index(1000)
     most = radii(1000, honest + liars + 1, liars, 1.0)[0][honest : honest + liars + 1]
     assert min(means) - 1e-6 <= bound <= max(means) + most.max() + 1e-6
 
@@ -71,34 +71,31 @@ def test_no_lie_raises_an_arm_above_the_agents_own_bound() -> None:
     for _ in range(64):
         one.learn(0, 0.5)
         one.learn(1, 0.5)
-    own = one.released_sums / 32 + episode_radius(2 * math.log(200), np.full((1, 2), 32.0), 1.0)
+    own = one.released_sums / 32 + episode_radius(2 * math.log(200), np.full(2, 32.0), 1.0)
     one.counts[:], one.weighted[:] = 100, 100 * 1e6
-    assert (one.bounds(200, np.array([0])) <= own).all()
+    assert (one.index(200) <= own).all()
 
 
 def test_an_arm_that_the_agent_has_no_mean_of_comes_first() -> None:
     one = learner(agents=3, liars=0)
     one.learn(1, 1.0)
-    assert one.choose_by_index([9]) == [0]
+    assert one.choose(9) == 0
 
 
 @pytest.mark.parametrize("liars", [0, 3])
 def test_the_bound_is_rarely_below_the_mean(liars) -> None:
     """At t = 8 each of the two bounds fails with probability at most 2 t^-2, so .0625 together.
 
-    2,000 agents, each with own means of 20 others, `liars` of whom say the least they can.
+    2,000 arms, each with means of 20 others, `liars` of whom say the least they can.
     """
-    draws, mu, others, rows = np.random.default_rng(7), 0.5, 20, 2000
-    one = RobustMeans(1, [], others, rows=rows, epsilon=1.0, liars=liars)
-    one.add_origins(np.arange(others))
-    said = draws.binomial(64, mu, (others, rows, 1)) / 64 + draws.laplace(
-        0, 1 / 64, (others, rows, 1)
-    )
+    draws, mu, others, arms = np.random.default_rng(7), 0.5, 20, 2000
+    one = learner(others, liars, arms)
+    said = draws.binomial(64, mu, (others, arms)) / 64 + draws.laplace(0, 1 / 64, (others, arms))
     said[:liars] = -1e6
     one.counts[:], one.weighted[:] = 64, 64 * said
     one.released_counts[:] = 64
-    own = draws.binomial(64, mu, (rows, 1)) / 64 + draws.laplace(0, 1 / 64, (rows, 1))
+    own = draws.binomial(64, mu, arms) / 64 + draws.laplace(0, 1 / 64, arms)
     one.released_sums[:] = 64 * own
-    bounds = one.bounds(8, np.arange(rows))
-    assert (bounds < mu).mean() < 0.0625 + 4 * math.sqrt(0.0625 / rows)
-    assert (bounds < own[:, 0].max() + 10).all()
+    bounds = one.index(8)
+    assert (bounds < mu).mean() < 0.0625 + 4 * math.sqrt(0.0625 / arms)
+    assert (bounds < own.max() + 10).all()

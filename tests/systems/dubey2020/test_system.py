@@ -8,7 +8,6 @@ import pytest
 from posse.engines import memory
 from posse.errors import SpecError
 from posse.plan import prepare
-from posse.protocol.cohort import Cohort
 from posse.protocol.noise import SeededNoise
 from posse.system import get_system
 from posse.system.context import AgentContext
@@ -33,11 +32,10 @@ def learner(releases: str, *, field: bool) -> Any:
             noise=SeededNoise(np.random.default_rng(1)),
             generator=lambda purpose: np.random.default_rng(int(purpose)),
             secret=lambda purpose: bytes(32),
-            cohort=Cohort(),
             field=field,
         )
     )
-    return machine.cohort.learner
+    return machine.learner
 
 
 @pytest.mark.parametrize("releases", ["intervals", "doubling"])

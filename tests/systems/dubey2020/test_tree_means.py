@@ -14,7 +14,7 @@ from tests.support.noise import NoNoise
 
 
 def learner(noise, arms=2, **more):
-    return TreeMeans(arms, [np.random.default_rng(0)], 3, epsilon=0.5, noise=[noise], **more)
+    return TreeMeans(arms, np.random.default_rng(0), epsilon=0.5, noise=noise, **more)
 
 
 def test_after_each_pull_the_noisy_sum_of_a_hybrid_mechanism_is_sent() -> None:
@@ -28,7 +28,7 @@ def test_after_each_pull_the_noisy_sum_of_a_hybrid_mechanism_is_sent() -> None:
         ledger += [effect.release for effect in effects if isinstance(effect, Disclose)]
         (said,) = one.message
         assert (said["means"][1], said["counts"][1]) == (pytest.approx(total / n), n)
-        assert one.own()[0].tolist() == pytest.approx([0, n, 0, total])
+        assert one.own().tolist() == pytest.approx([0, n, 0, total])
     assert math.isnan(one.message["means"][0, 0])
     assert total_cost(ledger) == 0.5
     assert ledger[0].block == "arm 1, rewards 1 to 1"
@@ -52,4 +52,4 @@ def test_the_index_adds_the_deviation_of_every_agents_tree() -> None:
     N = np.array([22.0, 8.0])
     noise = np.array([2 * (2**1.5 + 4**1.5 + 1), 2 * 3**1.5]) / 0.5 / N
     expected = np.sqrt(2 * math.log(9) / N) + noise
-    np.testing.assert_allclose(one.bonus(np.array([[math.log(9)]]), N[None], [0])[0], expected)
+    np.testing.assert_allclose(one.bonus(math.log(9), N), expected)

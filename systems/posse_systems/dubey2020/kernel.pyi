@@ -1,6 +1,0 @@
-from posse.protocol.arrays import FloatArray, IntArray
-
-def hear(
-    bundles: list[bytes], origins: IntArray, slot: int, low: float, high: float, heard: FloatArray
-) -> bool: ...
-def best(own: FloatArray, heard: FloatArray, log: float) -> int: ...
