@@ -177,10 +177,10 @@ class CooperativeAgent:
     def _closing(self) -> list[AgentEffect]:
         """For the lab: duplicates, and messages and delays by distance."""
         flood = self.flood
-        by_hops = zip(flood.hop_counts.tolist(), flood.hop_slots.tolist(), strict=True)
+        by_hops = enumerate(flood.hop_counts.tolist())
         return [
             Note(DuplicatesRow(flood.duplicates)),
-            *(Note(HopsRow(d, n, slots)) for d, (n, slots) in enumerate(by_hops) if n),
+            *(Note(HopsRow(d, n, d * n)) for d, n in by_hops if n),
         ]
 
 
@@ -260,8 +260,8 @@ class SharedMeans(CooperativeLearner):
         return []
 
     def hear(self, records: Records) -> None:
-        counts, means = records["counts"].astype(float), records["means"]
-        numbers = np.concatenate((counts, counts * means), axis=1)
+        counts = records["counts"].astype(float)
+        numbers = np.concatenate((counts, counts * records["means"].copy()), axis=1)
         without_mean = np.isnan(numbers)
         if np.count_nonzero(without_mean):
             without_mean[:, : self.arms] |= without_mean[:, self.arms :]
@@ -282,18 +282,19 @@ class SharedMeans(CooperativeLearner):
         return rows
 
     def find_faults(self, records: Records) -> Faults:
-        means, counts = records["means"], records["counts"]
+        # copied, because arithmetic on the fields of records is slow
+        means, counts = records["means"].copy(), records["counts"].astype(float)
         low, high = self.reward_range or (-LARGEST_REWARD, LARGEST_REWARD)
         low, high = max(low, -LARGEST_REWARD), min(high, LARGEST_REWARD)
         if np.count_nonzero(outside := (means < low) | (means > high)):
             yield "not-finite", _any_arm(np.abs(means) > LARGEST_REWARD)
             yield "out-of-range", _any_arm(outside)
-        yield "counts-above-time", counts.sum(axis=1) > records["created"]
+        yield "counts-above-time", np.add.reduce(counts, axis=1) > records["created"]
 
     def find_contradictions(self, records: Records) -> BoolArray | None:
         """Which of the new messages have a count that went down; None if none has."""
         rows = self.find_rows(records)
-        fewer = records["counts"] < self.counts[rows]
+        fewer = records["counts"].copy() < self.counts.take(rows, axis=0)
         return _any_arm(fewer) if np.count_nonzero(fewer) else None
 
 

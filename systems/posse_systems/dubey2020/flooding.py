@@ -50,12 +50,11 @@ from posse.seam.messages import (
     Signer,
 )
 from posse_systems.dubey2020.evidence import KIND, Evidence, is_signed, place_of
-from posse_systems.dubey2020.messages import ENVELOPE, Bundle, Records
+from posse_systems.dubey2020.messages import Bundle, Records
 
 Faults = Iterable[tuple[str, BoolArray]]
 
 _ENVELOPE: Final = struct.Struct("<IIH")
-_NAMES: Final = tuple(name for name, _ in ENVELOPE)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -125,9 +124,8 @@ class Flood:
     none. `last_on_link[i * M + m]` is the same for messages that came from the i-th neighbour: if
     honest, it sends each message of m once, in the order of creation.
 
-    `hop_counts[d]` counts the new messages that came over d hops, `hop_slots[d]` adds up the slots
-    that they travelled, and `duplicates` counts repeated messages. `lengths` has the lengths of all
-    bundles taken so far.
+    `hop_counts[d]` counts the new messages that came over d hops, a slot each, and `duplicates`
+    repeated messages. `lengths` has the lengths of all bundles taken so far.
     """
 
     rank: int
@@ -149,7 +147,7 @@ class Flood:
     latest: IntArray = field(init=False)
     last_on_link: IntArray = field(init=False)
     hop_counts: IntArray = field(init=False)
-    hop_slots: IntArray = field(init=False)
+    ranks: IntArray = field(init=False)
 
     def __post_init__(self) -> None:
         self.neighbours = tuple(sorted(self.neighbours)) if self.gamma else ()
@@ -161,7 +159,8 @@ class Flood:
         self.relayed = np.zeros(0, dtype=self.record_type)
         self.latest = np.zeros(self.agents, dtype=np.int64)
         self.last_on_link = np.zeros(len(self.neighbours) * self.agents, dtype=np.int64)
-        self.hop_counts, self.hop_slots = np.zeros((2, self.gamma + 1), dtype=np.int64)
+        self.hop_counts = np.zeros(self.gamma + 1, dtype=np.int64)
+        self.ranks = np.array(self.neighbours, dtype=np.int64)
 
     @property
     def complete(self) -> bool:
@@ -254,10 +253,11 @@ class Flood:
         records = np.frombuffer(b"".join(bundles), dtype=self.record_type)
         sizes = [len(items) // self.record_type.itemsize for items in bundles]
         link = np.arange(len(sizes)).repeat(sizes)
-        if (unknown := records["origin"] >= self.agents).any():
+        origin = records["origin"].astype(np.int64)
+        if np.count_nonzero(unknown := origin >= self.agents):
             self._count("no-such-agent", unknown)
-            records, link = records[~unknown], link[~unknown]
-        origin, created, life = (records[name].astype(np.int64) for name in _NAMES)
+            records, link, origin = records[~unknown], link[~unknown], origin[~unknown]
+        created, life = records["created"].astype(np.int64), records["life"].astype(np.int64)
         age, stream = self.slot - created, link * self.agents + origin
         if self.evidence is not None:
             self.proofs += self.evidence.compare(self.slot, records)
@@ -266,24 +266,32 @@ class Flood:
         replayed = created <= self.last_on_link.take(stream)
         if max(sizes) > 1:
             replayed |= ~first_occurrences(stream, len(self.last_on_link))
-        first_hand = np.array(self.neighbours).take(link) == origin
+        first_hand = self.ranks.take(link) == origin
         # Each message counts under its first fault, in this order: the envelope's come first,
         # because the content of a message from nowhere proves nothing about its origin.
         good = np.ones(len(records), dtype=bool)
-        self._refuse(good, self._find_envelope_faults(life, age, first_hand))
-        self._refuse(good, [("replayed", replayed)])
-        self._refuse(good, learner.find_faults(records))
+        for faults in (
+            self._find_envelope_faults(life, age, first_hand),
+            [("replayed", replayed)],
+            learner.find_faults(records),
+        ):
+            for reason, wrong in faults:
+                if np.count_nonzero(wrong):
+                    self._count(reason, wrong & good)
+                    good &= ~wrong
         kept = (good & (created > self.latest.take(origin))).nonzero()[0]
         # Only fresh messages are held against what is known, and signatures are checked last:
         # a verification takes as long as a thousand of the comparisons above.
+        new = records[kept]
         for reason, find_wrong in (
             ("counts-go-down", learner.find_contradictions),
             ("bad-signature", self._find_forged),
         ):
-            if (wrong := find_wrong(records[kept])) is not None:
-                good[kept[wrong]] = False
-                self._count(reason, wrong)
-                kept = kept[~wrong]
+            if (late := find_wrong(new)) is not None:
+                self._count(reason, late)
+                good[kept[late]] = False
+                kept = kept[~late]
+                new = records[kept]
         # A refused message leaves no trace: a neighbour cannot use it to make the origin's real
         # message look like a replay.
         self.last_on_link[stream[good]] = created[good]
@@ -292,14 +300,12 @@ class Flood:
             # has the age: only a liar's messages of different ages meet in one slot.
             key = origin[kept] * self.gamma + age[kept]
             kept = kept[first_occurrences(key, self.agents * self.gamma)]
-        new = records[kept]
+            new = records[kept]
+            self.relayed = new[life[kept] > 1]
+            self.relayed["life"] -= 1
         self.duplicates += int(np.count_nonzero(good)) - len(new)
         np.maximum.at(self.latest, origin[kept], created[kept])
-        distance, most = self.gamma + 1 - life[kept], self.gamma + 1
-        self.hop_counts += np.bincount(distance, minlength=most)
-        self.hop_slots += np.bincount(distance, age[kept] + 1, most).astype(np.int64)
-        self.relayed = new[new["life"] > 1]
-        self.relayed["life"] -= 1
+        self.hop_counts += np.bincount(age[kept] + 1, minlength=self.gamma + 1)
         return new
 
     def _find_forged(self, new: Records) -> BoolArray | None:
@@ -309,6 +315,7 @@ class Flood:
             return None
         checked: dict[bytes, bool] = {}
         forged = np.zeros(len(new), dtype=bool)
+        new = new.copy()
         new["life"] = 0  # it changes with every hop, so no signature covers it
         for i, origin in enumerate(new["origin"].tolist()):
             message = new[i].tobytes()
@@ -316,13 +323,6 @@ class Flood:
                 checked[message] = not is_signed(signer, origin, message)
             forged[i] = checked[message]
         return forged
-
-    def _refuse(self, good: BoolArray, faults: Faults) -> None:
-        """Take wrong messages from those that are `good`, and count each by its first fault."""
-        for reason, mask in faults:
-            if np.count_nonzero(mask):
-                self._count(reason, mask & good)
-                good &= ~mask
 
     def _count(self, reason: str, wrong: BoolArray) -> None:
         if refused := int(np.count_nonzero(wrong)):
