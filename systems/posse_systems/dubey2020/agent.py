@@ -198,7 +198,8 @@ class SharedMeans(CooperativeLearner):
     Counts and sums are kept side by side as 2K numbers. `own_numbers` has the agent's own n_k and
     s_k, of which `pulls` and `sums` are views. `heard[i]` has the n'_k and n'_k v'_k of
     `origins[i]`, 0 where there is no mean; `counts` and `weighted` are its views, shape
-    (origins, K). `sent_means` and `sent_counts` are views of `message`.
+    (origins, K). `placed` has the last origins asked for, and their rows. `sent_means` and
+    `sent_counts` are views of `message`.
     """
 
     reward_range: tuple[float, float] | None = None
@@ -208,6 +209,7 @@ class SharedMeans(CooperativeLearner):
     counts: FloatArray = field(init=False)
     weighted: FloatArray = field(init=False)
     origins: IntArray = field(init=False)
+    placed: tuple[bytes, IntArray] = field(init=False)
     sent_means: FloatArray = field(init=False)
     sent_counts: FloatArray = field(init=False)
 
@@ -227,6 +229,7 @@ class SharedMeans(CooperativeLearner):
             heard[np.searchsorted(origins, self.origins)] = self.heard
         self.origins, self.heard = origins, heard
         self.counts, self.weighted = self.halves(heard)
+        self.placed = b"", self.origins[:0]
 
     def halves(self, numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Views of the counts and the sums, K each, in arrays of 2K."""
@@ -272,14 +275,12 @@ class SharedMeans(CooperativeLearner):
     def find_rows(self, records: Records) -> IntArray:
         """The rows of `heard` that these messages go to, which are made if missing."""
         origins = records["origin"].astype(np.int64)
-        rows: IntArray = self.origins.searchsorted(origins)
-        if len(rows) and (
-            int(rows.max()) == len(self.origins)
-            or np.count_nonzero(self.origins.take(rows) != origins)
-        ):
-            self.add_origins(np.union1d(self.origins, origins))
-            rows = self.origins.searchsorted(origins)
-        return rows
+        said = origins.tobytes()
+        if said != self.placed[0]:  # mostly it is as in the slot before
+            if len(np.setdiff1d(origins, self.origins)):
+                self.add_origins(np.union1d(self.origins, origins))
+            self.placed = said, self.origins.searchsorted(origins)
+        return self.placed[1]
 
     def find_faults(self, records: Records) -> Faults:
         # copied, because arithmetic on the fields of records is slow

@@ -251,6 +251,10 @@ class Flood:
         """
         bundles = [self.bundles[neighbour] for neighbour in self.neighbours]
         records = np.frombuffer(b"".join(bundles), dtype=self.record_type)
+        if self.gamma == 1 and self._only_first_hand(bundles) and not self._any(records, learner):
+            self.latest[self.ranks] = self.slot
+            self.hop_counts[1] += len(records)
+            return records
         sizes = [len(items) // self.record_type.itemsize for items in bundles]
         link = np.arange(len(sizes)).repeat(sizes)
         origin = records["origin"].astype(np.int64)
@@ -308,8 +312,24 @@ class Flood:
         self.hop_counts += np.bincount(age[kept] + 1, minlength=self.gamma + 1)
         return new
 
+    def _only_first_hand(self, bundles: list[bytes]) -> bool:
+        """Whether each neighbour sent its own message of this slot, and nothing else."""
+        size, slot = self.record_type.itemsize, self.slot
+        for i, items in enumerate(bundles):
+            own = _ENVELOPE.pack(self.neighbours[i], slot, 1)
+            if len(items) != size or not items.startswith(own):
+                return False
+        return True
+
+    def _any(self, new: Records, learner: CooperativeLearner) -> bool:
+        """Whether any of these must be refused for its content or signature."""
+        for _, wrong in learner.find_faults(new):
+            if np.count_nonzero(wrong):
+                return True
+        return learner.find_contradictions(new) is not None or self._find_forged(new) is not None
+
     def _find_forged(self, new: Records) -> BoolArray | None:
-        """Which of these their origins did not sign; each message is checked once."""
+        """Which of these their origins did not sign, each checked once; None if all did."""
         signer = self.signer
         if signer is None:
             return None
@@ -322,7 +342,7 @@ class Flood:
             if message not in checked:
                 checked[message] = not is_signed(signer, origin, message)
             forged[i] = checked[message]
-        return forged
+        return forged if forged.any() else None
 
     def _count(self, reason: str, wrong: BoolArray) -> None:
         if refused := int(np.count_nonzero(wrong)):
