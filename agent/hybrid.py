@@ -101,6 +101,14 @@ class HybridSums:
             return math.log(self.T0) / self.epsilon
         return 2.0 * math.log2(self.T0) / self.epsilon
 
+    @property
+    def noise_scales(self) -> tuple[float, float]:
+        """Of the scales b_i of the noise in the latest release: sqrt(Σ b_i²), and the largest."""
+        nodes = (self.t - self.T0).bit_count()
+        node = self.node_scale if nodes else 0.0
+        squares = self.T0.bit_length() * self.log_scale**2 + nodes * node**2
+        return math.sqrt(squares), max(self.log_scale, node)
+
     def insert(self, stream: int, x: float) -> FloatArray:
         """Insert x into one stream and 0 into all others; returns the new releases, (streams,)."""
         self.sums[stream] += x

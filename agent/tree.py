@@ -55,6 +55,11 @@ class TreeSums:
         """The standard deviation of the noise in the latest release."""
         return self.scale * math.sqrt(2 * sum(self._variance(j) for j in self.nodes))
 
+    @property
+    def noise_scales(self) -> tuple[float, float]:
+        """Of the scales b_i of the noise in the latest release: sqrt(Σ b_i²), and the largest."""
+        return self.deviation / math.sqrt(2), self.scale
+
     def insert(self, stream: int, x: float) -> FloatArray:
         """Insert x into one stream and 0 into all others; returns the new releases, (streams,)."""
         item = np.zeros(self.streams)

@@ -53,6 +53,37 @@ def observed(arm: int, mean: float, rewards: int, arms: int, deviation: float = 
     return Estimate(arm, mean, mean - half, mean + half, rewards)
 
 
+def counted_privately(
+    arm: int,
+    mean: float,
+    rewards: int,
+    arms: int,
+    *,
+    look: int,
+    spread: float,
+    largest: float,
+) -> Estimate:
+    """The estimate from the `look`-th release (from 1) of a private running sum of one arm.
+
+    The sum carries Laplace numbers of scales b_i, of which `spread` is sqrt(Σ b_i²) and `largest`
+    the largest. Half of the error is that of `observed`, and half is for the noise, whenever it is
+    looked at: release l has 1/(l (l + 1)) of an arm's.
+    """
+    rewarded = observed(arm, mean, rewards, 2 * arms)
+    tail = math.log(2 / (ERROR / 2 / arms / (look * (look + 1))))
+    half = rewarded.high - mean + _noise(tail, spread, largest) / rewards
+    return Estimate(arm, mean, mean - half, mean + half, rewards)
+
+
+def _noise(tail: float, spread: float, largest: float) -> float:
+    """What a sum of Laplace numbers exceeds with probability 2 exp(-tail) at most.
+
+    Chan, Shi and Song (ACM TISSEC 14(3), 2011), Lemma 2.8: with ν = max(sqrt(Σ b_i²), b sqrt(tail))
+    it is ν sqrt(8 tail).
+    """
+    return math.sqrt(8 * tail) * max(spread, largest * math.sqrt(tail))
+
+
 def released(
     arm: int,
     mean: float,
@@ -68,8 +99,7 @@ def released(
 
     `laplace`: the scale of Laplace noise in each of `draws` means whose average is `mean`. Half of
     the error is Hoeffding's for the rewards, and half is for the noise: the law's own quantile for
-    one draw, else Chan, Shi and Song (ACM TISSEC 14(3), 2011), Corollary 2.9. Look l has 1/(l (l +
-    1)) of an arm's error.
+    one draw, else that of `_noise`. Look l has 1/(l (l + 1)) of an arm's error.
     """
     error = ERROR / arms / (look * (look + 1))
     if laplace:
@@ -79,5 +109,5 @@ def released(
     if laplace and draws == 1:
         half += laplace * math.log(1 / error)
     elif laplace:
-        half += math.sqrt(8 * tail) * max(math.sqrt(draws), math.sqrt(tail)) * laplace / draws
+        half += _noise(tail, laplace * math.sqrt(draws), laplace) / draws
     return Estimate(arm, mean, mean - half, mean + half, rewards)

@@ -8,6 +8,7 @@ import numpy as np
 from posse.report.drawing import COLOUR, Chart, canvas, large_numbers, to_svg
 from posse.report.page import MOST_ROWS, Cell, Section, some, table
 from posse.report.read import Series
+from posse.results.words import NO_DEVIATION, NO_MEAN_SENT
 from posse.system.bounds import MeansUnknownError, run_means
 
 
@@ -42,6 +43,9 @@ def section(series: Series) -> Section:
         " The estimate is the last run's, with an interval: 95 % for all arms at once, whatever "
         "decided who was pulled."
     )
+    if not known and not series.drawn_anew:
+        why = NO_MEAN_SENT if series.spec.mode == "field" else NO_DEVIATION
+        of_estimates = f" There is no estimate: {why}."
     return Section(
         id="found",
         title="What was found",
@@ -55,7 +59,7 @@ def section(series: Series) -> Section:
                 folded=len(rows) > 12,
                 note="Runs that named the arm; agents (of all runs) whose own answer it was; pulls "
                 "of a run. The true mean is averaged over agents, and – where it is not known, or "
-                f"each run has its own.{of_estimates * bool(known)}",
+                f"each run has its own.{of_estimates * (not series.drawn_anew)}",
             )
         ],
     )

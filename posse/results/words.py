@@ -37,7 +37,7 @@ def rows(runs: Sequence[RunRecord], told: VerdictLine | None = None) -> list[tup
             pairs.append((measure.name, f"{with_interval(summary[measure.name])} ({counts})"))
     of_last = "" if one else " (last run)"
     pairs += [(label, f"{line}{of_last}") for label, line in last.detail.lines(last)]
-    if last.estimates:
+    if last.pulls != 0:
         pairs.append(("estimates", f"{_estimates(last)}{of_last}"))
     pairs.append(("on the wire", _traffic(runs, summary)))
     traffic = last.communication
@@ -92,12 +92,17 @@ def _ended(runs: Sequence[RunRecord]) -> str:
     return ends + (f"; right in {sum(known)} of {len(known)}" if known else "")
 
 
+NO_MEAN_SENT = "what this system sends tells the mean of no arm"
+NO_DEVIATION = "rewards have neither bounds nor a deviation that is known"
 _BEST = 3
 """So many arms are shown with their estimates."""
 
 
 def _estimates(run: RunRecord) -> str:
-    """The arms with the largest estimates."""
+    """The arms with the largest estimates, or why there is none."""
+    if not run.estimates:
+        field = run.pulls is None  # which nobody reports there
+        return f"none: {NO_MEAN_SENT if field else NO_DEVIATION}"
     by_mean = sorted(run.estimates, key=lambda estimate: -estimate.mean)
     arms = "; ".join(f"arm {known.arm} {known}" for known in by_mean[:_BEST])
     more = f"; {len(by_mean) - _BEST} more" * (len(by_mean) > _BEST)

@@ -1,7 +1,7 @@
 """What a run ends with: its record, figures, standings and bounds."""
 
 from posse.measure.numbers import counted
-from posse.protocol.estimates import Estimate, observed
+from posse.protocol.estimates import Estimate, counted_privately, observed
 from posse.results.base import Results, Standing
 from posse.results.figures import Figure
 from posse.results.record import Delay, Detail, Lines, NetworkFacts, RunRecord
@@ -37,6 +37,7 @@ __all__ = [
     "RunRecord",
     "Standing",
     "counted",
+    "counted_privately",
     "logarithmic",
     "mean_gaps",
     "observed",

@@ -10,11 +10,38 @@ from hypothesis import strategies as st
 
 from posse.agent.hybrid import HybridNodes, HybridSums
 from posse.agent.tree import HonakerSums, TreeSums
+from posse.protocol.estimates import counted_privately, observed
 from posse.protocol.noise import SeededNoise
 from posse.protocol.privacy import total_cost
 from tests.support.noise import NoNoise, deviation
 
 TREES = (TreeSums, HonakerSums)
+
+
+@pytest.mark.parametrize("t", [1, 2, 3, 16, 23, 31])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda noise: HybridSums(4_000, 0.7, "half", noise),
+        lambda noise: HybridNodes(4_000, 0.7, "tossou", noise),
+        lambda noise: TreeSums(4_000, 0.7, 31, noise),
+        lambda noise: HonakerSums(4_000, 0.7, 31, noise),
+    ],
+)
+def test_a_release_has_the_noise_that_it_says(make, t):
+    """4,000 streams of zeros: the variance is 2 Σ b_i², within 5 standard errors (.028 each).
+
+    A mean of t rewards of 0 stays inside the noise's half of the interval but in 2.5 % / (t (t +
+    1)) of the streams.
+    """
+    sums = make(SeededNoise(np.random.default_rng(t)))
+    for _ in range(t):
+        noise = sums.insert(0, 0.0)
+    spread, largest = sums.noise_scales
+    assert noise.var() == pytest.approx(2 * spread**2, rel=0.14)
+    told = counted_privately(0, 0.0, t, 1, look=t, spread=spread, largest=largest)
+    half = told.high - observed(0, 0.0, t, 2).high
+    assert (np.abs(noise) / t > half).mean() <= 0.025 / (t * (t + 1))
 
 
 class Watched(NoNoise):

@@ -112,3 +112,23 @@ def test_there_must_be_something_to_go_on_with() -> None:
         posse.run(RUN, parameters={"candidates": [1]})
     with pytest.raises(SpecError, match="names arm 4, but there are 4"):
         posse.run(RUN, parameters={"candidates": [1, 4]})
+
+
+@pytest.mark.parametrize("system", ["tdfs-private", "tdfs-private-bound"])
+@pytest.mark.parametrize("counter", ["hybrid", "honaker"])
+def test_each_player_tells_what_its_noisy_sums_show(system: str, counter: str) -> None:
+    means = [0.9, 0.5, 0.1]
+    (run,) = posse.run({
+        "system": system,
+        "seed": 3,
+        "agents": {"count": 2},
+        "arms": {"kind": "bernoulli", "means": means},
+        "parameters": {"horizon": 3_000, "epsilon": 2.0, "counter": counter},
+        "engine": {"kind": "memory"},
+    }).runs  # fmt: skip
+    for player in range(2):
+        told = latest(run.agent_logs[player])
+        assert [one.arm for one in told] == [0, 1, 2]
+        assert sum(one.rewards for one in told) == 3_000
+        assert all(one.low < mean < one.high for one, mean in zip(told, means, strict=True))
+    assert posse.run(RUN | {"system": "ucb1", "parameters": {"horizon": 10}}).runs[0].estimates

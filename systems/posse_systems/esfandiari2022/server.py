@@ -5,6 +5,7 @@ collects the estimates; `learners` learns from them.
 """
 
 from collections import Counter, deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -35,7 +36,15 @@ from posse.seam.masking import (
     check_key,
     unpack_words,
 )
-from posse.seam.messages import BoolArray, IntArray, Message, RemoteProtocolError, Signer
+from posse.seam.messages import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Message,
+    RemoteProtocolError,
+    Signer,
+)
+from posse.seam.results import Estimate, observed
 from posse_systems.esfandiari2022.decomposition import Assignment
 from posse_systems.esfandiari2022.groups import AssignmentRound, UserGroup, form_groups
 from posse_systems.esfandiari2022.learners import AnonymousLearner
@@ -92,6 +101,11 @@ class AnonymousServer(GatheringMachine):
     group_sizes: Counter[int] = field(default_factory=Counter)
     used: int = 0
     dropouts: int = 0
+    heard: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        # by arm, the sum of the rewards in all groups' sums, and how many these are
+        self.heard = np.zeros((self.learner.arms, 2))
 
     def handle(self, event: ServerEvent, now: float) -> ServerEffects:
         match event:
@@ -190,8 +204,19 @@ class AnonymousServer(GatheringMachine):
         return [
             *(Note(GroupSizeRow(*counted)) for counted in sorted(self.group_sizes.items())),
             Note(CommitRow(self.number, self.horizon - self.left, self.used)),
+            *map(Note, self._estimates()),
             *(Send(int(n), Commit(int(best[n]), self.left)) for n in np.flatnonzero(self.active)),
         ]
+
+    def _estimates(self) -> Iterator[Estimate]:
+        """Each arm's mean over all groups on it, of C users at least, from their sums alone."""
+        rounding = 2.0 ** -(self.precision + 1)
+        for arm, (total, rewards) in enumerate(self.heard.tolist()):
+            if rewards:
+                known = observed(arm, total / rewards, int(rewards), self.learner.arms)
+                yield Estimate(
+                    arm, known.mean, known.low - rounding, known.high + rounding, known.rewards
+                )
 
     # answers
 
@@ -263,6 +288,9 @@ class AnonymousServer(GatheringMachine):
         for group in current.groups:
             sums = group.sums_per_copy(current.copies, self.precision)
             if sums is not None:
+                # every member is left out once
+                rewards = current.copies * len(group.users) * (self._width - 1)
+                self.heard[group.arm] += current.copies * sums.sum(), rewards
                 users = np.array(group.users)
                 means = group.estimates(sums)
                 self.used += self.learner.learn(users, group.arm, means, current.copies)

@@ -15,6 +15,7 @@ from posse.seam.noise import SERVER, Claim, ClaimContext, silence
 from posse.seam.results import (
     Bound,
     Detail,
+    Estimate,
     Figure,
     Lines,
     Results,
@@ -437,6 +438,7 @@ ANONYMOUS_RESULTS = Results(
         VanishedRow,
         ExpelledRow,
         RewardRow,
+        Estimate,
     ),
     detail=AnonymousDetail,
     complete=_complete,

@@ -25,6 +25,7 @@ from posse.seam.machines import (
 )
 from posse.seam.messages import RemoteProtocolError, Variant
 from posse.seam.noise import HybridSums, Release, TreeSums
+from posse.seam.results import Estimate, counted_privately
 from posse_systems.tossou2015.messages import (
     Choice,
     OffsetRow,
@@ -71,6 +72,10 @@ class Ucb:
         self.mean[arm], self.width[arm] = s / n, 1 / math.sqrt(n)
         return _NOTHING
 
+    def estimates(self) -> list[Estimate]:
+        """What may be told of each arm; nothing, as the sums are not private."""
+        return []
+
     def value(self, slot: int) -> list[float]:
         """The index of each arm in `slot`; infinite for an arm not seen yet."""
         weight = math.sqrt(2 * math.log(slot))
@@ -111,6 +116,14 @@ class UcbPrivateBound(Ucb):
             for release in counter.new_releases()
         ]
 
+    def estimates(self) -> list[Estimate]:
+        """The noisy means, which spend nothing more."""
+        return [
+            _estimate(a, self.mean[a], counter.t, self.arms, counter)
+            for a, counter in enumerate(self.sums)
+            if counter.t
+        ]
+
     def value(self, slot: int) -> list[float]:
         weight = privacy_weight(slot, self.epsilon)
         factors = self.factors
@@ -139,10 +152,21 @@ class UcbPrivate(Ucb):
         self.n[arm], self.share[arm], self.width[arm] = n, 1 / n, 1 / math.sqrt(n)
         return self.sums.new_releases()
 
+    def estimates(self) -> list[Estimate]:
+        """The noisy sums by the numbers of pulls, which spend nothing more."""
+        return [
+            _estimate(a, self.s[a] / n, n, self.arms, self.sums) for a, n in enumerate(self.n) if n
+        ]
+
     def value(self, slot: int) -> list[float]:
         weight = math.sqrt(2 * math.log(slot))
         s, share = self.s, self.share  # means are not kept: in each slot all would change
         return [s[a] * share[a] + weight * w for a, w in enumerate(self.width)]
+
+
+def _estimate(arm: int, mean: float, n: int, arms: int, counter: ContinualCounter) -> Estimate:
+    spread, largest = counter.noise_scales
+    return counted_privately(arm, mean, n, arms, look=counter.t, spread=spread, largest=largest)
 
 
 def find_ranked(index: list[float], j: int) -> int:
@@ -211,6 +235,8 @@ class TdfsPlayer:
         self.slot += 1
         if self.slot <= self.horizon:
             effects.append(self._choose())
+        else:
+            effects += map(Note, self.index.estimates())
         return effects
 
     def _choose(self) -> Send:

@@ -25,6 +25,7 @@ from posse.seam.noise import (
 from posse.seam.results import (
     Bound,
     Detail,
+    Estimate,
     Figure,
     Lines,
     NoBoundError,
@@ -408,7 +409,7 @@ def _collisions(run: RunRecord, arms: int) -> list[tuple[float, float]]:
 
 PLAYERS = Results(
     progress=_show_progress,
-    log=(RewardsRow, CollisionsRow, DismissedRow, OffsetRow),
+    log=(RewardsRow, CollisionsRow, DismissedRow, OffsetRow, Estimate),
     detail=PlayersDetail,
     complete=_complete,
     figures=(

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.estimates import Estimate, observed
 from posse.protocol.machine import Finish, PeerLost, Received, Send, Started
 from posse.protocol.masking import Masked, PublicKey, Unmasked
 from posse.protocol.message import Message
@@ -28,6 +29,21 @@ def test_constant_rewards_are_estimated_exactly(aggregation: str) -> None:
     seen = link.verdict()
     assert not seen.violations
     assert seen.smallest == 3  # eight users on arm 2 are two groups of C + 1
+
+
+@pytest.mark.parametrize("aggregation", ["masked", "sink"])
+def test_an_arm_is_told_by_its_groups_sums_alone(aggregation: str) -> None:
+    """C = 3: a member's reward is in 7 of 8 sums, twice for FIVE_FIVE; 2^-9 is the rounding's."""
+    link = Link([FIVE_FIVE, assign(0, 1, 2, 2, 2, 2, 2, 2, 2, 2)], aggregation=aggregation).run()
+    told = [note.row for note in link.notes if isinstance(note.row, Estimate)]
+    users = {0: range(5), 1: range(5, 10), 2: range(2, 10)}
+    for arm, copies in ((0, 2), (1, 2), (2, 1)):
+        mean = float(np.mean([Link.reward(user, arm) for user in users[arm]]))
+        whole = observed(arm, mean, 7 * copies * len(users[arm]), 3)
+        assert told[arm].rewards == whole.rewards
+        assert told[arm].mean == pytest.approx(mean)
+        assert told[arm].high == pytest.approx(whole.high + 2**-9)
+        assert told[arm].low == pytest.approx(whole.low - 2**-9)
 
 
 @pytest.mark.parametrize("learned", [False, True])
