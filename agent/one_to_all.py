@@ -63,13 +63,9 @@ class OneToAll(NeighbourLinks):
         session = BroadcastSession(first, signature(self._rank), len(self._addresses))
         to_all = interceptor.before(lambda: sorted(self._addresses), send)
         self._to_all = Line(NEIGHBOURS, session, to_all, interceptor)
+        down = self._down()
         self.lines = {
-            n: Line(
-                n,
-                own,
-                self._transmit_to(n),
-                interceptor,
-            )
+            n: Line(n, own, self._transmit_to(n), interceptor, up=n not in down)
             for n, own in zip(self._addresses, session.sessions, strict=True)
         }
         return {NEIGHBOURS: self._send_to_all}
@@ -119,7 +115,16 @@ class OneToAll(NeighbourLinks):
 
     def not_listening(self) -> tuple[int, ...]:
         self._subscriptions()
-        return tuple(sorted(r for r in self._addresses if _topic(r) not in self._listening))
+        down = self._down()
+        return tuple(
+            sorted(r for r in self._addresses if r in down or _topic(r) not in self._listening)
+        )
+
+    def _down(self) -> set[int]:
+        """The neighbours whose connection was lost: ZeroMQ keeps their subscriptions meanwhile."""
+        if self._guard is None:
+            return set()
+        return {line.end for line in self.lines.values() if not line.up}
 
     def close(self) -> None:
         super().close()

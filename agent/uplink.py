@@ -74,7 +74,7 @@ class Uplink:
         configure(self.socket, LINK_DEADLINE)
         self._endpoint = endpoint
         transmit = interceptor.before(lambda: (COORDINATOR,), sender(self.socket))
-        self.line = Line(COORDINATOR, Session(), transmit, interceptor, up=False, flags=0)
+        self.line = Line(COORDINATOR, Session(), transmit, interceptor, up=False)
         """It is up while the connection may carry frames of the session, in both directions."""
         fills = guarded and not endpoint.startswith("ipc:")
         if guarded or not endpoint.startswith("ipc:"):

@@ -17,6 +17,7 @@ from posse.protocol.machine import COORDINATOR
 from posse.protocol.privacy import total_cost
 from posse.results.record import Delay, LinkDelay, Privacy, Quantiles, Resources, RunRecord
 from posse.results.traffic import traffic
+from posse.results.words import went_without
 from posse.spec.runfile import RunSpec
 from posse.system.bounds import MeansUnknownError, run_means
 from posse.system.claims import records
@@ -47,7 +48,7 @@ def complete_record(
         refused = ", ".join(f"{n} {reason}" for reason, n in endpoint.refused.items())
         raise RunFailed(
             f"run {record.run + 1} measured nothing, as no agent's report could be used: "
-            f"{f'refused were {refused}' if refused else 'none came'}"
+            f"{f'refused were {refused}' if refused else 'none came'}{went_without(record)}"
         )
     silence = no_report(plan.spec.arms.arm_count())
     agents = () if plan.field else range(plan.spec.agents.count)

@@ -117,9 +117,13 @@ class Attendance:
             self._reached[rank] = now
         return further
 
+    def acting(self) -> list[int]:
+        """The agents that are present and not done."""
+        return [n for n in self.present() if n not in self.finished]
+
     def slowest(self) -> list[int]:
-        """The least advanced of the agents that are present and not done."""
-        unfinished = [n for n in self.present() if n not in self.finished]
+        """The least advanced of them."""
+        unfinished = self.acting()
         least = min((self._reached[n] for n in unfinished), default=0.0)
         return [n for n in unfinished if self._reached[n] == least]
 

@@ -219,9 +219,12 @@ class CoordinatorHost:
         return ""
 
     def suspects(self) -> list[int]:
-        """The agents that may hold up the run: those it waits for, else the slowest."""
+        """The agents that may hold up the run: those it waits for, else all that may still act.
+
+        The slowest as far as we know may wait for another, as few slots are reported.
+        """
         late, known = self._awaited()
-        return late if known else self.attendance.slowest()
+        return late if known else self.attendance.acting()
 
     def _awaited(self) -> tuple[list[int], bool]:
         """The agents waited for, and whether none of them may only be waiting for others."""

@@ -65,8 +65,12 @@ def brief(head: str, runs: Sequence[RunRecord], told: VerdictLine) -> str:
 def ending(run: RunRecord) -> str:
     """How one run ended, for a line of the log."""
     answer = f"arm {run.best_arm}" if run.best_arm is not None else run.sought or "no arm"
-    without = f"; it went on without {gone(run)}" if run.dismissed else ""
-    return f"{answer} ({run.status}){without}"
+    return f"{answer} ({run.status}){went_without(run)}"
+
+
+def went_without(run: RunRecord) -> str:
+    """Whom a run went on without, at the end of a sentence; "" if all were there."""
+    return f"; it went on without {gone(run)}" if run.dismissed else ""
 
 
 def line(run: RunRecord) -> str:

@@ -92,11 +92,11 @@ class Line:
     """See the module's text. `end`: who is at the other end; `up`: whether data may go out now.
 
     While a line is down its session keeps what is sent. On watched links nothing may go then: it
-    would arrive out of order. `flags` are those with which the session's answers are transmitted:
-    by default they are dropped where a socket takes no more, and the other end asks again.
+    would arrive out of order. The session's own answers are dropped where a socket takes no more,
+    and the other end asks again.
     """
 
-    __slots__ = ("_flags", "_interceptor", "end", "session", "transmit", "up")
+    __slots__ = ("_interceptor", "end", "session", "transmit", "up")
 
     def __init__(
         self,
@@ -106,14 +106,12 @@ class Line:
         interceptor: Interceptor,
         *,
         up: bool = True,
-        flags: int = _NOBLOCK,
     ) -> None:
         self.end = end
         self.session = session
         self.transmit = transmit
         self.up = up
         self._interceptor = interceptor
-        self._flags = flags
 
     def send(self, frame: bytes) -> None:
         """Send a frame of the session; `PeerStalled` if too much waits for the other end."""
@@ -140,7 +138,7 @@ class Line:
         if self.up:
             for data in self.session.replies:
                 with suppress(zmq.Again):
-                    self.transmit(data, self._flags)
+                    self.transmit(data, _NOBLOCK)
         self.session.replies.clear()
 
     def changed(self, *, up: bool) -> None:

@@ -43,7 +43,7 @@ FIRST_STRANGER = MOST_AGENTS
 """The rank of the first stranger; all agents are below."""
 
 _SHM = Path("/dev/shm")
-_WAIT = 300.0
+WAIT = 300.0
 """Seconds that an agent waits for its coordinator, if nothing else is said."""
 
 
@@ -118,7 +118,7 @@ class SimulatedCluster:
             self.plan = prepare(msgspec.structs.replace(plan.spec, base=str(self.folder)))
         self.seed = seed
         self.numbers = range(plan.spec.repeat) if numbers is None else numbers
-        self.waits = defaultdict[int, float](lambda: _WAIT)
+        self.waits = defaultdict[int, float](lambda: WAIT)
         self._serve = serve
         self._tap = tap
         self.schedule = TurnSchedule(f"simulation {seed}")

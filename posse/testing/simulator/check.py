@@ -50,6 +50,7 @@ from posse.testing.simulator.faults import (
 from posse.testing.simulator.field import SYSTEMS as FIELD_SYSTEMS
 from posse.testing.simulator.field import breaches, field_plan, write_logs
 from posse.testing.small import SMALL
+from posse.wire.sockets import LINK_DEADLINE
 
 AFTER_FAULTS = 20.0
 """Seconds, of virtual time, within which a run that survives its faults ends after the last one."""
@@ -63,9 +64,10 @@ MOST_EVENTS = 200_000
 _NEARLY = 5.0
 """Seconds before a deadline from which on an agent may be late for it."""
 
-_MOST_WAITING = 50
+_MOST_WAITING, _ASKED = 50, 2.5
 """Messages that a socket without a connection keeps in the small runs that are tried: sessions keep
-what is sent, and ask nobody meanwhile."""
+what is sent, and ask nobody meanwhile. Of a second in which an end cannot know that the other is
+gone there are as many more: how often a session asks, with the oldest frame."""
 
 _MOST_AGENTS = 8
 _SHORT_DEADLINE = 20.0
@@ -315,9 +317,7 @@ def _violations(
         return
     waited = cluster.network.most_waited
     grows = Violation("no growing memory", f"{waited} messages waited for one connection")
-    # who stood still answers each question of that time before it hears that nobody is there
-    stood = sum(fault.lasts for fault in faults if fault.what in {"stop", "stand still"})
-    yield from [grows] * (waited > _MOST_WAITING + 2 * stood)
+    yield from [grows] * (waited > _MOST_WAITING + _ASKED * _unaware(cluster, faults))
     second = Violation("one run a run", "a second coordinator was not refused")
     yield from [second] * cluster.not_refused
     yield from _differences(cluster, faults, expected)
@@ -330,6 +330,18 @@ def _violations(
     yield from _unblamed(cluster, faults)
     if cluster.keys is not None:
         yield from _admissions(cluster, faults)
+
+
+def _unaware(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> float:
+    """Seconds in which a process may not hear that another one is gone, and so asks or answers it.
+
+    It stands still, waits for room in a queue, or is on one machine with it: links there are not
+    watched, and where nobody saw the death it is told after the deadline.
+    """
+    still = sum(fault.lasts for fault in faults if fault.what in {"stop", "stand still"})
+    still += LINK_DEADLINE * any(fault.what == "queue full" for fault in faults)
+    together = cluster.starts or is_ipc(cluster.address)
+    return still + together * cluster.plan.spec.engine.deadline
 
 
 def _stand_still(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> set[int]:

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from posse.engines.simulated.cluster import SimulatedCluster
+from posse.engines.simulated.cluster import WAIT, SimulatedCluster
 from posse.errors import InputError
 from posse.gates import databases, files
 from posse.plan import Plan, prepare
@@ -556,7 +556,8 @@ class Nemesis:
         """It does not reach its coordinator, gives up, and is started again, as by a supervisor."""
         cluster, (rank,) = self._cluster, fault.ends
         reach = self._drop_all([(rank, COORDINATOR), (COORDINATOR, rank)])
-        cluster.waits[rank], lasts = fault.amount, True
+        wait = partial(cluster.waits.__setitem__, rank)
+        patience, lasts = self._hold(("waits", rank), fault.amount, wait, WAIT), True
         if cluster.is_up(rank):
             self._start_anew(rank)
 
@@ -569,7 +570,7 @@ class Nemesis:
             nonlocal lasts
             lasts = False
             reach()
-            del cluster.waits[rank]
+            patience()
             if cluster.is_up(rank):
                 self._start_anew(rank)
             else:

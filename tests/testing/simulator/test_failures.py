@@ -156,6 +156,54 @@ OF_SEEDS = {
             later(fault("move", 58, 5, lasts=0.0), 0.2491),
         ],
     ),
+    "a link was down when the agents of another coordinator began, and no agent said so": (
+        202601764,
+        [
+            fault("coordinator replaced", 777, COORDINATOR, lasts=0.007),
+            fault("drop one way", 704, 5, 0, lasts=1e6),
+        ],
+    ),
+    "a link was cut while the coordinator was away before a run": (
+        202603547,
+        [
+            fault("disk full", 108, COORDINATOR, lasts=4.492),
+            fault("cut", 152, 3, 4, lasts=1e6),
+        ],
+    ),
+    "each answer of an agent waited 60 s for room in the queue to its coordinator": (
+        202604265,
+        [fault("queue full", 242, 5, COORDINATOR, lasts=1e6)],
+    ),
+    "an agent that waited for room in a queue answered all questions of that time": (
+        202603186,
+        [
+            fault("out of patience", 160, 2, lasts=0.54, amount=1.9669),
+            later(fault("slow disk", 160, 2, lasts=2.268, amount=0.1792), 0.3936),
+            fault("queue full", 276, 2, COORDINATOR, lasts=1e6),
+        ],
+    ),
+    "the slowest agent was blamed for another that did not answer": (
+        202603261,
+        [
+            fault("stop", 167, 2, lasts=2.483),
+            later(fault("slow disk", 186, 4, lasts=15.735, amount=0.1807), 0.0002),
+            fault("queue full", 507, 2, 3, lasts=1e6),
+        ],
+    ),
+    "all agents shared a process whose disk was full, and none was named": (
+        202606575,
+        [
+            fault("journal flipped", 100, 2, lasts=24.085),
+            fault("disk full", 25, 1, lasts=1e6),
+        ],
+    ),
+    "an agent ran out of patience twice at once": (
+        202601764,
+        [
+            fault("out of patience", 100, 1, lasts=5.0, amount=1.0),
+            later(fault("out of patience", 100, 1, lasts=3.0, amount=1.0), 1.0),
+        ],
+    ),
     "a neighbour that the run goes on without asked for what it had missed": (
         202602286,
         [
