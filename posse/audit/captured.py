@@ -7,7 +7,8 @@ none longer than its content and none too often.
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -38,6 +39,9 @@ _LIMITS = ("epsilon", "horizon")
 _MOST = 20
 """Largest number of sentences for one check."""
 
+_ANEW = 1 << 32
+"""Added to the number of a run that is begun anew: more than a capture has runs."""
+
 _LABS = {kind_name(kind) for kind in control.TO_LABS_COORDINATOR}
 _OURS = control.TO_AGENT + control.TO_COORDINATOR + control.TO_JOINING + control.TO_LOBBY
 _ALLOWED = {kind_name(kind) for kind in _OURS}
@@ -63,7 +67,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
 def checks(frames: Iterable[Frame], plan: Plan | None = None) -> list[Check]:
     """Make all checks; the kinds allowed are known only with the run's `plan`."""
-    heard = [f for f in frames if f.plane != "session" and not f.resent]
+    heard = [*_told_apart(f for f in frames if f.plane != "session" and not f.resent)]
     if not heard:
         raise InputError("the capture has no frames")
     reader = _find_reader(heard, plan)
@@ -76,6 +80,24 @@ def checks(frames: Iterable[Frame], plan: Plan | None = None) -> list[Check]:
         *_check_releases(heard, reader),
         *noise,
     ]
+
+
+def _told_apart(frames: Iterable[Frame]) -> Iterator[Frame]:
+    """The frames, of which each run that an agent begins anew has another number.
+
+    After a coordinator was replaced by one that knows nothing the agents get ready again, and what
+    they then say is of other rewards, though of a run, and rounds, of the same numbers.
+    """
+    anew: Counter[int | None] = Counter()
+    spoke: set[int | None] = set()
+    for f in frames:
+        if f.kind == kind_name(control.Ready) and f.source in spoke:
+            anew[f.source] += 1
+            spoke.remove(f.source)
+        if _is_said(f):
+            spoke.add(f.source)
+        before = anew[f.source] * _ANEW
+        yield replace(f, run=f.run + before) if before and f.run is not None else f
 
 
 def _find_reader(heard: list[Frame], plan: Plan | None) -> MessageReader:

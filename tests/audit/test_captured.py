@@ -50,6 +50,14 @@ def test_what_is_in_order_has_no_violation():
     assert said["an arm that rests is not noised again"] == "nothing to look at"
 
 
+def test_a_run_that_agents_begin_anew_after_their_coordinator_was_replaced_is_another_one():
+    ready = frame(0, "Ready", plane="control")
+    again = means(0, values=GRID * 2)
+    assert wrong([ready, means(0), ready, again]) == {}
+    assert wrong([ready, ready, means(0), again]).keys() >= TWICE
+    assert wrong([ready, means(0), frame(1, "Ready", plane="control"), again]).keys() >= TWICE
+
+
 @pytest.mark.parametrize(
     ("frames", "said"),
     [

@@ -271,16 +271,17 @@ def survives(faults: Sequence[InjectedFault], cluster: SimulatedCluster) -> bool
         return False
     if any(fault.what in get_args(HostileFault) for fault in faults):
         return False
+    deadline = cluster.plan.spec.engine.deadline
+    of_system = getattr(cluster.plan.parameters, "deadline", math.inf)  # it has one of its own
     if cluster.starts or is_ipc(cluster.address):  # who is stopped is not away, but late
-        within = cluster.plan.spec.engine.deadline
-        within = min(within, getattr(cluster.plan.parameters, "deadline", within)) - _NEARLY
+        within = min(deadline, of_system) - _NEARLY
         if sum(fault.lasts for fault in faults if fault.what == "stop") > within:
             return False
     if cluster.starts:
         return _starts_again(faults, cluster)
     return not any(
         fault.what in DAMAGES | {"revoked key"}
-        or (fault.what == "queue full" and fault.lasts >= cluster.plan.spec.engine.deadline / 4)
+        or (fault.what == "queue full" and fault.lasts >= min(deadline / 4, of_system - _NEARLY))
         or (fault.what == "power off" and cluster.durable and not cluster.plan.field)
         or (fault.what in KILLS and not cluster.durable and set(fault.ends) != {COORDINATOR})
         for fault in faults

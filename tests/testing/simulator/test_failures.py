@@ -204,6 +204,14 @@ OF_SEEDS = {
             later(fault("out of patience", 100, 1, lasts=3.0, amount=1.0), 1.0),
         ],
     ),
+    "two runs of one number in a capture, as another coordinator began anew over other rewards": (
+        202606799,
+        [
+            fault("restart elsewhere", 140, 3, lasts=0.1),
+            later(fault("coordinator replaced", 140, COORDINATOR, lasts=4.222), 0.0005),
+            fault("out of patience", 151, 1, lasts=0.018, amount=8.8985),
+        ],
+    ),
     "a neighbour that the run goes on without asked for what it had missed": (
         202602286,
         [
