@@ -80,12 +80,33 @@ def test_a_raw_call_in_the_way_of_a_gate_is_found(gate: str, source: str) -> Non
     assert {BEFORE.get(own, own) for own in found} == {gate}
 
 
+TOLD = (ROOT / "docs" / "security.md").read_text()
+LINE = re.compile(r"^\|((?:`\w+`(?:, )?)+)\|", re.M)
+
+
 def test_every_gate_has_its_lint_and_its_line_in_the_documents() -> None:
     made = {path.stem for path in Path(gates.__path__[0]).glob("[a-z]*.py")}
     assert made == {*PLANTED, "decode"}
-    told = (ROOT / "docs" / "security.md").read_text()
-    lines = re.findall(r"^\|(`[a-z`, ]+`)\|", told, re.M)
-    assert {gate for line in lines for gate in re.findall(r"`(\w+)`", line)} == made
+    first = {gate for line in LINE.findall(TOLD)[:5] for gate in re.findall(r"\w+", line)}
+    assert first == made
+
+
+def test_every_promise_of_the_documents_names_its_gate() -> None:
+    known = {gate for line in LINE.findall(TOLD) for gate in re.findall(r"\w+", line)}
+    modules = {path.stem for path in (ROOT / "posse").rglob("*.py")}
+    modules |= {
+        path.stem
+        for room in ("agent", "coordinator", "protocol")
+        for path in (ROOT / room).iterdir()
+    }
+    assert known <= modules | {"deploy"}
+    rows = [line.split("|") for line in TOLD.splitlines() if line.count("|") == 4]
+    named = set()
+    for _, what, comes, holds, _ in rows:
+        gate = re.match(r"((?:`\w+`(?:, )?)+)(?:: `tests/|$)", holds)
+        assert bool(gate) is ("tests/" in comes + holds), what
+        named |= set(re.findall(r"\w+", gate[1])) if gate else set()
+    assert named == known
 
 
 def test_what_may_go_around_is_there_and_says_why() -> None:
