@@ -11,7 +11,7 @@ posse.arms_of(frame, "logs", arm="item")          # [arms] of a DataFrame
 
 import csv
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from posse.audit.whole import RUNS, Audit, Document
 from posse.durable.sweep import name as point_name
 from posse.errors import InputError
 from posse.gates import files
-from posse.measure.confidence import mean_of
+from posse.measure.confidence import Mean, mean_of
 from posse.plan import Source, changed
 from posse.report import read as folders
 from posse.results.measures import MEASURES
@@ -138,19 +138,20 @@ def compare(**results: Result) -> Any:
         for name, result in results.items():
             values, before = ([measure.read(r) for r in of.runs] for of in (result, first))
             known = [float(value) for value in values if value is not None]
-            rows += [_row(measure.name, name, known)] if known else []
+            if known:
+                rows.append(_row(measure.name, name, mean_of(known, share=measure.share)))
             paired = first.seed == result.seed and name != base
             apart = [
                 float(there) - float(here)
                 for here, there in zip(before, values, strict=False)
                 if here is not None and there is not None
             ]
-            rows += [_row(measure.name, f"{name} - {base}", apart)] if paired and apart else []
+            if paired and apart:
+                rows.append(_row(measure.name, f"{name} - {base}", mean_of(apart, signed=True)))
     return as_frame(rows)
 
 
-def _row(measure: str, of: str, values: Sequence[float]) -> dict[str, Any]:
-    mean = mean_of(values)
+def _row(measure: str, of: str, mean: Mean) -> dict[str, Any]:
     return {"measure": measure, "of": of, **msgspec.structs.asdict(mean)}
 
 

@@ -65,13 +65,13 @@ def mean_ci(values: Sequence[float]) -> tuple[float, float | None]:
     return mean, student(count - 1) * float(variance / count) ** 0.5
 
 
-def interval(values: ArrayLike) -> tuple[FloatArray, FloatArray]:
+def interval(values: ArrayLike, *, signed: bool = False) -> tuple[FloatArray, FloatArray]:
     """The 95 % interval of the mean of `values`, shape (n, …), over their first axis.
 
-    Student's t, of the mean itself if a value is below 0. Else of the mean's logarithm, whose
-    standard error is that of the mean divided by it (delta method): what is never negative is often
-    skewed, and this interval is longer above the mean and cannot go below 0. NaN for fewer than
-    `FEWEST` values.
+    Student's t, of the mean itself if a value is below 0 or, `signed`, could be. Else of the mean's
+    logarithm, whose standard error is that of the mean divided by it (delta method): what is never
+    negative is often skewed, and this interval is longer above the mean and cannot go below 0. NaN
+    for fewer than `FEWEST` values.
     """
     sample = np.asarray(values, dtype=float)
     count, mean = len(sample), sample.mean(axis=0)
@@ -79,10 +79,27 @@ def interval(values: ArrayLike) -> tuple[FloatArray, FloatArray]:
         return np.full_like(mean, np.nan), np.full_like(mean, np.nan)
     half = student(count - 1) * sample.std(axis=0, ddof=1) / count**0.5
     factor = np.exp(np.divide(half, mean, out=np.zeros_like(mean), where=mean > 0))
-    signed = (sample < 0).any(axis=0)
-    return np.where(signed, mean - half, mean / factor), np.where(
-        signed, mean + half, mean * factor
-    )
+    plain = (sample < 0).any(axis=0) | signed
+    return np.where(plain, mean - half, mean / factor), np.where(plain, mean + half, mean * factor)
+
+
+def count_apart(values: Sequence[float]) -> int:
+    """How many of the largest values are so far above the others that the interval rests on them.
+
+    They are a third of all at most, and the gap below them is above three times the range of the
+    others and above half the median. Of five values from a normal law that is so in 1.6 % of all
+    cases at most, of ten in .02 %, and of five from an exponential law in 11.5 %.
+    """
+    ordered = np.sort(np.asarray(values, dtype=float))
+    count = len(ordered)
+    if count < FEWEST:
+        return 0
+    for apart in range(1, count // 3 + 1):
+        others = ordered[: count - apart]
+        gap = ordered[count - apart] - others[-1]
+        if gap > 3 * (others[-1] - others[0]) and gap > abs(np.median(ordered)) / 2:
+            return apart
+    return 0
 
 
 def mean_interval(values: Sequence[float]) -> tuple[float, float, float]:
@@ -107,14 +124,18 @@ class Mean(msgspec.Struct):
     high: float | None = None
 
 
-def mean_of(values: Sequence[float], *, share: bool = False) -> Mean:
-    """The mean of at least one value; a `share` is of values that are 0 or 1."""
+def mean_of(values: Sequence[float], *, share: bool = False, signed: bool = False) -> Mean:
+    """The mean of at least one value; a `share` is of values that are 0 or 1.
+
+    `signed` are values that could be below 0, as differences.
+    """
     mean, half = mean_ci(values)
     count = len(values)
     summary = Mean(mean, None, count, None if share else float(np.median(values)))
     if count >= FEWEST:
         summary.ci95 = None if share else half
-        low, high = wilson(round(sum(values)), count) if share else interval(values)
+        hits = round(sum(values))
+        low, high = wilson(hits, count) if share else interval(values, signed=signed)
         summary.low, summary.high = float(low), float(high)
     return summary
 

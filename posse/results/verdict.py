@@ -12,7 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from posse.gates.shown import printable
-from posse.measure.confidence import mean_of
+from posse.measure.confidence import count_apart, mean_of
 from posse.measure.numbers import average, capital, counted, listed, named, number, total
 from posse.measure.traffic import RESENT
 from posse.protocol.privacy import format_cost
@@ -249,7 +249,20 @@ def _epsilon(runs: Sequence[RunRecord]) -> str:
 def losses(runs: Sequence[RunRecord], warnings: Sequence[str] = ()) -> Troubles:
     """Every trouble of these runs, a label and a sentence each, in the order of `TROUBLES`."""
     told = [(label, sentence) for label, tell in TROUBLES.items() if (sentence := tell(runs))]
-    return (*told, *(("warning", warning) for warning in warnings))
+    return (*told, *(("warning", warning) for warning in (*warnings, *_far_apart(runs))))
+
+
+def _far_apart(runs: Sequence[RunRecord]) -> list[str]:
+    """The warning that few runs are far from the others, if so."""
+    values = sorted(_values(runs, REGRET.read))
+    if not (apart := count_apart(values)):
+        return []
+    *_, below, least = values[: len(values) - apart + 1]
+    return [
+        f"regret is {total(least)} or more in {apart} of {counted(len(values), 'run')}, and from "
+        f"{total(values[0])} to {total(below)} in the others: its interval assumes that runs show "
+        "what can happen, and so few do not; set a larger repeat"
+    ]
 
 
 def _no_answer(runs: Sequence[RunRecord]) -> str:

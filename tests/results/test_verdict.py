@@ -17,7 +17,7 @@ from posse.report.run_page import run_page
 from posse.results import words
 from posse.results.record import Absence, Detail, Proof, RunRecord
 from posse.results.traffic import Amount
-from posse.results.verdict import TROUBLES, Truth, VerdictLine, drawn_anew, verdict
+from posse.results.verdict import TROUBLES, Truth, VerdictLine, drawn_anew, losses, verdict
 from posse.system.truth import truth_of
 from posse_systems.tossou2015.messages import PlayerParameters
 from tests.support.runfile import describe_run
@@ -201,3 +201,12 @@ def test_random_play_of_players_is_what_random_players_lose(collision: int) -> N
     by_chance = truth.random_regret
     assert by_chance is not None
     assert np.isclose(by_chance, record.regret or 0.0, atol=20_000 * 0.02)
+
+
+def test_a_run_far_from_the_others_is_warned_of() -> None:
+    runs = [ended(run=n, best_arm=0, regret=10.0 + n) for n in range(6)]
+    assert losses(runs) == ()
+    runs[2].regret = 600.0
+    (said,) = losses(runs, ["first"])[1:]
+    assert said[0] == "warning"
+    assert said[1].startswith("regret is 600 or more in 1 of 6 runs, and from 10 to 15 in the")
