@@ -2,7 +2,6 @@
 
 import hashlib
 import math
-import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
@@ -19,6 +18,7 @@ from posse.durable.batch import Piece, carry_out
 from posse.durable.capture import Capture, writing
 from posse.durable.directory import RunDirectory
 from posse.durable.journal import Journal
+from posse.durable.made_by import main_has_file
 from posse.engines import arrays, memory
 from posse.engines.start import dask
 from posse.engines.start.dask import DaskPlacement
@@ -218,8 +218,7 @@ def _refuse_network() -> NoReturn:
 
 def _require_importable(plan: Plan, on: DaskPlacement | None) -> None:
     """`SpecError` if other processes cannot import the plan's code from this one's `__main__`."""
-    has_file = getattr(sys.modules["__main__"], "__file__", None) is not None
-    if plan.main_code and (on is not None or not has_file):
+    if plan.main_code and (on is not None or not main_has_file()):
         raise SpecError(plan.main_code, f"{NOT_IMPORTABLE}, or use jobs = 1 on this machine")
 
 

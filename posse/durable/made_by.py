@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import hashlib
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -49,13 +50,18 @@ def made_by(plan: Plan) -> str:
 
     `SpecError` for code without a file: whether it was changed cannot be known.
     """
-    if plan.main_code and getattr(sys.modules["__main__"], "__file__", None) is None:
+    if plan.main_code and not main_has_file():
         raise SpecError(
             plan.main_code,
             "names code of a notebook or a prompt, which has no file, so a result that is kept "
             "cannot be told from one of changed code; write it in a module, or leave `out` out",
         )
     return hashlib.sha256(f"{our_code()} {digest(_own(plan))}".encode()).hexdigest()
+
+
+def main_has_file() -> bool:
+    """Whether the code of `__main__` is in a file; not in a notebook, or if piped into Python."""
+    return os.path.isfile(getattr(sys.modules["__main__"], "__file__", None) or "")
 
 
 def _own(plan: Plan) -> Iterator[Path]:

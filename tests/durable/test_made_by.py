@@ -94,8 +94,10 @@ def test_code_that_has_no_file_is_not_kept(folder: Path, monkeypatch: pytest.Mon
     module = types.ModuleType("__main__")
     monkeypatch.setitem(sys.modules, "__main__", module)
     arms = {"kind": "python", "target": "__main__:Probe", "count": 2}
-    with pytest.raises(SpecError, match="code of a notebook or a prompt, which has no file"):
-        of(folder, arms=arms)
+    for place in (None, "<stdin>"):  # of code that is piped into Python
+        module.__file__ = place
+        with pytest.raises(SpecError, match="code of a notebook or a prompt, which has no file"):
+            of(folder, arms=arms)
     module.__file__ = str(folder / "unnamed.txt")
     before = of(folder, arms=arms)
     (folder / "unnamed.txt").write_text("changed")
