@@ -1,8 +1,10 @@
 """The coordinator's host without sockets: turns, ends, losses and hostile agents."""
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,12 +19,15 @@ from posse.protocol import control
 from posse.protocol.masking import PublicKey
 from posse.protocol.message import Message
 from posse.protocol.wire import NO_RUN, kind_of
+from posse.results.vouched import KIND, last_word
 from posse_systems.rio2023.messages import Eliminated, Vote
 from posse_systems.tossou2015.messages import Choice
 from tests.support import anonymous
+from tests.support.field import field
 from tests.support.hosts import frame, sources
 from tests.support.players import spec as players
 from tests.support.runs import spec
+from tests.support.signing import signers
 
 
 class Told:
@@ -296,3 +301,38 @@ def test_agents_that_hold_different_results_end_the_run() -> None:
     told.say(3, control.Attested(1, b"x"))
     with pytest.raises(RunFailed, match="agents 3 and 4 hold different results after step 1"):
         told.say(4, control.Attested(1, b"y"))
+
+
+def test_an_answer_that_its_agent_signed_otherwise_is_refused(tmp_path: Path) -> None:
+    """Of another arm, run or agent; and what came is kept only if it is of the answer."""
+    run = field("private-ucb", tmp_path)
+    agents = run.spec.agents.count
+    own = signers(agents)
+    given = replace(sources(), signer=lambda agents, name: own[0])
+    host = CoordinatorHost(run, run.network(0), 0, given)
+    host.begin()
+    number = 0
+
+    def answers(signature: bytes, arm: int = 1) -> Counter[str]:
+        nonlocal number
+        for said in (control.Vouched(signature), control.Finished(arm)):
+            host.receive(0, frame(said, 0, number))
+            number += 1
+        return Counter(host.refused)
+
+    def said(arm: int) -> bytes:
+        return last_word("private-ucb", run.spec.variant, agents, run.spec.parameters, arm)
+
+    wrong = [
+        own[0].sign(KIND, said(0)),
+        own[1].sign(KIND, said(1)),
+        signers(agents, b"another run")[0].sign(KIND, said(1)),
+        own[0].sign(b"another kind", said(1)),
+    ]
+    for count, signature in enumerate(wrong, 1):
+        assert answers(signature)["bad-signature"] == count
+        assert 0 not in host.attendance.finished
+        assert host.attendance.vouched == {}
+    right = own[0].sign(KIND, said(1))
+    assert answers(right)["bad-signature"] == len(wrong)
+    assert host.attendance.vouched == {0: right}
