@@ -74,7 +74,8 @@ class _Shown(msgspec.Struct, kw_only=True):
 class ShownSystem:
     """A system as its page needs it: of posse, or read from `shown.msgpack`.
 
-    `fields` has the names of the fields of each kind of message, where the code is loaded.
+    `fields` has the names of the fields of each kind of message, `reveals` what the kind tells,
+    where the code is loaded.
     """
 
     title: str
@@ -83,6 +84,7 @@ class ShownSystem:
     detail: type[Detail]
     bound: Bound | None = None
     fields: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    reveals: Mapping[str, str] = field(default_factory=dict)
 
 
 def of_system(system: System) -> ShownSystem:
@@ -96,7 +98,15 @@ def of_system(system: System) -> ShownSystem:
         *TO_LABS_COORDINATOR,
     )
     fields = {kind_name(kind): kind.__struct_fields__ for kind in kinds}
-    return ShownSystem(system.title, system.paper, results.figures, results.detail, fields=fields)
+    reveals = {kind_name(kind): kind.reveals for kind in kinds if kind.reveals}
+    return ShownSystem(
+        system.title,
+        system.paper,
+        results.figures,
+        results.detail,
+        fields=fields,
+        reveals=reveals,
+    )
 
 
 def mean_bound(plan: Plan, runs: Sequence[RunRecord]) -> Bound:

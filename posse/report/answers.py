@@ -11,6 +11,17 @@ from posse.report.read import Series
 from posse.results.words import NO_DEVIATION, NO_MEAN_SENT
 from posse.system.bounds import MeansUnknownError, run_means
 
+_COLUMNS = {
+    "arm": "",
+    "true mean": "The true mean is averaged over agents.",
+    "runs": "Runs: that named the arm.",
+    "agents": "Agents: of all runs, whose own answer it was.",
+    "pulls": "Pulls: of a run.",
+    "estimate": "The estimate is the last run's, with an interval: 95 % for all arms at once, "
+    "whatever decided who was pulled.",
+}
+"""What each column of the table has; one without a value is left out."""
+
 
 def section(series: Series) -> Section:
     """How the runs ended, and a row per arm."""
@@ -37,31 +48,24 @@ def section(series: Series) -> Section:
     rows.sort(key=lambda row: (-row[2], -(row[1] or 0)))
     statuses = ", ".join(f"{s} ({n})" for s, n in Counter(r.status for r in series.runs).items())
     text = [f"How the runs ended: {statuses}."]
-    header = ("arm", "true mean", "runs", "agents", "pulls", "estimate")
-    columns = len(header) - (not known)
-    of_estimates = (
-        " The estimate is the last run's, with an interval: 95 % for all arms at once, whatever "
-        "decided who was pulled."
-    )
+    shown = [n for n, values in enumerate(zip(*rows, strict=True)) if n == 0 or any(values)]
+    notes = [list(_COLUMNS.values())[n] for n in shown]
     if not known and not series.drawn_anew:
         why = NO_MEAN_SENT if series.spec.mode == "field" else NO_DEVIATION
-        of_estimates = f" There is no estimate: {why}."
+        notes.append(f"There is no estimate: {why}.")
+    made = table(
+        "The arms",
+        [list(_COLUMNS)[n] for n in shown],
+        [[row[n] for n in shown] for row in rows[:MOST_ROWS]],
+        folded=len(rows) > 12,
+        note=" ".join(filter(None, notes)),
+    )
     return Section(
         id="found",
         title="What was found",
-        text=text,
+        text=text if len(shown) > 1 else [*text, *filter(None, notes)],
         charts=some(_pulls_per_arm(series, means)),
-        tables=[
-            table(
-                "The arms",
-                header[:columns],
-                [row[:columns] for row in rows[:MOST_ROWS]],
-                folded=len(rows) > 12,
-                note="Runs that named the arm; agents (of all runs) whose own answer it was; pulls "
-                "of a run. The true mean is averaged over agents, and – where it is not known, or "
-                f"each run has its own.{of_estimates * (not series.drawn_anew)}",
-            )
-        ],
+        tables=[made] if len(shown) > 1 else [],
     )
 
 

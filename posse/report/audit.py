@@ -56,10 +56,23 @@ def audit_page(folder: Path) -> Page:
     return Page(
         title=document.told.sentence,
         kicker=f"{document.system} ({document.variant}) · audit",
-        lead=f"What messages tell of {secret}.",
+        lead=f"What messages tell of {secret}.{_too_few(document)}",
         alerts=alerts(document.told),
         tiles=_tiles(document),
         sections=[section],
+    )
+
+
+def _too_few(document: Document) -> str:
+    """A sentence if the audit had fewer runs than would show twice what is claimed."""
+    verdict = document.verdict
+    if verdict is None or verdict.refuted or verdict.needed is None:
+        return ""
+    if verdict.needed <= verdict.trials:
+        return ""
+    return (
+        f" {verdict.trials:,} runs on each data set are too few to tell: twice the claimed ε would "
+        f"show in about {verdict.needed:,}."
     )
 
 

@@ -64,11 +64,20 @@ def _who_sees(series: Series, told: dict[str, str]) -> list[tuple[str, str]]:
         if link.plane != Plane.CONTROL:
             reader = "The coordinator" if link.target < 0 else "The agents"
             kinds.setdefault(reader, set()).add(link.kind)
-    seen = [(reader, f"messages {listed(sorted(names))}") for reader, names in kinds.items()]
+    tells = series.system.reveals if series.system is not None else {}
+    seen = [
+        (reader, "; ".join(_told(name, tells.get(name, "")) for name in sorted(names)) + ".")
+        for reader, names in kinds.items()
+    ]
     if not seen:
         seen = [("Everybody", "no message of the algorithm's own")]
     rest = [(term, told[term]) for term in _PROMISES if term in told]
     return [*sorted(seen), *rest]
+
+
+def _told(kind: str, reveals: str) -> str:
+    """A kind of message, and what it tells whoever reads it."""
+    return f"{kind}, {reveals.replace('`', '')}" if reveals else f"messages {kind}"
 
 
 def _charged(series: Series, told: dict[str, str]) -> list[tuple[str, str]]:

@@ -119,6 +119,7 @@ def _ranking(
     series: list[Series], called: list[str], measure: Measure, ranks: Ranks, n_of_each: int
 ) -> Ranking:
     rows = []
+    sent = any(any(series[n].values(DATA_BYTES.read)) for n in ranks.order)
     for n in ranks.order:
         values = series[n].values(measure.read)
         mean, low, high = mean_interval(values)
@@ -131,7 +132,7 @@ def _ranking(
                 low=low if known else None,
                 high=high if known else None,
                 text=with_interval(mean_of(values), n_of_each),
-                cells=_cells(series[n]),
+                cells=_cells(series[n], sent=sent),
                 css=css if len(ranks.order) > 1 else "",
             )
         )
@@ -141,11 +142,11 @@ def _ranking(
     return Ranking(title=ranks.problem, axis=axis, rows=rows, left=left, right=max(*ends, left))
 
 
-def _cells(series: Series) -> list[tuple[str, str]]:
-    """What stands beside a rank: bytes, ε, and how often the answer was right."""
+def _cells(series: Series, *, sent: bool) -> list[tuple[str, str]]:
+    """What stands beside a rank: bytes if anybody `sent` some, ε, how often it was right."""
     verdict = series.verdict
     cells = []
-    if any(sizes := series.values(DATA_BYTES.read)):
+    if sent and (sizes := series.values(DATA_BYTES.read)):
         cells.append(("bytes", short(float(np.mean(sizes)))))
     cells.append(("", verdict.epsilon))
     if known := [run.right for run in series.runs if run.right is not None]:

@@ -89,6 +89,7 @@ def apart(series: list[Series], axis: str | None = None) -> list[str]:
     """What sets each apart but chance and an axis: its system, and what else differs in that."""
     tables = [keys_of(s) for s in series]
     keys = [key for key in varied(series) if key not in ("system", axis, *CHANCE)]
+    called = _systems({table["system"] for table in tables})
     labels = []
     for mine in tables:
         alike = [other for other in tables if other["system"] == mine["system"]]
@@ -97,9 +98,15 @@ def apart(series: list[Series], axis: str | None = None) -> list[str]:
             for key in keys
             if len({str(other.get(key)) for other in alike}) > 1
         ]
-        system = [mine["system"]] if len(alike) < len(tables) or not parts else []
+        system = [called[mine["system"]]] if len(alike) < len(tables) or not parts else []
         labels.append(", ".join([*system, *parts]))
     return labels
+
+
+def _systems(systems: set[str]) -> dict[str, str]:
+    """What each system is called: one of the user's without its module, if that suffices."""
+    short = {system: system.rpartition(":")[2] for system in systems}
+    return short if len(set(short.values())) == len(systems) else {name: name for name in systems}
 
 
 def names(series: list[Series]) -> list[str]:

@@ -39,12 +39,13 @@ _MARKS = {
     "byzantine": ("X", "bad", 90.0),
     "waited for": ("o", "s5", 80.0),
     "finished": ("o", "s2", 60.0),
+    "gone": ("o", "muted", 55.0),
     "left early": ("o", "muted", 55.0),
     "disconnected": ("o", "bad", 55.0),
 }
 """By role: marker, colour, size."""
 
-_HOLLOW = ("left early", "disconnected")
+_HOLLOW = ("gone", "left early", "disconnected")
 
 
 def size(agents: int) -> tuple[float, float]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from posse.measure.numbers import by_name, capital, counted, listed, number
+from posse.measure.numbers import by_name, capital, counted, named, number
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.message import Plane
 from posse.report import graph
@@ -24,13 +24,13 @@ def section(series: Series) -> Section | None:
         return None
     star = all(COORDINATOR in pair for pair in used.bytes)
     text = [_star(used)] if star else []
-    text += [f"{capital(role)}: {listed(sorted(ranks))}." for role, ranks in roles(series).items()]
+    text += [f"{capital(role)}: {named(sorted(ranks))}." for role, ranks in roles(series).items()]
     if series.network.names:
         text.append(f"Agents by name: {by_name(series.network.names)}.")
     facts = [
         f"{name.replace('_', ' ')} {number(value)}"
         for name, value in msgspec.to_builtins(series.network).items()
-        if isinstance(value, int | float | str)
+        if isinstance(value, int | float | str) and value != 0
     ]
     if facts:
         text.append(capital("; ".join(facts)) + ".")
@@ -44,13 +44,13 @@ def section(series: Series) -> Section | None:
 
 def roles(series: Series) -> dict[str, set[int]]:
     """Agents that the result says something particular about, by what it says."""
-    left: set[int] = set()
-    for run in series.runs:
-        left |= {*run.without, *run.detail.left_early}
+    gone = {rank for run in series.runs for rank in run.without if rank >= 0}
+    left = {rank for run in series.runs for rank in run.detail.left_early}
     by_role = {
         "sink": set(series.network.sinks or ()),
         "byzantine": set(series.network.byzantine or ()),
-        "left early": left,
+        "gone": gone,
+        "left early": left - gone,
     }
     return {role: ranks for role, ranks in by_role.items() if ranks}
 

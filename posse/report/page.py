@@ -1,13 +1,14 @@
 """What a page is made of, and how a number is written on it."""
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from posse import __version__
 from posse.gates import files
@@ -197,6 +198,7 @@ class Page:
             autoescape=lambda name: name is not None and name.endswith(".html.j2"),
             undefined=jinja2.StrictUndefined,
         )
+        environment.filters["breaks"] = _breaks
         script = environment.get_template("page.js").render()
         return environment.get_template("page.html.j2").render(
             page=self,
@@ -215,6 +217,11 @@ class Page:
         for section in self.sections:
             for chart in section.charts:
                 chart.write(path.parent / self.folder)
+
+
+def _breaks(name: str) -> Markup:
+    """A text that may break after the signs within names, rather than within their words."""
+    return Markup(re.sub(r"(?<=[A-Za-z])([_:./])(?=\w)", r"\1<wbr>", str(escape(name))))
 
 
 def some(*charts: Chart | None) -> list[Chart]:

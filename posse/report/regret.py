@@ -65,7 +65,7 @@ def regret(all_series: list[Series], names: Sequence[str] = ("measured",)) -> Ch
     shown = [(s, together(called), curves) for s, called, curves in alike]
     units = {s.clock_unit for s, _, _ in shown}
     rows: list[tuple[Any, ...]] = []
-    shades = len(shown) if ordered([name for _, name, _ in shown]) else 0
+    shades = len(shown) if ordered([name for _, called, _ in alike for name in called]) else 0
     last: list[tuple[str, float, float]] = []
     with canvas() as (figure, axes):
         for index, (_, name, curves) in enumerate(shown):

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from posse.measure.numbers import capital, listed, number
+from posse.measure.numbers import capital, named, number
 from posse.operate.live import LATE, LiveState
 from posse.report import figures, graph
 from posse.report.drawing import COLOUR, Chart, canvas, to_svg
@@ -45,7 +45,7 @@ def roles(state: LiveState) -> dict[str, set[int]]:
     status, run = state.status, state.run
     ago = status.heard_seconds_ago
     by_role = {
-        "left early": set(run.dismissed if run is not None else ()),
+        "gone": set(run.dismissed if run is not None else ()),
         "disconnected": set(state.away),
         "finished": set(run.finished if run is not None else ()),
         "waited for": {rank for rank in status.waiting_for if ago.get(rank, LATE) >= LATE},
@@ -68,7 +68,7 @@ def _network(state: LiveState) -> Chart | None:
     return Chart(
         name="now-network",
         title="The network",
-        caption=" ".join(f"{capital(role)}: {listed(sorted(n))}." for role, n in marks.items()),
+        caption=" ".join(f"{capital(role)}: {named(sorted(n))}." for role, n in marks.items()),
         svg=to_svg(figure, "now-network", f"Network of {agents} agents"),
         header=("source", "target"),
         rows=run.links,

@@ -25,6 +25,22 @@ def test_the_page_of_a_guess_is_about_the_best_arm(tmp_path: Path) -> None:
     assert page.tiles[0].value == "0.5"
 
 
+def test_an_audit_of_too_few_runs_says_so_at_once(tmp_path: Path) -> None:
+    verdict = AuditVerdict(
+        claimed=0.5, delta=0.0, lower_bound=0.0, delta_lower_bound=0.0, error=0.01, hits=14,
+        others=15, trials=25, event=NOTHING, words="", needed=436, spent=0.5, violations=[],
+    )  # fmt: skip
+    document = Document(
+        system="mine", variant="corrected", claim="ε = .5", sees="messages", verdict=verdict,
+        guess=None, word="not refuted", says="", words="",
+    )  # fmt: skip
+    (tmp_path / AUDIT).write_bytes(msgspec.json.encode(document))
+    assert audit_page(tmp_path).lead.endswith(
+        " 25 runs on each data set are too few to tell: twice the claimed ε would show in about "
+        "436."
+    )
+
+
 def test_every_trouble_of_an_audit_is_in_its_table_and_on_its_page(tmp_path: Path) -> None:
     """One line for both, which begins with the verdict."""
     verdict = AuditVerdict(

@@ -45,8 +45,8 @@ def test_it_says_who_sees_what_and_what_each_ledger_adds_up_to(signed: Path) -> 
     page = board_page(read(signed / "out"))
     by_title = {section.title: section for section in page.sections}
     seen = dict(by_title["Who sees what"].terms)
-    assert seen["The coordinator"] == "messages Vote"
-    assert seen["The agents"] == "messages Eliminated"
+    assert seen["The coordinator"].startswith("Vote, the arms voted against: what the algorithm")
+    assert seen["The agents"] == "Eliminated, the arms that left, a function of the votes."
     assert seen["Promised"].startswith("ε = 1 against whoever reads all messages of all agents")
     charged = dict(by_title["What a person is charged"].terms)
     told = {f"{ledger_of(signed / f'rewards-{rank}.csv').says}." for rank in range(6)}

@@ -3,10 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from posse.plan import prepare
-from posse.report.differences import together
+from posse.report.differences import names, together
 from posse.report.headline import several
 from posse.report.read import Series
 from posse.results.record import NetworkFacts, RunRecord
@@ -128,6 +129,18 @@ def test_over_a_horizon_it_names_the_clearly_best_at_each_value() -> None:
     many[1] = series(5, 6, 7, 8, 9, horizon=10, system="dp-ucb-int")
     many[3] = many[2]
     assert said(many)[0] == "No clear difference in regret at horizon = 10, 20"
+
+
+def test_a_system_of_a_module_is_called_by_its_name_where_that_suffices() -> None:
+    one = series(1.0)
+
+    def called(*systems: str) -> list[str]:
+        specs = [msgspec.structs.replace(one.spec, system=system) for system in systems]
+        return names([replace(one, spec=spec) for spec in specs])
+
+    assert called("mine:FIRST", "mine:SECOND", "ucb1") == ["FIRST", "SECOND", "ucb1"]
+    same = ["mine:FIRST", "yours:FIRST", "ucb1"]
+    assert called(*same) == same
 
 
 def test_labels_that_differ_by_one_value_are_said_together() -> None:

@@ -56,7 +56,7 @@ def test_its_page(tmp_path: Path) -> None:
     page.write(tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
     assert "Arm 0 is the best" in text
-    assert "Sink: 1, 3." in text
+    assert "Sink: agents 1, 3." in text
 
 
 def test_without_the_systems_code_what_all_systems_tell_is_read(tmp_path: Path) -> None:

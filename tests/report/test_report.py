@@ -192,7 +192,13 @@ def test_roles_are_found_where_systems_tell_them():
     series.network.sinks = [2]
     series.network.byzantine = [0, 1]
     series.runs[0].dismissed = {1: "spoke out of turn"}
-    assert network.roles(series) == {"sink": {2}, "byzantine": {0, 1}, "left early": {1}}
+    assert network.roles(series) == {"sink": {2}, "byzantine": {0, 1}, "gone": {1}}
+
+
+def test_who_was_lost_is_gone_and_did_not_leave_early(run_directory):
+    series = read.read(run_directory)
+    series.runs[0].dismissed = {1: "lost"}
+    assert network.section(series).text[1:] == ["Gone: agent 1."]
 
 
 def test_what_is_no_run_is_said(capsys, tmp_path):
@@ -323,9 +329,11 @@ def test_true_means_are_shown_where_all_runs_have_the_same(tmp_path, seed):
     arms = {"kind": "bernoulli", "means": {"random": "uniform", "count": 3, "seed": seed}}
     make(tmp_path / "central", system="central", parameters={}, arms=arms, repeat=2)
     (table,) = answers.section(read.read(tmp_path / "central")).tables
-    shown = {arm.value: mean.value for arm, mean, *_ in table.rows}
-    drawn = np.random.default_rng(seed).uniform(0, 1, 3).round(12).tolist() if seed else [""] * 3
-    assert [shown[arm] for arm in range(3)] == drawn
+    assert ("true mean" in table.header) is (seed is not None)
+    if seed is not None:
+        shown = {arm.value: mean.value for arm, mean, *_ in table.rows}
+        drawn = np.random.default_rng(seed).uniform(0, 1, 3).round(12).tolist()
+        assert [shown[arm] for arm in range(3)] == drawn
 
 
 @pytest.mark.parametrize("runs", [1, 2])
@@ -525,3 +533,26 @@ def test_a_table_of_runs_has_no_column_of_zeros_and_no_seed_that_is_always_the_s
     assert not {"seed", "data messages", "data bytes"} & set(runs.header)
     assert "All runs are of seed 3: --seed 3 --repeat N makes the first N again." in runs.note
     assert not {"Data messages", "Data bytes"} & {tile.label for tile in page.tiles}
+    (arms,) = page.sections[0].tables
+    assert arms.header == ["arm", "true mean", "pulls", "estimate"]
+    assert "whose own answer it was" not in arms.note
+
+
+def test_a_rank_has_zero_bytes_beside_one_that_sent_some(run_directory, tmp_path):
+    alone = make(tmp_path / "alone", system="independent", parameters={})
+    page = comparison.several_page([read.read(run_directory), read.read(alone)], "", "")
+    (ranking,) = page.sections[0].rankings
+    sizes = {row.name: dict(row.cells)["bytes"] for row in ranking.rows}
+    assert sizes["independent"] == "0"
+    assert sizes["dp-mase"] != "0"
+
+
+def test_equal_points_of_a_sweep_keep_the_shades_of_its_order(run_directory):
+    series = read.read(run_directory)
+    twice = [
+        msgspec.structs.replace(run, regret_curve=[[0.0, 0.0], [9.0, 5.0]]) for run in series.runs
+    ]
+    every = [series, replace(series, runs=twice), replace(series, runs=twice)]
+    drawn = regret(every, ["p = 1", "p = 2", "p = 4"]).svg
+    plain = regret(every, ["x", "y", "z"]).svg
+    assert drawn.count("stroke-opacity") > plain.count("stroke-opacity")

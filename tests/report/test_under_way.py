@@ -12,7 +12,7 @@ from tests.report.test_report import make
 
 def test_each_agent_has_one_role_the_worst() -> None:
     assert under_way.roles(STATE) == {
-        "left early": {6},
+        "gone": {6},
         "disconnected": {5},
         "finished": {0},
         "waited for": {3},
@@ -27,7 +27,9 @@ def test_a_graph_is_drawn_where_agents_have_neighbours(tmp_path) -> None:
     run = msgspec.structs.replace(STATE.run, links=[(0, 1), (1, 2)])
     series = under_way_with(series, msgspec.structs.replace(STATE, run=run))
     [chart] = under_way.section(series).charts
-    assert chart.caption == ("Left early: 6. Disconnected: 5. Finished: 0. Waited for: 3.")
+    assert chart.caption == (
+        "Gone: agent 6. Disconnected: agent 5. Finished: agent 0. Waited for: agent 3."
+    )
     assert chart.rows == [(0, 1), (1, 2)]
 
 
