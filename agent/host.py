@@ -18,6 +18,7 @@ from posse.errors import PosseError
 from posse.hosts.agent_setup import AgentSetup
 from posse.hosts.endpoint import BETWEEN_RUNS, Endpoint, blamed_peer
 from posse.hosts.sources import Chance, Sources
+from posse.hosts.spending import head_of
 from posse.measure.account import Account
 from posse.protocol import control
 from posse.protocol.errors import RemoteProtocolError
@@ -84,7 +85,17 @@ class AgentHost:
             )
         if self.field and (load := self._system.agent.load) is not None:
             load(self._parameters, sources.noise())
+        if (head := self._ledger_head()) is not None:
+            self.say(head)
         self.say(control.Ready())
+
+    def _ledger_head(self) -> control.LedgerHead | None:
+        """Where the ledger of this agent's rewards is; None without keys or a ledger."""
+        setup = self.setup
+        if not self.field or isinstance(setup.arms, int):
+            return None
+        ledger = self.sources.spending(setup.arms, setup.base, self.rank)
+        return head_of(ledger, self.sources.signer(0, setup.signed_name))
 
     def knows(self, frame: bytes) -> bool:
         """Whether the coordinator's frame is for this host, not for the process around it."""

@@ -22,7 +22,7 @@ from posse.gates.decode import Packed
 from posse.hosts.agent_setup import AgentSetup, check_told
 from posse.hosts.endpoint import NEIGHBOURS, Endpoint, no_link_error, unheard_error
 from posse.hosts.sources import Chance, FeaturesOf
-from posse.hosts.spending import NOT_KEPT, SpendingRequest
+from posse.hosts.spending import NOT_KEPT, SpendingRequest, head_of
 from posse.measure.account import Account
 from posse.measure.regret import Regret
 from posse.protocol import control
@@ -388,6 +388,9 @@ class AgentRun:
         spent = None
         if self.field:
             spent = total_cost(self.account.releases, self._setup.reward_claim.delta)
+            signer = self._signer_of(0, self._setup.signed_name)
+            if (head := head_of(self._spending, signer)) is not None:
+                self.say(head)
         self.account.lifetime = self._spending.end(spent)
         # in the field an agent's account stays on its machine
         for word in [control.Stopped()] if self.field else control.in_parts(self._report()):

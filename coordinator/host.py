@@ -19,7 +19,14 @@ from posse.coordinator.report import BadReport, ReportForm
 from posse.coordinator.server import Server
 from posse.errors import InputError, RunFailed
 from posse.gates.shown import blamed, printable
-from posse.hosts.effects import AgentLeft, HostEffect, LinkChanged, LogLine, MadeProgress
+from posse.hosts.effects import (
+    AgentLeft,
+    HostEffect,
+    KeepHead,
+    LinkChanged,
+    LogLine,
+    MadeProgress,
+)
 from posse.hosts.endpoint import Endpoint
 from posse.hosts.sources import Chance, Sources
 from posse.measure.numbers import named
@@ -82,6 +89,7 @@ class CoordinatorHost:
         self.run = run
         spec = plan.spec
         self.outbox: list[tuple[int, bytes]] = []
+        self._told: set[int] = set()
         self.network = network
         self.observe = observe
         self._field = plan.field
@@ -400,6 +408,9 @@ class CoordinatorHost:
             case control.Vouched(signature) if self._field and rank not in attendance.finished:
                 attendance.vouched[rank] = signature
                 return ()
+            case control.LedgerHead() if self._field and rank not in self._told:
+                self._told.add(rank)
+                return (KeepHead(rank, message),)
             case control.Finished() if rank not in attendance.finished:
                 self._agent_finished(rank, message, now)
             case control.AgentStanding() if self._regrouping is not None:

@@ -19,6 +19,7 @@ from posse.coordinator.lobby import CATCH_UP, Lobby
 from posse.coordinator.recovery import replay_input
 from posse.coordinator.roster import Member, Peer, Roster
 from posse.coordinator.router import ConnectionClosed, Router
+from posse.coordinator.witness import Witness
 from posse.durable.capture import Tap
 from posse.durable.journal import Input, Journal
 from posse.errors import PosseError, RunFailed
@@ -28,6 +29,7 @@ from posse.hosts.status import CoordinatorStatus, Snapshot
 from posse.log import LOG
 from posse.measure.numbers import named
 from posse.protocol import control
+from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.message import Message
 from posse.protocol.wire import kind_of
@@ -82,8 +84,10 @@ class Hub:
         tap: Tap | None = None,
         journal: Journal | None = None,
         world: World = HERE,
+        witness: Witness | None = None,
     ) -> None:
         self._world = world
+        self._witness = witness
         self._now = world.monotonic
         agents, engine = spec.agents.count, spec.engine
         roster = Roster(agents, token, keys, fingerprint(spec), engine.inboxes, world.owns)
@@ -166,6 +170,33 @@ class Hub:
         setups = [msgspec.structs.replace(setup, first=first) for setup in setups]
         self._carry_out(self.lobby.configure(setups, self._now()))
         self._until(lambda: self.lobby.complete or self.lobby.changed)
+        self._miss_heads(setups[0])
+
+    def _miss_heads(self, setup: AgentSetup) -> None:
+        """Warn of agents that should have told where the ledger of their rewards is."""
+        if self._witness is None or isinstance(setup.arms, int) or not self.lobby.complete:
+            return
+        if silent := sorted(set(range(setup.agents)) - self.lobby.told):
+            LOG.warning(
+                "%s told of no ledger, so nobody notices if rewards are used that the ledger no "
+                "longer knows",
+                named(silent),
+            )
+
+    def _keep_head(self, rank: int, told: control.LedgerHead) -> str:
+        """Have the witness keep where an agent's ledger is; why that cannot be, if it cannot."""
+        keys, witness = self._keys, self._witness
+        if keys is None or witness is None:
+            return ""
+        try:
+            why = witness.take(rank, keys.signers.get(rank, b""), told)
+        except RemoteProtocolError as error:
+            self._carry_out(self.lobby.rejected(error.reason))
+            return ""
+        if witness.trouble:
+            text = "what agents tell of their ledgers is not kept: %s"
+            LOG.warning(text, witness.trouble, extra={"about": "the witness"})
+        return why
 
     def carry(
         self, host: CoordinatorHost, inputs: Iterable[Input] = (), *, begun: bool = False
@@ -374,6 +405,9 @@ class Hub:
                     self._carry_out(self.lobby.linked(by, about, now, up=up))
                 case effects.AgentLeft(rank, why, kind):
                     self._carry_out(self.lobby.quit(rank, why, now, kind))
+                case effects.KeepHead(rank, told):
+                    if why := self._keep_head(rank, told):
+                        LOG.warning("%s", why, extra={"about": "ledgers"})
                 case effects.LogLine(level, text, about):
                     LOG.log(level, "%s", text, extra={"about": about})
                 case _:
@@ -440,7 +474,9 @@ class Hub:
             if rank in members and members[rank].connection >= 0:
                 members[rank].line.ask()
 
-    def _carry_out(self, to_carry_out: Iterable[effects.LobbyEffect]) -> None:
+    def _carry_out(  # noqa: PLR0912  one for each effect
+        self, to_carry_out: Iterable[effects.LobbyEffect]
+    ) -> None:
         """Carry out effects of the lobby."""
         router, members = self._router, self.lobby.roster.members
         for effect in to_carry_out:
@@ -460,6 +496,9 @@ class Hub:
                     self.on_restart(rank)
                 case effects.Joined(arrived):
                     self.on_join(arrived)
+                case effects.KeepHead(rank, told):
+                    if why := self._keep_head(rank, told):
+                        self._carry_out(self.lobby.quit(rank, why, self._now()))
                 case effects.LogLine(level, text, about):
                     LOG.log(level, "%s", text, extra={"about": about})
                 case effects.Fail(reason, kind):

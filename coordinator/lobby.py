@@ -34,6 +34,7 @@ from posse.hosts.effects import (
     AskAgent,
     Fail,
     Joined,
+    KeepHead,
     LobbyEffect,
     LogLine,
     Reply,
@@ -127,6 +128,8 @@ class Lobby:
         self._late_until = -math.inf
         """Until when what comes may have waited while this machine stood still."""
         self._ready: set[int] = set()
+        self.told: set[int] = set()
+        """Agents that told where their ledger is, since they were configured."""
         self._began: dict[int, float] = {}
         """In this wait: when each agent first asked to join, or for the time."""
         self._beginnings: Counter[int] = Counter()
@@ -244,6 +247,7 @@ class Lobby:
         return self._wanted <= self._came
 
     def _configuration(self, rank: int) -> LobbyEffect:
+        self.told.discard(rank)
         return SendToAgent(
             rank, control.Configure(rank, msgspec.msgpack.encode(self._setups[rank]))
         )
@@ -436,7 +440,9 @@ class Lobby:
         text = f"{why}; it is started again"
         return [LogLine(logging.WARNING, text, f"agent {rank}"), Restart(rank)]
 
-    def receive(self, peer: Peer, frame: bytes, now: float, wall: float) -> list[LobbyEffect]:
+    def receive(  # noqa: PLR0912  one for each message
+        self, peer: Peer, frame: bytes, now: float, wall: float
+    ) -> list[LobbyEffect]:
         """A frame came from a peer; `wall` is this machine's clock, in seconds since 1970."""
         member = self.roster.by_identity.get(peer.identity)
         if member is not None:
@@ -451,6 +457,9 @@ class Lobby:
         if member is None:
             return self._stranger(peer, message, now, wall)
         match message:
+            case control.LedgerHead() if self._setups and member.rank not in self.told:
+                self.told.add(member.rank)
+                return [KeepHead(member.rank, message)]
             case control.Ready():
                 self._ready.add(member.rank)
                 self.patience.counted(now, len(self._ready))

@@ -32,6 +32,10 @@ ShortText = Annotated[str, Meta(max_length=64)]
 Address = Annotated[str, Meta(max_length=200)]
 MAX_SETUP = 8 << 20
 """Bytes of what only a coordinator sends, in a frame of its own: `MAX_FRAME`."""
+HEAD_BYTES = 16
+"""Bytes of a ledger's head, as agents tell it."""
+MOST_HEADS = 256
+"""As many are told: those of 128 runs, with whichever coordinators."""
 ShortHash = Annotated[str, Meta(max_length=16)]
 Statement = Annotated[bytes, Meta(min_length=STATEMENT_BYTES, max_length=STATEMENT_BYTES)]
 Configuration = Annotated[dict[Name, ShortHash], Meta(max_length=1000)]
@@ -196,6 +200,24 @@ class Ready(Given, frozen=True):
     """An agent is ready to begin: it has built its arms and opened its links."""
 
     reveals = "that the agent is configured"
+
+
+class LedgerHead(Control, frozen=True):
+    """An agent with keys, before `Ready` and `Stopped`: where the ledger of its rewards is.
+
+    `log` tells the agent's ledgers apart. `heads` are the last that this one told anybody, the
+    newest, of this `number`, at the end; it is signed. See `posse.coordinator.witness`.
+    """
+
+    reveals = (
+        "with keys: how often the agent's ledger told anybody where it is, and random numbers that "
+        "only that ledger has"
+    )
+
+    log: Annotated[bytes, Meta(min_length=HEAD_BYTES, max_length=HEAD_BYTES)]
+    number: Count
+    heads: Annotated[bytes, Meta(min_length=HEAD_BYTES, max_length=MOST_HEADS * HEAD_BYTES)]
+    statement: Statement
 
 
 class Begin(Given, frozen=True):
@@ -494,6 +516,7 @@ TO_COORDINATOR: tuple[type[Message], ...] = (
     SlotReached,
     AgentStanding,
     Vouched,
+    LedgerHead,
     Finished,
     Failed,
     Stopped,
@@ -512,7 +535,17 @@ TO_JOINING: tuple[type[Message], ...] = (
     Configure,
     Goodbye,
 )
-TO_LOBBY: tuple[type[Message], ...] = (Join, Resume, Sync, Arrived, Ready, Linked, Failed, Ask)
+TO_LOBBY: tuple[type[Message], ...] = (
+    Join,
+    Resume,
+    Sync,
+    Arrived,
+    LedgerHead,
+    Ready,
+    Linked,
+    Failed,
+    Ask,
+)
 """Messages that an agent and the coordinator's lobby may be sent outside of runs."""
 
 OF_ONE_CONNECTION: tuple[type[Message], ...] = (Join, Resume, Sync)

@@ -91,6 +91,12 @@ class Signer:
             raise LocalProtocolError(f"{kind!r} is signed once for each place, and this differs")
         self._last[kind] = place, digest
 
+    def alias(self, name: str) -> bytes:
+        """16 bytes by which others know a name again, in every run, and learn nothing of it."""
+        assert self._own is not None
+        key = self._own.private_bytes_raw()
+        return blake2b(name.encode(), digest_size=16, key=key, person=b"posse alias").digest()
+
     def check(self, rank: int, kind: bytes, payload: bytes, signature: bytes) -> None:
         """Raise `RemoteProtocolError` unless agent `rank` signed this."""
         if not self.signed(rank, kind, payload, signature):

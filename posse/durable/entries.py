@@ -3,6 +3,7 @@
 Its tables are what the entries add up to, by run and by arm, so that a question does not read all.
 """
 
+import os
 import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posse.durable import chain
+from posse.protocol import control
 
 Spans = list[tuple[int, int]]
 """First rows, and the rows after the last."""
@@ -73,6 +75,22 @@ class Entries:
         """A run ended, and its releases added up to `spent`."""
         self._db.execute("UPDATE runs SET ended = ?, spent = ? WHERE run = ?", (at, spent, run))
         chain.add(self._db, "end", run, at, spent)
+
+    def tell(self) -> tuple[int, bytes]:
+        """Somebody else is told the head; how often that was so, and the last heads told.
+
+        The entry has random bytes: so nobody finds out what a head is of, and of two copies of a
+        ledger each has its own.
+        """
+        (before,) = self._db.execute("SELECT COALESCE(MAX(number), 0) FROM told").fetchone()
+        at = chain.add(self._db, "tell", before + 1, os.urandom(control.HEAD_BYTES))
+        self._db.execute("INSERT INTO told VALUES (?, ?)", (before + 1, at.number))
+        heads = self._db.execute(
+            "SELECT hash FROM told JOIN chain ON told.entry = chain.number WHERE told.number > ?"
+            " ORDER BY told.number",
+            (before + 1 - control.MOST_HEADS,),
+        )
+        return before + 1, b"".join(head[: control.HEAD_BYTES] for (head,) in heads)
 
     def check(self, path: Path) -> None:
         """`RewoundError` unless the tables are what the entries add up to.

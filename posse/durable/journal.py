@@ -43,7 +43,7 @@ from posse.gates.signatures import SignedRegister
 
 T = TypeVar("T")
 
-FORMAT = 8
+FORMAT = 9
 """The version of the file's content."""
 
 _SCHEMA = """

@@ -46,7 +46,7 @@ from posse.gates import files
 from posse.gates.databases import connect, plain, read_only
 from posse.gates.files import require_files
 from posse.gates.locks import take
-from posse.hosts.spending import RowsByArm, Spending, SpendingRequest
+from posse.hosts.spending import LedgerHeads, RowsByArm, Spending, SpendingRequest
 from posse.protocol.accounting import Losses, admits
 from posse.protocol.errors import LocalProtocolError
 from posse.protocol.privacy import format_cost
@@ -212,6 +212,25 @@ class Ledger(Spending):
         finally:
             self._run = 0
             self._close()
+
+    def tell(self, *, really: bool) -> LedgerHeads | None:
+        if not really:
+            return None
+        if self._run:
+            return self._told()
+        with self._opened():
+            told = self._told()
+        self._close()
+        return told
+
+    def _told(self) -> LedgerHeads:
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            number, heads = self._entries.tell()
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise self._unwritable(error) from None
+        return str(self._path), number, heads
 
     def leave(self) -> None:
         self._close()

@@ -36,6 +36,7 @@ CREATE TABLE IF NOT EXISTS prints (
   arm INTEGER PRIMARY KEY, rows INTEGER NOT NULL, digest BLOB NOT NULL
 );
 CREATE TABLE IF NOT EXISTS beside (number INTEGER NOT NULL, hash BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS told (number INTEGER PRIMARY KEY, entry INTEGER NOT NULL);
 CREATE INDEX IF NOT EXISTS rows_by_arm ON rows (arm, run);
 {chain.SCHEMA}"""
 """`rows`: run `run` used rows `first` to `last` - 1 of an arm, counted from 0 in the order of the
@@ -43,8 +44,8 @@ log. `names`: runs by what coordinator and agent call them. `losses`: what each 
 of its noise. `places`: device and inode of each file that was the log. `identity`: what
 `posse.durable.persons` calls this ledger. `log`: how long the log was when it was last used, and
 its hash; `prints`: how many rows of each arm it then had, and their hash. `beside`: the head of the
-ledger of persons. Without the index each release would search the rows of all
-runs: a tenth of a second after 1,000 runs with 50 arms."""
+ledger of persons. `told`: the entries whose hashes others were told. Without the index each release
+would search the rows of all runs: a tenth of a second after 1,000 runs with 50 arms."""
 
 SUFFIX = ".ledger"
 

@@ -17,7 +17,7 @@ from posse.arms.python import Python, PythonArms
 from posse.durable.journal import Journal
 from posse.gates.files import require_files
 from posse.hosts.sources import Sources
-from posse.hosts.spending import NOT_KEPT, RowsByArm, Spending, SpendingRequest
+from posse.hosts.spending import NOT_KEPT, LedgerHeads, RowsByArm, Spending, SpendingRequest
 from posse.protocol.arrays import FloatArray, IntArray
 from posse.protocol.noise import Noise
 
@@ -236,6 +236,11 @@ class RecordedSpending(Spending):
         """See `Spending`; the ledger already has the uses that a replay repeats."""
         if not self._journal.repeats:
             self._spending.uses(pulls)
+
+    def tell(self, *, really: bool) -> LedgerHeads | None:
+        """See `Spending`; a replay tells what was told, wherever the ledger is by now."""
+        told: Any = self._journal.asked(lambda: self._spending.tell(really=really))()
+        return told and (str(told[0]), int(told[1]), bytes(told[2]))
 
     def end(self, spent: float | None) -> str:
         return self._journal.asked(self._spending.end, str)(spent)

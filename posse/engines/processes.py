@@ -18,6 +18,7 @@ from posse.coordinator.recovery import (
     restored_host,
 )
 from posse.coordinator.setups import Observer, Way, agent_setups, silent, straight
+from posse.coordinator.witness import NAME, Witness
 from posse.durable.capture import Capture
 from posse.durable.journal import Input, Journal
 from posse.durable.recording import record_sources
@@ -107,7 +108,8 @@ class ProcessEngine:
         self.token = world.token_bytes(16).hex() if token is None else token
         """The token that agents show when they join."""
         try:
-            self.hub = Hub(spec, bind, self.token, self._keys, capture, journal, world)
+            kept = self._witness(plan)
+            self.hub = Hub(spec, bind, self.token, self._keys, capture, journal, world, kept)
         except BaseException:
             self._remove_scratch()
             raise
@@ -337,6 +339,13 @@ class ProcessEngine:
     def _checks(self, agents: int, name: bytes) -> Signer | None:
         """A signer that only checks what agents sign; None without keys."""
         return self._checker
+
+    def _witness(self, plan: Plan) -> Witness | None:
+        """Who keeps where agents' ledgers are; None without an allowlist, or outside the field."""
+        allowlist = self._keys.allowlist if self._keys is not None and plan.field else None
+        if allowlist is None or self._checker is None:
+            return None
+        return Witness(allowlist.with_name(NAME), self._checker)
 
     def _remove_scratch(self) -> None:
         if self._scratch is not None:

@@ -81,8 +81,24 @@ class Restart(msgspec.Struct, frozen=True):
     rank: int
 
 
+class KeepHead(msgspec.Struct, frozen=True):
+    """Keep where agent `rank`'s ledger is; one that cannot be there takes part in no run."""
+
+    rank: int
+    told: control.LedgerHead
+
+
 LobbyEffect = (
-    Reply | SendToAgent | ShowStatus | Joined | ResendFrames | AskAgent | Restart | LogLine | Fail
+    Reply
+    | SendToAgent
+    | ShowStatus
+    | Joined
+    | ResendFrames
+    | AskAgent
+    | Restart
+    | KeepHead
+    | LogLine
+    | Fail
 )
 
 
@@ -106,7 +122,7 @@ class AgentLeft(msgspec.Struct, frozen=True):
     kind: type[PosseError] = RunFailed
 
 
-HostEffect = MadeProgress | LinkChanged | AgentLeft | LogLine
+HostEffect = MadeProgress | LinkChanged | AgentLeft | KeepHead | LogLine
 """What the coordinator's host returns; frames to send are in its `outbox`."""
 
 # --- an agent's -----------------------------------------------------------------------------------

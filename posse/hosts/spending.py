@@ -6,11 +6,20 @@ from numpy.typing import NDArray
 
 from posse.arms import Arms, ArmsSpec
 from posse.hosts.agent_setup import AgentSetup
+from posse.protocol.control import HEAD_BYTES, LedgerHead
 from posse.protocol.privacy import Claim
+from posse.protocol.signing import Signer
 from posse.spec.runfile import RunSpec
 
 RowsByArm = list[NDArray[np.int64]] | None
 """By arm, the rows of a log, in order; None where posse knows no rows."""
+
+LedgerHeads = tuple[str, int, bytes]
+"""A ledger's file, how often it was told where it is, and the last heads that were."""
+
+
+HEAD_KIND = b"ledger"
+"""The kind of what agents sign of a head."""
 
 
 class SpendingRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,6 +84,13 @@ class Spending:
         `PosseError` if that fails; then nothing may be told.
         """
 
+    def tell(self, *, really: bool) -> LedgerHeads | None:
+        """Where the ledger is, for somebody else to keep; it is entered that this was told.
+
+        None if there is no ledger, or nobody is `really` told.
+        """
+        return None
+
     def end(self, spent: float | None) -> str:
         """Close the run; return a sentence on what all runs cost so far.
 
@@ -84,6 +100,22 @@ class Spending:
 
     def leave(self) -> None:
         """Let the next run have the ledger; this one, which has begun, stays without an end."""
+
+
+def head_of(ledger: Spending, signer: Signer | None) -> LedgerHead | None:
+    """What an agent that signs says of its ledger; None if it has none, or does not sign."""
+    told = ledger.tell(really=signer is not None)
+    if told is None or signer is None:
+        return None
+    name, number, heads = told
+    log = signer.alias(name)
+    statement = signer.state(HEAD_KIND, heads[-HEAD_BYTES:], head_content(log, number))
+    return LedgerHead(log, number, heads, statement)
+
+
+def head_content(log: bytes, number: int) -> bytes:
+    """What an agent states of a head."""
+    return log + number.to_bytes(8, "little")
 
 
 NOT_KEPT = Spending()

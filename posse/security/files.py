@@ -64,11 +64,11 @@ def check_folder(folder: Path) -> None:
         raise InputError(f"{problem}, who could put another folder in the place of {folder}")
 
 
-def read(path: Path, *, secret: bool = False) -> str:
+def read(path: Path, *, secret: bool = False, most: int = _LONGEST) -> str:
     """The text of a file of keys; `InputError` if others may have written it.
 
     Others must not be able to read a `secret` file either. If the file is not ours but the system's
-    (a mounted secret), its group may read it.
+    (a mounted secret), its group may read it. At most `most` bytes and one more are read.
     """
     try:
         file = files.opened(path, links=False)
@@ -86,7 +86,7 @@ def read(path: Path, *, secret: bool = False) -> str:
             raise InputError(f"{path} is readable by others; run: chmod 600 {path}")
         if hasattr(os, "geteuid") and status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             raise InputError(f"{path} is writable by others; run: chmod 644 {path}")
-        data = file.read(_LONGEST + 1)
+        data = file.read(most + 1)
     try:
         return data.decode("utf-8-sig")  # some editors begin with a byte order mark
     except UnicodeDecodeError:

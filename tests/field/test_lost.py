@@ -73,6 +73,7 @@ def test_who_had_no_rows_left_joins_again_once_it_has(folder: Path, tmp_path: Pa
     rows = (lifetime(tmp_path / "0.csv").rows or 0) // 2
     for ledger in tmp_path.glob("*.ledger*"):
         ledger.unlink()
+    (folder / "coordinator" / "ledgers.witness").unlink()
     certain_logs(tmp_path, agents=1, arms=2, rows=rows)
     assert [once()[0] for _ in range(2)] == [0, 1]
     certain_logs(tmp_path, agents=1, arms=2, rows=2 * rows)

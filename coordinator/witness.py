@@ -1,0 +1,155 @@
+"""The witness: a coordinator keeps where agents' ledgers are, beside its allowlist.
+
+A ledger alone cannot tell that it was deleted, that a backup was put in its place, or that a copy
+went on by itself. But an agent with keys tells the last heads of its ledger before it is ready and
+before it has stopped, and signs the newest. A ledger that goes on from where it was has the head
+that was kept among those before its own; no other has, as each head is of random bytes, too.
+
+In the file is a line for each head, and lines are only added. What a loss of power takes from its
+end is no matter: a ledger goes on from its earlier heads, too.
+"""
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from posse.errors import InputError
+from posse.gates import files
+from posse.gates.decode import Undecodable, from_json
+from posse.hosts.spending import HEAD_KIND, head_content
+from posse.protocol import control
+from posse.protocol.control import HEAD_BYTES, LedgerHead
+from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.signing import HASH_BYTES, Signer, hash_of
+from posse.security import files as key_files
+
+NAME = "ledgers.witness"
+
+_MOST_LOGS = 1_000
+"""Ledgers of one agent that are kept."""
+
+
+class _Line(msgspec.Struct, frozen=True, kw_only=True):
+    """A head of a ledger, as agent `rank` stated it in the run of this name; all in hexadecimal.
+
+    `key` is the agent's for signatures. `logs`: what it calls the ledger, and called it before.
+    """
+
+    key: str
+    logs: list[str]
+    number: int
+    head: str
+    statement: str
+    run: str
+
+
+class Witness:
+    """The heads in a file; `InputError` if it is not as it was written.
+
+    `checker` checks what agents sign in the run under way, `keys` has their keys for that by rank.
+    """
+
+    def __init__(self, path: Path, checker: Signer) -> None:
+        self._path = path
+        self._checker = checker
+        self.trouble = ""
+        """Why nothing more can be written, if so."""
+        self._kept: dict[str, dict[str, tuple[int, str]]] = {}
+        """By key and log, the last head and its number."""
+        if not os.path.lexists(path):
+            return
+        text = key_files.read(path, most=files.MOST)
+        if text and not text.endswith("\n"):
+            text = self._mended(text)
+        for number, line in enumerate(text.splitlines(), start=1):
+            try:
+                read: _Line = from_json(line, _Line)
+            except Undecodable as error:
+                raise InputError(f"{path}, line {number}, is not posse's: {error}") from None
+            self._keep(read)
+
+    def take(self, rank: int, key: bytes, told: LedgerHead) -> str:
+        """Keep what agent `rank`, which signs by `key`, told; why that cannot be, if it cannot.
+
+        `RemoteProtocolError` if it did not sign it.
+        """
+        heads = _split(told.heads)
+        place, content = told.heads[-HEAD_BYTES:], head_content(told.log, told.number)
+        self._checker.check_statement(rank, HEAD_KIND, place, told.statement)
+        if told.statement[:HASH_BYTES] != hash_of(content):
+            raise RemoteProtocolError("bad-signature", "of another head")
+        log, kept = told.log.hex(), self._kept.get(key.hex(), {})
+        last = kept.get(log)
+        if last == (told.number, heads[-1]):
+            return ""  # told again, by a journal
+        if last is not None and not _goes_on(last, told.number, heads):
+            return (
+                f"agent {rank}'s ledger does not go on from where it was: it was deleted, an "
+                "earlier one was put in its place, or it is one of two copies, so that rewards may "
+                "cost more than their ledger says. Give the agent the right file; or, if its "
+                f"rewards are new, take the lines with {log} out of {self._path}"
+            )
+        if last is None and len(kept) >= _MOST_LOGS:
+            raise RemoteProtocolError("too-many-ledgers", str(_MOST_LOGS))
+        # a ledger that was moved with its log has another name now, and its old one ends
+        before = [
+            name
+            for name, known in kept.items()
+            if told.number - known[0] < control.MOST_HEADS and _goes_on(known, told.number, heads)
+        ]
+        line = _Line(
+            key=key.hex(),
+            logs=sorted({log, *before}),
+            number=told.number,
+            head=heads[-1],
+            statement=told.statement.hex(),
+            run=self._checker.run.hex(),
+        )
+        self._keep(line)
+        self._add(line)
+        return ""
+
+    def _keep(self, line: _Line) -> None:
+        kept = self._kept.setdefault(line.key, {})
+        for log in line.logs:
+            kept[log] = max(kept.get(log, (0, "")), (line.number, line.head))
+
+    def _add(self, line: _Line) -> None:
+        if self.trouble:
+            return
+        text = msgspec.json.encode(line) + b"\n"
+        try:
+            descriptor = files.append(self._path)
+            try:
+                if os.write(descriptor, text) < len(text):
+                    self.trouble = f"{self._path} cannot be written: its disk is full"
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            self.trouble = f"{self._path} cannot be written: {error.strerror}"
+
+    def _mended(self, text: str) -> str:
+        """The text without its last line, which was not written whole, in the file, too."""
+        whole = text[: text.rfind("\n") + 1]
+        try:
+            descriptor = files.claim(self._path, make=False)
+            try:
+                os.ftruncate(descriptor, len(whole.encode()))
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            self.trouble = f"{self._path} cannot be written: {error.strerror}"
+        return whole
+
+
+def _split(heads: bytes) -> list[str]:
+    if len(heads) % HEAD_BYTES:
+        raise RemoteProtocolError("malformed", f"{len(heads)} bytes of heads")
+    return [heads[at : at + HEAD_BYTES].hex() for at in range(0, len(heads), HEAD_BYTES)]
+
+
+def _goes_on(last: tuple[int, str], number: int, heads: list[str]) -> bool:
+    """Whether a ledger with these last heads had this one; true if that was too long ago."""
+    since = number - last[0]
+    return since >= control.MOST_HEADS or (0 < since < len(heads) and heads[-1 - since] == last[1])
