@@ -58,6 +58,9 @@ BUDGET = 20.0
 _FIRST = 1 << 23
 """The number of the first run."""
 
+_FEW = 100
+"""Tries below which a search says that it was short: each is made whole, however long it takes."""
+
 _CLOSE = 1 + 1e-6
 _MOST_ROWS = 4_000
 """Rows of an arm in a drawn log, in which each person has about three times what may be used."""
@@ -83,6 +86,8 @@ class SearchOutcome(msgspec.Struct, frozen=True, kw_only=True):
         return (
             f"{self.tries:,} drawn data sets in {self.runs:,} runs and {in_words(self.seconds)} s: "
             f"{counts}; the dearest costs {self.dearest:.4g} of what is claimed of it"
+            + f"; fewer than {_FEW} show little, so give it more seconds (--search)"
+            * (self.tries < _FEW)
         )
 
 

@@ -99,6 +99,17 @@ def _half_in_the_field(patch: Patch) -> None:
     _made(patch, lambda chance, right: _Half(right()) if chance.field else right())
 
 
+class _Sparing(_Asking):
+    """What has the value of the last release is told by the same noisy number again."""
+
+    last: Any = None
+
+    def noisy(self, values: Any, sensitivity: float, scale: float) -> Any:
+        if self.last is None or not np.array_equal(self.last[0], values):
+            self.last = values.copy(), self.inner.noisy(values, sensitivity, scale)
+        return self.last[1]
+
+
 def _less_after_a_loss(patch: Patch) -> None:
     kept: list[Any] = []
 
@@ -211,6 +222,10 @@ SEARCHED: dict[str, tuple[str, Callable[[Patch], None]]] = {
     # by us
     "narrow-fractions": ("dp-mase", _narrow),
     "half-in-the-field": ("dp-mase", _half_in_the_field),
+    "not-noised-again": (
+        "doubling",
+        lambda patch: _made(patch, lambda _, right: _Sparing(right())),
+    ),
     "less-after-a-loss": ("doubling", _less_after_a_loss),
     "rows-by-arm": ("dp-mase", _rows_by_arm),
     "features-named": ("linear", _features_named),

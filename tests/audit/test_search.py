@@ -56,6 +56,16 @@ def test_what_is_honest_is_not_accused(mechanism):
     assert sum(found.tried.values()) >= 10
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_hundred_honest_audits_accuse_nobody(mechanism):
+    """Five of each of 20 mechanisms, by other numbers than above."""
+    _needs(mechanism)
+    assert len(MECHANISMS) == 20
+    found = [seek("honest", 2, mechanism, first) for first in range(100_000, 100_050, 10)]
+    assert [one.violations for one in found] == [[]] * 5
+
+
 def test_a_search_is_repeated_by_its_numbers_and_stops_at_its_budget():
     plan = plan_of("linear")
     task = SearchTask(
@@ -73,6 +83,7 @@ def test_a_search_is_repeated_by_its_numbers_and_stops_at_its_budget():
     assert one.violations == []
     assert carry_out(msgspec.structs.replace(task, seconds=0.0)).tries == 0
     assert one.says.startswith("4 drawn data sets in ")
+    assert one.says.endswith("fewer than 100 show little, so give it more seconds (--search)")
 
 
 def test_a_message_says_what_its_fields_may_follow():
