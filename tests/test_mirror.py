@@ -34,6 +34,8 @@ what the HTTP door says, in whole requests: tests/live/test_http.py
 how both ends of a run go on after a kill: tests/testing/test_hosts.py
     agent: recovery
     coordinator: recovery
+the coordinator that foreign agents are judged by: tests/testing/test_foreign.py
+    posse/testing: played
 what tests do to processes and links, whoever started them: tests/testing/test_cluster.py
     posse/testing: controlled
 what goes through a journal: tests/durable/test_journal.py

@@ -1,10 +1,13 @@
 """`posse judge`: what posse's own systems must hold, tried on anybody's."""
 
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
 
 from posse.cli.options import Jobs, Json, Trust, WholeNumber, print_json
 from posse.errors import RunFailed
-from posse.testing.foreign import judge_agent
+from posse.testing.foreign import Part, judge_agent
 from posse.testing.judge import MESSAGES, SEEDS
 from posse.testing.judge import judge as findings
 
@@ -16,6 +19,8 @@ def judge(
     seeds: WholeNumber = SEEDS,
     messages: WholeNumber = MESSAGES,
     only: str = "",
+    part: Part = "wall",
+    keys: Annotated[Path | None, Parameter(metavar="DIR")] = None,
     trust: Trust = Trust(),
     jobs: Jobs = Jobs(),
     how: Json = Json(),
@@ -26,15 +31,17 @@ def judge(
 
     Args:
         source: module:SYSTEM, a name from posse list, a run file (TOML), or an address, tcp://…, at
-            which to wait for an agent of mase that is not posse's, and judge it by docs/wire.md
+            which to wait for an agent that is not posse's, and judge it by docs/wire.md
         seeds: how many seeds of faults to try
         messages: how many bad messages to try
         only: only checks with this in their names
+        part: at an address: mase by the clock wall or virtual, or ddp-mab with a neighbour
+        keys: at an address: the folder of everybody's keys, as posse keys makes it
     """
     found: list[Any] = []
     tried = findings(source, only=only, seeds=seeds, messages=messages, jobs=jobs.jobs)
     if source.startswith(("tcp://", "ipc://")):
-        tried = judge_agent(source)
+        tried = judge_agent(source, part=part, keys=keys)
     for finding in tried:
         found.append(finding)
         if not how.json:

@@ -112,7 +112,7 @@ def _tells_nothing(plan: Plan) -> bool:
 def _sent(record: RunRecord) -> int:
     """The messages of a run that were not the lab's own."""
     planes = record.communication.data, record.communication.world
-    return sum(plane.messages or 0 for plane in planes)  # None where the system has no such plane
+    return sum(plane.messages or 0 for plane in planes)  # None in the field alone
 
 
 def _spent(record: RunRecord) -> float:

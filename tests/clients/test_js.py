@@ -22,6 +22,7 @@ from posse.plan import Plan
 from posse.protocol.wire import HEADER, MAGIC, VERSION
 from posse.results.record import RunRecord
 from posse.security import keys
+from posse.testing.foreign import Part, judge_agent
 from tests.support.patience import PATIENCE
 from tests.support.relay import Relay, relay
 from tests.support.remote import Agent, coordinator, free_port
@@ -65,10 +66,12 @@ def plan(system: str, agents: int, means: list[float], **changes: Any) -> Plan:
 class Client:
     """The client as a process, with the keys of its rank if there is a folder of them."""
 
-    def __init__(self, endpoint: str, rank: int, folder: Path | None = None) -> None:
-        who = ["--keys", str(folder / f"agent-{rank}")] if folder else ["--rank", str(rank)]
+    def __init__(
+        self, endpoint: str, rank: int, folder: Path | None = None, program: Path = PROGRAM
+    ) -> None:
+        who = ["--keys", str(folder / f"agent-{rank}")] if folder else [f"--rank={rank}"]
         self._process = subprocess.Popen(
-            ["node", PROGRAM, "--join", endpoint, "--wait", "60", *who],
+            ["node", program, "--join", endpoint, "--wait", "60", *who],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
@@ -245,3 +248,71 @@ def test_a_hostile_coordinator_gets_a_printable_sentence(fields: list[Any], said
             assert client.wait(PATIENCE) == 1
     assert said in shown
     assert all(sign.isprintable() for sign in shown.rstrip("\n"))
+
+
+def judged(
+    part: Part, opened: ExitStack, folder: Path | None = None, program: Path = PROGRAM
+) -> list[str]:
+    """What the judge finds broken."""
+    endpoint = f"tcp://127.0.0.1:{free_port()}"
+    client = Client(endpoint, 0 if folder else -1, folder, program)
+    opened.callback(client.close)
+    found = list(judge_agent(endpoint, wait=PATIENCE, part=part, keys=folder))
+    broken = [finding.check for finding in found if not finding.held]
+    if not broken:
+        assert len(found) == {"wall": 14, "virtual": 16, "ddp-mab": 13 + bool(folder)}[part]
+        assert client.ended() == (0, "")
+    return broken
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+@pytest.mark.parametrize("part", ["wall", "virtual", "ddp-mab"])
+def test_the_judge_finds_nothing(
+    part: Part, keyed: bool, tmp_path: Path, opened: ExitStack
+) -> None:
+    folder = tmp_path / "keys" if keyed else None
+    if folder:
+        keys.create(folder, 2)
+    assert judged(part, opened, folder) == []
+
+
+PLANTED: dict[str, tuple[Part, str, str, str]] = {
+    "after Moved": ("ddp-mab", "agent", 'kind === "Moved"', 'kind === ""'),
+    "after 2^32 - 1 comes 0": (
+        *("ddp-mab", "codec"),
+        "bytes.writeUInt32LE(envelope.number >>> 0, 4)",
+        "bytes.writeUInt32LE(Math.min(envelope.number, 0xFFFFFFFF), 4)",
+    ),
+    "lost frame is asked for by A": ("ddp-mab", "session", '> 0 ? "A" : "C"', '> 0 ? "C" : "C"'),
+    "admits only the keys": (
+        "ddp-mab",
+        "mesh",
+        "() => this.admitted",
+        "() => ({ has: () => true })",
+    ),
+    "what was planned after a message is undone": (
+        *("virtual", "activity"),
+        "this.carryOut(frame.now)",
+        "this.carryOut(Infinity)",
+    ),
+    "what it pulled silently before Stop counts": (
+        *("virtual", "activity"),
+        "if (pulled > 0)",
+        "if (false)",
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sentence", PLANTED)
+def test_the_judge_finds_a_planted_fault(sentence: str, tmp_path: Path, opened: ExitStack) -> None:
+    part, file, right, wrong = PLANTED[sentence]
+    shutil.copytree(PROGRAM.parent, tmp_path / "dist")
+    shutil.copy(CLIENT / "package.json", tmp_path)
+    (tmp_path / "node_modules").symlink_to(CLIENT / "node_modules")
+    text = (tmp_path / "dist" / f"{file}.js").read_text()
+    assert text.count(right) == 1
+    (tmp_path / "dist" / f"{file}.js").write_text(text.replace(right, wrong))
+    keys.create(tmp_path / "keys", 2)
+    (found,) = judged(part, opened, tmp_path / "keys", tmp_path / "dist" / "main.js")
+    assert sentence in found

@@ -96,6 +96,7 @@ class Agent {
     const kind = frame.source === COORDINATOR ? frame.kind : "";
     if (kind === "Configure") this.configure(frame.fields[0], frame.fields[1]);
     else if (kind === "Goodbye") void this.leave(frame.fields[0] ?? 0);
+    else if (kind === "Moved") this.mesh.move(frame.fields[0], frame.fields[1]);
     else if (kind === "Begin") this.begin(frame.run);
     else if (run === undefined || frame.run > run.number) {
       if (this.early.length < MOST_EARLY) this.early.push(frame);

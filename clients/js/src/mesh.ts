@@ -11,7 +11,10 @@ const PROBE_EVERY = 1_500; // ms
 
 interface Link {
   socket: zmq.Push;
+  outbox: Outbox;
   session: Session;
+  /** The neighbour's public key. */
+  key: string;
   up: boolean;
 }
 
@@ -55,14 +58,30 @@ export class Mesh {
     signature.writeInt32LE(rank, 8);
     for (const [name, address] of Object.entries(inboxes)) {
       const neighbour = Number(name);
-      const socket = new zmq.Push(connecting(this.keys, keys[neighbour]));
-      const outbox = new Outbox(socket);
-      const link = { socket, session: new Session((bytes) => outbox.push([bytes]), first, signature), up: false };
+      const session = new Session((bytes) => link.outbox.push([bytes]), first, signature);
+      const link = { session, key: keys[neighbour], up: false } as Link;
       this.links.set(neighbour, link);
-      socket.events.on("handshake", () => this.turn(neighbour, link, true));
-      socket.events.on("disconnect", () => this.turn(neighbour, link, false));
-      socket.connect(address);
+      this.dial(neighbour, link, address);
     }
+  }
+
+  /** A neighbour is at another inbox now; the session goes on. */
+  move(neighbour: number, address: string): void {
+    const link = this.links.get(neighbour);
+    if (link === undefined) return;
+    this.turn(neighbour, link, link.socket, false);
+    link.socket.linger = 0;
+    link.socket.close();
+    this.dial(neighbour, link, address);
+  }
+
+  private dial(neighbour: number, link: Link, address: string): void {
+    const socket = new zmq.Push(connecting(this.keys, link.key));
+    link.socket = socket;
+    link.outbox = new Outbox(socket);
+    socket.events.on("handshake", () => this.turn(neighbour, link, socket, true));
+    socket.events.on("disconnect", () => this.turn(neighbour, link, socket, false));
+    socket.connect(address);
   }
 
   get allUp(): boolean {
@@ -85,8 +104,8 @@ export class Mesh {
     this.admitter?.close();
   }
 
-  private turn(neighbour: number, link: Link, up: boolean): void {
-    if (this.links.get(neighbour) !== link || link.up === up) return;
+  private turn(neighbour: number, link: Link, socket: zmq.Push, up: boolean): void {
+    if (this.links.get(neighbour) !== link || link.socket !== socket || link.up === up) return;
     link.up = up;
     if (up) link.session.connected();
     else link.session.disconnected();

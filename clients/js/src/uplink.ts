@@ -192,6 +192,7 @@ const FIELDS: Record<string, string[]> = {
   Synced: ["number", "number"],
   Resumed: ["number"],
   Configure: ["number", "object"],
+  Moved: ["number", "string"],
 };
 
 function require({ kind, fields }: Frame): void {
