@@ -38,6 +38,10 @@ _BLOCK = 128
 """Agents whose streams are seeded together, which takes little longer than for one."""
 
 
+MOST_RUNS = 512
+"""Runs whose streams may be asked for in turn without being seeded anew, in 19 MB."""
+
+
 class _Seeded(ISeedSequence):
     """The state of a `SeedSequence`, computed before."""
 
@@ -63,7 +67,7 @@ def _hashed(
     return hashed ^ (hashed >> _SHIFT), following
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=MOST_RUNS)
 def _states(seed: int, run: int, block: int) -> NDArray[np.uint64]:
     """What seeds PCG64 by purpose, for `_BLOCK` agents: shape (purposes, _BLOCK, 4).
 

@@ -32,6 +32,7 @@ from posse.protocol.machine import COORDINATOR
 from posse.protocol.message import Message, kind_name
 from posse.protocol.wire import HEADER, encode, measure_payloads
 from posse.results.record import RunRecord
+from posse.seeds import MOST_RUNS
 from posse.system.network import Network
 from posse.system.steps import Declined, ManyRuns, Queues, Sent, Steps
 from posse.wire.sources import of_this_machine
@@ -51,7 +52,8 @@ def together(plan: Plan, numbers: Sequence[int], parts: int = 1) -> Iterator[Seq
     size = 1
     if _may_step(plan):
         rows = min(_MOST_ROWS, _MOST_QUEUES // plan.spec.arms.arm_count())
-        size = max(1, min(rows // plan.spec.agents.count, -(-len(numbers) // parts)))
+        most = min(rows // plan.spec.agents.count, MOST_RUNS)
+        size = max(1, min(most, -(-len(numbers) // parts)))
     for first in range(0, len(numbers), size):
         yield numbers[first : first + size]
 

@@ -126,4 +126,5 @@ def merge(curves: list[FloatArray], by_time: bool, points: int = 200) -> list[li
         activations += np.interp(grid, curve[:, 0], curve[:, 1])
         regret += np.interp(grid, curve[:, 0], curve[:, 2])
     axis = grid if by_time else activations
-    return [[float(t), float(r)] for t, r in zip(axis, regret, strict=True)]
+    drawn: list[list[float]] = np.stack((axis, regret), axis=1).tolist()
+    return drawn

@@ -164,11 +164,16 @@ class Ties:
 
     def argmax(self, index: FloatArray) -> IntArray:
         """The argmax of each row of `index`, shape (rows, K); ties are broken at random."""
-        arms: IntArray = index.argmax(axis=1)
-        highest = np.take_along_axis(index, arms[:, None], axis=1)
-        leads = index == highest
+        leads = index == index.max(axis=1)[:, None]
+        arms: IntArray = leads.argmax(axis=1)
         if np.count_nonzero(leads) > len(arms):
-            for row in np.flatnonzero(np.count_nonzero(leads, axis=1) > 1).tolist():
-                leaders = np.flatnonzero(leads[row])
-                arms[row] = leaders[self._streams[row].integers(len(leaders))]
+            tied = np.flatnonzero(np.add.reduce(leads, axis=1) > 1)
+            row, leaders = leads[tied].nonzero()
+            ends = row.searchsorted(np.arange(len(tied) + 1)).tolist()
+            arms[tied] = leaders[
+                [
+                    ends[i] + int(self._streams[tie].integers(ends[i + 1] - ends[i]))
+                    for i, tie in enumerate(tied.tolist())
+                ]
+            ]
         return arms
