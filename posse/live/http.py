@@ -8,6 +8,7 @@ gets the decision that is open for them again, however often the flag is evaluat
 import asyncio
 import contextlib
 import hashlib
+import os
 import socket
 import time
 from pathlib import Path
@@ -23,7 +24,7 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from posse.errors import InputError, PosseError
-from posse.gates import decode, files
+from posse.gates import decode, files, owners
 from posse.gates import http as gate
 from posse.live.desk import Decision
 from posse.live.openapi import document
@@ -62,10 +63,10 @@ def read_token(path: Path) -> str:
     try:
         with files.opened(path, 4_096) as file:
             token = file.read().decode().strip()
-        open_to_all = path.stat().st_mode & 0o077
+            private = owners.is_private(os.fstat(file.fileno()))
     except (OSError, ValueError) as error:
         raise InputError(f"the token file {path} cannot be read: {error}") from None
-    if open_to_all or len(token) < _SHORTEST:
+    if not private or len(token) < _SHORTEST:
         raise InputError(
             f"the token file {path} must be its owner's alone (chmod 600) and have {_SHORTEST} "
             f"characters at least, as: {gate.new_token()}"

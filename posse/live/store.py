@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from posse.errors import DiskTrouble, PosseError
-from posse.gates import databases
+from posse.gates import databases, owners
 from posse.live.desk import Closed, Keeper, OpenDecision, RunSoFar
 
 _SCHEMA = """
@@ -234,7 +234,7 @@ class DecisionStore(Keeper):
     def _opened(self) -> sqlite3.Connection:
         try:
             db = databases.plain(databases.connect(self.path, _PATIENCE))
-            if self.path.stat().st_mode & 0o077:
+            if not owners.is_private(self.path.stat()):
                 db.close()
                 raise PosseError(f"{self.path} must be a file for its owner alone (chmod 600)")
             db.execute("PRAGMA journal_mode = WAL")

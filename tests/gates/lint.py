@@ -19,8 +19,8 @@ FILES = "posse/gates/files.py"
 LOCKS = "posse/gates/locks.py"
 DATABASES = "posse/gates/databases.py"
 CODE = "posse/gates/code.py"
-SERVER = "posse/operate/web.py"
-"""Gives each request to `posse/gates/http.py`."""
+SERVER, DOOR = "posse/operate/web.py", "posse/live/http.py"
+"""Give each request to `posse/gates/http.py`."""
 
 OWNERS = "posse/gates/owners.py"
 SIGNATURES = "protocol/signing.py"
@@ -31,6 +31,8 @@ SHOWN = "posse/results/tables.py"
 
 EXEMPT = {
     "posse/live/client.py": ({FILES}, "what applications use, in which nothing of posse is there"),
+    "posse/security/files.py": ({OWNERS}, "a mounted secret is root's, and its group may read it"),
+    "posse/gates/locks.py": ({OWNERS}, "a lock can be read by whom its folder can"),
     "posse/study.py": ({SHOWN}, "writes reward logs, whose arms posse reads by the same names"),
     "posse/cli/importing.py": (
         {SHOWN},
@@ -62,6 +64,7 @@ AROUND = {
         ],
         SERVER,
     ),
+    **dict.fromkeys(["uvicorn.Server", "uvicorn.Config", "uvicorn.run"], DOOR),
     **dict.fromkeys(["fcntl.flock", "fcntl.lockf", "fcntl.fcntl", "os.lockf"], LOCKS),
     **dict.fromkeys(["sqlite3.connect", "sqlite3.dbapi2.connect"], DATABASES),
     **dict.fromkeys(["os.geteuid", "os.chown", "os.fchown"], OWNERS),
@@ -158,6 +161,9 @@ def _uses(node: ast.AST, names: dict[str, str]) -> Iterator[tuple[str, str]]:
             yield node.attr, ATTRIBUTES[node.attr]
         elif name.startswith("pathlib.Path.") and node.attr in METHODS:  # handed on: map(Path.open)
             yield name, METHODS[node.attr]
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd):
+        if "st_mode" in {getattr(side, "attr", "") for side in (node.left, node.right)}:
+            yield "st_mode", OWNERS  # who may do what; `stat.S_ISREG(…)` asks what it is
     elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
         for one in node.names:
             name = f"{node.module}.{one.name}"

@@ -40,13 +40,17 @@ PLANTED = {
         "exec('x')",
         "import pickle\npickle.loads(data)",
     ],
-    "owners": ["path.stat().st_uid == 0", "import os\nos.geteuid()"],
+    "owners": ["path.stat().st_uid == 0", "import os\nos.geteuid()", "path.stat().st_mode & 0o077"],
     "signatures": [
         "from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey",
         "from cryptography.hazmat.primitives.asymmetric import ed25519 as e\ne.Ed25519PrivateKey",
     ],
     "shown": ["import csv\ncsv.writer(file)", "from csv import DictWriter\nDictWriter(file)"],
-    "http": ["from http.server import HTTPServer", "import socketserver as s\ns.TCPServer(at, it)"],
+    "http": [
+        "from http.server import HTTPServer",
+        "import socketserver as s\ns.TCPServer(at, it)",
+        "import uvicorn\nuvicorn.run(app)",
+    ],
 }
 """By gate; `tests/gates/test_decode.py` plants in the way of `decode`, for ruff."""
 
@@ -113,7 +117,7 @@ def test_what_may_go_around_is_there_and_says_why() -> None:
     for place, (gates_of_it, why) in EXEMPT.items():
         assert why
         source = (ROOT / place).read_text()
-        assert {gate for _, _, gate in around(source, "posse/elsewhere.py")} == gates_of_it
+        assert gates_of_it <= {gate for _, _, gate in around(source, "posse/elsewhere.py")}
 
 
 def test_nothing_else_is_found_and_a_gate_may_use_its_own() -> None:
