@@ -7,7 +7,7 @@ import csv
 import errno
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -31,11 +31,6 @@ _MOST_ROWS = 1 << 26
 
 _LONGEST_FEATURES = 1 + 1e-9
 """The square of how long a row of features may be: what a pull may cost follows from it."""
-
-_NO_FEATURES = (
-    "needs a number in each column of arms.features, their squares 1 at most in sum; divide each "
-    "column by the same number"
-)
 
 _PARQUET = (".parquet", ".pq")
 
@@ -77,6 +72,27 @@ class LogColumns(NamedTuple):
             return self.places.get(text.strip(), -1)
         number = int(text) if _RANK.fullmatch(text) else -1
         return number if number < count else -1
+
+    def wrong_features(self, cells: Sequence[str]) -> str:
+        """What is wrong with the cells of a row's features; "" if nothing is."""
+        squares = 0.0
+        for name, cell in zip(self.features, cells, strict=True):
+            value = float(cell) if NUMBER.fullmatch(cell) else np.nan
+            if not abs(value) < np.inf:
+                return f"needs a finite number, and has '{_cell(cell)}' in the column '{name}'"
+            squares += value**2
+        if squares <= _LONGEST_FEATURES:
+            return ""
+        named = ", ".join(f"'{name}'" for name in self.features)
+        shown = ", ".join(map(_cell, cells))
+        return (
+            f"has {shown} in {named}, whose squares are {squares:.4g} in sum, above 1; divide "
+            "each column by the same number"
+        )
+
+    def nobody(self, cell: str) -> str:
+        """That a row's cell names no person."""
+        return f"names nobody, and has '{_cell(cell)}' in the column '{self.person}'"
 
     @property
     def places(self) -> dict[str, int]:
@@ -194,15 +210,13 @@ def _csv(
                     raise LogError(f"{where}: {wrong}")
                 logs[arm].append(float(row[rewards]))
                 if columns.features:
-                    texts = [row[place] for place in places_of_features]
-                    fits = all(map(NUMBER.fullmatch, texts))
-                    features = [float(text) if fits else np.nan for text in texts]
-                    if not sum(x * x for x in features) <= _LONGEST_FEATURES:
-                        raise LogError(f"{where}: {_NO_FEATURES}")
-                    seen[arm].extend(features)
+                    cells = [row[place] for place in places_of_features]
+                    if wrong := columns.wrong_features(cells):
+                        raise LogError(f"{where}: {wrong}")
+                    seen[arm].extend(map(float, cells))
                 if person:
                     if not (name := name_of(row[person_at])):
-                        raise LogError(f"{where}: names nobody in the column '{person}'")
+                        raise LogError(f"{where}: {columns.nobody(row[person_at])}")
                     numbers[arm].append(known[name])
                     places[arm].append(whole)
     except csv.Error as error:
@@ -261,10 +275,24 @@ def _arms_of(column: Any, columns: LogColumns) -> NDArray[np.int64]:
     if columns.arms:
         cells = map(name_of, column.to_pylist())
         return np.array([columns.places.get(cell, -1) for cell in cells], dtype=np.int64)
-    from pyarrow import int64  # noqa: PLC0415  (an extra)
+    from pyarrow import float64  # noqa: PLC0415  (an extra)
 
-    arms: NDArray[np.int64] = column.cast(int64()).fill_null(-1).to_numpy()
-    return arms
+    numbers = column.cast(float64()).to_numpy()  # NaN for a null
+    whole = (numbers == np.floor(numbers)) & (np.abs(numbers) < 1 << 31)
+    return np.where(whole, numbers, -1.0).astype(np.int64)
+
+
+def _blank(cell: Any) -> str:
+    """What stands in a cell of Parquet, as in a CSV."""
+    value = cell.as_py()
+    return "" if value is None else str(value)
+
+
+def _require(place: str, fits: NDArray[np.bool_], wrong: Callable[[int], str]) -> None:
+    """`LogError` that says what is wrong with the first row that does not fit, if one does not."""
+    if not fits.all():
+        row = int(fits.argmin())
+        raise LogError(f"{place}, row {row}: {wrong(row)}")
 
 
 def _parquet(
@@ -301,15 +329,20 @@ def _parquet(
     fits = (arms >= 0) & (arms < count) & ~blank
     if bounded:
         fits &= (rewards >= 0) & (rewards <= 1)
-    if not fits.all():
-        row = int(fits.argmin())
-        cell, reward = (str(table[name][row].as_py()) for name in (columns.arm, columns.reward))
+
+    def cells(row: int, *names: str) -> list[str]:
+        return [_blank(table[name][row]) for name in names]
+
+    def wrong(row: int) -> str:
         arm = int(arms[row]) if 0 <= arms[row] < count else -1
-        wrong = columns.wrong(arm, cell, "" if blank[row] else reward, count, bounded)
-        raise LogError(f"{owner}: {path}, row {row}: {wrong}")
-    short = (seen**2).sum(axis=0) <= _LONGEST_FEATURES  # False for a null, which is a NaN
-    if columns.features and not short.all():
-        raise LogError(f"{owner}: {path}, row {int(short.argmin())}: {_NO_FEATURES}")
+        cell, reward = cells(row, columns.arm, columns.reward)
+        return columns.wrong(arm, cell, reward, count, bounded)
+
+    place = f"{owner}: {path}"
+    _require(place, fits, wrong)
+    if columns.features:
+        short = (seen**2).sum(axis=0) <= _LONGEST_FEATURES  # False for a null, which is a NaN
+        _require(place, short, lambda row: columns.wrong_features(cells(row, *columns.features)))
     order = np.argsort(arms, kind="stable")
     ends = np.searchsorted(arms[order], range(1, count))
     by_arm = np.split(rewards[order], ends)
@@ -318,10 +351,8 @@ def _parquet(
         return Log(by_arm, None, features)
     known = NumberOfName()
     names = [name_of(name) for name in persons]
-    if "" in names:
-        raise LogError(
-            f"{owner}: {path}, row {names.index('')}: names nobody in the column '{person}'"
-        )
+    someone = np.array([name != "" for name in names], dtype=bool)
+    _require(place, someone, lambda row: columns.nobody(*cells(row, person)))
     numbers = np.array([known[name] for name in names], dtype=np.int64)
     whose_rows = PersonOfRow(list(known), np.split(numbers[order], ends), np.split(order, ends))
     return Log(by_arm, whose_rows, features)

@@ -99,6 +99,8 @@ def _why(error: Exception) -> str:
     if isinstance(error, KeyError):
         return f"a node or an edge lacks {error}"
     text = str(error)
+    if text == "None cannot be a node":
+        return "an edge lacks its source or its target"
     if text in ("", "None"):
         return f"a node, an edge or a value is not complete ({type(error).__name__})"
     return text

@@ -138,7 +138,11 @@ def test_parquet_from_pandas(tmp_path: Path) -> None:
         ({"arm": [timedelta(0)], "reward": [1]}, r"has duration\[us\] in the column 'arm'"),
         ({"arm": [datetime(1970, 1, 1)], "reward": [1]}, r"has timestamp\[us\] in the column"),
         ({"arm": [0], "reward": [1], " Reward": [0]}, "needs one column 'arm' and one 'reward'"),
-        ({"arm": [0.5], "reward": [1]}, "is not Parquet with numbers"),
+        ({"arm": [0, 0.5], "reward": [1, 1]}, "row 1: needs an arm .*has '0.5' in the column"),
+        (
+            {"arm": [0, 1], "reward": [1, None]},
+            "row 1: .*reward, and has '' in the column 'reward'",
+        ),
         ({"arm": [[0]], "reward": [1]}, "is not Parquet with numbers"),
     ],
 )
@@ -193,16 +197,23 @@ def test_features_are_read_alike_from_csv_and_parquet(tmp_path: Path) -> None:
         assert [rows.tolist() for rows in found] == [[[-1, 0]], [[0.25, 0.5], [0, 1]]]
 
 
+SQUARES = "has 0.9, 0.5 in 'age', 'dose', whose squares are 1.06 in sum, above 1"
+
+
 @pytest.mark.parametrize("age", ["", "old", "nan", "inf", "0.9"])
 def test_features_that_are_no_numbers_or_too_long_are_named(tmp_path: Path, age: str) -> None:
-    (tmp_path / "log.csv").write_text(f"arm,reward,age,dose\n0,1,0,0\n1,1,{age},0.5\n")
-    with pytest.raises(LogError, match=r"log\.csv, line 3: needs a number in each column"):
-        read_log(tmp_path / "log.csv", 2, "agent 0", bounded=True, columns=FEATURES)
     number = float(age) if age not in ("", "old") else None
+    said, in_parquet = (
+        SQUARES if age == "0.9" else f"needs a finite number, and has '{cell}' in the column 'age'"
+        for cell in (age, "" if number is None else age)
+    )
+    (tmp_path / "log.csv").write_text(f"arm,reward,age,dose\n0,1,0,0\n1,1,{age},0.5\n")
+    with pytest.raises(LogError, match=rf"log\.csv, line 3: {said}"):
+        read_log(tmp_path / "log.csv", 2, "agent 0", bounded=True, columns=FEATURES)
     table = parquet(
         tmp_path / "log.parquet", arm=[0, 1], reward=[1, 1], age=[0.0, number], dose=[0.0, 0.5]
     )
-    with pytest.raises(LogError, match=r"log\.parquet, row 1: needs a number in each column"):
+    with pytest.raises(LogError, match=rf"log\.parquet, row 1: {in_parquet}"):
         read_log(table, 2, "agent 0", bounded=True, columns=FEATURES)
 
 

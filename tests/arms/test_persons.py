@@ -58,7 +58,7 @@ def test_no_more_rows_of_a_person_are_used_than_allowed_of_any_log(tmp_path: Pat
     [
         ("arm,reward\n0,0.1\n", "needs one column 'patient', as .privacy. person says; it has 'ar"),
         ("arm,reward,patient,patient\n", "needs one column 'patient'"),
-        ("arm,reward,patient\n0,0.1,eva\n0,0.1, \n", "line 3: names nobody in the column 'patient"),
+        ("arm,reward,patient\n0,0.1,eva\n0,0.1, \n", "line 3: names nobody, and has '' in the"),
     ],
 )
 def test_a_log_whose_column_names_nobody_is_refused(text: str, said: str, tmp_path: Path) -> None:

@@ -75,6 +75,15 @@ def test_numbers_become_agents_by_value_and_names_as_they_appear(tmp_path, nodes
     assert set(graph.edges()) == {tuple(sorted(e)) for e in [(first, second), (second, third)]}
 
 
+def test_an_edge_with_one_end_is_said(tmp_path) -> None:
+    (tmp_path / "g.gexf").write_text(
+        '<gexf xmlns="http://www.gexf.net/1.2draft" version="1.2"><graph><nodes><node id="0"/>'
+        '</nodes><edges><edge id="e" source="0"/></edges></graph></gexf>'
+    )
+    with pytest.raises(SpecError, match="an edge lacks its source or its target"):
+        laid("file", 2, base=str(tmp_path), path="g.gexf")
+
+
 @pytest.mark.parametrize(
     ("name", "agents", "parameters"),
     [
