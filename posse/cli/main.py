@@ -66,6 +66,8 @@ VERBS = {name: verb for verbs in VERBS_BY_PURPOSE.values() for name, verb in ver
 
 ELSEWHERE = {"paper": "posse-papers", "arena": "posse-arena"}
 """Commands of packages beside posse, each with the package to install for it."""
+EXAMPLES = {"paper": "rio-1 --quick", "arena": "my_system/run.toml"}
+"""The examples of these commands, which a help shows without loading them."""
 
 _RENAMED = {"sweep": ["run"], "compare": ["report"], "topology": ["check", "--topology"]}
 """Verbs of older versions, and the words that now stand for each."""
@@ -208,7 +210,7 @@ def whole(added: dict[str, EntryPoint] | None = None) -> App:
     purposes = {purpose: dict(verbs) for purpose, verbs in VERBS_BY_PURPOSE.items()}
     for name, entry in added.items():
         does = (entry.dist and entry.dist.metadata["Summary"]) or entry.value
-        purposes["Others"][name] = Verb(does)
+        purposes["Others"][name] = Verb(does, EXAMPLES.get(name, ""))
     places = {name: f"posse.cli.{_PLACES.get(name, f'{name}:{name}')}" for name in VERBS}
     places |= {name: entry.value for name, entry in added.items()}
     from posse.cli import frame

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from posse.cli.main import VERBS, parse, whole
+from posse.cli.main import EXAMPLES, VERBS, parse, whole
 from posse.hosts import endpoint
 from tests.cli.conftest import Posse
 from tests.support.packages import offer
@@ -127,10 +127,11 @@ def test_a_run_names_the_next_command(run_file: Path, posse: Posse) -> None:
     assert printed.endswith("written to out; posse report out draws it")
 
 
-@pytest.mark.parametrize("name", VERBS)
+@pytest.mark.parametrize("name", [*VERBS, *EXAMPLES])
 def test_every_verb_has_an_example_that_it_understands(name: str, posse: Posse) -> None:
     last = posse(name, "--help").out.splitlines()[-1]
-    assert last == f"Example: posse {name} {VERBS[name].example}"
+    example = EXAMPLES[name] if name in EXAMPLES else VERBS[name].example
+    assert last == f"Example: posse {name} {example}"
     assert parse(last.split()[2:]).verb == name
 
 

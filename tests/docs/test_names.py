@@ -17,6 +17,7 @@ from posse import protocol
 from posse.cli import main as cli
 from posse.cli.frame import options
 from posse.protocol.message import Message, kind_name
+from posse_papers import catalogue
 from tests.support.blocks import PAGES, ROOT
 
 ROOMS = "posse|agent|coordinator|protocol|topologies|systems|tests|docs|examples|deploy|bench"
@@ -88,6 +89,23 @@ def test_every_message_of_the_diagram_exists():
 def test_the_reference_has_every_public_name(module, page):
     named = re.findall(rf"^::: {module.__name__}\.(\w+)$", OF_PAGES[f"docs/{page}.md"], re.M)
     assert sorted(named) == sorted(module.__all__)
+
+
+@pytest.mark.parametrize(
+    ("page", "paper"),
+    [
+        ("best-arm", "rio"),
+        ("cooperative", "dubey"),
+        ("players", "tossou"),
+        ("anonymous", "esfandiari"),
+        ("federated", "li"),
+    ],
+)
+def test_the_page_of_a_paper_says_how_to_make_its_experiments(page, paper):
+    named = re.findall(rf"posse paper ({paper}-[\w-]+)", OF_PAGES[f"docs/{page}.md"])
+    known = catalogue.experiments()
+    assert named
+    assert {name for name in named if name not in known} == set()
 
 
 def test_every_page_is_in_the_sites_navigation():

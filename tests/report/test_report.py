@@ -372,6 +372,27 @@ def delays(run_directory, *each):
     return delay.section(replace(series, runs=runs))
 
 
+@pytest.mark.parametrize("system", ["mase", "ddp-mab"])
+def test_a_cost_is_the_papers_where_its_paper_defines_one(system, tmp_path):
+    li = {"parameters": {"epsilon": 1.0, "horizon": 300}, "topology": {"kind": "ring"}}
+    folder = make(
+        tmp_path / "x", system=system, **(li if system == "ddp-mab" else {"parameters": {}})
+    )
+    terms = dict(traffic_section(read.read(folder)).terms)
+    assert ("Cost as the paper counts it" in terms) is (system == "ddp-mab")
+
+
+def test_no_interval_is_told_where_none_is_drawn(run_directory):
+    series = read.read(run_directory)
+    beside = [series, replace(series, spec=msgspec.structs.replace(series.spec, system="mase"))]
+    for runs, told in ((2, False), (5, True)):
+        few = [replace(one, runs=(one.runs * 5)[:runs]) for one in beside]
+        page = comparison.several_page(few, "", "")
+        assert ("95%" in page.sections[0].text[0]) is told
+        (ranking,) = page.sections[0].rankings
+        assert all((row.low is not None) is told for row in ranking.rows)
+
+
 def test_delays_too_short_to_be_timed_are_no_picoseconds(run_directory):
     section = delays(
         run_directory, Delay(messages=10, histogram=[(1e-9, 5), (0.00123, 4), (1.5, 1)])
