@@ -161,16 +161,13 @@ def remote_agent(
             "--rank is missing, and this agent's real rewards depend on it; a coordinator that "
             "chose it could ask for them again under another; give a rank, or keys, which have one"
         )
-    kept = None
-    if journal is not None:  # in the lab a power failure costs no more than a run
-        safe = plan is None or plan.field
-        owner = _owner(_coordinator(endpoint, keys), rank, configuration)
-        beside = journal.with_name(f"{journal.name}{SIGNED}")
-        signed = SignedRegister(beside, world.disk) if keys is not None else None
-        kept = Journal(journal, owner, synchronous=safe, disk=world.disk, signed=signed)
-        if (before := kept.began_as(Beginning)) is not None:
-            world = world.after(before.clocks)
-            _await_way(endpoint, wait, world)
+    owner = _owner(_coordinator(endpoint, keys), rank, configuration)
+    # in the lab a power failure costs no more than a run
+    safe = plan is None or plan.field
+    kept = None if journal is None else _opened(journal, owner, world, safe=safe, keys=keys)
+    if kept is not None and (before := kept.began_as(Beginning)) is not None:
+        world = world.after(before.clocks)
+        _await_way(endpoint, wait, world)
     joining = Joining(
         control.Join(
             rank,
@@ -197,6 +194,13 @@ def remote_agent(
         return Uplink(context, endpoint, interceptor, keys, guarded=True, world=world)
 
     return AgentProcess(context, selector, connect, joining, site, tap, kept, world)
+
+
+def _opened(path: Path, owner: str, world: World, *, safe: bool, keys: AgentKeys | None) -> Journal:
+    """The journal, with the register of what was signed beside it where agents have keys."""
+    beside = path.with_name(f"{path.name}{SIGNED}")
+    signed = SignedRegister(beside, world.disk) if keys is not None else None
+    return Journal(path, owner, synchronous=safe, disk=world.disk, signed=signed)
 
 
 def _await_way(endpoint: str, wait: float, world: World) -> None:
