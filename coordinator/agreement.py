@@ -52,7 +52,8 @@ class Agreement:
 class Complaints:
     """The first few refusals of messages of each agent, for the sentence that ends a run.
 
-    Each who complains has a share, so that nobody's made-up complaints keep out another's.
+    Each who complains has a share, so that nobody's made-up complaints keep out another's, and
+    another for what the coordinator sent, so that it cannot use up what is said of agents.
     """
 
     def __init__(self) -> None:
@@ -66,15 +67,25 @@ class Complaints:
         """
         kind = (about, reason.partition(":")[0])
         own = self._sentences.setdefault(by, {})
-        if kind in own or len(own) >= (_NAMED if by == COORDINATOR else _SHARE):
+        alike = sum((whom == COORDINATOR) is (about == COORDINATOR) for whom, _ in own)
+        if kind in own or alike >= (_NAMED if by == COORDINATOR else _SHARE):
             return []
         own[kind] = f"{peer_name(by)} refused what {peer_name(about)} sent: {printable(reason)}"
         return [own[kind]]
 
     def __str__(self) -> str:
-        """The first of each, then the second: the coordinator's own before all others."""
+        """The first of each, then the second: the coordinator's own before all others.
+
+        What agents say of the coordinator comes last.
+        """
         by = sorted(self._sentences, key=lambda rank: rank != COORDINATOR)
-        each = zip_longest(*([*self._sentences[rank].values()] for rank in by))
-        sentences = [sentence for turn in each for sentence in turn if sentence]
+        sentences = []
+        for of_it in (False, True):
+            kept = (
+                {k: s for k, s in self._sentences[n].items() if (k[0] == COORDINATOR) is of_it}
+                for n in by
+            )
+            each = zip_longest(*(said.values() for said in kept))
+            sentences += [sentence for turn in each for sentence in turn if sentence]
         more = f"; and {len(sentences) - _NAMED} more" if len(sentences) > _NAMED else ""
         return "".join(f"; {sentence}" for sentence in sentences[:_NAMED]) + more

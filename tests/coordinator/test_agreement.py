@@ -57,6 +57,20 @@ def test_a_few_complaints_are_said_each_once_and_nobody_keeps_out_anothers() -> 
     ]
 
 
+def test_what_the_coordinator_sends_uses_up_nobodys_share_about_agents() -> None:
+    """Found by `test_adversaries`: it said twice what is refused, and the relay that forged beside
+    it was not named."""
+    complaints = Complaints()
+    for by in range(10):
+        for reason in ("malformed", "out-of-turn", "no-such-arm"):
+            complaints.add(by, COORDINATOR, reason)
+    assert complaints.add(2, 1, "bad-signature")
+    first, *more = str(complaints).removeprefix("; ").split("; ")
+    assert first == "agent 2 refused what agent 1 sent: bad-signature"
+    assert more[0] == "agent 0 refused what the coordinator sent: malformed"
+    assert more[-1] == "and 11 more"
+
+
 def test_the_detail_of_a_complaint_is_no_news() -> None:
     complaints = Complaints()
     first = "agent 7 refused what agent 0 sent: out-of-turn: round 1"
