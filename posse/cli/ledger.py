@@ -86,7 +86,8 @@ def _declare(file: Path, plan: Path, events: Path | None, delta: float, *, json:
     console.print(table)
     console.print(
         f"declared {len(rows)} runs over {log}: together at most "
-        f"{format_cost(declared.total(delta), delta)} for one reward, by the distribution of their "
+        f"{format_cost(declared.total(delta), delta)} for one "
+        f"{'person' if declared.persons else 'reward'}, by the distribution of their "
         "losses; a run that is not as declared is admitted as if each were chosen after the last"
     )
 

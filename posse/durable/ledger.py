@@ -40,14 +40,14 @@ from posse.durable.lifetime import (
     pieces,
 )
 from posse.durable.persons import PersonsLedger, RunCost
-from posse.durable.programme import declare, on_plan
+from posse.durable.programme import Declared, declare, on_plan
 from posse.errors import DiskTrouble, LogError, PosseError
 from posse.gates import files
 from posse.gates.databases import connect, plain, read_only
 from posse.gates.files import require_files
 from posse.gates.locks import take
 from posse.hosts.spending import LedgerHeads, RowsByArm, Spending, SpendingRequest
-from posse.protocol.accounting import Losses, admits
+from posse.protocol.accounting import Losses, admits, together
 from posse.protocol.errors import LocalProtocolError
 from posse.protocol.privacy import format_cost
 
@@ -80,7 +80,7 @@ class Ledger(Spending):
         self._rows: RowsByArm = None
         """The rows that this run may use."""
         self._live = False
-        self._declared: tuple[set[int], Losses] | None = None
+        self._declared: Declared | None = None
         self._columns = LogColumns()
         """Whether each reward is a new row, one after those of the runs before."""
 
@@ -342,7 +342,8 @@ class Ledger(Spending):
             run: RunCost(losses.get(run), delta or 0.0, named.get(run, b""))
             for run, delta in self._db.execute("SELECT run, delta FROM runs WHERE rewards > 0")
         }
-        allowed = self._persons().begin(task, self._run, (used, costs), whose, rows)
+        before = used, costs
+        allowed = self._persons().begin(task, self._run, before, whose, rows, self._declared)
         if any(len(some) for some in rows) and not any(len(some) for some in allowed):
             privacy = task.run.privacy
             raise PosseError(
@@ -409,8 +410,9 @@ class Ledger(Spending):
         # the sums exceed the budget; composed at some δ, the losses may not
         slack = max(spent[1] + (task.claim.delta or 0.0), privacy.slack)
         if self._declared is not None and self._declared[0].issuperset(runs):
-            at = max(slack, self._declared[1].delta)
-            if at <= privacy.delta and self._declared[1].epsilon(at) <= privacy.budget * rounding:
+            whole = together(self._declared[1])
+            at = max(slack, whole.delta)
+            if at <= privacy.delta and whole.epsilon(at) <= privacy.budget * rounding:
                 return True
         costs = [losses[run] for run in runs] + [task.claim.cost]
         return admits(costs, slack, privacy.budget, privacy.delta)

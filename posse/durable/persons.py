@@ -21,6 +21,7 @@ import numpy as np
 
 from posse.arms.persons import PersonOfRow, Rows
 from posse.durable import chain
+from posse.durable.programme import Declared
 from posse.errors import DiskTrouble, InputError, PosseError
 from posse.gates import files
 from posse.gates.databases import connect, plain, read_only
@@ -132,10 +133,12 @@ class PersonsLedger:
         before: tuple[UsedRows, dict[int, RunCost]],
         persons: PersonOfRow,
         allowed: Rows,
+        declared: Declared | None = None,
     ) -> Rows:
         """Enter run `run`, and return those of the `allowed` rows by arm that it may use.
 
-        `before` has what all earlier runs over this log used, and cost one reward.
+        `before` has what all earlier runs over this log used, and cost one reward. `declared`: if
+        they are runs of a programme, and this is the next.
         """
         with self._opened() as db:
             self._check_column(db, task)
@@ -144,7 +147,7 @@ class PersonsLedger:
             cost = RunCost(task.claim.cost, task.claim.delta or 0.0, task.shared)
             self._take_back(db, cost.shared)
             known, spent = _exposure(db)
-            limits = _Limits(task.run.privacy, cost, _costs(db))
+            limits = _Limits(task.run.privacy, cost, _costs(db), self._on_plan(db, declared))
             wanted: defaultdict[bytes, list[tuple[int, int, int]]] = defaultdict(list)
             for arm, rows in enumerate(allowed):
                 places, numbers = persons.places[arm][rows], persons.numbers[arm][rows]
@@ -291,6 +294,13 @@ class PersonsLedger:
             noted = set(db.execute("SELECT arm, row FROM uses WHERE id = ?", (number,)))
         return noted >= {(arm, row) for arm, some in enumerate(rows) for row in some.tolist()}
 
+    def _on_plan(self, db: sqlite3.Connection, declared: Declared | None) -> Declared | None:
+        """The same with numbers of this ledger's for the runs."""
+        if declared is None:
+            return None
+        numbers = {self._number(db, run) for run in declared[0]} - {None}
+        return frozenset(map(int, filter(None, numbers))), declared[1]
+
     def _number(self, db: sqlite3.Connection, run: int) -> int | None:
         row = db.execute(
             "SELECT id FROM runs WHERE ledger = ? AND identity = ? AND run = ?",
@@ -416,7 +426,14 @@ class OwnArmsPersons(msgspec.Struct, frozen=True):
 class _Limits:
     """How many rows of a person a run may use."""
 
-    def __init__(self, privacy: PrivacySpec, cost: RunCost, costs: dict[int, RunCost]) -> None:
+    def __init__(
+        self,
+        privacy: PrivacySpec,
+        cost: RunCost,
+        costs: dict[int, RunCost],
+        declared: Declared | None = None,
+    ) -> None:
+        self._declared = declared
         self._privacy = privacy
         self._cost = cost
         self._costs = costs
@@ -433,6 +450,8 @@ class _Limits:
         return self._found[key]
 
     def _search(self, spent: Exposure, wanted: int) -> int:
+        if self._is_on_plan(spent):
+            return wanted
         before = [(self._costs[run], rows) for run, rows in spent.items()]
         fits, beyond = 0, wanted + 1
         while beyond - fits > 1:
@@ -442,6 +461,23 @@ class _Limits:
             else:
                 beyond = middle
         return fits
+
+    def _is_on_plan(self, spent: Exposure) -> bool:
+        """Whether only declared runs used a person's rewards, and all declared fit their budget.
+
+        Each may use all m, whatever was seen before: so what they cost together is known.
+        """
+        if self._declared is None or not self._declared[0].issuperset(spent):
+            return False
+        privacy, m = self._privacy, self.most
+        so_far = _losses_of_person([(cost, m) for cost in map(self._costs.get, spent) if cost])
+        this = _losses_of_person([(self._cost, m)])
+        if so_far is None or this is None:
+            return False
+        whole = together([cost.of_rewards(m) for cost in self._declared[1]])
+        at = max(so_far[1] + this[1], privacy.slack, whole.delta)
+        rounding = 1 + 1e-12
+        return at <= privacy.delta and whole.epsilon(at) <= privacy.budget * rounding
 
     def _allowed(self, used: list[tuple[RunCost, int]]) -> bool:
         privacy = self._privacy

@@ -27,6 +27,9 @@ from posse.spec.explain import convert
 
 ENTRY = "declare"
 
+Declared = tuple[frozenset[int], list[Losses]]
+"""Runs so far, by number, and what each of all that were declared costs a reward."""
+
 _MOST = 10_000
 """Runs of a programme."""
 
@@ -48,31 +51,44 @@ class ProgrammeFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class Programme(msgspec.Struct, frozen=True, kw_only=True):
-    """Declared runs: by run its task, what a reward costs, and the lab's run file or ""."""
+    """Declared runs: by run its task, what a reward costs, and the lab's run file or "".
+
+    `rewards`: by run, how many a person may be behind; `persons`: whether any run names persons.
+    """
 
     tasks: list[str]
     costs: list[Losses]
     labs: list[str]
+    rewards: list[int]
+    persons: bool
+
+    @property
+    def of_persons(self) -> list[Losses]:
+        """By run, what it costs a person, or a reward where none is named."""
+        return [cost.of_rewards(m) for cost, m in zip(self.costs, self.rewards, strict=True)]
 
     def total(self, delta: float, count: int | None = None) -> float:
         """ε at δ of the first `count` runs together, exactly; infinite where δ is too small."""
-        return together(self.costs[:count]).epsilon(delta)
+        return together(self.of_persons[:count]).epsilon(delta)
 
 
 def read(path: Path) -> Programme:
     """The programme of a file; `SpecError` or `InputError` where it has a mistake."""
     raw = runfile.read(path)
     asked = convert({"run": raw.get("run", [])}, ProgrammeFile, "")
-    tasks, costs, labs = [], [], []
+    tasks, costs, labs, rewards, persons = [], [], [], [], False
     for declared in asked.run:
         plan = prepare(path.parent / declared.file)
         for _ in range(declared.times):
             tasks.append(_task(declared.file, plan))
-            costs.append(plan.claim.cost)
+            costs.append(plan.reward_claim.cost)
             labs.append(str(path.parent / declared.lab) if declared.lab else "")
+            named = bool(plan.spec.privacy.person)
+            rewards.append(plan.spec.privacy.rewards_per_person if named else 1)
+            persons |= named
     if len(tasks) > _MOST:
         raise InputError(f"{path} declares {len(tasks):,} runs; there may be {_MOST:,}")
-    return Programme(tasks=tasks, costs=costs, labs=labs)
+    return Programme(tasks=tasks, costs=costs, labs=labs, rewards=rewards, persons=persons)
 
 
 def _task(file: str, plan: Plan) -> str:
@@ -117,8 +133,8 @@ def declare(db: sqlite3.Connection, at: str, costs: list[Losses]) -> None:
     chain.add(db, ENTRY, at, [msgspec.msgpack.encode(cost) for cost in costs])
 
 
-def on_plan(db: sqlite3.Connection, run: int, cost: Losses) -> tuple[set[int], Losses] | None:
-    """The declared runs so far, and what all declared cost a reward, if the next is one of them.
+def on_plan(db: sqlite3.Connection, run: int, cost: Losses) -> Declared | None:
+    """The declared runs so far, and what each declared costs a reward, if the next is one of them.
 
     None if nothing is declared, or a run since then is not as declared. `run`: the next run's own
     number, if it began before.
@@ -133,10 +149,10 @@ def on_plan(db: sqlite3.Connection, run: int, cost: Losses) -> tuple[set[int], L
     so_far = [*begun.values(), cost]
     if not declared or so_far != declared[: len(so_far)]:
         return None
-    return set(begun), together(declared)
+    return frozenset(begun), declared
 
 
 def write_events(path: Path, programme: Programme) -> None:
     """Write each run's `DpEvent`, as Python reads it, a line for each."""
-    lines = [repr(events(cost)) for cost in programme.costs]
+    lines = [repr(events(cost)) for cost in programme.of_persons]
     files.write(path, "\n".join([*lines, ""]))

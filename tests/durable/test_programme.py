@@ -8,6 +8,7 @@ from posse.durable import programme
 from posse.durable.ledger import Ledger
 from posse.errors import PosseError, SpecError
 from posse.protocol.accounting import Losses, admits, together
+from tests.durable.test_persons import write
 from tests.support.ledger import Run, claiming, log, task, used_by
 
 __all__ = ["log"]
@@ -49,6 +50,48 @@ def test_nothing_is_declared_after_a_run(log):
     Run(log, task()).ends()
     with pytest.raises(PosseError, match="has runs already, and what is chosen after a run is no"):
         _declare(log, FIVE)
+
+
+def _of_eva(path):
+    """A log in which Eva has two rows of one arm."""
+    return write(path, (0, 0.01, "eva"), (0, 0.02, "eva"), (1, 0.5, "adam"))
+
+
+def test_persons_have_a_programme_too(tmp_path):
+    """Two rows in each of three runs move every sum by two."""
+    cost, most = Losses(laplace=((0.05, 40),)), {"person": "who", "rewards_per_person": 2}
+    budget = together([cost.of_rewards(2)] * 3).epsilon(DELTA) * 1.001
+    assert not admits([cost.of_rewards(2)] * 3, DELTA, budget, DELTA)
+    given = {**most, "reuse": "budget", "budget": budget, "delta": 1e-3, "slack": DELTA}
+    about = claiming(task(2.0, **given), losses=cost)
+    declared = _of_eva(tmp_path / "a.csv")
+    _declare(declared, *[cost] * 3)
+    for _ in range(3):
+        assert used_by(declared, about, 9, 0) == [[0.01, 0.02], []]
+    assert used_by(declared, about, 9, 0) == [[], []]  # a fourth was not declared
+    # where nothing is declared, in a folder of its own, the filter has her leave earlier
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    other = _of_eva(alone / "a.csv")
+    gave = [len(used_by(other, about, 9, 0)[0]) for _ in range(3)]
+    assert gave[0] == 2
+    assert sum(gave) < 6
+
+
+def test_who_gave_rewards_to_a_run_over_another_log_is_off_plan(tmp_path):
+    cost, most = Losses(laplace=((0.05, 40),)), {"person": "who", "rewards_per_person": 4}
+    budget = together([cost.of_rewards(4)] * 2).epsilon(DELTA) * 1.001
+    given = {**most, "reuse": "budget", "budget": budget, "delta": 1e-3, "slack": DELTA}
+    about = claiming(task(2.0, **given), losses=cost)
+    bob = [(0, 0.2 + n / 100, "bob") for n in range(4)]
+    declared = write(tmp_path / "a.csv", *[(0, n / 100, "eva") for n in range(3)], *bob)
+    elsewhere = write(tmp_path / "b.csv", (0, 0.9, "eva"), (1, 0.5, "zoe"))
+    _declare(declared, *[cost] * 2)
+    assert len(used_by(declared, about, 9, 0)[0]) == 7
+    assert used_by(elsewhere, about, 9, 0)[0] == [0.9]
+    again = used_by(declared, about, 9, 0)[0]
+    assert again[-4:] == [0.2, 0.21, 0.22, 0.23]
+    assert len(again) < 7
 
 
 def test_events_cost_what_the_losses_cost():
