@@ -30,6 +30,16 @@ _PLAIN = {
 """The run file's words for msgspec's names of types."""
 
 
+_NOT_OFFERED = {
+    "arms.available": "every system may pull each arm in every slot, so that arms cannot come and "
+    "go within a run; parameters.candidates leaves arms out of a whole run of a system that "
+    "eliminates arms, as mase or cdp-mab",
+    "parameters.candidates": "this system cannot begin with fewer arms than it has; one that "
+    "eliminates arms can, as mase or cdp-mab",
+}
+"""What is asked for and not to be had, and why."""
+
+
 def convert(raw: Any, kind: Any, prefix: str) -> Any:
     """Convert plain data to `kind`; `SpecError` names the key below `prefix` that does not fit."""
     raw = _plain(raw, prefix)
@@ -100,7 +110,8 @@ def _explain(message: str, raw: Any, kind: Any, prefix: str) -> SpecError:
     if match := re.match(r"Object contains unknown field `(.*)`", text, re.DOTALL):
         key = match[1]
         known = sorted(f.encode_name for struct in _structs(allowed, value) for f in struct.fields)
-        return SpecError(f"{path}.{key}" if path else key, f"unknown key; {nearest(key, known)}")
+        path = f"{path}.{key}" if path else key
+        return SpecError(path, _NOT_OFFERED.get(path, f"unknown key; {nearest(key, known)}"))
     if match := re.match(r"Object missing required field `(.*)`", text):
         return SpecError(f"{path}.{match[1]}" if path else match[1], "is required but missing")
     if re.match(r"Invalid (?:enum )?value ", text):

@@ -108,6 +108,8 @@ def test_there_must_be_something_to_go_on_with() -> None:
         posse.resume_from(clear)
     with pytest.raises(InputError, match="ucb1 cannot begin with fewer arms"):
         posse.resume_from(clear, RUN | {"system": "ucb1", "parameters": {"horizon": 10}})
+    with pytest.raises(SpecError, match="candidates: this system cannot begin with fewer arms"):
+        posse.run(RUN | {"system": "ucb1", "parameters": {"horizon": 9, "candidates": [0, 1]}})
     with pytest.raises(SpecError, match="two arms or more, each once"):
         posse.run(RUN, parameters={"candidates": [1]})
     with pytest.raises(SpecError, match="names arm 4, but there are 4"):

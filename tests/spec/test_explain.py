@@ -18,6 +18,7 @@ from tests.support.runfile import GOOD, changed
     [
         ("sytem", "x", r"sytem: unknown key; did you mean 'system'\? known: agents, arms"),
         ("parameters.epsilonn", 1, r"parameters\.epsilonn: unknown key; did you mean 'epsilon'"),
+        ("arms.available", [0], r"arms\.available: every system may pull each arm in every slot"),
         ("agents.number", 1, r"agents\.number: unknown key; .*known: activity, count"),
         ("system", "CDP-MAB", r"system: 'CDP-MAB' is not known; did you mean 'cdp-mab'"),
         ("system", "dpmase", r"system: 'dpmase' is not known; did you mean 'dp-mase'"),
