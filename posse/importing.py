@@ -450,8 +450,8 @@ def _mean(what: str, values: FloatArray) -> PolicyEstimate:
 
 
 def _half(values: FloatArray) -> float | None:
-    """Half the 95 % interval of a mean, by Student's t."""
-    if len(values) < 2:
+    """Half the 95 % interval of a mean, by Student's t; None from values that are all alike."""
+    deviation = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+    if not deviation:  # clicks that never came say little of how rare they are
         return None
-    deviation = float(values.std(ddof=1))
     return student(len(values) - 1) * deviation / math.sqrt(len(values))

@@ -132,3 +132,11 @@ def test_a_table_of_edges_is_an_edge_list(tmp_path) -> None:
     (tmp_path / "e.csv").write_text("from,to\na,b#1\n")
     with pytest.raises(InputError, match="row 1: needs from, to, and has"):
         edge_list(tmp_path / "e.csv", Chosen(), None)
+
+
+def test_rewards_that_are_all_alike_give_no_interval(tmp_path) -> None:
+    """No click in 300 rows is no proof that none ever comes."""
+    rows = "".join(f"{n % 2},0,.5\n" for n in range(300))
+    (tmp_path / "log.csv").write_text("arm,reward,propensity\n" + rows)
+    found = estimates(logged(tmp_path / "log.csv", Chosen()), ["0", "1"])
+    assert [(one.value, one.low, one.high) for one in found] == [(0.0, None, None)] * 5
