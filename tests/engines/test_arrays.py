@@ -109,10 +109,27 @@ LIES = st.fixed_dictionaries(
 )
 
 
+LIES_OF_MEANS = st.fixed_dictionaries(
+    {"assumed_contamination": st.sampled_from([0.0, 0.2]),
+     "estimator": st.sampled_from(["robust", "robust", "mean"])},
+    optional={
+        "contamination": st.builds(
+            lambda law, form, rate: {
+                "law": law, "form": form, "agents": 1, "rate": 1.0 if law == "informed" else rate
+            },
+            st.sampled_from(["point", "uniform", "opposite", "outlier", "informed"]),
+            st.sampled_from(["source", "source", "relay"]),
+            st.sampled_from([0.3, 1.0]),
+        )
+    },
+)  # fmt: skip
+
+
 @st.composite
 def systems(draw: st.DrawFn, arms: int, bounded: bool) -> tuple[str, dict[str, Any]]:
     """A system that offers steps, its parameters, and the graph."""
-    offered = ["ucb1", "cooperative-ucb", "byzantine-ucb", *(["private-ucb"] if bounded else [])]
+    offered = ["ucb1", "cooperative-ucb", "byzantine-ucb"]
+    offered += ["private-ucb", "robust-private-ucb"] if bounded else []
     system = draw(st.sampled_from(offered))
     if system == "ucb1":
         return system, {"parameters": {"horizon": draw(st.integers(arms, 300))}}
@@ -124,6 +141,8 @@ def systems(draw: st.DrawFn, arms: int, bounded: bool) -> tuple[str, dict[str, A
     elif system == "byzantine-ucb":
         more["variant"] = draw(st.sampled_from(["corrected", "printed"]))
         parameters |= draw(LIES)
+    elif system == "robust-private-ucb":
+        parameters |= {"epsilon": draw(st.sampled_from([0.5, 3.0]))} | draw(LIES_OF_MEANS)
     else:
         printed = draw(st.booleans())
         more["variant"] = "printed" if printed else "corrected"
@@ -177,6 +196,7 @@ def test_the_runs_of_a_series_move_together(monkeypatch: pytest.MonkeyPatch) -> 
         ("cooperative-ucb", {"gamma": 2}),
         ("byzantine-ucb", {"gamma": 2, "contamination": {"rate": 0.2, "law": "uniform"}}),
         ("private-ucb", {"gamma": 2, "epsilon": 0.5}),
+        ("robust-private-ucb", {"gamma": 2, "epsilon": 1.0}),
         ("private-ucb", {"gamma": 1, "epsilon": 0.5, "releases": "doubling"}),
     ],
 )

@@ -74,20 +74,30 @@ class RobustMeans(DoublingMeans):
     liars: int = 0
 
     def index(self, t: int) -> FloatArray:
-        """Upper bounds of μ_k in slot t, shape (K,)."""
         counts = np.concatenate([self.counts, self.released_counts[None]])
         sums = np.concatenate([self.weighted, self.released_sums[None]])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            means = np.where(counts > 0, sums / counts, np.inf)
-            own = means[-1] + episode_radius(2 * math.log(t), counts[-1], self.epsilon)
-        radius, cut = radii(t, self.agents + 1, self.liars, self.epsilon)
-        m = np.array([np.count_nonzero(counts >= 2.0**i, axis=0) for i in range(radius.shape[1])])
-        least = radius[m, np.arange(len(m))[:, None]].argmin(axis=0)
-        taken = counts >= 2.0**least
-        m = taken.sum(axis=0)
-        ends, rank = cut[m, least], np.arange(len(counts))[:, None]
-        means = np.sort(np.where(taken, means, np.inf), axis=0)
-        kept = (rank >= ends) & (rank < m - ends)
-        joint = np.where(kept, means, 0.0).sum(axis=0) / np.maximum(kept.sum(axis=0), 1)
-        bounds: FloatArray = np.minimum(own, joint + radius[m, least])
-        return bounds
+        return upper_bounds(t, counts, sums, self.agents, self.liars, self.epsilon)
+
+
+def upper_bounds(
+    t: int, counts: FloatArray, sums: FloatArray, agents: int, liars: int, epsilon: float
+) -> FloatArray:
+    """Upper bounds of each μ_k in slot t, from what each origin released, the agent's own last.
+
+    `counts` and `sums` have shape (origins, …, K); the result lacks the first of these.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = np.where(counts > 0, sums / counts, np.inf)
+        own = means[-1] + episode_radius(2 * math.log(t), counts[-1], epsilon)
+    radius, cut = radii(t, agents + 1, liars, epsilon)
+    first = (-1, *[1] * (counts.ndim - 1))
+    m = np.stack([np.count_nonzero(counts >= 2.0**i, axis=0) for i in range(radius.shape[1])])
+    least = radius[m, np.arange(len(m)).reshape(first)].argmin(axis=0)
+    taken = counts >= 2.0**least
+    m = taken.sum(axis=0)
+    ends, rank = cut[m, least], np.arange(len(counts)).reshape(first)
+    means = np.sort(np.where(taken, means, np.inf), axis=0)
+    kept = (rank >= ends) & (rank < m - ends)
+    joint = np.where(kept, means, 0.0).sum(axis=0) / np.maximum(kept.sum(axis=0), 1)
+    bounds: FloatArray = np.minimum(own, joint + radius[m, least])
+    return bounds

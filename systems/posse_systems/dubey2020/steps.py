@@ -116,8 +116,9 @@ class PrivateSteps(CooperativeSteps):
     def __init__(self, series: ManyRuns) -> None:
         super().__init__(series)
         p = self.parameters = series.parameters
-        self.doubling = p.releases == "doubling"
-        if p.releases == "trees" or p.noise_at != "source":
+        releases = getattr(p, "releases", "doubling")
+        self.doubling = releases == "doubling"
+        if releases == "trees" or getattr(p, "noise_at", "source") != "source":
             raise Declined
         counts = (
             doubling_counts(p.horizon)

@@ -106,6 +106,7 @@ from posse_systems.dubey2020.messages import (
     reward_record,
 )
 from posse_systems.dubey2020.robust import RobustMeans
+from posse_systems.dubey2020.robust_steps import RobustSteps
 from posse_systems.dubey2020.steps import CooperativeSteps, LoneSteps, PrivateSteps
 from posse_systems.dubey2020.tree_means import TreeMeans
 from posse_systems.dubey2020.trimmed import TRIMS_BELOW
@@ -701,7 +702,7 @@ ROBUST_PRIVATE_UCB = _cooperation(
     title="cooperation with noisy means, released once, of which some may be lies",
     paper=f"posse's own, after {PAPER}, Remark 6",
     parameters=RobustParameters,
-    shape=Mesh(AgentRole(_make_robust, (Bundle,), signs=True), _WITH_LIARS),
+    shape=Mesh(AgentRole(Stepped(_make_robust, RobustSteps), (Bundle,), signs=True), _WITH_LIARS),
     claim=claim_robust,
     one_form=True,
     unit_interval=UnitInterval(),
