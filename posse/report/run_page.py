@@ -127,6 +127,9 @@ def _runs(series: Series) -> Section:
     note = "The same numbers are in runs.csv, and those of each agent in agents.csv."
     if series.spec.mode != "field" and len(seeds) == 1 < len(series.runs):
         seed = series.runs[0].seed
-        note += f" All runs are of seed {seed}: --seed {seed} --repeat N makes the first N again."
+        note += (
+            f" All runs are of seed {seed} and of their number: posse replay DIR --run N plays one "
+            f"alone, --seed {seed} --repeat N makes the first N again."
+        )
     made = table("", list(columns), rows, note=note)
     return Section(id="runs", title="Every run", tables=[made])

@@ -552,7 +552,7 @@ def test_a_table_of_runs_has_no_column_of_zeros_and_no_seed_that_is_always_the_s
     page = run_page.run_page(read.read(make(tmp_path / "tdfs", **players)))
     (runs,) = next(section for section in page.sections if section.id == "runs").tables
     assert not {"seed", "data messages", "data bytes"} & set(runs.header)
-    assert "All runs are of seed 3: --seed 3 --repeat N makes the first N again." in runs.note
+    assert "posse replay DIR --run N plays one alone, --seed 3 --repeat N makes the" in runs.note
     assert not {"Data messages", "Data bytes"} & {tile.label for tile in page.tiles}
     (arms,) = page.sections[0].tables
     assert arms.header == ["arm", "true mean", "pulls", "estimate"]
