@@ -1,7 +1,8 @@
 """The state of a series under way: a file in its folder while its command runs, and as text.
 
-The page of a running series and `posse watch --text` read this file and nothing else of the run, so
-they need no part of the process that makes it.
+The page of a running series, `posse watch --text` and whoever asks the page's server for it read
+this file and nothing else of the run, so they need no part of the process that makes it. Its
+`status` is what `posse status` is told.
 """
 
 import threading
@@ -16,7 +17,7 @@ import msgspec
 
 from posse.coordinator.host import CoordinatorHost
 from posse.gates import files
-from posse.gates.decode import Packed, Undecodable
+from posse.gates.decode import Undecodable, from_json
 from posse.gates.shown import printable
 from posse.hosts.status import CoordinatorStatus, Snapshot
 from posse.measure.numbers import named, number
@@ -24,7 +25,7 @@ from posse.plan import Plan
 from posse.protocol.log import LogTables
 from posse.protocol.message import Plane, kind_name
 
-LIVE = "live.msgpack"
+LIVE = "status.json"
 
 LATE = 2.0
 """Seconds after which an agent is reported as waited for."""
@@ -188,7 +189,7 @@ class LiveFile:
                 run=self._run,
             )
             with suppress(OSError):
-                files.write(self._path, msgspec.msgpack.encode(state), lasting=False)
+                files.write(self._path, msgspec.json.encode(state), lasting=False)
             pause = max(_EVERY, (time.thread_time() - began) / _SHARE)
 
 
@@ -212,9 +213,6 @@ def _state_of(host: CoordinatorHost, plan: Plan) -> RunState:
     )
 
 
-_STATE: Packed[LiveState] = Packed(LiveState)
-
-
 def read_live(folder: Path) -> tuple[LiveState, float] | None:
     """The state of the series that is under way in a folder, and its age in seconds.
 
@@ -223,6 +221,6 @@ def read_live(folder: Path) -> tuple[LiveState, float] | None:
     path = folder / LIVE
     try:
         age = time.time() - path.stat().st_mtime
-        return _STATE.read(files.read(path)), max(age, 0.0)
+        return from_json(files.read(path), LiveState), max(age, 0.0)
     except (OSError, Undecodable):
         return None

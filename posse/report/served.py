@@ -18,7 +18,8 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 from posse.engines.start.pool import begin_worker
 from posse.errors import PosseError
-from posse.gates import code, http
+from posse.gates import code, files, http
+from posse.operate.live import LIVE
 from posse.operate.web import Web, answer
 
 EVERY = 2.0
@@ -37,6 +38,7 @@ _FIRST = (
     f'<!doctype html><meta http-equiv="refresh" content="{EVERY:g}"><p>The page is being drawn.</p>'
 )
 
+_WHOLE = "the whole address is needed, with its token\n"
 _HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "frame-ancestors 'none'",
@@ -70,7 +72,7 @@ class ServedPage:
         self._asked, self._drawn, self._over = (threading.Event() for _ in range(3))
         self._found = threading.Event()
         """Whether anybody ever asked."""
-        self._web = Web(option, address, {"/": self._answer})
+        self._web = Web(option, address, {"/": self._answer, f"/{LIVE}": self._status})
         self.url = f"{self._web.url}/?token={self._token}"
         self._drawer = threading.Thread(target=self._draw, name="draw", daemon=True)
         self._drawer.start()
@@ -117,10 +119,22 @@ class ServedPage:
                     return
                 self._over.wait(max(EVERY, (time.monotonic() - began) / _SHARE))
 
-    def _answer(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+    def _is_let_in(self, environ: WSGIEnvironment) -> bool:
         given = parse_qs(environ.get("QUERY_STRING", "")).get("token", [""])[0]
-        if not http.is_token(given, self._token):
-            return answer(start, "the whole address is needed, with its token\n", 403)
+        return http.is_token(given, self._token)
+
+    def _status(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        if not self._is_let_in(environ):
+            return answer(start, _WHOLE, 403)
+        try:
+            state = files.read(self._folder / LIVE)
+        except OSError:
+            return answer(start, "no run goes on\n", 404)
+        return answer(start, state, 200, "application/json", **_HEADERS)
+
+    def _answer(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        if not self._is_let_in(environ):
+            return answer(start, _WHOLE, 403)
         self._asked_at = time.monotonic()
         self._found.set()
         self._asked.set()

@@ -140,7 +140,7 @@ def test_what_posse_did_not_write_is_no_state(tmp_path: Path) -> None:
     assert read_live(tmp_path) is None
     (tmp_path / LIVE).write_bytes(b"\xc1")
     assert read_live(tmp_path) is None
-    (tmp_path / LIVE).write_bytes(msgspec.msgpack.encode(STATE))
+    (tmp_path / LIVE).write_bytes(msgspec.json.encode(STATE))
     os.utime(tmp_path / LIVE, (0, 0))
     found = read_live(tmp_path)
     assert found is not None

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from posse.durable.directory import FAILURE
-from posse.operate.live import LIVE
+from posse.operate.live import LIVE, LiveState
 from posse.report.served import ServedPage, draw
 from tests.operate.test_live import STATE
 from tests.report.test_report import make
@@ -79,9 +79,7 @@ def test_a_page_under_way_says_what_goes_on_and_asks_again(folder: Path, tmp_pat
     (running / "spec.toml").write_text((folder / "spec.toml").read_text())
     act = "<img src=x onerror=alert(1)>"
     status = msgspec.structs.replace(STATE.status, refused={act: 2})
-    (running / LIVE).write_bytes(
-        msgspec.msgpack.encode(msgspec.structs.replace(STATE, status=status))
-    )
+    (running / LIVE).write_bytes(msgspec.json.encode(msgspec.structs.replace(STATE, status=status)))
     html = draw(running)
     assert "<body data-live>" in html
     assert "connect-src 'self'" in html
@@ -90,6 +88,19 @@ def test_a_page_under_way_says_what_goes_on_and_asks_again(folder: Path, tmp_pat
     assert "<p>Agent 6 is gone: silent\\x07.</p>" in html
     assert "&lt;img src=x" in html
     assert act not in html
+
+
+def test_the_pages_server_gives_the_state_to_whoever_has_the_token(
+    page: ServedPage, folder: Path
+) -> None:
+    asked = f"{LIVE}?{urlsplit(page.url).query}"
+    assert get(page, asked).status == 404
+    (folder / LIVE).write_bytes(msgspec.json.encode(STATE))
+    try:
+        assert msgspec.json.decode(get(page, asked).read(), type=LiveState) == STATE
+        assert get(page, LIVE).status == 403
+    finally:
+        (folder / LIVE).unlink()
 
 
 def test_with_a_result_or_without_a_state_nothing_goes_on(folder: Path, tmp_path: Path) -> None:
