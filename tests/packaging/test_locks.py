@@ -62,3 +62,7 @@ def test_what_compiles_is_locked_too_and_agrees_with_the_image() -> None:
         assert all(version in needed.specifier for version, _ in compiles[needed.name])
     for name in compiles.keys() & image.keys():
         assert [version for version, _ in compiles[name]] == [version for version, _ in image[name]]
+
+
+def test_the_image_has_what_draws_the_page_that_its_log_recommends() -> None:
+    assert {"jinja2", "matplotlib"} <= locked("image").keys()
