@@ -34,8 +34,9 @@ RUN export PYTHONPATH=/opt/compile POSSE_COMPILE=$COMPILE \
 FROM ${BASE_IMAGE}
 
 COPY --from=built /opt/venv /opt/venv
-RUN mkdir -p /runs /keys /data /party/coordinator /party/agent-0 /party/data-0 \
- && for rank in 1 2 3 4 5 6 7; do mkdir /party/agent-$rank /party/data-$rank; done \
+# an empty volume gets its owner from a folder that is here: as many parties as posse new --deploy compose writes
+RUN mkdir -p /runs /keys /data /party/coordinator \
+ && for rank in $(seq 0 255); do mkdir /party/agent-$rank /party/data-$rank; done \
  && chown -R 10001:10001 /runs /keys /data /party && chmod -R go= /keys /data /party
 
 USER 10001:10001

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 VERBS_BY_PURPOSE = {
     "Find the best arm, on this machine": {
         "import": Verb("write a run file of a public log or graph", "clicks.csv --arm ad"),
-        "new": Verb("write a first system of your own", "my_system"),
+        "new": Verb("write a first system of your own, or a field trial", "my_system"),
         "list": Verb("list systems, arms and topologies with their parameters", "dp-mase"),
         "check": Verb("explain a run file, or its graph", "run.toml --topology", Imports.OFFERED),
         "run": Verb("run a run file, for one or many values", "run.toml --over seed=1,2,3"),

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from posse import extend, script
-from posse.cli.new import MACHINES, PRIVATE, SCRIPT, text
+from posse.cli.new import MACHINES, PRIVATE, SCRIPT, text, trial
 from posse.system import get_system
 from tests.cli.conftest import Posse
 from tests.support.blocks import ROOT, blocks
@@ -50,6 +50,24 @@ def test_a_name_that_is_none_and_a_file_that_is_there_are_refused(tmp_path, poss
     posse("new", "no-name", "--out", tmp_path, code=2)
     assert 'pip install "posse-bandits[testing]"' in posse("new", "mine", "--out", tmp_path).out
     assert "exists already" in posse("new", "mine", "--out", tmp_path, code=2).err
+
+
+@pytest.mark.parametrize("where", ["here", "compose", "kubernetes"])
+def test_a_trial_has_all_its_files_and_overwrites_none(where: str, tmp_path, posse: Posse) -> None:
+    asked = ("new", "trial", "--deploy", where, "--agents", "16", "--out", tmp_path)
+    said = posse(*asked).out
+    assert {path.name for path in tmp_path.iterdir()} == {*trial(where, 16)}
+    assert all(str(tmp_path / name) in said for name in trial(where, 16))
+    assert "16 agents" in posse("check", tmp_path / "run.toml").out
+    assert "exists already" in posse(*asked, code=2).err
+
+
+def test_a_trial_has_no_more_parties_than_the_image(posse: Posse) -> None:
+    assert (
+        "it must be from 1 to 256"
+        in posse(*("new", "trial", "--deploy", "compose", "--agents", "257"), code=2).err
+    )
+    assert "seq 0 255" in (ROOT / "Dockerfile").read_text()
 
 
 def test_code_that_a_coordinator_names_is_not_imported(tmp_path, monkeypatch) -> None:

@@ -1,4 +1,4 @@
-"""docker-compose.yml and deploy/swarm on a real engine; the swarm has one node.
+"""`posse new --deploy compose`, and deploy/swarm, on a real engine; the swarm has one node.
 
 Each test says what is missing where it skips. `.ci/run` brings the engine up and builds the image.
 """
@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from posse.cli.new import trial
 from posse.live import Agent
 from posse.security import keys
 from tests.support.machine import answers
@@ -71,10 +72,15 @@ def compose(image: str) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_compose_finds_the_best_arm_though_all_is_stopped_and_made_anew(
-    compose: list[str], image: str
+    compose: list[str], image: str, tmp_path: Path
 ) -> None:
+    agents = 16
+    for name, content in trial("compose", agents).items():
+        (tmp_path / name).write_text(content)
+    tmp_path.chmod(0o755)  # what is mounted is read by the image's user
+
     def up() -> None:
-        subprocess.run([*compose, "up", "-d", "--no-build"], cwd=ROOT, check=True, timeout=PATIENCE)
+        subprocess.run([*compose, "up", "-d"], cwd=tmp_path, check=True, timeout=PATIENCE)
 
     try:
         up()
@@ -91,13 +97,13 @@ def test_compose_finds_the_best_arm_though_all_is_stopped_and_made_anew(
         said = docker("logs", f"{STACK}_coordinator_1")
         assert "Arm 0 is the best, says the one run" in said
         assert "[no keys]" not in said
-        volumes = [f"-v={STACK}_data-{rank}:/data/{rank}" for rank in range(8)]
-        each = "for rank in 0 1 2 3 4 5 6 7; do posse ledger --json /data/$rank/rewards.csv; done"
+        volumes = [f"-v={STACK}_data-{rank}:/data/{rank}" for rank in range(agents)]
+        each = "for rank in $(seq 0 15); do posse ledger --json /data/$rank/rewards.csv; done"
         shown = docker("run", "--rm", "--entrypoint=sh", *volumes, image, "-c", each)
         ledgers = "[" + shown.replace("}\n{", "},{") + "]"
-        assert [len(ledger["runs"]) for ledger in json.loads(ledgers)] == [1] * 8
+        assert [len(ledger["runs"]) for ledger in json.loads(ledgers)] == [1] * agents
     finally:
-        subprocess.run([*compose, "down", "-v"], cwd=ROOT, capture_output=True, check=False)
+        subprocess.run([*compose, "down", "-v"], cwd=tmp_path, capture_output=True, check=False)
     assert [of("com.docker.compose.project", kind) for kind in KINDS] == [[], [], []]
 
 

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 import yaml
 
+from posse.cli.new import trial
 from posse.operate.web import Web, answer
 
 ROOT = Path(__file__).parents[2]
 KUBERNETES = ROOT / "deploy/kubernetes"
-SERVICES: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())[
-    "services"
-]
+COMPOSE: dict[str, Any] = yaml.safe_load(trial("compose", 3)["docker-compose.yml"])
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 
 
 def manifests() -> list[dict[str, Any]]:
@@ -47,8 +47,7 @@ SWARM = {
 
 
 def test_a_container_reaches_nobody_but_its_peers() -> None:
-    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
-    for whole in (compose, SWARM["stack"]):
+    for whole in (COMPOSE, SWARM["stack"]):
         assert whole["networks"] == {"posse": {"internal": True}}
     for service in (*SERVICES.values(), *SWARM["stack"]["services"].values()):
         assert service["networks"] == ["posse"]

@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 import yaml
 
+from posse.cli.new import trial
 from posse.engines import memory
 from posse.plan import prepare
 from posse.security import keys
@@ -40,7 +41,7 @@ NEAR = 0.9
 PLACES = (0, 1, 2, 1, 2, 1, 2, 1)
 """The host of each agent; the coordinator is on host 0. Neighbours on a ring are on two hosts."""
 POSSE = [sys.executable, "-P", "-m", "posse"]
-SHARED_FILE = "./examples/compose.toml"
+SHARED_FILE = "./run.toml"
 
 DP_MASE = """
 system = "dp-mase"
@@ -298,18 +299,19 @@ def test_the_manifests_are_valid_and_no_party_has_anothers_secrets(tmp_path: Pat
     assert "--run=/etc/posse/run.toml" in agents[0]
 
 
-def test_the_compose_file_gives_each_agent_its_own_volumes() -> None:
-    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+@pytest.mark.parametrize("agents", [1, 8, 16])
+def test_the_compose_file_gives_each_agent_its_own_volumes(agents: int) -> None:
+    compose = yaml.safe_load(trial("compose", agents)["docker-compose.yml"])
     services = compose["services"]
     mounted = {
         name: {volume.partition(":")[0] for volume in services[name]["volumes"]} - {SHARED_FILE}
         for name in services
         if name != "setup"
     }
-    own = {f"agent-{rank}": {f"agent-{rank}", f"data-{rank}"} for rank in range(8)}
+    own = {f"agent-{rank}": {f"agent-{rank}", f"data-{rank}"} for rank in range(agents)}
     assert mounted == own | {"coordinator": {"coordinator", "runs"}}
     assert compose["volumes"].keys() == set().union(*mounted.values())
-    (command,) = {services[f"agent-{rank}"]["command"] for rank in range(8)}
+    (command,) = {services[f"agent-{rank}"]["command"] for rank in range(agents)}
     assert command.endswith("--run /etc/posse/run.toml --data /data/rewards.csv")
 
 

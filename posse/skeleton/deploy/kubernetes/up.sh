@@ -1,18 +1,18 @@
 #!/bin/sh
-# A coordinator and N agents (default 8, as in run.toml), each with a Secret and a claim of its own:
-#   posse keys deploy/kubernetes/keys --agents 8 && deploy/kubernetes/up.sh
+# A coordinator and N agents (default: as in run.toml), each with a Secret and a claim of its own. In this folder:
+#   posse keys keys --agents N && sh up.sh
 # The coordinator's Secret has its own key and no agent's. Where nobody may see all secrets, each makes
 # its own Secret of what `posse keys DIR --rank RANK` made: docs/keys.md.
 set -eu
 cd "$(dirname "$0")"
-count=${1:-8}
+count=${1:-$(sed -n '/^count/{s/[^0-9]//gp;q;}' run.toml)}
 
 made() { # KIND… NAME --from-file=WHAT
     kubectl -n posse create "$@" --dry-run=client -o yaml | kubectl apply -f -
 }
 
 kubectl apply -f namespace.yaml
-made configmap posse-example-data --from-file=../../examples/field/example_data.py
+made configmap posse-example-data --from-file=example_data.py
 made secret generic posse-coordinator --from-file=keys/coordinator
 rank=0
 while [ "$rank" -lt "$count" ]; do

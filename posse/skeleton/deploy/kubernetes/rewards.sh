@@ -1,6 +1,6 @@
 #!/bin/sh
 # Put an agent's own rewards into its claim, before up.sh, which then leaves them as they are:
-#   deploy/kubernetes/rewards.sh RANK FILE.csv
+#   sh rewards.sh RANK FILE.csv
 set -eu
 rank=$1
 file=$(realpath "$2")
