@@ -367,8 +367,8 @@ def _unblamed(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> Ite
     within = engine.absence + engine.deadline + AFTER_FAULTS
     passing = [fault for fault in faults if fault.lasts < FOR_EVER]
     within += sum(fault.lasts for fault in passing)
-    # who lost its journal stays away: meanwhile only that counts, and then the rest from anew
-    within += engine.absence * sum(fault.what in DAMAGES for fault in passing)
+    # who lost its journal stays away: meanwhile only that counts, and then all the rest anew
+    within += 2 * engine.absence * sum(fault.what in DAMAGES for fault in passing)
     (begun, *_) = [e.when for e in cluster.events if e.what == lasting[0].what] or [math.inf]
     for event in cluster.events:
         if event.what == "ends" and event.source == COORDINATOR and (" " in event.detail):
