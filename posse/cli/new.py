@@ -16,8 +16,9 @@ SCRIPT = ("script.py", "script.toml", "script_test.py")
 PRIVATE = ("private.py", "script.toml", "script_test.py")
 MACHINES = ("system.py", "run.toml", "test.py")
 
-_MOST_PARTIES = 256
-"""As many have a folder in the image (Dockerfile)."""
+_LEAST, _MOST = 5, 256
+"""Agents of a trial: whose votes remove an arm of its run file; which have a folder in the image
+(Dockerfile)."""
 _SHARED = ("run.toml", "example_data.py")
 _NEXT = {
     "here": "sh {folder}/up.sh",
@@ -37,7 +38,7 @@ def new(
     private: bool = False,
     machines: bool = False,
     deploy: Literal["here", "compose", "kubernetes"] | None = None,
-    agents: Annotated[int, parsed(lambda text: number(text, 1, _MOST_PARTIES), "N")] = 8,
+    agents: Annotated[int, parsed(lambda text: number(text, _LEAST, _MOST), "N")] = 8,
     out: FolderToWrite | None = None,
 ) -> None:
     """Write a first system of your own, with a run file and a test that passes, or a field trial.

@@ -62,11 +62,10 @@ def test_a_trial_has_all_its_files_and_overwrites_none(where: str, tmp_path, pos
     assert "exists already" in posse(*asked, code=2).err
 
 
-def test_a_trial_has_no_more_parties_than_the_image(posse: Posse) -> None:
-    assert (
-        "it must be from 1 to 256"
-        in posse(*("new", "trial", "--deploy", "compose", "--agents", "257"), code=2).err
-    )
+def test_a_trial_has_no_fewer_agents_than_it_needs_and_no_more_than_the_image(posse: Posse) -> None:
+    for agents, must in (("4", "a whole number, 5 or more"), ("257", "from 5 to 256")):
+        asked = ("new", "trial", "--deploy", "compose", "--agents", agents)
+        assert f"it must be {must}" in posse(*asked, code=2).err
     assert "seq 0 255" in (ROOT / "Dockerfile").read_text()
 
 

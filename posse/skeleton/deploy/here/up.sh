@@ -14,4 +14,5 @@ while [ "$rank" -lt "$count" ]; do
     posse agent --join "$address" --keys "keys/agent-$rank" --run run.toml --data "rewards-$rank.csv" 2>"agent-$rank.log" &
     rank=$((rank + 1))
 done
-wait "$coordinator" # its closing table; each agent's log says what it spent
+# its closing table follows; each agent's log says what it spent
+wait "$coordinator" || { code=$?; kill $(jobs -p) 2>/dev/null || :; exit "$code"; }
