@@ -7,6 +7,7 @@ anything else is a mistake of ours. The same chance makes the same trial.
 import errno
 import fcntl
 import io
+import math
 import os
 import random
 import shutil
@@ -24,6 +25,7 @@ import numpy as np
 import pytest
 
 from posse.agent import run as agent_run
+from posse.agent.masking import Masker, SumMasker
 from posse.agent.own_run import OwnData, OwnRun, TheirRun
 from posse.arms.python import PythonArms
 from posse.cli import main
@@ -371,15 +373,77 @@ def report(chance: random.Random, folder: Path) -> None:
     def check(form: ReportForm, rank: int, said: Any) -> None:
         given = msgspec.to_builtins(said, builtin_types=(bytes,))
         for _ in range(chance.randint(1, 2)):
-            key = chance.choice(sorted(given) if isinstance(given, dict) else range(len(given)))
-            given[key] = near.near(given[key])
+            _change(given, near, chance)
         with suppress(msgspec.ValidationError):
             said = msgspec.convert(given, type(said))
         honest(form, rank, said)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ReportForm, "check", check)
+        patch.setattr(memory, "_by_arrays", lambda *given: None)  # nobody reports there
         memory.run(_small(chance), 0)
+
+
+def _change(within: Any, near: HostileFields, chance: random.Random) -> None:
+    """Change a part of plain data, at any depth."""
+    while True:
+        keys = sorted(within) if isinstance(within, dict) else range(len(within))
+        if not keys:
+            return
+        key = chance.choice(keys)
+        inner = within[key]
+        if not isinstance(inner, dict | list) or not inner or chance.random() < 0.4:
+            odd: tuple[Any, ...] = (
+                math.nan,
+                math.inf,
+                -1.0,
+                -1,
+                1 << 62,
+                "odd\n",
+                "a text of no table",
+                [],
+                {},
+            )
+            within[key] = near.near(inner) if chance.random() < 0.5 else chance.choice(odd)
+            return
+        within = inner
+
+
+def masks(chance: random.Random, folder: Path) -> None:
+    """A coordinator asks agents that mask for what they must refuse."""
+    kind: type[SumMasker] = chance.choice((SumMasker, Masker))
+    dropouts, least = chance.choice((0, 0, 1)), chance.choice((2, 3))
+    made = [kind(n, least, bytes([n + 1]) * 32, None, dropouts) for n in range(4)]
+    told = {one.rank: one.public for one in made}
+    if chance.random() < 0.5:
+        told[chance.randrange(4)] = chance.choice(
+            (bytes(32), b"\1" + bytes(31), b"short", b"x" * 32)
+        )
+    groups = ((0, 1, 2), (0, 1, 2, 3), (1, 2, 3), (0, 1), (0, 1, 1), (), (0, 1, 2, 9), (*range(9),))
+    for one in made:
+        with suppress(RemoteProtocolError):
+            one.take_keys(told)
+    victim, number, group = made[0], 0, groups[0]
+    words, boxes = np.zeros(2 * least + 2, dtype=np.uint64), [b"", bytes(40)]
+    for _ in range(chance.randint(3, 20)):
+        some = chance.choice((number, number, number - 1, number + 1))
+        with suppress(RemoteProtocolError):
+            match chance.randrange(7):
+                case 0:
+                    number, group = number + chance.choice((0, 1, 1)), chance.choice(groups)
+                    victim.begin(number, group)
+                case 1 if victim.members:
+                    victim.mask(some, victim.members, words)
+                case 2 if victim.members:
+                    victim.rest(some, victim.members, chance.choice(groups), len(words))
+                case 3 if victim.members:
+                    victim.settle(some)
+                case 4:
+                    victim.reveal(some, chance.choice(boxes))
+                case 5:
+                    victim.share(some, chance.randrange(4))
+                case 6 if isinstance(victim, Masker) and victim.seeds:
+                    victim.open(some, group, chance.choice(sorted(victim.seeds)), bytes(40))
 
 
 def _small(chance: random.Random) -> Plan:
@@ -526,6 +590,7 @@ KINDS: dict[str, Trial] = {
     "ledger": ledger,
     "disk": disk,
     "report": report,
+    "masks": masks,
     "machine": machine,
     "checkpoint": checkpoint_,
     "asks": asks,
