@@ -60,12 +60,8 @@ def coordinator(
     log.begin("coordinator", insecure=keys.keys is None)
     if resume is not None and not (resume / JOURNAL).exists():
         raise InputError(f"--resume {resume}: there is no run to resume; use --out to begin one")
-    checked = RunFile(file, settings).plan("engine.kind=processes")
-    checked.require(0)
+    checked = _checked(file, settings, keys, bind)
     agents = checked.spec.agents.count
-    if checked.field and not keys.keys:
-        raise InputError("the field needs keys; make them with posse keys, and add --keys DIR")
-    keys.check("--bind", bind)
     served.check()
     if capture:
         paths.file(capture)
@@ -115,3 +111,13 @@ def coordinator(
         watched=watched,
         resumable=resumable,
     )
+
+
+def _checked(file: Path, settings: Settings, keys: KeyOptions, bind: str) -> Plan:
+    """The run file's plan; raises if it, or this command's keys, cannot serve it."""
+    plan = RunFile(file, settings).plan("engine.kind=processes")
+    plan.require(0)
+    if plan.field and not keys.keys:
+        raise InputError("the field needs keys; make them with posse keys, and add --keys DIR")
+    keys.check("--bind", bind)
+    return plan

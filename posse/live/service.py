@@ -43,13 +43,6 @@ class LiveStatus(msgspec.Struct, frozen=True):
     oldest: float
     latency: dict[str, float]
 
-    @property
-    def idle_share(self) -> float:
-        """The share of requests whose rewards are not used; 0 without requests."""
-        idle = sum(n for what, n in self.counts.items() if what.startswith("idle, "))
-        asked = idle + self.counts.get("decisions", 0)
-        return idle / asked if asked else 0.0
-
 
 class Service:
     """See the module's text. `path` is the store's file, None for no store.
