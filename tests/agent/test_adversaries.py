@@ -16,18 +16,8 @@ from posse.agent.own_run import OwnRun
 from posse.agent.states import Closure
 from posse.coordinator.setups import agent_setups
 from posse.errors import PosseError
+from posse.hosts import effects as does
 from posse.hosts.agent_setup import AgentSetup
-from posse.hosts.effects import (
-    ConnectNeighbours,
-    Fail,
-    GiveUp,
-    JoiningEffect,
-    Leave,
-    LogLine,
-    MakeHost,
-    MoveNeighbour,
-    OpenInbox,
-)
 from posse.plan import prepare
 from posse.protocol import control
 from posse.protocol.machine import COORDINATOR
@@ -187,23 +177,23 @@ class CoordinatorAgainstAgent(RuleBasedStateMachine):
         except PosseError as error:  # as its process does
             self.left = str(error)
 
-    def follows(self, effects: list[JoiningEffect]) -> None:
+    def follows(self, effects: list[does.JoiningEffect]) -> None:
         assert len(effects) <= 20
         for effect in effects:
             match effect:
-                case MakeHost(setup) | ConnectNeighbours(setup):
+                case does.MakeHost(setup) | does.ConnectNeighbours(setup):
                     self.takes_part_in(setup)
-                    if isinstance(effect, ConnectNeighbours):
+                    if isinstance(effect, does.ConnectNeighbours):
                         self.follows(self.joining.not_listening(self.quiet))
-                case OpenInbox():
+                case does.OpenInbox():
                     self.follows(self.joining.inbox_open("tcp://192.0.2.1:7"))
-                case MoveNeighbour(_, inbox):
+                case does.MoveNeighbour(_, inbox):
                     assert inbox.startswith("tcp://192.0.2.")
-                case LogLine(_, text):
+                case does.LogLine(_, text):
                     assert text.isprintable()
-                case Fail(reason):
+                case does.Fail(reason):
                     self.left = reason
-                case Leave() | GiveUp():
+                case does.Leave() | does.GiveUp():
                     self.left = "over"
 
     def takes_part_in(self, setup: AgentSetup) -> None:

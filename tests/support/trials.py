@@ -123,7 +123,7 @@ def setup(chance: random.Random, folder: Path) -> None:
         OwnData(str(folder / "rewards-0.csv"), privacy, lab=False),
     ]
     accepted = read_setup(rank, msgspec.msgpack.encode(given))
-    chance.choice(kinds).accept(accepted, 0)
+    chance.choice(kinds).accept(accepted, rank)
 
 
 def joins(chance: random.Random, folder: Path) -> None:
