@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from posse.experiments import Progress
+from posse.experiments import InputError, Progress
 from posse.verbs import remark
 from posse_arena import cells, play, result
 from posse_arena.apart import apart
@@ -32,9 +32,13 @@ def hold(
     `only_kept`: nothing is run; it is the result of the runs in `folder`.
 
     `folder`: where runs are kept, and found. `kept`: a result of ours to stand beside. `workers`: a
-    client of Dask.
+    client of Dask. `InputError` if nothing is to be measured.
     """
     taken, out = cells.cells(list(entrants), form, tasks, problem)
+    if not (taken or out):
+        entered = "; ".join(f"{one.name} for {', '.join(one.tasks)}" for one in entrants)
+        where = ", ".join(tasks) if problem is None else f"{problem} in {', '.join(tasks)}"
+        raise InputError(f"nobody who is entered ({entered}) has anything to do in {where}")
 
     def runs(trials: list[Trial]) -> list[Score]:
         if only_kept:

@@ -48,7 +48,8 @@ def verdict(result: ArenaResult) -> VerdictLine:
     lost = (("left out", f"{some} at some cells, as the tables by task say"),) if out else ()
     told = "; ".join(_winner(result, task) for task in _tasks(result))
     clear = bool(result.cells) and "no clear best" not in told
-    return VerdictLine(state="done", sentence=f"Without limits: {told}", clear=clear, losses=lost)
+    sentence = f"Without limits: {told}" if told else "Nothing was measured"
+    return VerdictLine(state="done", sentence=sentence, clear=clear, losses=lost)
 
 
 def _base(result: ArenaResult, task: Task, adversary: str = "none") -> list[CellResult]:

@@ -81,6 +81,10 @@ def test_a_system_of_ones_own_is_entered_beside_ours(tmp_path, monkeypatch, caps
         ("arena nothing.toml", "cannot be read"),
         ("arena ucb1 --tune explore", "must have the form NAME=A,B,C"),
         ("arena ucb1 ucb1", "two entrants have the same name"),
+        (
+            "arena tdfs-ucb --problem uniform",
+            "(entered) for players) has anything to do in uniform",
+        ),
         ("arena --on tcp://localhost:1", "must be a scheduler's dask://HOST:PORT"),
         ("arena --draw none.json", "is no result of the arena"),
     ],
