@@ -25,7 +25,7 @@ COMPILED := --numprocesses 3 --dist worksteal -m "not slow and not inside" \
 # tests start hundreds of processes: what each imports is compiled once
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo pictures example test test-all test-compiled check fuzz attacks simulate format docs bench compiled lock clean
+.PHONY: demo pictures example test test-all test-compiled check fuzz resolve attacks simulate format docs bench compiled lock clean
 
 demo: $(VENV)/run
 	$(BIN)/posse run examples/first_ride.toml --out runs/demo
@@ -76,6 +76,10 @@ fuzz: $(VENV)/dev
 	$(BIN)/python -m tests.fuzz.run_files --count 2000 --first $(FIRST)
 	$(BIN)/python -m pytest tests/hosts/test_fuzz.py --fuzz 1000000 --timeout 900
 	ADVERSARY_SECONDS=$(SECONDS) $(BIN)/python -m pytest -rP -k test_adversaries --timeout 7200
+
+resolve: $(VENV)/dev
+	$(BIN)/pip install -q uv
+	PATH=$(BIN):$$PATH $(BIN)/python -m tests.packaging.resolve
 
 attacks: $(VENV)/dev
 	grep -o 'tests/[a-z_0-9/]*\.py::[a-z_0-9]*' docs/security.md | sort -u | \
