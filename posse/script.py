@@ -17,6 +17,7 @@ from posse.protocol.machine import COORDINATOR, Broadcast, Finish, Note, Paramet
 from posse.protocol.message import Message
 from posse.protocol.privacy import Claim, Epsilon, OneReward
 from posse.protocol.script import (
+    Ended,
     FromAll,
     FromSome,
     Heard,
@@ -102,7 +103,7 @@ def system(
       makes the `Claim`
     - `more`: whatever else a `System` has, as `field=Field()`
     """
-    role = AgentRole(scripted(agent), to_agents)
+    role = AgentRole(scripted(agent, tells=neighbours), (*to_agents, *(Ended,) * neighbours))
     shape: Shape
     if server is None:
         shape = Mesh(role, Wiring(_along)) if neighbours else Alone(role.make)

@@ -132,15 +132,26 @@ class Noisy(NamedTuple):
     sensitivity: float = 1.0
 
 
+class Ended(Message, frozen=True):
+    """An agent's script has returned: its neighbours wait for nothing more of it."""
+
+    reveals = "that the agent has ended"
+
+
 class NobodyLeft(Exception):
     """Raised in a script that waits for a message which nobody is left to send."""
 
 
-def scripted(make: Callable[[Any], Script]) -> Callable[[Any], "ScriptMachine"]:
-    """The function that makes the machine of an agent or a server from its context."""
+def scripted(
+    make: Callable[[Any], Script], *, tells: bool = False
+) -> Callable[[Any], "ScriptMachine"]:
+    """The function that makes the machine of an agent or a server from its context.
+
+    `tells`: an agent that ends tells its neighbours so, who must hear `Ended`.
+    """
 
     def machine(context: Any) -> ScriptMachine:
-        return ScriptMachine(make, context)
+        return ScriptMachine(make, context, tells=tells)
 
     machine.__module__, machine.__qualname__ = make.__module__, make.__qualname__
     machine.__doc__ = make.__doc__
@@ -150,7 +161,8 @@ def scripted(make: Callable[[Any], Script]) -> Callable[[Any], "ScriptMachine"]:
 class ScriptMachine:
     """Runs a script: hands it what it waits for, keeps what comes early, collects its effects."""
 
-    def __init__(self, make: Callable[[Any], Script], context: Any) -> None:
+    def __init__(self, make: Callable[[Any], Script], context: Any, *, tells: bool = False) -> None:
+        self._tells = tells
         neighbours: Collection[int] | None = getattr(context, "neighbours", None)
         self._serves = neighbours is None
         self._peers = tuple(range(context.agents)) if neighbours is None else tuple(neighbours)
@@ -174,6 +186,8 @@ class ScriptMachine:
         """Take one event, and return the effects to carry out."""
         kind = type(event)
         if kind is Received:
+            if type(event.message) is Ended:
+                return self._without(event.sender)
             self._check(event)
             return self._resumed(event) if self._takes(event) else []
         if kind is Pulled:
@@ -215,20 +229,29 @@ class ScriptMachine:
         return frame.f_code.co_filename, frame.f_lineno, dict(frame.f_locals), str(self._wait)
 
     def keep(self, received: Collection[Received]) -> bool:
-        """Take messages that come before the last awaited one; False, and none, if one is bad."""
+        """Take messages that come before the last awaited one; False, and none, if one is bad.
+
+        Also if they could be all: more come at once from who is at a later slot.
+        """
+        if len(received) >= self.awaited:
+            return False
         try:
             for event in received:
                 self._check(event)
         except RemoteProtocolError:
             return False
         for event in received:
-            self._takes(event)
+            if type(event.message) is Ended:
+                self._gone.add(event.sender)
+                self._lacks.discard(event.sender)
+            else:
+                self._takes(event)
         return True
 
     def _without(self, peer: int) -> list[Any]:
         self._gone.add(peer)
         if self._answer is not None:
-            return self._end() if self._gone.issuperset(self._peers) else []
+            return self._end() if self._alone else []
         self._lacks.discard(peer)
         if isinstance(self._wait, FromAll):
             return self._run(self._taken(self._wait)) if not self._still(self._wait) else []
@@ -337,10 +360,11 @@ class ScriptMachine:
                     f"{self._name} refuses a message that it has taken: {error}; it may ignore it, "
                     "or say in its fields' types what they must be"
                 ) from error
-            value = self._obtain(asked, effects)
             if isinstance(asked, Finish):
                 self._script.close()
+                effects += self._last(asked)
                 break
+            value = self._obtain(asked, effects)
         return effects
 
     def _obtain(self, asked: Any, effects: list[Any]) -> Any:
@@ -409,7 +433,10 @@ class ScriptMachine:
 
     def _end(self) -> list[Any]:
         assert self._answer is not None
-        return [self._answer]
+        return self._last(self._answer)
+
+    def _last(self, finish: Finish) -> list[Any]:
+        return [Broadcast(Ended()), finish] if self._tells else [finish]
 
 
 @cache

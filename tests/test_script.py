@@ -38,6 +38,14 @@ def gossip(me):
         total += sum(sum(told.rewards) * (n + 1) for n, told in heard.items())
     return int(total) % me.arms
 
+def leaving(me):
+    # at other slots than its neighbours, and gone before them
+    for number in range(me.parameters.rounds + 3 * me.rank):
+        yield Pull(range(me.arms), 1 + 5 * (me.rank % 3))
+        yield Broadcast(Told(number, [0.0] * me.arms))
+        yield FromAll(Told, round=number)
+    return 1
+
 def sender(me):
     rewards = yield Pull(range(me.arms), 1)
     yield Send(COORDINATOR, Told(0, rewards))
@@ -52,6 +60,7 @@ def hasty(me):
 
 more = {"to_agents": (Told, Go), "claim": "All is told."}
 GOSSIP = system("gossip", gossip, None, Settings, neighbours=True, **more)
+LEAVING = system("leaving", leaving, None, Settings, neighbours=True, **more)
 HASTY = system("hasty", sender, hasty, Settings, to_server=(Told,), **more)
 """
 
@@ -99,6 +108,15 @@ def test_both_engines_give_the_same_runs(folder: Path, name: str) -> None:
     # a server that is done early waits until its agents are: else they would come to where they are
     pulls = [12] * 4 if name == "GOSSIP" else [33 + n for n in range(4)]
     assert [sum(pulls)] * 2 == [run[2] for run in expected]
+
+
+@pytest.mark.slow
+def test_who_is_ahead_or_has_ended_holds_nobody_up(folder: Path) -> None:
+    keys: Any = {"topology": {"kind": "ring"}, "agents": {"count": 6}}
+    expected = ran(folder, "asothers:LEAVING", **keys)
+    assert ran(folder, "asothers:LEAVING", "processes", **keys) == expected
+    pulls = [3 * (1 + 5 * (n % 3)) * (4 + 3 * n) for n in range(6)]
+    assert [run[2] for run in expected] == [sum(pulls)] * 2
 
 
 @pytest.mark.parametrize("engine", ["memory", "processes"])

@@ -12,6 +12,7 @@ from posse.protocol.bounds import Arm
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.machine import (
     COORDINATOR,
+    Broadcast,
     Disclose,
     Finish,
     PeerFinished,
@@ -27,6 +28,7 @@ from posse.protocol.machine import (
 from posse.protocol.message import Message
 from posse.protocol.noise import SeededNoise
 from posse.protocol.script import (
+    Ended,
     FromAll,
     FromSome,
     NobodyLeft,
@@ -142,6 +144,35 @@ def test_it_waits_for_some_for_a_round_and_takes_what_is_there() -> None:
     assert done == [[], [], [Finish("finished", 1)]]
 
 
+def test_messages_that_may_be_all_are_not_taken_unhandled() -> None:
+    def script(me: Any) -> Script:
+        heard = yield FromAll(Told, round=0)
+        yield Send(COORDINATOR, Pick(len(heard)))
+
+    machine = agent(script, neighbours=(1, 2))
+    machine.handle(Started(), 0.0)
+    both = [told(1), told(2)]
+    assert not machine.keep(both)  # before told(1, 1), which completes nothing
+    assert machine.keep(both[:1])
+    assert machine.handle(both[1], 0.0)[0] == Send(COORDINATOR, Pick(2))
+
+
+def test_who_has_ended_is_not_waited_for() -> None:
+    def script(me: Any) -> Script:
+        for number in range(2):
+            heard = yield FromAll(Told, round=number)
+            yield Send(COORDINATOR, Pick(len(heard)))
+        return 1
+
+    me = SimpleNamespace(rank=9, arms=2, neighbours=(1, 2, 3))
+    machine = scripted(script, tells=True)(me)
+    first = after(machine, told(1), told(2), Received(2, Ended()), told(3))
+    assert first == [Send(COORDINATOR, Pick(3))]
+    assert machine.keep([Received(1, Ended())])
+    last = machine.handle(told(3, 1), 0.0)
+    assert last == [Send(COORDINATOR, Pick(1)), Broadcast(Ended()), Finish("finished", 1)]
+
+
 def test_the_server_goes_on_after_a_time_or_without_who_is_gone() -> None:
     def script(me: Any) -> Script:
         heard = yield FromAll(Told, within=2.0)
@@ -178,13 +209,13 @@ def test_a_wait_for_nobody_is_said_once() -> None:
 
 
 def test_each_arm_of_a_list_must_be_there() -> None:
-    machine = agent(lambda me: (yield Picks))
+    machine = agent(lambda me: (yield FromAll(Picks)), neighbours=(1, 2))
     after(machine)
     with pytest.raises(RemoteProtocolError) as refused:
-        machine.handle(Received(COORDINATOR, Picks((0, 2))), 0.0)
+        machine.handle(Received(1, Picks((0, 2))), 0.0)
     assert refused.value.reason == "no-such-arm"
-    assert not machine.keep([Received(COORDINATOR, Picks((2,)))])
-    assert machine.keep([Received(COORDINATOR, Picks(()))])
+    assert not machine.keep([Received(1, Picks((2,)))])
+    assert machine.keep([Received(1, Picks(()))])
 
 
 BAD = {
@@ -213,7 +244,8 @@ def test_what_nobody_reads_is_refused_by_name_and_takes_no_other_place() -> None
     machine = server(lambda me: (yield FromAll(Pick)), agents=100)
     after(machine)
     kept = -(-(1 << 18) // 282)  # each has 26 bytes, and 256 for what Python makes of it
-    assert machine.keep([told(4)] * kept)
+    for _ in range(kept):
+        machine.handle(told(4), 0.0)
     with pytest.raises(RemoteProtocolError, match="the server's script reads no Told of agent 4"):
         machine.handle(told(4), 0.0)
     machine.handle(told(5), 0.0)
