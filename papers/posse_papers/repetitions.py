@@ -9,7 +9,7 @@ import hashlib
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -23,16 +23,19 @@ from posse.experiments import (
     Store,
     carry_out,
     digest,
+    get_system,
     make_runs,
     on_all_cores,
     our_code,
     outcomes,
     prepare,
-    run_in_memory,
 )
 from posse_papers import sample
 from posse_papers.experiment import SEED, Computation
 from posse_papers.sample import Sample
+
+MOST_TOGETHER = 16
+"""So many repetitions at most are lost when their process is killed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,13 +87,24 @@ def _text_of(module: str) -> str:
 
 def one(task: Repetition) -> Sample:
     """One repetition in memory."""
+    return some([task])[0]
+
+
+def some(tasks: Sequence[Repetition]) -> list[Sample]:
+    """Repetitions of one specification in memory; those that can move together do."""
     began = time.process_time()
+    task = tasks[0]
     if isinstance(task.run, Computation):
         numbers = task.run(task.variant, task.number)
         seconds, curve = time.process_time() - began, numbers.pop("curve", None)
-        return Sample(status="computed", curve=curve, numbers=numbers, seconds=seconds)
-    record = run_in_memory(prepare(task.specification), task.number)
-    return sample.of_run(record, task.keep_log, time.process_time() - began)
+        return [Sample(status="computed", curve=curve, numbers=numbers, seconds=seconds)]
+    records = []
+    for _, record in make_runs(prepare(task.specification), [task.number for task in tasks]):
+        if isinstance(record, PosseError):
+            raise record
+        records.append(record)
+    seconds = (time.process_time() - began) / len(tasks)
+    return [sample.of_run(record, task.keep_log, seconds) for record in records]
 
 
 def run(
@@ -122,9 +136,10 @@ def keep(
 
 def _work(tasks: list[Repetition], jobs: int | None) -> Iterator[tuple[int, Sample | PosseError]]:
     """In memory on all cores; over wires those of one specification by the same agents."""
-    cores = [place for place, task in enumerate(tasks) if not _is_wired(task)]
-    for place, done in on_all_cores(one, [tasks[place] for place in cores], jobs):
-        yield cores[place], done
+    parts = _together(tasks)
+    for part, done in on_all_cores(some, [[tasks[i] for i in places] for places in parts], jobs):
+        for i, place in enumerate(parts[part]):
+            yield place, done if isinstance(done, PosseError) else done[i]
     wired: dict[str, list[int]] = {}
     for place, task in enumerate(tasks):
         if _is_wired(task):
@@ -136,6 +151,24 @@ def _work(tasks: list[Repetition], jobs: int | None) -> Iterator[tuple[int, Samp
                 raise record
             keep, seconds = tasks[places[index]].keep_log, record.elapsed_seconds or 0.0
             yield places[index], sample.of_run(record, keep, seconds)
+
+
+def _together(tasks: list[Repetition]) -> list[list[int]]:
+    """The places of those in memory, a few of one specification together if they move together."""
+    parts: list[list[int]] = []
+    open_parts: dict[str, list[int]] = {}
+    for place, task in enumerate(tasks):
+        if _is_wired(task):
+            continue
+        of = ""
+        if isinstance(task.run, dict) and get_system(task.run["system"]).steps is not None:
+            of = json.dumps([task.specification, task.keep_log])
+        part = open_parts.get(of, [])
+        if not of or not part or len(part) == MOST_TOGETHER:
+            part = open_parts[of] = []
+            parts.append(part)
+        part.append(place)
+    return parts
 
 
 def _is_wired(task: Repetition) -> bool:
