@@ -65,7 +65,8 @@ def replay(
         to.print(text, soft_wrap=True, highlight=False, markup=False)
 
     if trace.machine is None:
-        raise InputError(f"{trace.name} had not begun at {until:g}")
+        at = f" at {until:g}" if until < math.inf else ""
+        raise InputError(f"{trace.name} had not begun its run{at}")
     say(f"{trace.name} at {trace.now:,.10g}, after {trace.kinds.total():,} events")
     for name, value in trace.state():
         say(f"  {name}: {value}")
