@@ -23,7 +23,7 @@ from posse.report.page import (
     table,
 )
 from posse.report.regret import mean_curve
-from posse.results.verdict import VerdictLine, alerts
+from posse.results.verdict import VerdictLine, alerts, verdict_line
 
 __all__ = [
     "COLOUR",
@@ -47,4 +47,5 @@ __all__ = [
     "points",
     "table",
     "to_svg",
+    "verdict_line",
 ]

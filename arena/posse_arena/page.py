@@ -14,6 +14,7 @@ from posse.pages import (
     alerts,
     mean_cell,
     table,
+    verdict_line,
 )
 from posse_arena.problems import ADVERSARIES, BASE, LINKS, NETWORKS, TASKS, Task
 from posse_arena.result import Apart, ArenaResult, CellResult, clearly_less
@@ -46,10 +47,12 @@ def verdict(result: ArenaResult) -> VerdictLine:
     out = sorted({one.entrant for one in result.left_out})
     some = ", ".join(out[:3]) + f" and {len(out) - 3} more" * (len(out) > 3)
     lost = (("left out", f"{some} at some cells, as the tables by task say"),) if out else ()
-    told = "; ".join(_winner(result, task) for task in _tasks(result))
-    clear = bool(result.cells) and "no clear best" not in told
-    sentence = f"Without limits: {told}" if told else "Nothing was measured"
-    return VerdictLine(state="done", sentence=sentence, clear=clear, losses=lost)
+    return verdict_line(
+        [_winner(result, task) for task in _tasks(result)],
+        about="Without limits: ",
+        failure="" if result.cells else "Nothing was measured",
+        losses=lost,
+    )
 
 
 def _base(result: ArenaResult, task: Task, adversary: str = "none") -> list[CellResult]:
@@ -62,16 +65,17 @@ def _base(result: ArenaResult, task: Task, adversary: str = "none") -> list[Cell
     ]
 
 
-def _winner(result: ArenaResult, task: Task) -> str:
-    """Who is clearly the best at a task, or that nobody is."""
+def _winner(result: ArenaResult, task: Task) -> tuple[str, bool]:
+    """Who is clearly the best at a task, or that nobody is; and whether somebody is."""
     ranked = sorted(_base(result, task), key=_rank)
     if not ranked:
-        return f"{TASKS[task].title}, nobody was run"
+        return f"{TASKS[task].title}, nobody was run", False
     best = label(ranked[0])
     level = [cell for cell in ranked[1:] if _is_level(ranked[0], cell)]
     if level:
-        return f"{TASKS[task].title}, no clear best, {best} and {len(level)} more are level"
-    return f"{TASKS[task].title}, {best}"
+        tied = f"no clear best, {best} and {len(level)} more are level"
+        return f"{TASKS[task].title}, {tied}", False
+    return f"{TASKS[task].title}, {best}", True
 
 
 def _is_level(best: CellResult, cell: CellResult) -> bool:

@@ -29,7 +29,7 @@ from posse.measure.numbers import capital, number
 from posse.plan import Plan
 from posse.progress import duration
 from posse.protocol.privacy import AdversaryView, Neighbours, format_cost
-from posse.results.verdict import VerdictLine
+from posse.results.verdict import VerdictLine, verdict_line
 from posse.system.reading import Recorder
 from posse.wire.sources import of_this_machine
 from posse.wire.world import HERE
@@ -110,10 +110,9 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
             troubles.append(("overspent", f"{over}{number(v.claimed)}"))
         if self.hopeless:
             troubles.append(("no power", self.hopeless))
-        return VerdictLine(
-            state="done",
-            sentence=f"{capital(self.word)}: {found or 'what was seen breaks the claim'}",
-            clear=self.word == "refuted",
+        said = f"{capital(self.word)}: {found or 'what was seen breaks the claim'}"
+        return verdict_line(
+            [(said, self.word == "refuted")],
             losses=tuple(troubles),
         )
 

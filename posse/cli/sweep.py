@@ -185,7 +185,7 @@ def _show(results: list[PointResult], sweep: SweepDirectory) -> None:
         )
     series = read.find(sweep.folder)
     verdict = several(series, names(series)).verdict
-    to.print(f"{verdict.state}: {verdict.sentence}", highlight=False)
+    to.print(verdict.line, highlight=False)
     message = f"written to {sweep.folder}; posse report {sweep.folder} draws it"
     to.print(message, soft_wrap=True, highlight=False)
 

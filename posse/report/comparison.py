@@ -84,6 +84,8 @@ def several_page(series: list[Series], title: str, kicker: str) -> Page:
         sections.append(Section(id="measured", title="Measured", charts=charts))
     if complete:
         sections.append(_privacy(complete, labels))
+    costs = "; ".join(filter(None, (told.verdict.cost, told.verdict.epsilon)))
+    best = f"Of the best: {costs}. " if costs else ""
     failed = [
         f"{name} ({s.name}): {s.failure}"
         for s, name in zip(series, called, strict=True)
@@ -92,7 +94,7 @@ def several_page(series: list[Series], title: str, kicker: str) -> Page:
     return Page(
         title=told.verdict.sentence or title,
         kicker=f"{kicker} · {title}",
-        lead=f"{told.judged} {len(series)} series of runs that differ in {what}.".strip(),
+        lead=f"{told.judged} {best}{len(series)} series of runs that differ in {what}.".strip(),
         alerts=[*failed, *alerts(told.verdict), *warned],
         sections=sections,
     )

@@ -1,7 +1,8 @@
 """Which of several series is better, how surely, and on what: their verdict and their ranks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
@@ -12,7 +13,7 @@ from posse.report.differences import keys_of, label_of, together, varied
 from posse.report.differences import names as names_of
 from posse.report.read import Series
 from posse.results.measures import REGRET, REWARDS, ROUNDS, Measure
-from posse.results.verdict import VerdictLine
+from posse.results.verdict import VerdictLine, verdict_line
 
 _BY = ((REGRET, "least regret", 1), (REWARDS, "most rewards", -1), (ROUNDS, "fewest rounds", 1))
 """What series are judged by, the first that all have; what is best of it; 1 if less is better."""
@@ -54,8 +55,17 @@ class Several:
     ranks: list[Ranks] = field(default_factory=list)
 
 
+class _Found(NamedTuple):
+    """What complete series show: findings, and whether each is clear; the rest as `Several`."""
+
+    said: list[tuple[str, bool]]
+    judged: str = ""
+    measure: Measure | None = None
+    ranks: Sequence[Ranks] = ()
+
+
 def several(series: Sequence[Series], names: Sequence[str]) -> Several:
-    """The verdict on series: failures first, then what is under way, then who is best.
+    """The verdict on series: who is best, and what it costs and promises if that is clear.
 
     Nobody is called best whose difference to any other may be chance. Clear is what the 95 %
     interval of the difference allows, by Student's t of the differences run by run where seeds are
@@ -68,41 +78,36 @@ def several(series: Sequence[Series], names: Sequence[str]) -> Several:
     found = _found(complete, called)
     failed = [n for n, s in enumerate(series) if s.verdict.state in ("failed", "partial")]
     going = [n for n, s in enumerate(series) if s.live is not None]
-    sentence, state = found.verdict.sentence, found.verdict.state
-    first = ""
-    if failed:
-        state = "partial" if complete else "failed"
-        which = listed([names[n] for n in failed])
-        first = f"{len(failed)} of {len(series)} series did not finish ({which})"
-    elif going:
-        state = "under way"
-        first = f"{len(going)} of {len(series)} series are under way"
-    if first:
-        sentence = f"{first}. Until then: {sentence}" if sentence else first
+    of, which = f"of {len(series)} series", listed([names[n] for n in failed])
+    ranks = [
+        replace(r, order=[there[n] for n in r.order], level={there[n] for n in r.level})
+        for r in found.ranks
+    ]
+    clear = all(is_clear for _, is_clear in found.said)
+    best = [series[r.winner].verdict for r in ranks if clear and r.winner is not None]
     losses = [
         (f"{name}: {label}", said)
         for s, name in zip(series, names, strict=True)
         for label, said in s.verdict.losses
     ]
-    told = VerdictLine(
-        state=state,
-        sentence=sentence,
-        clear=found.verdict.clear and not first,
+    told = verdict_line(
+        found.said,
+        failure=f"{len(failed)} {of} did not finish ({which})" * bool(failed),
+        under_way=f"{len(going)} {of} are under way" * bool(going),
+        cost=_same([one.cost for one in best]),
+        epsilon=_same([one.epsilon for one in best]),
         losses=tuple(losses),
     )
-    ranks = [
-        Ranks(r.problem, [there[n] for n in r.order], {there[n] for n in r.level})
-        for r in found.ranks
-    ]
     return Several(told, f"{found.judged}{_on(complete)}".strip(), found.measure, ranks)
 
 
-def _line(sentence: str, *, clear: bool = True) -> VerdictLine:
-    return VerdictLine(state="done", sentence=sentence, clear=clear)
+def _same(said: list[str]) -> str:
+    """What is said of all; "" if they differ, as over several problems."""
+    return said[0] if len(set(said)) == 1 else ""
 
 
-def _found(series: list[Series], names: list[str]) -> Several:
-    """The verdict on complete series by the first measure that all have."""
+def _found(series: list[Series], names: list[str]) -> _Found:
+    """What is found of complete series by the first measure that all have."""
     for measure, praise, sign in _BY:
         values = [s.values(measure.read) for s in series]
         if len(series) > 1 and all(values) and any(map(any, values)):
@@ -110,8 +115,10 @@ def _found(series: list[Series], names: list[str]) -> Several:
                 return _over_problems(series, names, keys, measure, praise, sign)
             ranks = _rank(series, list(range(len(series))), "", measure, sign)
             return _best(series, names, ranks, measure, praise)
-    one = series[0].verdict.sentence if len(series) == 1 else ""
-    return Several(_line(one, clear=False))
+    if len(series) == 1:
+        return _Found([(series[0].verdict.sentence, False)])
+    nothing = f"No clear difference among {len(series)}: they have no measure in common"
+    return _Found([(nothing, False)] if series else [])
 
 
 def _is_of_the_problem(key: str) -> bool:
@@ -133,7 +140,7 @@ def _rank(
 
 def _best(
     series: list[Series], names: list[str], ranks: Ranks, measure: Measure, praise: str
-) -> Several:
+) -> _Found:
     """Which is the best of series of the same problem, and how surely."""
     means = [float(np.mean(s.values(measure.read))) for s in series]
     best, *others = ranks.order
@@ -142,7 +149,7 @@ def _best(
     if len(alike) == len(series):
         who = " and ".join(names[n] for n in alike) if len(alike) <= _NAMED else "all"
         said = f"No difference in {measure.label} between {who}: {value} each"
-        return Several(_line(said, clear=False), "", measure, [ranks])
+        return _Found([(said, False)], "", measure, [ranks])
     behind = next(n for n in others if means[n] != means[best])
     following = average(series[behind].values(measure.read))
     judged = _differ(series[best], series[behind], measure, len(others))
@@ -159,10 +166,10 @@ def _best(
             if praise[0] != "m"
             else (f"Most on average has {names[best]}, {value}")
         )
-        return Several(_line(said, clear=False), f"{after}; {judged.said}. ", measure, [ranks])
+        return _Found([(said, False)], f"{after}; {judged.said}. ", measure, [ranks])
     said = f"{names[best]} has the {praise}: {value}"
     after = f"The next is {names[behind]}: {following}; {judged.said}. "
-    return Several(_line(said), after, measure, [ranks])
+    return _Found([(said, True)], after, measure, [ranks])
 
 
 def _over_problems(
@@ -172,7 +179,7 @@ def _over_problems(
     measure: Measure,
     praise: str,
     sign: int,
-) -> Several:
+) -> _Found:
     """Which is the best of each problem; where each problem has one series, how it changes."""
     groups: dict[str, list[int]] = {}
     for n in sorted(range(len(series)), key=lambda n: _numbers(series[n], keys)):
@@ -181,7 +188,7 @@ def _over_problems(
     ranks = [_rank(series, places, name, measure, sign) for name, places in groups.items()]
     if all(len(places) == 1 for places in groups.values()):
         change, after = _change([series[r.order[0]] for r in ranks], list(groups), keys, measure)
-        return Several(_line(change), after, measure, ranks)
+        return _Found([(change, True)], after, measure, ranks)
     winners: dict[str, list[str]] = {}
     for r in ranks:
         if r.winner is not None:
@@ -189,13 +196,10 @@ def _over_problems(
             called = within[groups[r.problem].index(r.winner)]
             winners.setdefault(called, []).append(r.problem)
     open_ones = [r.problem for r in ranks if r.winner is None]
-    parts = [f"{name} has the {praise} at {_at(at)}" for name, at in winners.items()]
-    if not parts:
-        said = f"No clear difference in {measure.label} at {_at(open_ones)}"
-        return Several(_line(said, clear=False), "", measure, ranks)
+    said = [(f"{name} has the {praise} at {_at(at)}", True) for name, at in winners.items()]
     if open_ones:
-        parts.append(f"no clear difference at {_at(open_ones)}")
-    return Several(_line("; ".join(parts), clear=not open_ones), "", measure, ranks)
+        said.append((f"No clear difference in {measure.label} at {_at(open_ones)}", False))
+    return _Found(said, "", measure, ranks)
 
 
 def _at(problems: list[str]) -> str:

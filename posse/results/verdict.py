@@ -1,12 +1,12 @@
 """The verdict: the one line that says what came of runs, wherever somebody looks at them.
 
-The terminal, pages, comparisons, sweeps, a series under way and the arena show a `VerdictLine`. Its
-sentence begins with what matters most: a failure, then that runs are still under way, then that
-there is no clear answer, then the answer. What went wrong on the way stands beside it.
+The terminal, pages, comparisons, sweeps, a series under way, audits and the arena show a
+`VerdictLine`, which `verdict_line` makes for all of them.
 """
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any, Literal
 
 import msgspec
@@ -52,6 +52,36 @@ class VerdictLine(msgspec.Struct, frozen=True, kw_only=True):
         return " · ".join(filter(None, parts))
 
 
+def verdict_line(
+    found: Sequence[tuple[str, bool]],
+    *,
+    about: str = "",
+    failure: str = "",
+    under_way: str = "",
+    missing: str = "",
+    **told: Any,
+) -> VerdictLine:
+    """The verdict on any kind of result: `found`, `about` something, and whether each is clear.
+
+    What matters most comes first: the `failure` that ended it, then what is `under_way`, then what
+    is `missing`, then what is not clear, then the answer. `told` are the line's other fields.
+    """
+    said = "; ".join(one for one, _ in sorted(found, key=itemgetter(1)))
+    answer = f"{about}{said}" if said else ""
+    firsts: tuple[tuple[State, str, str], ...] = (
+        ("partial" if answer else "failed", failure, ". Until then: "),
+        ("under way", under_way, ". Until now: "),
+        ("partial", missing, ": "),
+    )
+    state, first, then = next((one for one in firsts if one[1]), ("done", "", ""))
+    return VerdictLine(
+        state=state,
+        sentence=then.join(filter(None, (first, answer))),
+        clear=bool(found) and all(clear for _, clear in found) and state == "done",
+        **told,
+    )
+
+
 class Truth(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a run because the lab knows its means.
 
@@ -82,27 +112,16 @@ def verdict(
     `anew`: whether each run drew arms of its own. `failure` says why the series ended early, and
     `under_way` what goes on if it has not ended.
     """
-    found, clear = _answer(runs, anew, truths, names) if runs else ("", False)
-    told = losses(runs, warnings)
-    state: State = "done"
-    if failure is not None:
-        state = "partial" if runs else "failed"
-        after = f"Stopped after {len(runs)} of {counted(asked, 'run')}" if runs else "Failed"
-        found = f"{after}: {failure.rstrip('.')}" + f". Until then: {found}" * bool(runs)
-    elif under_way:
-        state, found = "under way", f"{under_way}" + f". Until now: {found}" * bool(runs)
-    elif len(runs) < asked:
-        state = "partial"
-        found = f"{len(runs)} of {counted(asked, 'run')} ended" + f": {found}" * bool(runs)
-    if without := _without(runs):
-        found = f"{found}; {without}"
-    return VerdictLine(
-        state=state,
-        sentence=found,
-        clear=clear and state == "done",
+    of = f"{len(runs)} of {counted(asked, 'run')}"
+    after = f"Stopped after {of}" if runs else "Failed"
+    return verdict_line(
+        [_answer(runs, anew, truths, names)] if runs else [],
+        failure="" if failure is None else f"{after}: {failure.rstrip('.')}",
+        under_way=under_way,
+        missing=f"{of} ended" * (len(runs) < asked),
         cost=_cost(runs),
         epsilon=_epsilon(runs),
-        losses=told,
+        losses=losses(runs, warnings),
         regret_share=share_of_random(runs, truths),
     )
 
@@ -124,6 +143,14 @@ def arm_names(specification: dict[str, Any]) -> Sequence[str]:
 
 
 def _answer(
+    runs: Sequence[RunRecord], anew: bool, truths: Sequence[Truth], names: Sequence[str]
+) -> tuple[str, bool]:
+    """What the runs found, without whom, and whether they agree."""
+    said, clear = _agreed(runs, anew, truths, names)
+    return "; ".join(filter(None, (said, _without(runs)))), clear
+
+
+def _agreed(
     runs: Sequence[RunRecord], anew: bool, truths: Sequence[Truth], names: Sequence[str]
 ) -> tuple[str, bool]:
     """What the runs found, and whether they agree."""

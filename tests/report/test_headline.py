@@ -51,6 +51,9 @@ def test_it_says_who_is_better_by_how_much_how_surely_and_on_what() -> None:
     told = several([other, one], ["b", "a"])
     assert [(r.order, r.level, r.winner) for r in told.ranks] == [([1, 0], {1}, 1)]
     assert told.verdict.clear
+    assert (told.verdict.cost, told.verdict.epsilon) == (
+        one.verdict.cost, "nothing is protected"
+    )  # fmt: skip
 
 
 def test_nobody_is_best_whose_lead_may_be_chance() -> None:
@@ -59,7 +62,8 @@ def test_nobody_is_best_whose_lead_may_be_chance() -> None:
     assert title == "No clear difference in regret between a and b"
     assert after.startswith("Least on average is a with 7.0 (5.3 to 9.3, n = 5); they differ by ")
     assert "(of separate runs), which may be chance" in after
-    assert not several([one, other], ["a", "b"]).verdict.clear
+    told = several([one, other], ["a", "b"]).verdict
+    assert (told.clear, told.cost, told.epsilon) == (False, "", "")
 
 
 def test_each_of_several_differences_is_held_to_more() -> None:
@@ -120,7 +124,10 @@ def test_over_a_horizon_it_names_the_clearly_best_at_each_value() -> None:
         )
     ]
     title, _ = said(many)
-    assert title == "ucb1 has the least regret at horizon = 10; no clear difference at horizon = 20"
+    assert title == (
+        "No clear difference in regret at horizon = 20; ucb1 has the least regret at horizon = 10"
+    )
+    assert several(many, list("abcd")).verdict.cost == ""
     many[3] = series(1, 2, 3, 4, 5, horizon=20, system="dp-ucb-int")
     title, _ = said(many)
     assert title == (

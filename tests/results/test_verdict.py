@@ -2,24 +2,42 @@
 
 import html
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
 import posse
+from posse.audit.guess import Guess
+from posse.audit.whole import AUDIT, Document
+from posse.cli.main import main
 from posse.durable.directory import RunDirectory
 from posse.engines import memory
 from posse.measure.traffic import RESENT
 from posse.plan import prepare
+from posse.report.audit import audit_page
+from posse.report.comparison import several_page
 from posse.report.read import read
 from posse.report.run_page import run_page
 from posse.results import words
 from posse.results.record import Absence, Detail, Proof, RunRecord
 from posse.results.traffic import Amount
-from posse.results.verdict import TROUBLES, Truth, VerdictLine, drawn_anew, losses, verdict
+from posse.results.verdict import (
+    TROUBLES,
+    Truth,
+    VerdictLine,
+    drawn_anew,
+    losses,
+    verdict,
+    verdict_line,
+)
 from posse.system.truth import truth_of
+from posse_arena.page import arena_page
 from posse_systems.tossou2015.messages import PlayerParameters
+from tests.arena.test_result import small
+from tests.operate.test_live import STATE
 from tests.support.runfile import describe_run
 
 SPEC = describe_run("dp-mase", 8, [0.9, 0.1], parameters={"epsilon": 0.5}, engine="memory")
@@ -90,6 +108,49 @@ def test_every_trouble_is_in_the_line_in_the_terminal_and_on_the_page(
     run.pulls_per_arm = [1, 1]
     page = html.unescape(run_page(replace(read(folder), runs=[run])).html())
     assert said in page.partition("<main>")[0]  # above everything else
+
+
+def test_seven_places_have_their_line_from_one_function(
+    folder: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def marked(*, sentence: str, **told: Any) -> VerdictLine:
+        return VerdictLine(sentence=f"[one] {sentence}", **told)
+
+    monkeypatch.setattr("posse.results.verdict.VerdictLine", marked)
+    series = read(folder)
+    audited = Document(
+        system="mine", variant="corrected", claim="ε = 1", sees="messages", verdict=None,
+        guess=Guess(claimed=0.1, lower_bound=0.5, error=0.01, hits=60, trials=100, words=""),
+        word="not refuted", says="", words="",
+    )  # fmt: skip
+    (tmp_path / AUDIT).write_bytes(msgspec.json.encode(audited))
+    (tmp_path / "run.toml").write_bytes((folder / "spec.toml").read_bytes())
+    over = ["--over", "parameters.epsilon=0.5,1.0", "--jobs", "1", "--out", tmp_path / "out"]
+    capsys.readouterr()
+    assert main(["sweep", str(tmp_path / "run.toml"), *map(str, over)]) == 0
+    places = {
+        "terminal": words.rows(series.runs)[0][1],
+        "page": run_page(series).title,
+        "compare": several_page([series, series], "", "").title,
+        "sweep": capsys.readouterr().out.partition("done: ")[2],
+        "live": run_page(replace(series, live=STATE)).title,
+        "audit": audit_page(tmp_path).title,
+        "arena": arena_page(small()).lead,
+    }
+    assert [place for place, said in places.items() if not said.startswith("[one] ")] == []
+
+
+def test_what_matters_most_comes_first_whatever_was_found() -> None:
+    found = [("a is best at 1", True), ("No clear best at 2", False)]
+    after = {"missing": "1 of 2 ended"}
+    assert verdict_line(found).line == "done: No clear best at 2; a is best at 1"
+    assert verdict_line(found, **after).state == "partial"
+    after["under_way"] = "Run 2"
+    assert verdict_line(found[:1], **after).line == "under way: Run 2. Until now: a is best at 1"
+    after["failure"] = "It broke"
+    assert verdict_line([], **after).line == "failed: It broke"
+    assert verdict_line(found[:1], **after).line == "partial: It broke. Until then: a is best at 1"
+    assert [verdict_line(found[:n]).clear for n in range(3)] == [False, True, False]
 
 
 def test_a_warning_is_a_loss_too() -> None:
