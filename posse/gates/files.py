@@ -207,7 +207,7 @@ def remove_folder(folder: Path) -> None:
 
 def require_room(folder: Path) -> None:
     """`InputError` if a folder cannot be written: it is not ours, or its disk is full."""
-    room = folder / ".room"
+    room = folder / f".room-{os.getpid()}"  # others may ask at the same time
     try:
         write(room, bytes(_ROOM))
         room.unlink()

@@ -52,7 +52,7 @@ def full_disk(monkeypatch: pytest.MonkeyPatch) -> Callable[[], AbstractContextMa
     opened = files.replacing
 
     def full(path: Path, **how: bool) -> Any:
-        if path.name in ("spec.toml", ".room"):
+        if path.name == "spec.toml" or path.name.startswith(".room-"):
             return opened(path, **how)
         raise OSError(28, "No space left on device")
 

@@ -163,3 +163,11 @@ def test_a_stream_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     os.close(theirs)
     assert os.read(ours, 100) == b"a page"
     os.close(ours)
+
+
+def test_room_is_looked_for_by_several_processes_at_once(tmp_path: Path) -> None:
+    code = f"from posse.verbs import require_room\nfor _ in range(30): require_room({tmp_path!r})"
+    code = "from pathlib import Path, PosixPath, WindowsPath\n" + code
+    looking = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(3)]
+    assert [each.wait(timeout=60) for each in looking] == [0, 0, 0]
+    assert list(tmp_path.iterdir()) == []
