@@ -75,6 +75,9 @@ what codecs carry: tests/protocol/test_wire.py
 what posse new writes, and what that imports: tests/cli/test_new.py
     posse: extend
     posse/skeleton: private script script_test system test
+what posse new --deploy writes, brought up: tests/deploy/test_containers.py
+    posse/skeleton/deploy: example_data
+    posse/skeleton/deploy/kubernetes: example_data
 public names of what is tested where it is, on which experiments stand: tests/papers/test_conduct.py
     posse: experiments pages verbs
     systems/posse_systems: algorithms
@@ -82,7 +85,7 @@ public names of what is tested where it is, by theme: tests/test_seam.py
     posse/seam: arms machines masking messages noise results steps system
 steps over arrays, held equal to machines: tests/engines/test_arrays.py
     posse/system: steps
-    systems/posse_systems/dubey2020: byzantine_steps spread steps
+    systems/posse_systems/dubey2020: byzantine_steps robust_steps spread steps
 parts of an arena, which is held as a whole: tests/arena/test_verb.py
     arena/posse_arena: apart arena entrants page rewards
 FedUCB by masked sums, beside the form that it equals: tests/arena/test_linear.py
