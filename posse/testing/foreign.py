@@ -19,7 +19,7 @@ from posse.protocol.message import Message
 from posse.protocol.wire import read_header
 from posse.testing.judge import JudgeFinding
 from posse.testing.neighbour import PLAN, NeighbourChecks
-from posse.testing.played import ForeignChecks, PlayedCoordinator, Sentence, Silent
+from posse.testing.played import ForeignChecks, PlayedCoordinator, Silent, WireSentence
 
 Part = Literal["wall", "virtual", "ddp-mab"]
 """What an agent is judged in: `mase` by one of two clocks, or `ddp-mab`."""
@@ -68,7 +68,7 @@ class _MaseChecks(ForeignChecks):
     t = 0
     """How often it was active in its first run."""
 
-    def __iter__(self) -> Iterator[Sentence]:
+    def __iter__(self) -> Iterator[WireSentence]:
         yield from super().__iter__()
         yield "what is missing is asked for with A", self.asks_for_missing
         yield "it votes as mase does, each Vote before Finished", self.votes
@@ -83,7 +83,7 @@ class _MaseChecks(ForeignChecks):
         yield from self.of_the_clock()
         yield "Goodbye is confirmed", self.leaves
 
-    def of_the_clock(self) -> Iterator[Sentence]:
+    def of_the_clock(self) -> Iterator[WireSentence]:
         """What only one clock asks for."""
         return iter(())
 
@@ -157,7 +157,7 @@ class _VirtualChecks(_MaseChecks):
 
     silent = False
 
-    def of_the_clock(self) -> Iterator[Sentence]:
+    def of_the_clock(self) -> Iterator[WireSentence]:
         yield "what was planned after a message is undone", self.undoes
         yield "what it pulled silently before Stop counts, and no more", self.counts
 

@@ -19,7 +19,7 @@ from posse.protocol.machine import COORDINATOR
 from posse.protocol.wire import Codec, encode, kind_of, read_header
 from posse.security import keys as key_files
 from posse.security.zap import connect_with, serve_with
-from posse.testing.played import ForeignChecks, PlayedCoordinator, Sentence, Silent
+from posse.testing.played import ForeignChecks, PlayedCoordinator, Silent, WireSentence
 from posse.wire.session import ENVELOPE_BYTES, enveloped, is_numbered
 from posse.wire.sockets import bound
 from posse.wire.sources import of_this_machine
@@ -142,7 +142,7 @@ class NeighbourChecks(ForeignChecks):
         self._attested: list[control.Attested] = []
         self._neighbour: AgentHost | None = None
 
-    def __iter__(self) -> Iterator[Sentence]:
+    def __iter__(self) -> Iterator[WireSentence]:
         yield from super().__iter__()
         yield "a neighbour's connection to its inbox comes up", self.listens
         if self.keys:

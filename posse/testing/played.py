@@ -21,7 +21,7 @@ from posse.security import keys as key_files
 from posse.security.zap import Authenticator, ZapStatus, serve_with
 from posse.wire.session import ENVELOPE_BYTES, enveloped, is_numbered
 
-Sentence = tuple[str, Callable[[], None]]
+WireSentence = tuple[str, Callable[[], None]]
 
 Awaited = TypeVar("Awaited", bound=Message)
 
@@ -183,7 +183,7 @@ class ForeignChecks:
         self.inbox = ""
         self.run = -1
 
-    def __iter__(self) -> Iterator[Sentence]:
+    def __iter__(self) -> Iterator[WireSentence]:
         rank = "that of its key" if self.keys else "-1"
         yield (
             f"it sends Join: rank {rank}, no inbox, 8 random bytes, its wall clock",

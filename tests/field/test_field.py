@@ -207,7 +207,7 @@ def test_the_page_names_what_goes_wrong_too() -> None:
     listed = documented("In every run")
     lab_only = {"Due", "Report", "Advance", "Attested"}
     alone = documented("Systems without a server")
-    assert alone == {"agent": {"SlotReached"}, "coordinator": set(), "operator": set()}
+    assert alone == {"agent": {"SlotReached", "Ended"}, "coordinator": set(), "operator": set()}
     within = control.TO_AGENT + control.TO_COORDINATOR
     everything = {kind_name(kind) for kind in within + control.TO_JOINING + control.TO_LOBBY}
     known = listed["agent"] | listed["coordinator"] | wrong["agent"] | wrong["coordinator"]
