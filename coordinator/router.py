@@ -124,14 +124,15 @@ class Router:
     def next(self) -> tuple[bytes, zmq.Frame] | None:
         """The sender and content of the next message; None if none comes within the patience.
 
-        Of a message with too many parts only the first is returned; its `more` is set.
+        Of a message with too many parts only the first is returned; its `more` is set. After an
+        interrupt within this call the first part may be what was left of a message.
         """
         receive = self._receive
         try:
             identity = receive()
+            part = receive(copy=False)  # its `more` costs less than asking the socket
         except zmq.Again:
             return None
-        part = receive(copy=False)  # its `more` costs less than asking the socket
         if part.more:
             while self._socket.get(zmq.RCVMORE):
                 receive()

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import zmq
 
 from posse.coordinator.router import NotAccepted, Router
 from posse.errors import PosseError
@@ -56,6 +57,26 @@ def test_who_goes_away_in_the_handshake_over_ipc_is_one_sentence(
         router.close(flush=False)
     assert len(said) == 1
     assert why in said[0]
+
+
+def test_an_interrupt_within_a_message_is_no_error(short: Path) -> None:
+    """Ctrl-C may come when the sender was read and the content was not."""
+    router = bound(short / "hub")
+    dealer: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.DEALER)
+    dealer.connect(f"ipc://{short / 'hub'}")
+    try:
+        dealer.send(b"content")
+        until(lambda: router._socket.poll(0), "that it is there")
+        router._socket.recv()
+        assert router.next() is None
+        dealer.send(b"the next")
+        until(lambda: router._socket.poll(0), "that it is there")
+        received = router.next()
+        assert received is not None
+        assert received[1].bytes == b"the next"
+    finally:
+        dealer.close(linger=0)
+        router.close(flush=False)
 
 
 @pytest.mark.parametrize("flush", [False, True])
