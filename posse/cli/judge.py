@@ -5,10 +5,11 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from posse.cli.options import Jobs, Json, Trust, WholeNumber, print_json
+from posse.cli import report
+from posse.cli.options import FileToWrite, Jobs, Json, Trust, WholeNumber, print_json
 from posse.errors import RunFailed
 from posse.testing.foreign import Part, judge_agent
-from posse.testing.judge import MESSAGES, SEEDS
+from posse.testing.judge import MESSAGES, SEEDS, summary
 from posse.testing.judge import judge as findings
 
 
@@ -21,6 +22,7 @@ def judge(
     only: str = "",
     part: Part = "wall",
     keys: Annotated[Path | None, Parameter(metavar="DIR")] = None,
+    page: FileToWrite | None = None,
     trust: Trust = Trust(),
     jobs: Jobs = Jobs(),
     how: Json = Json(),
@@ -37,7 +39,10 @@ def judge(
         only: only checks with this in their names
         part: at an address: mase by the clock wall or virtual, or ddp-mab with a neighbour
         keys: at an address: the folder of everybody's keys, as posse keys makes it
+        page: HTML file to write with what held, what broke, and the command that repeats it
     """
+    if page:
+        report.require()
     found: list[Any] = []
     tried = findings(source, only=only, seeds=seeds, messages=messages, jobs=jobs.jobs)
     if source.startswith(("tcp://", "ipc://")):
@@ -46,10 +51,12 @@ def judge(
         found.append(finding)
         if not how.json:
             print(finding, flush=True)
-    broken = sum(finding.held is False for finding in found)
     if how.json:
         print_json([finding._asdict() for finding in found])
     else:
-        untried = sum(finding.held is None for finding in found)
-        print(f"\n{broken} of {len(found) - untried} broken, {untried} not applicable")
-    return RunFailed.exit_code if broken else 0
+        print(f"\n{summary(found)}")
+    if page:
+        from posse.testing.judged import judged_page
+
+        judged_page(source, found).write(page)
+    return RunFailed.exit_code if any(each.held is False for each in found) else 0

@@ -12,7 +12,7 @@ import math
 import os
 import random
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -56,10 +56,20 @@ class JudgeFinding(NamedTuple):
     how: str
     command: str
 
+    @property
+    def word(self) -> str:
+        """What became of it."""
+        return {True: "held", False: "BROKEN", None: "not applicable"}[self.held]
+
     def __str__(self) -> str:
-        word = {True: "held", False: "BROKEN", None: "not applicable"}[self.held]
         again = f"\n    {self.command}" if self.held is False else ""
-        return f"{self.check:<38} {word}{': ' * bool(self.how)}{self.how}{again}"
+        return f"{self.check:<38} {self.word}{': ' * bool(self.how)}{self.how}{again}"
+
+
+def summary(found: Collection[JudgeFinding]) -> str:
+    """How many checks broke, of how many that applied."""
+    broken, untried = (sum(each.held is held for each in found) for held in (False, None))
+    return f"{broken} of {len(found) - untried} broken, {untried} not applicable"
 
 
 def small_run(name: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import pytest
 from posse.cli import main as cli
 from posse.report.read import read
 from posse.report.run_page import run_page
+from posse.testing.judged import judged_page
 from posse_arena.page import arena_page
 from posse_arena.result import read as read_arena
 from posse_arena.verb import LIGHT
@@ -18,6 +19,7 @@ from tests.report.test_browser import CUT_OFF
 from tests.report.test_report import make
 from tests.report.test_under_way import under_way_with
 from tests.support.browser import CHROMIUM, Browser
+from tests.testing.test_judged import FOUND
 
 ROOT = Path(__file__).parents[2]
 AXE = Path(os.environ.get("AXE", ROOT / "build/axe/node_modules/axe-core/axe.min.js"))
@@ -27,7 +29,7 @@ pytestmark = [
     pytest.mark.slow,
 ]
 
-KINDS = ("report", "board", "compare", "sweep", "audit", "arena", "unfinished", "live")
+KINDS = ("report", "board", "compare", "sweep", "audit", "arena", "unfinished", "live", "judged")
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +52,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     (two / "result.json").unlink()
     assert cli.main(["report", str(two)]) == 0
     arena_page(read_arena(LIGHT)).write(folder / "arena.html")
+    judged_page("mine:SYSTEM", FOUND).write(folder / "judged.html")
     return {
         "report": one / "report.html",
         "board": one / "board.html",
@@ -59,6 +62,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "arena": folder / "arena.html",
         "unfinished": two / "report.html",
         "live": _live(one, folder / "live.html"),
+        "judged": folder / "judged.html",
     }
 
 
