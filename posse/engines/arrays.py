@@ -68,7 +68,8 @@ def run(plan: Plan, numbers: Sequence[int], observe: Observer = silent) -> list[
     with own_code.aside():
         try:
             rows = _Rows(plan, numbers, sources)
-            steps = make(ManyRuns(plan.spec, plan.parameters, numbers, networks))
+            variant = "corrected" if plan.system.one_form else plan.spec.variant
+            steps = make(ManyRuns(plan.spec, plan.parameters, numbers, networks, variant))
             rows.carry_out(steps)
             curves = {name: regret.curves() for name, regret in rows.regret.items()}
             hosts = [

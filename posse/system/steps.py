@@ -31,18 +31,15 @@ class Declined(Exception):
 class ManyRuns:
     """The runs that move together. Each agent of each has a row: those of a run follow each other.
 
-    `runs` are their numbers, and `networks` has the links of each.
+    `runs` are their numbers, and `networks` has the links of each. `variant` is the form of the
+    algorithm, and corrected where both are the same.
     """
 
     spec: RunSpec
     parameters: Any
     runs: Sequence[int]
     networks: Sequence[Network]
-
-    @property
-    def variant(self) -> Variant:
-        """The form of the algorithm."""
-        return self.spec.variant
+    variant: Variant
 
     @property
     def agents(self) -> int:

@@ -142,6 +142,7 @@ def systems(draw: st.DrawFn, arms: int, bounded: bool) -> tuple[str, dict[str, A
         more["variant"] = draw(st.sampled_from(["corrected", "printed"]))
         parameters |= draw(LIES)
     elif system == "robust-private-ucb":
+        more["variant"] = draw(st.sampled_from(["corrected", "printed"]))
         parameters |= {"epsilon": draw(st.sampled_from([0.5, 3.0]))} | draw(LIES_OF_MEANS)
     else:
         printed = draw(st.booleans())
@@ -207,6 +208,12 @@ def test_the_cooperative_family_moves_together(
     more = {"system": system, "topology": {"kind": "path"}}
     raw = UCB1 | more | {"parameters": {"horizon": 20, **parameters}}
     assert used(monkeypatch, raw, range(3)) == [3]
+
+
+def test_a_system_of_one_form_has_it_by_steps_too() -> None:
+    parameters = {"horizon": 60, "epsilon": 1.0}
+    more = {"topology": {"kind": "ring"}, "parameters": parameters, "variant": "printed"}
+    assert_equal_records(UCB1 | more | {"system": "robust-private-ucb"}, range(2))
 
 
 @pytest.mark.parametrize(
