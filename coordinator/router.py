@@ -33,6 +33,7 @@ from posse.wire.sockets import (
 from posse.wire.world import HERE, World
 
 _MORE: Final = int(zmq.SNDMORE)
+_NOBLOCK: Final = int(zmq.NOBLOCK)
 _LOOK_UP_EVERY = 1.0
 _NAMED: Final = 3
 _SAID_AT_ONCE: Final = 16
@@ -83,6 +84,8 @@ class Router:
         self._context = world.context()
         self._socket: zmq.Socket[bytes] = self._context.socket(zmq.ROUTER)
         self._send, self._receive = sender(self._socket), self._socket.recv
+        self._half: bytes | None = None
+        """The content of the message that is being handed over."""
         configure(self._socket, deadline)
         if not bind.startswith("ipc:"):
             heartbeat(self._socket)
@@ -156,8 +159,7 @@ class Router:
             if not (interceptor.idle or interceptor.intercept((member.rank,), data)):
                 return
             try:
-                self._send(identity, _MORE | flags)
-                self._send(data, flags)
+                self._hand_over(identity, data, flags)
             except zmq.Again:
                 raise
             except zmq.ZMQError:
@@ -181,10 +183,23 @@ class Router:
         if not self._interceptor.intercept((rank,), frame):
             return int(zmq.EAGAIN)
         try:
-            self._socket.send_multipart((identity, frame), zmq.NOBLOCK)
+            self._hand_over(identity, frame, _NOBLOCK)
         except zmq.ZMQError as error:
             return error.errno or int(zmq.EFAULT)
         return 0
+
+    def _hand_over(self, identity: bytes, data: bytes, flags: int) -> None:
+        """Hand ZeroMQ a message, and first the rest of one within which an interrupt came."""
+        if self._half is not None:
+            self._send(self._half)  # if it is whole already, ZeroMQ drops this: nobody is named
+        self._half = data
+        try:
+            self._send(identity, _MORE | flags)
+            self._send(data, flags)
+        except zmq.ZMQError:
+            self._half = None
+            raise
+        self._half = None
 
     def connections(self) -> Iterator[ConnectionClosed | NotAccepted]:
         """The connections that were lost or never let in since the last call."""

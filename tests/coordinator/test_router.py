@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import zmq
 
+from posse.coordinator.roster import Member
 from posse.coordinator.router import NotAccepted, Router
 from posse.errors import PosseError
 from posse.security import keys
@@ -77,6 +78,49 @@ def test_an_interrupt_within_a_message_is_no_error(short: Path) -> None:
     finally:
         dealer.close(linger=0)
         router.close(flush=False)
+
+
+@pytest.mark.parametrize("parts", [0, 1, 2])
+def test_an_interrupt_while_a_message_is_sent_costs_no_other_one(short: Path, parts: int) -> None:
+    """Ctrl-C may come before, between and after its parts: the next agent has its goodbye."""
+    router = bound(short / "hub")
+    dealers: list[zmq.Socket[bytes]] = [zmq.Context.instance().socket(zmq.DEALER) for _ in "01"]
+    try:
+        for name, dealer in zip((b"0", b"1"), dealers, strict=True):
+            dealer.setsockopt(zmq.RCVTIMEO, 5_000)
+            dealer.setsockopt(zmq.ROUTING_ID, name)
+            dealer.connect(router.endpoint)
+            dealer.send(b"here")
+            router._socket.recv_multipart()
+        send, left = router._send, iter(range(parts))
+        member = Member(0, b"0", b"", "", takes_part=True, connection=1, heard=0.0)
+        router.link(member)
+
+        def interrupted(data: bytes, flags: int = 0) -> None:
+            if next(left, None) is None:
+                raise KeyboardInterrupt
+            send(data, flags)
+
+        router._send = interrupted
+        with contextlib.suppress(KeyboardInterrupt):
+            member.line.send(b"to the first")
+        router._send = send
+        if parts == 2:
+            router._half = b"to the first"  # as if it came before this was forgotten
+        router.reply(b"1", b"to the next")
+        router.reply(b"0", b"at last")
+        heard = [dealers[1].recv_multipart(), dealers[0].recv_multipart()]
+        if parts:
+            heard.append(dealers[0].recv_multipart())
+    finally:
+        for dealer in dealers:
+            dealer.close(linger=0)
+        router.close(flush=False)
+    assert [[part[-12:] for part in one] for one in heard] == [
+        [b"to the next"],
+        *[[b"to the first"]] * (parts > 0),
+        [b"at last"],
+    ]
 
 
 @pytest.mark.parametrize("flush", [False, True])
