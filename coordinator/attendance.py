@@ -162,6 +162,11 @@ class Attendance:
             self.reports[rank] = message
         self._reported.add(rank)
 
+    def reported(self, rank: int, report: control.Report) -> None:
+        """Take a report that this process made itself."""
+        self.reports[rank] = report
+        self._reported.add(rank)
+
     @property
     def lacks_last_word(self) -> bool:
         """Whether the last word of an agent that is present is not here yet."""

@@ -6,7 +6,7 @@ clock, if there are any, and gathers the closing reports. Clocks and randomness 
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -46,7 +46,7 @@ from posse.protocol.machine import (
 )
 from posse.protocol.message import Message, Plane
 from posse.protocol.signing import Signer
-from posse.protocol.wire import kind_of, read_header
+from posse.protocol.wire import encode, kind_of, read_header
 from posse.results.base import Standing
 from posse.results.record import RunRecord
 from posse.results.vouched import KIND, last_word
@@ -253,8 +253,7 @@ class CoordinatorHost:
     def begin(self) -> None:
         """Start the run."""
         self._server.tell(Started())
-        for rank in range(self.attendance.agents):
-            self._server.send(rank, control.Begin(self.plan.spec.seed, self.run))
+        self._server.send_to_all(control.Begin(self.plan.spec.seed, self.run))
         if self.attendance.verdict is not None:  # from `Started`, before agents had a run to stop
             self._server.send_to_all(control.Stop())
 
@@ -389,6 +388,28 @@ class CoordinatorHost:
                 self._refuse(received.sender, error)
             server.next_turn()
             self.observe(self)
+
+    def reached(self, slot: float) -> None:
+        """Note how far agents have come whom nothing but arrays moves (lab)."""
+        self._server.clock.note_progress(slot)
+        self.attendance.note_progress(0, slot)
+        self.observe(self)
+
+    def conclude(self, answers: Sequence[int | None], reports: Iterable[control.Report]) -> None:
+        """Make the record of a run from what such agents answer and report, by rank.
+
+        It is this process that measured it, so only its bytes are counted, and nothing is checked.
+        """
+        for rank, arm in enumerate(answers):
+            self.attendance.finish(rank, arm, "", self.now)
+            self._gone(PeerFinished(rank), self.now)
+        for rank, report in enumerate(reports):
+            for part in control.in_parts(report):
+                frame = encode(part, self.serial, rank, 0, self.now, 0)
+                self._endpoint.meter.count(rank, COORDINATOR, type(part), frame)
+            self.attendance.reported(rank, report)
+        self._server.close_if_complete()
+        self.observe(self)
 
     def _refuse(self, rank: int, error: RemoteProtocolError) -> None:
         self.refused[error.reason] += 1

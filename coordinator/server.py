@@ -213,6 +213,10 @@ class Server:
 
     def send_to_all(self, message: Message) -> None:
         """Send a message to every agent that takes part."""
+        if not self._sources.carried:
+            present = tuple(self.attendance.present())
+            self._endpoint.send_to_all(present, message, self.clock.now)
+            return
         for rank in self.attendance.present():
             self.send(rank, message)
 

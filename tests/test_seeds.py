@@ -1,13 +1,14 @@
 """Randomness: one stream per (seed, run, agent, purpose), and the same one every time."""
 
 import itertools
+import random
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posse.seeds import Purpose, generator
+from posse.seeds import Purpose, generator, generators
 
 KEYS = st.tuples(
     st.integers(0, 2**64), st.integers(0, 1000), st.integers(-1, 5000), st.sampled_from(Purpose)
@@ -29,6 +30,23 @@ def test_a_stream_is_that_of_numpys_seed_sequence(key: tuple[int, int, int, Purp
     assert (
         generator(*key).bit_generator.state == np.random.default_rng(sequence).bit_generator.state
     )
+
+
+@given(
+    st.integers(0, 2**64),
+    st.integers(0, 1000),
+    st.integers(1, 300),
+    st.sampled_from(Purpose),
+    st.randoms(),
+)
+def test_all_of_a_run_made_together_are_the_same(
+    seed: int, run: int, agents: int, purpose: Purpose, choice: random.Random
+) -> None:
+    together = generators(seed, run, agents, purpose)
+    assert len(together) == agents
+    for rank in {0, agents - 1, choice.randrange(agents)}:
+        alone = generator(seed, run, rank, purpose)
+        assert together[rank].bit_generator.state == alone.bit_generator.state
 
 
 def test_neighbouring_streams_are_uncorrelated() -> None:

@@ -19,8 +19,11 @@ class BernoulliArms(LabMeans, frozen=True, kw_only=True, tag_field="kind", tag="
 
     def build(self, context: ArmsContext) -> "Bernoulli":
         """The arms of one agent."""
-        means = self.own(context)
-        return Bernoulli(means, context.rewards)
+        return self.of(self.own(context), context.rewards)
+
+    def of(self, means: FloatArray, rewards: np.random.Generator) -> "Bernoulli":
+        """Arms of these means, shape (K,), whose rewards this generator draws."""
+        return Bernoulli(means, rewards)
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,8 +38,11 @@ class GaussianArms(LabMeans, frozen=True, kw_only=True, tag_field="kind", tag="g
 
     def build(self, context: ArmsContext) -> "Gaussian":
         """The arms of one agent."""
-        means = self.own(context)
-        return Gaussian(means, self.sd, self.clip, context.rewards)
+        return self.of(self.own(context), context.rewards)
+
+    def of(self, means: FloatArray, rewards: np.random.Generator) -> "Gaussian":
+        """Arms of these means, shape (K,), whose rewards this generator draws."""
+        return Gaussian(means, self.sd, self.clip, rewards)
 
 
 @dataclass(frozen=True, eq=False)

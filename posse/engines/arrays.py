@@ -7,6 +7,7 @@ what each agent would report.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from time import monotonic
 
 import numpy as np
@@ -20,19 +21,17 @@ from posse.clocks.immediate import SAY_EVERY
 from posse.coordinator.host import CoordinatorHost
 from posse.coordinator.setups import Observer, silent
 from posse.errors import PosseError, RunFailed
-from posse.hosts.sources import Chance, Sources
-from posse.measure.account import Account
+from posse.measure.account import entered
 from posse.measure.regret import Point, add_point
-from posse.measure.traffic import Meter
 from posse.plan import Plan
 from posse.protocol import control
 from posse.protocol.arrays import FloatArray, IntArray
 from posse.protocol.control import LinkCount
 from posse.protocol.machine import COORDINATOR
-from posse.protocol.message import Message, kind_name
-from posse.protocol.wire import HEADER, encode, measure_payloads
+from posse.protocol.message import kind_name
+from posse.protocol.wire import HEADER, measure_payloads
 from posse.results.record import RunRecord
-from posse.seeds import MOST_RUNS
+from posse.seeds import MOST_RUNS, Purpose, generator, generators
 from posse.system.network import Network
 from posse.system.steps import Declined, ManyRuns, Queues, Sent, Steps
 from posse.wire.sources import of_this_machine
@@ -63,17 +62,17 @@ def run(plan: Plan, numbers: Sequence[int], observe: Observer = silent) -> list[
     make = plan.system.steps
     if make is None or not _may_step(plan) or len(numbers) * plan.spec.agents.count < FEWEST_ROWS:
         return None
-    began, sources = monotonic(), of_this_machine(lambda: 0)
+    began = monotonic()
     networks = [plan.network(number) for number in numbers]
     with own_code.aside():
         try:
-            rows = _Rows(plan, numbers, sources)
+            rows = _Rows(plan, numbers)
             variant = "corrected" if plan.system.one_form else plan.spec.variant
             steps = make(ManyRuns(plan.spec, plan.parameters, numbers, networks, variant))
             rows.carry_out(steps)
             curves = {name: regret.curves() for name, regret in rows.regret.items()}
-            hosts = [
-                _end(plan, numbers, place, networks[place], sources, observe, rows, curves, steps)
+            records = [
+                _record(plan, numbers, place, networks[place], observe, rows, curves, steps)
                 for place in range(len(numbers))
             ]
         except Declined:
@@ -82,11 +81,8 @@ def run(plan: Plan, numbers: Sequence[int], observe: Observer = silent) -> list[
             raise
         except (Exception, SystemExit) as error:
             raise RunFailed.from_reason(defect.report("the step", error, make)) from error
-    records, taken = [], (monotonic() - began) / len(numbers)
-    for host in hosts:
-        assert host.record is not None
-        host.record.elapsed_seconds = taken
-        records.append(host.record)
+    for record in records:
+        record.elapsed_seconds = (monotonic() - began) / len(numbers)
     return records
 
 
@@ -105,20 +101,15 @@ def _may_step(plan: Plan) -> bool:
 class _Rows:
     """What each agent of each run pulls, gets and loses; a row each, as in `ManyRuns`."""
 
-    def __init__(self, plan: Plan, numbers: Sequence[int], sources: Sources) -> None:
+    def __init__(self, plan: Plan, numbers: Sequence[int]) -> None:
         spec = plan.spec
         self._count = spec.arms.arm_count()
-        arms: list[Arms] = []
-        costs: dict[str, list[list[float]]] = {}
+        arms, costs = [], []
         for number in numbers:
-            of_run = replace(sources, common={})
-            for rank in range(spec.agents.count):
-                chance = Chance(of_run, False, spec.seed, number, rank)
-                arms.append(chance.arms(spec.arms, spec.agents.count, spec.base))
-                against = plan.system.shape.regret_against
-                for name, regret in chance.regret(spec.arms, spec.agents.count, against).items():
-                    costs.setdefault(name, []).append(regret.costs(self._count))
-        if any(len(rows) < len(arms) for rows in costs.values()):
+            made, of_run = rewards_of(plan, number)
+            arms += made
+            costs.append(of_run)
+        if any(of_run.keys() != costs[0].keys() for of_run in costs):
             raise Declined  # the means of some runs differ between agents, and those of others not
         self._rewards = Queues(
             len(arms) * self._count,
@@ -129,7 +120,9 @@ class _Rows:
         self._first = np.arange(len(arms)) * self._count
         self._pulls = np.zeros(len(arms) * self._count, dtype=np.int64)
         self._earned = np.zeros(len(self._pulls))
-        self.regret = {name: _Regrets(np.array(rows)) for name, rows in costs.items()}
+        self.regret = {
+            name: _Regrets(np.concatenate([of_run[name] for of_run in costs])) for name in costs[0]
+        }
 
     @property
     def pulls(self) -> IntArray:
@@ -175,72 +168,77 @@ class _Regrets:
         return curves
 
 
-def _end(
+def rewards_of(plan: Plan, number: int) -> tuple[list[Arms], dict[str, FloatArray]]:
+    """The arms of each agent of a run, and what a pull of each costs, by reference of the regret.
+
+    Costs have shape (agents, K), as `Chance.regret` has them for one agent.
+    """
+    spec, agents = plan.spec, plan.spec.agents.count
+    assert isinstance(spec.arms, BernoulliArms | GaussianArms)
+    means = spec.arms.table(agents, generator(spec.seed, number, COORDINATOR, Purpose.INSTANCE))
+    streams = generators(spec.seed, number, agents, Purpose.REWARDS)
+    own, average = (m.max(axis=-1, keepdims=True) - m for m in (means, means.mean(axis=0)))
+    costs = {"regret": np.broadcast_to(average, own.shape)}
+    if plan.system.shape.regret_against == "own":
+        costs = {"regret": own}
+    elif (means != means[0]).any():
+        costs["regret_local"] = own
+    return [spec.arms.of(*of_agent) for of_agent in zip(means, streams, strict=True)], costs
+
+
+def _record(
     plan: Plan,
     numbers: Sequence[int],
     place: int,
     network: Network,
-    sources: Sources,
     observe: Observer,
     rows: _Rows,
     curves: dict[str, FloatArray],
     steps: Steps,
-) -> CoordinatorHost:
+) -> RunRecord:
     """Let the coordinator's host make the record of a run from what its agents would report."""
-    agents = plan.spec.agents.count
+    agents, slots = plan.spec.agents.count, steps.slots
+    sources = replace(of_this_machine(lambda: 0), common={}, carried=False)
     host = CoordinatorHost(plan, network, numbers[place], sources, observe)
     host.begin()
-    host.outbox.clear()  # nobody hears `Begin`, but it is counted
-    own = range(place * agents, (place + 1) * agents)
-    answers = steps.answers()
-    last = [control.Finished(int(answers[row])) for row in own]
+    for slot in sorted({min(SAY_EVERY, slots), slots}):  # who observes the run hears how far it is
+        host.reached(float(slot))
+    answers = steps.answers()[place * agents : (place + 1) * agents]
 
-    def say(rank: int, message: Message, number: int, now: int = steps.slots) -> None:
-        frame = encode(message, host.serial, rank, number, float(now), 0)
-        host.receive(rank, frame)
+    def reports() -> Iterator[control.Report]:
+        for rank, row in enumerate(range(place * agents, (place + 1) * agents)):
+            log: dict[str, list[list[float]]] = {}
+            for note in steps.notes(row):
+                line = plan.system.results.line(note, float(slots))
+                log.setdefault(note.table, []).append(line)
+            yield control.Report(
+                pulls=rows.pulls[row].astype("<i8").tobytes(),
+                activations=slots,
+                slots=slots,
+                regret={name: float(regret.totals[row]) for name, regret in rows.regret.items()},
+                curve={name: curve[row].tobytes() for name, curve in curves.items()},
+                rewards=rows.rewards(row).astype("<f8").tobytes(),
+                links=_links(rank, int(answers[rank]), slots, steps.sent(row)),
+                delays={},
+                refused={},
+                releases=entered(steps.releases(row)),
+                log=log,
+                seconds={},
+                resources=_NO_USE,
+            )
 
-    # who observes the run hears how far it came: at first, and at the end
-    for number, now in enumerate(sorted({SAY_EVERY, max(SAY_EVERY, steps.slots)})):
-        if now <= steps.slots:
-            say(0, control.SlotReached(), number, now)
-    for rank, word in enumerate(last):
-        say(rank, word, 2)
-    for rank, row in enumerate(own):
-        account = Account(plan.spec.arms.arm_count(), {})
-        for release in steps.releases(row):
-            account.disclosed(release)
-        for note in steps.notes(row):
-            line = plan.system.results.line(note, float(steps.slots))
-            account.log.setdefault(note.table, []).append(line)
-        report = control.Report(
-            pulls=rows.pulls[row].astype("<i8").tobytes(),
-            activations=steps.slots,
-            slots=steps.slots,
-            regret={name: float(regret.totals[row]) for name, regret in rows.regret.items()},
-            curve={name: curve[row].tobytes() for name, curve in curves.items()},
-            rewards=rows.rewards(row).astype("<f8").tobytes(),
-            links=_links(rank, last[rank], steps.slots, steps.sent(row)),
-            delays={},
-            refused={},
-            releases=account.releases,
-            log=account.log,
-            seconds={},
-            resources=control.ResourceUse(0.0, 0, 0),
-        )
-        for number, part in enumerate(control.in_parts(report), 3):
-            say(rank, part, number)
-    return host
+    host.conclude([int(arm) for arm in answers], reports())
+    assert host.record is not None
+    return host.record
 
 
-def _links(rank: int, last: control.Finished, slots: int, sent: Iterable[Sent]) -> list[LinkCount]:
+def _links(rank: int, answer: int, slots: int, sent: Iterable[Sent]) -> list[LinkCount]:
     """What an agent sent, as its meter would count it."""
     reached = slots // SAY_EVERY
-    said = [Sent(control.Finished, (COORDINATOR,), 1, measure_payloads([last])), *sent]
+    said = [Sent(control.Finished, (COORDINATOR,), 1, _size_of_last(answer)), *sent]
     if reached:
-        size = reached * measure_payloads([control.SlotReached()])
-        said.append(Sent(control.SlotReached, (COORDINATOR,), reached, size))
-    meter = Meter()
-    meter.add(
+        said.append(Sent(control.SlotReached, (COORDINATOR,), reached, reached * _SIGN))
+    return [
         LinkCount(
             rank,
             target,
@@ -252,5 +250,13 @@ def _links(rank: int, last: control.Finished, slots: int, sent: Iterable[Sent]) 
         )
         for one in said
         for target in one.targets
-    )
-    return meter.links()
+    ]
+
+
+_NO_USE = control.ResourceUse(0.0, 0, 0)
+_SIGN = measure_payloads([control.SlotReached()])
+
+
+@lru_cache(maxsize=1 << 10)
+def _size_of_last(answer: int) -> int:
+    return measure_payloads([control.Finished(answer)])

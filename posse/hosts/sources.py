@@ -66,6 +66,7 @@ class Sources:
     `entering`  opens the ledger in which a run of the lab is entered, if its rewards are real
     `common`    what is the same for all agents of a run, by name; None if each has its own process
     `near`      takes messages between hosts of this process, None if all go as frames
+    `carried`   whether frames are carried; steps over arrays only count them
     `at_once`   carries what is in a coordinator's outbox, so that the first of several agents has
                 its frame while the others' are made; None if all wait for the host to return
     `noted`     takes what happens to a coordinator's host besides frames, for its journal
@@ -86,6 +87,7 @@ class Sources:
     entering: Callable[[ArmsSpec, str, int], Spending] = keep_none
     common: dict[str, Any] | None = None
     near: Near | None = None
+    carried: bool = True
     real_noise: bool = False
     at_once: Callable[[], None] | None = None
     noted: Callable[[str, int, bytes], object] = lambda what, whom, payload: None

@@ -1,5 +1,7 @@
 """The record of what one agent did in one run, for its closing report in the lab."""
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import msgspec
@@ -9,6 +11,14 @@ from numpy.typing import NDArray
 from posse.measure.regret import Regret
 from posse.protocol.arrays import FloatArray
 from posse.protocol.privacy import Release
+
+
+def entered(releases: Iterable[Release]) -> list[Release]:
+    """A ledger of these, in the order of first entry; equal releases share a row."""
+    return [
+        msgspec.structs.replace(release, times=times)
+        for release, times in Counter(releases).items()
+    ]
 
 
 @dataclass

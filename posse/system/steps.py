@@ -17,7 +17,7 @@ from posse.protocol.log import Row
 from posse.protocol.machine import AgentMachine, Variant
 from posse.protocol.message import Message
 from posse.protocol.privacy import Release
-from posse.seeds import Purpose, generator
+from posse.seeds import Purpose, generator, generators
 from posse.spec.runfile import RunSpec
 from posse.system.context import AgentContext
 from posse.system.network import Network
@@ -60,6 +60,13 @@ class ManyRuns:
         """The stream of the agent of this row for one purpose, from its beginning."""
         place, rank = divmod(row, self.agents)
         return generator(self.spec.seed, self.runs[place], rank, purpose)
+
+    def generators(self, purpose: Purpose) -> list[np.random.Generator]:
+        """Those of all rows."""
+        made: list[np.random.Generator] = []
+        for run in self.runs:
+            made += generators(self.spec.seed, run, self.agents, purpose)
+        return made
 
 
 @dataclass(frozen=True)
@@ -157,7 +164,7 @@ class Ties:
     """Breaks ties as an agent's machine does, by the stream that it has for them."""
 
     def __init__(self, series: ManyRuns) -> None:
-        self._streams = [series.generator(row, Purpose.TIES) for row in range(series.rows)]
+        self._streams = series.generators(Purpose.TIES)
 
     def argmax(self, index: FloatArray) -> IntArray:
         """The argmax of each row of `index`, shape (rows, K); ties are broken at random."""

@@ -131,7 +131,7 @@ class PrivateSteps(CooperativeSteps):
         self.told = np.zeros((series.rows, (2 + self.doubling) * series.arms))
         self.released = np.zeros((2, series.rows, series.arms))
         self.means = np.zeros((series.rows, series.arms))
-        streams = [series.generator(row, Purpose.NOISE) for row in range(series.rows)]
+        streams = series.generators(Purpose.NOISE)
         self.noise = Queues(len(streams), lambda row, n: streams[row].laplace(0.0, 1.0, n))
         self.entries: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
 
