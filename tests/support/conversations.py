@@ -1,0 +1,197 @@
+"""Plays conversations with a machine without sockets, from files that say what comes of each event.
+
+A file holds conversations, each under a title that begins with `#`. The first line makes what is
+talked to; each later line is an event, a Python expression in which its methods are names, and
+behind ` -> ` all that came of it: effects, then in braces what changed of its state. An event may
+begin with the time at which it happens (`@105`) or the seconds since the one before (`+5`).
+
+`RECORD=1 pytest TEST` writes what came into the file, to be read before it is committed.
+"""
+
+import builtins
+import logging
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+import pytest
+
+from posse import __version__
+from posse.errors import PosseError, RunFailed
+from posse.hosts.effects import Fail, LogLine
+
+_TIME = re.compile(r"([@+])([0-9.]+) +")
+_NAMED: list[tuple[object, str]] = []
+"""Long values among a file's names, which are shown by them."""
+
+
+class Talker(Protocol):
+    """What is talked to."""
+
+    now: float
+
+    def state(self) -> dict[str, object]:
+        """What a conversation shows of it when it changes."""
+        ...
+
+
+class Conversation(NamedTuple):
+    """Where it stands, its title, and its lines as they are written."""
+
+    path: Path
+    title: str
+    lines: list[str]
+
+
+def conversations(path: Path, names: Mapping[str, Any]) -> pytest.MarkDecorator:
+    """A mark: `talk` is a call for each conversation in a file, which plays and compares it."""
+    found = [Conversation(path, *_split(block)) for block in _blocks(path)]
+    calls = [pytest.param(lambda c=c: _check(c, names), id=c.title) for c in found]
+    return pytest.mark.parametrize("talk", calls)
+
+
+def _blocks(path: Path) -> list[str]:
+    """The conversations, without what stands before the first."""
+    return re.split(r"^# ", path.read_text(), flags=re.MULTILINE)[1:]
+
+
+def _split(block: str) -> tuple[str, list[str]]:
+    title, *lines = block.strip().splitlines()
+    return title, lines
+
+
+def _check(conversation: Conversation, names: Mapping[str, Any]) -> None:
+    played = list(_play([line.split(" -> ")[0] for line in conversation.lines], names))
+    if os.environ.get("RECORD"):
+        text = "\n".join([conversation.title, *played])
+        blocks = [
+            text if _split(block)[0] == conversation.title else block.strip()
+            for block in _blocks(conversation.path)
+        ]
+        head = conversation.path.read_text().partition("# ")[0]
+        conversation.path.write_text(head + "\n\n".join(f"# {block}" for block in blocks) + "\n")
+        return
+    assert played == conversation.lines
+
+
+class _Names(dict[str, Any]):
+    """What an event may name: attributes of the talker as they are now, and the file's names."""
+
+    def __init__(self, talker: Talker, names: Mapping[str, Any]) -> None:
+        super().__init__(names)
+        self._talker = talker
+
+    def __getitem__(self, name: str) -> Any:
+        if hasattr(self._talker, name):
+            return getattr(self._talker, name)
+        return super().__getitem__(name) if name in self else getattr(builtins, name)
+
+
+def _play(events: list[str], names: Mapping[str, Any]) -> Sequence[str]:
+    """Each event, with all that came of it."""
+    first, *events = events
+    _NAMED[:] = [
+        (value, name)
+        for name, value in names.items()
+        if isinstance(value, msgspec.Struct) or (isinstance(value, bytes) and len(value) > 40)
+    ]
+    talker: Talker = eval(first, dict(names))
+    known, before, lines = _Names(talker, names), talker.state(), [first]
+    for line in events:
+        event = line
+        if at := _TIME.match(line):
+            talker.now = float(at[2]) + (talker.now if at[1] == "+" else 0.0)
+            event = line[at.end() :]
+        try:
+            came = shown(eval(event, {}, known))
+        except PosseError as error:
+            came = f"raises {type(error).__name__}: {error}"
+        after = talker.state()
+        changed = _changed(before, after)
+        before = after
+        came += f" {{{' '.join(changed)}}}" if changed else ""
+        came = came.replace(__version__, "X.Y.Z")
+        lines.append(f"{line} -> {came.strip()}" if came else line)
+    return lines
+
+
+def _changed(
+    before: Mapping[Any, object], after: Mapping[Any, object], head: str = ""
+) -> list[str]:
+    """What differs, as `key=value`; of tables the rows, and `-` for one that is gone."""
+    changes = []
+    for key in {**before, **after}:
+        old, new = before.get(key, "-"), after.get(key, "-")
+        if isinstance(old, dict) and isinstance(new, dict):
+            changes += _changed(old, new, f"{head}{key}.")
+        elif old != new:
+            changes.append(f"{head}{key}={new}")
+    return changes
+
+
+def shown(came: object) -> str:
+    """Effects as a conversation shows them, or what else came; nothing for None."""
+    if came is None or came == []:
+        return ""
+    if not isinstance(came, list | tuple) or isinstance(came[0], int):
+        return _value(came)
+    texts = [e.text for e in came if isinstance(e, LogLine)]
+    parts: list[str] = []
+    for effect in came:
+        parts.append(_effect(effect, texts))
+    return " | ".join(parts)
+
+
+def _effect(effect: object, texts: list[str]) -> str:
+    match effect:
+        case LogLine(level, text):
+            return f"{logging.getLevelName(level).lower()}: {text}"
+        case Fail(reason, kind):
+            return f"fail: {reason}" + ("" if kind is RunFailed else f" ({kind.__name__})")
+        case msgspec.Struct():
+            return _struct(effect, texts)
+        case _:
+            return _value(effect)
+
+
+def _struct(struct: msgspec.Struct, texts: list[str]) -> str:
+    """Its fields up to the last that differs from its default."""
+    fields, values, last = [], [], 0
+    for field in msgspec.structs.fields(type(struct)):
+        value = getattr(struct, field.name)
+        values.append(value)
+        fields.append(_value(value, texts))
+        if not field.required and (
+            value == field.default
+            or (field.default_factory is not msgspec.NODEFAULT and value == field.default_factory())
+        ):
+            continue
+        last = len(fields)
+    return f"{type(struct).__name__}({', '.join(fields[:last])})"
+
+
+def _name_of(value: object) -> str:
+    return next(
+        (name for known, name in _NAMED if type(known) is type(value) and known == value), ""
+    )
+
+
+def _value(value: object, texts: Sequence[str] = ()) -> str:
+    match value:
+        case msgspec.Struct() | bytes() if name := _name_of(value):
+            return name
+        case msgspec.Struct():
+            return _struct(value, list(texts))
+        case bytes() if len(value) > 40:
+            return f"<{len(value)} bytes>"
+        case float():
+            return f"{value:g}" if value < 1e6 else repr(value)
+        case str() if any(value in text for text in texts) and len(value) > 20:
+            return "…"  # the log has it
+        case type():
+            return value.__name__
+        case _:
+            return repr(value)
