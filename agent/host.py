@@ -95,7 +95,8 @@ class AgentHost:
         if not self.field or isinstance(setup.arms, int):
             return None
         ledger = self.sources.spending(setup.arms, setup.base, self.rank)
-        return head_of(ledger, self.sources.signer(0, setup.signed_name))
+        signer = self.sources.signer(0, setup.signed_name)
+        return head_of(ledger, signer, self.sources.randbits)
 
     def knows(self, frame: bytes) -> bool:
         """Whether the coordinator's frame is for this host, not for the process around it."""

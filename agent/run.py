@@ -125,6 +125,7 @@ class AgentRun:
         self._stamp = chance.sources.stamp
         self._resources = chance.sources.resources
         self._signer_of = chance.sources.signer
+        self._randbits = chance.sources.randbits
         self._resources.begin()
         self._complaints: Counter[int] = Counter()
         self._shown: set[int] = set()
@@ -389,7 +390,7 @@ class AgentRun:
         if self.field:
             spent = total_cost(self.account.releases, self._setup.reward_claim.delta)
             signer = self._signer_of(0, self._setup.signed_name)
-            if (head := head_of(self._spending, signer)) is not None:
+            if (head := head_of(self._spending, signer, self._randbits)) is not None:
                 self.say(head)
         self.account.lifetime = self._spending.end(spent)
         # in the field an agent's account stays on its machine

@@ -3,7 +3,6 @@
 Its tables are what the entries add up to, by run and by arm, so that a question does not read all.
 """
 
-import os
 import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
@@ -76,14 +75,14 @@ class Entries:
         self._db.execute("UPDATE runs SET ended = ?, spent = ? WHERE run = ?", (at, spent, run))
         chain.add(self._db, "end", run, at, spent)
 
-    def tell(self) -> tuple[int, bytes]:
+    def tell(self, salt: bytes) -> tuple[int, bytes]:
         """Somebody else is told the head; how often that was so, and the last heads told.
 
-        The entry has random bytes: so nobody finds out what a head is of, and of two copies of a
-        ledger each has its own.
+        The entry has `salt`, random bytes: so nobody finds out what a head is of, and of two copies
+        of a ledger each has its own.
         """
         (before,) = self._db.execute("SELECT COALESCE(MAX(number), 0) FROM told").fetchone()
-        at = chain.add(self._db, "tell", before + 1, os.urandom(control.HEAD_BYTES))
+        at = chain.add(self._db, "tell", before + 1, salt)
         self._db.execute("INSERT INTO told VALUES (?, ?)", (before + 1, at.number))
         heads = self._db.execute(
             "SELECT hash FROM told JOIN chain ON told.entry = chain.number WHERE told.number > ?"

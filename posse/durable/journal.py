@@ -43,7 +43,7 @@ from posse.gates.signatures import SignedRegister
 
 T = TypeVar("T")
 
-FORMAT = 9
+FORMAT = 10
 """The version of the file's content."""
 
 _SCHEMA = """

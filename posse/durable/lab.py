@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from posse.arms import Arms
 from posse.arms.csv import Content, Csv, CsvInSlots
 from posse.arms.persons import Rows
-from posse.durable.ledger import Ledger, now
+from posse.durable.ledger import Ledger
 from posse.errors import DiskTrouble, PosseError
 from posse.gates.files import require_files
 from posse.hosts.spending import RowsByArm, SpendingRequest
@@ -95,9 +95,9 @@ class LabLedger(Ledger):
             self._recognise(self._content)
             before = (0,) * len(pulls) if not run else _ENTERED[self._key(task)][1]
             if not run:
-                facts = now(), f"lab: {task.says}", task.rank, task.agents, None, None
+                facts = self._now(), f"lab: {task.says}", task.rank, task.agents, None, None
                 run = self._entries.begin(facts, b"", b"")
-                self._entries.end(run, now(), None)
+                self._entries.end(run, self._now(), None)
             for arm, (first, last) in enumerate(zip(before, pulls, strict=True)):
                 if last > first and not self._replace:
                     rows = np.arange(last) if self._usable is None else self._usable[arm]
@@ -108,11 +108,11 @@ class LabLedger(Ledger):
         return run
 
     def __getstate__(self) -> Any:
-        return self._asked, self._data, {name: getattr(self, name) for name in _STATE}
+        return self._asked, self._data, self._wall, {name: getattr(self, name) for name in _STATE}
 
     def __setstate__(self, state: Any) -> None:
-        path, data, values = state
+        path, data, wall, values = state
         require_files(path, data)
-        self.__init__(path, data)  # type: ignore[misc]
+        self.__init__(path, data, wall)  # type: ignore[misc]
         for name in _STATE:
             setattr(self, name, values[name])

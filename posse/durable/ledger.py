@@ -15,7 +15,7 @@ import os
 import sqlite3
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -56,8 +56,14 @@ _CHUNK = 1 << 20
 _SURPRISING = 8.0
 """Bits of two equal logs beyond which one is taken for a copy of the other."""
 
+Wall = Callable[[], float]
+"""The date and time, in seconds since 1970."""
+
 _PAUSE = 0.02
 """Seconds after which a ledger that another process holds is asked for again."""
+
+
+_State = tuple[Path, Path | None, Wall, int, RowsByArm, NDArray[np.int64], bool]
 
 
 class Ledger(Spending):
@@ -72,9 +78,10 @@ class Ledger(Spending):
     _tries = 10
     """How often a ledger is asked for: who looks what a run left behind holds it for a moment."""
 
-    def __init__(self, path: Path, data: Path | None = None) -> None:
+    def __init__(self, path: Path, data: Path | None = None, wall: Wall = time.time) -> None:
         self._asked = self._path = path
         self._data = data
+        self._wall = wall
         self._run = 0
         self._noted: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self._rows: RowsByArm = None
@@ -84,15 +91,14 @@ class Ledger(Spending):
         self._columns = LogColumns()
         """Whether each reward is a new row, one after those of the runs before."""
 
-    def __getstate__(self) -> tuple[Path, Path | None, int, RowsByArm, NDArray[np.int64], bool]:
-        return self._asked, self._data, self._run, self._rows, self._noted, self._live
+    def __getstate__(self) -> _State:
+        where = self._asked, self._data, self._wall
+        return *where, self._run, self._rows, self._noted, self._live
 
-    def __setstate__(
-        self, state: tuple[Path, Path | None, int, RowsByArm, NDArray[np.int64], bool]
-    ) -> None:
-        path, data, run, rows, noted, live = state
+    def __setstate__(self, state: _State) -> None:
+        path, data, wall, run, rows, noted, live = state
         require_files(path, data)
-        self.__init__(path, data)  # type: ignore[misc]
+        self.__init__(path, data, wall)  # type: ignore[misc]
         self._noted, self._live = noted, live
         if run:
             self.go_on(run, rows)
@@ -130,7 +136,7 @@ class Ledger(Spending):
                     "programme: declare it for rewards that no run has used"
                 )
             self._db.execute("BEGIN IMMEDIATE")
-            declare(self._db, now(), costs)
+            declare(self._db, self._now(), costs)
             self._db.execute("COMMIT")
         self._close()
 
@@ -144,7 +150,7 @@ class Ledger(Spending):
 
     def _enter(self, task: SpendingRequest) -> None:
         self._run = self._entries.begin(
-            (now(), task.says, task.rank, task.agents, task.epsilon, task.claim.delta),
+            (self._now(), task.says, task.rank, task.agents, task.epsilon, task.claim.delta),
             b"" if task.epsilon is None else msgspec.msgpack.encode(task.claim.cost),
             task.name or b"",
         )
@@ -196,7 +202,7 @@ class Ledger(Spending):
     def end(self, spent: float | None) -> str:
         try:
             self._db.execute("BEGIN IMMEDIATE")
-            self._entries.end(self._run, now(), spent)
+            self._entries.end(self._run, self._now(), spent)
             self._db.execute("COMMIT")
             if self._path.with_name(persons.NAME).exists():
                 self._persons().end(
@@ -213,20 +219,20 @@ class Ledger(Spending):
             self._run = 0
             self._close()
 
-    def tell(self, *, really: bool) -> LedgerHeads | None:
+    def tell(self, salt: bytes, *, really: bool) -> LedgerHeads | None:
         if not really:
             return None
         if self._run:
-            return self._told()
+            return self._told(salt)
         with self._opened():
-            told = self._told()
+            told = self._told(salt)
         self._close()
         return told
 
-    def _told(self) -> LedgerHeads:
+    def _told(self, salt: bytes) -> LedgerHeads:
         try:
             self._db.execute("BEGIN IMMEDIATE")
-            number, heads = self._entries.tell()
+            number, heads = self._entries.tell(salt)
             self._db.execute("COMMIT")
         except sqlite3.Error as error:
             raise self._unwritable(error) from None
@@ -234,6 +240,10 @@ class Ledger(Spending):
 
     def leave(self) -> None:
         self._close()
+
+    def _now(self) -> str:
+        """The date and time, as ledgers have them."""
+        return datetime.fromtimestamp(self._wall(), UTC).strftime("%Y-%m-%d %H:%M:%S")
 
     def _recorded(self, arms: int) -> NDArray[np.int64]:
         """How many rewards of each arm this run used, by the ledger."""
@@ -653,8 +663,3 @@ def _is_mounted(path: Path) -> bool:
         return False
     name = str(path).replace("\\", "\\134").replace(" ", "\\040")
     return any(line.split(" ")[4:5] == [name] for line in mounts.splitlines())
-
-
-def now() -> str:
-    """The date and time, as ledgers have them."""
-    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")

@@ -237,9 +237,9 @@ class RecordedSpending(Spending):
         if not self._journal.repeats:
             self._spending.uses(pulls)
 
-    def tell(self, *, really: bool) -> LedgerHeads | None:
+    def tell(self, salt: bytes, *, really: bool) -> LedgerHeads | None:
         """See `Spending`; a replay tells what was told, wherever the ledger is by now."""
-        told: Any = self._journal.asked(lambda: self._spending.tell(really=really))()
+        told: Any = self._journal.asked(lambda: self._spending.tell(salt, really=really))()
         return told and (str(told[0]), int(told[1]), bytes(told[2]))
 
     def end(self, spent: float | None) -> str:

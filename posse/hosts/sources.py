@@ -56,6 +56,7 @@ class Sources:
 
     `clock`     a steady clock, in nanoseconds
     `stamp`     the clock for delays, stamped on frames, in nanoseconds; 0 if nobody measures them
+    `wall`      the date and time, in seconds since 1970, for ledgers
     `randbits`  that many random bits from the operating system, for the field
     `noise`     makes the field's noise; the lab's noise follows from the seed
     `arms`      builds an agent's arms, or those that all share
@@ -81,6 +82,7 @@ class Sources:
     randbits: Callable[[int], int]
     noise: Callable[[], Noise]
     arms: Callable[[ArmsSpec, ArmsContext], Arms]
+    wall: Callable[[], float] = lambda: 0.0
     resources: ResourceMeter = NO_RESOURCES
     signer: Callable[[int, bytes], Signer | None] = lambda agents, name: None
     spending: Callable[[ArmsSpec, str, int], Spending] = keep_none

@@ -1,5 +1,7 @@
 """The interface to the ledger of what a run's rewards cost in privacy."""
 
+from collections.abc import Callable
+
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
@@ -84,10 +86,11 @@ class Spending:
         `PosseError` if that fails; then nothing may be told.
         """
 
-    def tell(self, *, really: bool) -> LedgerHeads | None:
+    def tell(self, salt: bytes, *, really: bool) -> LedgerHeads | None:
         """Where the ledger is, for somebody else to keep; it is entered that this was told.
 
-        None if there is no ledger, or nobody is `really` told.
+        `salt` has `HEAD_BYTES` random bytes, which go into it. None if there is no ledger, or
+        nobody is `really` told.
         """
         return None
 
@@ -102,9 +105,12 @@ class Spending:
         """Let the next run have the ledger; this one, which has begun, stays without an end."""
 
 
-def head_of(ledger: Spending, signer: Signer | None) -> LedgerHead | None:
+def head_of(
+    ledger: Spending, signer: Signer | None, randbits: Callable[[int], int]
+) -> LedgerHead | None:
     """What an agent that signs says of its ledger; None if it has none, or does not sign."""
-    told = ledger.tell(really=signer is not None)
+    salt = randbits(8 * HEAD_BYTES).to_bytes(HEAD_BYTES, "little")
+    told = ledger.tell(salt, really=signer is not None)
     if told is None or signer is None:
         return None
     name, number, heads = told

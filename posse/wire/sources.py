@@ -1,11 +1,12 @@
 """The sources that this machine hands to its hosts; see `posse.hosts.sources`."""
 
 from collections.abc import Callable
+from functools import partial
 
 from posse.arms import ArmsSpec, RealArms
 from posse.arms.csv import CsvArms
 from posse.durable.lab import LabLedger
-from posse.durable.ledger import Ledger
+from posse.durable.ledger import Ledger, Wall
 from posse.hosts.sources import NO_RESOURCES, ResourceMeter, Sources
 from posse.hosts.spending import NOT_KEPT, Spending
 from posse.protocol.signing import Signer
@@ -24,13 +25,14 @@ def of_this_machine(
     return Sources(
         clock=world.monotonic_ns,
         stamp=stamp,
+        wall=world.wall,
         randbits=world.randbits,
         noise=world.noise,
         arms=world.arms,
         resources=resources,
         signer=signer,
-        spending=_ledger,
-        entering=_lab_ledger,
+        spending=partial(_ledger, world.wall),
+        entering=partial(_lab_ledger, world.wall),
     )
 
 
@@ -39,11 +41,17 @@ def ahead_by(offset: int, clock: Callable[[], int]) -> Callable[[], int]:
     return (lambda: clock() + offset) if offset else clock
 
 
-def _ledger(arms: ArmsSpec, base: str, rank: int) -> Spending:
+def _ledger(wall: Wall, arms: ArmsSpec, base: str, rank: int) -> Spending:
     """The ledger beside an agent's data; simulated rewards cost nothing and have none."""
-    return Ledger(*arms.ledger(base, rank)) if isinstance(arms, RealArms) else NOT_KEPT
+    if not isinstance(arms, RealArms):
+        return NOT_KEPT
+    path, data = arms.ledger(base, rank)
+    return Ledger(path, data, wall)
 
 
-def _lab_ledger(arms: ArmsSpec, base: str, rank: int) -> Spending:
+def _lab_ledger(wall: Wall, arms: ArmsSpec, base: str, rank: int) -> Spending:
     """The ledger beside a log; nobody knows what the user's own arms are in the lab."""
-    return LabLedger(*arms.ledger(base, rank)) if isinstance(arms, CsvArms) else NOT_KEPT
+    if not isinstance(arms, CsvArms):
+        return NOT_KEPT
+    path, data = arms.ledger(base, rank)
+    return LabLedger(path, data, wall)

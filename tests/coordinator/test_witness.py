@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from secrets import randbits
 from typing import Any
 
 import msgspec
@@ -29,7 +30,7 @@ KEYS = [b"key of 0", b"key of 1"]
 def told_by(data: Path, rank: int = 0) -> control.LedgerHead:
     """What an agent that is about to use this log says of its ledger."""
     ledger = Ledger(data.with_name(f"{data.name}.ledger").resolve(), data.resolve())
-    head = head_of(ledger, SIGNERS[rank])
+    head = head_of(ledger, SIGNERS[rank], randbits)
     assert head is not None
     return head
 
@@ -123,7 +124,7 @@ def test_a_replay_after_a_kill_tells_the_same(log: Path, path: Path, tmp_path: P
 
     journal, spending = begun()
     journal.begin(0)
-    told = head_of(spending, SIGNERS[0])
+    told = head_of(spending, SIGNERS[0], randbits)
     assert told is not None
     journal.commit()
     journal.close()
@@ -132,14 +133,14 @@ def test_a_replay_after_a_kill_tells_the_same(log: Path, path: Path, tmp_path: P
     assert take(path, told_by(log)) == ""
     journal, spending = begun()
     with journal.replay():
-        again = head_of(spending, SIGNERS[0])
+        again = head_of(spending, SIGNERS[0], randbits)
         assert again == told
         # posse replay may have no keys, and reads the same answers
         assert not journal.repeats
     journal.close()
     journal, spending = begun()
     with journal.replay():
-        assert head_of(spending, None) is None
+        assert head_of(spending, None, randbits) is None
         assert not journal.repeats
     journal.close()
 
@@ -154,7 +155,7 @@ def test_within_a_run_the_open_ledger_tells(log: Path, path: Path) -> None:
     assert take(path, told_by(log)) == ""
     run = Run(log, task())
     run.uses(2, 1)
-    told = head_of(run.ledger, SIGNERS[0])
+    told = head_of(run.ledger, SIGNERS[0], randbits)
     assert told is not None
     assert take(path, told) == ""
     run.ends()

@@ -4,6 +4,7 @@ import os
 import pickle
 import subprocess
 import sys
+import time
 from collections import Counter, defaultdict, deque
 from dataclasses import replace
 from pathlib import Path
@@ -228,8 +229,8 @@ def test_a_checkpoint_of_an_older_version_is_refused_in_a_sentence() -> None:
 
 
 def test_a_ledger_that_is_gone_is_not_made(tmp_path: Path) -> None:
-    outside = {"ledger": tmp_path / "made.ledger"}
-    ledger = Ledger(outside["ledger"])
+    ledger = Ledger(tmp_path / "made.ledger")
+    outside = {"ledger": tmp_path / "made.ledger", "wall": time.time}
     ledger._run = 1
     with pytest.raises(NotPlain, match=r"made\.ledger cannot be written: No such file"):
         read(written(ledger, outside), outside)
@@ -241,11 +242,11 @@ def test_a_checkpoint_names_no_file(tmp_path: Path) -> None:
     path = tmp_path / "places.sqlite"
     path.write_bytes(b"precious")
     rows, no = ["array", "<i8", [0], "C", b""], None
-    held = ["posse.durable.ledger.Ledger", ["tuple", str(path), no, 1, no, rows, False]]
+    held = ["posse.durable.ledger.Ledger", ["tuple", str(path), no, no, 1, no, rows, False]]
     context = ["dict", "rank", 0, "agents", 1, "run", 0, "seed", 0, "base", str(tmp_path)]
     for document in (
         held,
-        ["posse.durable.lab.LabLedger", ["tuple", str(path), no, ["dict"]]],
+        ["posse.durable.lab.LabLedger", ["tuple", str(path), no, no, ["dict"]]],
         ["posse.durable.persons.OwnArmsPersons", str(path), "a", b"", 1, no],
         ["posse.durable.recording.RecordedArms", ["tuple", no, no, context, no, no]],
         ["posse.durable.recording.RecordedLive", ["tuple", no, no, context, b"", no, no]],

@@ -63,6 +63,6 @@ def test_an_agent_that_tells_of_no_ledger_is_named(
     warning = "agents 0, 1, 2, 3 told of no ledger"
     assert run(spec, folder).error is None
     assert warning not in caplog.text
-    monkeypatch.setattr(host, "head_of", lambda ledger, signer: None)
+    monkeypatch.setattr(host, "head_of", lambda ledger, signer, randbits: None)
     assert run(spec, folder).error is None
     assert warning in caplog.text

@@ -1,14 +1,22 @@
 """Simulated runs of the field: what must hold of ledgers and noise, and that a breach is seen."""
 
+import math
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from posse.agent.host import AgentHost
+from posse.api import serve
 from posse.durable.ledger import Ledger
 from posse.durable.recording import RecordedNoise
+from posse.engines.simulated.cluster import SimulatedCluster
 from posse.protocol.machine import COORDINATOR
 from posse.testing.simulator.check import attempt
-from posse.testing.simulator.faults import InjectedFault
-from posse.testing.simulator.field import SYSTEMS, field_plan
+from posse.testing.simulator.faults import InjectedFault, Nemesis
+from posse.testing.simulator.field import SYSTEMS, field_plan, write_logs
 
 
 @pytest.mark.parametrize(
@@ -50,3 +58,31 @@ def test_rewards_that_are_not_in_the_ledger_are_found(monkeypatch: pytest.Monkey
     monkeypatch.setattr(Ledger, "uses", lambda self, pulls: None)
     trial = attempt(field_plan("private-ucb"), 5, [])
     assert {v.invariant for v in trial.violations} == {"a ledger has what was spent"}
+
+
+def test_a_seed_with_keys_repeats_every_byte(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What agents tell of their ledgers, too: of random bytes, and of dates; and after a kill."""
+    sent: list[list[tuple[str, int, int, bytes]]] = []
+    note = SimulatedCluster._note
+
+    def noting(cluster: SimulatedCluster, *what: Any) -> None:
+        sent[-1].append(what)
+        note(cluster, *what)
+
+    monkeypatch.setattr(SimulatedCluster, "_note", noting)
+    # the name of a ledger has its folder in it
+    monkeypatch.setattr(tempfile, "mkdtemp", lambda *given: str(tmp_path / "all"))
+    for at in (1_700_000_000.25, 1_800_000_000.5):
+        monkeypatch.setattr(time, "time", lambda at=at: at)
+        (tmp_path / "all").mkdir(mode=0o700)
+        sent.append([])
+        cluster = SimulatedCluster(field_plan("private-ucb"), 5, serve, keyed=True)
+        write_logs(cluster)
+        Nemesis(cluster, [InjectedFault(what="kill", after=100, ends=(1,), lasts=0.5)])
+        cluster.run(math.inf)
+        cluster.close()
+        assert [process.code for process in cluster.ended if process.code] == []
+    assert sum(b"LedgerHead" in data for *_, data in sent[0]) > 2 * cluster.plan.spec.agents.count
+    assert sent[0] == sent[1]
