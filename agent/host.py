@@ -16,10 +16,10 @@ from posse.agent.run import AgentRun
 from posse.arms import Arms
 from posse.errors import PosseError
 from posse.hosts.agent_setup import AgentSetup
+from posse.hosts.effects import AgentHostEffect
 from posse.hosts.endpoint import BETWEEN_RUNS, Endpoint, blamed_peer
 from posse.hosts.sources import Chance, Sources
 from posse.hosts.spending import head_of
-from posse.measure.account import Account
 from posse.protocol import control
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import COORDINATOR, Received
@@ -49,15 +49,15 @@ _KEPT = 128
 class AgentHost:
     """A configured agent: it begins runs and hands each run its frames.
 
-    `outbox` holds frames to be carried, as (target, frame), oldest first; a target is a rank,
-    `COORDINATOR` or `NEIGHBOURS`.
+    The engine carries out the effects that each event returns, `ready` first.
     """
 
     def __init__(self, setup: AgentSetup, rank: int, sources: Sources) -> None:
         self.setup = setup
         self.rank = rank
         self.field = setup.mode == "field"
-        self.outbox: list[tuple[int, bytes]] = []
+        self._effects: list[AgentHostEffect] = []
+        """Those of the event under way, which returns them."""
         self.sources = sources = sources.coarse() if self.field else sources
         self._stepped, self._arrived = sources.stepped, sources.arrived
         self._system = get_system(setup.system)
@@ -70,7 +70,6 @@ class AgentHost:
         self._endpoint = self._new_endpoint(BETWEEN_RUNS)
         self.run: AgentRun | None = None
         """The current run, or the last one; None before the first."""
-        self._shown = False
         self._early: list[tuple[int | None, bytes]] = []
         self._early_kept: dict[int, tuple[int, int]] = {}
         """By neighbour: the run of its frames in `_early`, and their bytes."""
@@ -85,9 +84,19 @@ class AgentHost:
             )
         if self.field and (load := self._system.agent.load) is not None:
             load(self._parameters, sources.noise())
+
+    def ready(self) -> Sequence[AgentHostEffect]:
+        """Say that this agent is ready for a run."""
         if (head := self._ledger_head()) is not None:
-            self.say(head)
-        self.say(control.Ready())
+            self._say(head)
+        return self.say(control.Ready())
+
+    def _take_effects(self) -> Sequence[AgentHostEffect]:
+        if not self._effects:
+            return ()
+        effects = self._effects.copy()
+        self._effects.clear()  # its endpoints and runs have the same list
+        return effects
 
     def _ledger_head(self) -> control.LedgerHead | None:
         """Where the ledger of this agent's rewards is; None without keys or a ledger."""
@@ -165,35 +174,44 @@ class AgentHost:
         """The delays of the frames that this agent received in this run; see `Endpoint`."""
         return sum(self._endpoint.delays.values(), Counter())
 
-    def take_gone(self) -> list[int]:
-        """Return the peers lost since the last call."""
-        if self.run is None or not self.run.gone:
-            return []
-        gone, self.run.gone = self.run.gone, []
-        return gone
-
     def defect(self, error: BaseException) -> str:
         """The sentence for users about an error that this host raised."""
         machine = self.run.machine if self.run is not None else self._system.agent.make
         return defect.report(f"agent {self.rank}", error, machine)
 
-    def step(self) -> None:
+    def step(self) -> Sequence[AgentHostEffect]:
         """Carry out the order under way (clocks `slots` and `wall`)."""
         if self._stepped is not None:
             self._stepped()
         if self.run is not None:
             self.run.pace.step()
+        return self._take_effects()
 
-    def say(self, message: Message) -> None:
+    def say(self, message: Message) -> Sequence[AgentHostEffect]:
         """Send the coordinator a message of the control plane."""
+        self._say(message)
+        return self._take_effects()
+
+    def fail(self, message: Message) -> Sequence[AgentHostEffect]:
+        """As `say` after an error: other effects are dropped, as a journal may lack their cause."""
+        self._effects.clear()
+        return self.say(message)
+
+    def _say(self, message: Message) -> None:
         self._endpoint.send(COORDINATOR, message, self._now)
 
-    def receive(self, sender: int | None, frame: bytes, arrived: int = 0) -> None:
+    def receive(
+        self, sender: int | None, frame: bytes, arrived: int = 0
+    ) -> Sequence[AgentHostEffect]:
         """Take one frame; refuse and count it if the peer did something wrong.
 
         `sender` is the peer as the transport knows it, None if it does not. `arrived` is the value
         of `stamp` when the frame arrived, 0 if that is now.
         """
+        self._receive(sender, frame, arrived)
+        return self._take_effects()
+
+    def _receive(self, sender: int | None, frame: bytes, arrived: int = 0) -> None:
         if self._arrived is not None:
             arrived = self._arrived(arrived)
         endpoint, run = self._endpoint, self.run
@@ -209,13 +227,15 @@ class AgentHost:
             else:
                 run.refuse(error, blamed_peer(sender, frame))
 
-    def receive_all(self, frames: Sequence[tuple[int | None, bytes, int]]) -> None:
+    def receive_all(
+        self, frames: Sequence[tuple[int | None, bytes, int]]
+    ) -> Sequence[AgentHostEffect]:
         """As `receive` for each frame; only the last may complete the `awaited` messages."""
         endpoint, run = self._endpoint, self.run
         if run is None or len(frames) < 2 or self._arrived is not None:
             for sender, frame, arrived in frames:
-                self.receive(sender, frame, arrived)
-            return
+                self._receive(sender, frame, arrived)
+            return self._take_effects()
         heard: list[Received] = []
         last = 0.0
         for sender, frame, arrived in frames:
@@ -232,24 +252,16 @@ class AgentHost:
             except RemoteProtocolError as error:
                 run.refuse(error, blamed_peer(sender, frame))
         run.hear(heard, last)
+        return self._take_effects()
 
-    def hear(self, heard: Sequence[Received], now: float) -> None:
+    def hear(self, heard: Sequence[Received], now: float) -> Sequence[AgentHostEffect]:
         """Take decoded messages from hosts in this process; the last was sent at `now`.
 
         There are at most as many as are `awaited`, if any are.
         """
         if self.run is not None:
             self.run.hear(heard, now)
-
-    def take_ledger(self) -> Account | None:
-        """In the field: the account of a run that has ended since the last call, else None.
-
-        It is shown on this machine and sent nowhere.
-        """
-        if not self.field or self.run is None or not self.run.over or self._shown:
-            return None
-        self._shown = True
-        return self.run.account
+        return self._take_effects()
 
     @property
     def _now(self) -> float:
@@ -284,20 +296,22 @@ class AgentHost:
     def _begin(self, number: int, begin: control.Begin) -> None:
         if self.field and self.run is not None:
             raise PosseError(ONE_RUN)
-        self.run, self._shown = None, False  # an error from here on belongs to the new run
+        self.run = None  # an error from here on belongs to the new run
         self._endpoint = self._new_endpoint(number)
         chance = Chance(self.sources, self.field, begin.seed, begin.run, self.rank)
         own, self._own_arms = self._own_arms, None
         if (begin.seed, begin.run) != (0, 0):
             own = None  # they were built for run 0
-        self.run = AgentRun(self.setup, self._system, self._parameters, self._endpoint, chance, own)
+        self.run = AgentRun(
+            self.setup, self._system, self._parameters, self._endpoint, chance, own, self._effects
+        )
         self.run.pace.start()
         early, self._early, self._early_kept = self._early, [], {}
         refused, self._refused_early = self._refused_early, Counter()
         for sender, frame in early:
             header = read_header(frame)
             if header.run == number:
-                self.receive(sender, frame)
+                self._receive(sender, frame)
             else:  # a neighbour can be in the next run, but in no later one
                 refused[header.source] += 1
         for source, count in sorted(refused.items()):
@@ -310,6 +324,6 @@ class AgentHost:
             peers=self._peers,
             codec=self._codec,
             stamp=self.sources.stamp,
-            outbox=self.outbox,
-            near=self.sources.near,
+            effects=self._effects,
+            together=self.sources.together,
         )

@@ -1,7 +1,7 @@
 """An agent's process: one loop between its sockets, its joining machine and its host."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -34,6 +34,7 @@ from posse.live.service import hush
 from posse.log import LOG
 from posse.measure.numbers import named
 from posse.protocol import control
+from posse.protocol.errors import LocalProtocolError
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.message import Message
 from posse.system import get_system
@@ -177,14 +178,16 @@ class AgentProcess:
                 return
             # the coordinator drops an agent that failed: it cannot resume
             self._journal.remove()
-        if self.host is not None:
-            self.host.outbox.clear()  # the journal may lack what led to these
         if self.joining.belongs:
             if self._field:  # the reason may quote rewards
                 reason = f"agent {self.joining.rank} cannot go on; its own log says why"
             with suppress(RunFailed):  # the link may take no more
                 lines = (printable(line, 4000) for line in reason[:4000].split("\n"))
-                self._send_message(control.Failed("\n".join(lines), mistake and not self._field))
+                failed = control.Failed("\n".join(lines), mistake and not self._field)
+                if self.host is None:
+                    self._send_message(failed)
+                else:
+                    self._carry(self.host, self.host.fail(failed))
 
     # --- the loop --------------------------------------------------------------------------------
 
@@ -222,11 +225,11 @@ class AgentProcess:
     def _step(self, host: AgentHost) -> None:
         until = self._now() + _LISTEN_SECONDS
         for _ in range(_LISTEN_EVERY):
-            host.step()
+            to_carry_out = host.step()
             self._acted()
-            if host.outbox or not host.busy or self._now() >= until:
+            self._carry(host, to_carry_out)
+            if to_carry_out or not host.busy or self._now() >= until:
                 break
-        self._flush(host)
         if self._uplink.line.session.crowded:
             self._restraint.check_soon()
             self._uplink.line.ask()
@@ -298,12 +301,7 @@ class AgentProcess:
         if host is None or not host.knows(frame):
             self._take_unread(frame)
             return
-        host.receive(COORDINATOR, frame)
-        for neighbour in host.take_gone():
-            self._drop_neighbour(neighbour)
-        self._flush(host)
-        if host.field and (ledger := host.take_ledger()) is not None:
-            self._site.run_ended(host.setup.reward_claim, ledger, host.delays)
+        self._carry(host, host.receive(COORDINATOR, frame))
 
     def _take_unread(self, frame: bytes) -> None:
         self._carry_out(self.joining.receive(frame, self._now()))
@@ -338,11 +336,11 @@ class AgentProcess:
         while listened < _LISTEN_EVERY and self._now() < until:
             frames = mesh.listen(host.awaited, host.slot, self._stamp)
             listened += len(frames) or _LISTEN_EVERY
-            host.receive_all(frames)
+            self._carry(host, host.receive_all(frames))
             if host.busy and not self._restraint.held:
-                host.step()
+                to_carry_out = host.step()
                 self._acted()
-            self._flush(host)
+                self._carry(host, to_carry_out)
             if not host.hears_neighbours_only:
                 return
 
@@ -350,8 +348,7 @@ class AgentProcess:
         assert self._mesh is not None
         for sender, frame in self._mesh.drain():
             if self.host is not None:
-                self.host.receive(sender, frame)
-                self._flush(self.host)
+                self._carry(self.host, self.host.receive(sender, frame))
 
     def _link_changed(self, neighbour: int, up: bool) -> None:
         """The connection to a neighbour was lost, or there is a new one."""
@@ -511,7 +508,7 @@ class AgentProcess:
                 journal.begin(self._beginning(setup))
             sources = record_sources(journal, sources, field=self._field)
         self.host = AgentHost(setup, rank, sources)
-        self._flush(self.host)
+        self._carry(self.host, self.host.ready())
 
     def _sources(self, setup: AgentSetup) -> Sources:
         """The host's clocks, randomness, arms and meters on this machine."""
@@ -553,17 +550,20 @@ class AgentProcess:
             else:
                 self._start(setup)
             assert self.host is not None
+            later: list[effects.AgentHostEffect] = []  # this agent's links are not up yet
             for recorded_input in inputs:
-                replay_input(recorded_input, self.host, self._line_to, self._take_unread)
-                self._flush(self.host)
+                again = replay_input(recorded_input, self.host, self._line_to, self._take_unread)
+                self._carry(self.host, [e for e in again if isinstance(e, effects.SendFrame)])
+                later += [e for e in again if not isinstance(e, effects.SendFrame)]
         journal.commit()  # what was signed again may leave now
         if self._mesh is not None:
             self._mesh.recovered()
+        self._carry(self.host, later)
 
     def _make_checkpoint(self, checkpoints: Checkpoints) -> None:
-        """Replace the journal's inputs by a checkpoint, if no frame waits to be sent."""
+        """Replace the journal's inputs by a checkpoint."""
         host, mesh, journal = self.host, self._mesh, self._journal
-        if host is not None and journal is not None and journal.beginning and not host.outbox:
+        if host is not None and journal is not None and journal.beginning:
             kept = host, mesh.state if mesh is not None else None
             named = outside_agent(journal, host.sources, host.setup, host.rank)
             checkpoints.make(kept, named, self._beginning(host.setup))
@@ -596,21 +596,29 @@ class AgentProcess:
 
     # --- sending ---------------------------------------------------------------------------------
 
-    def _flush(self, host: AgentHost) -> None:
-        if host.outbox:
-            links, journal = self._links, self._journal
-            if journal is not None and not journal.replaying:
-                journal.commit()  # before sessions number frames that may not leave yet
-            for target, frame in host.outbox:
-                links[target](frame)
-            host.outbox.clear()
+    def _carry(self, host: AgentHost, to_carry_out: Sequence[effects.AgentHostEffect]) -> None:
+        """Carry out effects of the host."""
+        links, journal = self._links, self._journal
+        if to_carry_out and journal is not None and not journal.replaying:
+            journal.commit()  # before sessions number frames that may not leave yet
+        for effect in to_carry_out:
+            match effect:
+                case effects.SendFrame(target, frame):
+                    links[target](frame)
+                case effects.PeerGone(rank):
+                    self._drop_neighbour(rank)
+                case effects.RunOver(account):
+                    self._site.run_ended(host.setup.reward_claim, account, host.delays)
+                case effects.HandMessage():
+                    raise LocalProtocolError("a message that is to be handed over in one process")
+                case _:
+                    assert_never(effect)
 
     def _send_message(self, message: Message) -> None:
         """Send the coordinator a message of joining, a link's state, or a failure."""
         of_one_connection = isinstance(message, control.OF_ONE_CONNECTION)
         if self.host is not None and not of_one_connection:
-            self.host.say(message)
-            self._flush(self.host)
+            self._carry(self.host, self.host.say(message))
             return
         frame = outside_runs(message, self.joining.rank)
         (self._uplink.say if of_one_connection else self._uplink.line.send)(frame)

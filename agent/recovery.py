@@ -1,6 +1,6 @@
 """How an agent that was killed and is started again returns to its state."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -9,6 +9,7 @@ from posse.agent.host import AgentHost
 from posse.durable.checkpoint import of_files, of_sources
 from posse.durable.journal import FRAME, STEPS, Input, Journal
 from posse.hosts.agent_setup import AgentSetup
+from posse.hosts.effects import AgentHostEffect
 from posse.hosts.sources import Sources
 from posse.protocol import control
 from posse.system import get_system
@@ -55,14 +56,16 @@ def replay_input(
     host: AgentHost,
     line_to: Callable[[int], Line],
     receive_unread: Callable[[bytes], object],
-) -> None:
+) -> Sequence[AgentHostEffect]:
     """Replay one input to an agent's host; `receive_unread` takes frames not for the host."""
     kind, end, data = recorded
-    if kind == FRAME:
-        if (frame := line_to(end).receive(data)) is not None:
-            host.receive(end, frame) if host.knows(frame) else receive_unread(frame)
-    elif kind == STEPS:
-        for _ in range(end):
-            host.step()
-    else:
-        host.say(control.Linked(end, bool(data)))
+    if kind == STEPS:
+        return [effect for _ in range(end) for effect in host.step()]
+    if kind != FRAME:
+        return host.say(control.Linked(end, bool(data)))
+    frame = line_to(end).receive(data)
+    if frame is not None and host.knows(frame):
+        return host.receive(end, frame)
+    if frame is not None:
+        receive_unread(frame)
+    return ()

@@ -20,6 +20,7 @@ from posse.clocks.virtual import Activity, VirtualPace
 from posse.errors import InputError
 from posse.gates.decode import Packed
 from posse.hosts.agent_setup import AgentSetup, check_told
+from posse.hosts.effects import AgentHostEffect, PeerGone, RunOver
 from posse.hosts.endpoint import NEIGHBOURS, Endpoint, no_link_error, unheard_error
 from posse.hosts.sources import Chance, FeaturesOf
 from posse.hosts.spending import NOT_KEPT, SpendingRequest, head_of
@@ -93,9 +94,8 @@ _TELLING = (Send, Broadcast, Disclose, Finish, Abort)
 class AgentRun:
     """Carries out the effects of an agent's machine, from `Begin` to `Stop`.
 
-    `gone` holds lost peers until the engine takes them (`AgentHost.take_gone`). `account` records
-    what the agent did; it leaves the agent only in the lab. `arms` are the agent's own, if they
-    were built before the run.
+    `account` records what the agent did; it leaves the agent only in the lab. `arms` are the
+    agent's own, if they were built before the run; `effects` is where effects are noted.
 
     Above 20 attributes: the machine's effects need one each.
     """
@@ -107,12 +107,13 @@ class AgentRun:
         parameters: Parameters,
         endpoint: Endpoint,
         chance: Chance,
-        arms: Arms | None = None,
+        arms: Arms | None,
+        effects: list[AgentHostEffect],
     ) -> None:
         self.rank = chance.rank
+        self._host_effects = effects
         self.field = chance.field
         self.over = False
-        self.gone: list[int] = []
         self._losses = 0
         self._ordered: set[tuple[int, ...]] = chance.once("ordered", set)
         self._setup = setup
@@ -169,7 +170,7 @@ class AgentRun:
             self._stop(now)
         elif isinstance(message, control.Gone):
             if not message.exhausted:
-                self.gone.append(message.agent)
+                self._host_effects.append(PeerGone(message.agent))
             self._losses += 1
             self._tell_of_others(PeerLost(message.agent), now)
         elif isinstance(message, control.Regroup):
@@ -396,6 +397,8 @@ class AgentRun:
         # in the field an agent's account stays on its machine
         for word in [control.Stopped()] if self.field else control.in_parts(self._report()):
             self.say(word)
+        if self.field:
+            self._host_effects.append(RunOver(self.account))
 
     def leave(self) -> None:
         """Give the run up, and the ledger with it."""

@@ -33,6 +33,7 @@ from posse.coordinator.host import CoordinatorHost
 from posse.coordinator.setups import agent_setups
 from posse.engines.processes import ProcessEngine
 from posse.hosts.agent_setup import AgentSetup
+from posse.hosts.effects import SendFrame
 from posse.plan import Plan, prepare
 from posse.topologies.graphs import ring
 from posse.wire.sources import of_this_machine
@@ -303,14 +304,10 @@ class HostActor:
     def __init__(self, setup: bytes, rank: int) -> None:
         carried = msgspec.msgpack.decode(setup, type=AgentSetup)
         self.host = AgentHost(carried, rank, of_this_machine(time.monotonic_ns))
-        self.host.outbox.clear()
 
     def take(self, frame: bytes) -> list[bytes]:
         """Hand over a frame from the coordinator; return the agent's frames."""
-        self.host.receive(-1, frame)
-        said = [frame for _, frame in self.host.outbox]
-        self.host.outbox.clear()
-        return said
+        return [sent.frame for sent in self.host.receive(-1, frame) if isinstance(sent, SendFrame)]
 
 
 class Ray:
@@ -429,13 +426,13 @@ def _carried(plan: Plan, up: Ray | Dask) -> float:
     host = CoordinatorHost(plan, network, 0, of_this_machine(time.monotonic_ns))
     asked: deque[tuple[int, Any]] = deque()
     began = time.perf_counter()
-    host.begin()
+    effects = [*host.begin()]
     while host.record is None:
-        asked += [(rank, up.ask(made[rank].take, frame)) for rank, frame in host.outbox]
-        host.outbox.clear()
+        for effect in effects:
+            if isinstance(effect, SendFrame):
+                asked.append((effect.target, up.ask(made[effect.target].take, effect.frame)))
         rank, answer = asked.popleft()
-        for frame in answer():
-            host.receive(rank, frame)
+        effects = [effect for frame in answer() for effect in host.receive(rank, frame)]
     return time.perf_counter() - began
 
 

@@ -66,12 +66,11 @@ loses it once only."""
 class CoordinatorHost:
     """The coordinator's side of one run: decodes agents' frames and runs the server's machine.
 
-    - `outbox`: frames to be carried, as (rank, frame), oldest first
     - `log`: the rows that the machine noted
     - `observe`: called with this host after each frame, for progress
 
-    The engine carries out what `receive` returns. For an agent that left it calls `lose`, or ends
-    the run.
+    The engine carries out the effects that each event returns. For an agent that left it calls
+    `lose`, or ends the run.
 
     Above 300 lines: it is all that an engine may ask of a run, and every message of control.
     """
@@ -88,7 +87,8 @@ class CoordinatorHost:
         self.plan = plan
         self.run = run
         spec = plan.spec
-        self.outbox: list[tuple[int, bytes]] = []
+        self._effects: list[HostEffect] = []
+        """Those of the event under way, which returns them."""
         self._told: set[int] = set()
         self.network = network
         self.observe = observe
@@ -106,8 +106,8 @@ class CoordinatorHost:
             peers=range(agents),
             codec=plan.coordinators_codec,
             stamp=sources.stamp,
-            outbox=self.outbox,
-            near=sources.near,
+            effects=self._effects,
+            together=sources.together,
             per_link=True,
         )
         self.refused = self._endpoint.refused
@@ -250,24 +250,35 @@ class CoordinatorHost:
 
     # --- what happens ----------------------------------------------------------------------------
 
-    def begin(self) -> None:
+    def begin(self) -> Sequence[HostEffect]:
         """Start the run."""
         self._server.tell(Started())
         self._server.send_to_all(control.Begin(self.plan.spec.seed, self.run))
         if self.attendance.verdict is not None:  # from `Started`, before agents had a run to stop
             self._server.send_to_all(control.Stop())
+        return self._take_effects()
 
-    def fire(self) -> None:
+    def _take_effects(self) -> Sequence[HostEffect]:
+        effects = self._effects.copy()
+        self._effects.clear()  # its endpoint has the same list
+        return effects
+
+    def fire(self) -> Sequence[HostEffect]:
         """Fire the timer: the time of `timer` has come."""
         self.sources.noted(FIRED, 0, b"")
         self._server.fire()
+        return self._take_effects()
 
     def put_off(self, seconds: float, not_before: float) -> None:
         """Postpone `timer` by the `seconds` that agents were away, at least to `not_before`."""
         self._server.timer = max(self._server.timer + seconds, not_before)
 
-    def lose(self, rank: int, why: str = "lost") -> None:
+    def lose(self, rank: int, why: str = "lost") -> Sequence[HostEffect]:
         """Go on without agent `rank`, or end the run; only if `outlives_agents`."""
+        self._lose(rank, why)
+        return self._take_effects()
+
+    def _lose(self, rank: int, why: str) -> None:
         self.sources.noted(LOST, rank, why.encode())
         attendance = self.attendance
         if rank in attendance.dismissed:
@@ -318,8 +329,8 @@ class CoordinatorHost:
         for rank, order in orders.items():
             self._server.send(rank, order)
 
-    def fall_silent(self, mute: Collection[int] = ()) -> bool:
-        """Handle a deadline without progress; False if the run can neither go on nor end in order.
+    def fall_silent(self, mute: Collection[int] = ()) -> Sequence[HostEffect] | None:
+        """Handle a deadline without progress; None if the run can neither go on nor end in order.
 
         If the run can go on without the agents that it waits for, they are lost. Of agents that may
         only be waiting for others, just those in `mute` are, which did not answer when asked for a
@@ -333,14 +344,14 @@ class CoordinatorHost:
             late = [rank for rank in late if rank in mute]
         if self.outlives_agents and late and (ended or len(late) < present):
             for rank in late:
-                self.lose(rank, "silent")
-            return True
+                self._lose(rank, "silent")
+            return self._take_effects()
         if not self._field or self.plan.system.end != "nothing" or ended:
-            return False
+            return None
         for rank in self.attendance.present():
             if self.attendance.verdict is None:
                 self._gone(PeerFinished(rank))
-        return self.attendance.verdict is not None
+        return self._take_effects() if self.attendance.verdict is not None else None
 
     def receive(self, rank: int, frame: bytes) -> Sequence[HostEffect]:
         """Take one frame from a joined agent; refuse and count it if the agent did something wrong.
@@ -374,12 +385,12 @@ class CoordinatorHost:
                 effects = (AgentLeft(rank, why),)
         self._server.next_turn()
         self.observe(self)
-        return effects
+        return [*self._take_effects(), *effects] if self._effects else effects
 
-    def hear(self, heard: Sequence[Received], now: float) -> None:
+    def hear(self, heard: Sequence[Received], now: float) -> Sequence[HostEffect]:
         """Take decoded messages from agents in this process (lab); the last was sent at `now`."""
         if self.attendance.verdict is not None:
-            return
+            return ()
         server = self._server
         for received in server.kept(heard):
             try:
@@ -388,6 +399,7 @@ class CoordinatorHost:
                 self._refuse(received.sender, error)
             server.next_turn()
             self.observe(self)
+        return self._take_effects()
 
     def reached(self, slot: float) -> None:
         """Note how far agents have come whom nothing but arrays moves (lab)."""
@@ -481,7 +493,7 @@ class CoordinatorHost:
         warning = _warning(f"{accusation}: {proven}")
         if not self.outlives_agents:
             return warning, AgentLeft(shown.about, f"{accusation}\n{proven}")
-        self.lose(shown.about, "equivocation")
+        self._lose(shown.about, "equivocation")
         return (warning,)
 
     def _checker(self) -> Signer | None:

@@ -29,7 +29,7 @@ from posse.hosts.status import CoordinatorStatus, Snapshot
 from posse.log import LOG
 from posse.measure.numbers import named
 from posse.protocol import control
-from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.message import Message
 from posse.protocol.wire import kind_of
@@ -211,11 +211,9 @@ class Hub:
         self.lobby.carry(host, self._now())
         try:
             if not begun:
-                host.begin()
-            self._flush()
+                self._carry_out(host.begin())
             for recorded in inputs:
-                replay_input(recorded, host, self.lobby.roster.members)
-                self._flush()
+                self._carry_out(replay_input(recorded, host, self.lobby.roster.members))
             self._until(lambda: host.complete)
         finally:
             self.lobby.release()
@@ -397,22 +395,7 @@ class Hub:
         """Hand the run's host a frame that an agent sent it."""
         self.frames += 1
         member.note(frame, now)
-        for effect in host.receive(member.rank, frame):
-            match effect:
-                case effects.MadeProgress():
-                    self._patience.moved(now)
-                case effects.LinkChanged(by, about, up):
-                    self._carry_out(self.lobby.linked(by, about, now, up=up))
-                case effects.AgentLeft(rank, why, kind):
-                    self._carry_out(self.lobby.quit(rank, why, now, kind))
-                case effects.KeepHead(rank, told):
-                    if why := self._keep_head(rank, told):
-                        LOG.warning("%s", why, extra={"about": "ledgers"})
-                case effects.LogLine(level, text, about):
-                    LOG.log(level, "%s", text, extra={"about": about})
-                case _:
-                    assert_never(effect)
-        self._flush()
+        self._carry_out(host.receive(member.rank, frame))
 
     def _connections(self) -> None:
         self._carry_out(self._connection_effects())
@@ -477,10 +460,21 @@ class Hub:
     def _carry_out(  # noqa: PLR0912  one for each effect
         self, to_carry_out: Iterable[effects.LobbyEffect]
     ) -> None:
-        """Carry out effects of the lobby."""
+        """Carry out effects of the lobby and of the run's host, then lose who does not read."""
         router, members = self._router, self.lobby.roster.members
         for effect in to_carry_out:
             match effect:
+                case effects.SendFrame(rank, frame):
+                    try:
+                        members[rank].line.send(frame)
+                    except PeerStalled as error:
+                        self._stalled.append((rank, str(error)))
+                case effects.MadeProgress():
+                    self._patience.moved(self._now())
+                case effects.LinkChanged(by, about, up):
+                    self._carry_out(self.lobby.linked(by, about, self._now(), up=up))
+                case effects.AgentLeft(rank, why, kind):
+                    self._carry_out(self.lobby.quit(rank, why, self._now(), kind))
                 case effects.Reply(peer, message):
                     self._reply(peer, message)
                 case effects.SendToAgent(rank, message):
@@ -497,15 +491,21 @@ class Hub:
                 case effects.Joined(arrived):
                     self.on_join(arrived)
                 case effects.KeepHead(rank, told):
-                    if why := self._keep_head(rank, told):
+                    if (why := self._keep_head(rank, told)) and self._host is None:
                         self._carry_out(self.lobby.quit(rank, why, self._now()))
+                    elif why:
+                        LOG.warning("%s", why, extra={"about": "ledgers"})
                 case effects.LogLine(level, text, about):
                     LOG.log(level, "%s", text, extra={"about": about})
                 case effects.Fail(reason, kind):
                     raise kind.from_reason(reason)
+                case effects.HandMessage():
+                    raise LocalProtocolError("a message that is to be handed over in one process")
                 case _:
                     assert_never(effect)
-        self._flush()
+        while self._stalled:
+            rank, why = self._stalled.pop(0)
+            self._carry_out(self.lobby.died(rank, why, self._now()))
 
     def _publish(self, now: float) -> None:
         """Replace `snapshot` by the status of now."""
@@ -536,25 +536,6 @@ class Hub:
         )
 
     # --- sending ---------------------------------------------------------------------------------
-
-    def _flush(self) -> None:
-        """As `send`, and lose the agents that do not read."""
-        self.send()
-        while self._stalled:
-            rank, why = self._stalled.pop(0)
-            self._carry_out(self.lobby.died(rank, why, self._now()))
-
-    def send(self) -> None:
-        """Send what the host has to send."""
-        host = self._host
-        if host is not None and host.outbox:
-            members = self.lobby.roster.members
-            for rank, frame in host.outbox:
-                try:
-                    members[rank].line.send(frame)
-                except PeerStalled as error:
-                    self._stalled.append((rank, str(error)))
-            host.outbox.clear()
 
     def _reply(self, peer: bytes, message: Message) -> None:
         """Answer a peer, which may be gone."""

@@ -289,8 +289,8 @@ class Lobby:
             self._go_on(now)
             return effects
         if run is not None and now >= run.timer:
-            run.fire()
-        elif now >= self.patience.end:
+            return [*run.fire()]
+        if now >= self.patience.end:
             return self._silence(now)
         return []
 
@@ -319,18 +319,17 @@ class Lobby:
         known = "" if run is None else run.deadlock
         waits = known or f"waiting for {named(self.missing())} {self.phase}"
         late = why or f"{silent}; {waits}"
-        if (
-            run is None
-            or (why and not outlives)
-            or not run.fall_silent(self._without_answer(suspects))
-        ):
+        effects: Sequence[LobbyEffect] | None = None
+        if run is not None and (outlives or not why):
+            effects = run.fall_silent(self._without_answer(suspects))
+        if run is None or effects is None:
             if run is None and (restless := sorted(self._restless())):
                 late += f"; {named(restless)} joined anew again and again"
             return [Fail(late + trouble)]
         self.patience.heard = now
         lost = [rank for rank in suspects if rank in run.dismissed]
         text = f"{silent}; the run goes on without {named(lost)}"
-        return [LogLine(logging.WARNING, text)] * bool(outlives and lost)
+        return [*effects, *[LogLine(logging.WARNING, text)] * bool(outlives and lost)]
 
     def _suspects(self) -> list[int]:
         return self.missing() if self._run is None else self._run.suspects()
@@ -364,7 +363,7 @@ class Lobby:
             if not self.outlives_agents:
                 self.roster.ended(rank)
                 return [Fail(gone(rank, absence))]
-            self._go_on_without(rank, now)
+            effects += self._go_on_without(rank, now)
             text = f"agent {rank} was away for {absence:g} s; the run goes on without it"
             effects.append(LogLine(logging.WARNING, text))
         self.patience.heard = now
@@ -429,8 +428,8 @@ class Lobby:
             return []
         if not self.outlives_agents:
             return [Fail(why)]
-        self._go_on_without(rank, now)
-        return [LogLine(logging.WARNING, f"{why}; the run goes on without it")]
+        effects = self._go_on_without(rank, now)
+        return [*effects, LogLine(logging.WARNING, f"{why}; the run goes on without it")]
 
     def _started_again(self, rank: int, why: str, now: float) -> list[LobbyEffect]:
         self.restarts[rank] += 1
@@ -682,8 +681,7 @@ class Lobby:
         if self._run is not None and member.rank not in self._run.dismissed:
             text = f"agent {member.rank} starts over; the run goes on without it"
             effects.append(LogLine(logging.WARNING, text, f"agent {member.rank}"))
-        self._go_on_without(member.rank, now)
-        return effects
+        return [*effects, *self._go_on_without(member.rank, now)]
 
     def closed(self, connection: int, now: float) -> list[LobbyEffect]:
         """A connection is lost; `connection` is its file descriptor."""
@@ -731,13 +729,14 @@ class Lobby:
             return []
         return [LogLine(logging.WARNING, f"{name} is down, as agent {by} reports", name)]
 
-    def _go_on_without(self, rank: int, now: float) -> None:
+    def _go_on_without(self, rank: int, now: float) -> Sequence[LobbyEffect]:
         """Let the run, if any, go on without this agent."""
         self.patience.forget(rank, now)
-        if self._run is not None:
-            if rank not in self._run.dismissed:
-                self.patience.give_moment(now)
-            self._run.lose(rank)
+        if self._run is None:
+            return ()
+        if rank not in self._run.dismissed:
+            self.patience.give_moment(now)
+        return self._run.lose(rank)
 
 
 def _other_wire(frame: bytes) -> str:

@@ -1,6 +1,6 @@
 """How a coordinator that was killed and is started again returns to its run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -11,6 +11,7 @@ from posse.coordinator.setups import Observer
 from posse.durable.checkpoint import Checkpoints, of_files, of_sources, read
 from posse.durable.journal import FRAME, Input, Journal
 from posse.gates.decode import Packed
+from posse.hosts.effects import HostEffect, SendFrame
 from posse.hosts.sources import Sources
 from posse.plan import Plan
 from posse.protocol.machine import COORDINATOR
@@ -104,13 +105,13 @@ def checkpointer(
     roster: Roster,
     world: World,
 ) -> Callable[[], None]:
-    """A function to call now and then: it makes a due checkpoint if nothing waits to be sent."""
+    """A function to call now and then: it makes a checkpoint if one is due."""
     checkpoints = Checkpoints(journal, world.process_time)
     named = outside_coordinator(journal, host.plan, host.sources, host.observe)
     starts = {member.rank: member.starts for member in begun.members}
 
     def look() -> None:
-        if checkpoints.due and not (host.outbox or journal.replaying):
+        if checkpoints.due and not journal.replaying:
             members = [
                 msgspec.structs.replace(m, starts=starts.get(m.rank, 0)) for m in members_of(roster)
             ]
@@ -120,15 +121,22 @@ def checkpointer(
     return look
 
 
-def replay_input(recorded: Input, host: CoordinatorHost, members: dict[int, Member]) -> None:
-    """Replay one input to the host of a run."""
+def replay_input(
+    recorded: Input, host: CoordinatorHost, members: dict[int, Member]
+) -> Iterator[HostEffect]:
+    """Replay one input to the host of a run; the frames are to be sent again.
+
+    What followed from its other effects comes later in the journal.
+    """
     kind, rank, data = recorded
+    effects: Sequence[HostEffect] = ()
     if kind == FRAME:
         if (frame := members[rank].line.receive(data)) is not None:
-            host.receive(rank, frame)  # what follows from its effects comes later in the journal
+            effects = host.receive(rank, frame)
     elif kind == FIRED:
-        host.fire()
+        effects = host.fire()
     elif kind == LOST:
-        host.lose(rank, data.decode())
+        effects = host.lose(rank, data.decode())
     else:
-        host.fall_silent(_MUTE.read(data))
+        effects = host.fall_silent(_MUTE.read(data)) or ()
+    return (effect for effect in effects if isinstance(effect, SendFrame))

@@ -102,7 +102,6 @@ class Server:
         self._run = chance.run
         self._endpoint = endpoint
         self._sources = chance.sources
-        self._at_once = chance.sources.at_once
         self._agents_hear = plan.system.agent.hears
         self._spending = NOT_KEPT
         self._field = plan.field
@@ -208,8 +207,6 @@ class Server:
         self._endpoint.send(to, message, self.clock.now)
         if self.conductor is not None and message.plane != _CONTROL:
             self.conductor.expect_due(to)
-        if self._at_once is not None:
-            self._at_once()
 
     def send_to_all(self, message: Message) -> None:
         """Send a message to every agent that takes part."""

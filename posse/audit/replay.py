@@ -22,6 +22,7 @@ from posse.audit.view import Adversary, EnoughSeen
 from posse.coordinator.host import CoordinatorHost
 from posse.engines import memory
 from posse.errors import PosseError, RunFailed
+from posse.hosts.effects import HostEffect
 from posse.hosts.sources import FeaturesOf
 from posse.hosts.spending import Spending, keep_none
 from posse.plan import Plan
@@ -379,13 +380,16 @@ class Coupler:
         numbers = adversary.numbers if cut else adversary.collect(pulls)
         return CoupledRun(number, numbers, noise, used, ledgers, cut)
 
-    def _meddle(self, host: CoordinatorHost, source: int, target: int, frame: bytes) -> bytes:
+    def _meddle(
+        self, host: CoordinatorHost, source: int, target: int, frame: bytes
+    ) -> tuple[bytes, Sequence[HostEffect]]:
         """Lose an agent and forge frames, as is asked for, where the run can go on."""
         self.frames += 1
         going = host.outlives_agents and host.attendance.verdict is None
+        effects: Sequence[HostEffect] = ()
         if self.lost is not None and self.frames == self.lost[1] and going:
-            host.lose(self.lost[0])
-        return frame if self.forge is None else self.forge(source, target, frame)
+            effects = host.lose(self.lost[0])
+        return frame if self.forge is None else self.forge(source, target, frame), effects
 
     @property
     def cut_says(self) -> str:

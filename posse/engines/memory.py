@@ -27,8 +27,14 @@ from posse.engines import arrays
 from posse.errors import PosseError, RunFailed
 from posse.gates.decode import Packed
 from posse.hosts.agent_setup import AgentSetup
-from posse.hosts.effects import AgentLeft
-from posse.hosts.endpoint import NEIGHBOURS, Near
+from posse.hosts.effects import (
+    AgentHostEffect,
+    AgentLeft,
+    HandMessage,
+    HostEffect,
+    SendFrame,
+)
+from posse.hosts.endpoint import NEIGHBOURS
 from posse.hosts.sources import Sources
 from posse.live.service import hush
 from posse.measure.numbers import named
@@ -42,8 +48,13 @@ from posse.wire.sources import of_this_machine
 
 _SETUP: Packed[AgentSetup] = Packed(AgentSetup)
 
-Meddle = Callable[[CoordinatorHost, int, int, bytes], bytes]
-"""What arrives of a frame, by its source and target; it may have the host lose an agent."""
+Meddle = Callable[[CoordinatorHost, int, int, bytes], tuple[bytes, Sequence[HostEffect]]]
+"""What arrives of a frame, by its source and target, and effects of a loss that it caused."""
+
+Effects = Sequence[HostEffect] | Sequence[AgentHostEffect]
+
+Wire = deque[tuple[int, int, Any, float]]
+"""What is under way: source, target, frame or message, and of a message the time sent."""
 
 
 def run(
@@ -94,10 +105,9 @@ def _by_machines(
 ) -> RunRecord:
     network = plan.network(number)
     stamp = monotonic_ns if plan.clock == "wall" else lambda: 0
-    wire: Near = deque()
     # a tap, the field and the wall clock need each frame at the moment it is sent
-    near = None if tap or plan.field or plan.clock == "wall" else wire
-    sources = replace(sources or of_this_machine(stamp), common={}, near=near)
+    together = not (tap or plan.field or plan.clock == "wall")
+    sources = replace(sources or of_this_machine(stamp), common={}, together=together)
     agents: list[AgentHost] = []
     systems.know(plan.system, plan.spec.system)
     with own_code.aside(), _collecting_seldom(plan.spec.agents.count):
@@ -107,9 +117,8 @@ def _by_machines(
             before, encoded = encoded, msgspec.msgpack.encode(setup)
             if carried is None or encoded != before:  # one object for agents that are told the same
                 carried = _SETUP.read(encoded)
-            agents.append(AgentHost(carried, rank, sources))
-            agents[-1].outbox.clear()  # `Ready`, which only joining needs
-        _Run(plan, network, coordinator, agents, tap, wire, meddle).carry_on()
+            agents.append(AgentHost(carried, rank, sources))  # only joining needs its `Ready`
+        _Run(plan, network, coordinator, agents, tap, meddle).carry_on()
     assert coordinator.record is not None
     return coordinator.record
 
@@ -146,7 +155,6 @@ class _Run:
         coordinator: CoordinatorHost,
         agents: list[AgentHost],
         tap: Tap | None,
-        wire: Near,
         meddle: Meddle | None,
     ) -> None:
         self._meddle = meddle
@@ -154,7 +162,7 @@ class _Run:
         self._codec = plan.system.agents_codec
         self._coordinator, self._agents, self._tap = coordinator, agents, tap
         self._gone = coordinator.dismissed
-        self._wire = wire
+        self._wire: Wire = deque()
         self._broadcasts: dict[int, Received] = {}
         self._heard: list[list[Received]] = [[] for _ in agents]
         self._now = 0.0
@@ -162,8 +170,7 @@ class _Run:
     def carry_on(self) -> None:
         """Run to the end; `RunFailed` if the run stands still."""
         coordinator = self._coordinator
-        coordinator.begin()
-        self._collect(COORDINATOR, coordinator)
+        self._collect(COORDINATOR, coordinator.begin())
         while not coordinator.complete:
             self._deliver()
             moved = False
@@ -179,8 +186,7 @@ class _Run:
             stuck = not (moved or alarms or self._wire or coordinator.complete)
             if stuck and math.isfinite(coordinator.timer):
                 # nothing is under way, so no answer can come any more
-                coordinator.fire()
-                self._collect(COORDINATOR, coordinator)
+                self._collect(COORDINATOR, coordinator.fire())
             elif stuck:
                 waits = f"it waits for {named(coordinator.waiting_for())}"
                 why = coordinator.deadlock or waits
@@ -214,20 +220,15 @@ class _Run:
 
     def _hand_in(self, source: int, frame: bytes) -> None:
         """Give the coordinator a frame."""
-        for effect in self._coordinator.receive(source, frame):
-            if isinstance(effect, AgentLeft):  # our own mistake: no peer takes part here
-                raise RunFailed.from_reason(effect.why)
-        if self._coordinator.outbox:
-            self._collect(COORDINATOR, self._coordinator)
+        self._collect(COORDINATOR, self._coordinator.receive(source, frame))
 
     def _next(self) -> tuple[int, int, Any, float]:
         """The next under way, as it arrives."""
         source, target, frame, now = self._wire.popleft()
         if self._meddle is None or not isinstance(frame, bytes):
             return source, target, frame, now
-        frame = self._meddle(self._coordinator, source, target, frame)
-        if self._coordinator.outbox:
-            self._collect(COORDINATOR, self._coordinator)
+        frame, effects = self._meddle(self._coordinator, source, target, frame)
+        self._collect(COORDINATOR, effects)
         return source, target, frame, now
 
     def _tell(self, received: Received, now: float) -> None:
@@ -240,9 +241,7 @@ class _Run:
             wire.popleft()
             if source not in self._gone:
                 heard.append(Received(source, message))
-        self._coordinator.hear(heard, now)
-        if self._coordinator.outbox:
-            self._collect(COORDINATOR, self._coordinator)
+        self._collect(COORDINATOR, self._coordinator.hear(heard, now))
 
     def _spread(self, source: int, frame: bytes) -> None:
         """Keep a frame for all neighbours; deliver it at once if it has a stamp or is malformed."""
@@ -262,7 +261,7 @@ class _Run:
         for rank in neighbours:
             self._let(rank, self._agents[rank].receive, source, frame)
 
-    def _waits(self, wire: Near) -> bool:
+    def _waits(self, wire: Wire) -> bool:
         """Whether kept frames may wait: the next frame is not for a single agent."""
         if not wire:
             return False
@@ -278,7 +277,9 @@ class _Run:
                 self._heard[rank] += heard
                 self._let(rank, None)
 
-    def _let(self, rank: int, act: Callable[..., object] | None, *given: Any) -> None:
+    def _let(
+        self, rank: int, act: Callable[..., Sequence[AgentHostEffect]] | None, *given: Any
+    ) -> None:
         """Let an agent act, then hear the messages kept for it once all that it awaits are here.
 
         A defect becomes `RunFailed`, with the same message as in engine `processes`.
@@ -286,23 +287,25 @@ class _Run:
         agent = self._agents[rank]
         try:
             if act is not None:
-                act(*given)
+                self._collect(rank, act(*given))
             while kept := self._heard[rank]:
                 awaited = agent.awaited or len(kept)
                 if len(kept) < awaited:
                     break
                 self._heard[rank] = kept[awaited:]
-                agent.hear(kept[:awaited], self._now)
+                self._collect(rank, agent.hear(kept[:awaited], self._now))
         except PosseError:
             raise
         except (Exception, SystemExit) as error:
             raise RunFailed.from_reason(agent.defect(error)) from error
-        if agent.outbox:
-            self._collect(rank, agent)
 
-    def _collect(self, source: int, host: AgentHost | CoordinatorHost) -> None:
-        """Queue the frames that a host wants sent."""
+    def _collect(self, source: int, effects: Effects) -> None:
+        """Queue what a host sends."""
         wire = self._wire
-        for target, frame in host.outbox:
-            wire.append((source, target, frame, 0.0))
-        host.outbox.clear()
+        for effect in effects:
+            if type(effect) is SendFrame:
+                wire.append((source, effect.target, effect.frame, 0.0))
+            elif type(effect) is HandMessage:
+                wire.append((source, effect.target, effect.message, effect.now))
+            elif type(effect) is AgentLeft:  # our own mistake: no peer takes part here
+                raise RunFailed.from_reason(effect.why)

@@ -4,7 +4,6 @@ import os
 import signal
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import replace
 from typing import Self
 
 from posse.coordinator.crew import Crew, Starter, journal_of
@@ -242,9 +241,7 @@ class ProcessEngine:
         world = self._world
         resources = ProcessResources(self.hub.sessions, world)
         sources = of_this_machine(world.monotonic_ns, resources, self._checks, world)
-        if self._journal is None:
-            sources = replace(sources, at_once=self.hub.send)
-        else:  # which commits once for all frames of an input
+        if self._journal is not None:
             sources = record_sources(self._journal, sources, field=plan.field)
             if state:
                 return restored_host(self._journal, plan, sources, observe, state)

@@ -1,4 +1,4 @@
-"""Effects of the lobby and the run's host at the coordinator, and of `Joining` at an agent.
+"""Effects of the hosts, of the coordinator's lobby, and of `Joining` at an agent.
 
 `Hub` and `AgentProcess` carry them out. They are structs because defining a dataclass takes forty
 times as long, in every process that starts.
@@ -10,6 +10,7 @@ import msgspec
 
 from posse.errors import PosseError, RunFailed
 from posse.hosts.agent_setup import AgentSetup
+from posse.measure.account import Account
 from posse.protocol import control
 from posse.protocol.message import Message
 
@@ -31,6 +32,24 @@ class Fail(msgspec.Struct, frozen=True):
 
     reason: str
     kind: type[PosseError] = RunFailed
+
+
+# --- both hosts' ----------------------------------------------------------------------------------
+
+
+class SendFrame(msgspec.Struct, frozen=True, gc=False):
+    """Send a frame; `target` is a rank, `COORDINATOR` or `NEIGHBOURS`."""
+
+    target: int
+    frame: bytes
+
+
+class HandMessage(msgspec.Struct, frozen=True):
+    """Hand a message to a host of this process, sent at time `now`; see `Sources.together`."""
+
+    target: int
+    message: Message
+    now: float
 
 
 # --- the coordinator's ----------------------------------------------------------------------------
@@ -88,20 +107,6 @@ class KeepHead(msgspec.Struct, frozen=True):
     told: control.LedgerHead
 
 
-LobbyEffect = (
-    Reply
-    | SendToAgent
-    | ShowStatus
-    | Joined
-    | ResendFrames
-    | AskAgent
-    | Restart
-    | KeepHead
-    | LogLine
-    | Fail
-)
-
-
 class MadeProgress(msgspec.Struct, frozen=True):
     """The run came on: the deadline for progress begins anew."""
 
@@ -122,10 +127,40 @@ class AgentLeft(msgspec.Struct, frozen=True):
     kind: type[PosseError] = RunFailed
 
 
-HostEffect = MadeProgress | LinkChanged | AgentLeft | KeepHead | LogLine
-"""What the coordinator's host returns; frames to send are in its `outbox`."""
+HostEffect = SendFrame | HandMessage | MadeProgress | LinkChanged | AgentLeft | KeepHead | LogLine
+"""What the coordinator's host returns."""
+
+LobbyEffect = (
+    Reply
+    | SendToAgent
+    | ShowStatus
+    | Joined
+    | ResendFrames
+    | AskAgent
+    | Restart
+    | KeepHead
+    | LogLine
+    | Fail
+    | HostEffect
+)
+"""What the lobby returns, which hands on what the run's host does about a loss or a silence."""
 
 # --- an agent's -----------------------------------------------------------------------------------
+
+
+class PeerGone(msgspec.Struct, frozen=True):
+    """The coordinator declared a neighbour gone."""
+
+    rank: int
+
+
+class RunOver(msgspec.Struct, frozen=True):
+    """In the field: the run is over; the account is shown on this machine and sent nowhere."""
+
+    account: Account
+
+
+AgentHostEffect = SendFrame | HandMessage | PeerGone | RunOver
 
 
 class SendToCoordinator(msgspec.Struct, frozen=True):

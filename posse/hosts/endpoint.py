@@ -3,20 +3,18 @@
 It checks the frames that come in, and numbers and counts those that go out.
 """
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Collection
-from typing import Final
+from typing import Any, Final
 
 from mypy_extensions import mypyc_attr
 
+from posse.hosts.effects import HandMessage, SendFrame
 from posse.measure.traffic import Meter, bucket
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.machine import COORDINATOR, peer_name
 from posse.protocol.message import Message, Plane
 from posse.protocol.wire import HEADER, MAX_DATA, NO_RUN, SOURCE, Codec, encode, header_fields
-
-Near = deque[tuple[int, int, bytes | Message, float]]
-"""The queue of an engine in one process: (source, target, frame or message, time sent)."""
 
 _WORLD: Final = int(Plane.WORLD)
 
@@ -38,9 +36,9 @@ class Endpoint:
 
     - `name`: the host's rank, or `COORDINATOR`; it has links to its `peers`
     - `stamp`: the clock for delays, in nanoseconds; always 0 if there is none
-    - `outbox`: takes the frames to be carried, as (target, frame), oldest first
-    - `near`: takes messages of the plane `world` unencoded if all hosts of a run live in one
-      process, see `Meter.hand`
+    - `effects`: where what is sent is noted, oldest first
+    - `together`: all hosts of the run live in this process, and messages of the plane `world` are
+      handed over unencoded, see `Meter.hand`
     - `per_link`: number each link's frames apart, not all in one sequence; an agent has one, so
       that a broadcast is one frame
 
@@ -56,8 +54,8 @@ class Endpoint:
         peers: Collection[int],
         codec: Codec,
         stamp: Callable[[], int],
-        outbox: list[tuple[int, bytes]],
-        near: Near | None = None,
+        effects: list[Any],
+        together: bool = False,
         per_link: bool = False,
     ) -> None:
         self.run = run
@@ -70,8 +68,8 @@ class Endpoint:
         self._peers = frozenset(peers)
         self.codec = codec
         self._stamp = stamp
-        self._outbox = outbox
-        self._near = near
+        self._effects = effects
+        self._together = together
         self._per_link = per_link
         self._numbers: dict[int, int] = {}
         self._last: dict[int, int] = {}
@@ -109,8 +107,8 @@ class Endpoint:
         """Encode, number and count a message to one peer."""
         if to not in self._peers:
             raise no_link_error(self.name, to)
-        if self._near is not None and message.plane == _WORLD and not self._outbox:
-            self._near.append((self.name, to, message, now))
+        if self._together and message.plane == _WORLD:
+            self._effects.append(HandMessage(to, message, now))
             self.meter.hand(self.name, to, message)
             return
         self._put(to, to, to if self._per_link else NEIGHBOURS, message, now)
@@ -132,7 +130,7 @@ class Endpoint:
                 f"have {MAX_DATA:,} at most"
             )
         self.meter.count(self.name, ends, type(message), frame)
-        self._outbox.append((target, frame))
+        self._effects.append(SendFrame(target, frame))
 
 
 def no_link_error(name: int, to: object) -> LocalProtocolError:

@@ -15,7 +15,6 @@ import numpy as np
 
 from posse.arms import Arms, ArmsContext, ArmsSpec, ChangingMeans, known_means
 from posse.arms.persons import Persons
-from posse.hosts.endpoint import Near
 from posse.hosts.spending import Spending, keep_none
 from posse.measure.regret import ArmCosts, MovingRegret, Regret
 from posse.protocol.arrays import FloatArray
@@ -66,10 +65,8 @@ class Sources:
     `spending`  opens an agent's ledger in the field, from its arms, the run file's folder, its rank
     `entering`  opens the ledger in which a run of the lab is entered, if its rewards are real
     `common`    what is the same for all agents of a run, by name; None if each has its own process
-    `near`      takes messages between hosts of this process, None if all go as frames
+    `together`  all hosts of the run live in this process, and its engine hands over messages
     `carried`   whether frames are carried; steps over arrays only count them
-    `at_once`   carries what is in a coordinator's outbox, so that the first of several agents has
-                its frame while the others' are made; None if all wait for the host to return
     `noted`     takes what happens to a coordinator's host besides frames, for its journal
     `stepped`   is told of each step of an agent's host, for its journal; None without one
     `acted`     is told when an agent's own arms gave rewards, which may be slow; None: nobody is
@@ -88,10 +85,9 @@ class Sources:
     spending: Callable[[ArmsSpec, str, int], Spending] = keep_none
     entering: Callable[[ArmsSpec, str, int], Spending] = keep_none
     common: dict[str, Any] | None = None
-    near: Near | None = None
+    together: bool = False
     carried: bool = True
     real_noise: bool = False
-    at_once: Callable[[], None] | None = None
     noted: Callable[[str, int, bytes], object] = lambda what, whom, payload: None
     stepped: Callable[[], None] | None = None
     acted: Callable[[], None] | None = None

@@ -80,7 +80,7 @@ def get_system(name: str) -> System:
     if own_code.is_target(name):
         raise SpecError(
             "system",
-            f"'{name}' names code, which is not taken from the network; start the agent with --run "
+            f"{name!r} names code, which is not taken from the network; start the agent with --run "
             "RUN.toml, a run file on its own machine that names it too",
         )
     if name in own_code.installed(_GROUP):
@@ -89,8 +89,8 @@ def get_system(name: str) -> System:
         why = (
             "is not installed; the papers' systems are in posse-systems: pip install posse-systems"
         )
-        raise SpecError("system", f"'{name}' {why}")
-    raise SpecError("system", f"'{name}' is not known; {nearest(name, names())}")
+        raise SpecError("system", f"{name!r} {why}")
+    raise SpecError("system", f"{name!r} is not known; {nearest(name, names())}")
 
 
 @cache

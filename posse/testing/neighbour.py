@@ -14,6 +14,7 @@ import zmq
 
 from posse.agent.host import AgentHost
 from posse.coordinator.setups import agent_setups
+from posse.hosts.effects import SendFrame
 from posse.protocol import control
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.wire import Codec, encode, kind_of, read_header
@@ -165,7 +166,6 @@ class NeighbourChecks(ForeignChecks):
         theirs, ours = agent_setups(plan, plan.network(0), inboxes, keys)
         self.at.setup = msgspec.structs.replace(theirs, first=FIRST)
         self._neighbour = AgentHost(ours, 1, of_this_machine(lambda: 0))
-        self._neighbour.outbox.clear()
         super().is_ready()
 
     def listens(self) -> None:
@@ -216,16 +216,17 @@ class NeighbourChecks(ForeignChecks):
         assert self._neighbour is not None
         host, count = self._neighbour, 0
         self._link.taken = (self._link.taken + 1) & _MASK
-        host.receive(0, frame)
+        effects = [*host.receive(0, frame)]
         while host.busy:
-            host.step()
-        for to, sent in host.outbox:
-            if to == COORDINATOR:
-                self._attested += _attested(sent)
+            effects += host.step()
+        for effect in effects:
+            if not isinstance(effect, SendFrame):
+                continue
+            if effect.target == COORDINATOR:
+                self._attested += _attested(effect.frame)
             else:
-                self._link.keep(sent)
+                self._link.keep(effect.frame)
                 count += 1
-        host.outbox.clear()
         return count
 
     def plays(self) -> None:

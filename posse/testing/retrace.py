@@ -253,7 +253,6 @@ def _replayed(journal: Journal, before: Beginning, until: float, signer: SignerO
                 frame = data[ENVELOPE_BYTES:]
                 if end != COORDINATOR or host.knows(frame):
                     host.receive(end, frame)
-            host.outbox.clear()
     return trace
 
 

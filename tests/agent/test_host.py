@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from posse.agent.host import AgentHost
 from posse.coordinator.setups import agent_setups
 from posse.hosts.sources import Sources
 from posse.plan import prepare
@@ -16,20 +15,21 @@ from posse.protocol.machine import COORDINATOR, Explore, Send
 from posse.protocol.wire import HEADER, kind_of, read_header
 from posse_systems.dubey2020.messages import Bundle
 from posse_systems.rio2023.messages import Eliminated, Vote
-from tests.support.hosts import begin, frame, sources
+from tests.support.hosts import Recorded, begin, frame, sources
 from tests.support.runs import spec, with_machines
 
 
-def voter(system: str = "mase", given: Sources | None = None, **changes: Any) -> AgentHost:
+def voter(system: str = "mase", given: Sources | None = None, **changes: Any) -> Recorded:
     run = spec(system, agents=12, **changes)
     setup = agent_setups(run, run.network(0))[0]
-    host = AgentHost(setup, 0, sources() if given is None else given)
-    assert [kind_of(data) for _, data in host.outbox] == ["Ready"]
-    host.outbox.clear()
+    host = Recorded(setup, 0, sources() if given is None else given)
+    host.ready()
+    assert [kind_of(data) for _, data in host.sent] == ["Ready"]
+    host.sent.clear()
     return host
 
 
-def neighbour(rank: int = 0, given: Sources | None = None) -> AgentHost:
+def neighbour(rank: int = 0, given: Sources | None = None) -> Recorded:
     """An agent of three that all are neighbours."""
     run = prepare(
         {
@@ -40,9 +40,7 @@ def neighbour(rank: int = 0, given: Sources | None = None) -> AgentHost:
             "parameters": {"horizon": 5, "gamma": 1},
         }
     )
-    host = AgentHost(agent_setups(run, run.network(0))[rank], rank, given or sources())
-    host.outbox.clear()
-    return host
+    return Recorded(agent_setups(run, run.network(0))[rank], rank, given or sources())
 
 
 def bundle(rank: int) -> bytes:
@@ -50,11 +48,11 @@ def bundle(rank: int) -> bytes:
     host = neighbour(rank)
     host.receive(COORDINATOR, begin())
     host.step()
-    return next(data for _, data in host.outbox if kind_of(data) == "Bundle")
+    return next(data for _, data in host.sent if kind_of(data) == "Bundle")
 
 
-def kinds(host: AgentHost) -> list[str]:
-    return [kind_of(data) for _, data in host.outbox]
+def kinds(host: Recorded) -> list[str]:
+    return [kind_of(data) for _, data in host.sent]
 
 
 @pytest.mark.parametrize(
@@ -74,13 +72,13 @@ def test_what_a_coordinator_says_out_of_turn_is_refused_and_changes_nothing(
     host, undisturbed = voter(), voter()
     for one in (host, undisturbed):
         one.receive(COORDINATOR, begin())
-        one.outbox.clear()
+        one.sent.clear()
     host.receive(COORDINATOR, frame(message, COORDINATOR, sequence, run))
     assert host.refused == {reason: 1}
-    host.outbox.clear()
+    host.sent.clear()
     for one in (host, undisturbed):
         one.receive(COORDINATOR, frame(control.Advance(), COORDINATOR, 7, now=1e9))
-    votes = [[data[32:] for _, data in one.outbox] for one in (host, undisturbed)]
+    votes = [[data[32:] for _, data in one.sent] for one in (host, undisturbed)]
     assert votes[0] == votes[1]
 
 
@@ -99,7 +97,7 @@ def test_what_a_neighbour_sends_before_the_run_is_kept_for_it() -> None:
     host, punctual = neighbour(), neighbour()
     host.receive(None, bundle(1))
     assert not host.refused
-    assert host.outbox == []
+    assert host.sent == []
     for one in (host, punctual):
         one.receive(COORDINATOR, begin())
     punctual.receive(None, bundle(1))
@@ -108,7 +106,7 @@ def test_what_a_neighbour_sends_before_the_run_is_kept_for_it() -> None:
         one.receive(None, bundle(2))
         assert one.busy  # both neighbours' first slot is here
         one.step()
-    assert host.outbox == punctual.outbox
+    assert host.sent == punctual.sent
 
 
 def test_who_fills_its_own_share_takes_no_other_neighbours_and_is_named() -> None:
@@ -122,7 +120,7 @@ def test_who_fills_its_own_share_takes_no_other_neighbours_and_is_named() -> Non
     assert host.refused == {"too-early": 40}
     host.receive(2, bundle(2))
     assert host.refused == {"too-early": 40, "replayed": 1}
-    said, _ = [data for _, data in host.outbox if kind_of(data) == "Complaint"]
+    said, _ = [data for _, data in host.sent if kind_of(data) == "Complaint"]
     assert msgspec.msgpack.decode(said[HEADER.size :])[:2] == ["Complaint", 1]
 
 
@@ -144,7 +142,7 @@ def test_a_neighbour_is_named_to_the_coordinator_ten_times_at_most() -> None:
     host.receive(COORDINATOR, begin())
     for sequence in range(15):
         host.receive(None, frame(Bundle(1, b"x"), 2, sequence))
-    complaints = [data for _, data in host.outbox if kind_of(data) == "Complaint"]
+    complaints = [data for _, data in host.sent if kind_of(data) == "Complaint"]
     assert len(complaints) == 10
     assert all(b"wrong-length: " in data for data in complaints)
     assert host.refused == {"wrong-length": 15}
@@ -156,7 +154,7 @@ def test_who_lies_about_its_name_is_named_itself() -> None:
     host.receive(COORDINATOR, begin())
     host.receive(2, bundle(1))
     assert host.refused == {"wrong-source": 1}
-    (said,) = [data for _, data in host.outbox if kind_of(data) == "Complaint"]
+    (said,) = [data for _, data in host.sent if kind_of(data) == "Complaint"]
     assert msgspec.msgpack.decode(said[HEADER.size :]) == [
         "Complaint",
         2,
@@ -178,12 +176,12 @@ def test_what_comes_after_the_end_is_dropped() -> None:
     host = neighbour()
     host.receive(COORDINATOR, begin())
     host.receive(COORDINATOR, frame(control.Stop(), COORDINATOR, 1))
-    host.outbox.clear()
+    host.sent.clear()
     host.receive(None, bundle(1))
     host.receive(None, frame(Bundle(1, b"x"), 2, 0))
     host.receive(COORDINATOR, frame(control.Stop(), COORDINATOR, 2))
     assert not host.busy
-    assert host.outbox == []
+    assert host.sent == []
     assert host.refused == {"out-of-turn": 1}
 
 
@@ -228,7 +226,7 @@ def test_frames_that_are_taken_together_are_taken_as_one_after_the_other(which: 
     for host in (one, other):
         host.receive(COORDINATOR, begin())
         host.step()
-        host.outbox.clear()
+        host.sent.clear()
     for name in which:
         one.receive(None, frames[name])
     other.receive_all([(None, frames[name], 0) for name in which])
@@ -236,7 +234,7 @@ def test_frames_that_are_taken_together_are_taken_as_one_after_the_other(which: 
     assert one.delays.total() == other.delays.total()
     for host in (one, other):
         host.step()
-    said = [[data[HEADER.size :] for _, data in host.outbox] for host in (one, other)]
+    said = [[data[HEADER.size :] for _, data in host.sent] for host in (one, other)]
     assert said[0] == said[1]
 
 

@@ -13,7 +13,7 @@ import pytest
 from posse.coordinator.assembly import no_report
 from posse.coordinator.host import CoordinatorHost
 from posse.errors import RunFailed
-from posse.hosts.effects import AgentLeft, HostEffect, LinkChanged, MadeProgress
+from posse.hosts.effects import AgentLeft, HostEffect, LinkChanged, MadeProgress, SendFrame
 from posse.plan import Plan
 from posse.protocol import control
 from posse.protocol.masking import PublicKey
@@ -37,40 +37,33 @@ class Told:
         network = run.network(0)
         self.host = CoordinatorHost(run, network, 0, sources(clock))
         self._numbers: dict[int, int] = {}
+        self._sent: list[tuple[int, str]] = []
         self.host.begin()
-        self.sent()
 
     def say(self, rank: int, message: Message, now: float = 0.0) -> Sequence[HostEffect]:
+        """What follows besides frames."""
         number = self._numbers[rank] = self._numbers.get(rank, -1) + 1
-        return self.host.receive(rank, frame(message, rank, number, now=now))
+        return self.carry(self.host.receive(rank, frame(message, rank, number, now=now)))
+
+    def carry(self, effects: Sequence[HostEffect]) -> Sequence[HostEffect]:
+        frames = [effect for effect in effects if isinstance(effect, SendFrame)]
+        self._sent += [(effect.target, kind_of(effect.frame)) for effect in frames]
+        return tuple(effect for effect in effects if not isinstance(effect, SendFrame))
+
+    def fall_silent(self, mute: Sequence[int] = ()) -> bool:
+        effects = self.host.fall_silent(mute)
+        self.carry(effects or ())
+        return effects is not None
 
     def sent(self) -> list[tuple[int, str]]:
-        said = [(to, kind_of(data)) for to, data in self.host.outbox]
-        self.host.outbox.clear()
-        return said
+        sent, self._sent = self._sent, []
+        return sent
 
 
 def report(arms: int = 10, **changes: Any) -> control.Report:
     """Of an agent that did nothing."""
     measured = {"regret": {"regret": 0.0}, "curve": {"regret": bytes(24)}}
     return msgspec.structs.replace(no_report(arms), **(measured | changes))
-
-
-def test_each_frame_can_leave_before_the_next_is_made() -> None:
-    run, left = players("random-player", 3), list[list[int]]()
-
-    def carry() -> None:
-        left.append([to for to, _ in host.outbox])
-        host.outbox.clear()
-
-    host = CoordinatorHost(run, run.network(0), 0, replace(sources(), at_once=carry))
-    host.begin()
-    assert left == [[0], [1], [2]]
-    for rank in range(3):
-        assert len(left) == 3
-        host.receive(rank, frame(Choice(1, 0), rank, 0))
-    assert left[3:] == [[0], [1], [2]]
-    assert not host.outbox
 
 
 def test_the_earliest_acts_when_all_have_said_when() -> None:
@@ -152,8 +145,8 @@ def test_a_link_that_changes_before_the_run_is_heard_of_takes_no_later_frames_pl
 def test_nothing_more_is_taken_from_whoever_was_dismissed() -> None:
     told = Told(players(players=3))
     assert told.host.outlives_agents
-    told.host.lose(1)
-    told.host.lose(1)
+    told.carry(told.host.lose(1))
+    told.carry(told.host.lose(1))
     told.say(1, Choice(1, 0))
     assert told.host.refused["dismissed"] == 1
     assert told.sent() == [(0, "Stop"), (2, "Stop")]  # by default players do not go on
@@ -171,7 +164,7 @@ def test_neighbours_that_go_on_hear_that_one_was_lost_after_it_was_done() -> Non
     for rank in (1, 2):
         told.say(rank, control.Finished(0), now=9.0)
     told.sent()
-    told.host.lose(1)
+    told.carry(told.host.lose(1))
     assert told.sent() == [(0, "Gone")]
 
 
@@ -186,7 +179,7 @@ def test_a_timer_is_set_by_the_clock_that_was_handed_in() -> None:
     assert told.host.timer == 1_010.0
     told.sent()
     told.say(0, Choice(2, 0))
-    told.host.fire()
+    told.carry(told.host.fire())
     assert told.host.refused == {"silent": 1}
     assert told.host.timer == math.inf
     assert told.sent() == [(0, "Stop")]
@@ -246,28 +239,28 @@ def test_a_run_of_which_no_report_can_be_used_measured_nothing_and_failed() -> N
         told.say(rank, control.Finished(rank))
     for rank in range(2):
         told.say(rank, report(pulls=b"abc"))
-    told.host.lose(0, "lost")
+    told.carry(told.host.lose(0, "lost"))
     why = (
         r"1 measured nothing, .*: refused were 2 bad-report; .* agent 0 \(lost\), agent 1 \(lost\)$"
     )
     with pytest.raises(RunFailed, match=why):
-        told.host.lose(1, "lost")
+        told.carry(told.host.lose(1, "lost"))
 
 
 def test_whoever_is_waited_for_in_vain_is_lost_where_the_run_can_do_without() -> None:
     told = Told(anonymous.spec("anonymous", 6))
-    assert not told.host.fall_silent()  # all of them: that is no run any more
+    assert told.host.fall_silent() is None  # all of them: that is no run any more
     one = Told(anonymous.spec("anonymous", 6))
-    assert one.host.fall_silent([5])  # who does not answer holds up the others
+    assert one.fall_silent([5])  # who does not answer holds up the others
     assert one.host.waiting_for() == [0, 1, 2, 3, 4]
     for rank in range(5):
         told.say(rank, PublicKey(bytes([rank + 1] * 32)))
     assert told.host.waiting_for() == [5]
     told.sent()
-    assert told.host.fall_silent()
+    assert told.fall_silent()
     assert {kind for _, kind in told.sent()} == {"Keys", "Assign"}
     assert told.host.waiting_for() == [0, 1, 2, 3, 4]
-    assert not told.host.fall_silent()
+    assert told.host.fall_silent() is None
 
 
 @pytest.mark.inside
@@ -275,11 +268,11 @@ def test_who_is_gone_is_not_waited_for_whatever_the_machine_says(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     told = Told(anonymous.spec("anonymous", 6))
-    assert told.host.fall_silent([5])
+    assert told.fall_silent([5])
     # as one that does not heed `PeerLost`
     monkeypatch.setattr(told.host._server, "missing", lambda: [5])
     assert told.host.waiting_for() == [0, 1, 2, 3, 4]
-    assert not told.host.fall_silent()
+    assert told.host.fall_silent() is None
 
 
 def test_of_neighbours_that_wait_for_each_other_who_does_not_answer_is_lost() -> None:
@@ -290,8 +283,8 @@ def test_of_neighbours_that_wait_for_each_other_who_does_not_answer_is_lost() ->
     told.say(4, control.SlotReached(), now=100.0)
     told.say(3, control.SlotReached(), now=50.0)
     assert told.host.suspects() == [0, 1, 2, 3, 4]
-    assert not told.host.fall_silent([])
-    assert told.host.fall_silent([2])
+    assert told.host.fall_silent([]) is None
+    assert told.fall_silent([2])
     assert told.host.dismissed == {2: "silent"}
     assert told.sent() == [(1, "Gone"), (3, "Gone")]
 

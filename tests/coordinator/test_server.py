@@ -11,6 +11,7 @@ from posse.arms import Arms
 from posse.coordinator.host import CoordinatorHost
 from posse.durable.lifetime import read
 from posse.engines import memory
+from posse.hosts.effects import SendFrame
 from posse.hosts.spending import RowsByArm, Spending, SpendingRequest
 from posse_systems.tossou2015.messages import Choice
 from tests.support.field import MEANS, field, logs
@@ -29,7 +30,7 @@ class Written(Spending):
         return 0, None
 
     def uses(self, pulls: NDArray[np.int64]) -> None:
-        self.said.append((pulls.tolist(), len(self.host.outbox)))
+        self.said.append((pulls.tolist(), len(self.host._effects)))
 
 
 def test_what_was_used_of_shared_arms_is_written_down_before_anybody_hears_of_it(
@@ -40,12 +41,10 @@ def test_what_was_used_of_shared_arms_is_written_down_before_anybody_hears_of_it
     here = replace(sources(), spending=lambda arms, base, rank: written)
     written.host = host = CoordinatorHost(plan, plan.network(0), 0, here)
     host.begin()
-    host.outbox.clear()
     for slot in (1, 2):
         for rank in (0, 1):
-            host.receive(rank, frame(Choice(slot, rank), rank, slot - 1))
-        assert len(host.outbox) == 2
-        host.outbox.clear()
+            effects = host.receive(rank, frame(Choice(slot, rank), rank, slot - 1))
+        assert len([one for one in effects if isinstance(one, SendFrame)]) == 2
     others = [0] * (len(MEANS) - 2)
     assert written.said == [([], -1), ([1, 1, *others], 0), ([2, 2, *others], 0)]
 

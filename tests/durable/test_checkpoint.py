@@ -106,8 +106,6 @@ class CoordinatorBroughtBack(BroughtBack):
 
     def _again(self) -> None:
         host = self._host
-        if host.outbox:
-            return
         named = outside_coordinator(self._journal, host.plan, host.sources, host.observe)
         state = written(host, named)
         self._let_go(host._server and host._server._spending)

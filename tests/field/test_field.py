@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from posse import api
-from posse.agent.host import AgentHost
 from posse.coordinator.host import CoordinatorHost
 from posse.coordinator.setups import agent_setups
 from posse.durable.directory import RunDirectory
@@ -25,7 +24,7 @@ from posse.report import read, run_page
 from posse.results.record import RunRecord
 from posse_systems.rio2023.messages import Vote
 from tests.support.field import documented, kinds
-from tests.support.hosts import begin, sources
+from tests.support.hosts import Recorded, begin, sources
 from tests.support.relay import relay
 from tests.support.remote import Agent, Coordinator
 
@@ -216,13 +215,15 @@ def test_the_page_names_what_goes_wrong_too() -> None:
     assert everything - lab_only == known | {"Ask", "SlotReached", "Gone", "Standing", "Regroup"}
 
 
-def host_of(run: Plan) -> AgentHost:
-    return AgentHost(agent_setups(run, run.network(0))[0], 0, sources(lambda: 123_456_789))
+def host_of(run: Plan) -> Recorded:
+    return Recorded(agent_setups(run, run.network(0))[0], 0, sources(lambda: 123_456_789))
 
 
 def test_a_bad_log_is_found_before_an_agent_says_that_it_is_ready(rewards: Path) -> None:
     run = field_spec(rewards)
-    assert b"Ready" in host_of(run).outbox[0][1]
+    host = host_of(run)
+    host.ready()
+    assert b"Ready" in host.sent[0][1]
     (rewards / "rewards-0.csv").write_text("arm,reward\n0,17.25\n")
     with pytest.raises(LogError, match=r"outside \[0, 1\]"):
         host_of(run)
@@ -238,11 +239,11 @@ def test_a_log_is_read_once(rewards: Path) -> None:
     assert any(b"Finished" in frame for frame in begun(host))
 
 
-def begun(host: AgentHost) -> list[bytes]:
+def begun(host: Recorded) -> list[bytes]:
     host.receive(COORDINATOR, begin())
     while host.busy:
         host.step()
-    return [frame for _, frame in host.outbox]
+    return [frame for _, frame in host.sent]
 
 
 def test_an_end_that_tells_of_withheld_votes_is_kept_back(rewards: Path) -> None:
@@ -262,14 +263,14 @@ def test_where_ends_are_kept_back_silence_ends_the_run(rewards: Path) -> None:
     host.begin()
     vote = encode(Vote((1,)), run=0, source=3, sequence=0, now=0.0, sent=0)
     host.receive(3, vote)
-    assert host.fall_silent()
+    assert host.fall_silent() is not None
     for rank in range(40):
         frame = encode(control.Stopped(), run=0, source=rank, sequence=9, now=0.0, sent=0)
         host.receive(rank, frame)
     assert host.record is not None
     assert host.record.status == "no_consensus"
     public = field_spec(rewards)
-    assert not CoordinatorHost(public, public.network(0), 0, sources()).fall_silent()
+    assert CoordinatorHost(public, public.network(0), 0, sources()).fall_silent() is None
 
 
 def test_times_are_whole_milliseconds_in_the_field(rewards: Path) -> None:

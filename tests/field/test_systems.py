@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from posse.agent.host import AgentHost
 from posse.cli import series as closing
 from posse.cli.main import main
 from posse.coordinator.setups import agent_setups
@@ -49,7 +48,7 @@ from tests.support.field import (
     message,
     sent,
 )
-from tests.support.hosts import begin, sources
+from tests.support.hosts import Recorded, begin, sources
 
 pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
 
@@ -327,7 +326,7 @@ def test_a_sign_of_life_follows_from_time_alone(system: str, rewards: Path) -> N
     spec = field(system, rewards)
     network = spec.network(0)
     clock = [0]
-    host = AgentHost(agent_setups(spec, network)[0], 0, sources(lambda: clock[0]))
+    host = Recorded(agent_setups(spec, network)[0], 0, sources(lambda: clock[0]))
     host.receive(COORDINATOR, begin())
     seconds = []
     for _ in range(20):
@@ -335,9 +334,9 @@ def test_a_sign_of_life_follows_from_time_alone(system: str, rewards: Path) -> N
         if not host.busy:
             break
         host.step()
-        if any(message(frame)[0] == "SlotReached" for _, frame in host.outbox):
+        if any(message(frame)[0] == "SlotReached" for _, frame in host.sent):
             seconds.append(clock[0] * 1e-9)
-        host.outbox.clear()
+        host.sent.clear()
     if system == "parallel-ucb":
         assert len(seconds) >= 3
         assert all(later - earlier >= 5 for earlier, later in pairwise([0.0, *seconds]))
@@ -346,7 +345,7 @@ def test_a_sign_of_life_follows_from_time_alone(system: str, rewards: Path) -> N
         clock[0] = 60_000_000_000
         adv = Adv(1, 1, (1,))
         host.receive(1, encode(adv, run=0, source=1, sequence=0, now=0.0, sent=0))
-        assert [message(f)[0] for to, f in host.outbox if to == COORDINATOR] == ["SlotReached"]
+        assert [message(f)[0] for to, f in host.sent if to == COORDINATOR] == ["SlotReached"]
 
 
 @pytest.mark.slow
@@ -388,10 +387,10 @@ def test_nobody_lies_in_the_field_whatever_it_is_told(mode: str, lied: bool, rew
     assert not any("contamination" in told for told in network.knowledge)
     network.knowledge[0]["contamination"] = {"rate": 1.0, "value": 0.25}
     setup = msgspec.structs.replace(agent_setups(spec, network)[0], mode=mode)
-    host = AgentHost(setup, 0, sources())
+    host = Recorded(setup, 0, sources())
     host.receive(COORDINATOR, begin())
     host.step()
-    said = [message(frame) for _, frame in host.outbox]
+    said = [message(frame) for _, frame in host.sent]
     (bundle,) = {text[2] for text in said if text[0] == "Bundle"}
     (record,) = np.frombuffer(bundle, dtype=reward_record())
     assert (record["reward"] == 0.25) == lied

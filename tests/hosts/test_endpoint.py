@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from posse.hosts.effects import SendFrame
 from posse.hosts.endpoint import NEIGHBOURS, Endpoint, blamed_peer
 from posse.protocol import control
 from posse.protocol.control import LinkCount
@@ -27,7 +28,7 @@ def endpoint(**changes: Any) -> Endpoint:
         "peers": {COORDINATOR, 1, 2},
         "codec": CODEC,
         "stamp": lambda: 1_000,
-        "outbox": [],
+        "effects": [],
     }
     return Endpoint(**(given | changes))
 
@@ -105,23 +106,23 @@ def test_delays_are_measured_where_frames_are_stamped() -> None:
 
 
 def test_an_agents_frames_have_one_row_of_numbers() -> None:
-    outbox: list[tuple[int, bytes]] = []
-    end = endpoint(outbox=outbox)
+    effects: list[SendFrame] = []
+    end = endpoint(effects=effects)
     end.send(1, Vote((0,)), 1.5)
     end.send_to_all((1, 2), Vote((1,)), 2.5)
     end.send(COORDINATOR, Vote((2,)), 3.5)
-    assert outbox == [
-        (to, encode(Vote((n,)), run=7, source=3, sequence=n, now=n + 1.5, sent=1_000))
+    assert effects == [
+        SendFrame(to, encode(Vote((n,)), run=7, source=3, sequence=n, now=n + 1.5, sent=1_000))
         for n, to in enumerate((1, NEIGHBOURS, COORDINATOR))
     ]
 
 
 def test_a_coordinators_links_have_numbers_of_their_own() -> None:
-    outbox: list[tuple[int, bytes]] = []
-    end = endpoint(name=COORDINATOR, peers=range(3), outbox=outbox, per_link=True)
+    effects: list[SendFrame] = []
+    end = endpoint(name=COORDINATOR, peers=range(3), effects=effects, per_link=True)
     for to in (0, 1, 0, 2, 0):
         end.send(to, Vote((0,)), 0.0)
-    numbers = [(to, read_header(data).sequence) for to, data in outbox]
+    numbers = [(e.target, read_header(e.frame).sequence) for e in effects]
     assert numbers == [(0, 0), (1, 0), (0, 1), (2, 0), (0, 2)]
 
 

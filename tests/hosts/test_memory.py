@@ -57,7 +57,6 @@ def coordinator() -> CoordinatorHost:
     run = spec("independent", 3)
     host = CoordinatorHost(run, run.network(0), 0, sources())
     host.begin()
-    host.outbox.clear()
     return host
 
 

@@ -7,7 +7,7 @@ early does so by a sentence, in which who forged is named where somebody honest 
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from posse.coordinator.host import CoordinatorHost
 from posse.coordinator.setups import agent_setups
 from posse.engines.memory import _Run
 from posse.errors import PosseError
+from posse.hosts.effects import SendFrame
 from posse.hosts.endpoint import Endpoint
 from posse.plan import prepare
 from posse.protocol import control
@@ -62,9 +63,9 @@ class Carried(_Run):
         super().__init__(*given)
         self.held: deque[Any] = deque()
 
-    def _collect(self, source: int, host: AgentHost | CoordinatorHost) -> None:
-        self.held.extend((source, target, frame, 0.0) for target, frame in host.outbox)
-        host.outbox.clear()
+    def _collect(self, source: int, effects: Sequence[Any]) -> None:
+        sent = (effect for effect in effects if isinstance(effect, SendFrame))
+        self.held.extend((source, effect.target, effect.frame, 0.0) for effect in sent)
 
     def go_on(self, frames: int) -> None:
         """Carry this many frames, and let agents act where none is left."""
@@ -140,9 +141,7 @@ class LiesInARun(RuleBasedStateMachine):
         sources = replace(of_this_machine(lambda: 0), common={})
         self.host = CoordinatorHost(plan, network, 0, sources)
         self.agents = [AgentHost(s, n, sources) for n, s in enumerate(agent_setups(plan, network))]
-        for agent in self.agents:
-            agent.outbox.clear()
-        self.run = Carried(plan, network, self.host, self.agents, None, deque(), None)
+        self.run = Carried(plan, network, self.host, self.agents, None, None)
         self.happens(self.host.begin)
         self.goes_on(frames)
         self.forges = forges
@@ -150,14 +149,17 @@ class LiesInARun(RuleBasedStateMachine):
             self.an_agent_is_lost()
             self.goes_on(frames)
 
-    def happens(self, event: Callable[..., object], *given: Any) -> None:
+    def happens(
+        self, event: Callable[..., Sequence[Any] | None], *given: Any, by: int = COORDINATOR
+    ) -> None:
         if self.ended or self.host.complete:
             return
         try:
-            event(*given)
-            self.run._collect(COORDINATOR, self.host)
+            effects = event(*given)
+            self.run._collect(by, effects or ())
+            self.run._collect(COORDINATOR, self.host._take_effects())
             for agent in self.agents:
-                self.run._collect(agent.rank, agent)
+                self.run._collect(agent.rank, agent._take_effects())
         except PosseError as error:
             self.ended = str(error)
 
@@ -208,7 +210,7 @@ class LiesInARun(RuleBasedStateMachine):
     def complains(self, about: int, many: int) -> None:
         for number in range(many):
             word = control.Complaint(about, f"bad-signature {chr(97 + number)}")
-            self.happens(self.agents[LIAR].say, word)
+            self.happens(self.agents[LIAR].say, word, by=LIAR)
 
     # --- what must hold --------------------------------------------------------------------------
 

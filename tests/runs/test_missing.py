@@ -160,11 +160,10 @@ def test_whether_a_graph_fell_apart_is_said(lost: tuple[int, ...], apart: bool) 
     """Eight agents on a path."""
     run = plan("cooperative-ucb", parameters={"horizon": 200}, **PATH)
 
-    def observe(host: Any) -> None:
-        for rank in lost:
-            host.lose(rank)
+    def meddle(host: Any, source: int, target: int, frame: bytes) -> Any:
+        return frame, [effect for rank in lost for effect in host.lose(rank)]
 
-    record = memory.run(run, 0, observe)
+    record = memory.run(run, 0, meddle=meddle)
     assert ("fell apart into 2 parts" in record.loss) == apart
     assert record.answers.count(None) == len(lost)
 

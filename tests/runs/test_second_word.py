@@ -52,7 +52,7 @@ def test_a_second_word_about_one_loss_makes_no_agent_sign_twice(
         effects = receive(self, rank, frame)
         frames[0] += 1
         if frames[0] == lost_at and self.attendance.verdict is None:
-            self.lose(LOST)
+            effects = [*effects, *self.lose(LOST)]
         return effects
 
     monkeypatch.setattr(Signer, "state", states)

@@ -1,8 +1,11 @@
 """Hosts without an engine: what they are handed, and a hand on their frames."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from posse.agent.host import AgentHost
+from posse.hosts.agent_setup import AgentSetup
+from posse.hosts.effects import AgentHostEffect, SendFrame
 from posse.hosts.sources import Sources
 from posse.hosts.spending import NOT_KEPT
 from posse.protocol import control
@@ -17,6 +20,19 @@ def sources(clock: Callable[[], int] = lambda: 0) -> Sources:
     return dataclasses.replace(
         of_this_machine(clock), clock=clock, spending=lambda arms, base, rank: NOT_KEPT
     )
+
+
+class Recorded(AgentHost):
+    """An agent's host; `sent` has its frames so far, with their targets."""
+
+    def __init__(self, setup: AgentSetup, rank: int, sources: Sources) -> None:
+        self.sent: list[tuple[int, bytes]] = []
+        super().__init__(setup, rank, sources)
+
+    def _take_effects(self) -> Sequence[AgentHostEffect]:
+        effects = super()._take_effects()
+        self.sent += [(e.target, e.frame) for e in effects if isinstance(e, SendFrame)]
+        return effects
 
 
 def frame(message: Message, source: int, sequence: int, run: int = 0, now: float = 0.0) -> bytes:

@@ -1,13 +1,13 @@
 """A lobby over scripted time and without a socket."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any, cast
 
 from posse.coordinator.host import CoordinatorHost
 from posse.coordinator.lobby import Lobby
 from posse.coordinator.roster import Member, Peer, Roster
 from posse.hosts.agent_setup import AgentSetup
-from posse.hosts.effects import Fail, LobbyEffect, ResendFrames
+from posse.hosts.effects import Fail, HostEffect, LobbyEffect, ResendFrames
 from posse.protocol import control
 from posse.protocol.message import Message
 from posse.protocol.wire import VERSION, encode
@@ -44,12 +44,14 @@ class Run:
     def dismissed(self) -> dict[int, str]:
         return dict.fromkeys(self.lost, "lost")
 
-    def lose(self, rank: int) -> None:
+    def lose(self, rank: int) -> Sequence[HostEffect]:
         self.lost.append(rank)
+        return ()
 
-    def fire(self) -> None:
+    def fire(self) -> Sequence[HostEffect]:
         self.fired += 1
         self.timer = float("inf")
+        return ()
 
     def put_off(self, seconds: float, not_before: float) -> None:
         self.timer = max(self.timer + seconds, not_before)
@@ -57,8 +59,8 @@ class Run:
     def suspects(self) -> list[int]:
         return self.late
 
-    def fall_silent(self, mute: Collection[int]) -> bool:
-        return self._silence_ends
+    def fall_silent(self, mute: Collection[int]) -> Sequence[HostEffect] | None:
+        return () if self._silence_ends else None
 
 
 class Script:

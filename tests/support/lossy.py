@@ -1,6 +1,7 @@
 """A run without sockets in which everything may happen in any order, and agents are lost."""
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -10,7 +11,7 @@ from posse.agent.host import AgentHost
 from posse.coordinator.host import CoordinatorHost
 from posse.coordinator.setups import agent_setups
 from posse.hosts.agent_setup import AgentSetup
-from posse.hosts.effects import AgentLeft
+from posse.hosts.effects import AgentLeft, SendFrame
 from posse.hosts.endpoint import NEIGHBOURS
 from posse.plan import Plan
 from posse.protocol.machine import COORDINATOR
@@ -39,21 +40,22 @@ def lossy(
     for rank, setup in enumerate(agent_setups(plan, network)):
         carried = msgspec.msgpack.decode(msgspec.msgpack.encode(setup), type=AgentSetup)
         agents[rank] = AgentHost(carried, rank, sources)
-        agents[rank].outbox.clear()
     links: dict[tuple[int, int], deque[bytes]] = {}
     untold: list[int] = []
 
-    def collect(source: int, host: Any) -> None:
-        for target, frame in host.outbox:
+    def collect(source: int, effects: Sequence[Any]) -> None:
+        assert not any(isinstance(effect, AgentLeft) for effect in effects), effects
+        for effect in effects:
+            if not isinstance(effect, SendFrame):
+                continue
+            target, frame = effect.target, effect.frame
             targets = network.neighbours[source] if target == NEIGHBOURS else (target,)
             for to in targets:
                 links.setdefault((source, to), deque()).append(frame)
                 if heard is not None:
                     heard.append((source, to, frame))
-        host.outbox.clear()
 
-    coordinator.begin()
-    collect(COORDINATOR, coordinator)
+    collect(COORDINATOR, coordinator.begin())
     for step in range(MOST_STEPS):
         for rank in [rank for rank, when in losses.items() if when <= step and rank in agents]:
             del agents[rank]
@@ -69,21 +71,16 @@ def lossy(
             raise AssertionError(f"it stands still; waiting for {coordinator.waiting_for()}")
         match choices[int(order.integers(len(choices)))]:
             case (rank,):
-                agents[rank].step()
-                collect(rank, agents[rank])
+                collect(rank, agents[rank].step())
             case (source, target) if source == target:
                 untold.remove(source)
-                coordinator.lose(source)
-                collect(COORDINATOR, coordinator)
+                collect(COORDINATOR, coordinator.lose(source))
             case (source, target):
                 frame = links[source, target].popleft()
                 if target == COORDINATOR:
-                    effects = coordinator.receive(source, frame)
-                    assert not any(isinstance(effect, AgentLeft) for effect in effects), effects
-                    collect(COORDINATOR, coordinator)
+                    collect(COORDINATOR, coordinator.receive(source, frame))
                 elif target in agents:
-                    agents[target].receive(source, frame)
-                    collect(target, agents[target])
+                    collect(target, agents[target].receive(source, frame))
         if coordinator.record is not None:
             return coordinator.record
     raise AssertionError(f"it goes on for ever; waiting for {coordinator.waiting_for()}")

@@ -73,7 +73,6 @@ def test_bad_decisions_are_refused_by_agents(bad: Any) -> None:
     host = AgentHost(setup, 0, sources())
     host.receive(COORDINATOR, begin(seed=5))
     host.step()
-    host.outbox.clear()
     host.receive(COORDINATOR, frame(bad, COORDINATOR, 1))
     assert sum(host.refused.values()) == 1
     good = Active(2, (0, 1))
