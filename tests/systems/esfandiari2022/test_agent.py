@@ -16,7 +16,7 @@ from posse.protocol.machine import (
     Send,
     Started,
 )
-from posse.protocol.masking import Keys, Unmask, unpack_words
+from posse.protocol.masking import Unmask, unpack_words
 from posse.protocol.message import Message
 from posse_systems.esfandiari2022.agent import AnonymousPlayer, Earnings, ParallelUcb
 from posse_systems.esfandiari2022.groups import UserGroup
@@ -29,7 +29,7 @@ from posse_systems.esfandiari2022.messages import (
     Sums,
     from_words,
 )
-from tests.support.anonymous import players, ready, report, told
+from tests.support.anonymous import ready, report, told
 
 
 def refusal(agent: AnonymousPlayer, message: Message, sender: int = COORDINATOR) -> str:
@@ -39,33 +39,6 @@ def refusal(agent: AnonymousPlayer, message: Message, sender: int = COORDINATOR)
         told(agent, message, sender)
     assert repr(dataclasses.replace(agent)) == before
     return caught.value.reason
-
-
-def test_a_player_refuses_what_it_must() -> None:
-    agent = ready()[0]
-    group = (0, 1, 2, 3)
-    assert refusal(agent, Assign(1, 3, 1, group)) == "no-such-arm"
-    assert refusal(agent, Assign(1, 0, 1, (0, 1, 2))) == "small-roster"
-    assert refusal(agent, Assign(1, 0, 2_000, group)) == "past-horizon"
-    assert refusal(agent, Assign(1, 0, 1, group), sender=1) == "out-of-turn"
-    assert refusal(agent, Unmask(1)) == "stale-unmask"
-    assert refusal(agent, Commit(7, 0)) == "no-such-arm"
-    assert refusal(agent, Commit(0, 10_001)) == "past-horizon"
-    assert refusal(agent, Keys({0: bytes(32)})) == "out-of-turn"  # keys come once
-    assert told(agent, Assign(1, 2, 3, group)) == [Pull((2,), 24, each=True)]
-    assert refusal(agent, Assign(2, 2, 1, group)) == "out-of-turn"
-    assert refusal(agent, Commit(0, 0)) == "out-of-turn"
-    report(agent, np.ones(24))
-    assert refusal(agent, Assign(1, 2, 1, group)) == "number-not-increasing"
-
-
-def test_a_player_refuses_keys_without_its_own_and_sums_that_overflow() -> None:
-    agent = players(3)[0]
-    agent.handle(Started(), 0.0)
-    assert refusal(agent, Keys({0: bytes(32), 1: bytes(32)})) == "wrong-keys"
-    agent = ready(horizon=1 << 40)[0]
-    agent.precision = 52
-    assert refusal(agent, Assign(1, 0, 1 << 20, (0, 1, 2, 3))) == "overflow"
 
 
 def test_a_report_adds_up_the_copies_round_by_round() -> None:

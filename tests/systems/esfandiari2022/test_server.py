@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.estimates import Estimate, observed
 from posse.protocol.machine import Finish, PeerLost, Received, Send, Started
 from posse.protocol.masking import Masked, PublicKey, Unmasked
 from posse.protocol.message import Message
-from posse_systems.esfandiari2022.messages import PlayedUngrouped, Sealed, Sums
+from posse_systems.esfandiari2022.messages import Sealed, Sums
 from tests.support.anonymous import FIVE_FIVE, FOUR_SIX, Link, assign
 
 
@@ -145,32 +144,6 @@ def test_sums_that_rewards_cannot_give_are_not_learned() -> None:
     link = Link([FIVE_FIVE], altered=altered).run()
     assert link.named("implausible") == [(1, 0)]
     assert all(arm == 1 for _, arm in link.learner.learned)
-
-
-def test_the_server_refuses_what_is_out_of_turn() -> None:
-    link = Link([FIVE_FIVE])
-    server = link.server
-    server.handle(Started(), 0.0)
-
-    def refused(sender: int, message: Message) -> str:
-        with pytest.raises(RemoteProtocolError) as caught:
-            server.handle(Received(sender, message), 0.0)
-        return caught.value.reason
-
-    assert refused(0, PlayedUngrouped(1)) == "out-of-turn"
-    for player in link.players:
-        (send,) = player.handle(Started(), 0.0)
-        if player.rank == 9:
-            assert refused(8, PublicKey(bytes(32))) == "duplicate-key"
-        server.handle(Received(player.rank, send.message), 0.0)
-    words = bytes(64)
-    assert refused(0, Masked(2, words)) == "out-of-turn"
-    assert refused(0, PlayedUngrouped(1)) == "out-of-turn"  # it has a group
-    assert refused(0, Unmasked(1, bytes(32))) == "out-of-turn"  # nobody asked
-    assert refused(0, Sums(1, words)) == "out-of-turn"
-    assert refused(0, Sealed(1, words)) == "out-of-turn"
-    server.handle(Received(0, Masked(1, words)), 0.0)
-    assert refused(0, Masked(1, words)) == "out-of-turn"
 
 
 @settings(max_examples=60)

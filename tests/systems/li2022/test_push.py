@@ -1,18 +1,13 @@
 """Flooding and gossip over a fake network."""
 
-import math
-
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import Refuse
 from posse.topologies.graphs import Graph
-from posse_systems.li2022.messages import Data, Hop, Quiet
-from posse_systems.li2022.push import Flooding, Gossip
-from posse_systems.li2022.sac import Relay
+from posse_systems.li2022.messages import Data, Quiet
+from posse_systems.li2022.push import Gossip
 from tests.support.federated import connected, deliver, row, say
 
 
@@ -38,19 +33,6 @@ def test_gossip_ends_for_all_together_with_everything(graph: Graph, order: int) 
         assert (machine.rows == [[j, 20.0] for j in range(graph.agents)]).all()
 
 
-def test_bad_means_that_came_early_are_refused_when_their_slot_opens() -> None:
-    machine = Flooding(0, 3, (1, 2), {"diameter": 1})
-    say(machine, 1, Data(1, 1, (1,), row(0, 0, 0)))
-    machine.begin(1, np.array([0.5, 0.5]))
-    assert Refuse("wrong-length", 1) in machine.open()
-    relay = Relay(0, 2, (1,), {"towards": None, "children": [(1, 1)], "slots": 1})
-    say(relay, 1, Hop(1, 1, (1,), row(math.nan, 0)))
-    relay.begin(1, np.array([0.5, 0.5]))
-    assert relay.open() == [Refuse("not-finite", 1)]
-    with pytest.raises(RemoteProtocolError, match="unasked"):
-        say(relay, 1, Hop(1, 2, (1,), row(0, 0)))
-
-
 def test_a_message_for_a_slot_that_its_round_did_not_have_waits_no_longer_than_that_round() -> None:
     machine = Gossip(0, 2, (1,), {"diameter": 1})
     machine.begin(1, np.array([0.5]))
@@ -64,14 +46,3 @@ def test_a_message_for_a_slot_that_its_round_did_not_have_waits_no_longer_than_t
     machine.begin(2, np.array([0.5]))
     assert Refuse("out-of-turn", 1) in machine.open()
     assert (machine.early, machine.data) == ({}, {})
-
-
-def test_flooding_notices_means_that_contradict_each_other() -> None:
-    machine = Flooding(1, 4, (0, 2), {"diameter": 3})
-    machine.begin(1, np.array([0.5]))
-    machine.open()
-    say(machine, 0, Data(1, 1, (0,), row(0.1)))
-    say(machine, 2, Data(1, 1, (2,), row(0.2)))
-    machine.open()
-    with pytest.raises(RemoteProtocolError, match="conflict"):
-        say(machine, 2, Data(1, 2, (0, 3), row(0.9, 0.3)))

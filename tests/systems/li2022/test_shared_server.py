@@ -158,45 +158,6 @@ def test_a_report_is_missing_before_its_seed():
     assert fresh.missing() == [0, 2, 3]
 
 
-@pytest.mark.parametrize(
-    ("sender", "bad", "reason"),
-    [
-        (0, Masked(1, bytes(8 * ARMS)), "duplicate"),
-        (0, Masked(2, bytes(8 * ARMS)), "out-of-turn"),
-        (0, Unmasked(1, bytes(32)), "out-of-turn"),
-        (0, PublicKey(bytes(32)), "duplicate-key"),
-        (1, Masked(1, bytes(8)), "wrong-length"),
-    ],
-)
-def test_the_server_refuses_what_is_wrong_or_out_of_turn(sender, bad, reason):
-    machines, machine, orders = started()
-    machine.handle(Received(0, explored(machines, orders, [0.5] * ARMS)[0]), 0.0)
-    with pytest.raises(RemoteProtocolError) as error:
-        machine.handle(Received(sender, bad), 0.0)
-    assert error.value.reason == reason
-    assert machine.missing() == [1, 2, 3]
-
-
-def test_an_agent_refuses_keys_that_are_not_everybodys_and_reveals_once():
-    machines, _, orders = started()
-    fresh = make_agents()[0]
-    fresh.handle(Started(), 0.0)
-    for keys in ({0: fresh.masker.public}, {n: bytes(32) for n in range(AGENTS)}):
-        with pytest.raises(RemoteProtocolError) as error:
-            fresh.handle(Received(COORDINATOR, Keys(keys)), 0.0)
-        assert error.value.reason == "wrong-keys"
-    one = machines[0]
-    with pytest.raises(RemoteProtocolError):  # nothing was reported yet
-        one.handle(Received(COORDINATOR, Unmask(1)), 0.0)
-    explored(machines, orders, [0.5] * ARMS)
-    one.handle(Received(COORDINATOR, Unmask(1)), 0.0)
-    with pytest.raises(RemoteProtocolError) as error:
-        one.handle(Received(COORDINATOR, Unmask(1)), 0.0)
-    assert error.value.reason == "second-unmask"
-    with pytest.raises(RemoteProtocolError):
-        one.handle(Received(COORDINATOR, Keys({})), 0.0)
-
-
 def test_an_agent_settles_also_if_it_is_told_that_all_who_may_be_lost_are_lost():
     """The coordinator tells agent 0 of a loss, and the others that agent 0 is lost."""
     shared = SharedNoise(5, epsilon=1.0, delta=1e-6, honest=1.0, precision=16, dropouts=1)

@@ -1,11 +1,8 @@
 """Voters, against successive elimination one reward at a time, and by hand."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
-from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import (
     COORDINATOR,
     MOST_PULLS,
@@ -21,7 +18,7 @@ from posse.protocol.machine import (
     Started,
     Variant,
 )
-from posse_systems.rio2023.agent import DpMaseVoter, MaseVoter, RawSender
+from posse_systems.rio2023.agent import DpMaseVoter, MaseVoter
 from posse_systems.rio2023.messages import (
     Eliminated,
     Vote,
@@ -103,17 +100,6 @@ def test_to_the_letter_of_algorithm_3_an_agent_may_be_left_without_an_arm() -> N
     voter.handle(Started(), 0.0)
     voter.handle(Received(COORDINATOR, Eliminated((0, 1))), 1.0)
     assert voter.handle(Observed((0, 1), np.ones((2, 1))), 2.0) == [Finish("done", None)]
-
-
-@pytest.mark.parametrize("voter", [MaseVoter(3, 0.5, Told()), RawSender(3)])
-def test_an_agent_refuses_what_no_coordinator_says(voter: Any) -> None:
-    voter.handle(Started(), 0.0)
-    with pytest.raises(RemoteProtocolError, match="no-such-arm"):
-        voter.handle(Received(COORDINATOR, Eliminated((3,))), 0.0)
-    with pytest.raises(RemoteProtocolError, match="out-of-turn"):
-        voter.handle(Received(1, Eliminated((1,))), 0.0)
-    with pytest.raises(RemoteProtocolError, match="out-of-turn"):
-        voter.handle(Received(COORDINATOR, Vote((1,))), 0.0)
 
 
 def dp_voter(variant: Variant = "corrected") -> DpMaseVoter:

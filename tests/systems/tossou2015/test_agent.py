@@ -10,11 +10,9 @@ from hypothesis import strategies as st
 
 from posse.agent.hybrid import HybridSums
 from posse.agent.tree import TreeSums
-from posse.protocol.errors import RemoteProtocolError
-from posse.protocol.machine import COORDINATOR, Note, Received, Send, Started, TimerFired, Variant
+from posse.protocol.machine import COORDINATOR, Note, Received, Send, Started, Variant
 from posse.protocol.noise import SeededNoise
 from posse_systems.tossou2015.agent import (
-    RandomPlayer,
     TdfsPlayer,
     Ucb,
     UcbPrivate,
@@ -105,28 +103,6 @@ def test_the_privacy_term_of_a_tree_follows_its_own_noise():
     sigma = math.sqrt(2 * 2) * 4 / 0.5
     without = Ucb.value(index, 9)[1]
     assert index.value(9)[1] == pytest.approx(without + math.sqrt(2) * sigma * math.log(9) / 3)
-
-
-@pytest.mark.parametrize(
-    ("event", "reason"),
-    [
-        (Received(COORDINATOR, Outcome(2, 1.0, 1.0, False)), "out-of-turn"),
-        (Received(1, Outcome(1, 1.0, 1.0, False)), "out-of-turn"),
-        (Received(COORDINATOR, Choice(1, 1)), "out-of-turn"),
-        (Received(COORDINATOR, Outcome(1, math.nan, 1.0, False)), "not-finite"),
-        (TimerFired(), "out-of-turn"),
-    ],
-)
-def test_players_refuse_what_is_wrong_and_keep_their_state(event, reason):
-    for player in (
-        TdfsPlayer(1, 2, 5, Ucb(2), offset=1),
-        RandomPlayer(2, 5, np.random.default_rng(0)),
-    ):
-        player.handle(Started(), 0.0)
-        with pytest.raises(RemoteProtocolError) as refusal:
-            player.handle(event, 1.0)
-        assert refusal.value.reason == reason
-        assert player.slot == 1
 
 
 def test_offsets_are_drawn_again_at_the_end_of_a_round_with_a_collision():
