@@ -8,7 +8,8 @@ import msgspec
 import numpy as np
 from mypy_extensions import mypyc_attr
 
-from posse.arms import Arms, LinearArms, LiveArms
+from posse.arms import Arms, LinearArms, LiveArms, Openings, SleepingArms
+from posse.arms.base import AskedOpen
 from posse.arms.buffer import RewardBuffer
 from posse.arms.changing import Timed
 from posse.arms.csv import CsvArms, CsvInSlots
@@ -132,7 +133,9 @@ class AgentRun:
         self._shown: set[int] = set()
         self._stopwatches: dict[str, int] = {}
         self._seconds: dict[str, list[float]] = {}
-        self.machine = _machine(setup, system, parameters, chance)
+        if arms is None and not isinstance(setup.arms, int) and setup.arms.closes:
+            arms = chance.arms(setup.arms, setup.agents, setup.base, setup.privacy.persons)
+        self.machine = _machine(setup, system, parameters, chance, arms)
         require_machine(self.machine)
         self._explorer = as_exploring(self.machine)
         self._patient = as_patient(self.machine)
@@ -426,7 +429,7 @@ class AgentRun:
 
 
 def _machine(
-    setup: AgentSetup, system: System, parameters: Parameters, chance: Chance
+    setup: AgentSetup, system: System, parameters: Parameters, chance: Chance, arms: Arms | None
 ) -> AgentMachine:
     # an audit carries out what the field does, on rewards of its own
     field = chance.field or chance.sources.real_noise
@@ -450,6 +453,7 @@ def _machine(
             field=field,
             signer=signer,
             contexts=_contexts(setup, chance),
+            openings=_openings(setup, chance, arms),
         )
     )
 
@@ -462,6 +466,14 @@ def _contexts(setup: AgentSetup, chance: Chance) -> FeaturesOf | None:
         return None
     contexts = setup.arms.contexts(chance.common(Purpose.INSTANCE), chance.rank)
     return seen(chance.rank, lambda slot: contexts(np.array([slot]))[0])
+
+
+def _openings(setup: AgentSetup, chance: Chance, arms: Arms | None) -> Openings | None:
+    if isinstance(setup.arms, SleepingArms):
+        return setup.arms.openings(chance.common(Purpose.INSTANCE), chance.rank)
+    if arms is None or isinstance(setup.arms, int) or not setup.arms.closes:
+        return None
+    return AskedOpen(arms)
 
 
 def _pace(

@@ -451,8 +451,15 @@ def _check_timed(plan: Plan) -> None:
     arms, system = plan.spec.arms, plan.system
     in_slots = isinstance(arms, CsvArms) and bool(arms.features)
     live = isinstance(arms, LiveArms)
-    if not (in_slots or live or isinstance(arms, ChangingMeans | DelayedArms)):
+    if not (in_slots or live or arms.closes or isinstance(arms, ChangingMeans | DelayedArms)):
         return
+    if arms.closes and not system.sleeping:
+        raise SpecError(
+            "arms.kind",
+            f"'{arms.__struct_config__.tag}' with arms that are closed in some slots is not for "
+            f"{system.name}, which does not ask what is open; take ucb1, cooperative-ucb, or a "
+            "system of your own that says sleeping=True",
+        )
     tag = f"{arms.__struct_config__.tag}{' with features' * in_slots}"
     kind = f"'{tag}' {'answers requests at' if live else 'counts the pulls of'} an agent"
     if system.shares_arms:

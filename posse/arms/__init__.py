@@ -1,6 +1,6 @@
 """Arms: the sources of rewards. One file per kind; docs/arms.md describes how to add one."""
 
-from posse.arms.base import Arms, ArmsContext, LabMeans
+from posse.arms.base import Arms, ArmsContext, LabMeans, Openings
 from posse.arms.bernoulli import BernoulliArms
 from posse.arms.changing import ChangingMeans, DelayedArms, DriftingArms, PiecewiseArms
 from posse.arms.csv import CsvArms
@@ -8,6 +8,7 @@ from posse.arms.gaussian import GaussianArms
 from posse.arms.linear import LinearArms
 from posse.arms.live import LiveArms
 from posse.arms.python import PythonArms
+from posse.arms.sleeping import SleepingArms
 
 ArmsSpec = (
     BernoulliArms
@@ -16,6 +17,7 @@ ArmsSpec = (
     | PiecewiseArms
     | DriftingArms
     | DelayedArms
+    | SleepingArms
     | CsvArms
     | PythonArms
     | LiveArms
@@ -45,6 +47,8 @@ __all__ = [
     "LabMeans",
     "LinearArms",
     "LiveArms",
+    "Openings",
     "RealArms",
+    "SleepingArms",
     "known_means",
 ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, Protocol
+from typing import Annotated, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import msgspec
 import numpy as np
@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from posse.arms.persons import Persons
 from posse.errors import ArmsError
-from posse.protocol.arrays import FloatArray
+from posse.protocol.arrays import BoolArray, FloatArray
 from posse.protocol.machine import MOST_ARMS, peer_name
 
 NO_NUMBER = (
@@ -75,6 +75,36 @@ class Arms(Protocol):
     def remaining(self, arm: int) -> int | None:
         """How many rewards are left; None if there is no end."""
         return None
+
+
+Openings = Callable[[int], BoolArray]
+"""Which arms are open in a slot of the agent, shape (K,)."""
+
+
+@runtime_checkable
+class OpensArms(Protocol):
+    """Arms that say which of them are open in a slot of the agent, shape (K,)."""
+
+    def open(self, slot: int) -> BoolArray:
+        """Which arms are open in this slot of the agent, shape (K,)."""
+        ...
+
+
+def which_open(arms: Arms, slot: int) -> BoolArray:
+    """Ask arms of a table that `closes` some."""
+    assert isinstance(arms, OpensArms)
+    return arms.open(slot)
+
+
+@dataclass
+class AskedOpen:
+    """Asks an agent's arms which are open; a machine may keep it."""
+
+    arms: Arms
+
+    def __call__(self, slot: int) -> BoolArray:
+        """Which arms are open in this slot of the agent, shape (K,)."""
+        return which_open(self.arms, slot)
 
 
 _MOST_DRAWS = 1000
@@ -173,6 +203,11 @@ Clip = Annotated[
 
 class ArmsTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The table `[arms]` of a run file: a subclass per kind, with its keys as fields."""
+
+    @property
+    def closes(self) -> bool:
+        """Whether some arms are closed in some slots."""
+        return False
 
 
 class SimulatedArms(ArmsTable, frozen=True, kw_only=True):

@@ -13,14 +13,15 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from posse.arms.base import Arms, ArmsContext, LabMeans, SimulatedArms
+from posse.errors import ArmsError
 from posse.protocol.arrays import FloatArray
 
 MeansAt = Callable[[NDArray[np.int64]], FloatArray]
 """The means in slots: slots of shape (n,) give means of shape (n, K)."""
 
 DelaySlots = Annotated[int, Meta(ge=0, le=100_000, description="slots until a reward comes")]
-_Mean = Annotated[float, Meta(ge=0, le=1)]
-_MeansOfArms = Annotated[list[_Mean], Meta(min_length=2)]
+MeanOfArm = Annotated[float, Meta(ge=0, le=1)]
+_MeansOfArms = Annotated[list[MeanOfArm], Meta(min_length=2)]
 
 
 class ChangingMeans(SimulatedArms, frozen=True, kw_only=True):
@@ -154,6 +155,12 @@ class Timed(Arms):
         """The rewards of the next `times` turns of pulls of these arms, shape (arms, times)."""
         slots = np.arange(self.slot, self.slot + times * len(arms))
         means = self.means_at(slots)[np.arange(len(slots)), np.tile(arms, times)]
+        if (closed := np.flatnonzero(means == -np.inf)).size:
+            at = int(closed[0])
+            raise ArmsError(
+                f"arm {arms[at % len(arms)]} is closed in slot {slots[at]}, and the system pulls "
+                "it; it must choose among the arms that context.open(slot) names"
+            )
         self.slot += len(slots)
         rewards = (self.generator.random(len(slots)) < means).astype(float)
         turns: FloatArray = rewards.reshape(times, len(arms)).T

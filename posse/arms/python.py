@@ -24,7 +24,7 @@ from posse.arms.base import (
 from posse.arms.persons import Admit, FirstOfEach, Persons, name_of
 from posse.errors import ArmsError
 from posse.gates.code import NotTrusted
-from posse.protocol.arrays import FloatArray
+from posse.protocol.arrays import BoolArray, FloatArray
 from posse.protocol.machine import MOST_ARMS
 
 _IN_VAIN = 1_000
@@ -47,6 +47,7 @@ class PythonArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="py
     - `clip = [lo, hi]`: for rewards outside [0, 1]. With it a NaN counts as lo and an infinite
       reward as an end of the interval; without it both end the run.
     - `means`: known means (after clipping), as for kind bernoulli; they give a lab's run regret.
+    - `sleeping`: its `open(slot)` returns K times true or false, which arms are open in a slot.
     """
 
     target: Annotated[str, Meta(description="module:object, or the name that a package offers")]
@@ -59,11 +60,14 @@ class PythonArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="py
         list[float | list[float]] | None,
         Meta(description="their means after clip, if you know them"),
     ] = None
+    sleeping: Annotated[bool, Meta(description="its open(slot) says which arms are open")] = False
     unit_interval = True
     """Rewards outside [0, 1] are an error unless clipped."""
 
     def __post_init__(self) -> None:
         check_clip(self.clip)
+        if self.sleeping and self.means is not None:
+            raise ValueError("means are of arms that are always open; delete them, or sleeping")
         if ":" in self.target and not own_code.is_target(self.target):
             raise ValueError(f"target = '{self.target}' must be 'package.module:object'")
         if self.means is not None:
@@ -86,6 +90,10 @@ class PythonArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="py
         """What the end of a run may reveal of rewards."""
         raised = "Everybody sees if an agent's arms raise, because that ends the run."
         return raised if self.clip is not None else f"{raised} {NO_NUMBER}"
+
+    @property
+    def closes(self) -> bool:
+        return self.sleeping
 
     def arm_count(self) -> int:
         """K."""
@@ -121,6 +129,9 @@ class PythonArms(ArmsTable, frozen=True, kw_only=True, tag_field="kind", tag="py
         except (Exception, SystemExit) as error:  # a user's own code may call sys.exit
             why = f"arms.target = '{self.target}' cannot be made: {defect.describe(error)}"
             raise ArmsError(f"{context.owner}: {why}") from error
+        if self.sleeping and not hasattr(target, "open"):
+            what = f"'{self.target}' has no open(slot), which arms.sleeping asks for"
+            raise ArmsError(f"{context.owner}: arms.target = {what}")
         given = np.zeros(self.count, dtype=np.int64)
         return Python(target, self.target, self.clip, context.owner, given, context.persons)
 
@@ -165,6 +176,20 @@ class Python(Arms):
         except (Exception, SystemExit) as error:
             call = f"{self.owner}: {self.name}.skip({given.tolist()})"
             raise ArmsError(f"{call} raised {defect.describe(error)}") from error
+
+    def open(self, slot: int) -> BoolArray:
+        """Which arms are open in this slot of the agent, shape (K,)."""
+        call = f"{self.owner}: {self.name}.open({slot})"
+        try:
+            row: BoolArray = np.asarray(self.target.open(slot), dtype=bool)
+        except (Exception, SystemExit) as error:
+            raise ArmsError(f"{call} raised {defect.describe(error)}") from error
+        if row.shape != self.given.shape or not row.any():
+            raise ArmsError(
+                f"{call} returned {row.tolist()!s:.80}; it must be {len(self.given)} times true or "
+                "false, for each arm, and at least one true"
+            )
+        return row
 
     def draw(self, arm: int, count: int) -> FloatArray:
         if self.persons is None:

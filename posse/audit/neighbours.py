@@ -7,13 +7,13 @@ import msgspec
 import numpy as np
 
 from posse.arms import Arms, ArmsContext, ArmsSpec, LabMeans
-from posse.arms.base import pieces
+from posse.arms.base import pieces, which_open
 from posse.arms.gaussian import Gaussian
 from posse.arms.live import rehearsed
 from posse.errors import RunFailed
 from posse.gates.decode import unpacked
 from posse.plan import Plan
-from posse.protocol.arrays import FloatArray
+from posse.protocol.arrays import BoolArray, FloatArray
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.privacy import Neighbours
 from posse.protocol.wire import HEADER
@@ -73,6 +73,10 @@ class _Replaced:
 
     def remaining(self, arm: int) -> int | None:
         return self.inner.remaining(arm)
+
+    def open(self, slot: int) -> BoolArray:
+        """See `Arms`."""
+        return which_open(self.inner, slot)
 
     def _draw(self, arm: int, count: int) -> FloatArray:
         rewards = self.inner.draw(arm, count)

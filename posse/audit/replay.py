@@ -26,7 +26,7 @@ from posse.hosts.effects import HostEffect
 from posse.hosts.sources import FeaturesOf
 from posse.hosts.spending import Spending, keep_none
 from posse.plan import Plan
-from posse.protocol.arrays import FloatArray, IntArray
+from posse.protocol.arrays import BoolArray, FloatArray, IntArray
 from posse.protocol.message import Plane
 from posse.protocol.noise import Noise
 from posse.protocol.privacy import AdversaryView, Release
@@ -205,6 +205,10 @@ class _CanaryArms(Arms):
         low, high = self.clip
         beyond = _FAR * ((rewards == 1).astype(float) - (rewards == 0))
         return base.rescale(low + (rewards + beyond) * (high - low), self.clip)
+
+    def open(self, slot: int) -> BoolArray:
+        """Which arms are open in this slot of the agent, shape (K,)."""
+        return base.which_open(self.inner, slot)
 
     def remaining(self, arm: int) -> int | None:
         return self.inner.remaining(arm)

@@ -18,7 +18,7 @@ from posse.durable.journal import Journal
 from posse.gates.files import require_files
 from posse.hosts.sources import Sources
 from posse.hosts.spending import NOT_KEPT, LedgerHeads, RowsByArm, Spending, SpendingRequest
-from posse.protocol.arrays import FloatArray, IntArray
+from posse.protocol.arrays import BoolArray, FloatArray, IntArray
 from posse.protocol.noise import Noise
 
 
@@ -116,6 +116,7 @@ class RecordedArms(Arms):
         self.simulated = self._arms.simulated
         self._draw = journal.asked(lambda *order: self._asked().draw(*order), np.ndarray)
         self._totals = journal.asked(lambda *order: self._asked().totals(*order), np.ndarray)
+        self._open = journal.asked(lambda slot: self._asked().open(slot), np.ndarray)
         self._gave = journal.asked(lambda: self._before + self._arms.given, np.ndarray)
 
     def __getstate__(self) -> tuple[Any, ...]:
@@ -135,6 +136,10 @@ class RecordedArms(Arms):
         """See `posse.arms.persons.NamesPersons`."""
         self._admit = admit
         self._arms.admit_by(admit)
+
+    def open(self, slot: int) -> BoolArray:
+        """Which arms are open in this slot of the agent, shape (K,)."""
+        return self._open(slot)
 
     def _asked(self) -> Python:
         if self._anew and self._given.any():

@@ -1,6 +1,6 @@
 """Arms and graphs, as far as a system looks at them."""
 
-from posse.arms import LabMeans, known_means
+from posse.arms import LabMeans, Openings, known_means
 from posse.arms.base import RandomMeans
 from posse.arms.csv import Csv, CsvArms
 from posse.spec.activity import ActivitySpec
@@ -14,6 +14,7 @@ __all__ = [
     "CsvArms",
     "Graph",
     "LabMeans",
+    "Openings",
     "RandomMeans",
     "find_sinks",
     "from_edges",

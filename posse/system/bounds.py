@@ -69,6 +69,8 @@ def require_law(spec: RunSpec, deviation: float = DEVIATION) -> None:
     Clipping to [lo, hi] and mapping onto [0, 1] change the known mean of a Gaussian reward.
     """
     arms = spec.arms
+    if arms.closes:
+        raise NoBoundError("what is known is about arms that are always open.")
     if isinstance(arms, ChangingMeans | DelayedArms):
         raise NoBoundError("what is known is about means that stay, and rewards that come at once.")
     if not isinstance(arms, GaussianArms):

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from posse.protocol.arrays import FloatArray
+from posse.arms import Openings
+from posse.protocol.arrays import BoolArray, FloatArray
 from posse.protocol.machine import OnMissing
 from posse.protocol.noise import Noise
 from posse.protocol.signing import Signer
@@ -71,7 +72,8 @@ class AgentContext(_Context):
     for a key. In the `field` it comes from the operating system, as do noise and `generator`.
     `signer` is set if agents sign what others pass on.
     `contexts(slot)` are the features of the arms in that slot, shape (arms, features), which is
-    seen before the pull; None if arms have none.
+    seen before the pull; None if arms have none. `openings` says which arms are open in a slot;
+    None if all always are.
     """
 
     rank: int
@@ -79,6 +81,11 @@ class AgentContext(_Context):
     noise: Noise
     secret: Callable[[Purpose], bytes]
     contexts: Callable[[int], FloatArray] | None = None
+    openings: Openings | None = None
+
+    def open(self, slot: int) -> BoolArray:
+        """Which arms are open before the agent's pull number `slot`, from 0; shape (K,)."""
+        return np.ones(self.arms, bool) if self.openings is None else self.openings(slot)
 
 
 @dataclass(frozen=True, kw_only=True)

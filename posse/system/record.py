@@ -106,6 +106,7 @@ class System:
     - `claim`: what it protects, from whom, and by what number
     - `loss`: what follows when an agent is lost
     - `unit_interval`: set if it protects only rewards in [0, 1]
+    - `sleeping`: its agents pull only arms that `context.open` names, so arms may be closed
     - `one_form`: the paper's form needs no correction, so both variants are the same
     - `check`: raises `SpecError` for what types cannot catch (N < M, …)
     - `advise`: sentences about settings that are allowed but probably not meant
@@ -124,6 +125,7 @@ class System:
     field: Field | LabOnly = LabOnly()
     loss: Loss = Loss()
     unit_interval: UnitInterval | None = None
+    sleeping: bool = False
     one_form: bool = False
     check: Callable[[RunSpec, Any], None] = lambda spec, parameters: None
     advise: Callable[[RunSpec, Any], list[str]] = lambda spec, parameters: []

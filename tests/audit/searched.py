@@ -76,9 +76,9 @@ def _made(patch: Patch, change: Callable[[Any, Any], Any]) -> None:
     """What an agent's machine gets for noise, by the host's chance and what it should get."""
     make = agent_run._machine
 
-    def made(setup: Any, system: Any, parameters: Any, chance: Any) -> Any:
+    def made(setup: Any, system: Any, parameters: Any, chance: Any, arms: Any) -> Any:
         here = replace(chance.sources, noise=lambda: change(chance, chance.sources.noise))
-        return make(setup, system, parameters, replace(chance, sources=here))
+        return make(setup, system, parameters, replace(chance, sources=here), arms)
 
     patch.setattr(agent_run, "_machine", made)
 

@@ -38,8 +38,8 @@ def test_no_line_is_wider_than_the_terminal(
 
 def test_one_section_has_only_its_names(posse: Posse) -> None:
     lines = posse("list", "arms").out.splitlines()
-    kinds = ["bernoulli", "gaussian", "linear", "piecewise", "drift", "delayed", "csv", "python"]
-    assert [line.split()[0] for line in lines[1:9]] == kinds
+    kinds = ["bernoulli", "gaussian", "linear", "piecewise", "drift", "delayed", "sleeping"]
+    assert [line.split()[0] for line in lines[1:8]] == kinds
 
 
 def test_what_it_says_of_a_key_is_what_a_run_file_may_have(

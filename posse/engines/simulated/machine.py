@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from posse.arms import Arms, ArmsContext, ArmsSpec
+from posse.arms.base import which_open
 from posse.arms.changing import Timed
 from posse.arms.csv import Csv
 from posse.arms.live import Live
@@ -20,7 +21,7 @@ from posse.engines.simulated.schedule import Killed, Process, TurnSchedule
 from posse.engines.simulated.sockets import SimulatedContext, SimulatedPoller
 from posse.gates import files
 from posse.gates.databases import Disk
-from posse.protocol.arrays import FloatArray, IntArray
+from posse.protocol.arrays import BoolArray, FloatArray, IntArray
 from posse.protocol.noise import Noise, SeededNoise
 from posse.security.zap import ZapStatus
 from posse.wire.world import World
@@ -155,10 +156,14 @@ class SlowArms(Arms):
 
     def __init__(self, arms: Arms, wait: Callable[[], None], *, one_by_one: bool) -> None:
         self._arms, self._wait = arms, wait
-        self.simulated = not one_by_one
+        self.simulated = arms.simulated and not one_by_one
 
     def remaining(self, arm: int) -> int | None:
         return self._arms.remaining(arm)
+
+    def open(self, slot: int) -> BoolArray:
+        """Which arms are open in this slot of the agent, shape (K,)."""
+        return which_open(self._arms, slot)
 
     def admit_by(self, admit: Admit) -> None:
         """See `posse.arms.persons.NamesPersons`."""

@@ -53,6 +53,7 @@ from typing import Final
 
 import numpy as np
 
+from posse.seam.arms import Openings
 from posse.seam.machines import (
     AgentEffect,
     AgentEffects,
@@ -80,7 +81,7 @@ from posse.seam.messages import (
 )
 from posse.seam.noise import Noise, Release
 from posse_systems.dubey2020.corruption import Corruption
-from posse_systems.dubey2020.flooding import CooperativeLearner, Faults, Flood
+from posse_systems.dubey2020.flooding import CooperativeLearner, Faults, Flood, argmax
 from posse_systems.dubey2020.messages import (
     OPTIMISM,
     Bundle,
@@ -169,8 +170,7 @@ class CooperativeAgent:
                 self.corruption.corrupt(own, flood.relayed, flood.slot)
             effects.append(Broadcast(flood.bundle(own)))
         if flood.slot == self.horizon:
-            most = int(self.learner.pulls.argmax())
-            return [*effects, *self._closing(), Finish("horizon", most)]
+            return [*effects, *self._closing(), Finish("horizon", self.learner.answer())]
         self.waiting = not flood.complete
         return effects if self.waiting else [*effects, *self._go_on()]
 
@@ -193,7 +193,9 @@ class SharedMeans(CooperativeLearner):
         N_k = n_k + sum_m' n'_k,    μ̂_k = (s_k + sum_m' n'_k v'_k) / N_k
 
     over the latest message of every other agent m' that has a mean of arm k. The agent's own
-    message, which Q_m contains, is left out: its rewards would count twice.
+    message, which Q_m contains, is left out: its rewards would count twice. Of arms that are not
+    always open it pulls that of the largest index among the open, and its answer is that of the
+    largest mean.
 
     Counts and sums are kept side by side as 2K numbers. `own_numbers` has the agent's own n_k and
     s_k, of which `pulls` and `sums` are views. `heard[i]` has the n'_k and n'_k v'_k of
@@ -203,6 +205,7 @@ class SharedMeans(CooperativeLearner):
     """
 
     reward_range: tuple[float, float] | None = None
+    openings: Openings | None = None
     own_numbers: FloatArray = field(init=False)
     sums: FloatArray = field(init=False)
     heard: FloatArray = field(init=False)
@@ -234,6 +237,20 @@ class SharedMeans(CooperativeLearner):
     def halves(self, numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Views of the counts and the sums, K each, in arrays of 2K."""
         return numbers[..., : self.arms], numbers[..., self.arms :]
+
+    def choose(self, t: int) -> int:
+        if self.openings is None:
+            return CooperativeLearner.choose(self, t)
+        N, sums = self.halves(self.own() + self.others())
+        with np.errstate(divide="ignore", invalid="ignore"):
+            index = np.where(N > 0, sums / N + self.bonus(math.log(t), N), np.inf)
+        return argmax(np.where(self.openings(t - 1), index, -np.inf), self.ties)
+
+    def answer(self) -> int:
+        if self.openings is None:
+            return CooperativeLearner.answer(self)
+        N, sums = self.halves(self.own() + self.others())
+        return int(np.where(N > 0, sums / np.maximum(N, 1), -np.inf).argmax())
 
     def index(self, t: int) -> FloatArray:
         """Algorithm 2, lines 6 to 8. An arm without a mean from anybody comes first."""

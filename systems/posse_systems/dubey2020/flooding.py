@@ -76,6 +76,10 @@ class CooperativeLearner:
         arm = self.round_robin(t)
         return argmax(self.index(t), self.ties) if arm is None else arm
 
+    def answer(self) -> int:
+        """The arm that it pulled most."""
+        return int(self.pulls.argmax())
+
     def round_robin(self, t: int) -> int | None:
         """The arm to pull in slot t <= K; None afterwards."""
         return t - 1 if t <= self.arms else None

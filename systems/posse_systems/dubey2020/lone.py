@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from posse.seam.arms import Openings
 from posse.seam.machines import (
     AgentEffect,
     AgentEffects,
@@ -35,11 +36,15 @@ from posse_systems.dubey2020.messages import (
 
 @dataclass(slots=True)
 class LoneUcb(AgentMachine):
-    """UCB1: each arm once, then argmax_k s_k/n_k + sqrt(2 log t / n_k)."""
+    """UCB1: each arm once, then argmax_k s_k/n_k + sqrt(2 log t / n_k).
+
+    Of arms that are not always open, among those that are (Kleinberg et al. 2010, AUER).
+    """
 
     arms: int
     horizon: int
     ties: np.random.Generator
+    openings: Openings | None = None
     t: int = 0
     pulls: FloatArray = field(init=False)
     sums: FloatArray = field(init=False)
@@ -54,12 +59,20 @@ class LoneUcb(AgentMachine):
                 self.t += times
                 effects = self.learn(arms[0], times, float(sums[0]))
                 if self.t == self.horizon:
-                    return [*effects, Finish("horizon", int(self.pulls.argmax()))]
+                    return [*effects, Finish("horizon", self._answer())]
                 return [*effects, self._next()]
             case Started():
                 return [self._next()]
             case _:
                 raise RemoteProtocolError("out-of-turn", type(event).__name__)
+
+    def _answer(self) -> int:
+        """The arm pulled most; of arms that are not always open that of the largest mean."""
+        if self.openings is None:
+            return int(self.pulls.argmax())
+        return int(
+            np.where(self.pulls > 0, self.sums / np.maximum(self.pulls, 1), -np.inf).argmax()
+        )
 
     def _next(self) -> Pull:
         arm = self.choose(self.t + 1)
@@ -67,6 +80,10 @@ class LoneUcb(AgentMachine):
 
     def choose(self, t: int) -> int:
         """A_t, the arm of slot t, from 1."""
+        if self.openings is not None:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                index = np.where(self.pulls > 0, self.index_at(t), np.inf)
+            return self.leader(np.where(self.openings(t - 1), index, -np.inf))
         return t - 1 if t <= self.arms else self.leader(self.index_at(t))
 
     def index_at(self, t: int) -> FloatArray:

@@ -153,7 +153,11 @@ def _noisy_range(context: AgentContext, widest: float) -> tuple[float, float] | 
 
 
 def _make_sharing(context: AgentContext) -> AgentMachine:
-    return _make_agent(context, SharedMeans, _range(context))
+    return _make_agent(context, SharedMeans, _range(context), openings=context.openings)
+
+
+def _make_alone(context: AgentContext) -> AgentMachine:
+    return context.make(LoneUcb, openings=context.openings)
 
 
 def _make_private(context: AgentContext) -> AgentMachine:
@@ -721,6 +725,7 @@ COOPERATIVE_UCB = _cooperation(
     ),
     claim=claim_means,
     one_form=True,
+    sleeping=True,
     check=_check_cooperative,
     advise=advise_deviation,
     bound=undrawn("No bound is drawn: the paper states none for the form without privacy."),
@@ -731,10 +736,11 @@ UCB1 = _alone(
     title="baseline: UCB1, every agent alone",
     paper="Auer et al. 2002",
     parameters=AloneParameters,
-    shape=Alone(Stepped(making(LoneUcb), LoneSteps)),
+    shape=Alone(Stepped(_make_alone, LoneSteps)),
     field=Field("bare"),
     claim=silence,
     one_form=True,
+    sleeping=True,
     check=_check_horizon,
     advise=advise_deviation,
     bound=theory.bound_ucb1,

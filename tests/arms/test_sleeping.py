@@ -1,0 +1,233 @@
+"""Arms that are closed in some slots: sets, regret, who may pull them, both engines, kills."""
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import posse
+from posse.arms import ArmsSpec, SleepingArms
+from posse.durable.checkpoint import read, written
+from posse.errors import SpecError
+from posse.experiments import prepare
+from posse.script import Parameters, Positive, Pull, Script, system
+from posse.system import names
+from posse.testing.judge import judge, small_run
+from tests.support.arms import build
+from tests.support.runfile import describe_run
+from tests.support.runs import assert_same_run
+
+
+class Slots(Parameters, frozen=True):
+    horizon: Positive = 40
+
+
+def _asks(me: Any) -> Script:
+    """Pulls the first arm that is open."""
+    for slot in range(me.parameters.horizon):
+        yield Pull((int(me.open(slot).nonzero()[0][0]),), 1)
+    return 0
+
+
+def _blind(me: Any) -> Script:
+    yield Pull((0,), me.parameters.horizon)
+    return 0
+
+
+ASKS = system("asks", _asks, None, Slots, sleeping=True, claim="Nothing is sent.")
+BLIND = system("blind", _blind, None, Slots, sleeping=True, claim="Nothing is sent.")
+OTHER = system("other", _asks, None, Slots, claim="Nothing is sent.")
+
+WINDOWS = {
+    "kind": "sleeping",
+    "means": [1.0, 0.5, 0.0],
+    "windows": [[[0, 3], [5, 6]], [[4]], []],
+}
+DRAWN = {"kind": "sleeping", "means": [0.9, 0.6, 0.3], "asleep": [0.5, 0.2, 0.0]}
+BOTH = {**DRAWN, "asleep": 0.4, "windows": [[[0, 20]], [[10, 30], [35]], []]}
+
+
+def _sets(raw: dict[str, Any], slots: int, rank: int = 0) -> Any:
+    arms = msgspec.convert(raw, SleepingArms)
+    return arms.openings(np.random.default_rng(1), rank).table(np.arange(slots))
+
+
+def test_windows_say_by_slot_which_arms_are_open() -> None:
+    assert _sets(WINDOWS, 7).astype(int).tolist() == [
+        [1, 0, 1],
+        [1, 0, 1],
+        [1, 0, 1],
+        [0, 0, 1],
+        [0, 1, 1],
+        [1, 1, 1],
+        [0, 1, 1],
+    ]
+
+
+@given(st.integers(0, 400), st.integers(0, 400), st.integers(0, 3))
+def test_a_set_is_the_same_however_it_is_asked_for_and_never_empty(
+    a: int, b: int, rank: int
+) -> None:
+    whole = _sets({**DRAWN, "asleep": 0.9}, 401, rank)
+    arms = msgspec.convert({**DRAWN, "asleep": 0.9}, SleepingArms)
+    openings = arms.openings(np.random.default_rng(1), rank)
+    assert (openings(a) == whole[a]).all()
+    assert (openings(b) == whole[b]).all()
+    assert whole.any(axis=1).all()
+
+
+def test_arms_sleep_as_often_as_asked_and_not_the_same_at_each_agent() -> None:
+    open_ = [_sets(DRAWN, 20_000, rank) for rank in (0, 1)]
+    assert np.abs(open_[0].mean(axis=0) - [0.5, 0.8, 1.0]).max() < 0.02  # 5 deviations
+    assert 0.4 < (open_[0] != open_[1])[:, 0].mean() < 0.6
+
+
+def test_the_sets_are_plain_data_that_a_checkpoint_keeps() -> None:
+    openings = msgspec.convert(BOTH, SleepingArms).openings(np.random.default_rng(1), 2)
+    again = read(written(openings, {}), {})
+    assert (again.table(np.arange(50)) == openings.table(np.arange(50))).all()
+
+
+def test_a_closed_arm_is_not_pulled() -> None:
+    arms = build(WINDOWS)
+    assert arms.turns((0,), 3).tolist() == [[1, 1, 1]]
+    with pytest.raises(posse.ArmsError, match="arm 0 is closed in slot 3"):
+        arms.turns((0,), 1)
+
+
+def _run(raw: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return describe_run("ucb1", 2, raw, parameters={"horizon": 40}, engine="memory", seed=4) | more
+
+
+def test_regret_is_against_the_best_arm_that_is_open() -> None:
+    """By hand, two agents: unseen arms come first, ties among them are broken at random.
+
+    Open are {0, 2} in the slots 0 to 2, {2} in 3 and {1, 2} in 4. Arms 0 and 2 are tried in the
+    slots 0 and 1, then arm 0 leads, in slot 3 arm 2 costs nothing, and in 4 arm 1 is unseen.
+    """
+    run = posse.run(_run(WINDOWS, parameters={"horizon": 5})).runs[0]
+    assert run.pulls_per_arm == [2 * 2, 2 * 1, 2 * 2]
+    assert run.regret == 2 * 1
+    assert run.best_arm == 0
+
+
+def test_agents_that_are_told_of_all_share_what_they_learn() -> None:
+    more = {"system": "cooperative-ucb", "topology": {"kind": "complete"}}
+    together, alone = (
+        posse.run(_run(BOTH, parameters={"horizon": 400}, agents={"count": 6}, **system)).runs[0]
+        for system in (more, {})
+    )
+    assert together.regret is not None
+    assert alone.regret is not None
+    assert together.regret < alone.regret
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("raw", [WINDOWS, DRAWN, BOTH])
+@pytest.mark.parametrize(
+    "more", [{}, {"system": "cooperative-ucb", "topology": {"kind": "complete"}}]
+)
+def test_both_engines_give_the_same_run(raw: dict[str, Any], more: dict[str, Any]) -> None:
+    one, other = (
+        posse.run(_run(raw, **more, engine={"kind": kind})).runs[0]
+        for kind in ("memory", "processes")
+    )
+    assert_same_run(one, other)
+
+
+@pytest.mark.slow
+def test_kills_cuts_and_losses_change_nothing() -> None:
+    run = _run(BOTH, system="cooperative-ucb", topology={"kind": "ring"}, agents={"count": 4})
+    assert [found.held for found in judge(run, seeds=20, only="kills")] == [True]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"asleep": [0.5]}, "asleep has 1 numbers for 3 means"),
+        ({"asleep": 0.0}, "need asleep, or windows"),
+        ({"asleep": 1.0}, "arms.asleep"),
+        ({"windows": [[[0, 5]]]}, "windows has 1 lists for 3 means"),
+        ({"windows": [[[5, 5]], [], []]}, "first < end"),
+        ({"windows": [[[0, 5]], [[6]], [[0, 2]]]}, "leave no arm open in slot 5"),
+        ({"delay": 2}, "delete it"),
+    ],
+)
+def test_a_table_that_says_nothing_sensible_is_refused(change: dict[str, Any], said: str) -> None:
+    with pytest.raises(SpecError, match=said):
+        prepare(_run(DRAWN | change))
+
+
+@pytest.mark.parametrize("name", sorted(set(names()) - {"ucb1", "cooperative-ucb"}))
+def test_a_system_that_does_not_ask_what_is_open_is_refused(name: str) -> None:
+    with pytest.raises(SpecError, match="does not ask what is open"):
+        prepare({**small_run(name), "arms": DRAWN})
+
+
+def test_no_bound_is_drawn() -> None:
+    assert "always open" in prepare(_run(DRAWN)).bound(0).note
+
+
+def test_a_script_is_told_and_one_that_pulls_a_closed_arm_ends_by_name() -> None:
+    run = _run(WINDOWS, system=f"{__name__}:ASKS")
+    assert posse.run(run).runs[0].regret == 0
+    with pytest.raises(posse.ArmsError, match="arm 0 is closed in slot 3"):
+        posse.run(_run(WINDOWS, system=f"{__name__}:BLIND"))
+    with pytest.raises(SpecError, match="does not ask what is open"):
+        prepare(_run(WINDOWS, system=f"{__name__}:OTHER"))
+
+
+def test_a_system_that_asks_is_told_that_all_are_open_where_they_are() -> None:
+    arms = {"kind": "bernoulli", "means": [0.9, 0.1]}
+    assert posse.run(_run(arms, system=f"{__name__}:ASKS")).runs[0].pulls_per_arm == [80, 0]
+    assert msgspec.convert(DRAWN, ArmsSpec).arm_count() == 3
+
+
+class Doors:
+    """Open are arm 0 in even slots, arm 1 always, arm 2 never; each pays always or never."""
+
+    def __init__(self, **of: int) -> None:
+        pass
+
+    def open(self, slot: int) -> list[bool]:
+        return [slot % 2 == 0, True, False]
+
+    def pull(self, arm: int, count: int) -> Any:
+        return np.full(count, float(arm == 0))
+
+
+class Shut(Doors):
+    def open(self, slot: int) -> list[bool]:
+        return [slot < 5] * 3
+
+
+def _own(target: str = "Doors", **more: Any) -> dict[str, Any]:
+    arms = {"kind": "python", "target": f"{__name__}:{target}", "count": 3, "path": ["."]}
+    return {**arms, "sleeping": True, **more}
+
+
+@pytest.mark.parametrize("more", [{}, {"system": "cooperative-ucb", "topology": {"kind": "ring"}}])
+def test_own_arms_say_which_are_open(more: dict[str, Any]) -> None:
+    run = posse.run(_run(_own(), **more)).runs[0]
+    assert run.pulls_per_arm[2] == 0
+    assert run.pulls_per_arm[1] >= 40  # two agents, each second slot
+    assert run.regret is None
+    assert run.best_arm == 0
+
+
+def test_own_arms_that_are_all_closed_or_do_not_say_are_named() -> None:
+    with pytest.raises(posse.ArmsError, match=r"Shut.open\(5\) returned \[False, False, False\]"):
+        posse.run(_run(_own("Shut")))
+    with pytest.raises(SpecError, match="always open"):
+        prepare(_run(_own(means=[1.0, 0.0, 0.0])))
+    with pytest.raises(SpecError, match="does not ask what is open"):
+        prepare(_run(_own(), system="tdfs-ucb"))
+
+
+@pytest.mark.slow
+def test_own_arms_that_sleep_outlive_kills() -> None:
+    run = _run(_own(), system="cooperative-ucb", topology={"kind": "ring"}, agents={"count": 4})
+    assert [found.held for found in judge(run, seeds=20, only="kills")] == [True]
